@@ -1,0 +1,94 @@
+"""Voxels: the picture of a vessel or a rock that every reader produces."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, WALL
+
+KINDS = ("inlet", "outlet")
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Where fluid enters or leaves.
+
+    Attributes:
+        name: unique name, used in case files and in every output.
+        kind: ``"inlet"`` or ``"outlet"`` (a label for reports; the condition belongs to the case).
+        centre_m: point (x, y, z) of the opening plane [m].
+        normal: unit vector (x, y, z) pointing into the fluid.
+        radius_m: radius [m] around the centre that bounds the opening; ``inf`` for a whole plane.
+    """
+
+    name: str
+    kind: str
+    centre_m: tuple[float, float, float]
+    normal: tuple[float, float, float]
+    radius_m: float = float("inf")
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            raise GeometryError(f"opening {self.name!r}: kind is {self.kind!r}; allowed: {', '.join(KINDS)}")
+        length = float(np.linalg.norm(self.normal))
+        if not np.isfinite(length) or length == 0.0:
+            raise GeometryError(
+                f"opening {self.name!r}: normal is {self.normal}; give a non-zero vector that points into the fluid"
+            )
+        if not self.radius_m > 0.0:
+            raise GeometryError(f"opening {self.name!r}: radius is {self.radius_m} m; it must be positive")
+        object.__setattr__(self, "normal", tuple(float(c) / length for c in self.normal))
+
+    def flipped(self) -> "Opening":
+        """The same opening with its normal reversed."""
+        return replace(self, normal=tuple(-c for c in self.normal))
+
+
+@dataclass(frozen=True)
+class Voxels:
+    """A box of voxels.
+
+    Attributes:
+        flags: (nz, ny, nx) uint8 array of ``geometry.flags`` values, x fastest. Two dimensions: nz = 1.
+        spacing_m: edge length of the cubic voxels [m].
+        origin_m: (x, y, z) of the *centre* of voxel (0, 0, 0) [m].
+        periodic: (x, y, z) whether the box repeats along each axis.
+        openings: ``openings[k]`` describes the voxels flagged ``FIRST_OPENING + k``.
+    """
+
+    flags: np.ndarray
+    spacing_m: float = 1.0
+    origin_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    periodic: tuple[bool, bool, bool] = (False, False, False)
+    openings: tuple[Opening, ...] = field(default=())
+
+    def __post_init__(self):
+        if self.flags.ndim != 3 or self.flags.dtype != FLAG_DTYPE:
+            raise GeometryError(
+                f"voxel flags have shape {self.flags.shape} and type {self.flags.dtype};"
+                " they must be a (nz, ny, nx) uint8 array"
+            )
+        if not (np.isfinite(self.spacing_m) and self.spacing_m > 0.0):
+            raise GeometryError(f"voxel spacing is {self.spacing_m} m; it must be positive and finite")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(nz, ny, nx)."""
+        return self.flags.shape
+
+    @property
+    def n_fluid(self) -> int:
+        """Number of fluid voxels."""
+        return int(np.count_nonzero(self.flags == FLUID))
+
+    def check_flags(self) -> "Voxels":
+        """Return self; raise GeometryError if a flag is neither a fixed kind nor a known opening."""
+        known = np.zeros(256, dtype=bool)
+        known[: WALL + 1] = True
+        known[FIRST_OPENING : FIRST_OPENING + len(self.openings)] = True
+        counts = np.bincount(self.flags.ravel(), minlength=256)
+        unknown = np.flatnonzero((counts > 0) & ~known)
+        if unknown.size:
+            raise GeometryError(f"voxel flags hold the unknown values {unknown.tolist()}; see geometry/flags.py")
+        return self

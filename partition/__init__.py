@@ -1,0 +1,1 @@
+"""partition: turns a graph into owners. It knows no lattice Boltzmann."""
