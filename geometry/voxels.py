@@ -80,14 +80,14 @@ class Voxels:
     @property
     def n_fluid(self) -> int:
         """Number of fluid voxels."""
-        return int(np.count_nonzero(self.flags == FLUID))
+        return sum(int(np.count_nonzero(slab == FLUID)) for slab in self.flags)
 
     def check_flags(self) -> "Voxels":
         """Return self; raise GeometryError if a flag is neither a fixed kind nor a known opening."""
         known = np.zeros(256, dtype=bool)
         known[: WALL + 1] = True
         known[FIRST_OPENING : FIRST_OPENING + len(self.openings)] = True
-        counts = np.bincount(self.flags.ravel(), minlength=256)
+        counts = sum(np.bincount(slab.ravel(), minlength=256) for slab in self.flags)
         unknown = np.flatnonzero((counts > 0) & ~known)
         if unknown.size:
             raise GeometryError(f"voxel flags hold the unknown values {unknown.tolist()}; see geometry/flags.py")

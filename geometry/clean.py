@@ -1,0 +1,99 @@
+"""Clean: keep the fluid that matters and report what was dropped."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from geometry.errors import GeometryError
+from geometry.neighbours import neighbour_table
+from geometry.nodes import NodeList, regroup
+
+MODES = ("openings", "largest", "all")
+FORWARD_FACES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+
+@dataclass(frozen=True)
+class CleanReport:
+    """What cleaning found: nodes kept and dropped, and the number of face-connected components before."""
+
+    mode: str
+    n_kept: int
+    n_dropped: int
+    n_components: int
+
+    def __str__(self):
+        total = self.n_kept + self.n_dropped
+        return (
+            f"keep = {self.mode}: {self.n_kept} of {total} fluid nodes kept, {self.n_dropped} dropped"
+            f" ({self.n_components} connected component{'s' if self.n_components != 1 else ''} found)"
+        )
+
+
+def clean(nodes: NodeList, keep: str) -> tuple[NodeList, CleanReport]:
+    """Keep the nodes of the wanted face-connected components.
+
+    Args:
+        nodes: the node list.
+        keep: ``"openings"`` (components that touch an opening), ``"largest"`` or ``"all"``.
+
+    Raises:
+        GeometryError: unknown mode; ``"openings"`` without openings; an opening left without fluid.
+    """
+    if keep not in MODES:
+        raise GeometryError(f"keep is {keep!r}; allowed: {', '.join(MODES)}")
+    label = component_labels(nodes)
+    n_components = int(label.max()) + 1
+    kept = nodes
+    if keep != "all":
+        wanted = _touching(nodes, label) if keep == "openings" else [np.argmax(np.bincount(label))]
+        kept = regroup(nodes, np.sort(nodes.voxel[np.isin(label, wanted)]))
+    _check_openings(kept)
+    return kept, CleanReport(keep, kept.n_nodes, nodes.n_nodes - kept.n_nodes, n_components)
+
+
+def component_labels(nodes: NodeList) -> np.ndarray:
+    """(n,) int64 number of the face-connected component of each node, counted from 0."""
+    parent = np.arange(nodes.n_nodes)
+    _unite(parent, neighbour_table(nodes, FORWARD_FACES))
+    return np.unique(parent, return_inverse=True)[1]
+
+
+def _touching(nodes: NodeList, label: np.ndarray) -> np.ndarray:
+    wanted = np.unique(label[nodes.group_start[1] :])
+    if wanted.size == 0:
+        raise GeometryError(
+            "keep = 'openings', but no fluid touches an opening; give openings that cut the fluid,"
+            " or keep = 'largest' or 'all'"
+        )
+    return wanted
+
+
+def _check_openings(nodes: NodeList) -> None:
+    present = np.unique(nodes.opening_number)
+    for number, opening in enumerate(nodes.openings):
+        if number not in present:
+            raise GeometryError(
+                f"opening {opening.name!r} (centre {opening.centre_m} m) touches no fluid;"
+                " move its plane into the vessel or remove it"
+            )
+
+
+@njit(cache=True)
+def _root(parent, n):
+    while parent[n] != n:
+        parent[n] = parent[parent[n]]
+        n = parent[n]
+    return n
+
+
+@njit(cache=True)
+def _unite(parent, table):
+    """Union-find over the links of the table; afterwards parent[n] is the smallest node of n's component."""
+    for n in range(parent.size):
+        for q in range(table.shape[0]):
+            if table[q, n] >= 0:
+                a, b = _root(parent, n), _root(parent, table[q, n])
+                parent[max(a, b)] = min(a, b)
+    for n in range(parent.size):
+        parent[n] = _root(parent, n)

@@ -1,0 +1,129 @@
+"""CASE.h5: the group ``/geometry`` that the preprocessing writes and the solver reads.
+
+Layout (version 1): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m``, ``origin_m`` (x, y, z), ``periodic``
+(x, y, z); datasets ``voxel``, ``group_start``, ``opening_voxel``, ``opening_number`` as in
+:class:`geometry.nodes.NodeList`; one group ``openings/K`` per opening with its record as attributes; optionally
+``neighbours/LATTICE`` tables (Q, n) with their ``vectors``.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.neighbours import neighbour_table
+from geometry.nodes import NodeList
+from geometry.voxels import Opening
+
+VERSION = 1
+ARRAYS = ("voxel", "group_start", "opening_voxel", "opening_number")
+NO_TABLES: Mapping[str, np.ndarray] = {}
+
+
+def write_geometry(path, nodes: NodeList, lattices: Mapping[str, np.ndarray] = NO_TABLES) -> None:
+    """Write a node list, and the neighbour table of each named set of lattice vectors, to a new CASE.h5.
+
+    The file appears under its name only when it is complete.
+
+    Raises:
+        GeometryError: the file cannot be written.
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        with h5py.File(temporary, "w") as file:
+            group = file.create_group("geometry")
+            _write_nodes(group, nodes)
+            for name, vectors in lattices.items():
+                table = group.create_dataset(f"neighbours/{name}", data=neighbour_table(nodes, vectors))
+                table.attrs["vectors"] = np.asarray(vectors)
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise GeometryError(f"cannot write {path}: {error}; check the folder, its rights and the free space") from error
+
+
+def read_geometry(path) -> NodeList:
+    """Read the node list of a CASE.h5.
+
+    Raises:
+        GeometryError: the file is missing, truncated, holds no geometry, or has another version.
+    """
+    with _open_geometry(path) as group:
+        openings = tuple(_read_opening(group[f"openings/{k}"]) for k in range(len(group.get("openings", ()))))
+        return NodeList(
+            **{name: group[name][...] for name in ARRAYS},
+            shape=tuple(int(size) for size in group.attrs["shape"]),
+            spacing_m=float(group.attrs["spacing_m"]),
+            origin_m=tuple(float(x) for x in group.attrs["origin_m"]),
+            periodic=tuple(bool(p) for p in group.attrs["periodic"]),
+            openings=openings,
+        )
+
+
+def read_neighbours(path, lattice: str, nodes=slice(None)) -> np.ndarray:
+    """Read the columns ``nodes`` of the stored (Q, n) neighbour table of a lattice.
+
+    Raises:
+        GeometryError: the file holds no such table; the message names those it has.
+    """
+    with _open_geometry(path) as group:
+        tables = group.get("neighbours", {})
+        if lattice not in tables:
+            raise GeometryError(
+                f"{path} holds no neighbour table {lattice!r}; it has: {', '.join(tables) or 'none'};"
+                f" make it with python -m geometry ... --lattice {lattice}"
+            )
+        return tables[lattice][:, nodes]
+
+
+class _open_geometry:
+    """Context of the versioned ``/geometry`` group; every way it can be broken becomes one GeometryError."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+
+    def __enter__(self):
+        if not self.path.is_file():
+            raise GeometryError(f"there is no file {self.path}; make it with python -m geometry INPUT {self.path.name}")
+        try:
+            self.file = h5py.File(self.path, "r")
+        except OSError as error:
+            raise GeometryError(f"{self.path} is not a readable HDF5 file (truncated?): {error}; make it anew") from error
+        if "geometry" not in self.file:
+            self.file.close()
+            raise GeometryError(f"{self.path} has no group /geometry; make it with python -m geometry")
+        group = self.file["geometry"]
+        if group.attrs.get("version") != VERSION:
+            found = group.attrs.get("version")
+            self.file.close()
+            raise GeometryError(f"{self.path}: /geometry has version {found}, this program reads {VERSION}; make it anew")
+        return group
+
+    def __exit__(self, *_):
+        self.file.close()
+
+
+def _write_nodes(group, nodes: NodeList) -> None:
+    group.attrs["version"] = VERSION
+    for name in ("shape", "spacing_m", "origin_m", "periodic"):
+        group.attrs[name] = getattr(nodes, name)
+    for name in ARRAYS:
+        group.create_dataset(name, data=getattr(nodes, name))
+    for k, opening in enumerate(nodes.openings):
+        record = group.create_group(f"openings/{k}")
+        for name, value in vars(opening).items():
+            record.attrs[name] = value
+
+
+def _read_opening(record) -> Opening:
+    return Opening(
+        name=str(record.attrs["name"]),
+        kind=str(record.attrs["kind"]),
+        centre_m=tuple(float(x) for x in record.attrs["centre_m"]),
+        normal=tuple(float(x) for x in record.attrs["normal"]),
+        radius_m=float(record.attrs["radius_m"]),
+    )
