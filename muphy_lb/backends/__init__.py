@@ -1,0 +1,41 @@
+"""backends: skeletons that own the loops over nodes, one package per kind of device."""
+
+import importlib
+
+from muphy_lb.errors import InputError
+
+_CLASSES = {
+    "numpy": ("muphy_lb.backends.numpy.backend", "NumpyBackend"),
+    "cpu": ("muphy_lb.backends.cpu.backend", "CpuBackend"),
+    "cuda": ("muphy_lb.backends.cuda.backend", "CudaBackend"),
+}
+BACKENDS = tuple(_CLASSES)
+PRECISIONS = ("fp32", "fp64")
+
+
+def resolve_backend(name: str) -> str:
+    """Turn ``"auto"`` into ``"cuda"`` where a CUDA GPU can be used and ``"cpu"`` elsewhere.
+
+    Raises:
+        InputError: unknown backend.
+    """
+    if name == "auto":
+        return "cuda" if count_gpus() else "cpu"
+    if name not in BACKENDS:
+        raise InputError(f"backend is {name!r}; allowed: auto, {', '.join(BACKENDS)}")
+    return name
+
+
+def make_backend(name: str, lattice, real, local_rank: int = 0):
+    """Build the named backend; rank ``local_rank`` of a machine takes GPU ``local_rank`` modulo their number."""
+    module, cls = _CLASSES[resolve_backend(name)]
+    backend = getattr(importlib.import_module(module), cls)
+    return backend(lattice, real, local_rank) if cls == "CudaBackend" else backend(lattice, real)
+
+
+def count_gpus() -> int:
+    """Number of usable CUDA GPUs; 0 where numba.cuda is missing."""
+    try:
+        return importlib.import_module("muphy_lb.backends.cuda.device").n_devices()
+    except ImportError:
+        return 0

@@ -1,0 +1,124 @@
+"""Node and link loops in Numba, parallel over chunks of consecutive nodes; every node runs the same compiled update."""
+
+from functools import lru_cache
+
+import numpy as np
+from numba import njit, prange
+
+CHUNK = 2048
+
+# NumPy's error model: no exception branch around divisions. Fused or reassociated arithmetic stays off, so that bits
+# do not depend on where a node lies in a loop.
+node_jit = njit(error_model="numpy")
+loop_jit = njit(error_model="numpy", parallel=True)
+
+
+@lru_cache(maxsize=None)
+def pull(collide_operator, lattice, real):
+    """f_q(n) = old[table[q, n]], collide, new_q(n) = f_q."""
+    collide = collide_operator.node(lattice, real, node_jit)
+    q_count = lattice.q
+
+    @loop_jit
+    def skeleton(old, new, table, first, last, parameters):
+        pitch = table.shape[1]
+        for chunk in prange((last - first + CHUNK - 1) // CHUNK):
+            f = np.empty(q_count, real)
+            start = first + chunk * CHUNK
+            for n in range(start, min(last, start + CHUNK)):
+                for q in range(q_count):
+                    f[q] = old[table[q, n]]
+                collide(f, n, parameters)
+                for q in range(q_count):
+                    new[q * pitch + n] = f[q]
+
+    return skeleton
+
+
+@lru_cache(maxsize=None)
+def push(collide_operator, lattice, real):
+    """f_q = old_q(n), collide, new[table[q, n]] = f_q (Bernaschi et al. 2009, MUPHY)."""
+    collide = collide_operator.node(lattice, real, node_jit)
+    q_count = lattice.q
+
+    @loop_jit
+    def skeleton(old, new, table, first, last, parameters):
+        pitch = table.shape[1]
+        for chunk in prange((last - first + CHUNK - 1) // CHUNK):
+            f = np.empty(q_count, real)
+            start = first + chunk * CHUNK
+            for n in range(start, min(last, start + CHUNK)):
+                for q in range(q_count):
+                    f[q] = old[q * pitch + n]
+                collide(f, n, parameters)
+                for q in range(q_count):
+                    new[table[q, n]] = f[q]
+
+    return skeleton
+
+
+@lru_cache(maxsize=None)
+def links(openings_operator, macroscopic_operator, lattice, real):
+    """Fill the incoming population of every opening link."""
+    condition = openings_operator.node(lattice, real, node_jit)
+    macroscopic = macroscopic_operator.node(lattice, real, node_jit)
+    q_count = lattice.q
+
+    @njit(error_model="numpy")
+    def skeleton(state, buffer, node, q_out, outgoing, incoming, opening, momentum, kind, value, pitch, parameters):
+        f = np.empty(q_count, real)
+        for link in range(node.size):
+            for q in range(q_count):
+                f[q] = state[q * pitch + node[link]]
+            _, ux, uy, uz = macroscopic(f, parameters)
+            k = opening[link]
+            leaving = buffer[outgoing[link]]
+            buffer[incoming[link]] = condition(leaving, q_out[link], kind[k], value[k], momentum[link], ux, uy, uz)
+
+    return skeleton
+
+
+@lru_cache(maxsize=None)
+def moments(macroscopic_operator, lattice, real):
+    """Write rho - 1, ux, uy, uz of every node."""
+    macroscopic = macroscopic_operator.node(lattice, real, node_jit)
+    q_count = lattice.q
+
+    @loop_jit
+    def skeleton(buffer, pitch, out, parameters):
+        n_nodes = out.shape[1]
+        for chunk in prange((n_nodes + CHUNK - 1) // CHUNK):
+            f = np.empty(q_count, real)
+            for n in range(chunk * CHUNK, min(n_nodes, (chunk + 1) * CHUNK)):
+                for q in range(q_count):
+                    f[q] = buffer[q * pitch + n]
+                out[0, n], out[1, n], out[2, n], out[3, n] = macroscopic(f, parameters)
+
+    return skeleton
+
+
+@lru_cache(maxsize=None)
+def reduction(macroscopic_operator, lattice, real):
+    """Mass, largest speed and exact sum of speeds, one partial result per chunk."""
+    macroscopic = macroscopic_operator.node(lattice, real, node_jit)
+    q_count = lattice.q
+
+    @loop_jit
+    def skeleton(buffer, pitch, n_nodes, mass, peak, speed_sum, scale, parameters):
+        for chunk in prange((n_nodes + CHUNK - 1) // CHUNK):
+            f = np.empty(q_count, real)
+            total, largest, fixed = 0.0, 0.0, 0
+            for n in range(chunk * CHUNK, min(n_nodes, (chunk + 1) * CHUNK)):
+                for q in range(q_count):
+                    f[q] = buffer[q * pitch + n]
+                deviation, ux, uy, uz = macroscopic(f, parameters)
+                speed = np.sqrt(np.float64(ux * ux + uy * uy + uz * uz))
+                if np.isfinite(speed):
+                    total += deviation
+                    largest = max(largest, speed)
+                    fixed += np.int64(speed * scale)
+                else:
+                    largest = np.inf
+            mass[chunk], peak[chunk], speed_sum[chunk] = total, largest, fixed
+
+    return skeleton

@@ -1,0 +1,145 @@
+"""The CUDA backend: device memory, two streams (compute and copy), kernels bound to their launch configuration."""
+
+import numpy as np
+
+from muphy_lb.backends.cuda import skeletons
+from muphy_lb.backends.cuda.device import SIMULATOR, cuda, memory_free, select_device
+from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays
+from muphy_lb.errors import BackendError
+
+BLOCK = 128
+WORKERS = 256 if SIMULATOR else 1 << 15
+STREAM_SKELETONS = {"pull": skeletons.pull, "push": skeletons.push}
+
+
+class CudaBackend:
+    """See :class:`muphy_lb.backends.interface.Backend`.
+
+    Raises:
+        BackendError: no usable GPU, or not enough device memory.
+    """
+
+    name = "cuda"
+    on_host = False
+
+    def __init__(self, lattice, real, device_index=0):
+        self.device = select_device(device_index)
+        self.lattice = lattice
+        self.real = real
+        self._compute = cuda.stream()
+        self._copy = cuda.stream()
+
+    def array(self, host):
+        """Flat device copy."""
+        flat = np.ascontiguousarray(host).reshape(-1)
+        device = self._allocate(flat.size, flat.dtype)
+        if flat.size:
+            device.copy_to_device(flat)
+        return device
+
+    def zeros(self, size, dtype):
+        """Flat device array of zeros."""
+        return self.array(np.zeros(size, dtype))
+
+    def host_buffer(self, size, dtype):
+        """Page-locked host array."""
+        return cuda.pinned_array(size, dtype) if size else np.zeros(0, dtype)
+
+    def to_host(self, array):
+        """Host copy, after everything launched before."""
+        self.synchronise()
+        return array.copy_to_host()
+
+    def update(self, array, host):
+        """Overwrite a device array, ordered after everything launched before."""
+        self.synchronise()
+        array.copy_to_device(np.ascontiguousarray(host).reshape(-1))
+
+    def synchronise(self):
+        """Wait for both streams."""
+        self._compute.synchronize()
+        self._copy.synchronize()
+
+    def reduction_workers(self, n_nodes):
+        """Enough to fill the card, whatever the domain."""
+        return WORKERS
+
+    def bind_stream_collide(self, collide, streaming, arrays: StreamArrays, nodes: NodeRange, parameters):
+        """One thread per node."""
+        kernel = STREAM_SKELETONS[streaming](collide, self.lattice, self.real)
+        bounds = (np.uint64(arrays.pitch), np.uint64(nodes.first), np.uint64(nodes.last))
+        arguments = (arrays.old, arrays.new, arrays.table, *bounds, parameters)
+        return self._bind(kernel, nodes.last - nodes.first, arguments)
+
+    def bind_links(self, openings, macroscopic, state, buffer, links: LinkArrays, parameters):
+        """One thread per link."""
+        kernel = skeletons.links(openings, macroscopic, self.lattice, self.real)
+        records = (links.node, links.q, links.outgoing, links.incoming, links.opening, links.momentum)
+        arguments = (state, buffer, *records, links.kind, links.value, np.uint64(links.pitch), parameters)
+        return self._bind(kernel, links.node.size, arguments)
+
+    def bind_moments(self, macroscopic, populations: Populations, out, parameters):
+        """One thread per node."""
+        kernel = skeletons.moments(macroscopic, self.lattice, self.real)
+        sizes = (np.uint64(populations.pitch), np.uint64(populations.n_nodes))
+        return self._bind(kernel, populations.n_nodes, (populations.buffer, *sizes, out, parameters))
+
+    def bind_reduction(self, macroscopic, populations: Populations, result: ReductionArrays, parameters):
+        """A fixed number of workers."""
+        kernel = skeletons.reduction(macroscopic, self.lattice, self.real)
+        sizes = (populations.pitch, populations.n_nodes)
+        arguments = (populations.buffer, *sizes, result.mass, result.peak, result.speed, result.scale, parameters)
+        return self._bind(kernel, result.mass.size, arguments)
+
+    def bind_pack(self, buffer, addresses, packed, host):
+        """Gather on the copy stream (after the compute stream's work so far), then copy to the host buffer."""
+        contiguous = isinstance(addresses, slice)
+        source = buffer[addresses] if contiguous else packed
+        gather = None if contiguous else self._bind(skeletons.gather, host.size, (buffer, addresses, packed), self._copy)
+        ready = cuda.event(timing=False)
+
+        def pack():
+            ready.record(self._compute)
+            ready.wait(self._copy)
+            if gather:
+                gather()
+            source.copy_to_host(host, stream=self._copy)
+
+        return pack
+
+    def finish_pack(self):
+        """Wait for the copy stream."""
+        self._copy.synchronize()
+
+    def bind_unpack(self, host, packed, buffer, addresses):
+        """Copy to the device on the copy stream, scatter, and let the compute stream wait for it."""
+        contiguous = isinstance(addresses, slice)
+        target = buffer[addresses] if contiguous else packed
+        scatter = None if contiguous else self._bind(skeletons.scatter, host.size, (packed, buffer, addresses), self._copy)
+        done = cuda.event(timing=False)
+
+        def unpack():
+            target.copy_to_device(host, stream=self._copy)
+            if scatter:
+                scatter()
+            done.record(self._copy)
+            done.wait(self._compute)
+
+        return unpack
+
+    def _bind(self, kernel, n_threads, arguments, stream=None):
+        configured = kernel[max(1, -(-n_threads // BLOCK)), BLOCK, stream or self._compute]
+        return lambda: configured(*arguments)
+
+    def _allocate(self, size, dtype):
+        try:
+            return cuda.device_array(size, dtype)
+        except Exception as error:
+            if "OUT_OF_MEMORY" not in str(error):
+                raise
+            free, total = memory_free()
+            raise BackendError(
+                f"the GPU {self.device} has {free / 2**30:.1f} of {total / 2**30:.1f} GiB free, and"
+                f" {size * np.dtype(dtype).itemsize / 2**30:.1f} GiB more are needed; use more ranks, fp32 or a coarser"
+                " spacing"
+            ) from error

@@ -1,0 +1,48 @@
+"""The only module that imports ``numba.cuda``: a successor with the same API is a one-line change here."""
+
+import numba
+from numba import cuda
+
+from muphy_lb.errors import BackendError
+
+SIMULATOR = bool(numba.config.ENABLE_CUDASIM)
+INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[cuda]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
+
+
+def n_devices() -> int:
+    """Number of CUDA devices that can be used here; the simulator counts as one."""
+    if SIMULATOR:
+        return 1
+    try:
+        return len(cuda.gpus) if cuda.is_available() else 0
+    except Exception:  # a broken driver shows itself in many exception types, and all mean: no GPU here
+        return 0
+
+
+def select_device(index: int) -> str:
+    """Make device ``index`` this process's device and return its name.
+
+    Raises:
+        BackendError: no CUDA device, or Numba's built-in (unmaintained) CUDA target instead of numba-cuda.
+    """
+    available = n_devices()
+    if available == 0:
+        raise BackendError(
+            f"backend 'cuda' was asked for, but no CUDA GPU can be used here; {INSTALL_HINT}, or use backend = 'cpu'"
+        )
+    if SIMULATOR:
+        return "CUDA simulator"
+    if getattr(cuda, "implementation", "") != "NVIDIA":
+        raise BackendError(f"numba.cuda here is Numba's built-in copy, which is no longer maintained; {INSTALL_HINT}")
+    cuda.select_device(index % available)
+    return cuda.get_current_device().name.decode() if isinstance(cuda.get_current_device().name, bytes) else str(
+        cuda.get_current_device().name
+    )
+
+
+def memory_free() -> tuple[int, int]:
+    """(free, total) bytes of the current device."""
+    return tuple(int(size) for size in cuda.current_context().get_memory_info())
+
+
+__all__ = ["SIMULATOR", "cuda", "memory_free", "n_devices", "select_device"]

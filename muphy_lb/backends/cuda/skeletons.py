@@ -1,0 +1,155 @@
+"""Node and link loops as Numba-CUDA kernels: one thread per node or link.
+
+Addresses are unsigned: Numba guards signed indices against negative values, which costs more than the load.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from muphy_lb.backends.cuda.device import cuda
+
+device_jit = cuda.jit(device=True)
+
+
+@lru_cache(maxsize=None)
+def pull(collide_operator, lattice, real):
+    """f_q(n) = old[table[q, n]], collide, new_q(n) = f_q: gathered loads, coalesced stores."""
+    collide = collide_operator.node(lattice, real, device_jit)
+    q_count = lattice.q
+
+    @cuda.jit
+    def kernel(old, new, table, pitch, first, last, parameters):
+        n = first + np.uint64(cuda.grid(1))
+        if n < last:
+            f = cuda.local.array(q_count, real)
+            address = n
+            for q in range(q_count):
+                f[q] = old[table[address]]
+                address += pitch
+            collide(f, n, parameters)
+            address = n
+            for q in range(q_count):
+                new[address] = f[q]
+                address += pitch
+
+    return kernel
+
+
+@lru_cache(maxsize=None)
+def push(collide_operator, lattice, real):
+    """f_q = old_q(n), collide, new[table[q, n]] = f_q: coalesced loads, scattered stores (Bernaschi et al. 2009)."""
+    collide = collide_operator.node(lattice, real, device_jit)
+    q_count = lattice.q
+
+    @cuda.jit
+    def kernel(old, new, table, pitch, first, last, parameters):
+        n = first + np.uint64(cuda.grid(1))
+        if n < last:
+            f = cuda.local.array(q_count, real)
+            address = n
+            for q in range(q_count):
+                f[q] = old[address]
+                address += pitch
+            collide(f, n, parameters)
+            address = n
+            for q in range(q_count):
+                new[table[address]] = f[q]
+                address += pitch
+
+    return kernel
+
+
+@lru_cache(maxsize=None)
+def links(openings_operator, macroscopic_operator, lattice, real):
+    """Fill the incoming population of every opening link."""
+    condition = openings_operator.node(lattice, real, device_jit)
+    macroscopic = macroscopic_operator.node(lattice, real, device_jit)
+    q_count = lattice.q
+
+    @cuda.jit
+    def kernel(state, buffer, node, q_out, outgoing, incoming, opening, momentum, kind, value, pitch, parameters):
+        link = cuda.grid(1)
+        if link < node.size:
+            f = cuda.local.array(q_count, real)
+            address = np.uint64(node[link])
+            for q in range(q_count):
+                f[q] = state[address]
+                address += pitch
+            _, ux, uy, uz = macroscopic(f, parameters)
+            k = opening[link]
+            leaving = buffer[outgoing[link]]
+            buffer[incoming[link]] = condition(leaving, q_out[link], kind[k], value[k], momentum[link], ux, uy, uz)
+
+    return kernel
+
+
+@lru_cache(maxsize=None)
+def moments(macroscopic_operator, lattice, real):
+    """Write rho - 1, ux, uy, uz of every node."""
+    macroscopic = macroscopic_operator.node(lattice, real, device_jit)
+    q_count = lattice.q
+
+    @cuda.jit
+    def kernel(buffer, pitch, n_nodes, out, parameters):
+        n = np.uint64(cuda.grid(1))
+        if n < n_nodes:
+            f = cuda.local.array(q_count, real)
+            address = n
+            for q in range(q_count):
+                f[q] = buffer[address]
+                address += pitch
+            deviation, ux, uy, uz = macroscopic(f, parameters)
+            out[n] = deviation
+            out[n + n_nodes] = ux
+            out[n + n_nodes + n_nodes] = uy
+            out[n + n_nodes + n_nodes + n_nodes] = uz
+
+    return kernel
+
+
+@lru_cache(maxsize=None)
+def reduction(macroscopic_operator, lattice, real):
+    """Mass, largest speed and exact sum of speeds; worker i takes nodes i, i + workers, i + 2 workers ..."""
+    macroscopic = macroscopic_operator.node(lattice, real, device_jit)
+    q_count = lattice.q
+    infinity = float("inf")
+
+    @cuda.jit
+    def kernel(buffer, pitch, n_nodes, mass, peak, speed_sum, scale, parameters):
+        worker = cuda.grid(1)
+        if worker < mass.size:
+            f = cuda.local.array(q_count, real)
+            total, largest, fixed = 0.0, 0.0, np.int64(0)
+            for n in range(worker, n_nodes, mass.size):
+                for q in range(q_count):
+                    f[q] = buffer[q * pitch + n]
+                deviation, ux, uy, uz = macroscopic(f, parameters)
+                speed = float(ux * ux + uy * uy + uz * uz) ** 0.5
+                if speed < infinity:
+                    total += deviation
+                    largest = max(largest, speed)
+                    fixed += np.int64(speed * scale)
+                else:
+                    largest = infinity
+            mass[worker] = total
+            peak[worker] = largest
+            speed_sum[worker] = fixed
+
+    return kernel
+
+
+@cuda.jit
+def gather(buffer, addresses, packed):
+    """packed[i] = buffer[addresses[i]]."""
+    i = cuda.grid(1)
+    if i < packed.size:
+        packed[i] = buffer[addresses[i]]
+
+
+@cuda.jit
+def scatter(packed, buffer, addresses):
+    """buffer[addresses[i]] = packed[i]."""
+    i = cuda.grid(1)
+    if i < packed.size:
+        buffer[addresses[i]] = packed[i]

@@ -1,0 +1,139 @@
+"""What every backend offers: memory, and skeletons bound to arrays.
+
+A skeleton owns the loop over nodes or links and calls the node functions that a model injects. Binding returns a
+callable without arguments, so that a time step is a list of calls and nothing is looked up while it runs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from muphy_lb.operators import Operator
+
+Launch = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Populations:
+    """One flat device buffer of populations: Q rows of ``pitch``, of which the first ``n_nodes`` are nodes."""
+
+    buffer: Any
+    pitch: int
+    n_nodes: int
+
+
+@dataclass(frozen=True)
+class StreamArrays:
+    """What a stream-and-collide launch touches: buffers before and after the step, and the (Q, pitch) address table."""
+
+    old: Any
+    new: Any
+    table: Any
+    pitch: int
+
+
+@dataclass(frozen=True)
+class NodeRange:
+    """Local nodes ``[first, last)``."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class LinkArrays:
+    """Device arrays of the opening links, all of length L unless said.
+
+    Attributes:
+        node, q: local node and outgoing direction.
+        outgoing, incoming: flat addresses of the population that leaves and of the one that enters.
+        opening: opening number.
+        momentum: mass entering per unit velocity.
+        kind, value: (n_openings,) condition kind and its value (velocity scale or rho_out - 1).
+        pitch: row length of the population buffers.
+    """
+
+    node: Any
+    q: Any
+    outgoing: Any
+    incoming: Any
+    opening: Any
+    momentum: Any
+    kind: Any
+    value: Any
+    pitch: int
+
+
+@dataclass(frozen=True)
+class ReductionArrays:
+    """Partial results per worker: ``mass`` (sum of rho - 1), ``peak`` (largest speed, inf where a value is not finite),
+    ``speed`` (int64: sum of speed * scale, truncated node by node, hence exact in any order)."""
+
+    mass: Any
+    peak: Any
+    speed: Any
+    scale: float
+
+
+class Backend(Protocol):
+    """One device: its memory and its skeletons.
+
+    Attributes:
+        name: ``"numpy"``, ``"cpu"`` or ``"cuda"``.
+        device: the device in words.
+        on_host: whether device arrays are host arrays, ready as soon as a call returns.
+    """
+
+    name: str
+    device: str
+    on_host: bool
+
+    def array(self, host: np.ndarray) -> Any:
+        """Device copy of a host array."""
+
+    def zeros(self, size: int, dtype) -> Any:
+        """Device array of zeros."""
+
+    def host_buffer(self, size: int, dtype) -> np.ndarray:
+        """Host array that transfers to and from the device quickly (page-locked where that matters)."""
+
+    def to_host(self, array) -> np.ndarray:
+        """Host copy of a device array, after everything launched before."""
+
+    def update(self, array, host: np.ndarray) -> None:
+        """Overwrite a device array."""
+
+    def synchronise(self) -> None:
+        """Wait for everything launched before."""
+
+    def reduction_workers(self, n_nodes: int) -> int:
+        """Length of the partial results that :meth:`bind_reduction` fills."""
+
+    def bind_stream_collide(
+        self, collide: Operator, streaming: str, arrays: StreamArrays, nodes: NodeRange, parameters: tuple
+    ) -> Launch:
+        """Stream and collide a node range."""
+
+    def bind_links(
+        self, openings: Operator, macroscopic: Operator, state, buffer, links: LinkArrays, parameters: tuple
+    ) -> Launch:
+        """Fill the incoming population of every opening link of ``buffer``; velocities come from ``state``."""
+
+    def bind_moments(self, macroscopic: Operator, populations: Populations, out, parameters: tuple) -> Launch:
+        """Write rho - 1, ux, uy, uz of every node into the four rows of length ``n_nodes`` of ``out``."""
+
+    def bind_reduction(
+        self, macroscopic: Operator, populations: Populations, result: ReductionArrays, parameters: tuple
+    ) -> Launch:
+        """Fill the partial results of mass, largest speed and exact sum of speeds."""
+
+    def bind_pack(self, buffer, addresses, packed, host: np.ndarray) -> Launch:
+        """Start copying ``buffer[addresses]`` (an address array or a slice) to the host buffer."""
+
+    def finish_pack(self) -> None:
+        """Wait until the host buffers of all packs are filled."""
+
+    def bind_unpack(self, host: np.ndarray, packed, buffer, addresses) -> Launch:
+        """Copy the host buffer to ``buffer[addresses]``; later launches see it."""

@@ -1,0 +1,301 @@
+"""The case file: what the user asks for, typed, closed and complete.
+
+A case is a TOML file in SI units (the unit is the suffix of a key). It is checked as a whole: one
+:class:`~muphy_lb.errors.InputError` lists everything that is wrong, each with its path. ``Case.to_toml`` writes it
+back with all defaults filled in, so that every output can carry the case that made it.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr, ValidationError
+
+from muphy_lb.errors import InputError
+from muphy_lb.section import Direction, Duration, Name, Options, Positive, Section, Vector, given_values
+from muphy_lb.toml_text import override_value, read_toml, toml_lines
+
+Axes = Annotated[tuple[Literal["x", "y", "z"], ...], Field(strict=False)]
+FieldNames = Annotated[tuple[Literal["density", "velocity", "pressure"], ...], Field(strict=False)]
+
+
+def _exactly_one(given: Mapping, *keys: str) -> Iterator[str]:
+    there = [key for key in keys if key in given]
+    if len(there) != 1:
+        yield f"needs exactly one of {', '.join(keys)}; it has {' and '.join(there) or 'none'}"
+
+
+class GeometrySection(Section):
+    """Where fluid is: an image or surface file, or a named shape."""
+
+    file: str | None = None
+    """image, surface or prepared geometry (.h5), relative to the folder of the case file"""
+    shape: str | None = None
+    """name of an analytic example shape"""
+    unit: Literal["m", "cm", "mm", "um"] | None = None
+    """unit of a surface's coordinates"""
+    spacing_m: Positive | None = None
+    """voxel edge [m], for shapes, surfaces and images that bring none"""
+    keep: Literal["openings", "largest", "all"] | None = None
+    """connected parts to keep; without it: openings if there are any, else all"""
+    periodic: Axes = ()
+    """axes along which the box repeats"""
+    options: Options = {}
+    """table handed to the reader or the shape generator"""
+
+    @classmethod
+    def rules(cls, given):
+        """One source; a shape needs its voxel edge."""
+        yield from _exactly_one(given, "file", "shape")
+        if "shape" in given and "spacing_m" not in given:
+            yield "has a shape but no spacing_m; give the voxel edge [m]"
+
+
+class OpeningSection(Section):
+    """A place where fluid enters or leaves, and the condition there.
+
+    The geometric part (kind, centre_m, normal, radius_m) is left out where the geometry brings an opening of that name.
+    """
+
+    name: Name
+    """letters, digits, _ and -, a letter first; the name in every output"""
+    kind: Literal["inlet", "outlet"] | None = None
+    """label in reports"""
+    centre_m: Vector | None = None
+    """point (x, y, z) of the opening plane [m]"""
+    normal: Direction | None = None
+    """direction (x, y, z) into the fluid"""
+    radius_m: Positive | None = None
+    """radius around the centre [m]; without it the whole plane"""
+    velocity_m_s: float | None = None
+    """mean velocity along the normal [m/s]; positive flows in"""
+    flow_rate_m3_s: float | None = None
+    """volume flow rate along the normal [m3/s]; positive flows in"""
+    pressure_pa: float | None = None
+    """pressure relative to the reference pressure [Pa]"""
+    profile: Literal["plug", "parabolic"] = "plug"
+    """velocity over the cross section, with velocity_m_s or flow_rate_m3_s"""
+
+    @classmethod
+    def rules(cls, given):
+        """One condition; the geometric part whole or absent; a profile only for a velocity."""
+        yield from _exactly_one(given, "velocity_m_s", "flow_rate_m3_s", "pressure_pa")
+        absent = [key for key in ("kind", "centre_m", "normal") if key not in given]
+        if absent and given.keys() & {"centre_m", "normal", "radius_m"}:
+            yield f"gives part of a position: add {', '.join(absent)}, or leave the position to the geometry"
+        if "pressure_pa" in given and given.get("profile") == "parabolic":
+            yield "has the parabolic profile with pressure_pa; a profile needs velocity_m_s or flow_rate_m3_s"
+
+
+class FluidSection(Section):
+    """The fluid."""
+
+    density_kg_m3: Positive
+    """density [kg/m3]"""
+    kinematic_viscosity_m2_s: Positive
+    """kinematic viscosity [m2/s]"""
+
+
+class FlowSection(Section):
+    """What drives the flow besides the openings."""
+
+    acceleration_m_s2: Vector = (0.0, 0.0, 0.0)
+    """body force per mass (x, y, z) [m/s2]"""
+
+
+class LatticeSection(Section):
+    """The velocity set, the collision, and the one number that fixes the time step."""
+
+    name: Literal["D3Q19", "D2Q9"] = "D3Q19"
+    """velocity set"""
+    collision: Literal["bgk"] = "bgk"
+    """collision operator"""
+    relaxation_time: Positive | None = None
+    """relaxation time [time steps], above 0.5"""
+    time_step_s: Positive | None = None
+    """time step [s]"""
+    lattice_velocity: Positive | None = None
+    """voxels per time step that the reference velocity shall be, best below 0.1"""
+    reference_velocity_m_s: Positive | None = None
+    """velocity [m/s] of the Reynolds and Mach numbers; without it the largest that an opening imposes"""
+
+    @classmethod
+    def rules(cls, given):
+        """One number fixes the time step."""
+        yield from _exactly_one(given, "relaxation_time", "time_step_s", "lattice_velocity")
+
+
+class ComputeSection(Section):
+    """How the flow is computed; it does not change the physics."""
+
+    backend: Literal["auto", "numpy", "cpu", "cuda"] = "auto"
+    """what runs the kernels"""
+    precision: Literal["fp32", "fp64"] = "fp32"
+    """type of the stored populations"""
+    streaming: Literal["pull", "push"] = "pull"
+    """gather before or scatter after the collision"""
+    partition: Literal["metis", "X", "Y", "Z", "XY", "XZ", "YZ", "XYZ", "curve"] = "metis"
+    """how nodes are shared among ranks"""
+
+
+class RunSection(Section):
+    """How long to run, and when to stop early."""
+
+    steps: PositiveInt | None = None
+    """number of time steps"""
+    time_s: Positive | None = None
+    """physical time [s]"""
+    wall_time: Duration | None = None
+    """clock time HH:MM:SS after which to stop, as a string"""
+    steady_tolerance: Positive | None = None
+    """relative change over steady_interval_steps below which the flow is steady and the run ends"""
+    steady_interval_steps: PositiveInt = 200
+    """steps between two looks at the change"""
+    check_interval_steps: PositiveInt = 50
+    """steps between two checks for divergence and stop requests"""
+    max_mach: Positive = 0.5
+    """Mach number beyond which the run is refused or stopped"""
+
+    @classmethod
+    def rules(cls, given):
+        """One length of the run."""
+        yield from _exactly_one(given, "steps", "time_s")
+
+    @property
+    def wall_time_s(self) -> float | None:
+        """The wall time in seconds."""
+        if self.wall_time is None:
+            return None
+        hours, minutes, seconds = map(int, self.wall_time.split(":"))
+        return 3600.0 * hours + 60.0 * minutes + seconds
+
+
+class OutputSection(Section):
+    """What is written, and how often; 0 means only at the end."""
+
+    fields: FieldNames = ("density", "velocity", "pressure")
+    """fields in the field files"""
+    fields_every_steps: NonNegativeInt = 0
+    """steps between two field files"""
+    series_every_steps: NonNegativeInt = 100
+    """steps between two rows of the time series"""
+    checkpoint_every_steps: NonNegativeInt = 0
+    """steps between two checkpoints"""
+    progress_every_s: Positive = 2.0
+    """seconds between two progress lines"""
+    picture: bool = True
+    """draw a picture at the end"""
+    vtk: bool = True
+    """write files for ParaView"""
+
+
+class Case(Section):
+    """A whole case; see the sections for the keys."""
+
+    title: str = ""
+    """free text"""
+    geometry: GeometrySection
+    """where fluid is"""
+    openings: Annotated[tuple[OpeningSection, ...], Field(strict=False)] = ()
+    """inlets and outlets"""
+    fluid: FluidSection
+    """density and viscosity"""
+    flow: FlowSection = FlowSection()
+    """body force"""
+    lattice: LatticeSection
+    """velocity set and time step"""
+    compute: ComputeSection = ComputeSection()
+    """backend and precision"""
+    run: RunSection
+    """length of the run"""
+    output: OutputSection = OutputSection()
+    """files"""
+
+    _folder: Path = PrivateAttr(Path())
+
+    @classmethod
+    def rules(cls, given):
+        """Names of openings are unique; a lattice velocity has a velocity to refer to."""
+        entries = given.get("openings")
+        openings = [given_values(entry) for entry in entries] if isinstance(entries, list | tuple) else []
+        names = Counter(opening["name"] for opening in openings if isinstance(opening.get("name"), str))
+        for name, count in names.items():
+            if count > 1:
+                yield f"has {count} openings named {name!r}; give each its own name"
+        lattice = given_values(given.get("lattice"))
+        moving = any(opening.keys() & {"velocity_m_s", "flow_rate_m3_s"} for opening in openings)
+        if "lattice_velocity" in lattice and "reference_velocity_m_s" not in lattice and not moving:
+            yield "has lattice.lattice_velocity but no opening imposes a velocity; give lattice.reference_velocity_m_s"
+
+    def model_post_init(self, context):
+        """Keep the folder that the case was read from."""
+        self._folder = Path((context or {}).get("folder", ""))
+
+    @property
+    def folder(self) -> Path:
+        """The folder that ``geometry.file`` is relative to."""
+        return self._folder
+
+    def to_toml(self, folder=None) -> str:
+        """The whole case as TOML text, defaults filled in.
+
+        Args:
+            folder: folder that the text will be written to; ``geometry.file`` is then given relative to it.
+        """
+        table = self.model_dump(exclude_none=True)
+        file = self.geometry.file
+        if folder is not None and file is not None and not Path(file).is_absolute():
+            table["geometry"]["file"] = Path(os.path.relpath(self.folder / file, folder)).as_posix()
+        return "\n".join(toml_lines(table)) + "\n"
+
+
+def load_case(path, overrides: Sequence[str] = ()) -> Case:
+    """Read a case file.
+
+    Args:
+        path: the TOML file.
+        overrides: ``"section.key=value"`` each, the value in TOML; a single word needs no quotes.
+
+    Raises:
+        InputError: the file cannot be read, or what it says, overrides included, is not a valid case.
+    """
+    path = Path(path)
+    table = read_toml(path)
+    problems = [problem for override in overrides if (problem := override_value(table, override))]
+    return _build(table, path.parent, f"case file {path}", problems)
+
+
+def case_from_dict(table: Mapping, folder=".") -> Case:
+    """A case from nested tables as ``tomllib`` returns them.
+
+    Raises:
+        InputError: the tables are not a valid case; all problems are listed.
+    """
+    return _build(table, Path(folder), "case", [])
+
+
+def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Case:
+    case = None
+    try:
+        case = Case.model_validate(table, context={"folder": folder})
+    except ValidationError as error:
+        problems = problems + [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors()]
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise InputError("\n  ".join([f"{source} has {count}:", *problems]))
+    return case
+
+
+def _dotted(location: tuple, table) -> str:
+    """Path of a value as the user writes it: an entry of a list goes by its name, or by its number without one."""
+    path = ""
+    for key in location:
+        try:
+            table = table[key]
+        except (LookupError, TypeError):
+            table = None
+        name = table.get("name") if isinstance(table, Mapping) else None
+        path += f".{key}" if isinstance(key, str) else f".{name}" if isinstance(name, str) else f"[{key}]"
+    return path.removeprefix(".") or "the case"

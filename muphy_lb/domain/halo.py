@@ -1,0 +1,70 @@
+"""HaloPlan: which populations cross to which rank, in an order that both sides derive by rule."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geometry.nodes import NodeList
+from muphy_lb.lattice import Lattice
+
+
+@dataclass(frozen=True)
+class HaloPlan:
+    """Populations that cross to and from each neighbour rank, one message each way per neighbour and step.
+
+    Crossing links are sorted by neighbour rank, voxel id of the destination node, direction; sender and receiver
+    hold the same list without ever talking about it.
+
+    Attributes:
+        neighbours: ranks, ascending.
+        send_start: (len(neighbours) + 1,) message j is ``[send_start[j], send_start[j + 1])`` of the send list.
+        send_node, send_q: local node and direction of each population that leaves.
+        receive_start, receive_node, receive_q: the same for populations that arrive; the node is the destination.
+    """
+
+    neighbours: tuple[int, ...]
+    send_start: np.ndarray
+    send_node: np.ndarray
+    send_q: np.ndarray
+    receive_start: np.ndarray
+    receive_node: np.ndarray
+    receive_q: np.ndarray
+
+    @property
+    def n_send(self) -> int:
+        """Populations sent per step."""
+        return int(self.send_node.size)
+
+    @property
+    def n_receive(self) -> int:
+        """Populations received per step."""
+        return int(self.receive_node.size)
+
+
+def plan_halo(nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice, table: np.ndarray) -> HaloPlan:
+    """Plan the halo of one rank from its (Q, n) table of node-list numbers at x + c_q, in local order."""
+    node, q = [], []
+    for direction, row in enumerate(table):
+        crossing = np.flatnonzero((row >= 0) & (owner[row] != rank))
+        node.append(crossing)
+        q.append(np.full(crossing.size, direction))
+    node, q = np.concatenate(node), np.concatenate(q)
+    far = table[q, node]
+    far_rank = owner[far]
+    # f_q leaves node for the far node; by symmetry the far node's f_opposite(q) arrives at node.
+    send = np.lexsort((q, nodes.voxel[far], far_rank))
+    arriving_q = lattice.opposite[q]
+    own = table[0, node]
+    receive = np.lexsort((arriving_q, nodes.voxel[own], far_rank))
+    neighbours = np.unique(far_rank)
+    start = np.searchsorted(far_rank[send], np.append(neighbours, neighbours[-1:] + 1))
+    return HaloPlan(
+        neighbours=tuple(int(r) for r in neighbours),
+        send_start=start,
+        send_node=node[send],
+        send_q=q[send],
+        receive_start=start,
+        receive_node=node[receive],
+        receive_q=arriving_q[receive],
+    )
+

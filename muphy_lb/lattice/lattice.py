@@ -1,0 +1,73 @@
+"""Lattice: the frozen record of a velocity set; what can be derived is derived and checked when built."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A discrete velocity set.
+
+    Attributes:
+        name: DdQq name.
+        dimension: number of space dimensions.
+        vectors: Q lattice vectors (x, y, z); z = 0 in two dimensions.
+        weights: Q exact weights.
+        cs2: squared speed of sound in lattice units.
+        isotropy: order of the highest weight moment that must be isotropic.
+    """
+
+    name: str
+    dimension: int
+    vectors: tuple[tuple[int, int, int], ...]
+    weights: tuple[Fraction, ...]
+    cs2: Fraction = Fraction(1, 3)
+    isotropy: int = 4
+
+    def __post_init__(self):
+        for order in range(self.isotropy + 2):
+            for axes in product(range(self.dimension), repeat=order):
+                if self.moment(axes) != self.isotropic_moment(axes):
+                    raise ValueError(f"{self.name}: weight moment over axes {axes} is {self.moment(axes)}")
+        if len(set(self.vectors)) != self.q:
+            raise ValueError(f"{self.name}: repeated vectors")
+
+    def __hash__(self):
+        return hash(self.name)
+
+    @property
+    def q(self) -> int:
+        """Number of populations Q."""
+        return len(self.vectors)
+
+    @cached_property
+    def c(self) -> np.ndarray:
+        """(Q, 3) int64 lattice vectors."""
+        return np.array(self.vectors)
+
+    @cached_property
+    def w(self) -> np.ndarray:
+        """(Q,) float64 weights."""
+        return np.array([float(weight) for weight in self.weights])
+
+    @cached_property
+    def opposite(self) -> np.ndarray:
+        """(Q,) int64 number of the reversed vector of each population."""
+        return np.array([self.vectors.index(tuple(-x for x in vector)) for vector in self.vectors])
+
+    def moment(self, axes) -> Fraction:
+        """Exact weight moment sum_q w_q c_q[axes[0]] c_q[axes[1]] ..."""
+        terms = (w * int(np.prod([c[i] for i in axes], dtype=int)) for w, c in zip(self.weights, self.vectors, strict=True))
+        return sum(terms, Fraction(0))
+
+    def isotropic_moment(self, axes) -> Fraction:
+        """The value that an isotropic set gives: cs2^(k/2) times the number of pairings of equal axes (Wick)."""
+        if not axes:
+            return Fraction(1)
+        rest = axes[1:]
+        paired = (rest[:j] + rest[j + 1 :] for j in range(len(rest)) if rest[j] == axes[0])
+        return self.cs2 * sum((self.isotropic_moment(left) for left in paired), Fraction(0))

@@ -1,0 +1,85 @@
+"""Whole files or none: temporary name, fsync, rename; and plain words when the disk refuses."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from muphy_lb.errors import OutputError
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
+    """Yield a temporary path in the folder of ``path``; it replaces ``path`` only when the block succeeds.
+
+    A reader therefore sees the old file or the whole new one. On any exception the temporary is removed.
+
+    Raises:
+        OutputError: the folder is missing or unwritable, or the disk is full.
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with output_errors(path):
+            yield temporary
+            _sync(temporary)
+            os.replace(temporary, path)
+            _sync(path.parent)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+@contextmanager
+def output_errors(path: str | os.PathLike) -> Iterator[None]:
+    """Turn an OSError of the block into an OutputError that names ``path``, the reason and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(
+            f"cannot write {path}: {reason}; check that the folder exists, is writable and has free space,"
+            " or choose another output folder"
+        ) from error
+
+
+def check_writable(folder: str | os.PathLike) -> None:
+    """Create ``folder`` where missing and prove that a file can be written in it; call before a run starts.
+
+    Raises:
+        OutputError: the folder cannot be made or written.
+    """
+    with output_errors(folder):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(b"probe")
+            probe.flush()
+
+
+def reserve_space(path: str | os.PathLike, n_bytes: int) -> None:
+    """Make the file system set aside ``n_bytes`` behind the end of an existing file.
+
+    A disk that fills while HDF5 writes leaves a file that nobody can open; here it is refused while the file is whole.
+
+    Raises:
+        OutputError: the disk, a quota or a file size limit refuses; the file is unchanged.
+    """
+    if not hasattr(os, "posix_fallocate"):  # not every system has it; the guard is then missing, nothing else
+        return
+    with output_errors(path), open(path, "r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        try:
+            os.posix_fallocate(file.fileno(), size, n_bytes)
+        except OSError:
+            file.truncate(size)
+            raise
+
+
+def _sync(path: Path) -> None:
+    """Force a file, or the entries of a folder, onto the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

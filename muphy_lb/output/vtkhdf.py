@@ -1,0 +1,248 @@
+"""Fields over time for ParaView: VTKHDF 2.0, an unstructured grid of voxels, the mesh written once.
+
+Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (temporal unstructured grid).
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from geometry.nodes import NodeList
+from muphy_lb.errors import OutputError
+from muphy_lb.output.atomic import atomic_write, reserve_space, output_errors
+from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
+
+VTK_VOXEL = 11
+FORMAT_VERSION = (2, 0)
+MAX_CHUNK_ROWS = 2**26  # a chunk of HDF5 must stay below 4 GiB
+ROWS_PER_STEP_CHUNK = 256
+TABLE_BYTES = 2**20  # more than the step tables and the indices of HDF5 grow by in one snapshot
+STATIC_OFFSETS = {  # first entry of the mesh used by a step, always 0: the mesh never changes
+    "PartOffsets": (),
+    "PointOffsets": (),
+    "CellOffsets": (1,),
+    "ConnectivityIdOffsets": (1,),
+}
+
+
+@dataclass(frozen=True)
+class VtkHdfSeries:
+    """One ``.vtkhdf`` file with all snapshots of a run; closed, hence readable, between two appends.
+
+    Attributes:
+        path: the file.
+        nodes: one cubic cell is written per node, in this order.
+        case_text: stored beside the grid, in ``/muphy_lb/case``.
+        units: unit of each field by name, stored as attribute ``unit``.
+        compress: gzip the mesh and the fields.
+        resume_step: None starts the file anew; a number keeps the snapshots of an existing file up to that step.
+
+    Raises:
+        OutputError: the file cannot be written, or holds another geometry when resuming.
+    """
+
+    path: str | os.PathLike
+    nodes: NodeList
+    case_text: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
+    compress: bool = False
+    resume_step: int | None = None
+
+    def __post_init__(self):
+        resumes = self.resume_step is not None and Path(self.path).exists()
+        n_kept = self._truncate() if resumes else 0
+        if n_kept == 0:
+            self._create()
+
+    def append(self, time_s: float, step: int, fields: Mapping[str, np.ndarray]) -> None:
+        """Add one snapshot.
+
+        Args:
+            time_s: physical time [s].
+            step: time step.
+            fields: (n,) or (n, 3) arrays by name, in the order of the nodes; stored as float32. Every snapshot
+                has the same fields.
+
+        Raises:
+            OutputError: a field has another shape or was not in the first snapshot, or the disk refuses.
+        """
+        arrays = {name: self._checked(name, values) for name, values in fields.items()}
+        reserve_space(self.path, TABLE_BYTES + sum(values.nbytes for values in arrays.values()))
+        with _opened(self.path) as file:
+            grid = file["VTKHDF"]
+            self._check_names(grid, arrays)
+            for name, values in arrays.items():
+                self._append_field(grid, name, values)
+            # raw values reach the disk before the step table names them: a crash in between costs this snapshot only
+            file.flush()
+            _append_step(file, time_s, step, arrays)
+
+    def _create(self) -> None:
+        """Write the mesh and an empty step table."""
+        mesh = voxel_mesh(self.nodes)
+        with atomic_write(self.path) as temporary, _opened(temporary, "w") as file:
+            self._write_provenance(file)
+            grid = file.create_group("VTKHDF")
+            grid.attrs["Version"] = FORMAT_VERSION
+            grid.attrs["Type"] = np.bytes_("UnstructuredGrid")  # older VTK reads fixed-length ASCII only
+            self._write_mesh(grid, mesh)
+            grid.create_group("CellData")
+            _create_steps(grid)
+
+    def _write_provenance(self, file: h5py.File) -> None:
+        """Write what VTK ignores: the case, the step numbers and what identifies the geometry."""
+        own = file.create_group("muphy_lb")
+        own.create_dataset("case", data=self.case_text, dtype=h5py.string_dtype())
+        own.create_dataset("step", shape=(0,), maxshape=(None,), chunks=(ROWS_PER_STEP_CHUNK,), dtype=np.int64)
+        own.attrs["geometry_digest"] = _digest(self.nodes)
+        own.attrs["spacing_m"] = self.nodes.spacing_m
+        own.attrs["shape_zyx"] = self.nodes.shape
+
+    def _write_mesh(self, grid: h5py.Group, mesh) -> None:
+        """Write points and cells, one part."""
+        n_nodes, n_points = self.nodes.n_nodes, len(mesh.points_m)
+        index_dtype = mesh.connectivity.dtype
+        arrays = {
+            "NumberOfPoints": np.array([n_points], dtype=np.int64),
+            "NumberOfCells": np.array([n_nodes], dtype=np.int64),
+            "NumberOfConnectivityIds": np.array([N_CORNERS * n_nodes], dtype=np.int64),
+            "Points": mesh.points_m,
+            "Connectivity": mesh.connectivity.ravel(),
+            "Offsets": N_CORNERS * np.arange(n_nodes + 1, dtype=index_dtype),
+            "Types": np.full(n_nodes, VTK_VOXEL, dtype=np.uint8),
+        }
+        for name, values in arrays.items():
+            grid.create_dataset(name, data=values, compression=self._compression if values.size > 1 else None)
+        grid["Points"].attrs["unit"] = "m"
+
+    def _append_field(self, grid: h5py.Group, name: str, values: np.ndarray) -> None:
+        """Add the values of one field behind those of the completed snapshots."""
+        start = int(grid["Steps"].attrs["NSteps"]) * self.nodes.n_nodes
+        dataset = grid["CellData"].get(name)
+        if dataset is None:
+            dataset = self._create_field(grid, name, values)
+        dataset.resize(start + len(values), axis=0)
+        dataset[start:] = values
+
+    def _create_field(self, grid: h5py.Group, name: str, values: np.ndarray) -> h5py.Dataset:
+        """Create an empty growing field and its table of offsets."""
+        rows = -(-len(values) // -(-len(values) // MAX_CHUNK_ROWS))
+        grow = {"maxshape": (None, *values.shape[1:]), "chunks": (rows, *values.shape[1:])}
+        dataset = grid["CellData"].create_dataset(
+            name, shape=(0, *values.shape[1:]), dtype=np.float32, compression=self._compression, **grow
+        )
+        dataset.attrs["unit"] = self.units.get(name, "")
+        _create_growing(grid["Steps/CellDataOffsets"], name, (), np.int64)
+        return dataset
+
+    def _truncate(self) -> int:
+        """Forget what lies behind the last complete snapshot up to the resume step; return how many are left."""
+        with _opened(self.path) as file:
+            own, grid = file["muphy_lb"], file["VTKHDF"]
+            if own.attrs["geometry_digest"] != _digest(self.nodes):
+                raise OutputError(
+                    f"cannot continue {self.path}: it holds {grid['NumberOfCells'][0]} cells of another geometry,"
+                    f" this run has {self.nodes.n_nodes}; move the file away"
+                )
+            done = own["step"][: grid["Steps"].attrs["NSteps"]]
+            n_steps = int(np.count_nonzero(done <= self.resume_step))
+            grid["Steps"].attrs["NSteps"] = n_steps
+            for table in (own["step"], *_step_tables(grid)):
+                table.resize(n_steps, axis=0)
+            for dataset in grid["CellData"].values():
+                dataset.resize(n_steps * self.nodes.n_nodes, axis=0)
+        return n_steps
+
+    def _checked(self, name: str, values: np.ndarray) -> np.ndarray:
+        """``values`` as float32; raise OutputError unless there is one row per node."""
+        values = np.asarray(values, dtype=np.float32)
+        n_nodes = self.nodes.n_nodes
+        if values.shape not in ((n_nodes,), (n_nodes, 3)):
+            raise OutputError(
+                f"{self.path}: field {name!r} has shape {values.shape}; allowed are ({n_nodes},) and ({n_nodes}, 3)"
+            )
+        return values
+
+    def _check_names(self, grid: h5py.Group, arrays: Mapping[str, np.ndarray]) -> None:
+        """Raise OutputError unless the fields are those of the earlier snapshots."""
+        known = set(grid["CellData"])
+        if grid["Steps"].attrs["NSteps"] > 0 and known != set(arrays):
+            raise OutputError(
+                f"{self.path}: the snapshot has the fields {sorted(arrays)}, the earlier ones have {sorted(known)};"
+                " write the same fields, or start a new file"
+            )
+
+    @property
+    def _compression(self) -> str | None:
+        return "gzip" if self.compress else None
+
+
+@contextmanager
+def _opened(path: str | os.PathLike, mode: str = "r+") -> Iterator[h5py.File]:
+    """Open an HDF5 file; HDF5's failures to write, of either type, become OutputError."""
+    with output_errors(path):
+        try:
+            # default libver: the only one whose files stay readable after a crash
+            with h5py.File(path, mode) as file:
+                yield file
+        except RuntimeError as error:
+            raise OSError(str(error)) from error
+
+
+def _create_steps(grid: h5py.Group) -> None:
+    """Create the empty table of time steps."""
+    steps = grid.create_group("Steps")
+    steps.attrs["NSteps"] = np.int64(0)
+    _create_growing(steps, "Values", (), np.float64).attrs["unit"] = "s"
+    _create_growing(steps, "NumberOfParts", (), np.int64)
+    for name, width in STATIC_OFFSETS.items():
+        _create_growing(steps, name, width, np.int64)
+    steps.create_group("CellDataOffsets")
+
+
+def _create_growing(group: h5py.Group, name: str, width: tuple[int, ...], dtype) -> h5py.Dataset:
+    """Create an empty dataset of rows of shape ``width`` that can grow."""
+    return group.create_dataset(
+        name, shape=(0, *width), maxshape=(None, *width), chunks=(ROWS_PER_STEP_CHUNK, *width), dtype=dtype
+    )
+
+
+def _append_step(file: h5py.File, time_s: float, step: int, names) -> None:
+    """Name the snapshot just written in the step table; the count comes last."""
+    grid = file["VTKHDF"]
+    steps = grid["Steps"]
+    number = int(steps.attrs["NSteps"])
+    first_row = number * int(grid["NumberOfCells"][0])
+    row = {name: 0 for name in STATIC_OFFSETS} | {"Values": time_s, "NumberOfParts": 1}
+    row |= {f"CellDataOffsets/{name}": first_row for name in names}
+    for name, value in row.items():
+        _set_row(steps[name], number, value)
+    _set_row(file["muphy_lb/step"], number, step)
+    steps.attrs["NSteps"] = np.int64(number + 1)
+
+
+def _set_row(table: h5py.Dataset, number: int, value) -> None:
+    """Set row ``number``, which becomes the last one."""
+    table.resize(number + 1, axis=0)
+    table[number] = value
+
+
+def _step_tables(grid: h5py.Group) -> list[h5py.Dataset]:
+    """All datasets with one row per time step."""
+    steps = grid["Steps"]
+    return [steps[name] for name in ("Values", "NumberOfParts", *STATIC_OFFSETS)] + list(
+        steps["CellDataOffsets"].values()
+    )
+
+
+def _digest(nodes: NodeList) -> str:
+    """Hexadecimal digest of the nodes and the box, the name of the geometry."""
+    digest = hashlib.sha256(repr((nodes.shape, nodes.spacing_m)).encode())
+    digest.update(np.ascontiguousarray(nodes.voxel))
+    return digest.hexdigest()

@@ -1,0 +1,132 @@
+"""The only module that imports mpi4py: the ranks of a run, with a serial stand-in and one way to end them all."""
+
+import os
+import sys
+import time
+from functools import cached_property
+
+import numpy as np
+
+# Any of these says that a launcher started this process as one of several ranks.
+LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
+LOCAL_RANK_VARIABLES = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+# A failing rank lets lower ranks, which may have failed in the same way, speak first.
+VOICE_DELAY_S = 1.0
+
+
+class SerialCommunicator:
+    """One rank, no MPI."""
+
+    rank = 0
+    size = 1
+    local_rank = 0
+
+    def broadcast(self, value):
+        """The value of rank 0."""
+        return value
+
+    def gather(self, value):
+        """List of all ranks' values on rank 0, None elsewhere."""
+        return [value]
+
+    def maximum(self, value):
+        """Largest value over all ranks."""
+        return value
+
+    def total(self, value):
+        """Sum over all ranks; exact for integers, in no fixed order for floats."""
+        return value
+
+    def barrier(self):
+        """Wait for all ranks."""
+
+    def abort(self, exit_code: int):
+        """End all ranks with an exit code."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(exit_code)
+
+    def finalise(self):
+        """Leave MPI."""
+
+
+class MpiCommunicator:
+    """The ranks of an mpirun, over mpi4py."""
+
+    def __init__(self, mpi):
+        self._mpi = mpi
+        self._world = mpi.COMM_WORLD
+        self.rank = self._world.Get_rank()
+        self.size = self._world.Get_size()
+
+    @cached_property
+    def local_rank(self) -> int:
+        """Rank among those on this machine."""
+        for name in LOCAL_RANK_VARIABLES:
+            if name in os.environ:
+                return int(os.environ[name])
+        return self._world.Split_type(self._mpi.COMM_TYPE_SHARED).Get_rank()
+
+    def broadcast(self, value):
+        """The value of rank 0."""
+        return self._world.bcast(value)
+
+    def gather(self, value):
+        """List of all ranks' values on rank 0, None elsewhere."""
+        return self._world.gather(value)
+
+    def maximum(self, value):
+        """Largest value over all ranks."""
+        return self._world.allreduce(value, op=self._mpi.MAX)
+
+    def total(self, value):
+        """Sum over all ranks; exact for integers, in no fixed order for floats."""
+        return self._world.allreduce(value)
+
+    def barrier(self):
+        """Wait for all ranks."""
+        self._world.Barrier()
+
+    def send(self, array: np.ndarray, rank: int):
+        """Send an array to a rank."""
+        self._world.Send(array, rank)
+
+    def receive(self, array: np.ndarray, rank: int):
+        """Receive an array from a rank."""
+        self._world.Recv(array, rank)
+
+    def start_send(self, array: np.ndarray, rank: int):
+        """Start sending an array; returns a request."""
+        return self._world.Isend(array, rank)
+
+    def start_receive(self, array: np.ndarray, rank: int):
+        """Start receiving an array; returns a request."""
+        return self._world.Irecv(array, rank)
+
+    def wait_all(self, requests):
+        """Wait for requests."""
+        self._mpi.Request.Waitall(requests)
+
+    def abort(self, exit_code: int):
+        """End all ranks with an exit code."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._world.Abort(exit_code)
+
+    def finalise(self):
+        """Leave MPI."""
+        self._mpi.Finalize()
+
+
+def connect():
+    """The communicator of this process: MPI when a launcher started it, else the serial stand-in."""
+    if not any(name in os.environ for name in LAUNCHER_VARIABLES):
+        return SerialCommunicator()
+    from mpi4py import MPI
+
+    return MpiCommunicator(MPI)
+
+
+def wait_for_turn(communicator) -> None:
+    """Called by a failing rank before it speaks: by then a lower rank with the same failure has ended all ranks."""
+    time.sleep(VOICE_DELAY_S * min(communicator.rank, 3))

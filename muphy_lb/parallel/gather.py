@@ -1,0 +1,32 @@
+"""Values of all ranks in node-list order: to rank 0, and back."""
+
+import numpy as np
+
+
+class NodeGather:
+    """Collects per-node values into rank-independent order, one component at a time.
+
+    Args:
+        communicator: the ranks.
+        number: (n_local,) node-list number of the local nodes, in run order.
+        n_global: number of nodes of the whole geometry.
+    """
+
+    def __init__(self, communicator, number: np.ndarray, n_global: int):
+        self._communicator = communicator
+        self._number = number
+        self._n_global = n_global
+        self._numbers = communicator.gather(number)
+
+    def collect(self, values: np.ndarray) -> np.ndarray | None:
+        """(n_global,) values in node-list order on rank 0, None elsewhere; ``values`` is (n_local,)."""
+        if self._communicator.rank:
+            self._communicator.send(np.ascontiguousarray(values), 0)
+            return None
+        result = np.empty(self._n_global, values.dtype)
+        result[self._number] = values
+        for rank in range(1, self._communicator.size):
+            piece = np.empty(self._numbers[rank].size, values.dtype)
+            self._communicator.receive(piece, rank)
+            result[self._numbers[rank]] = piece
+        return result

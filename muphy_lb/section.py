@@ -1,0 +1,97 @@
+"""Section: the base of the tables of a case file, and the types of their values.
+
+A section reports everything that is wrong with it at once, in words for the user: pydantic checks each value, the
+section's own ``rules`` what must hold between keys.
+"""
+
+import math
+import reprlib
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from muphy_lb.errors import did_you_mean
+
+_WORDED = "worded"  # type of the validation errors that already carry the text for the user
+
+
+def _three_components(vector: tuple[float, ...]) -> tuple[float, ...]:
+    if len(vector) != 3:
+        raise ValueError("must have 3 components (x, y, z)")
+    return vector
+
+
+def _non_zero(vector: tuple[float, ...]) -> tuple[float, ...]:
+    if not any(vector):
+        raise ValueError("must not be the zero vector")
+    return vector
+
+
+def _plain_values(table: dict) -> dict:
+    values = list(table.values())
+    while values:
+        value = values.pop()
+        if isinstance(value, dict | list):
+            values += value.values() if isinstance(value, dict) else value
+        elif not isinstance(value, str | int | float) or not math.isfinite(0.0 if isinstance(value, str) else value):
+            raise ValueError(f"holds {value!r}; allowed: finite numbers, strings, booleans, lists and tables of them")
+    return table
+
+
+Positive = Annotated[float, Field(gt=0.0)]
+Vector = Annotated[tuple[float, ...], Field(strict=False), AfterValidator(_three_components)]
+Direction = Annotated[Vector, AfterValidator(_non_zero)]
+Options = Annotated[dict[str, Any], AfterValidator(_plain_values)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
+Duration = Annotated[str, Field(pattern=r"^[0-9]+:[0-5][0-9]:[0-5][0-9]\Z")]
+
+
+class Section(BaseModel):
+    """A table of the case file: frozen, no unknown keys, no silent conversions; the text under a key explains it."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+    @classmethod
+    def rules(cls, given: Mapping) -> Iterator[str]:
+        """What is wrong between the keys of this table; ``given`` holds the raw values of the keys that are set."""
+        yield from ()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _all_problems(cls, data, handler):
+        """Report wrong values and broken rules together, in words for the user."""
+        problems = [_problem((), text, data) for text in cls.rules(given_values(data))]
+        try:
+            section = handler(data)
+        except ValidationError as error:
+            problems = [_problem(e["loc"], cls._words(e), e["input"]) for e in error.errors()] + problems
+        if problems:
+            raise ValidationError.from_exception_data(cls.__name__, problems)
+        return section
+
+    @classmethod
+    def _words(cls, error: Mapping) -> str:
+        if error["type"] == _WORDED or not error["loc"]:
+            return error["msg"]
+        key = error["loc"][0]
+        if error["type"] == "extra_forbidden":
+            return f"is an unknown key; {did_you_mean(key, list(cls.model_fields))}"
+        meaning = f" ({cls.model_fields[key].description})"
+        if error["type"] == "missing":
+            return "is missing" + meaning
+        allowed = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        return f"is {reprlib.repr(error['input'])}: {allowed}{meaning}"
+
+
+def _problem(location: tuple, text: str, value) -> dict:
+    return {"type": PydanticCustomError(_WORDED, text.replace("{", "(").replace("}", ")")), "loc": location, "input": value}
+
+
+def given_values(data) -> dict:
+    """The keys of a raw table, or of a built section, that hold a value; nothing where ``data`` is no table."""
+    table = data.model_dump() if isinstance(data, Section) else data
+    return {key: value for key, value in table.items() if value is not None} if isinstance(table, Mapping) else {}

@@ -1,0 +1,97 @@
+"""SI units <-> lattice units: the only place with these formulas.
+
+In lattice units the voxel edge, the time step and the reference density are 1. ``cs2`` is the squared speed of
+sound of the lattice, 1/3 for every lattice here; it is passed, never assumed.
+
+Source: Krueger et al., The Lattice Boltzmann Method (2017), chapter 4 (viscosity) and chapter 7 (units).
+"""
+
+from dataclasses import dataclass, fields
+from math import isfinite
+
+
+def relaxation_time(viscosity: float, cs2: float) -> float:
+    """Relaxation time tau [time steps] of a kinematic viscosity in lattice units: nu / cs2 + 1/2."""
+    return viscosity / cs2 + 0.5
+
+
+def viscosity(relaxation_time: float, cs2: float) -> float:
+    """Kinematic viscosity in lattice units of a relaxation time [time steps]: cs2 (tau - 1/2)."""
+    return cs2 * (relaxation_time - 0.5)
+
+
+@dataclass(frozen=True)
+class Units:
+    """The SI sizes of the three lattice units. Every conversion takes numbers or arrays.
+
+    Attributes:
+        spacing_m: voxel edge [m].
+        time_step_s: time step [s].
+        density_kg_m3: density of the fluid at lattice density 1 [kg/m3].
+
+    Raises:
+        ValueError: one of them is not positive and finite.
+    """
+
+    spacing_m: float
+    time_step_s: float
+    density_kg_m3: float
+
+    def __post_init__(self):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not (isfinite(value) and value > 0.0):
+                raise ValueError(f"{field.name} is {value}; it must be positive and finite")
+
+    @property
+    def speed_m_s(self) -> float:
+        """One lattice unit of velocity [m/s]: one voxel per time step."""
+        return self.spacing_m / self.time_step_s
+
+    def velocity_to_lattice(self, velocity_m_s):
+        """Velocity in lattice units of one in m/s."""
+        return velocity_m_s / self.speed_m_s
+
+    def velocity_to_si(self, velocity):
+        """Velocity [m/s] of one in lattice units."""
+        return velocity * self.speed_m_s
+
+    def acceleration_to_lattice(self, acceleration_m_s2):
+        """Body force per mass in lattice units of one in m/s2."""
+        return acceleration_m_s2 * (self.time_step_s / self.speed_m_s)
+
+    def acceleration_to_si(self, acceleration):
+        """Body force per mass [m/s2] of one in lattice units."""
+        return acceleration * (self.speed_m_s / self.time_step_s)
+
+    def viscosity_to_lattice(self, viscosity_m2_s):
+        """Kinematic viscosity in lattice units of one in m2/s."""
+        return viscosity_m2_s / (self.spacing_m * self.speed_m_s)
+
+    def viscosity_to_si(self, viscosity):
+        """Kinematic viscosity [m2/s] of one in lattice units."""
+        return viscosity * (self.spacing_m * self.speed_m_s)
+
+    def flow_rate_to_lattice(self, flow_rate_m3_s):
+        """Volume flow rate in lattice units of one in m3/s."""
+        return flow_rate_m3_s / (self.spacing_m**2 * self.speed_m_s)
+
+    def flow_rate_to_si(self, flow_rate):
+        """Volume flow rate [m3/s] of one in lattice units."""
+        return flow_rate * (self.spacing_m**2 * self.speed_m_s)
+
+    def time_to_steps(self, time_s: float) -> int:
+        """Whole number of time steps nearest to a time [s]."""
+        return round(time_s / self.time_step_s)
+
+    def steps_to_time(self, steps):
+        """Time [s] that a number of steps takes."""
+        return steps * self.time_step_s
+
+    def pressure_to_density(self, pressure_pa, cs2: float):
+        """Lattice density of a pressure [Pa] relative to the reference pressure (lattice density 1)."""
+        return 1.0 + pressure_pa / (self.density_kg_m3 * self.speed_m_s**2 * cs2)
+
+    def density_to_pressure(self, density, cs2: float):
+        """Pressure [Pa] relative to the reference pressure: rho (dx/dt)^2 cs2 (density - 1)."""
+        return self.density_kg_m3 * self.speed_m_s**2 * cs2 * (density - 1.0)
