@@ -149,6 +149,8 @@ class RunSection(Section):
     """physical time [s]"""
     wall_time: Duration | None = None
     """clock time HH:MM:SS after which to stop, as a string"""
+    ramp_steps: NonNegativeInt = 200
+    """steps over which the openings' values rise smoothly from rest; 0 = at once"""
     steady_tolerance: Positive | None = None
     """relative change over steady_interval_steps below which the flow is steady and the run ends"""
     steady_interval_steps: PositiveInt = 200
@@ -256,7 +258,8 @@ def load_case(path, overrides: Sequence[str] = ()) -> Case:
 
     Args:
         path: the TOML file.
-        overrides: ``"section.key=value"`` each, the value in TOML; a single word needs no quotes.
+        overrides: ``"section.key=value"`` each, the value in TOML; a single word needs no quotes, and no
+            value removes the key.
 
     Raises:
         InputError: the file cannot be read, or what it says, overrides included, is not a valid case.

@@ -57,11 +57,24 @@ class Engine:
         self._refills = [self._bind_links(parity) for parity in (0, 1)]
         self._reductions = self._bind_reductions(speed_scale)
 
+    @property
+    def bytes_allocated(self) -> int:
+        """Bytes of populations and address table on this rank's device."""
+        slots = 2 * self.addresses.n_slots * np.dtype(self.real).itemsize
+        return slots + self.addresses.table.nbytes
+
     def step(self) -> None:
         """One time step."""
         for launch in self._steps[self._parity]:
             launch()
         self._parity ^= 1
+
+    def warm_up(self) -> None:
+        """Run every launch once on a fluid at rest, so that compilation is over before the clock starts."""
+        for _ in range(2):
+            self.step()
+        self.totals()
+        self.backend.synchronise()
 
     def start_from(self, density: np.ndarray, velocity: np.ndarray) -> None:
         """Set equilibrium populations of (n,) ``density`` and (3, n) ``velocity`` (before collision)."""

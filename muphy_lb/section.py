@@ -6,13 +6,12 @@ section's own ``rules`` what must hold between keys.
 
 import math
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
-
-from muphy_lb.errors import did_you_mean
 
 _WORDED = "worded"  # type of the validation errors that already carry the text for the user
 
@@ -35,7 +34,7 @@ def _plain_values(table: dict) -> dict:
         value = values.pop()
         if isinstance(value, dict | list):
             values += value.values() if isinstance(value, dict) else value
-        elif not isinstance(value, str | int | float) or not math.isfinite(0.0 if isinstance(value, str) else value):
+        elif not isinstance(value, str | int | float) or value in (math.inf, -math.inf) or value != value:
             raise ValueError(f"holds {value!r}; allowed: finite numbers, strings, booleans, lists and tables of them")
     return table
 
@@ -44,8 +43,14 @@ Positive = Annotated[float, Field(gt=0.0)]
 Vector = Annotated[tuple[float, ...], Field(strict=False), AfterValidator(_three_components)]
 Direction = Annotated[Vector, AfterValidator(_non_zero)]
 Options = Annotated[dict[str, Any], AfterValidator(_plain_values)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*\Z")]
-Duration = Annotated[str, Field(pattern=r"^[0-9]+:[0-5][0-9]:[0-5][0-9]\Z")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+Duration = Annotated[str, Field(pattern=r"^[0-9]+:[0-5][0-9]:[0-5][0-9]$")]
+
+
+def did_you_mean(name: str, allowed: Sequence[str]) -> str:
+    """The remedy for an unknown name: the nearest allowed one, else all of them."""
+    nearest = get_close_matches(name, allowed, n=1, cutoff=0.5)
+    return f"did you mean {nearest[0]!r}?" if nearest else f"allowed: {', '.join(allowed)}"
 
 
 class Section(BaseModel):
@@ -64,7 +69,8 @@ class Section(BaseModel):
     @classmethod
     def _all_problems(cls, data, handler):
         """Report wrong values and broken rules together, in words for the user."""
-        problems = [_problem((), text, data) for text in cls.rules(given_values(data))]
+        is_table = isinstance(data, Mapping)
+        problems = [_problem((), text, data) for text in cls.rules(given_values(data))] if is_table else []
         try:
             section = handler(data)
         except ValidationError as error:
@@ -75,8 +81,11 @@ class Section(BaseModel):
 
     @classmethod
     def _words(cls, error: Mapping) -> str:
-        if error["type"] == _WORDED or not error["loc"]:
+        if error["type"] == _WORDED:
             return error["msg"]
+        value = reprlib.repr(error["input"])
+        if error["type"] == "model_type":
+            return f"is {value}: must be a table"
         key = error["loc"][0]
         if error["type"] == "extra_forbidden":
             return f"is an unknown key; {did_you_mean(key, list(cls.model_fields))}"
@@ -84,11 +93,11 @@ class Section(BaseModel):
         if error["type"] == "missing":
             return "is missing" + meaning
         allowed = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-        return f"is {reprlib.repr(error['input'])}: {allowed}{meaning}"
+        return f"is {value}: {allowed.replace('valid tuple', 'list')}{meaning}"
 
 
 def _problem(location: tuple, text: str, value) -> dict:
-    return {"type": PydanticCustomError(_WORDED, text.replace("{", "(").replace("}", ")")), "loc": location, "input": value}
+    return {"type": PydanticCustomError(_WORDED, text), "loc": location, "input": value}
 
 
 def given_values(data) -> dict:

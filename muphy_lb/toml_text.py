@@ -10,6 +10,11 @@ from muphy_lb.errors import InputError
 
 
 def read_toml(path: Path) -> dict:
+    """The raw tables of a case file.
+
+    Raises:
+        InputError: the file is missing, a directory, unreadable, or not TOML (with the line).
+    """
     if path.is_dir():
         raise InputError(f"case file {path} is a directory; name the .toml file inside it")
     try:
@@ -25,31 +30,54 @@ def read_toml(path: Path) -> dict:
 
 
 def override_value(table: dict, override: str) -> str | None:
-    """Set one value in the raw tables; returns what is wrong with the override, if anything."""
+    """Set one value of the raw tables in place.
+
+    Args:
+        table: the raw tables.
+        override: ``"section.key=value"``; an empty value removes the key; the entry of a list of tables goes by
+            its name.
+
+    Returns:
+        What is wrong with the override, or None.
+    """
     path, equals, text = (part.strip() for part in override.partition("="))
-    if not (path and equals and text):
+    if not (path and equals):
         return f"override {override!r} is not of the form section.key=value"
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        if not re.fullmatch(r"[A-Za-z_./~][\w./~-]*", text):
-            return f"override {override!r}: {text!r} is not a TOML value; put a text in double quotes"
-        value = text
     *parents, key = path.split(".")
-    for parent in parents:
-        table = _child(table, parent)
+    try:
+        value = _parsed(text) if text else None
+        for parent in parents:
+            table = _child(table, parent)
         if not isinstance(table, dict):
-            return f"override {override!r}: there is no table {parent!r} in this case"
+            raise ValueError(f"{path} cannot be set; name a key of a table, as in run.steps=100")
+    except ValueError as error:
+        return f"override {override!r}: {error}"
     table[key] = value
+    if value is None:
+        del table[key]
     return None
 
 
+def _parsed(text: str):
+    """The value of a TOML text; a single word that is no TOML value stands for itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        if re.fullmatch(r"[A-Za-z_./~][\w./~-]*", text):
+            return text
+        raise ValueError(f"{text!r} is not a TOML value; put a text in double quotes") from error
+
+
 def _child(table, key: str):
-    """The table below a key, made if it is not there; of a list, the entry of that name, or None."""
-    child = table.setdefault(key, {})
-    if isinstance(child, list):
-        return {entry.get("name"): entry for entry in child if isinstance(entry, dict)}
-    return child
+    """What lies below a key: of a table, made if absent; of a list of tables, the entry of that name."""
+    if isinstance(table, dict):
+        return table.setdefault(key, {})
+    if not isinstance(table, list):
+        raise ValueError(f"{key!r} lies below a plain value, not below a table")
+    entries = {entry.get("name"): entry for entry in table if isinstance(entry, dict)}
+    if key not in entries:
+        raise ValueError(f"there is no entry named {key!r}; there are: {', '.join(map(str, entries)) or 'none'}")
+    return entries[key]
 
 
 def toml_lines(table: Mapping, path: str = "") -> Iterator[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from muphy_lb.operators.equilibrium import equilibrium
 from muphy_lb.operators.moments import MACROSCOPIC
 from muphy_lb.operators.operator import Operator, constants, shift
+from muphy_lb.operators.unroll import unroll
 
 
 def _reference(stored, n, lattice, parameters):
@@ -30,7 +31,6 @@ def _node(lattice, real, jit):
     one, half, three_halves = real(1), real(0.5), real(1.5)
     three, nine_halves, nine = real(3), real(4.5), real(9)
 
-    @jit
     def collide(f, n, parameters):
         omega, fx, fy, fz = parameters
         deviation, ux, uy, uz = density_and_velocity(f, parameters)
@@ -45,7 +45,7 @@ def _node(lattice, real, jit):
             source = w[q] * (three * cf - three_uf + nine * cu * cf)
             f[q] += omega * (f_eq - f[q]) + force_part * source
 
-    return collide
+    return jit(unroll(collide))
 
 
 BGK = Operator("bgk", _reference, _node)

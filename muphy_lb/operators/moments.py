@@ -8,6 +8,7 @@ Phys. Rev. E 65, 046308 (2002)) the velocity is u = (sum c_q f_q + F/2) / rho fr
 import numpy as np
 
 from muphy_lb.operators.operator import Operator, constants, shift
+from muphy_lb.operators.unroll import unroll
 
 # Push stores populations before collision, pull those after it.
 HALF_FORCE = {"push": 0.5, "pull": -0.5}
@@ -30,7 +31,6 @@ def macroscopic(streaming: str) -> Operator:
         _, cx, cy, cz = constants(lattice, real)
         q_count, zero, one, half = lattice.q, real(0), real(1), real(half_force)
 
-        @jit
         def density_and_velocity(f, parameters):
             deviation, jx, jy, jz = zero, zero, zero, zero
             for q in range(q_count):
@@ -44,7 +44,7 @@ def macroscopic(streaming: str) -> Operator:
             jz += half * parameters[3]
             return deviation, jx / rho, jy / rho, jz / rho
 
-        return density_and_velocity
+        return jit(unroll(density_and_velocity))
 
     return Operator(f"macroscopic-{streaming}", reference, node)
 

@@ -83,3 +83,13 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Write a text file, whole or not at all.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

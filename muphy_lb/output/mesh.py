@@ -42,7 +42,7 @@ def voxel_mesh(nodes: NodeList) -> VoxelMesh:
     return VoxelMesh(_corner_positions(nodes, voxel_coordinates(corner, corner_shape)), connectivity)
 
 
-@njit
+@njit(cache=True)
 def number_corners(first, order, offset, connectivity):
     """Number the distinct corner ids ``first[k] + offset[c]`` in ascending order by merging the sorted streams.
 

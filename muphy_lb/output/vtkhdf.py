@@ -5,6 +5,7 @@ Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (tempo
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -74,7 +75,7 @@ class VtkHdfSeries:
         """
         arrays = {name: self._checked(name, values) for name, values in fields.items()}
         reserve_space(self.path, TABLE_BYTES + sum(values.nbytes for values in arrays.values()))
-        with _opened(self.path) as file:
+        with output_errors(self.path), _opened(self.path) as file:
             grid = file["VTKHDF"]
             self._check_names(grid, arrays)
             for name, values in arrays.items():
@@ -143,7 +144,9 @@ class VtkHdfSeries:
 
     def _truncate(self) -> int:
         """Forget what lies behind the last complete snapshot up to the resume step; return how many are left."""
-        with _opened(self.path) as file:
+        with output_errors(self.path), _opened(self.path) as file:
+            if "muphy_lb" not in file:
+                raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
             own, grid = file["muphy_lb"], file["VTKHDF"]
             if own.attrs["geometry_digest"] != _digest(self.nodes):
                 raise OutputError(
@@ -185,14 +188,14 @@ class VtkHdfSeries:
 
 @contextmanager
 def _opened(path: str | os.PathLike, mode: str = "r+") -> Iterator[h5py.File]:
-    """Open an HDF5 file; HDF5's failures to write, of either type, become OutputError."""
-    with output_errors(path):
-        try:
-            # default libver: the only one whose files stay readable after a crash
-            with h5py.File(path, mode) as file:
-                yield file
-        except RuntimeError as error:
-            raise OSError(str(error)) from error
+    """Open an HDF5 file; HDF5's failures to write, of either type, become a short OSError."""
+    try:
+        # default libver: the only one whose files stay readable after a crash
+        with h5py.File(path, mode) as file:
+            yield file
+    except (OSError, RuntimeError) as error:
+        system = re.search("error message = '([^']*)'", str(error))
+        raise OSError(system[1] if system else str(error)) from error
 
 
 def _create_steps(grid: h5py.Group) -> None:

@@ -1,0 +1,166 @@
+"""Command ``python -m geometry INPUT OUT.h5``: a picture of a vessel or a rock to numbered fluid nodes."""
+
+import argparse
+import shlex
+import sys
+import time
+import tomllib
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.load import LOADERS, SHAPE_PREFIX, load_voxels
+from geometry.openings import carve, opening_from_mapping, read_openings
+from geometry.shapes import SHAPES
+from geometry.voxels import Opening, Voxels
+
+FAILURE = 2
+LATTICES = {"D2Q9": (2, 2), "D3Q19": (3, 2), "D3Q27": (3, 3)}
+"""Name -> (number of axes, largest squared length of a vector)."""
+
+INPUT_OPTIONS = (
+    "spacing_m",
+    "origin_m",
+    "periodic",
+    "fluid_value",
+    "fluid_below",
+    "shape_zyx",
+    "dtype",
+    "header_bytes",
+    "unit",
+    "margin",
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    """An ArgumentParser whose errors fit on one line."""
+
+    def error(self, message):
+        self.exit(FAILURE, f"geometry: {message}; see python -m geometry --help\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code, 2 for bad input with one line on stderr."""
+    arguments = _parser().parse_args(argv)
+    try:
+        _convert(arguments)
+    except (GeometryError, MemoryError) as error:
+        print("geometry:", " ".join(str(error).split()), file=sys.stderr)
+        return FAILURE
+    return 0
+
+
+def lattice_vectors(name: str) -> np.ndarray:
+    """(Q, 3) int64 vectors (x, y, z) of D2Q9, D3Q19 or D3Q27: rest first, then by length, then by z, y, x."""
+    if name not in LATTICES:
+        raise GeometryError(f"lattice is {name!r}; allowed: {', '.join(LATTICES)}")
+    n_axes, longest = LATTICES[name]
+    vectors = np.array([c[::-1] for c in product((-1, 0, 1), repeat=3) if n_axes == 3 or c[0] == 0])
+    length = np.sum(vectors**2, axis=1)
+    order = np.argsort(length, kind="stable")
+    return vectors[order[length[order] <= longest]]
+
+
+def opening_from_words(text: str) -> Opening:
+    """The Opening of ``name=inlet kind=inlet centre_m=x,y,z normal=x,y,z radius_m=r``."""
+    values = {}
+    for word in shlex.split(text):
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise GeometryError(f"--opening {text!r}: {word!r} is not name=value")
+        values[key] = value.split(",") if key in ("centre_m", "normal") else value
+    return opening_from_mapping(values, f"--opening {text!r}")
+
+
+def _convert(arguments: argparse.Namespace) -> None:
+    from geometry.clean import clean
+    from geometry.nodes import build_nodes
+    from geometry.store import write_geometry
+
+    start = time.perf_counter()
+    vectors = {name: lattice_vectors(name) for name in arguments.lattice}
+    voxels = load_voxels(arguments.input, **_input_options(arguments))
+    print(f"voxels      {_describe(voxels)}")
+    openings = [opening_from_words(text) for text in arguments.opening]
+    if arguments.openings:
+        openings += read_openings(arguments.openings)
+    voxels = carve(voxels, openings)
+    nodes, report = clean(build_nodes(voxels), arguments.keep or ("openings" if voxels.openings else "all"))
+    counts = np.bincount(nodes.opening_number, minlength=len(nodes.openings))
+    for opening, count in zip(nodes.openings, counts, strict=True):
+        print(f"opening     {opening.name} ({opening.kind}): {count} opening voxels")
+    print(f"cleaning    {report}")
+    write_geometry(arguments.output, nodes, vectors)
+    print(f"written     {arguments.output}: {nodes.n_nodes} nodes in {time.perf_counter() - start:.2f} s")
+
+
+def _describe(voxels: Voxels) -> str:
+    nz, ny, nx = voxels.shape
+    porosity = voxels.n_fluid / voxels.flags.size
+    return (
+        f"{nx} x {ny} x {nz} of {voxels.spacing_m:g} m: {voxels.n_fluid} fluid, porosity {porosity:.4f}"
+        f"; periodic: {''.join(a for a, p in zip('xyz', voxels.periodic, strict=True) if p) or 'no axis'}"
+    )
+
+
+def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
+    """The options of the input that were given, by the names of ``load_voxels``."""
+    options = {name: getattr(arguments, name) for name in INPUT_OPTIONS if hasattr(arguments, name)}
+    for text in arguments.shape_option:
+        try:
+            options |= tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise GeometryError(
+                f"--shape-option {text!r}: {error}; write name=value, with text in quotes: axis='x'"
+            ) from error
+    return options
+
+
+def _fluid_value(text: str) -> int | None:
+    return None if text == "flags" else int(text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m geometry", description=__doc__)
+    parser.add_argument(
+        "input", metavar="INPUT", help=f"a file ({', '.join(LOADERS)}) or {SHAPE_PREFIX}NAME ({', '.join(SHAPES)})"
+    )
+    parser.add_argument("output", metavar="OUT.h5", help="the file to write")
+    _add_input_options(parser.add_argument_group("input (only those that its format knows)"))
+    group = parser.add_argument_group("openings and nodes")
+    group.add_argument(
+        "--opening",
+        action="append",
+        default=[],
+        metavar="WORDS",
+        help='repeatable: "name=inlet kind=inlet centre_m=x,y,z normal=x,y,z radius_m=r"',
+    )
+    group.add_argument("--openings", metavar="FILE", help=".toml or .json file with a list of tables 'openings'")
+    group.add_argument("--keep", choices=("openings", "largest", "all"), help="default: openings if any, else all")
+    group.add_argument(
+        "--lattice", action="append", default=[], metavar="NAME", help=f"repeatable: {', '.join(LATTICES)}"
+    )
+    return parser
+
+
+def _add_input_options(group) -> None:
+    absent = {"default": argparse.SUPPRESS}
+    group.add_argument("--spacing-m", type=float, help="edge length of a voxel [m]", **absent)
+    group.add_argument("--origin-m", type=float, nargs=3, metavar=("X", "Y", "Z"), **absent)
+    group.add_argument("--periodic", metavar="AXES", help='axes along which the box repeats, such as "xy"', **absent)
+    group.add_argument("--fluid-value", type=_fluid_value, help='an integer, or "flags"', **absent)
+    group.add_argument("--fluid-below", type=float, metavar="T", help="fluid where the value is below T", **absent)
+    group.add_argument("--shape-zyx", type=int, nargs="+", metavar="N", help=".raw: nz ny nx", **absent)
+    group.add_argument("--dtype", help=".raw: numpy type name, such as uint8 or '>u2'", **absent)
+    group.add_argument("--header-bytes", type=int, metavar="N", help=".raw: bytes to skip, 0 if none", **absent)
+    group.add_argument("--unit", help="length unit of the file: m, cm, mm, um", **absent)
+    group.add_argument("--margin", type=int, metavar="N", help="surface: solid layers around its box", **absent)
+    group.add_argument(
+        "--shape-option", action="append", default=[], metavar="NAME=VALUE", help="repeatable: argument of the shape"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

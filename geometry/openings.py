@@ -1,0 +1,271 @@
+"""Openings: cut a vessel with planes and flag the voxels just outside the flow.
+
+Lengths inside this file are in voxels. ``s`` is the signed distance of a voxel centre from the plane of an
+opening, positive on the side of the fluid. The longest lattice link, along a space diagonal, is sqrt(3)
+voxels: a layer of that thickness behind the plane catches every link that crosses it.
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, SOLID, opening_flag
+from geometry.options import check_names
+from geometry.voxels import Opening, Voxels
+
+LAYER = np.sqrt(3.0)
+"""Thickness of the layer of opening voxels, and of the sheet of solid behind it."""
+
+RIM = 1.5
+"""How far the cut reaches beyond the radius, so that a disc as wide as the lumen cuts all of it."""
+
+SIDE = 2.0
+"""Depth on either side of the plane in which fluid decides the direction of the normal."""
+
+PAD = 4
+"""Layers of solid added where the opening voxels would leave the box: layer and sheet, rounded up."""
+
+PLANE_DIGITS = 6
+"""``s`` is rounded to this many digits, so that a plane through voxel centres has them all on one side."""
+
+NEARLY_ZERO = 10.0**-PLANE_DIGITS
+"""A component of a normal below this is rounding noise."""
+
+NEIGHBOURS = np.array([c for c in product((-1, 0, 1), repeat=3) if any(c)])
+"""(26, 3) offsets (z, y, x) of the neighbours of a voxel."""
+
+
+@dataclass(frozen=True)
+class _Slab:
+    """The voxels near the disc of one opening: ``zyx`` (m, 3) indices and ``s`` (m,) signed distances."""
+
+    opening: Opening
+    zyx: np.ndarray
+    s: np.ndarray
+
+    def where(self, low: float, high: float) -> np.ndarray:
+        """(k, 3) indices of the voxels with low < s <= high."""
+        return self.zyx[(self.s > low) & (self.s <= high)]
+
+
+def carve(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
+    """Voxels with the opening voxels of each plane disc flagged and everything just behind them solid.
+
+    For each opening: a normal that points away from the fluid is reversed. The layer ``-sqrt(3) < s <= 0``
+    within the radius (+1.5 voxels) becomes opening voxels where it was fluid or where the fluid cross-section
+    in front of it, extruded along the normal, meets it; the wall beside stays wall. The sheet behind the layer
+    becomes solid, so that what lies behind is cut off and cleaning can drop it. Where the layer would leave the
+    box, the box grows by 4 layers of solid. The n-th new opening gets flag ``FIRST_OPENING + n`` after the ones
+    already there; the result's ``openings`` hold the records as oriented.
+
+    Raises:
+        GeometryError: too many openings, equal names, a disc that touches no fluid or lets fluid pass beside
+            it, two discs that overlap, an opening at a face where the box is periodic.
+    """
+    _check_records(voxels, openings)
+    oriented = [_orient(voxels, opening) for opening in openings]
+    voxels = _pad(voxels, oriented)
+    flags = voxels.flags.copy()
+    slabs = [_slab(voxels, opening) for opening in oriented]
+    records = (*voxels.openings, *oriented)
+    for number, slab in enumerate(slabs, start=len(voxels.openings)):
+        layer = _layer(voxels, slab)
+        _check_overlap(flags, layer, slab.opening, records)
+        flags[tuple(layer.T)] = opening_flag(number)
+        _close(flags, slab.where(-2 * LAYER, -LAYER))
+    carved = replace(voxels, flags=flags, openings=records)
+    for number, slab in enumerate(slabs, start=len(voxels.openings)):
+        _check_contact(carved, slab, opening_flag(number))
+    return carved
+
+
+def flags_at(voxels: Voxels, zyx: np.ndarray) -> np.ndarray:
+    """Flags at integer positions (..., 3) in (z, y, x) order: periodic axes wrap, outside the box is SOLID."""
+    shape = np.array(voxels.shape)
+    zyx = np.where(voxels.periodic[::-1], zyx % shape, zyx)
+    inside = np.all((zyx >= 0) & (zyx < shape), axis=-1)
+    found = voxels.flags[tuple(np.moveaxis(np.clip(zyx, 0, shape - 1), -1, 0))]
+    return np.where(inside, found, SOLID)
+
+
+def fluid_neighbours(voxels: Voxels, zyx: np.ndarray) -> np.ndarray:
+    """(m, 26) truth: whether neighbour ``NEIGHBOURS[j]`` of voxel ``zyx[i]`` (m, 3) is fluid."""
+    return flags_at(voxels, zyx[:, np.newaxis] + NEIGHBOURS) == FLUID
+
+
+def opening_from_mapping(values: Mapping[str, object], where: str) -> Opening:
+    """An Opening of a mapping with the names of its attributes; ``where`` names the source in errors."""
+    allowed = [f.name for f in fields(Opening)]
+    check_names(values, allowed, where)
+    missing = [name for name in allowed[:4] if name not in values]
+    if missing:
+        raise GeometryError(f"{where}: {', '.join(missing)} missing; an opening has {', '.join(allowed)}")
+    try:
+        values = dict(values)
+        for name in ("centre_m", "normal"):
+            values[name] = tuple(float(c) for c in values[name])
+            if len(values[name]) != 3:
+                raise ValueError(f"{name} has {len(values[name])} numbers; it needs x, y, z")
+        values["radius_m"] = float(values.get("radius_m", "inf"))
+    except (TypeError, ValueError) as error:
+        raise GeometryError(f"{where}: {error}") from error
+    return Opening(**values)
+
+
+def read_openings(path) -> list[Opening]:
+    """The openings of a TOML or JSON file: a list ``openings`` of tables with the names of an Opening's attributes."""
+    parse = {".toml": tomllib.loads, ".json": json.loads}.get(Path(path).suffix.lower())
+    if parse is None:
+        raise GeometryError(f"openings file {path}: ending {Path(path).suffix!r}; allowed: .toml, .json")
+    try:
+        records = parse(Path(path).read_text(encoding="utf-8"))["openings"]
+        return [opening_from_mapping(r, f"{path}, opening number {k}") for k, r in enumerate(records, start=1)]
+    except OSError as error:
+        raise GeometryError(f"cannot read {path}: {error.strerror}") from error
+    except (KeyError, TypeError) as error:
+        raise GeometryError(f"{path}: it must hold a list of tables named 'openings'") from error
+    except GeometryError:
+        raise
+    except ValueError as error:
+        raise GeometryError(f"cannot read {path}: {error}") from error
+
+
+def _check_records(voxels: Voxels, openings: Sequence[Opening]) -> None:
+    names = [opening.name for opening in (*voxels.openings, *openings)]
+    if len(names) > MAX_OPENINGS:
+        raise GeometryError(f"{len(names)} openings; at most {MAX_OPENINGS} are supported")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise GeometryError(f"opening name {twice[0]!r} is used {names.count(twice[0])} times; names must be unique")
+
+
+def _slab(voxels: Voxels, opening: Opening) -> _Slab:
+    """The voxels within the radius of an opening (and RIM) and 2 LAYER of its plane."""
+    centre = (np.array(opening.centre_m) - voxels.origin_m) / voxels.spacing_m
+    low, high = _bounds(voxels, opening, centre)
+    z, y, x = np.ix_(*(np.arange(low[i], high[i]) - centre[i] for i in (2, 1, 0)))
+    normal = opening.normal
+    s = np.round(normal[0] * x + normal[1] * y + normal[2] * z, PLANE_DIGITS)
+    near = np.abs(s) <= 2 * LAYER
+    if np.isfinite(opening.radius_m):
+        radius = opening.radius_m / voxels.spacing_m + RIM
+        near &= x * x + y * y + z * z - s * s <= radius * radius
+    return _Slab(opening, np.argwhere(near) + low[::-1], s[near])
+
+
+def _bounds(voxels: Voxels, opening: Opening, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Index range (x, y, z) low, high of the box around a disc of thickness 4 LAYER, cut to the voxels' box."""
+    along = np.abs(opening.normal)
+    across = np.sqrt(np.clip(1.0 - along * along, 0.0, None))
+    radius = opening.radius_m / voxels.spacing_m + RIM
+    reach = np.where(across > 0.0, radius * np.where(across > 0.0, across, 1.0), 0.0) + 2 * LAYER * along
+    size = np.array(voxels.shape[::-1])
+    low = np.clip(np.floor(centre - reach), 0, size).astype(np.int64)
+    high = np.clip(np.ceil(centre + reach) + 1, low, size).astype(np.int64)
+    return low, high
+
+
+def _orient(voxels: Voxels, opening: Opening) -> Opening:
+    """The opening, reversed if fluid lies close behind its plane and none in front of it."""
+    slab = _slab(voxels, opening)
+    fluid = slab.s[voxels.flags[tuple(slab.zyx.T)] == FLUID]
+    behind = np.any((fluid < 0) & (fluid > -SIDE))
+    in_front = np.any((fluid > 0) & (fluid < SIDE))
+    return opening.flipped() if behind and not in_front else opening
+
+
+def _pad(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
+    """Grow the box by PAD layers of solid on every side where the layer of an opening would leave it."""
+    grow = np.zeros((3, 2), dtype=np.int64)
+    for opening in openings:
+        for i, side in _sides_left(voxels, opening):
+            if voxels.periodic[i]:
+                raise GeometryError(
+                    f"opening {opening.name!r} lies on a face of the box across {'xyz'[i]}, which is periodic;"
+                    " make that axis not periodic or move the opening inside"
+                )
+            grow[i, side] = PAD
+    if not grow.any():
+        return voxels
+    origin = np.array(voxels.origin_m) - grow[:, 0] * voxels.spacing_m
+    flags = np.pad(voxels.flags, grow[::-1], constant_values=SOLID)
+    return replace(voxels, flags=flags, origin_m=tuple(origin.tolist()))
+
+
+def _sides_left(voxels: Voxels, opening: Opening) -> list[tuple[int, int]]:
+    """(axis, side) of the faces with fluid just in front of the plane whose outward links point behind it."""
+    slab = _slab(voxels, opening)
+    front = slab.where(0.0, LAYER)
+    front = front[voxels.flags[tuple(front.T)] == FLUID][:, ::-1]
+    faces = (np.zeros(3, dtype=np.int64), np.array(voxels.shape[::-1]) - 1)
+    return [
+        (i, side)
+        for i, side in product(range(3), (0, 1))
+        if np.any(front[:, i] == faces[side][i]) and opening.normal[i] * (-1, 1)[side] < -NEARLY_ZERO
+    ]
+
+
+def _layer(voxels: Voxels, slab: _Slab) -> np.ndarray:
+    """(k, 3) indices of the voxels that become opening voxels: fluid ones and the extruded cross-section."""
+    in_layer = (slab.s > -LAYER) & (slab.s <= 0.0)
+    zyx, s = slab.zyx[in_layer], slab.s[in_layer]
+    step = (LAYER / 2 - s)[:, np.newaxis] * slab.opening.normal[::-1]
+    in_front = np.rint(np.round(zyx + step, PLANE_DIGITS)).astype(np.int64)
+    taken = (flags_at(voxels, in_front) == FLUID) | (voxels.flags[tuple(zyx.T)] == FLUID)
+    return zyx[taken]
+
+
+def _close(flags: np.ndarray, zyx: np.ndarray) -> None:
+    """Turn the fluid among these voxels into solid."""
+    index = tuple(zyx[flags[tuple(zyx.T)] == FLUID].T)
+    flags[index] = SOLID
+
+
+def _check_overlap(flags: np.ndarray, layer: np.ndarray, opening: Opening, records: Sequence[Opening]) -> None:
+    taken = flags[tuple(layer.T)]
+    taken = taken[taken >= FIRST_OPENING]
+    if taken.size:
+        other = records[int(taken[0]) - FIRST_OPENING]
+        raise GeometryError(
+            f"openings {other.name!r} and {opening.name!r} overlap in {taken.size} voxels; move them apart or"
+            " reduce radius_m"
+        )
+
+
+def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
+    """Raise GeometryError unless the opening voxels touch fluid in front of the plane, and none beside the disc."""
+    zyx = slab.zyx[voxels.flags[tuple(slab.zyx.T)] == flag]
+    touching = fluid_neighbours(voxels, zyx)
+    ahead = _signed_distance(voxels, slab.opening, zyx[:, np.newaxis] + NEIGHBOURS) > 0.0
+    opening = slab.opening
+    if not np.any(touching & ahead):
+        raise GeometryError(
+            f"opening {opening.name!r} touches no fluid: centre {opening.centre_m} m, radius {opening.radius_m:.6g} m;"
+            f" the nearest fluid voxel is {_nearest_fluid(voxels, opening):.6g} m from its centre;"
+            " move the centre into the lumen, enlarge radius_m or refine the spacing"
+        )
+    beside = np.count_nonzero(touching & ~ahead)
+    if beside:
+        raise GeometryError(
+            f"opening {opening.name!r} does not close the vessel: fluid passes beside its disc of radius"
+            f" {opening.radius_m:.6g} m (centre {opening.centre_m} m) over {beside} links; enlarge radius_m"
+        )
+
+
+def _signed_distance(voxels: Voxels, opening: Opening, zyx: np.ndarray) -> np.ndarray:
+    """``s`` of voxel indices (..., 3)."""
+    centre = (np.array(opening.centre_m) - voxels.origin_m) / voxels.spacing_m
+    return np.round((zyx[..., ::-1] - centre) @ np.array(opening.normal), PLANE_DIGITS)
+
+
+def _nearest_fluid(voxels: Voxels, opening: Opening) -> float:
+    """Distance [m] from the centre of an opening to the nearest fluid voxel centre; inf if there is none."""
+    positions = np.asarray(voxels.origin_m) + voxels.spacing_m * np.argwhere(voxels.flags == FLUID)[:, ::-1]
+    distances = np.linalg.norm(positions - opening.centre_m, axis=1)
+    return float(distances.min(initial=np.inf))

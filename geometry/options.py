@@ -1,0 +1,45 @@
+"""Checks of the names and values that reach the package from case files and command lines."""
+
+import difflib
+from collections.abc import Iterable
+
+from geometry.errors import GeometryError
+
+AXES = "xyz"
+METRES_PER_UNIT = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6}
+
+
+def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None:
+    """Raise GeometryError for the first name of ``given`` that is not allowed; the message names the nearest one."""
+    allowed = tuple(allowed)
+    for name in given:
+        if name not in allowed:
+            near = difflib.get_close_matches(str(name), allowed, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise GeometryError(f"{what}: unknown name {name!r}{hint} Allowed: {', '.join(allowed)}")
+
+
+def check_positive(**values: float) -> None:
+    """Raise GeometryError naming the first keyword whose value is not a number above zero."""
+    for name, value in values.items():
+        if isinstance(value, (str, bool)) or not value > 0:
+            raise GeometryError(f"{name} is {value!r}; it must be a number above zero")
+
+
+def periodic_axes(value: str | Iterable[bool]) -> tuple[bool, bool, bool]:
+    """(x, y, z) truth values from such a triple or from axis letters: ``"xz"`` is (True, False, True)."""
+    if isinstance(value, str):
+        if set(value) - set(AXES):
+            raise GeometryError(f'periodic is {value!r}; give letters out of "xyz", such as "xy", or three true/false')
+        return tuple(axis in value for axis in AXES)
+    value = tuple(value)
+    if len(value) != 3 or not all(isinstance(flag, bool) for flag in value):
+        raise GeometryError(f'periodic is {value}; give letters out of "xyz", such as "xy", or three true/false')
+    return value
+
+
+def metres_per_unit(unit: str) -> float:
+    """Length of one ``unit`` [m]; GeometryError for an unknown unit."""
+    if unit not in METRES_PER_UNIT:
+        raise GeometryError(f"unit is {unit!r}; allowed: {', '.join(METRES_PER_UNIT)}")
+    return METRES_PER_UNIT[unit]

@@ -1,0 +1,179 @@
+"""Analytic geometries: the examples and test cases that need no file.
+
+Lengths without a unit suffix are in voxels. ``ends = "periodic"`` lets the box repeat along the flow;
+``ends = "open"`` puts an opening ``inlet`` at the low end and ``outlet`` at the high end.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from geometry.openings import carve
+from geometry.options import AXES, check_names, check_positive
+from geometry.tubes import Tube, grow_tree, tree_voxels
+from geometry.voxels import Opening, Voxels
+
+ENDS = ("periodic", "open")
+
+
+def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic") -> Voxels:
+    """Two plates, ``height`` voxels apart along y; flow along x; periodic along z."""
+    check_positive(length=length, height=height, width=width)
+    flags = np.full((int(width), int(height) + 2, int(length)), FLUID, dtype=FLAG_DTYPE)
+    flags[:, [0, -1], :] = SOLID
+    return _with_ends(Voxels(flags, spacing_m, periodic=(False, False, True)), "x", ends)
+
+
+def square_duct(length=32, side=16, axis="x", spacing_m=1.0, ends="periodic") -> Voxels:
+    """A straight duct of square cross-section along ``axis``."""
+    check_positive(length=length, side=side)
+    section = np.pad(np.ones((int(side), int(side)), dtype=bool), 1)
+    return _extrude(section, int(length), axis, spacing_m, ends)
+
+
+def pipe(length=32, radius=8.0, axis="z", spacing_m=1.0, ends="periodic") -> Voxels:
+    """A straight round pipe along ``axis``: voxels with their centre less than ``radius`` from the pipe's axis."""
+    check_positive(length=length, radius=radius)
+    half = int(np.ceil(radius))
+    c = np.arange(-half, half + 1)
+    section = c[:, np.newaxis] ** 2 + c**2 < radius**2
+    return _extrude(section, int(length), axis, spacing_m, ends)
+
+
+def branching_vessel(
+    spacing_m=3e-4, parent_radius_m=4e-3, generations=2, asymmetry=0.75, slenderness=5.0, blend=0.5
+) -> Voxels:
+    """An artery tree with openings: ``inlet`` and ``outlet_1`` ... ``outlet_N``, N = 2**generations.
+
+    A curved vessel splits again and again; at each fork the radii obey Murray's law, r0^3 = r1^3 + r2^3, with
+    r2 = asymmetry * r1, and the angles are those of least work. Source: Murray, J. Gen. Physiol. 9 (1926) 835.
+
+    Args:
+        spacing_m: edge length of a voxel [m].
+        parent_radius_m: radius of the inlet [m].
+        generations: number of forks along each path (1 to 5).
+        asymmetry: radius ratio of the two daughters (0 to 1].
+        slenderness: length of each vessel over its radius.
+        blend: width of the rounded joint at a fork over the smaller radius.
+    """
+    check_positive(
+        spacing_m=spacing_m,
+        parent_radius_m=parent_radius_m,
+        asymmetry=asymmetry,
+        slenderness=slenderness,
+        blend=blend,
+    )
+    if generations not in range(1, 6) or asymmetry > 1.0:
+        raise GeometryError(
+            f"generations = {generations}, asymmetry = {asymmetry}; allowed: 1 to 5 generations, asymmetry up to 1"
+        )
+    tubes = grow_tree(parent_radius_m, int(generations), asymmetry, slenderness)
+    voxels = tree_voxels(tubes, spacing_m, blend)
+    return carve(voxels, _tree_openings(tubes))
+
+
+def sphere_pack(size=64, radius=8.0, porosity=0.4, seed=0, spacing_m=1.0) -> Voxels:
+    """Overlapping solid spheres at random places in a periodic cube, added until the porosity falls to the value."""
+    check_positive(size=size, radius=radius, spacing_m=spacing_m)
+    _check_porosity(porosity)
+    size, random = int(size), np.random.default_rng(seed)
+    flags = np.full((size,) * 3, FLUID, dtype=FLAG_DTYPE)
+    n_fluid = flags.size
+    while n_fluid > porosity * flags.size:
+        n_fluid -= _place_sphere(flags, random.random(3) * size, radius)
+    return Voxels(flags, spacing_m, periodic=(True, True, True))
+
+
+def random_solid(shape_zyx=(32, 32, 32), porosity=0.5, seed=0, spacing_m=1.0) -> Voxels:
+    """Every voxel of a periodic box is fluid with probability ``porosity``: the roughest wall there is."""
+    _check_porosity(porosity)
+    if len(shape_zyx) != 3:
+        raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
+    check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
+    fluid = np.random.default_rng(seed).random(tuple(int(n) for n in shape_zyx)) < porosity
+    return Voxels(np.where(fluid, FLUID, SOLID).astype(FLAG_DTYPE), spacing_m, periodic=(True, True, True))
+
+
+SHAPES: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
+    {
+        "channel": channel,
+        "square_duct": square_duct,
+        "pipe": pipe,
+        "branching_vessel": branching_vessel,
+        "sphere_pack": sphere_pack,
+        "random_solid": random_solid,
+    }
+)
+
+
+def build_shape(name: str, **options) -> Voxels:
+    """The shape of this name; GeometryError for an unknown name or option names the nearest known one."""
+    check_names([name], SHAPES, "shape")
+    check_names(options, inspect.signature(SHAPES[name]).parameters, f"shape {name}")
+    try:
+        return SHAPES[name](**options)
+    except TypeError as error:
+        raise GeometryError(f"shape {name}: an option has the wrong type ({error})") from error
+
+
+def _extrude(section: np.ndarray, length: int, axis: str, spacing_m: float, ends: str) -> Voxels:
+    """A tube of the boolean cross-section along an axis."""
+    if axis not in tuple(AXES):
+        raise GeometryError(f"axis is {axis!r}; allowed: x, y, z")
+    along_z = np.where(section, FLUID, SOLID).astype(FLAG_DTYPE)[np.newaxis].repeat(length, axis=0)
+    flags = np.ascontiguousarray(np.moveaxis(along_z, 0, 2 - AXES.index(axis)))
+    return _with_ends(Voxels(flags, spacing_m), axis, ends)
+
+
+def _with_ends(voxels: Voxels, axis: str, ends: str) -> Voxels:
+    """The straight tube with its two ends joined or open."""
+    if ends not in ENDS:
+        raise GeometryError(f"ends is {ends!r}; allowed: {', '.join(ENDS)}")
+    i = AXES.index(axis)
+    if ends == "periodic":
+        return replace(voxels, periodic=tuple(p or j == i for j, p in enumerate(voxels.periodic)))
+    middle = 0.5 * (np.array(voxels.shape[::-1]) - 1)
+    openings = []
+    for name, end, sign in (("inlet", -0.5, 1.0), ("outlet", voxels.shape[2 - i] - 0.5, -1.0)):
+        centre = middle.copy()
+        centre[i] = end
+        normal = np.zeros(3)
+        normal[i] = sign
+        openings.append(Opening(name, name, tuple((centre * voxels.spacing_m).tolist()), tuple(normal.tolist())))
+    return carve(voxels, openings)
+
+
+def _tree_openings(tubes: list[Tube]) -> list[Opening]:
+    """A disc at every cut end, pointing into the vessel, wide enough for a section that is not quite round."""
+    cut = [(tube.start, tube.start_direction, tube.radii[0], "inlet", "inlet") for tube in tubes if tube.cut_start]
+    leaves = [tube for tube in tubes if tube.cut_end]
+    cut += [(t.end, -t.end_direction, t.radii[-1], f"outlet_{k}", "outlet") for k, t in enumerate(leaves, start=1)]
+    return [
+        Opening(name, kind, tuple(place.tolist()), tuple(direction.tolist()), 1.2 * float(radius))
+        for place, direction, radius, name, kind in cut
+    ]
+
+
+def _place_sphere(flags: np.ndarray, centre: np.ndarray, radius: float) -> int:
+    """Make one sphere of a periodic cube solid; returns how many voxels were fluid before."""
+    reach = min(int(np.ceil(radius)) + 1, flags.shape[0] // 2)
+    base = np.floor(centre).astype(np.int64)
+    steps = np.arange(-reach, reach + 1)
+    z, y, x = np.ix_(*(base[i] + steps for i in range(3)))
+    inside = (z - centre[0]) ** 2 + (y - centre[1]) ** 2 + (x - centre[2]) ** 2 < radius**2
+    cells = tuple(np.argwhere(inside).T[i] + base[i] - reach for i in range(3))
+    voxel = np.unique(np.ravel_multi_index(cells, flags.shape, mode="wrap"))
+    hit = voxel[flags.ravel()[voxel] == FLUID]
+    flags.ravel()[hit] = SOLID
+    return hit.size
+
+
+def _check_porosity(porosity: float) -> None:
+    check_positive(porosity=porosity)
+    if porosity > 1.0:
+        raise GeometryError(f"porosity is {porosity}; it must lie between 0 and 1")

@@ -1,0 +1,275 @@
+"""Surfaces: triangles of an artery wall, their health, and the voxels inside them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numba import njit, prange
+
+from geometry.errors import GeometryError
+from geometry.flags import FLAG_DTYPE
+from geometry.options import check_positive, metres_per_unit
+from geometry.voxels import Voxels
+
+FORMATS = (".stl", ".obj", ".ply")
+MIN_MARGIN = 2
+MAX_VOXELS = 2**33
+"""Largest box [voxels = bytes] that is not taken for a wrong length unit."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A triangulated surface.
+
+    Attributes:
+        points: (m, 3) float64 vertices (x, y, z) in units of the file, each position once.
+        triangles: (n, 3) int64 vertex numbers.
+        metres_per_unit: length of one file unit [m].
+    """
+
+    points: np.ndarray
+    triangles: np.ndarray
+    metres_per_unit: float
+
+    @property
+    def points_m(self) -> np.ndarray:
+        """(m, 3) vertices [m]."""
+        return self.points * self.metres_per_unit
+
+
+@dataclass(frozen=True)
+class SurfaceReport:
+    """The health of a surface.
+
+    Attributes:
+        n_triangles: number of triangles.
+        n_boundary_edges: edges of one triangle only: rims of holes.
+        n_non_manifold_edges: edges of more than two triangles.
+        winding: ``"outward"``, ``"inward"`` or ``"mixed"``: which way the triangles are oriented.
+        volume_m3: enclosed volume [m3], meaningful for a closed surface.
+        box_m: (2, 3) lowest and highest corner [m].
+        loop_centres: (k, 3) mean vertex of each boundary loop, in units of the file.
+        metres_per_unit: length of one file unit [m].
+    """
+
+    n_triangles: int
+    n_boundary_edges: int
+    n_non_manifold_edges: int
+    winding: str
+    volume_m3: float
+    box_m: np.ndarray
+    loop_centres: np.ndarray
+    metres_per_unit: float
+
+    @property
+    def is_closed(self) -> bool:
+        """Every edge belongs to exactly two triangles."""
+        return self.n_boundary_edges == 0 and self.n_non_manifold_edges == 0
+
+    def __str__(self):
+        size = " x ".join(f"{c:.4g}" for c in self.box_m[1] - self.box_m[0])
+        health = f"closed, volume {self.volume_m3:.4g} m3" if self.is_closed else f"NOT closed: {self.leaks()}"
+        return f"{self.n_triangles} triangles, box {size} m, winding {self.winding}, {health}"
+
+    def leaks(self) -> str:
+        """Where the surface is not closed, in words."""
+        text = (
+            f"{self.n_boundary_edges} boundary edges and {self.n_non_manifold_edges} edges of more than two triangles"
+        )
+        if not len(self.loop_centres):
+            return text
+        places = [
+            f"({', '.join(f'{c:.6g}' for c in centre)})"
+            f" = ({', '.join(f'{c * self.metres_per_unit:.6g}' for c in centre)}) m"
+            for centre in self.loop_centres
+        ]
+        return f"{text}; {len(places)} boundary loops with centres {'; '.join(places)}"
+
+
+def read_surface(path, unit: str) -> Surface:
+    """Read a ``.stl``, ``.obj`` or ``.ply`` surface; ``unit`` is the length unit of the file (m, cm, mm, um).
+
+    Equal vertices are merged, polygons cut into triangles, triangles without area between equal vertices dropped.
+
+    Raises GeometryError for an unknown unit or ending and for a file that is missing, broken or without triangles.
+    """
+    metres = metres_per_unit(unit)
+    mesh = _parse(Path(path))
+    corners = [_fans(block.data) for block in mesh.cells if block.dim == 2]
+    if not sum(map(len, corners)):
+        raise GeometryError(f"cannot read {path}: it holds no triangle (broken or not a surface)")
+    points = np.asarray(mesh.points, dtype=np.float64)
+    if not np.all(np.isfinite(points)):
+        raise GeometryError(f"cannot read {path}: {np.count_nonzero(~np.isfinite(points))} coordinates are not finite")
+    points, merged = np.unique(points, axis=0, return_inverse=True)
+    triangles = merged.reshape(-1)[np.concatenate(corners)].astype(np.int64)
+    distinct = np.all(triangles != np.roll(triangles, 1, axis=1), axis=1)
+    return Surface(points, triangles[distinct], metres)
+
+
+def diagnose(surface: Surface) -> SurfaceReport:
+    """Count what is wrong with a surface and where; see :class:`SurfaceReport`."""
+    directed = _edges(surface.triangles)
+    edges, used = np.unique(np.sort(directed, axis=1), axis=0, return_counts=True)
+    alike = len(np.unique(directed, axis=0)) == len(directed)
+    points = surface.points_m
+    volume = _signed_volume(points, surface.triangles)
+    boundary = edges[used == 1]
+    return SurfaceReport(
+        n_triangles=len(surface.triangles),
+        n_boundary_edges=len(boundary),
+        n_non_manifold_edges=int(np.count_nonzero(used > 2)),
+        winding=("outward" if volume > 0 else "inward") if alike else "mixed",
+        volume_m3=abs(volume),
+        box_m=np.array([points.min(axis=0), points.max(axis=0)]),
+        loop_centres=np.array([surface.points[loop].mean(axis=0) for loop in _loops(boundary)]).reshape(-1, 3),
+        metres_per_unit=surface.metres_per_unit,
+    )
+
+
+def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Voxels:
+    """Voxels whose centre lies inside a closed surface are fluid; ``margin`` (>= 2) layers of solid around its box.
+
+    Even-odd rule: each z plane of voxel centres cuts the surface into closed polygons, each x row counts its
+    crossings with them. Both cuts are half-open, so that a vertex or edge that is hit counts exactly once, and
+    both triangles of an edge compute the same point, so that no row can leak.
+
+    Raises GeometryError for a surface that is not closed, a margin below 2, a box too large to be meant and a
+    spacing at which no voxel is inside.
+    """
+    check_positive(spacing_m=spacing_m)
+    if margin < MIN_MARGIN:
+        raise GeometryError(f"margin is {margin} voxels; at least {MIN_MARGIN} are needed for the opening voxels")
+    report = diagnose(surface)
+    if not report.is_closed:
+        raise GeometryError(
+            f"the surface is not closed: {report.leaks()}; close the holes with flat caps (MeshLab, Blender, vmtk)"
+            " and declare them as openings"
+        )
+    shape, origin = _grid(report.box_m, spacing_m, margin)
+    flags = np.zeros(shape, dtype=FLAG_DTYPE)
+    corners = (surface.points_m - origin) / spacing_m
+    n_odd = _fill(flags, corners[surface.triangles], *_triangles_of_planes(corners[surface.triangles, 2], shape[0]))
+    if n_odd:
+        raise GeometryError(f"{n_odd} voxel rows cross the surface an odd number of times; repair the surface")
+    if not flags.any():
+        size = " x ".join(f"{c:.4g}" for c in report.box_m[1] - report.box_m[0])
+        raise GeometryError(
+            f"spacing_m = {spacing_m:g} gives no fluid voxel in a surface of {size} m; refine it or check the unit"
+        )
+    return Voxels(flags, float(spacing_m), tuple(origin.tolist()))
+
+
+def _parse(path: Path):
+    """The meshio mesh of a file; whatever the parser trips over becomes a GeometryError."""
+    import meshio
+
+    parsers = {".stl": meshio.stl.read, ".obj": meshio.obj.read, ".ply": meshio.ply.read}
+    if path.suffix.lower() not in parsers:
+        raise GeometryError(f"surface {path}: ending {path.suffix!r}; allowed: {', '.join(FORMATS)}")
+    try:
+        # meshio takes the text of an ASCII file for a triangle count first, which may overflow.
+        with np.errstate(over="ignore"):
+            return parsers[path.suffix.lower()](str(path))
+    except OSError as error:
+        raise GeometryError(f"cannot read {path}: {error.strerror or error}") from error
+    # A parser fed with broken bytes may raise anything; the cause stays attached.
+    except Exception as error:
+        raise GeometryError(f"cannot read {path}: broken or not a {path.suffix} file ({error})") from error
+
+
+def _fans(polygons: np.ndarray) -> np.ndarray:
+    """(n, 3) triangles of (m, k) polygons, each cut into a fan around its first vertex."""
+    polygons = np.asarray(polygons)
+    return np.concatenate([polygons[:, [0, j, j + 1]] for j in range(1, polygons.shape[1] - 1)])
+
+
+def _edges(triangles: np.ndarray) -> np.ndarray:
+    """(3 n, 2) directed edges of the triangles."""
+    return np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+
+
+def _signed_volume(points: np.ndarray, triangles: np.ndarray) -> float:
+    """Enclosed volume by the divergence theorem, positive for outward winding; offset to the middle for accuracy."""
+    a, b, c = np.moveaxis((points - points.mean(axis=0))[triangles], 1, 0)
+    return float(np.einsum("ni,ni->", a, np.cross(b, c)) / 6.0)
+
+
+def _loops(edges: np.ndarray) -> list[np.ndarray]:
+    """Vertex numbers of each connected set of edges (m, 2)."""
+    neighbours: dict[int, list[int]] = {}
+    for a, b in edges.tolist():
+        neighbours.setdefault(a, []).append(b)
+        neighbours.setdefault(b, []).append(a)
+    loops = []
+    while neighbours:
+        loop, front = set(), [next(iter(neighbours))]
+        while front:
+            vertex = front.pop()
+            loop.add(vertex)
+            front += neighbours.pop(vertex, [])
+        loops.append(np.array(sorted(loop)))
+    return loops
+
+
+def _grid(box_m: np.ndarray, spacing_m: float, margin: int) -> tuple[tuple[int, int, int], np.ndarray]:
+    """(nz, ny, nx) and origin [m]; voxel faces, not centres, lie on the lower corner of the box."""
+    counts = np.ceil((box_m[1] - box_m[0]) / spacing_m) + 2 * margin
+    if np.prod(counts) > MAX_VOXELS:
+        raise GeometryError(
+            f"spacing_m = {spacing_m:g} divides the surface's box into {' x '.join(f'{c:.0f}' for c in counts)} voxels;"
+            f" at most {MAX_VOXELS:.1e} are allowed: check the unit of the surface or coarsen"
+        )
+    nx, ny, nz = (int(c) for c in counts)
+    return (nz, ny, nx), box_m[0] + (0.5 - margin) * spacing_m
+
+
+def _triangles_of_planes(z: np.ndarray, n_planes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which triangles cross each plane z = k: ``members[start[k]:start[k + 1]]``; ``z`` is (n, 3), in voxels."""
+    first = np.clip(np.floor(z.min(axis=1)) + 1, 0, n_planes).astype(np.int64)
+    count = np.clip(np.floor(z.max(axis=1)) + 1, 0, n_planes).astype(np.int64) - first
+    owner = np.repeat(np.arange(len(z)), count)
+    plane = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + first[owner]
+    start = np.concatenate(([0], np.cumsum(np.bincount(plane, minlength=n_planes))))
+    return start, owner[np.argsort(plane, kind="stable")]
+
+
+@njit(cache=True, parallel=True)
+def _fill(flags, corners, start, members):
+    """Set the flags inside the surface to 1; returns the number of rows with an odd number of crossings.
+
+    ``corners`` (n, 3, 3) are vertices (x, y, z) of the triangles in voxel coordinates, start and members those of
+    :func:`_triangles_of_planes`.
+    """
+    nz, ny, nx = flags.shape
+    n_odd = 0
+    for z in prange(nz):
+        for m in range(start[z], start[z + 1]):
+            _toggle(flags[z], corners[members[m]], z)
+        for y in range(ny):
+            inside = np.uint8(0)
+            for x in range(nx):
+                inside ^= flags[z, y, x]
+                flags[z, y, x] = inside
+            n_odd += inside
+    return n_odd
+
+
+@njit(cache=True)
+def _toggle(plane, triangle, z):
+    """Toggle, in each row y of a plane, the first voxel behind the crossing with the triangle's cut at height z."""
+    cut = np.empty((2, 2))
+    found = 0
+    for j in range(3):
+        a, b = triangle[j], triangle[(j + 1) % 3]
+        if (a[2] < z) != (b[2] < z):
+            low, high = (a, b) if a[2] < z else (b, a)
+            t = (z - low[2]) / (high[2] - low[2])
+            cut[found, 0] = low[0] + t * (high[0] - low[0])
+            cut[found, 1] = low[1] + t * (high[1] - low[1])
+            found += 1
+    if found == 2:
+        low, high = (cut[0], cut[1]) if cut[0, 1] < cut[1, 1] else (cut[1], cut[0])
+        for y in range(int(np.ceil(low[1])), int(np.ceil(high[1]))):
+            x = low[0] + (y - low[1]) / (high[1] - low[1]) * (high[0] - low[0])
+            plane[y, min(max(int(np.ceil(x)), 0), plane.shape[1] - 1)] ^= 1

@@ -1,0 +1,162 @@
+"""Tagged nodes: the text format of MUPHY (Bernaschi et al., Comput. Phys. Commun. 180, 2009) in words.
+
+One item a line; ``#`` starts a comment; empty lines are skipped::
+
+    20 12 12 solid            # box nx ny nz and the tag of every voxel not listed
+    spacing_m 1e-4            # optional: edge length of a voxel [m] (1)
+    origin_m 0 0 0            # optional: x y z of the centre of voxel 0 0 0 [m] (0 0 0)
+    periodic xy               # optional: axes along which the box repeats (none)
+    3 4 5 fluid               # x y z tag: integer coordinates counted from 0
+    0 4 5 inlet:left          # an opening may carry a name (inlet, outlet)
+
+Tags: ``fluid``, ``wall``, ``solid``, ``inlet``, ``outlet``. Inlet and outlet voxels are opening voxels: they lie just
+outside the flow. A voxel listed twice is an error. The record of an opening is estimated on reading: centre = mean
+of its voxels, normal = mean direction from its voxels to the fluid voxels among their 26 neighbours, radius
+unbounded. Openings are numbered in the order in which their names appear.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID, WALL
+from geometry.openings import NEIGHBOURS, fluid_neighbours
+from geometry.options import periodic_axes
+from geometry.readers import read_bytes
+from geometry.voxels import KINDS, Opening, Voxels
+
+FIXED_TAGS = {"solid": SOLID, "fluid": FLUID, "wall": WALL}
+TAGS = (*FIXED_TAGS, *KINDS)
+BOX_KEYS = ("spacing_m", "origin_m", "periodic")
+
+
+@dataclass
+class _Content:
+    """What the lines of a file said."""
+
+    shape: tuple[int, int, int] | None = None
+    default: int = SOLID
+    box: dict = field(default_factory=dict)
+    tags: dict = field(default_factory=dict)
+    x_y_z_flag: list = field(default_factory=list)
+
+    def read_line(self, words: list[str]) -> None:
+        """Take in one line; ValueError says what is wrong with it."""
+        if self.shape is None:
+            self._read_header(words)
+        elif words[0] in BOX_KEYS:
+            self.box[words[0]] = _box_value(words[0], words[1:])
+        else:
+            self._read_voxel(words)
+
+    def _read_header(self, words: list[str]) -> None:
+        if len(words) != 4:
+            raise ValueError("the first line must be: nx ny nz default-tag")
+        nx, ny, nz = (int(word) for word in words[:3])
+        if min(nx, ny, nz) < 1:
+            raise ValueError(f"the box is {nx} x {ny} x {nz}; each count must be above zero")
+        if words[3] not in FIXED_TAGS:
+            raise ValueError(f"the default tag is {words[3]!r}; allowed: {', '.join(FIXED_TAGS)}")
+        self.shape, self.default = (nz, ny, nx), FIXED_TAGS[words[3]]
+
+    def _read_voxel(self, words: list[str]) -> None:
+        if len(words) != 4:
+            raise ValueError(f"{' '.join(words)!r} is not x y z tag")
+        x, y, z = int(words[0]), int(words[1]), int(words[2])
+        nz, ny, nx = self.shape
+        if not (0 <= x < nx and 0 <= y < ny and 0 <= z < nz):
+            raise ValueError(f"voxel ({x}, {y}, {z}) lies outside the box {nx} x {ny} x {nz}, counted from 0")
+        self.x_y_z_flag.append((x, y, z, self._flag(words[3])))
+
+    def _flag(self, tag: str) -> int:
+        if tag in FIXED_TAGS:
+            return FIXED_TAGS[tag]
+        if tag not in self.tags:
+            if tag.partition(":")[0] not in KINDS or tag.endswith(":"):
+                raise ValueError(f"tag {tag!r}; allowed: {', '.join(TAGS)}, and inlet:NAME or outlet:NAME")
+            if len(self.tags) == MAX_OPENINGS:
+                raise ValueError(f"tag {tag!r} is opening number {MAX_OPENINGS + 1}; allowed: {MAX_OPENINGS}")
+            self.tags[tag] = FIRST_OPENING + len(self.tags)
+        return self.tags[tag]
+
+
+def read_tagged(path) -> Voxels:
+    """Voxels of a file of tagged nodes; the module's docstring defines the format.
+
+    Raises GeometryError with the line number for a line that breaks the format, and for an opening without fluid.
+    """
+    content, line_numbers = _Content(), []
+    for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        try:
+            content.read_line(words)
+        except ValueError as error:
+            raise GeometryError(f"{path}, line {number}: {error}") from error
+        line_numbers += [number] * (len(content.x_y_z_flag) - len(line_numbers))
+    if content.shape is None:
+        raise GeometryError(f"{path} is empty; the first line must be: nx ny nz default-tag")
+    return _voxels(path, content, line_numbers)
+
+
+def write_tagged(path, voxels: Voxels) -> None:
+    """Write voxels as tagged nodes; every voxel that is not solid gets its line.
+
+    Centre, normal and radius of the openings are not written: :func:`read_tagged` estimates them anew.
+    """
+    names = {flag: tag for tag, flag in FIXED_TAGS.items()}
+    names |= {FIRST_OPENING + k: f"{o.kind}:{o.name}" for k, o in enumerate(voxels.openings)}
+    nz, ny, nx = voxels.shape
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{nx} {ny} {nz} solid\nspacing_m {voxels.spacing_m!r}\n")
+        file.write("origin_m " + " ".join(map(repr, map(float, voxels.origin_m))) + "\n")
+        if any(voxels.periodic):
+            file.write("periodic " + "".join(np.array(list("xyz"))[list(voxels.periodic)]) + "\n")
+        listed = np.argwhere(voxels.flags != SOLID).tolist()
+        file.writelines(f"{x} {y} {z} {names[int(voxels.flags[z, y, x])]}\n" for z, y, x in listed)
+
+
+def _box_value(key: str, words: list[str]):
+    if key == "periodic":
+        return periodic_axes("".join(words))
+    numbers = tuple(float(word) for word in words)
+    needed = 3 if key == "origin_m" else 1
+    if len(numbers) != needed:
+        raise ValueError(f"{key} has {len(numbers)} numbers; it needs {needed}")
+    return numbers if needed == 3 else numbers[0]
+
+
+def _voxels(path, content: _Content, line_numbers: list[int]) -> Voxels:
+    flags = np.full(content.shape, content.default, dtype=FLAG_DTYPE)
+    x, y, z, flag = np.array(content.x_y_z_flag, dtype=np.int64).reshape(-1, 4).T
+    _refuse_doubles(path, np.ravel_multi_index((z, y, x), content.shape), line_numbers)
+    flags[z, y, x] = flag
+    voxels = Voxels(flags, **content.box)
+    return replace(voxels, openings=tuple(_estimate(path, voxels, tag, flag) for tag, flag in content.tags.items()))
+
+
+def _refuse_doubles(path, voxel: np.ndarray, line_numbers: list[int]) -> None:
+    order = np.argsort(voxel, kind="stable")
+    again = order[1:][np.diff(voxel[order]) == 0]
+    if again.size:
+        raise GeometryError(
+            f"{path}, line {line_numbers[again.min()]}: this voxel was listed before; remove one of both"
+        )
+
+
+def _estimate(path, voxels: Voxels, tag: str, flag: int) -> Opening:
+    """The record of an opening, estimated from its voxels."""
+    kind, _, name = tag.partition(":")
+    zyx = np.argwhere(voxels.flags == flag)
+    direction = fluid_neighbours(voxels, zyx).sum(axis=0) @ (
+        NEIGHBOURS / np.linalg.norm(NEIGHBOURS, axis=1, keepdims=True)
+    )
+    if not np.linalg.norm(direction) > 1e-9 * len(zyx):
+        raise GeometryError(
+            f"{path}: the {len(zyx)} voxels tagged {tag!r} have no fluid on one side of them; an opening must lie"
+            " just outside the flow"
+        )
+    centre = np.array(voxels.origin_m) + voxels.spacing_m * zyx.mean(axis=0)[::-1]
+    return Opening(name or kind, kind, tuple(centre.tolist()), tuple(direction[::-1].tolist()))

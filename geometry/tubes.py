@@ -1,0 +1,191 @@
+"""Trees of curved, tapered tubes and the voxels inside their smooth union."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+
+from geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from geometry.voxels import Voxels
+
+PIECES = 24
+"""Straight pieces that a curved centreline is cut into."""
+
+TAPER = 0.92
+"""Radius at the end of a tube over that at its start."""
+
+BOW = 0.35
+"""Sideways swing of a centreline's control points over its length: arteries are never straight."""
+
+TRUNK = 1.4
+"""Length of the trunk over that of a branch of the same radius."""
+
+TWIST = np.radians(70.0)
+"""Angle between the planes of successive forks."""
+
+MARGIN = 6
+"""Solid voxels around the tree: room for the opening voxels and for discs wider than the lumen."""
+
+
+@dataclass(frozen=True)
+class Tube:
+    """A curved tube.
+
+    Attributes:
+        points: (k, 3) centreline (x, y, z) [m].
+        radii: (k,) radius at each point [m].
+        start_direction, end_direction: unit vectors along the centreline, from start to end.
+        cut_start, cut_end: whether that end is cut flat across; other ends are round.
+    """
+
+    points: np.ndarray
+    radii: np.ndarray
+    start_direction: np.ndarray
+    end_direction: np.ndarray
+    cut_start: bool = False
+    cut_end: bool = False
+
+    @property
+    def start(self) -> np.ndarray:
+        """First point of the centreline [m]."""
+        return self.points[0]
+
+    @property
+    def end(self) -> np.ndarray:
+        """Last point of the centreline [m]."""
+        return self.points[-1]
+
+
+def grow_tree(radius_m: float, generations: int, asymmetry: float, slenderness: float) -> list[Tube]:
+    """The tubes of a forking tree, trunk first; the trunk starts at the origin along +z and is cut there."""
+    up, side = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
+    trunk = _curve(np.zeros(3), (up, _unit(up + BOW * side)), radius_m, TRUNK * slenderness, cut_start=True)
+    tubes, front = [trunk], [(trunk, _turned(trunk.end_direction, side))]
+    for generation in range(generations):
+        shape = (asymmetry, slenderness, generation == generations - 1)
+        front = [child for tube, side in front for child in _fork(tube, side, *shape)]
+        tubes += [tube for tube, _ in front]
+    return tubes
+
+
+def murray_angles(asymmetry: float) -> tuple[float, float, float, float]:
+    """(r1/r0, r2/r0, angle 1, angle 2) of a fork with r2 = asymmetry * r1; angles [rad] to the parent's direction.
+
+    Source: Murray, J. Gen. Physiol. 9 (1926) 835: cos(angle 1) = (r0^4 + r1^4 - r2^4) / (2 r0^2 r1^2).
+    """
+    r1 = (1.0 + asymmetry**3) ** (-1.0 / 3.0)
+    r2 = asymmetry * r1
+    angle_1 = np.arccos((1.0 + r1**4 - r2**4) / (2.0 * r1**2))
+    angle_2 = np.arccos((1.0 + r2**4 - r1**4) / (2.0 * r2**2))
+    return r1, r2, float(angle_1), float(angle_2)
+
+
+def tree_voxels(tubes: list[Tube], spacing_m: float, blend: float) -> Voxels:
+    """Voxels whose centre lies in the smooth union of the tubes are fluid.
+
+    ``blend``: width of the rounding between two tubes over the smallest radius in the tree.
+    """
+    width = blend * min(tube.radii.min() for tube in tubes)
+    bounds = [_bounds(tube, width + MARGIN * spacing_m) for tube in tubes]
+    first = np.floor(np.min([low for low, _ in bounds], axis=0) / spacing_m).astype(np.int64)
+    last = np.ceil(np.max([high for _, high in bounds], axis=0) / spacing_m).astype(np.int64)
+    distance = np.full((last - first + 1)[::-1], np.inf)
+    for tube, (low, high) in zip(tubes, bounds, strict=True):
+        start = np.floor(low / spacing_m).astype(np.int64) - first
+        stop = np.ceil(high / spacing_m).astype(np.int64) - first + 1
+        part = distance[tuple(slice(*ends) for ends in zip(start[::-1], stop[::-1], strict=True))]
+        part[...] = _smooth_minimum(
+            part, _tube_distance(tube, part.shape, (start + first) * spacing_m, spacing_m), width
+        )
+    flags = np.where(distance < 0.0, FLUID, SOLID).astype(FLAG_DTYPE)
+    return Voxels(flags, spacing_m, tuple((first * spacing_m).tolist()))
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    return vector / np.linalg.norm(vector)
+
+
+def _turned(direction: np.ndarray, side: np.ndarray) -> np.ndarray:
+    """Unit vector across ``direction``: ``side`` turned around it by TWIST."""
+    side = np.cos(TWIST) * side + np.sin(TWIST) * np.cross(direction, side)
+    return _unit(side - (side @ direction) * direction)
+
+
+def _curve(start: np.ndarray, directions, radius: float, slenderness: float, **cuts) -> Tube:
+    """A cubic Bezier tube that leaves ``start`` along the first direction and arrives along the second."""
+    leave, arrive = directions
+    step = radius * slenderness / 3.0
+    control = start + step * np.cumsum([np.zeros(3), leave, _unit(leave + arrive), arrive], axis=0)
+    t = np.linspace(0.0, 1.0, PIECES + 1)[:, np.newaxis]
+    weights = np.hstack(((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3))
+    return Tube(weights @ control, np.linspace(radius, TAPER * radius, PIECES + 1), leave, arrive, **cuts)
+
+
+def _fork(tube: Tube, side: np.ndarray, asymmetry: float, slenderness: float, last: bool) -> list:
+    """The two daughters of a tube, each with the side direction of its own fork."""
+    ratio_1, ratio_2, angle_1, angle_2 = murray_angles(asymmetry)
+    ahead = tube.end_direction
+    bow = BOW * np.cross(ahead, side)
+    children = []
+    for ratio, angle in ((ratio_1, angle_1), (ratio_2, -angle_2)):
+        leave = np.cos(angle) * ahead + np.sin(angle) * side
+        directions = (leave, _unit(leave + bow))
+        child = _curve(tube.end, directions, ratio * tube.radii[-1], slenderness, cut_end=last)
+        children.append((child, _turned(child.end_direction, side)))
+    return children
+
+
+def _bounds(tube: Tube, margin: float) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest corner [m] of a tube's box with a margin around its wall."""
+    reach = tube.radii.max() + margin
+    return tube.points.min(axis=0) - reach, tube.points.max(axis=0) + reach
+
+
+def _tube_distance(tube: Tube, shape, origin_m: np.ndarray, spacing_m: float) -> np.ndarray:
+    """(nz, ny, nx) distance [m] to the wall of a tube, negative inside, cut flat where the tube says so."""
+    distance = np.empty(shape)
+    _chain_distance(distance, origin_m, spacing_m, tube.points, tube.radii)
+    z, y, x = np.ix_(*(origin_m[i] + spacing_m * np.arange(shape[2 - i]) for i in (2, 1, 0)))
+    cuts = ((tube.cut_start, tube.start, -tube.start_direction), (tube.cut_end, tube.end, tube.end_direction))
+    for cut, place, outward in cuts:
+        if cut:
+            beyond = (x - place[0]) * outward[0] + (y - place[1]) * outward[1] + (z - place[2]) * outward[2]
+            np.maximum(distance, beyond, out=distance)
+    return distance
+
+
+def _smooth_minimum(a: np.ndarray, b: np.ndarray, width: float) -> np.ndarray:
+    """Minimum with a parabola of the given width across the crease (the usual quadratic smooth union)."""
+    overlap = np.clip(width - np.abs(a - b), 0.0, None) / width
+    return np.minimum(a, b) - 0.25 * width * overlap**2
+
+
+@njit(cache=True, parallel=True)
+def _chain_distance(distance, origin, spacing, points, radii):
+    """Distance to a chain of tapered capsules at every voxel centre."""
+    nz, ny, nx = distance.shape
+    for z in prange(nz):
+        place = np.empty(3)
+        place[2] = origin[2] + spacing * z
+        for y in range(ny):
+            place[1] = origin[1] + spacing * y
+            for x in range(nx):
+                place[0] = origin[0] + spacing * x
+                distance[z, y, x] = _nearest_piece(place, points, radii)
+
+
+@njit(cache=True)
+def _nearest_piece(place, points, radii):
+    nearest = np.inf
+    for k in range(len(radii) - 1):
+        along, length2 = 0.0, 0.0
+        for i in range(3):
+            edge = points[k + 1, i] - points[k, i]
+            along += (place[i] - points[k, i]) * edge
+            length2 += edge * edge
+        t = min(max(along / length2, 0.0), 1.0)
+        gap2 = 0.0
+        for i in range(3):
+            gap2 += (place[i] - points[k, i] - t * (points[k + 1, i] - points[k, i])) ** 2
+        nearest = min(nearest, np.sqrt(gap2) - radii[k] - t * (radii[k + 1] - radii[k]))
+    return nearest

@@ -1,0 +1,144 @@
+"""The command line: ``muphy-lb run | resume | info``."""
+
+import argparse
+import logging
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from geometry.errors import GeometryError
+from muphy_lb import __version__
+from muphy_lb.errors import InputError, MuphyError
+from muphy_lb.parallel import connect, wait_for_turn
+from partition.errors import PartitionError
+
+INPUT_EXIT_CODE = 2
+DEFAULT_OUTPUT = "out"
+
+
+def main(arguments=None) -> int:
+    """Run one command; returns the exit code. Whatever fails on a rank is told once and ends all ranks."""
+    communicator = connect()
+    _configure_logging(communicator)
+    try:
+        options = _parser().parse_args(arguments)
+        code = options.command(options, communicator)
+    except (MuphyError, GeometryError, PartitionError) as error:
+        _end_all(communicator, f"muphy-lb: error: {error}", getattr(error, "exit_code", INPUT_EXIT_CODE))
+    except Exception:  # no rank may die alone: the others would wait for it for ever
+        _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
+    communicator.finalise()
+    return code
+
+
+def _end_all(communicator, message: str, exit_code: int):
+    wait_for_turn(communicator)
+    on_rank = f" [rank {communicator.rank} of {communicator.size}]" if communicator.size > 1 else ""
+    print(f"{message}{on_rank}", file=sys.stderr, flush=True)
+    communicator.abort(exit_code)
+
+
+def _configure_logging(communicator) -> None:
+    level = logging.INFO if communicator.rank == 0 else logging.WARNING
+    logging.basicConfig(level=level, format="%(message)s", stream=sys.stdout)
+
+
+def _run(options, communicator) -> int:
+    from muphy_lb.case import load_case
+
+    case = load_case(options.case, options.set)
+    folder = options.output or Path(DEFAULT_OUTPUT) / Path(options.case).stem
+    return _execute(case, folder, communicator, resume=False)
+
+
+def _resume(options, communicator) -> int:
+    from muphy_lb.case import load_case
+    from muphy_lb.loop import CASE_FILE
+
+    case = load_case(Path(options.folder) / CASE_FILE, options.set)
+    return _execute(case, options.folder, communicator, resume=True)
+
+
+def _execute(case, folder, communicator, resume: bool) -> int:
+    from muphy_lb.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Run
+    from muphy_lb.simulation import Simulation
+
+    simulation = Simulation(case, communicator)
+    _say(communicator, simulation.describe())
+    reason, summary = Run(simulation, folder, resume).execute()
+    if summary:
+        _say(communicator, _closing_text(summary, folder))
+    if reason in (COMPLETED, STEADY):
+        return 0
+    _say(communicator, f"stopped by {reason}; continue with: muphy-lb resume {folder}")
+    return STOPPED_EXIT_CODE
+
+
+def _info(options, communicator) -> int:
+    from muphy_lb.info import describe_file
+
+    if communicator.rank == 0:
+        print(describe_file(options.file, communicator.size))
+    return 0
+
+
+def _say(communicator, text: str) -> None:
+    if communicator.rank == 0:
+        print(text, flush=True)
+
+
+def _closing_text(summary: dict, folder) -> str:
+    """The summary in a few lines of physical units."""
+    lines = [
+        f"ended: {summary['ended']} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
+        f" {summary['wall_time_s']:.1f} s, {summary['mflups']:.1f} MFLUPS",
+        f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s;"
+        f" relative mass change {summary['mass_relative_drift']:+.2e}",
+    ]
+    for name, state in summary["openings"].items():
+        lines.append(
+            f"{state['kind']} {name}: flow rate {state['flow_rate_m3_s']:.5g} m3/s,"
+            f" mean pressure {state['mean_pressure_pa']:.5g} Pa, area {state['area_m2']:.4g} m2"
+        )
+    files = ", ".join(sorted(path.name for path in Path(folder).iterdir() if path.is_file()))
+    return "\n".join([*lines, f"written to {folder}: {files}"])
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports wrong usage as an error that is told once, not by every rank."""
+
+    def error(self, message):
+        raise InputError(f"{message}\n{self.format_usage().rstrip()}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="muphy-lb", description="Sparse lattice Boltzmann flow in vessels and rocks.")
+    parser.add_argument("--version", action="version", version=f"muphy-lb {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name, command, text):
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(command=command)
+        return sub
+
+    def add_set(sub):
+        sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
+
+    run = add("run", _run, "run a case")
+    run.add_argument("case", help="case file (TOML)")
+    run.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
+    add_set(run)
+    resume = add("resume", _resume, "continue a run from its newest checkpoint")
+    resume.add_argument("folder", metavar="OUT", help="output folder of the run")
+    add_set(resume)
+    info = add("info", _info, "tell what a case or a prepared geometry would be, without running it")
+    info.add_argument("file", metavar="CASE.toml|CASE.h5")
+    return parser
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    # MPI is finalised; a plain exit code must reach the launcher without its abort banner.
+    os._exit(code) if code else sys.exit(0)

@@ -1,0 +1,208 @@
+"""The time loop: steps, observers with triggers, and every reason to stop."""
+
+import logging
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from muphy_lb.output.checkpoint import restore, write_checkpoint
+from muphy_lb.output.report import FieldWriter, OpeningWriter, draw_picture, summarise
+from muphy_lb.output.atomic import check_writable, write_text
+from muphy_lb.steady import SteadyWatch
+
+LOG = logging.getLogger(__name__)
+CASE_FILE = "case.toml"
+STOP_FILE = "STOP"
+CHECKPOINTS = "checkpoints"
+COMPLETED, STEADY = "completed", "steady"
+STOPPED_EXIT_CODE = 75
+STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass
+class Clock:
+    """Wall time since the start, and the time and steps spent stepping."""
+
+    started: float = field(default_factory=time.perf_counter)
+    stepping_s: float = 0.0
+    steps: int = 0
+
+    @property
+    def wall_time_s(self) -> float:
+        """Seconds since the loop began."""
+        return time.perf_counter() - self.started
+
+    def mflups(self, n_nodes: int) -> float:
+        """Million fluid-node updates per second of stepping, output excluded."""
+        return self.steps * n_nodes / self.stepping_s / 1e6 if self.stepping_s else 0.0
+
+
+class StopSignals:
+    """Context in which stop signals raise a flag instead of ending the process."""
+
+    def __enter__(self):
+        self.received = 0
+        self._before = {number: signal.signal(number, self._note) for number in STOP_SIGNALS}
+        return self
+
+    def __exit__(self, *_):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number, _frame):
+        self.received = int(number)
+
+
+class CheckpointWriter:
+    """Observer that writes a checkpoint."""
+
+    def __init__(self, simulation, folder: Path, watch: SteadyWatch):
+        self.every = simulation.case.output.checkpoint_every_steps
+        self._simulation, self._folder, self._watch = simulation, folder, watch
+
+    def act(self) -> None:
+        """Write one."""
+        write_checkpoint(self._folder, self._simulation, self._watch.record())
+
+
+class Run:
+    """One run of a simulation into an output folder.
+
+    Args:
+        simulation: what to run.
+        folder: output folder; made if missing.
+        resume: continue from the newest checkpoint in the folder.
+
+    Raises:
+        OutputError: the folder cannot be written.
+        InputError: resume without a valid checkpoint.
+    """
+
+    def __init__(self, simulation, folder, resume: bool = False):
+        self.simulation, self.folder = simulation, Path(folder)
+        self._root = simulation.communicator.rank == 0
+        run = simulation.case.run
+        self.watch = SteadyWatch(run.steady_tolerance)
+        resume_step = None
+        if resume:
+            checkpoint = restore(self.folder / CHECKPOINTS, simulation)
+            self.watch.restore(checkpoint.watch)
+            resume_step = checkpoint.step
+        if self._root:
+            check_writable(self.folder)
+            write_text(self.folder / CASE_FILE, simulation.case.to_toml(self.folder))
+        self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.watch)
+        self.fields = FieldWriter(simulation, self.folder, resume_step) if simulation.case.output.vtk else None
+        self.series = OpeningWriter(simulation, self.folder, resume_step) if simulation.nodes.openings else None
+        self._observers = [o for o in (self.series, self.fields, self.checkpoints) if o is not None]
+        self._clock = Clock()
+        self._last_progress = time.perf_counter()
+
+    def execute(self) -> tuple[str, dict | None]:
+        """Run to the end; returns why it ended and, on rank 0, the summary.
+
+        Raises:
+            DivergedError: the flow became unstable.
+        """
+        with StopSignals() as signals:
+            reason = self._advance(signals)
+        if reason not in (COMPLETED, STEADY):
+            self.checkpoints.act()
+        return reason, self._finish(reason)
+
+    def _advance(self, signals) -> str:
+        simulation, last = self.simulation, self.simulation.numerics.steps
+        while simulation.step_number < last:
+            self._step_to(min(last, self._next_event()))
+            self._observe()
+            reason = self._reason_to_stop(signals)
+            if reason:
+                return reason
+        return COMPLETED
+
+    def _intervals(self):
+        run = self.simulation.case.run
+        yield run.check_interval_steps
+        if run.steady_tolerance is not None:
+            yield run.steady_interval_steps
+        yield from (observer.every for observer in self._observers if observer.every)
+
+    def _next_event(self) -> int:
+        step = self.simulation.step_number
+        return min((step // interval + 1) * interval for interval in self._intervals())
+
+    def _step_to(self, target: int) -> None:
+        before = time.perf_counter()
+        n_steps = target - self.simulation.step_number
+        self.simulation.step(n_steps)
+        self.simulation.engine.backend.synchronise()
+        self._clock.stepping_s += time.perf_counter() - before
+        self._clock.steps += n_steps
+
+    def _observe(self) -> None:
+        step = self.simulation.step_number
+        for observer in self._observers:
+            if observer.every and step % observer.every == 0:
+                observer.act()
+
+    def _reason_to_stop(self, signals) -> str | None:
+        step, run = self.simulation.step_number, self.simulation.case.run
+        if run.steady_tolerance is not None and step % run.steady_interval_steps == 0 and self._is_steady():
+            return STEADY
+        if step % run.check_interval_steps:
+            return None
+        progress_due, stop = self.simulation.communicator.broadcast(self._root_decision() if self._root else None)
+        if progress_due:
+            self._report_progress()
+        number = self.simulation.communicator.maximum(signals.received)
+        return f"signal {signal.Signals(number).name}" if number else stop
+
+    def _is_steady(self) -> bool:
+        health, openings = self.simulation.health(), self.simulation.openings()
+        verdict = self.watch.look(health.mean_speed, openings) if self._root else None
+        return self.simulation.communicator.broadcast(verdict)
+
+    def _root_decision(self) -> tuple[bool, str | None]:
+        """Whether a progress line is due, and rank 0's own reason to stop."""
+        run, output = self.simulation.case.run, self.simulation.case.output
+        due = time.perf_counter() - self._last_progress >= output.progress_every_s
+        stop_file = self.folder / STOP_FILE
+        if stop_file.exists():
+            stop_file.unlink()
+            return due, "STOP file"
+        if run.wall_time_s is not None and self._clock.wall_time_s >= run.wall_time_s:
+            return due, f"wall time {run.wall_time}"
+        return due, None
+
+    def _report_progress(self) -> None:
+        self._last_progress = time.perf_counter()
+        health = self.simulation.health()
+        if self._root:
+            LOG.info("%s", self._progress_line(health))
+
+    def _progress_line(self, health) -> str:
+        step, last = self.simulation.step_number, self.simulation.numerics.steps
+        remaining = (last - step) * self._clock.stepping_s / max(self._clock.steps, 1)
+        velocity = self.simulation.units.velocity_to_si(health.max_speed)
+        watched = f" | {self.watch}" if self.watch.tolerance is not None else ""
+        return (
+            f"step {step}/{last} ({100 * step / last:.1f} %) | {self._clock.mflups(self.simulation.nodes.n_nodes):.1f} MFLUPS"
+            f" | ETA {remaining:.0f} s | max velocity {velocity:.4g} m/s | mass drift {health.mass_drift:+.2e}{watched}"
+        )
+
+    def _finish(self, reason: str) -> dict | None:
+        simulation = self.simulation
+        speed = {
+            "wall_time_s": self._clock.wall_time_s,
+            "stepping_time_s": self._clock.stepping_s,
+            "mflups": self._clock.mflups(simulation.nodes.n_nodes),
+        }
+        simulation.health()
+        if self.fields:
+            self.fields.act()
+        if simulation.case.output.picture:
+            draw_picture(simulation, self.folder)
+        if self.checkpoints.every and reason in (COMPLETED, STEADY):
+            self.checkpoints.act()
+        return summarise(simulation, self.folder, speed, {"ended": reason, "converged": self.watch.is_steady})

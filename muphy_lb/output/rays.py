@@ -1,0 +1,153 @@
+"""Ray casting of a voxel volume: where a ray meets the body, how the surface lies there, what flows behind it.
+
+A volume is a (4, nz, ny, nx) float32 array whose channels are numbered below; its outermost voxels are empty.
+Positions and lengths are in voxels, columns (x, y, z).
+"""
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+BODY, SMOOTH, AROUND, SPEED = range(4)  # occupancy; smoothed for normals; smoothed widely for shade; speed
+DEPTH, NORMAL_X, NORMAL_Y, NORMAL_Z, SHADE, PEAK = range(6)  # what a ray returns
+N_RESULTS = 6
+SURFACE_LEVEL = 0.25  # a body one voxel thick, smoothed once, still reaches this occupancy
+STEP = 0.5
+N_BISECTIONS = 5
+SPLAT_RADIUS = 2  # voxels around a fluid voxel in which its smoothed body may meet a ray
+SHADE_DISTANCE = 3.0
+
+
+@njit(inline="always", cache=True)
+def sample(field, x, y, z):
+    """Trilinear value of a (nz, ny, nx) array at a point; 0 outside."""
+    nz, ny, nx = field.shape
+    i, j, k = math.floor(x), math.floor(y), math.floor(z)
+    if i < 0 or j < 0 or k < 0 or i >= nx - 1 or j >= ny - 1 or k >= nz - 1:
+        return 0.0
+    a, b, c = x - i, y - j, z - k
+    low = (1 - b) * ((1 - a) * field[k, j, i] + a * field[k, j, i + 1])
+    low += b * ((1 - a) * field[k, j + 1, i] + a * field[k, j + 1, i + 1])
+    high = (1 - b) * ((1 - a) * field[k + 1, j, i] + a * field[k + 1, j, i + 1])
+    high += b * ((1 - a) * field[k + 1, j + 1, i] + a * field[k + 1, j + 1, i + 1])
+    return (1 - c) * low + c * high
+
+
+@njit(cache=True)
+def hit_depth(body, start, forward, near, far):
+    """Depth at which the ray enters the body between ``near`` and ``far``; nan where it misses."""
+    depth = near
+    while depth <= far:
+        x, y, z = start[0] + depth * forward[0], start[1] + depth * forward[1], start[2] + depth * forward[2]
+        if sample(body, x, y, z) >= SURFACE_LEVEL:
+            break
+        depth += STEP
+    if depth > far:
+        return np.nan
+    outside, inside = depth - STEP, depth
+    for _ in range(N_BISECTIONS):
+        middle = 0.5 * (outside + inside)
+        x, y, z = start[0] + middle * forward[0], start[1] + middle * forward[1], start[2] + middle * forward[2]
+        if sample(body, x, y, z) >= SURFACE_LEVEL:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+@njit(cache=True)
+def outward_normal(smooth, x, y, z):
+    """Unit vector along which a smooth occupancy falls; (0, 0, 0) where it is flat."""
+    gx = sample(smooth, x - 1, y, z) - sample(smooth, x + 1, y, z)
+    gy = sample(smooth, x, y - 1, z) - sample(smooth, x, y + 1, z)
+    gz = sample(smooth, x, y, z - 1) - sample(smooth, x, y, z + 1)
+    length = math.sqrt(gx * gx + gy * gy + gz * gz)
+    if length == 0.0:
+        return 0.0, 0.0, 0.0
+    return gx / length, gy / length, gz / length
+
+
+@njit(cache=True)
+def peak_inwards(volume, point, normal, longest):
+    """Highest speed met from a surface point against the normal until the body ends, at most ``longest`` away."""
+    peak = 0.0
+    distance = 0.0
+    while distance <= longest:
+        x, y, z = point[0] - distance * normal[0], point[1] - distance * normal[1], point[2] - distance * normal[2]
+        if distance > 2.0 and sample(volume[BODY], x, y, z) < SURFACE_LEVEL:
+            break
+        peak = max(peak, sample(volume[SPEED], x, y, z))
+        distance += STEP
+    return peak
+
+
+@njit(parallel=True, cache=True)
+def trace(volume, camera, corner, pixel, limits):
+    """Cast one ray per pixel.
+
+    Args:
+        volume: (4, nz, ny, nx) channels.
+        camera: (3, 3) unit vectors right, up, forward.
+        corner: (3,) point of the image plane at image position (0, 0).
+        pixel: edge of a pixel.
+        limits: (2, n_v, n_u) nearest and farthest depth of anything, from :func:`depth_limits`.
+
+    Returns:
+        (n_rows, n_columns, 6) float32, row 0 at the bottom; depth is nan where a ray meets nothing.
+    """
+    n_rows, n_columns = int(limits.shape[1] / pixel), int(limits.shape[2] / pixel)
+    result = np.zeros((n_rows, n_columns, N_RESULTS), dtype=np.float32)
+    right, up, forward = camera[0], camera[1], camera[2]
+    longest = 0.5 * max(volume.shape)
+    for row in prange(n_rows):
+        for column in range(n_columns):
+            u, v = (column + 0.5) * pixel, (row + 0.5) * pixel
+            start = corner + u * right + v * up
+            near, far = limits[0, int(v), int(u)], limits[1, int(v), int(u)]
+            depth = hit_depth(volume[BODY], start, forward, near, far)
+            result[row, column, DEPTH] = depth
+            if not np.isnan(depth):
+                describe_hit(volume, start + depth * forward, longest, result[row, column])
+    return result
+
+
+@njit(cache=True)
+def describe_hit(volume, point, longest, result):
+    """Fill normal, shade (0 open to 1 buried) and peak speed of a surface point."""
+    normal = outward_normal(volume[SMOOTH], point[0], point[1], point[2])
+    result[NORMAL_X], result[NORMAL_Y], result[NORMAL_Z] = normal
+    out = SHADE_DISTANCE
+    result[SHADE] = sample(
+        volume[AROUND], point[0] + out * normal[0], point[1] + out * normal[1], point[2] + out * normal[2]
+    )
+    result[PEAK] = peak_inwards(volume, point, normal, longest)
+
+
+@njit(cache=True)
+def depth_limits(points, camera, corner, shape):
+    """Nearest and farthest depth at which a ray may meet a body around the points: a z-buffer of one cell per voxel.
+
+    Args:
+        points: (n, 3) voxels of the body.
+        camera, corner: as for :func:`trace`.
+        shape: (n_v, n_u) of the buffer.
+
+    Returns:
+        (2, n_v, n_u) float32; nearest is inf where there is nothing.
+    """
+    limits = np.empty((2, *shape), dtype=np.float32)
+    limits[0] = np.inf
+    limits[1] = -np.inf
+    for n in range(points.shape[0]):
+        u, v, depth = 0.0, 0.0, 0.0
+        for i in range(3):
+            distance = points[n, i] - corner[i]
+            u += distance * camera[0, i]
+            v += distance * camera[1, i]
+            depth += distance * camera[2, i]
+        for row in range(max(int(v) - SPLAT_RADIUS, 0), min(int(v) + SPLAT_RADIUS + 1, shape[0])):
+            for column in range(max(int(u) - SPLAT_RADIUS, 0), min(int(u) + SPLAT_RADIUS + 1, shape[1])):
+                limits[0, row, column] = min(limits[0, row, column], depth - SPLAT_RADIUS)
+                limits[1, row, column] = max(limits[1, row, column], depth + SPLAT_RADIUS)
+    return limits

@@ -1,0 +1,114 @@
+"""What a run leaves behind: fields, series, picture and summary, written from a simulation's answers.
+
+Writers are called on every rank, because the simulation's fields are collective; rank 0 writes.
+"""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from muphy_lb.output.series import CsvSeries
+from muphy_lb.output.summary import write_summary
+from muphy_lb.output.vtkhdf import VtkHdfSeries
+
+FIELDS_FILE = "fields.vtkhdf"
+SERIES_FILE = "openings.csv"
+PICTURE_FILE = "picture.png"
+SUMMARY_FILE = "summary.json"
+FIELD_UNITS = {"density": "kg/m3", "velocity": "m/s", "pressure": "Pa"}
+
+
+class FieldWriter:
+    """Appends snapshots to ``fields.vtkhdf``."""
+
+    def __init__(self, simulation, folder: Path, resume_step: int | None):
+        self.every = simulation.case.output.fields_every_steps
+        self._simulation = simulation
+        self._names = simulation.case.output.fields
+        self._series = None
+        if simulation.communicator.rank == 0:
+            text = simulation.case.to_toml(folder)
+            self._series = VtkHdfSeries(
+                folder / FIELDS_FILE, simulation.nodes, text, FIELD_UNITS, resume_step=resume_step
+            )
+
+    def act(self) -> None:
+        """Write one snapshot."""
+        simulation = self._simulation
+        density_si = simulation.units.density_kg_m3
+        makers = {
+            "density": lambda: _scaled(simulation.density(), density_si),
+            "velocity": simulation.velocity_m_s,
+            "pressure": simulation.pressure_pa,
+        }
+        fields = {name: makers[name]() for name in self._names}
+        if self._series:
+            self._series.append(simulation.time_s, simulation.step_number, fields)
+
+
+class OpeningWriter:
+    """Appends flow rate and pressure of every opening to ``openings.csv``."""
+
+    def __init__(self, simulation, folder: Path, resume_step: int | None):
+        self.every = simulation.case.output.series_every_steps
+        self._simulation = simulation
+        self._series = None
+        if simulation.communicator.rank == 0:
+            quantities = ("flow_rate_m3_s", "pressure_pa")
+            names = [f"{opening.name}_{quantity}" for opening in simulation.nodes.openings for quantity in quantities]
+            self._series = CsvSeries(folder / SERIES_FILE, ("step", "time_s", *names), resume_step)
+
+    def act(self) -> None:
+        """Write one row."""
+        openings = self._simulation.openings()
+        if not self._series:
+            return
+        row = {"step": self._simulation.step_number, "time_s": self._simulation.time_s}
+        for name, state in openings.items():
+            row[f"{name}_flow_rate_m3_s"] = state.flow_rate_m3_s
+            row[f"{name}_pressure_pa"] = state.mean_pressure_pa
+        self._series.append(row)
+
+
+def draw_picture(simulation, folder: Path) -> None:
+    """Draw the speed on the vessel and on a cut."""
+    from muphy_lb.output.picture import draw_vessel
+
+    velocity = simulation.velocity_m_s()
+    if velocity is not None:
+        speed = (velocity**2).sum(axis=1) ** 0.5
+        draw_vessel(folder / PICTURE_FILE, simulation.nodes, speed, simulation.case.title)
+
+
+def summarise(simulation, folder: Path, speed: dict, outcome: dict) -> dict | None:
+    """Write ``summary.json`` and return its record on rank 0."""
+    openings, health = simulation.openings(), simulation.health()
+    if simulation.communicator.rank:
+        return None
+    compute, numerics = simulation.case.compute, simulation.numerics
+    record = {
+        "title": simulation.case.title,
+        "ranks": simulation.communicator.size,
+        "backend": simulation.engine.backend.name,
+        "device": simulation.engine.backend.device,
+        "precision": compute.precision,
+        "streaming": compute.streaming,
+        "lattice": simulation.lattice.name,
+        "n_fluid": simulation.nodes.n_nodes,
+        "spacing_m": simulation.nodes.spacing_m,
+        "time_step_s": simulation.units.time_step_s,
+        "relaxation_time": numerics.relaxation_time,
+        "steps": simulation.step_number,
+        "time_s": simulation.time_s,
+        **speed,
+        "mass_relative_drift": health.mass_drift,
+        "max_velocity_m_s": simulation.units.velocity_to_si(health.max_speed),
+        "mean_velocity_m_s": simulation.units.velocity_to_si(health.mean_speed),
+        **outcome,
+        "openings": {name: asdict(state) for name, state in openings.items()},
+    }
+    write_summary(folder / SUMMARY_FILE, record)
+    return record
+
+
+def _scaled(values, scale):
+    return None if values is None else values * scale

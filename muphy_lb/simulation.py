@@ -1,0 +1,264 @@
+"""Simulation: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
+
+from dataclasses import dataclass
+from math import ceil, cos, log2, pi, sqrt
+
+import numpy as np
+
+from geometry.nodes import NodeList
+from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.case import Case, load_case
+from muphy_lb.domain import build_local_domain
+from muphy_lb.engine import Engine, LinkConditions
+from muphy_lb.errors import DivergedError
+from muphy_lb.lattice import lattice_named
+from muphy_lb.parallel import NodeGather, connect
+from muphy_lb.physics import isothermal
+from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights, opening_frames
+from muphy_lb.preflight import Numerics, describe, resolve
+from muphy_lb.prepare import condition_of, load_nodes, share_nodes
+
+REALS = {"fp32": np.float32, "fp64": np.float64}
+# Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
+FIXED_POINT_BITS = 60
+
+
+@dataclass(frozen=True)
+class OpeningState:
+    """What happens at one opening.
+
+    Attributes:
+        kind: ``"inlet"`` or ``"outlet"``.
+        area_m2: lattice area of the opening (sum over its links of 6 w_q |c_q.n|, Q19 and Q9 alike) [m^2].
+        flow_rate_m3_s: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets.
+        mean_pressure_pa: pressure averaged over the links' nodes, relative to the reference pressure [Pa].
+    """
+
+    kind: str
+    area_m2: float
+    flow_rate_m3_s: float
+    mean_pressure_pa: float
+
+
+@dataclass(frozen=True)
+class Health:
+    """Global measures of the flow: relative mass change since the start, largest and mean speed [lattice units]."""
+
+    mass_drift: float
+    max_speed: float
+    mean_speed: float
+
+
+class Simulation:
+    """One flow.
+
+    Three lines are enough: ``sim = Simulation.from_case("vessel.toml"); sim.step(1000); u = sim.velocity_m_s()``.
+    Field methods are collective: every rank calls them, rank 0 gets node-list-ordered arrays, the others None.
+
+    Args:
+        case: the checked case.
+        communicator: the ranks; found by itself if not given.
+
+    Raises:
+        MuphyError, GeometryError, PartitionError: the case cannot be run; the message says why.
+    """
+
+    def __init__(self, case: Case, communicator=None):
+        self.case = case
+        self.communicator = communicator or connect()
+        self.nodes, self.cleaning = self.communicator.broadcast(self._on_root(lambda: load_nodes(case)))
+        self.lattice = lattice_named(case.lattice.name)
+        self.frames = opening_frames(self.nodes, self.lattice)
+        self.numerics = self._resolve()
+        owner = self.communicator.broadcast(self._on_root(lambda: share_nodes(self.nodes, case, self.communicator.size)))
+        self.domain = build_local_domain(self.nodes, owner, self.communicator.rank, self.lattice)
+        self.conditions = self._conditions()
+        self.engine = self._build_engine()
+        self.step_number = 0
+        self._gather = NodeGather(self.communicator, self.domain.number, self.nodes.n_nodes)
+        self.start_from_rest()
+
+    @classmethod
+    def from_case(cls, path, overrides=(), communicator=None) -> "Simulation":
+        """Read a case file, change single keys (``"run.steps=100"``), and build the simulation."""
+        return cls(load_case(path, overrides), communicator)
+
+    def describe(self) -> str:
+        """What will be computed, for people; collective."""
+        bytes_per_node = self.communicator.maximum(self.engine.bytes_allocated / self.domain.n_nodes)
+        table = describe(self.numerics, self.nodes.n_nodes, self.communicator.size, bytes_per_node)
+        backend = self.engine.backend
+        how = f"{backend.name} on {backend.device}, {self.case.compute.precision}, {self.case.compute.streaming}"
+        return "\n".join((self.case.title, self.cleaning, f"backend: {how}", table)).lstrip()
+
+    @property
+    def units(self):
+        """SI sizes of the lattice units."""
+        return self.numerics.units
+
+    @property
+    def time_s(self) -> float:
+        """Physical time [s]."""
+        return self.units.steps_to_time(self.step_number)
+
+    def start_from_rest(self) -> None:
+        """Density 1, velocity 0, step 0."""
+        n = self.domain.n_nodes
+        self.engine.start_from(np.ones(n), np.zeros((3, n)))
+        self.step_number = 0
+        self.initial_mass = self._global_mass()
+
+    def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float) -> None:
+        """Continue from stored populations (Q, n) of the local nodes."""
+        self.engine.set_populations(populations)
+        self.step_number = step_number
+        self.initial_mass = initial_mass
+        self._apply_ramp(step_number)
+
+    def step(self, n_steps: int = 1) -> None:
+        """Advance."""
+        for _ in range(n_steps):
+            self.step_number += 1
+            if self.step_number <= self.case.run.ramp_steps:
+                self._apply_ramp(self.step_number)
+            self.engine.step()
+
+    def density(self) -> np.ndarray | None:
+        """(n,) lattice density on rank 0."""
+        return self._collect(self.engine.moments()[:1], lambda rows: 1.0 + rows[0])
+
+    def pressure_pa(self) -> np.ndarray | None:
+        """(n,) pressure relative to the reference pressure [Pa] on rank 0."""
+        scale = self._pressure_scale()
+        return self._collect(self.engine.moments()[:1], lambda rows: scale * rows[0])
+
+    def velocity_m_s(self) -> np.ndarray | None:
+        """(n, 3) velocity (x, y, z) [m/s] on rank 0."""
+        return self._collect(self.engine.moments()[1:], lambda rows: self.units.velocity_to_si(np.stack(rows, axis=-1)))
+
+    def populations(self):
+        """Yield, direction by direction, the (n,) stored populations in node-list order (None off rank 0)."""
+        for row in self.engine.populations():
+            yield self._gather.collect(row)
+
+    def openings(self) -> dict[str, OpeningState] | None:
+        """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
+        entering, deviation = self.engine.link_fluxes()
+        links = self.domain.links
+        gathered = self.communicator.gather((links.opening, links.voxel, links.q, entering, deviation))
+        if gathered is None:
+            return None
+        opening, voxel, q, entering, deviation = (np.concatenate(column) for column in zip(*gathered, strict=True))
+        order = np.lexsort((q, voxel, opening))
+        count = len(self.nodes.openings)
+        flow = np.bincount(opening[order], entering[order], count)
+        mean = np.bincount(opening[order], deviation[order], count) / np.maximum(np.bincount(opening, minlength=count), 1)
+        return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.nodes.openings)}
+
+    def health(self) -> Health:
+        """Mass change, largest and mean speed.
+
+        Raises:
+            DivergedError: a value is not finite, or the Mach number passes ``run.max_mach``; the message names the place.
+        """
+        totals = self.engine.totals()
+        max_speed = self.communicator.maximum(totals.speed)
+        if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
+            raise DivergedError(self._divergence_message())
+        n = self.nodes.n_nodes
+        mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
+        drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
+        return Health(drift, max_speed, mean_speed)
+
+    def _on_root(self, work):
+        return work() if self.communicator.rank == 0 else None
+
+    def _resolve(self) -> Numerics:
+        spacing_m = self.nodes.spacing_m
+        openings = zip(self.nodes.openings, self.frames, strict=True)
+        areas_m2 = {opening.name: frame.area * spacing_m**2 for opening, frame in openings}
+        return resolve(self.case, spacing_m, areas_m2, float(self.lattice.cs2))
+
+    def _conditions(self) -> tuple[Condition, ...]:
+        """Lattice conditions of the openings, in the geometry's order."""
+        conditions = []
+        for section, frame in zip(condition_of(self.nodes, self.case), self.frames, strict=True):
+            if section.pressure_pa is not None:
+                density = self.units.pressure_to_density(section.pressure_pa, float(self.lattice.cs2))
+                conditions.append(Condition(PRESSURE, density - 1.0))
+            elif section.velocity_m_s is not None:
+                velocity = self.units.velocity_to_lattice(section.velocity_m_s)
+                conditions.append(Condition(VELOCITY, velocity, section.profile))
+            else:
+                flow = self.units.flow_rate_to_lattice(section.flow_rate_m3_s)
+                conditions.append(Condition(VELOCITY, flow / frame.area, section.profile))
+        return tuple(conditions)
+
+    def _build_engine(self) -> Engine:
+        case = self.case
+        name = resolve_backend(case.compute.backend)
+        backend = make_backend(name, self.lattice, REALS[case.compute.precision], self.communicator.local_rank)
+        force = tuple(self.units.acceleration_to_lattice(a) for a in case.flow.acceleration_m_s2)
+        omega = 1.0 / self.numerics.relaxation_time
+        model = isothermal(self.lattice, case.lattice.collision, case.compute.streaming, omega, force)
+        weights = link_weights(self.nodes, self.lattice, self.domain.links, self.frames, self.conditions)
+        kind = np.array([condition.kind for condition in self.conditions])
+        self._values = np.array([condition.value for condition in self.conditions])
+        conditions = LinkConditions(weights, kind, self._values)
+        engine = Engine(backend, self.communicator, self.domain, model, conditions, self._speed_scale())
+        engine.warm_up()
+        return engine
+
+    def _apply_ramp(self, step_number: int) -> None:
+        """Opening values rise from rest as (1 - cos(pi t / T)) / 2."""
+        ramp = self.case.run.ramp_steps
+        if not self.conditions or ramp == 0:
+            return
+        progress = min(1.0, step_number / ramp)
+        self.engine.set_opening_values(self._values * (0.5 - 0.5 * cos(pi * progress)))
+
+    def _speed_scale(self) -> float:
+        return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.nodes.n_nodes + 1)))
+
+    def _pressure_scale(self) -> float:
+        return self.units.density_to_pressure(2.0, float(self.lattice.cs2))
+
+    def _global_mass(self) -> float:
+        return self.communicator.total(self.engine.totals().mass)
+
+    def _collect(self, rows, finish):
+        collected = [self._gather.collect(row) for row in rows]
+        return finish(collected) if self.communicator.rank == 0 else None
+
+    def _opening_state(self, number: int, entering: float, mean_deviation: float) -> OpeningState:
+        record = self.nodes.openings[number]
+        sign = 1.0 if record.kind == "inlet" else -1.0
+        return OpeningState(
+            kind=record.kind,
+            area_m2=self.frames[number].area * self.nodes.spacing_m**2,
+            flow_rate_m3_s=sign * self.units.flow_rate_to_si(float(entering)),
+            mean_pressure_pa=self._pressure_scale() * float(mean_deviation),
+        )
+
+    def _divergence_message(self) -> str:
+        """Where the flow broke: collective, the same text on every rank."""
+        _, *velocity = self.engine.moments().astype(np.float64)
+        speed = np.sqrt(sum(component**2 for component in velocity))
+        speed[~np.isfinite(speed)] = np.inf
+        worst = int(np.argmax(speed))
+        found = self.communicator.gather((float(speed[worst]), int(self.domain.number[worst])))
+        message = self._on_root(lambda: self._describe_divergence(*max(found)))
+        return self.communicator.broadcast(message)
+
+    def _describe_divergence(self, speed: float, number: int) -> str:
+        x, y, z = self.nodes.coordinates([number])[0]
+        place = ", ".join(f"{value:.4g}" for value in self.nodes.positions_m([number])[0])
+        mach = speed / sqrt(float(self.lattice.cs2))
+        what = f"the Mach number is {mach:.2g} (allowed: {self.case.run.max_mach:g})" if np.isfinite(speed) else (
+            "a population is not finite"
+        )
+        return (
+            f"the run diverged at step {self.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m;"
+            f" relaxation time {self.numerics.relaxation_time:.4g}. Use a smaller lattice_velocity or time_step_s,"
+            " a finer spacing_m, or a longer run.ramp_steps"
+        )

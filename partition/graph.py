@@ -1,0 +1,214 @@
+"""The graph to be cut: nodes with coordinates and weights, links as compressed rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+
+from partition.errors import PartitionError
+
+CHUNK = 4096
+ABSENT = -1
+
+
+@dataclass(frozen=True)
+class Graph:
+    """An undirected graph without self links; every link is stored from both of its ends.
+
+    Attributes:
+        indptr: (n + 1,) int64; the neighbours of node ``n`` are ``indices[indptr[n]:indptr[n + 1]]``.
+        indices: (m,) int64 neighbour node numbers, m directed links.
+        coordinates: (n, 3) int64 positions (x, y, z) on a grid.
+        weights: (n,) int64 work of each node, at least 1.
+
+    Raises:
+        PartitionError: lengths that do not fit together, or a weight below 1.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    coordinates: np.ndarray
+    weights: np.ndarray
+
+    def __post_init__(self):
+        n = self.n_nodes
+        if self.coordinates.shape != (n, 3) or self.weights.shape != (n,):
+            raise PartitionError(
+                f"a graph of {n} nodes has coordinates of shape {self.coordinates.shape} and weights of shape"
+                f" {self.weights.shape}; allowed are ({n}, 3) and ({n},): give one row per node"
+            )
+        if n and self.weights.min() < 1:
+            raise PartitionError(
+                f"node {self.weights.argmin()} has weight {self.weights.min()}; weights are integers of at least 1:"
+                " scale them, for example with partition.weights.weights_from_groups"
+            )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return self.indptr.size - 1
+
+
+def graph_from_neighbours(table: np.ndarray, coordinates: np.ndarray, weights: np.ndarray | None = None) -> Graph:
+    """The graph whose links are the entries of a neighbour table.
+
+    Self links (a periodic axis of one voxel) and repeated links (one of two voxels) are dropped.
+
+    Args:
+        table: (K, n) integer neighbour node numbers along K directions, negative where there is none; with every
+            direction the opposite one must be there.
+        coordinates: (n, 3) integer positions (x, y, z).
+        weights: (n,) integer node weights; ones by default.
+
+    Raises:
+        PartitionError: a neighbour number beyond the last node, a link without its opposite, or arrays that do not fit.
+    """
+    n = table.shape[1]
+    if table.size and table.max() >= n:
+        raise PartitionError(f"a neighbour has number {table.max()}, but nodes are 0 to {n - 1}; renumber the table")
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    _count_links(table, indptr)
+    np.cumsum(indptr, out=indptr)
+    indices = np.empty(indptr[-1], dtype=np.int64)
+    _fill_links(table, indptr, indices)
+    _check_undirected(indptr, indices)
+    return Graph(indptr, indices, np.asarray(coordinates, dtype=np.int64), _integer_weights(weights, n))
+
+
+def graph_from_voxels(voxel: np.ndarray, shape, periodic, weights: np.ndarray | None = None) -> Graph:
+    """The graph of voxels that share a face; node numbers are positions in ``voxel``.
+
+    Args:
+        voxel: (n,) int64 voxel ids ``(z * ny + y) * nx + x``, each once, in any order.
+        shape: (nz, ny, nx) of the box.
+        periodic: three flags (x, y, z); periodic axes wrap.
+        weights: (n,) integer node weights; ones by default.
+
+    Raises:
+        PartitionError: an id outside the box, or one that appears twice.
+    """
+    voxel = np.asarray(voxel, dtype=np.int64)
+    size = np.array(shape[::-1], dtype=np.int64)
+    order = np.argsort(voxel, kind="stable")
+    ordered = voxel[order]
+    _check_voxels(ordered, size)
+    strides = np.array((1, size[0], size[0] * size[1]))
+    table = np.empty((6, voxel.size), dtype=np.int32 if voxel.size < 2**31 else np.int64)
+    for i in range(3):
+        for row, step in zip(table[2 * i : 2 * i + 2], (-1, 1), strict=True):
+            _fill_neighbours(row, order, ordered, (size[i], strides[i], step), bool(periodic[i]))
+    coordinates = np.empty((voxel.size, 3), dtype=np.int64)
+    for i in range(3):
+        coordinates[:, i] = voxel // strides[i] % size[i]
+    return graph_from_neighbours(table, coordinates, weights)
+
+
+def _check_voxels(ordered: np.ndarray, size: np.ndarray) -> None:
+    if ordered.size and (ordered[0] < 0 or ordered[-1] >= np.prod(size)):
+        wrong = ordered[0] if ordered[0] < 0 else ordered[-1]
+        raise PartitionError(
+            f"voxel id {wrong} lies outside the box of {np.prod(size)} voxels; check that ids are (z * ny + y) * nx + x"
+        )
+    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if repeated.size:
+        raise PartitionError(f"voxel id {ordered[repeated[0]]} appears twice; every node needs a voxel of its own")
+
+
+def _integer_weights(weights, n: int) -> np.ndarray:
+    if weights is None:
+        return np.ones(n, dtype=np.int64)
+    weights = np.asarray(weights)
+    if not np.issubdtype(weights.dtype, np.integer):
+        raise PartitionError(
+            f"node weights have type {weights.dtype}; they are integers of at least 1:"
+            " scale them, for example with partition.weights.weights_from_groups"
+        )
+    return weights.astype(np.int64, copy=False)
+
+
+def _check_undirected(indptr: np.ndarray, indices: np.ndarray) -> None:
+    one_way = np.empty(indptr.size - 1, dtype=np.int64)
+    _find_one_way_links(indptr, indices, one_way)
+    nodes = np.flatnonzero(one_way != ABSENT)
+    if nodes.size:
+        raise PartitionError(
+            f"node {nodes[0]} has neighbour {one_way[nodes[0]]}, which does not have it in turn;"
+            " a neighbour table must hold the opposite of each of its directions"
+        )
+
+
+@njit(parallel=True, cache=True)
+def _fill_neighbours(row, order, ordered, along, wraps):
+    """Node number of the face neighbour of each node; ``along`` is (size, stride, step) of the axis.
+
+    Inside a chunk the targets ascend with the voxel ids, except where they wrap, so that a position in the
+    ascending ids that only moves on finds them.
+    """
+    size, stride, step = along
+    for chunk in prange((ordered.size + CHUNK - 1) // CHUNK):
+        first = chunk * CHUNK
+        position = np.searchsorted(ordered, ordered[first] + step * stride)
+        for j in range(first, min(ordered.size, first + CHUNK)):
+            x = ordered[j] // stride % size + step
+            found = ABSENT
+            if 0 <= x < size:
+                target = ordered[j] + step * stride
+                while position < ordered.size and ordered[position] < target:
+                    position += 1
+                found = _node_at(order, ordered, position, target)
+            elif wraps:
+                target = ordered[j] - step * (size - 1) * stride
+                found = _node_at(order, ordered, np.searchsorted(ordered, target), target)
+            row[order[j]] = found
+
+
+@njit(cache=True)
+def _node_at(order, ordered, position, target):
+    if position < ordered.size and ordered[position] == target:
+        return order[position]
+    return ABSENT
+
+
+@njit(cache=True)
+def _is_new_link(table, k, n):
+    """Whether entry k of node n is a neighbour, is not the node itself and was not seen among the entries before."""
+    neighbour = table[k, n]
+    if neighbour < 0 or neighbour == n:
+        return False
+    for earlier in range(k):
+        if table[earlier, n] == neighbour:
+            return False
+    return True
+
+
+@njit(parallel=True, cache=True)
+def _count_links(table, indptr):
+    for n in prange(table.shape[1]):
+        count = 0
+        for k in range(table.shape[0]):
+            count += _is_new_link(table, k, n)
+        indptr[n + 1] = count
+
+
+@njit(parallel=True, cache=True)
+def _fill_links(table, indptr, indices):
+    for n in prange(table.shape[1]):
+        j = indptr[n]
+        for k in range(table.shape[0]):
+            if _is_new_link(table, k, n):
+                indices[j] = table[k, n]
+                j += 1
+
+
+@njit(parallel=True, cache=True)
+def _find_one_way_links(indptr, indices, one_way):
+    """For each node the first neighbour that does not know it, ABSENT where there is none."""
+    for n in prange(indptr.size - 1):
+        one_way[n] = ABSENT
+        for j in range(indptr[n + 1] - 1, indptr[n] - 1, -1):
+            neighbour = indices[j]
+            known = False
+            for k in range(indptr[neighbour], indptr[neighbour + 1]):
+                known |= indices[k] == n
+            if not known:
+                one_way[n] = neighbour

@@ -1,0 +1,170 @@
+"""Partitionings in CASE.h5, next to the geometry whose nodes they share out.
+
+Layout (version 1): one group ``/partition/NAME`` per partitioning with the dataset ``owner`` (n,) int32 in node order
+and the attributes ``n_parts``, ``method`` and ``version``.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from partition.errors import PartitionError
+from partition.graph import Graph, graph_from_voxels
+from partition.weights import weights_from_groups
+
+VERSION = 1
+EQUAL_COSTS: Mapping[int, float] = {}
+
+
+@dataclass(frozen=True)
+class StoredPartition:
+    """What a file says about one of its partitionings."""
+
+    name: str
+    n_parts: int
+    method: str
+
+
+def partition_name(method: str, n_parts: int) -> str:
+    """The name that a partitioning has unless it is given another."""
+    return f"{method}-{n_parts}"
+
+
+def read_graph(path, cost: Mapping[int, float] = EQUAL_COSTS) -> Graph:
+    """The graph of face neighbours of the nodes in a CASE.h5, weighted by the cost of their groups.
+
+    Raises:
+        PartitionError: the file is missing, broken or has no geometry, or ``cost`` names a group that is not there.
+    """
+    with _open_case(path) as file:
+        geometry = file["geometry"]
+        try:
+            voxel, group_start = geometry["voxel"][...], geometry["group_start"][...]
+            shape, periodic = geometry.attrs["shape"], geometry.attrs["periodic"]
+        except KeyError as error:
+            raise PartitionError(f"{path}: /geometry is incomplete: {error}; make it anew") from error
+    counts = np.diff(group_start)
+    unknown = sorted(set(cost) - set(range(counts.size)))
+    if unknown:
+        raise PartitionError(f"there is no group {unknown[0]} in {path}; its groups are 0 to {counts.size - 1}")
+    group = np.repeat(np.arange(counts.size, dtype=np.uint8), counts)
+    return graph_from_voxels(voxel, shape, periodic, weights_from_groups(group, cost))
+
+
+def write_partition(path, name: str, owner: np.ndarray, method: str) -> None:
+    """Add a partitioning to a CASE.h5; one of the same name is replaced.
+
+    A changed copy takes the place of the file in one step, so a failure leaves the file as it was.
+
+    Args:
+        path: the file.
+        name: its name, without "/".
+        owner: (n,) integer part of each node, parts 0 to n_parts - 1, none of them empty.
+        method: how it was made.
+
+    Raises:
+        PartitionError: the file is missing, broken, without geometry or not writable; a bad name; owners that do not
+            fit the geometry.
+    """
+    if name in ("", ".", "..") or "/" in name:
+        raise PartitionError(f"bad name {name!r} of a partitioning; give a non-empty one without '/'")
+    owner = np.asarray(owner)
+    with _open_case(path) as file:
+        _check_owner(owner, file["geometry/voxel"].size, path)
+    with _changed_copy(Path(path).resolve()) as file:
+        file.pop(f"partition/{name}", None)
+        group = file.create_group(f"partition/{name}")
+        group.create_dataset("owner", data=owner.astype(np.int32))
+        group.attrs.update(n_parts=int(owner.max()) + 1, method=method, version=VERSION)
+
+
+def read_partition(path, name: str) -> np.ndarray:
+    """(n,) int32 owners of the named partitioning of a CASE.h5.
+
+    Raises:
+        PartitionError: no such file, no partitioning of this name (the message names those there are), another version.
+    """
+    with _open_case(path) as file:
+        stored = file.get("partition", {})
+        if name not in stored:
+            raise PartitionError(
+                f"{path} has no partitioning {name!r}; it has: {', '.join(stored) or 'none'};"
+                " make it with python -m partition CASE.h5 N_PARTS --name NAME"
+            )
+        version = stored[name].attrs.get("version")
+        if version != VERSION:
+            raise PartitionError(
+                f"{path}: partitioning {name!r} has version {version}, this program reads {VERSION}; make it anew"
+            )
+        owner = stored[name]["owner"][...]
+        _check_owner(owner, file["geometry/voxel"].size, path)
+    return owner
+
+
+def list_partitions(path) -> tuple[StoredPartition, ...]:
+    """The partitionings of a CASE.h5, by name.
+
+    Raises:
+        PartitionError: the file is missing, broken or without geometry.
+    """
+    with _open_case(path) as file:
+        return tuple(
+            StoredPartition(name, int(group.attrs["n_parts"]), str(group.attrs["method"]))
+            for name, group in file.get("partition", {}).items()
+        )
+
+
+def _check_owner(owner: np.ndarray, n_nodes: int, path) -> None:
+    if owner.shape != (n_nodes,):
+        raise PartitionError(
+            f"owners of shape {owner.shape} for the {n_nodes} nodes of {path}; partition this geometry anew"
+        )
+    if owner.min() < 0 or np.bincount(owner).min() == 0:
+        raise PartitionError(
+            f"owners for {path} lie between {owner.min()} and {owner.max()} with a negative or unused number;"
+            " every part from 0 to the last needs a node"
+        )
+
+
+@contextmanager
+def _open_case(path) -> Iterator[h5py.File]:
+    """A CASE.h5 open for reading that holds nodes."""
+    if not Path(path).is_file():
+        raise PartitionError(f"there is no file {path}; make it with python -m geometry")
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise PartitionError(f"{path} is not a readable HDF5 file (truncated?): {error}; make it anew") from error
+    with file:
+        if "geometry/voxel" not in file:
+            raise PartitionError(f"{path} has no dataset /geometry/voxel; make it with python -m geometry")
+        yield file
+
+
+@contextmanager
+def _changed_copy(path: Path) -> Iterator[h5py.File]:
+    """A copy of an HDF5 file, open for changes, that replaces the file when the context ends without an error."""
+    copy = None
+    try:
+        handle, copy = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        shutil.copy(path, copy)
+        with h5py.File(copy, "r+") as file:
+            yield file
+        with open(copy, "rb+") as written:
+            os.fsync(written.fileno())
+        os.replace(copy, path)
+    except OSError as error:
+        raise PartitionError(
+            f"cannot write {path}: {error}; check the folder, its rights and the free space"
+        ) from error
+    finally:
+        if copy is not None:
+            Path(copy).unlink(missing_ok=True)

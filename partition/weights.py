@@ -1,0 +1,69 @@
+"""Node weights: how much work a node is, and cuts of an ordered row of nodes into equal work."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from partition.errors import PartitionError
+
+RESOLUTION = 100
+
+
+def weights_from_groups(group: np.ndarray, cost: Mapping[int, float] | Sequence[float]) -> np.ndarray:
+    """Integer node weights in proportion to the cost of each node's group.
+
+    The cheapest group that occurs counts as ``RESOLUTION``, costs are rounded to one such part, and a common factor is
+    taken out, so that equal costs give ones.
+
+    Args:
+        group: (n,) uint8 group number of each node.
+        cost: cost per node of each group, in any unit; a group that a mapping does not name costs 1.
+
+    Returns:
+        (n,) int64 weights of at least 1.
+
+    Raises:
+        PartitionError: a cost that is not positive and finite, or a sequence that ends before the last group.
+    """
+    present = np.unique(group)
+    costs = np.array([_cost_of(int(g), cost) for g in present])
+    if not np.all(np.isfinite(costs) & (costs > 0)):
+        wrong = np.flatnonzero(~(np.isfinite(costs) & (costs > 0)))[0]
+        raise PartitionError(
+            f"group {present[wrong]} costs {costs[wrong]}; a cost is a finite number above 0: correct it"
+        )
+    by_group = np.zeros(256, dtype=np.int64)
+    by_group[present] = np.rint(RESOLUTION * costs / costs.min(initial=np.inf)).astype(np.int64)
+    by_group //= max(1, np.gcd.reduce(by_group))
+    return by_group[group]
+
+
+def _cost_of(group: int, cost) -> float:
+    if isinstance(cost, Mapping):
+        return float(cost.get(group, 1.0))
+    if group >= len(cost):
+        raise PartitionError(f"group {group} has no cost, only {len(cost)} are given; give one cost for each group")
+    return float(cost[group])
+
+
+def equal_weight_bounds(weights: np.ndarray, n_pieces: int, least: int = 1) -> np.ndarray:
+    """Where to cut an ordered row of nodes into pieces of equal weight.
+
+    Each cut lies at the node border nearest to its ideal place, so a piece's weight is within one node's weight of the
+    mean as long as ``least`` does not bind.
+
+    Args:
+        weights: (n,) int64 weights in order, n >= n_pieces * least.
+        n_pieces: number of pieces.
+        least: fewest nodes that a piece may have.
+
+    Returns:
+        (n_pieces + 1,) int64 bounds; piece k is ``bounds[k]:bounds[k + 1]``.
+    """
+    before = np.concatenate(([0], np.cumsum(weights)))
+    k = np.arange(n_pieces + 1)
+    ideal = before[-1] * k // n_pieces
+    bounds = np.searchsorted(before, ideal)
+    bounds -= (bounds > 0) & (ideal - before[bounds - 1] < before[bounds] - ideal)
+    bounds = np.maximum.accumulate(bounds - least * k)
+    return np.minimum(bounds, weights.size - least * n_pieces) + least * k

@@ -1,0 +1,104 @@
+"""What every test may use: real data, mpirun, and the rule for tests that need a GPU."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+OPEN_MPI_SETTINGS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder of real vessels and rocks: $MUPHY_DATA, else ../shared/data beside the repository."""
+    folder = Path(os.environ.get("MUPHY_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}; set MUPHY_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def mpirun():
+    """Function ``run(n, arguments, env=None, timeout=120)``: python with ``arguments`` on ``n`` ranks.
+
+    Returns a CompletedProcess with text output. One Numba thread per rank; ``env`` adds to the environment.
+    Raises subprocess.TimeoutExpired, after stopping every rank, when ``timeout`` [s] has passed.
+    """
+    launcher = find_launcher()
+    if launcher is None:
+        pytest.skip(f"no mpirun beside {sys.executable} nor on PATH; pip install 'muphy_lb[mpi]'")
+
+    def run(n, arguments, env=None, timeout=120):
+        command = [launcher, "-n", str(n), sys.executable, *map(str, arguments)]
+        return run_and_stop(command, os.environ | launcher_settings(launcher) | (env or {}), timeout)
+
+    return run
+
+
+def find_launcher() -> str | None:
+    """mpirun as run_mpi.sh finds it: the one named, the one beside this python, the one on PATH."""
+    beside = Path(sys.executable).parent / "mpirun"
+    return os.environ.get("MUPHY_MPIRUN") or (str(beside) if beside.exists() else shutil.which("mpirun"))
+
+
+@cache
+def launcher_settings(launcher: str) -> dict[str, str]:
+    """Environment variables that ranks started by ``launcher`` need."""
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    settings = {"NUMBA_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    version = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout
+    if "Open MPI" in version or "OpenRTE" in version:
+        settings |= OPEN_MPI_SETTINGS | {"MPI4PY_MPIABI": os.environ.get("MPI4PY_MPIABI", "openmpi")}
+    return settings
+
+
+def run_and_stop(command, env, timeout) -> subprocess.CompletedProcess:
+    """Like subprocess.run, but a timeout stops the whole process group, so that no rank is left behind."""
+    with subprocess.Popen(
+        command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        finally:
+            if process.poll() is None:
+                stop_group(process)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def stop_group(process) -> None:
+    """End a launcher and its ranks: SIGTERM lets it stop ranks that left its group, SIGKILL is for the rest."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=2)
+
+
+def pytest_runtest_setup(item):
+    """Skip tests marked ``gpu`` where there is no GPU."""
+    if item.get_closest_marker("gpu") and (reason := why_no_gpu()):
+        pytest.skip(reason)
+
+
+@cache
+def why_no_gpu() -> str:
+    """Why GPU tests cannot run here; empty if they can. Asked in a child process, to keep CUDA out of this one."""
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
+        return "NUMBA_ENABLE_CUDASIM is set: the CUDA simulator is no GPU"
+    question = "import sys; from numba import cuda; sys.exit(not cuda.is_available())"
+    child = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True)
+    return "" if child.returncode == 0 else "no CUDA GPU that numba-cuda can use"

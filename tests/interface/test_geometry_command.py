@@ -1,0 +1,128 @@
+"""The command ``python -m geometry``."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from geometry.__main__ import lattice_vectors, main, opening_from_words
+from geometry.store import read_geometry, read_neighbours
+
+INLET = "name=inlet kind=inlet centre_m=-0.5,2,2 normal=1,0,0"
+
+
+@pytest.fixture
+def duct(tmp_path):
+    flags = np.zeros((5, 5, 6), np.uint8)
+    flags[1:-1, 1:-1] = 1
+    np.save(tmp_path / "duct.npy", flags)
+    return tmp_path / "duct.npy"
+
+
+def test_the_command_writes_the_nodes(duct, tmp_path):
+    assert main([str(duct), str(tmp_path / "out.h5"), "--spacing-m", "1", "--opening", INLET]) == 0
+    nodes = read_geometry(tmp_path / "out.h5")
+    assert (nodes.n_nodes, nodes.openings[0].name) == (54, "inlet")
+
+
+def test_the_command_says_what_it_found(duct, tmp_path, capsys):
+    main([str(duct), str(tmp_path / "out.h5"), "--opening", INLET, "--periodic", "z"])
+    text = capsys.readouterr().out
+    for part in (
+        "6 x 5 x 5",
+        "54 fluid, porosity 0.3600",
+        "periodic: z",
+        "inlet (inlet): 9 opening voxels",
+        "54 of 54",
+    ):
+        assert part in text
+
+
+def test_openings_can_come_from_a_file(duct, tmp_path):
+    (tmp_path / "o.toml").write_text(
+        '[[openings]]\nname = "a"\nkind = "outlet"\ncentre_m = [5.5, 2, 2]\nnormal = [-1, 0, 0]\n'
+    )
+    assert main([str(duct), str(tmp_path / "out.h5"), "--openings", str(tmp_path / "o.toml"), "--opening", INLET]) == 0
+    assert [o.name for o in read_geometry(tmp_path / "out.h5").openings] == ["inlet", "a"]
+
+
+def test_raw_options_reach_the_reader(tmp_path):
+    np.full((2, 3, 4), 5, ">u2").tofile(tmp_path / "a.raw")
+    words = ["--shape-zyx", "2", "3", "4", "--dtype", ">u2", "--header-bytes", "0"]
+    words += ["--fluid-value", "5", "--origin-m", "-1", "2", "3"]
+    assert main([str(tmp_path / "a.raw"), str(tmp_path / "out.h5"), *words]) == 0
+    nodes = read_geometry(tmp_path / "out.h5")
+    assert (nodes.n_nodes, nodes.origin_m) == (24, (-1.0, 2.0, 3.0))
+
+
+def test_flags_can_be_read_as_they_are(duct, tmp_path):
+    assert main([str(duct), str(tmp_path / "out.h5"), "--fluid-value", "flags"]) == 0
+
+
+def test_shapes_take_options(tmp_path):
+    words = ["--shape-option", "side=3", "--shape-option", "axis='y'", "--shape-option", "ends='open'"]
+    assert main(["shape:square_duct", str(tmp_path / "out.h5"), *words]) == 0
+    nodes = read_geometry(tmp_path / "out.h5")
+    assert (nodes.shape, len(nodes.openings)) == ((5, 40, 5), 2)
+
+
+def test_neighbour_tables_are_stored_on_request(duct, tmp_path):
+    main([str(duct), str(tmp_path / "out.h5"), "--lattice", "D3Q19", "--lattice", "D3Q27"])
+    assert read_neighbours(tmp_path / "out.h5", "D3Q19").shape == (19, 54)
+
+
+def test_islands_are_dropped_unless_all_are_kept(tmp_path):
+    flags = np.zeros((3, 3, 9), np.uint8)
+    flags[1, 1, [1, 2, 3, 7]] = 1
+    np.save(tmp_path / "islands.npy", flags)
+    counts = []
+    for keep in ("largest", "all"):
+        main([str(tmp_path / "islands.npy"), str(tmp_path / "out.h5"), "--keep", keep])
+        counts.append(read_geometry(tmp_path / "out.h5").n_nodes)
+    assert counts == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--spacing", "a"], "invalid float"),
+        (["--opening", "inlet"], "'inlet' is not name=value"),
+        (["--opening", "name=a kind=inlet centre_m=1,2 normal=1,0,0"], "centre_m has 2 numbers"),
+        (["--openings", "nothing.toml"], "cannot read nothing.toml"),
+        (["--lattice", "D3Q20"], "lattice is 'D3Q20'; allowed: D2Q9, D3Q19, D3Q27"),
+        (["--dtype", "uint8"], "unknown name 'dtype'"),
+        (["--shape-option", "radius"], "write name=value"),
+        (["--fluid-value", "7"], "selects no voxel"),
+        (["--keep", "openings"], "no fluid touches an opening"),
+        (["--keep", "some"], "invalid choice"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(duct, tmp_path, capsys, words, text):
+    try:
+        code = main([str(duct), str(tmp_path / "out.h5"), *words])
+    except SystemExit as stop:
+        code = stop.code
+    error = capsys.readouterr().err
+    assert code == 2
+    assert text in error
+    assert error.count("\n") == 1
+
+
+def test_the_module_runs_as_a_program(tmp_path):
+    command = [sys.executable, "-m", "geometry", str(tmp_path / "nothing.npy"), str(tmp_path / "out.h5")]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert "No such file" in result.stderr
+
+
+@pytest.mark.parametrize(("name", "n"), [("D2Q9", 9), ("D3Q19", 19), ("D3Q27", 27)])
+def test_lattices_have_their_vectors_once_and_both_ways(name, n):
+    vectors = {tuple(c) for c in lattice_vectors(name).tolist()}
+    assert len(lattice_vectors(name)) == len(vectors) == n
+    assert vectors == {tuple(-i for i in c) for c in vectors}
+
+
+def test_an_opening_can_be_written_in_words():
+    opening = opening_from_words("name='left end' kind=outlet centre_m=1,2,3 normal=0,0,-2 radius_m=0.1")
+    assert (opening.name, opening.normal, opening.radius_m) == ("left end", (0.0, 0.0, -1.0), 0.1)

@@ -1,0 +1,98 @@
+"""The source of the three packages, parsed once: what the structure tests look at."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("geometry", "partition", "muphy_lb")
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Module:
+    """One source file: its path, its dotted name (of the package for ``__init__.py``) and its syntax tree."""
+
+    path: Path
+    name: str
+    tree: ast.Module
+
+    @property
+    def place(self) -> str:
+        """Path below the repository root, for messages."""
+        return self.path.relative_to(ROOT).as_posix()
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function or class: its module, its dotted name there, its syntax node, and whether a function encloses it."""
+
+    module: Module
+    name: str
+    node: ast.AST
+    is_inner: bool = False
+
+    @property
+    def place(self) -> str:
+        """``path:line name``, for messages."""
+        return f"{self.module.place}:{self.node.lineno} {self.name}"
+
+
+@cache
+def modules() -> tuple[Module, ...]:
+    """Every module of the three packages."""
+    return tuple(read(path) for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
+
+
+def read(path: Path) -> Module:
+    """Parse one file."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    return Module(path, name, ast.parse(path.read_text(), str(path)))
+
+
+@cache
+def definitions() -> tuple[Definition, ...]:
+    """Every class and function of the three packages, nested ones too."""
+    return tuple(item for module in modules() for item in _below(module, module.tree, "", False))
+
+
+def _below(module, parent, prefix, is_inner) -> Iterator[Definition]:
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, DEFINITIONS):
+            yield Definition(module, prefix + node.name, node, is_inner)
+            yield from _below(module, node, f"{prefix}{node.name}.", is_inner or isinstance(node, FUNCTIONS))
+        else:
+            yield from _below(module, node, prefix, is_inner)
+
+
+def functions() -> list[Definition]:
+    """Every function of the three packages."""
+    return [item for item in definitions() if isinstance(item.node, FUNCTIONS)]
+
+
+def imported(module: Module) -> set[str]:
+    """Dotted names that a module imports anywhere in it: ``from a import b`` counts as ``a.b``."""
+    package = module.name.split(".") if module.path.name == "__init__.py" else module.name.split(".")[:-1]
+    names = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *filter(None, [node.module])])
+            names |= {f"{base}.{alias.name}" for alias in node.names}
+    return names
+
+
+def lies_in(name: str, package: str) -> bool:
+    """Whether a dotted name is ``package`` or below it."""
+    return name == package or name.startswith(package + ".")
+
+
+def report(offenders) -> str:
+    """Offenders one a line, for an assertion message."""
+    return "\n" + "\n".join(sorted(offenders))

@@ -1,0 +1,112 @@
+"""Who may import whom: the arrow of the design, in one direction."""
+
+import ast
+import configparser
+import re
+import sys
+
+import pytest
+
+from tests.structure.source import PACKAGES, ROOT, imported, lies_in, modules, report
+
+# Parts of muphy_lb, lowest first. A part imports its own row and the rows above it. Files directly in muphy_lb/ that
+# no row names put the parts together, as simulation.py does: they share its row.
+ROWS = (
+    {"errors", "lattice", "section", "toml_text", "units"},
+    {"domain", "operators"},
+    {"parallel"},
+    {"backends"},
+    {"physics"},
+    {"output"},
+    {"case", "engine", "loop", "simulation"},
+    {"__main__", "bench", "commands", "validation"},
+)
+ROW_OF = {part: number for number, row in enumerate(ROWS) for part in row}
+IMPORT_NAMES = {"numba-cuda": ("numba",), "pydantic": ("pydantic", "pydantic_core")}
+
+
+def part(name: str) -> str:
+    """The part of muphy_lb that a dotted name ``muphy_lb.part...`` belongs to."""
+    return name.split(".")[1]
+
+
+def imports_inside_the_solver():
+    """(importing module, imported name) of every import of one part of muphy_lb by another."""
+    for module in modules():
+        for name in imported(module):
+            if lies_in(module.name, "muphy_lb") and "." in module.name and name.startswith("muphy_lb."):
+                yield module, name
+
+
+def row(name: str) -> int:
+    """The row of the part that a dotted name belongs to."""
+    return ROW_OF.get(part(name), ROW_OF["simulation"])
+
+
+def test_every_folder_of_the_solver_has_a_row():
+    folders = {path.parent.name for path in (ROOT / "muphy_lb").glob("*/__init__.py")}
+    assert folders <= ROW_OF.keys(), f"folders without a row in {__file__}: {sorted(folders - ROW_OF.keys())}"
+
+
+def test_the_solver_imports_only_downwards():
+    offenders = [
+        f"{module.place} imports {name}" for module, name in imports_inside_the_solver() if row(name) > row(module.name)
+    ]
+    assert not offenders, report(offenders)
+
+
+def test_physics_does_not_import_backends():
+    offenders = [
+        f"{module.place} imports {name}"
+        for module, name in imports_inside_the_solver()
+        if part(module.name) == "physics" and part(name) == "backends"
+    ]
+    assert not offenders, report(offenders)
+
+
+@pytest.mark.parametrize("package", ["geometry", "partition"])
+def test_geometry_and_partition_import_none_of_the_other_packages(package):
+    others = [other for other in PACKAGES if other != package]
+    offenders = [
+        f"{module.place} imports {name}"
+        for module in modules()
+        for name in imported(module)
+        if lies_in(module.name, package) and any(lies_in(name, other) for other in others)
+    ]
+    assert not offenders, report(offenders)
+
+
+def reaches(module, library: str) -> bool:
+    """Whether a module imports ``library`` or reads it as an attribute (``numba.cuda`` after ``import numba``)."""
+    attributes = {ast.unparse(node) for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
+    return any(lies_in(name, library) for name in imported(module) | attributes)
+
+
+@pytest.mark.parametrize(
+    ("library", "folder"),
+    [("numba.cuda", "muphy_lb/backends/cuda/"), ("mpi4py", "muphy_lb/parallel/"), ("pymetis", "partition/")],
+)
+def test_the_library_is_imported_in_one_module(library, folder):
+    places = [module.place for module in modules() if reaches(module, library)]
+    assert len(places) == 1 and places[0].startswith(folder), f"{library} is imported in {places}"
+
+
+def declared_requirements() -> set[str]:
+    """Import names of everything that setup.cfg lists, test tools aside."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    extras = [text for name, text in config["options.extras_require"].items() if name != "test"]
+    lines = "\n".join([config["options"]["install_requires"], *extras]).split("\n")
+    names = {re.match(r"[\w-]+", line).group() for line in lines if line}
+    return {module for name in names for module in IMPORT_NAMES.get(name, (name,))}
+
+
+def test_every_library_in_use_is_declared():
+    known = declared_requirements() | set(PACKAGES) | set(sys.stdlib_module_names)
+    offenders = [
+        f"{module.place} imports {name}"
+        for module in modules()
+        for name in imported(module)
+        if name.split(".")[0] not in known
+    ]
+    assert not offenders, report(offenders)

@@ -1,0 +1,248 @@
+import zlib
+
+import numpy as np
+import pytest
+
+from geometry.errors import GeometryError
+from geometry.flags import FLUID, SOLID
+from geometry.load import load_voxels
+from geometry.readers import ImageRule, read_metaimage, read_npy, read_raw
+
+IMAGE = np.arange(24, dtype=np.uint8).reshape(2, 3, 4) % 3
+
+
+def write_mha(path, values, extra="", compressed=False, big=False, data_file=None):
+    data = values.astype(values.dtype.newbyteorder(">" if big else "<")).tobytes()
+    data = zlib.compress(data) if compressed else data
+    kinds = {"uint8": "MET_UCHAR", "int16": "MET_SHORT", "float32": "MET_FLOAT"}
+    header = (
+        f"ObjectType = Image\nNDims = {values.ndim}\nBinaryDataByteOrderMSB = {big}\nCompressedData = {compressed}\n"
+        f"{extra}DimSize = {' '.join(map(str, values.shape[::-1]))}\nElementType = {kinds[values.dtype.name]}\n"
+        f"ElementDataFile = {data_file or 'LOCAL'}\n"
+    )
+    path.write_bytes(header.encode() + (b"" if data_file else data))
+    if data_file:
+        (path.parent / data_file).write_bytes(data)
+    return path
+
+
+def save_npy(path, values):
+    np.save(path, values)
+    return path
+
+
+@pytest.fixture
+def npy(tmp_path):
+    return save_npy(tmp_path / "image.npy", IMAGE)
+
+
+@pytest.fixture
+def raw(tmp_path):
+    path = tmp_path / "image.raw"
+    path.write_bytes(b"head" + IMAGE.tobytes())
+    return path
+
+
+def test_fluid_value_selects_exactly_its_voxels(npy):
+    flags = read_npy(npy, ImageRule(fluid_value=2)).flags
+    np.testing.assert_array_equal(flags == FLUID, IMAGE == 2)
+
+
+def test_other_values_become_solid(npy):
+    flags = read_npy(npy, ImageRule(fluid_value=2)).flags
+    assert np.all(flags[IMAGE != 2] == SOLID)
+
+
+def test_value_one_is_fluid_by_default(npy):
+    assert read_npy(npy).n_fluid == np.count_nonzero(IMAGE == 1)
+
+
+def test_boolean_images_are_fluid_where_true(tmp_path):
+    assert read_npy(save_npy(tmp_path / "b.npy", IMAGE > 0)).n_fluid == np.count_nonzero(IMAGE)
+
+
+def test_values_can_be_flags_already(npy):
+    np.testing.assert_array_equal(read_npy(npy, ImageRule(fluid_value=None)).flags, IMAGE)
+
+
+def test_values_that_are_no_flags_are_refused_as_flags(tmp_path):
+    path = save_npy(tmp_path / "image.npy", IMAGE.astype(np.int32) * 200)
+    with pytest.raises(GeometryError, match="0 to 400 are not geometry flags"):
+        read_npy(path, ImageRule(fluid_value=None))
+
+
+def test_threshold_is_half_open(tmp_path):
+    path = save_npy(tmp_path / "level.npy", np.array([[-1.0, 0.0, 1.0]]))
+    np.testing.assert_array_equal(read_npy(path, ImageRule(fluid_below=0.0)).flags, [[[FLUID, SOLID, SOLID]]])
+
+
+def test_float_images_need_a_threshold(tmp_path):
+    with pytest.raises(GeometryError, match="give fluid_below"):
+        read_npy(save_npy(tmp_path / "level.npy", np.zeros((2, 2))))
+
+
+def test_value_and_threshold_exclude_each_other(npy):
+    with pytest.raises(GeometryError, match="both given"):
+        read_npy(npy, ImageRule(fluid_value=2, fluid_below=1.0))
+
+
+def test_nan_is_counted_and_placed(tmp_path):
+    values = np.zeros((2, 3, 4))
+    values[1, 2, 3] = values[1, 0, 2] = np.nan
+    with pytest.raises(GeometryError, match=r"2 NaN values, the first at \(x, y, z\) = \(2, 0, 1\)"):
+        read_npy(save_npy(tmp_path / "level.npy", values), ImageRule(fluid_below=0.5))
+
+
+def test_a_rule_that_selects_nothing_names_the_values_there_are(npy):
+    with pytest.raises(GeometryError, match=r"fluid_value = 7 selects no voxel; the image holds 0 \(33.3%\), 1"):
+        read_npy(npy, ImageRule(fluid_value=7))
+
+
+def test_two_dimensional_images_get_one_layer(tmp_path):
+    assert read_npy(save_npy(tmp_path / "flat.npy", IMAGE[0])).shape == (1, 3, 4)
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2, 2, 2)])
+def test_other_dimensions_are_refused(tmp_path, shape):
+    with pytest.raises(GeometryError, match="allowed: 2 or 3"):
+        read_npy(save_npy(tmp_path / "image.npy", np.ones(shape, np.uint8)))
+
+
+def test_empty_images_are_refused(tmp_path):
+    with pytest.raises(GeometryError, match="holds no voxel"):
+        read_npy(save_npy(tmp_path / "image.npy", np.ones((0, 2, 2), np.uint8)))
+
+
+def test_place_and_periodicity_come_from_the_rule(npy):
+    voxels = read_npy(npy, ImageRule(spacing_m=1e-4, origin_m=(1, 2, 3), periodic="xz"))
+    assert (voxels.spacing_m, voxels.origin_m, voxels.periodic) == (1e-4, (1.0, 2.0, 3.0), (True, False, True))
+
+
+def test_a_missing_file_is_one_clear_error(tmp_path):
+    with pytest.raises(GeometryError, match=r"cannot read .*nothing.npy.*No such file"):
+        read_npy(tmp_path / "nothing.npy")
+
+
+def test_a_truncated_npy_is_refused(npy):
+    npy.write_bytes(npy.read_bytes()[:-5])
+    with pytest.raises(GeometryError, match="cannot read"):
+        read_npy(npy)
+
+
+def test_pickled_arrays_are_refused(tmp_path):
+    path = tmp_path / "objects.npy"
+    np.save(path, np.array([{"a": 1}]), allow_pickle=True)
+    with pytest.raises(GeometryError, match="cannot read"):
+        read_npy(path)
+
+
+def test_raw_is_read_x_fastest_behind_its_header(raw):
+    voxels = read_raw(raw, (2, 3, 4), "uint8", 4, ImageRule(fluid_value=None))
+    np.testing.assert_array_equal(voxels.flags, IMAGE)
+
+
+def test_raw_of_the_wrong_size_names_both_sizes(raw):
+    with pytest.raises(GeometryError, match=r"holds 28 bytes; .* need 24"):
+        read_raw(raw, (2, 3, 4), "uint8", 0)
+
+
+def test_raw_byte_order_is_obeyed(tmp_path):
+    path = tmp_path / "image.raw"
+    path.write_bytes(np.array([[[1, 256]]], ">u2").tobytes())
+    np.testing.assert_array_equal(read_raw(path, (1, 1, 2), ">u2", 0).flags, [[[FLUID, SOLID]]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (((2, 3, 4), "octet", 4), "numpy type name"),
+        (((2, 0, 4), "uint8", 4), "each above zero"),
+        (((2, 3, 4), "uint8", -1), "must be 0 or more"),
+    ],
+)
+def test_raw_layout_errors_name_the_remedy(raw, arguments, text):
+    with pytest.raises(GeometryError, match=text):
+        read_raw(raw, *arguments)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("big", [False, True])
+@pytest.mark.parametrize("data_file", [None, "voxels.zraw"])
+def test_metaimage_values_survive_every_storage(tmp_path, compressed, big, data_file):
+    path = write_mha(tmp_path / "image.mhd", IMAGE.astype(np.int16), "", compressed, big, data_file)
+    np.testing.assert_array_equal(read_metaimage(path, ImageRule(fluid_value=None)).flags, IMAGE)
+
+
+def test_metaimage_place_is_converted_to_metres(tmp_path):
+    path = write_mha(tmp_path / "image.mha", IMAGE, "ElementSpacing = 0.5 0.5 0.5\nOffset = 1 2 3\n")
+    voxels = read_metaimage(path)
+    assert (voxels.spacing_m, voxels.origin_m) == (0.5e-3, (1e-3, 2e-3, 3e-3))
+
+
+def test_metaimage_axes_that_are_reversed_are_turned_around(tmp_path):
+    extra = "TransformMatrix = -1 0 0 0 1 0 0 0 1\nOffset = 10 0 0\n"
+    voxels = read_metaimage(write_mha(tmp_path / "image.mha", IMAGE, extra), ImageRule(fluid_value=None), "m")
+    np.testing.assert_array_equal(voxels.flags, IMAGE[:, :, ::-1])
+    assert voxels.origin_m == (7.0, 0.0, 0.0)
+
+
+def test_metaimage_rotations_are_refused(tmp_path):
+    path = write_mha(tmp_path / "image.mha", IMAGE, "TransformMatrix = 0 1 0 1 0 0 0 0 1\n")
+    with pytest.raises(GeometryError, match="rotates the axes"):
+        read_metaimage(path)
+
+
+def test_anisotropic_metaimages_are_refused_with_their_spacing(tmp_path):
+    path = write_mha(tmp_path / "image.mha", IMAGE, "ElementSpacing = 0.5 0.5 0.8\n")
+    with pytest.raises(GeometryError, match=r"0.5 x 0.5 x 0.8.*resampling is not supported yet"):
+        read_metaimage(path)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_truncated_metaimages_are_refused(tmp_path, compressed):
+    path = write_mha(tmp_path / "image.mha", IMAGE, compressed=compressed)
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(GeometryError, match="truncated"):
+        read_metaimage(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "replacement", "text"),
+    [
+        ("MET_UCHAR", "MET_STRANGE", "ElementType is MET_STRANGE"),
+        ("DimSize = 4 3 2", "DimSize = 4 a 2", "DimSize"),
+        ("DimSize = 4 3 2", "DimSize =", "DimSize"),
+        ("LOCAL", "nothing.raw", "cannot read .*nothing.raw"),
+        ("NDims = 3", "ElementSpacing = 1 1", "ElementSpacing is '1 1'; it must be 3 numbers"),
+        ("NDims = 3", "no header at all", "no MetaImage header"),
+    ],
+)
+def test_broken_metaimage_headers_name_the_entry(tmp_path, line, replacement, text):
+    path = write_mha(tmp_path / "image.mha", IMAGE)
+    path.write_bytes(path.read_bytes().replace(line.encode(), replacement.encode()))
+    with pytest.raises(GeometryError, match=text):
+        read_metaimage(path)
+
+
+def test_load_dispatches_by_ending(raw):
+    assert load_voxels(raw, shape_zyx=(2, 3, 4), dtype="uint8", header_bytes=4).shape == (2, 3, 4)
+
+
+def test_load_names_the_endings_it_knows(tmp_path):
+    with pytest.raises(GeometryError, match=r"'.tif' is not supported; allowed: .npy, .raw"):
+        load_voxels(tmp_path / "image.tif")
+
+
+def test_load_names_the_nearest_option(npy):
+    with pytest.raises(GeometryError, match="unknown name 'fluid_values'; did you mean 'fluid_value'"):
+        load_voxels(npy, fluid_values=1)
+
+
+def test_load_names_missing_options(raw):
+    with pytest.raises(GeometryError, match="needs the options dtype, header_bytes"):
+        load_voxels(raw, shape_zyx=(2, 3, 4))
+
+
+def test_load_errors_name_the_file(npy):
+    with pytest.raises(GeometryError, match=r"image.npy: fluid_value = 9"):
+        load_voxels(npy, fluid_value=9)

@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+
+from geometry.errors import GeometryError
+from geometry.flags import FIRST_OPENING, FLUID, SOLID, WALL
+from geometry.shapes import square_duct
+from geometry.tagged import read_tagged, write_tagged
+
+TEXT = """# a channel one voxel wide
+5 3 1 solid   # header
+spacing_m 0.5
+origin_m 1 2 3
+periodic z
+
+0 1 0 inlet:left
+1 1 0 fluid
+2 1 0 fluid
+3 1 0 fluid
+4 1 0 outlet
+2 0 0 wall
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "channel.tags"
+    path.write_text(TEXT)
+    return path
+
+
+def test_tags_become_flags(path):
+    row = [FIRST_OPENING, FLUID, FLUID, FLUID, FIRST_OPENING + 1]
+    expected = [[[SOLID, SOLID, WALL, SOLID, SOLID], row, [SOLID] * 5]]
+    np.testing.assert_array_equal(read_tagged(path).flags, expected)
+
+
+def test_box_lines_are_obeyed(path):
+    voxels = read_tagged(path)
+    assert (voxels.spacing_m, voxels.origin_m, voxels.periodic) == (0.5, (1.0, 2.0, 3.0), (False, False, True))
+
+
+def test_an_opening_keeps_its_name_or_takes_its_kind(path):
+    assert [(o.name, o.kind) for o in read_tagged(path).openings] == [("left", "inlet"), ("outlet", "outlet")]
+
+
+def test_centre_is_the_mean_of_the_opening_voxels(path):
+    assert [o.centre_m for o in read_tagged(path).openings] == [(1.0, 2.5, 3.0), (3.0, 2.5, 3.0)]
+
+
+def test_normal_points_into_the_fluid(path):
+    left, right = read_tagged(path).openings
+    np.testing.assert_allclose([left.normal, right.normal], [(1, 0, 0), (-1, 0, 0)], atol=1e-12)
+
+
+def test_the_default_tag_fills_the_box(tmp_path):
+    path = tmp_path / "all.tags"
+    path.write_text("2 3 4 fluid\n")
+    assert read_tagged(path).n_fluid == 24
+
+
+def test_writing_and_reading_gives_the_same_flags(tmp_path):
+    voxels = square_duct(length=6, side=3, spacing_m=0.1, ends="open")
+    write_tagged(tmp_path / "duct.tags", voxels)
+    again = read_tagged(tmp_path / "duct.tags")
+    np.testing.assert_array_equal(again.flags, voxels.flags)
+    assert (again.spacing_m, again.origin_m, again.periodic) == (voxels.spacing_m, voxels.origin_m, voxels.periodic)
+
+
+def test_writing_and_reading_recovers_straight_normals(tmp_path):
+    voxels = square_duct(length=6, side=3, ends="open")
+    write_tagged(tmp_path / "duct.tags", voxels)
+    again = read_tagged(tmp_path / "duct.tags")
+    np.testing.assert_allclose([o.normal for o in again.openings], [o.normal for o in voxels.openings], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("1 1 fluid", "not x y z tag"),
+        ("1 1 x fluid", "invalid literal"),
+        ("9 1 0 fluid", r"\(9, 1, 0\) lies outside the box 5 x 3 x 1"),
+        ("-1 1 0 fluid", "outside the box"),
+        ("0 0 0 water", "tag 'water'; allowed: solid, fluid, wall, inlet, outlet"),
+        ("0 0 0 fluid:left", "tag 'fluid:left'"),
+        ("1 1 0 solid", "listed before"),
+        ("spacing_m 1 2", "it needs 1"),
+        ("periodic w", "periodic is 'w'"),
+    ],
+)
+def test_errors_name_the_line(path, line, text):
+    path.write_text(TEXT + line + "\n")
+    with pytest.raises(GeometryError, match=f"line 13: .*{text}"):
+        read_tagged(path)
+
+
+@pytest.mark.parametrize("header", ["5 3 1", "0 3 1 solid", "5 3 1 inlet", "a b c solid"])
+def test_broken_headers_name_line_one(tmp_path, header):
+    path = tmp_path / "x.tags"
+    path.write_text(header)
+    with pytest.raises(GeometryError, match="line 1: "):
+        read_tagged(path)
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    (tmp_path / "x.tags").write_text("# nothing\n")
+    with pytest.raises(GeometryError, match="is empty"):
+        read_tagged(tmp_path / "x.tags")
+
+
+def test_an_opening_without_fluid_is_refused(tmp_path):
+    (tmp_path / "x.tags").write_text("3 1 1 solid\n0 0 0 inlet\n2 0 0 fluid\n")
+    with pytest.raises(GeometryError, match="tagged 'inlet' have no fluid"):
+        read_tagged(tmp_path / "x.tags")
+
+
+def test_a_missing_file_is_one_clear_error(tmp_path):
+    with pytest.raises(GeometryError, match="cannot read"):
+        read_tagged(tmp_path / "nothing.tags")

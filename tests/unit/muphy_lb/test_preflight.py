@@ -1,0 +1,237 @@
+"""Laws of the numbers that a case implies, and of what is refused before a run."""
+
+import math
+import re
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muphy_lb.case import case_from_dict
+from muphy_lb.errors import InputError
+from muphy_lb.preflight import describe, resolve
+
+CS2 = 1.0 / 3.0
+EXACT = 1e-12  # a few roundings of float64
+SPACING_M, VISCOSITY_M2_S, SPEED_M_S, RADIUS_M = 1e-4, 1e-6, 0.01, 1e-3
+LIMIT = 0.5 / math.sqrt(3.0)  # lattice velocity at the default run.max_mach
+
+
+def make_case(lattice=None, inlet=None, outlet=None, **sections):
+    """A pipe; ``None`` for an opening leaves the default one, False leaves it out."""
+    inlet = {"velocity_m_s": SPEED_M_S} if inlet is None else inlet
+    outlet = {"pressure_pa": 0.0} if outlet is None else outlet
+    place = {"name": "inlet", "kind": "inlet", "centre_m": [0, 0, 0], "normal": [0, 0, 1], "radius_m": RADIUS_M}
+    openings = [place | inlet] * bool(inlet) + [{"name": "outlet"} | outlet] * bool(outlet)
+    table = {
+        "geometry": {"shape": "pipe", "spacing_m": SPACING_M},
+        "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": VISCOSITY_M2_S},
+        "lattice": lattice or {"relaxation_time": 0.8},
+        "run": {"steps": 100},
+        "openings": openings,
+    }
+    return case_from_dict(table | sections)
+
+
+def refusal(case, **given_numbers):
+    with pytest.raises(InputError) as caught:
+        resolve(case, **given_numbers)
+    return str(caught.value)
+
+
+def with_remedy(case, message):
+    """The case changed as the message says, by reading its ``section.key = number`` texts."""
+    table = tomllib.loads(case.to_toml())
+    suggestions = re.findall(r"(\w+)\.(\w+) = ([-+.e\d]+)", message.split(": ")[-1])
+    assert suggestions
+    for section, key, number in suggestions:
+        table[section][key] = float(number)
+    return case_from_dict(table)
+
+
+def test_relaxation_time_fixes_the_time_step():
+    numerics = resolve(make_case({"relaxation_time": 0.8}))
+    assert numerics.units.time_step_s == pytest.approx(0.1 * SPACING_M**2 / VISCOSITY_M2_S, rel=EXACT)
+
+
+def test_time_step_fixes_the_relaxation_time():
+    numerics = resolve(make_case({"time_step_s": 1e-3}))
+    assert numerics.relaxation_time == pytest.approx(0.8, rel=EXACT)
+
+
+def test_lattice_velocity_fixes_the_time_step():
+    numerics = resolve(make_case({"lattice_velocity": 0.05}))
+    assert numerics.units.time_step_s == pytest.approx(0.05 * SPACING_M / SPEED_M_S, rel=EXACT)
+
+
+@given(st.floats(0.52, 2.0))
+def test_three_ways_to_fix_the_time_step_agree(tau):
+    slow = {"velocity_m_s": 1e-4}
+    first = resolve(make_case({"relaxation_time": tau}, slow))
+    by_time = resolve(make_case({"time_step_s": first.units.time_step_s}, slow))
+    by_velocity = resolve(make_case({"lattice_velocity": first.lattice_velocity}, slow))
+    assert (by_time.relaxation_time, by_velocity.relaxation_time) == pytest.approx((tau, tau), rel=EXACT)
+
+
+def test_lattice_viscosity_belongs_to_the_relaxation_time():
+    assert resolve(make_case()).viscosity_lattice == pytest.approx(0.3 * CS2, rel=EXACT)
+
+
+def test_mach_number_is_velocity_over_speed_of_sound():
+    numerics = resolve(make_case({"lattice_velocity": 0.05}))
+    assert numerics.mach == pytest.approx(0.05 * math.sqrt(3.0), rel=EXACT)
+
+
+def test_reynolds_number_uses_the_diameter_of_the_opening():
+    assert resolve(make_case()).reynolds == pytest.approx(SPEED_M_S * 2 * RADIUS_M / VISCOSITY_M2_S, rel=EXACT)
+
+
+def test_measured_area_replaces_that_of_the_radius():
+    numerics = resolve(make_case(), opening_areas_m2={"inlet": math.pi * (0.5 * RADIUS_M) ** 2})
+    assert numerics.reynolds == pytest.approx(SPEED_M_S * RADIUS_M / VISCOSITY_M2_S, rel=EXACT)
+
+
+def test_reynolds_number_in_two_dimensions_uses_the_width_of_the_slit():
+    numerics = resolve(make_case({"name": "D2Q9", "relaxation_time": 0.8}))
+    assert numerics.reynolds == pytest.approx(SPEED_M_S * 2 * RADIUS_M / VISCOSITY_M2_S, rel=EXACT)
+
+
+def test_flow_rate_over_area_is_a_velocity():
+    flow = {"flow_rate_m3_s": -SPEED_M_S * math.pi * RADIUS_M**2}
+    assert resolve(make_case(inlet=flow)).reference_velocity_m_s == pytest.approx(SPEED_M_S, rel=EXACT)
+
+
+def test_named_reference_velocity_is_used():
+    case = make_case({"relaxation_time": 0.8, "reference_velocity_m_s": 0.02})
+    assert resolve(case).reference_velocity_m_s == 0.02
+
+
+def test_mach_number_is_that_of_the_fastest_velocity():
+    case = make_case({"relaxation_time": 0.8, "reference_velocity_m_s": 0.001})
+    assert resolve(case).mach == resolve(make_case()).mach
+
+
+def test_flow_without_a_velocity_has_no_mach_number():
+    numerics = resolve(make_case(inlet=False, outlet=False))
+    assert (numerics.mach, numerics.lattice_velocity, numerics.reynolds) == (None, None, None)
+
+
+def test_spacing_of_the_geometry_comes_first():
+    assert resolve(make_case(), spacing_m=5e-5).units.spacing_m == 5e-5
+
+
+def test_physical_time_becomes_steps():
+    assert resolve(make_case({"time_step_s": 1e-3}, run={"time_s": 0.5})).steps == 500
+
+
+def test_shortest_run_is_one_step():
+    assert resolve(make_case({"time_step_s": 1e-3}, run={"time_s": 1e-9})).steps == 1
+
+
+def test_good_case_has_no_warnings():
+    assert resolve(make_case({"relaxation_time": 0.8})).warnings == ()
+
+
+def test_missing_spacing_is_refused():
+    assert "geometry.spacing_m is missing" in refusal(make_case(geometry={"file": "a.npy"}))
+
+
+def test_lattice_velocity_with_a_flow_rate_of_unknown_area_is_refused():
+    case = make_case({"lattice_velocity": 0.1}, inlet=False, outlet={"flow_rate_m3_s": 1e-6})
+    assert "give lattice.reference_velocity_m_s" in refusal(case)
+
+
+@pytest.mark.parametrize("lattice", [{"relaxation_time": 0.5}, {"relaxation_time": 0.3}, {"time_step_s": 1e-30}])
+def test_relaxation_time_of_one_half_or_less_is_refused(lattice):
+    assert "must be above 0.5" in refusal(make_case(lattice))
+
+
+@pytest.mark.parametrize("velocity", [1.01 * LIMIT, 0.4, 2.0])
+def test_too_fast_a_flow_is_refused(velocity):
+    assert "voxels per time step" in refusal(make_case({"lattice_velocity": velocity}))
+
+
+def test_fast_flow_below_the_limit_is_accepted():
+    assert resolve(make_case({"lattice_velocity": 0.99 * LIMIT})).lattice_velocity > 0.28
+
+
+def test_velocity_limit_holds_whatever_the_largest_mach_number():
+    case = make_case({"lattice_velocity": 0.31}, run={"steps": 1, "max_mach": 3.0})
+    assert "at most 0.3 is allowed" in refusal(case)
+
+
+REFUSED = [
+    ({"relaxation_time": 0.5}, SPEED_M_S),
+    ({"time_step_s": 1e-30}, SPEED_M_S),
+    ({"relaxation_time": 0.4}, 1e-6),
+    ({"relaxation_time": 1.8}, 0.05),
+    ({"time_step_s": 1e-2}, 0.05),
+    ({"lattice_velocity": 0.5}, 0.02),
+    ({"lattice_velocity": 0.5}, 1.0),
+    ({"relaxation_time": 0.8}, 1.0),
+    ({"time_step_s": 1e-3}, 5.0),
+]
+
+
+@pytest.mark.parametrize(("lattice", "speed_m_s"), REFUSED)
+@pytest.mark.parametrize("max_mach", [0.5, 0.1])
+def test_remedy_of_a_refusal_works(lattice, speed_m_s, max_mach):
+    case = make_case(lattice, {"velocity_m_s": speed_m_s}, run={"steps": 1, "max_mach": max_mach})
+    assert resolve(with_remedy(case, refusal(case))).mach <= max_mach
+
+
+def test_finer_voxels_are_suggested_where_no_time_step_can_do():
+    assert "geometry.spacing_m = " in refusal(make_case(inlet={"velocity_m_s": 5.0}))
+
+
+def test_finer_voxels_are_not_suggested_where_a_time_step_does():
+    assert "geometry.spacing_m" not in refusal(make_case({"lattice_velocity": 0.5}))
+
+
+WARNED = [
+    ({"relaxation_time": 0.505}, {"velocity_m_s": 1e-4}, "close to 0.5"),
+    ({"relaxation_time": 2.5}, {"velocity_m_s": 1e-4}, "is long"),
+    ({"lattice_velocity": 0.15}, {"velocity_m_s": 0.01}, "the Mach number 0.26 is above 0.17"),
+    ({"relaxation_time": 0.512}, {"velocity_m_s": 0.15}, "the Reynolds number of one voxel is 15"),
+]
+
+
+@pytest.mark.parametrize(("lattice", "inlet", "expected"), WARNED)
+def test_risky_number_is_warned_of(lattice, inlet, expected):
+    assert expected in " ".join(resolve(make_case(lattice, inlet)).warnings)
+
+
+def test_missing_pressure_is_warned_of():
+    assert "no opening of the case has a pressure" in resolve(make_case(outlet=False)).warnings[0]
+
+
+def test_large_pressure_is_warned_of():
+    pressure_pa = 0.2 * 1000.0 * (SPACING_M / 1e-3) ** 2 * CS2
+    case = make_case({"time_step_s": 1e-3}, outlet={"pressure_pa": pressure_pa})
+    assert "openings.outlet: its pressure changes the lattice density by 0.2" in resolve(case).warnings[0]
+
+
+def test_absolute_pressure_is_refused():
+    assert "Pressures are relative" in refusal(make_case(outlet={"pressure_pa": 101325.0}))
+
+
+def test_description_tells_memory_per_rank():
+    text = describe(resolve(make_case()), n_nodes=4 * 2**20, n_ranks=2, bytes_per_node=100.0)
+    assert re.search(r"memory per rank +200\.0 MiB on 2 rank", text)
+
+
+def test_description_estimates_the_time():
+    numerics = resolve(make_case(run={"steps": 1000}))
+    text = describe(numerics, n_nodes=36_000_000, n_ranks=10, bytes_per_node=100.0, mflups_per_rank=1.0)
+    assert "01:00:00 at an assumed 1 MFLUPS per rank" in text
+
+
+def test_description_ends_with_the_warnings():
+    numerics = resolve(make_case(outlet=False))
+    assert describe(numerics, 10, 1, 100.0).endswith("warning: " + numerics.warnings[-1])
+
+
+def test_description_of_an_unknown_number_says_so():
+    text = describe(resolve(make_case(inlet=False, outlet=False)), 10, 1, 100.0)
+    assert re.search(r"Mach number +unknown", text)

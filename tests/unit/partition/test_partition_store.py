@@ -1,0 +1,169 @@
+"""partition.store: named partitionings live in CASE.h5 and endanger nothing in it."""
+
+import os
+
+import h5py
+import numpy as np
+import pytest
+
+from partition import store
+from partition.errors import PartitionError
+from partition.store import StoredPartition, list_partitions, read_graph, read_partition, write_partition
+
+OWNER = np.array([0, 1, 1, 0, 2, 2], dtype=np.int64)
+
+
+@pytest.fixture
+def case(tmp_path):
+    """A CASE.h5 of six nodes in a row: 0 to 3 are plain, 4 and 5 lie at opening 0."""
+    path = tmp_path / "case.h5"
+    with h5py.File(path, "w") as file:
+        group = file.create_group("geometry")
+        group.attrs.update(version=1, shape=(1, 1, 6), periodic=(False, False, False))
+        group["voxel"] = np.array([1, 2, 3, 4, 0, 5])
+        group["group_start"] = np.array([0, 4, 6])
+        file["other/data"] = np.arange(1000.0)
+    return path
+
+
+def test_owner_comes_back_as_written(case):
+    write_partition(case, "mine", OWNER, "metis")
+    assert read_partition(case, "mine").tolist() == OWNER.tolist()
+
+
+def test_owner_is_stored_as_int32(case):
+    write_partition(case, "mine", OWNER, "metis")
+    assert read_partition(case, "mine").dtype == np.int32
+
+
+def test_file_holds_many_partitionings(case):
+    write_partition(case, "b", OWNER, "metis")
+    write_partition(case, "a", OWNER % 2, "x")
+    assert list_partitions(case) == (StoredPartition("a", 2, "x"), StoredPartition("b", 3, "metis"))
+
+
+def test_new_file_has_no_partitioning(case):
+    assert list_partitions(case) == ()
+
+
+def test_same_name_replaces(case):
+    write_partition(case, "mine", OWNER, "metis")
+    write_partition(case, "mine", OWNER % 2, "x")
+    assert list_partitions(case) == (StoredPartition("mine", 2, "x"),)
+
+
+def test_other_groups_stay_as_they_are(case):
+    write_partition(case, "mine", OWNER, "metis")
+    with h5py.File(case) as file:
+        assert file["other/data"][...].tolist() == list(range(1000))
+        assert dict(file["geometry"].attrs).keys() == {"version", "shape", "periodic"}
+
+
+def test_failed_write_leaves_the_file_and_nothing_else(case, monkeypatch):
+    before = case.read_bytes()
+
+    def full_disk(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(store.os, "fsync", full_disk)
+    with pytest.raises(PartitionError, match="cannot write .*no space left"):
+        write_partition(case, "mine", OWNER, "metis")
+    assert case.read_bytes() == before and os.listdir(case.parent) == [case.name]
+
+
+def test_copy_is_made_in_the_folder_of_the_file(case, monkeypatch):
+    seen = []
+    monkeypatch.setattr(store.os, "fsync", lambda _: seen.extend(os.listdir(case.parent)))
+    write_partition(case, "mine", OWNER, "metis")
+    assert len(seen) == 2 and os.listdir(case.parent) == [case.name]
+
+
+def test_link_to_the_file_stays_a_link(case, tmp_path):
+    link = tmp_path / "link.h5"
+    link.symlink_to(case)
+    write_partition(link, "mine", OWNER, "metis")
+    assert link.is_symlink() and list_partitions(case) != ()
+
+
+def test_permissions_stay(case):
+    case.chmod(0o640)
+    write_partition(case, "mine", OWNER, "metis")
+    assert case.stat().st_mode & 0o777 == 0o640
+
+
+def test_wrong_length_is_an_error(case):
+    with pytest.raises(PartitionError, match=r"shape \(5,\) for the 6 nodes"):
+        write_partition(case, "mine", OWNER[:5], "metis")
+
+
+@pytest.mark.parametrize("owner", [[0, 0, 2, 2, 2, 2], [-1, 0, 0, 0, 0, 0]])
+def test_unused_or_negative_part_is_an_error(case, owner):
+    with pytest.raises(PartitionError, match="every part from 0 to the last needs a node"):
+        write_partition(case, "mine", np.array(owner), "metis")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", ".", ".."])
+def test_name_that_is_no_single_group_is_an_error(case, name):
+    with pytest.raises(PartitionError, match="bad name"):
+        write_partition(case, name, OWNER, "metis")
+
+
+def test_missing_name_is_an_error_that_lists_those_there_are(case):
+    write_partition(case, "mine", OWNER, "metis")
+    with pytest.raises(PartitionError, match="no partitioning 'yours'; it has: mine"):
+        read_partition(case, "yours")
+
+
+def test_other_version_is_an_error(case):
+    write_partition(case, "mine", OWNER, "metis")
+    with h5py.File(case, "r+") as file:
+        file["partition/mine"].attrs["version"] = 99
+    with pytest.raises(PartitionError, match="version 99, this program reads 1"):
+        read_partition(case, "mine")
+
+
+def test_partitioning_of_another_geometry_is_an_error(case):
+    write_partition(case, "mine", OWNER, "metis")
+    with h5py.File(case, "r+") as file:
+        del file["geometry/voxel"]
+        file["geometry/voxel"] = np.arange(4)
+    with pytest.raises(PartitionError, match=r"shape \(6,\) for the 4 nodes"):
+        read_partition(case, "mine")
+
+
+def test_missing_file_is_an_error(tmp_path):
+    with pytest.raises(PartitionError, match="there is no file .*absent.h5"):
+        list_partitions(tmp_path / "absent.h5")
+
+
+def test_truncated_file_is_an_error(case):
+    case.write_bytes(case.read_bytes()[:500])
+    with pytest.raises(PartitionError, match="not a readable HDF5 file"):
+        read_graph(case)
+
+
+def test_file_without_geometry_is_an_error(tmp_path):
+    path = tmp_path / "empty.h5"
+    h5py.File(path, "w").close()
+    with pytest.raises(PartitionError, match="no dataset /geometry/voxel"):
+        read_graph(path)
+
+
+def test_incomplete_geometry_is_an_error(case):
+    with h5py.File(case, "r+") as file:
+        del file["geometry"].attrs["shape"]
+    with pytest.raises(PartitionError, match="/geometry is incomplete.*shape"):
+        read_graph(case)
+
+
+def test_graph_is_in_node_order(case):
+    assert read_graph(case).coordinates[:, 0].tolist() == [1, 2, 3, 4, 0, 5]
+
+
+def test_graph_weighs_nodes_by_their_group(case):
+    assert read_graph(case, {1: 2.5}).weights.tolist() == [2, 2, 2, 2, 5, 5]
+
+
+def test_cost_of_a_group_that_is_not_there_is_an_error(case):
+    with pytest.raises(PartitionError, match="no group 7 in .*; its groups are 0 to 1"):
+        read_graph(case, {7: 2.0})

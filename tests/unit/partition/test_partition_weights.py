@@ -1,0 +1,70 @@
+"""partition.weights: integer weights in proportion to costs, and cuts into equal work."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partition.errors import PartitionError
+from partition.weights import RESOLUTION, equal_weight_bounds, weights_from_groups
+
+GROUP = np.array([0, 0, 1, 2], dtype=np.uint8)
+
+
+def test_equal_costs_give_ones():
+    assert weights_from_groups(GROUP, {}).tolist() == [1, 1, 1, 1]
+
+
+def test_weights_are_in_proportion_to_costs():
+    weights = weights_from_groups(GROUP, [2.0, 5.0, 3.0])
+    assert (weights * 2.0).tolist() == (weights[0] * np.array([2.0, 2.0, 5.0, 3.0])).tolist()
+
+
+def test_rounding_is_below_half_a_part_of_the_resolution():
+    cost = np.array([1.0, np.pi, np.e])
+    weights = weights_from_groups(GROUP, cost)
+    assert np.all(abs(weights / weights[0] - cost[GROUP]) <= 0.5 / RESOLUTION)
+
+
+def test_group_that_a_mapping_does_not_name_costs_one():
+    assert weights_from_groups(GROUP, {1: 3.0}).tolist() == [1, 1, 3, 1]
+
+
+def test_sequence_without_the_last_group_is_an_error():
+    with pytest.raises(PartitionError, match="group 2 has no cost, only 2 are given"):
+        weights_from_groups(GROUP, [1.0, 2.0])
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, float("nan"), float("inf")])
+def test_cost_that_is_not_positive_and_finite_is_an_error(wrong):
+    with pytest.raises(PartitionError, match="group 1 costs"):
+        weights_from_groups(GROUP, {1: wrong})
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=60), st.data())
+def test_every_piece_has_its_least_number_of_nodes(weights, data):
+    n_pieces = data.draw(st.integers(1, len(weights)))
+    least = data.draw(st.integers(1, len(weights) // n_pieces))
+    bounds = equal_weight_bounds(np.array(weights), n_pieces, least)
+    assert bounds[0] == 0 and bounds[-1] == len(weights) and np.diff(bounds).min() >= least
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(1, 50), min_size=100, max_size=200), st.integers(1, 6))
+def test_piece_weight_is_within_one_node_of_the_mean(weights, n_pieces):
+    weights = np.array(weights)
+    bounds = equal_weight_bounds(weights, n_pieces)
+    pieces = np.add.reduceat(weights, bounds[:-1])
+    assert abs(pieces - weights.sum() / n_pieces).max() <= weights.max() + 1
+
+
+@pytest.mark.parametrize("heavy", [0, 11])
+def test_heavy_end_leaves_every_piece_its_least_number_of_nodes(heavy):
+    weights = np.ones(12, dtype=int)
+    weights[heavy] = 1000
+    assert np.diff(equal_weight_bounds(weights, 3, least=4)).tolist() == [4, 4, 4]
+
+
+def test_pieces_of_equal_nodes_differ_by_at_most_one():
+    assert np.ptp(np.diff(equal_weight_bounds(np.ones(100, dtype=int), 7))) == 1
