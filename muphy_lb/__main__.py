@@ -75,6 +75,22 @@ def _execute(case, folder, communicator, resume: bool) -> int:
     return STOPPED_EXIT_CODE
 
 
+def _bench(options, communicator) -> int:
+    import json
+
+    from muphy_lb.bench.stream import measure, table
+    from muphy_lb.case import load_case
+    from muphy_lb.output.atomic import write_text
+
+    case = load_case(options.case, options.set)
+    variants = [(p, s) for p in options.precision.split(",") for s in options.streaming.split(",")]
+    results = [measure(case, *variant, communicator, options.steps, options.runs) for variant in variants]
+    _say(communicator, f"{case.title}: {results[0].device}\n{table(results)}")
+    if options.json and communicator.rank == 0:
+        write_text(options.json, json.dumps([result.record() for result in results], indent=2) + "\n")
+    return 0
+
+
 def _info(options, communicator) -> int:
     from muphy_lb.info import describe_file
 
@@ -132,6 +148,14 @@ def _parser() -> argparse.ArgumentParser:
     resume = add("resume", _resume, "continue a run from its newest checkpoint")
     resume.add_argument("folder", metavar="OUT", help="output folder of the run")
     add_set(resume)
+    bench = add("bench", _bench, "time the step of a case beside the copy bandwidth of the device")
+    bench.add_argument("case", help="case file (TOML)")
+    bench.add_argument("--precision", default="fp32", help="comma-separated (default: fp32)")
+    bench.add_argument("--streaming", default="pull,push", help="comma-separated (default: pull,push)")
+    bench.add_argument("--steps", type=int, default=200, help="steps per run (default: 200)")
+    bench.add_argument("--runs", type=int, default=5, help="runs, of which the median counts (default: 5)")
+    bench.add_argument("--json", metavar="FILE", help="write the measurements")
+    add_set(bench)
     info = add("info", _info, "tell what a case or a prepared geometry would be, without running it")
     info.add_argument("file", metavar="CASE.toml|CASE.h5")
     return parser

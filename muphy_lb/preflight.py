@@ -15,7 +15,7 @@ from muphy_lb.units import Units, relaxation_time, viscosity
 
 MAX_LATTICE_VELOCITY = 0.3
 GOOD_LATTICE_VELOCITY = 0.1
-GOOD_MACH = 0.17
+GOOD_MACH = 0.175  # that of GOOD_LATTICE_VELOCITY, 0.1 * sqrt(3), rounded up
 SHORT_RELAXATION_TIME = 0.51
 LONG_RELAXATION_TIME = 2.0
 GOOD_RELAXATION_TIME = 0.8

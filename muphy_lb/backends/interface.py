@@ -129,6 +129,9 @@ class Backend(Protocol):
     ) -> Launch:
         """Fill the partial results of mass, largest speed and exact sum of speeds."""
 
+    def bind_copy(self, source, target) -> Launch:
+        """Copy an array on the device: the yardstick of its memory."""
+
     def bind_pack(self, buffer, addresses, packed, host: np.ndarray) -> Launch:
         """Start copying ``buffer[addresses]`` (an address array or a slice) to the host buffer."""
 

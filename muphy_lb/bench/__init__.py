@@ -1,0 +1,1 @@
+"""bench: speed relative to the memory bandwidth measured in the same run."""

@@ -15,7 +15,7 @@ class Lattice:
     Attributes:
         name: DdQq name.
         dimension: number of space dimensions.
-        vectors: Q lattice vectors (x, y, z); z = 0 in two dimensions.
+        vectors: Q lattice vectors (x, y, z), the rest vector first; z = 0 in two dimensions.
         weights: Q exact weights.
         cs2: squared speed of sound in lattice units.
         isotropy: order of the highest weight moment that must be isotropic.
@@ -33,8 +33,8 @@ class Lattice:
             for axes in product(range(self.dimension), repeat=order):
                 if self.moment(axes) != self.isotropic_moment(axes):
                     raise ValueError(f"{self.name}: weight moment over axes {axes} is {self.moment(axes)}")
-        if len(set(self.vectors)) != self.q:
-            raise ValueError(f"{self.name}: repeated vectors")
+        if len(set(self.vectors)) != self.q or any(self.vectors[0]):
+            raise ValueError(f"{self.name}: vectors must differ, and the first must be the rest vector")
 
     def __hash__(self):
         return hash(self.name)

@@ -38,11 +38,11 @@ def macroscopic(streaming: str) -> Operator:
                 jx += cx[q] * f[q]
                 jy += cy[q] * f[q]
                 jz += cz[q] * f[q]
-            rho = one + deviation
+            per_rho = one / (one + deviation)
             jx += half * parameters[1]
             jy += half * parameters[2]
             jz += half * parameters[3]
-            return deviation, jx / rho, jy / rho, jz / rho
+            return deviation, jx * per_rho, jy * per_rho, jz * per_rho
 
         return jit(unroll(density_and_velocity))
 

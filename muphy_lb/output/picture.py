@@ -1,7 +1,7 @@
 """One picture of a run: the vessel in three dimensions beside the speed on a cut."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,34 +11,44 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from geometry.nodes import NodeList
 from geometry.voxels import Opening
 from muphy_lb.output.atomic import atomic_write
 from muphy_lb.output.cut import AXES, Cut, best_cut
+from muphy_lb.output.marks import (
+    BACKGROUND,
+    FAINT,
+    FOREGROUND,
+    draw_directions,
+    draw_length_bar,
+    draw_opening,
+    dress_axes,
+    frame,
+)
 from muphy_lb.output.projection import View, render_vessel
 
-SIZE_IN = (13.0, 7.3)
+WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 0.95, 0.65
+PANELS_WIDTH_IN, PANELS_HEIGHT_IN = 10.5, (3.0, 6.0)
 DPI = 150
-BACKGROUND, FOREGROUND, FAINT, SHADOW = "#0d1320", "#e8ecf4", "#7d8aa5", "#232c40"
-KIND_COLOURS = {"inlet": "#7ee0a1", "outlet": "#ffb36b"}
-COLOUR_MAP, COLOUR_RANGE = "plasma", (0.12, 1.0)  # the darkest colours would be lost on the background
+SHADOW = "#232c40"
+COLOUR_MAP, COLOUR_RANGE = "plasma", (0.12, 0.96)  # the darkest colours would be lost on the background
 TOP_PERCENTILE = 99.7  # single fast nodes must not darken the rest
 SKEWED = 0.12  # median below this part of the top speed: a square-root scale shows more
 N_RENDER_PIXELS = 980
 WIDE = 1.9  # panels wider than this lie one above the other
 MANY_OPENINGS = 30  # beyond this only arrows are drawn
-ARROW_LENGTH = 0.07  # of the longer side of the panel
 LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
 SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
-AREA = {"left": 0.05, "right": 0.885, "bottom": 0.09, "top": 0.87}
-SCALE_AREA = (0.925, 0.2, 0.012, 0.55)
+SMALLEST_LENGTH, SMALLEST_SPEED = 1.0, 0.01  # in a unit that is still readable
+SIDES = {"left": 0.05, "right": 0.9}
+SCALE_AREA = (0.93, 0.2, 0.012, 0.55)
 
 
 @dataclass(frozen=True)
 class Style:
-    """What the panels share: colours of speeds [m/s], unit of lengths and its size [m], text of openings by name."""
+    """What panels share: colours of speeds [m/s], unit of lengths and its size [m], text of each opening by name."""
 
     colours: ScalarMappable
     unit: str
@@ -70,16 +80,17 @@ def draw_vessel(
     """
     speed_m_s = np.nan_to_num(np.asarray(speed_m_s, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     style = _style(nodes, speed_m_s, labels or {})
-    figure = Figure(figsize=SIZE_IN, dpi=DPI, facecolor=BACKGROUND)
+    figure = Figure(dpi=DPI, facecolor=BACKGROUND)
     canvas = FigureCanvasAgg(figure)
     cut = best_cut(nodes, speed_m_s)
     if nodes.shape[0] == 1:
-        _draw_cut(figure.add_subplot(figure.add_gridspec(1, 1, **AREA)[0]), nodes, cut, style)
+        (flat,) = _panels(figure, [cut.extent_m])
+        _draw_cut(flat, nodes, cut, style)
     else:
         view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS)
-        left, right = _panels(figure, view, cut)
-        _draw_view(left, nodes, view, style)
-        _draw_cut(right, nodes, cut, style)
+        solid, flat = _panels(figure, [view.extent_m, cut.extent_m])
+        _draw_view(solid, nodes, view, style)
+        _draw_cut(flat, nodes, cut, style)
     _draw_speed_scale(figure, style)
     _draw_heading(figure, nodes, speed_m_s, title)
     with atomic_write(path) as temporary:
@@ -92,24 +103,34 @@ def _style(nodes: NodeList, speed_m_s: np.ndarray, labels: Mapping[str, str]) ->
     skewed = np.median(speed_m_s) < SKEWED * top
     scale = PowerNorm(0.5, 0.0, top, clip=True) if skewed else Normalize(0.0, top, clip=True)
     colours = ListedColormap(colormaps[COLOUR_MAP](np.linspace(*COLOUR_RANGE, 256)))
-    unit, unit_m = _fitting(LENGTH_UNITS, max(nodes.shape) * nodes.spacing_m)
-    return Style(ScalarMappable(scale, colours), unit, unit_m, labels)
+    unit, unit_m = _fitting(LENGTH_UNITS, max(nodes.shape) * nodes.spacing_m, SMALLEST_LENGTH)
+    names = [opening.name for opening in nodes.openings]
+    texts = {name: labels.get(name, name) if len(names) <= MANY_OPENINGS else "" for name in names}
+    return Style(ScalarMappable(scale, colours), unit, unit_m, texts)
 
 
-def _fitting(units: tuple[tuple[str, float], ...], value: float) -> tuple[str, float]:
-    """Name and size of the largest unit in which ``value`` is at least 1; the smallest where none is."""
-    return next((row for row in units if value >= row[1]), units[-1])
+def _fitting(units: tuple[tuple[str, float], ...], value: float, smallest: float) -> tuple[str, float]:
+    """Name and size of the largest unit in which ``value`` is not tiny; the smallest where it is in all."""
+    return next((row for row in units if value >= smallest * row[1]), units[-1])
 
 
-def _panels(figure: Figure, view: View, cut: Cut) -> tuple[Axes, Axes]:
-    """Two panels in proportion to what they show: side by side, or one above the other for long vessels."""
-    sizes = [(right - left, top - bottom) for left, right, bottom, top in (view.extent_m, cut.extent_m)]
-    aspects = [width / height for width, height in sizes]
-    if min(aspects) > WIDE:
-        grid = figure.add_gridspec(2, 1, height_ratios=[1 / a for a in aspects], hspace=0.12, **AREA)
+def _panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
+    """One panel per extent (left, right, bottom, top) in proportion to it: side by side, long ones stacked.
+
+    The height of the figure follows.
+    """
+    aspects = np.array([(right - left) / (top - bottom) for left, right, bottom, top in extents])
+    stacked = aspects.min() > WIDE
+    heights_in = PANELS_WIDTH_IN / aspects if stacked else PANELS_WIDTH_IN / np.clip(aspects, 0.5, 2.0).sum()
+    height_in = float(np.clip(np.sum(heights_in) + len(aspects) * stacked + 0.6, *PANELS_HEIGHT_IN))
+    figure.set_size_inches(WIDTH_IN, height_in + HEADER_IN + FOOTER_IN)
+    area = {"bottom": FOOTER_IN, "top": FOOTER_IN + height_in}
+    area = {side: value / figure.get_figheight() for side, value in area.items()} | SIDES
+    if stacked:
+        grid = figure.add_gridspec(len(aspects), 1, height_ratios=1 / aspects + 0.06, hspace=0.2, **area)
     else:
-        grid = figure.add_gridspec(1, 2, width_ratios=np.clip(aspects, 0.5, 2.0), wspace=0.14, **AREA)
-    return figure.add_subplot(grid[0]), figure.add_subplot(grid[1])
+        grid = figure.add_gridspec(1, len(aspects), width_ratios=np.clip(aspects, 0.5, 2.0), wspace=0.14, **area)
+    return [figure.add_subplot(cell) for cell in grid]
 
 
 def _draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
@@ -117,11 +138,12 @@ def _draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
     extent = np.asarray(view.extent_m) / style.unit_m
     axes.imshow(view.image, origin="lower", extent=extent, interpolation="antialiased", zorder=2)
     axes.set_axis_off()
-    for opening in nodes.openings:
-        centre, normal = (view.project(vector) for vector in (opening.centre_m, opening.normal))
-        _draw_opening(axes, opening, centre / style.unit_m, normal, style)
-    _draw_length_scale(axes, extent, style)
-    _draw_triad(axes, view.camera)
+    marks = [_place_on_view(opening, view, style) for opening in nodes.openings]
+    _draw_openings(axes, extent, nodes.openings, marks, style)
+    draw_length_bar(axes, style.unit)
+    rows, columns = (edge // 4 for edge in view.image.shape[:2])
+    covered = view.image[:, :columns, 3]
+    draw_directions(axes, view.camera, at_top=covered[-rows:].mean() < covered[:rows].mean())
 
 
 def _draw_cut(axes: Axes, nodes: NodeList, cut: Cut, style: Style) -> None:
@@ -132,40 +154,58 @@ def _draw_cut(axes: Axes, nodes: NodeList, cut: Cut, style: Style) -> None:
     image = axes.imshow(cut.speed_m_s, origin="lower", extent=extent, interpolation="nearest")
     image.set(norm=style.colours.norm, cmap=style.colours.cmap)
     in_plane = list(cut.in_plane)
-    for opening in _near(nodes.openings, cut, nodes.spacing_m):
-        centre, normal = (np.asarray(vector)[in_plane] for vector in (opening.centre_m, opening.normal))
-        _draw_opening(axes, opening, centre / style.unit_m, normal, style)
-    _dress(axes, [f"{AXES[i]} [{style.unit}]" for i in in_plane])
+    near = _near(nodes.openings, cut, nodes.spacing_m)
+    marks = [(np.asarray(o.centre_m)[in_plane] / style.unit_m, np.asarray(o.normal)[in_plane]) for o in near]
+    _draw_openings(axes, extent, near, marks, style)
+    dress_axes(axes, [f"{AXES[i]} [{style.unit}]" for i in in_plane])
     if nodes.shape[0] > 1:
-        place = cut.position_m / style.unit_m
-        axes.set_title(f"cut at {AXES[cut.axis]} = {place:.3g} {style.unit}", color=FAINT, fontsize=10, loc="left")
+        place = f"cut at {AXES[cut.axis]} = {cut.position_m / style.unit_m:.3g} {style.unit}"
+        axes.set_title(place, color=FAINT, fontsize=10, loc="left")
 
 
-def _near(openings: tuple[Opening, ...], cut: Cut, spacing_m: float) -> Iterator[Opening]:
+def _place_on_view(opening: Opening, view: View, style: Style) -> tuple[np.ndarray, np.ndarray]:
+    """Centre, in units of the axes, and normal of an opening; a whole face gets its mark beside the vessel."""
+    centre_m, normal = view.project(opening.centre_m), view.project(opening.normal)
+    if np.isinf(opening.radius_m):
+        centre_m = view.beyond_body(centre_m, -normal)
+    return centre_m / style.unit_m, normal
+
+
+def _draw_openings(axes: Axes, extent: np.ndarray, openings, marks, style: Style) -> None:
+    """Frame the panel around ``extent`` and mark each opening at its (centre, normal)."""
+    frame(axes, extent, marks)
+    for opening, (centre, normal) in zip(openings, marks, strict=True):
+        draw_opening(axes, opening.kind, centre, normal, style.labels[opening.name])
+
+
+def _near(openings: tuple[Opening, ...], cut: Cut, spacing_m: float) -> list[Opening]:
     """The openings that the plane of the cut passes through."""
-    for opening in openings:
-        if abs(opening.centre_m[cut.axis] - cut.position_m) <= opening.radius_m + spacing_m:
-            yield opening
+    distances_m = [abs(opening.centre_m[cut.axis] - cut.position_m) for opening in openings]
+    return [o for o, distance_m in zip(openings, distances_m, strict=True) if distance_m <= o.radius_m + spacing_m]
 
 
-def _draw_opening(axes: Axes, opening: Opening, centre: np.ndarray, normal: np.ndarray, style: Style) -> None:
-    """An arrow in or out of the vessel, and the label at its outer end; positions in units of the axes."""
-    length = ARROW_LENGTH * max(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim()))
-    outwards = -normal / max(np.linalg.norm(normal), 0.3)  # seen nearly end-on the arrow stays short
-    tip, tail = centre + 0.15 * length * outwards, centre + (0.15 * length + length) * outwards
-    start, end = (tail, tip) if opening.kind == "inlet" else (tip, tail)
-    colour = KIND_COLOURS[opening.kind]
-    arrow = {"arrowstyle": "-|>", "color": colour, "lw": 2.2, "mutation_scale": 16, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", end, start, arrowprops=arrow, zorder=5, annotation_clip=False)
-    n_openings = len(style.labels) or 1
-    if n_openings <= MANY_OPENINGS:
-        _draw_label(axes, style.labels.get(opening.name, opening.name), tail + 0.15 * length * outwards, outwards, colour)
+def _draw_speed_scale(figure: Figure, style: Style) -> None:
+    """The colour bar, in the unit that suits the top speed."""
+    top = style.colours.norm.vmax
+    unit, unit_m_s = _fitting(SPEED_UNITS, top, SMALLEST_SPEED)
+    bar = figure.colorbar(style.colours, cax=figure.add_axes(SCALE_AREA), extend="max")
+    bar.formatter = FuncFormatter(lambda speed, _: f"{speed / unit_m_s:.3g}")
+    bar.set_ticks(unit_m_s * MaxNLocator(6).tick_values(0.0, top / unit_m_s)[:-1])
+    bar.set_label(f"speed [{unit}]", color=FOREGROUND, fontsize=11)
+    bar.ax.tick_params(colors=FOREGROUND, labelsize=9)
+    bar.outline.set_visible(False)
 
 
-def _draw_label(axes: Axes, text: str, place: np.ndarray, outwards: np.ndarray, colour: str) -> None:
-    """Text that begins at ``place`` and runs away from the vessel."""
-    sideways = abs(outwards[0]) > 0.5 * abs(outwards[1])
-    horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
-    vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
-    label = axes.text(*place, text, color=colour, fontsize=10, ha=horizontal, va=vertical, zorder=6)
-    label.set_path_effects([withStroke(linewidth=3, foreground=BACKGROUND)])
+def _draw_heading(figure: Figure, nodes: NodeList, speed_m_s: np.ndarray, title: str) -> None:
+    """Title and one line of facts."""
+    unit, unit_m = _fitting(LENGTH_UNITS, nodes.spacing_m, SMALLEST_LENGTH)
+    speed_unit, unit_m_s = _fitting(SPEED_UNITS, float(speed_m_s.max()), SMALLEST_SPEED)
+    facts = (
+        f"{nodes.n_nodes:,} fluid nodes",
+        f"spacing {nodes.spacing_m / unit_m:.3g} {unit}",
+        f"top speed {speed_m_s.max() / unit_m_s:.3g} {speed_unit}",
+    )
+    height_in = figure.get_figheight()
+    left, line, below = SIDES["left"] - 0.02, 1.0 - 0.4 / height_in, 1.0 - 0.7 / height_in
+    figure.text(left, line, title, color=FOREGROUND, fontsize=17, weight="bold", va="center")
+    figure.text(left, below, "   ·   ".join(facts), color=FAINT, fontsize=10.5, va="center")

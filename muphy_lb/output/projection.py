@@ -12,14 +12,16 @@ from geometry.nodes import NodeList
 from muphy_lb.output import rays
 
 MARGIN = 10  # empty voxels around the volume: room for smoothing and shade
+BORDER = rays.SPLAT_RADIUS + 1
 MAX_VOXELS = 6_000_000
 MAX_EDGE = 600
 OVERSAMPLING = 2
-AZIMUTHS_DEG = (-60.0, -35.0, -125.0, 35.0)
-ELEVATION_DEG = 22.0
+AZIMUTHS_DEG = (-65.0, -40.0, -20.0, -115.0, -140.0, -160.0)
+ELEVATION_DEG = 20.0
 LIGHT = (-0.45, 0.65, -0.75)  # towards the light: left, up, to the viewer (right, up, forward)
 FILL_LIGHT = (0.8, 0.1, -0.4)
-AMBIENT, DIFFUSE, FILL, SPECULAR, SHININESS = 0.42, 0.55, 0.16, 0.22, 40.0
+AMBIENT, DIFFUSE, FILL, SPECULAR, SHININESS = 0.52, 0.50, 0.16, 0.22, 40.0
+RIM, RIM_COLOUR = 0.16, (0.55, 0.70, 1.0)  # cool light from behind, seen at grazing angles
 SHADE_STRENGTH = 1.1
 OUTLINE_STRENGTH = 0.5
 
@@ -59,6 +61,19 @@ class View:
         """(n, 2) image coordinates [m] of (n, 3) points."""
         return np.asarray(points_m) @ self.camera[:2].T
 
+    def beyond_body(self, place_m: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """(2,) last place [m] on the line from ``place_m`` along ``direction`` (2,) that the vessel covers."""
+        left, right, bottom, top = self.extent_m
+        n_rows, n_columns = self.image.shape[:2]
+        length_m = np.hypot(right - left, top - bottom)
+        distance_m = np.linspace(0.0, length_m, 2 * (n_rows + n_columns))
+        path_m = place_m + distance_m[:, None] * direction / max(np.linalg.norm(direction), 1e-9)
+        pixel = np.floor((path_m - (left, bottom)) / (right - left, top - bottom) * (n_columns, n_rows)).astype(int)
+        on_image = np.all((pixel >= 0) & (pixel < (n_columns, n_rows)), axis=1)
+        column, row = pixel[on_image].T
+        covered = np.flatnonzero(self.image[row, column, 3])
+        return path_m[on_image][covered[-1]] if covered.size else np.asarray(place_m)
+
 
 def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int) -> View:
     """Picture of the whole vessel.
@@ -72,7 +87,7 @@ def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int
     volume = coarse_volume(nodes, speed_m_s)
     camera = best_camera(volume.voxels)
     plane = volume.voxels @ camera.T
-    low, high = plane.min(axis=0) - MARGIN, plane.max(axis=0) + MARGIN
+    low, high = plane.min(axis=0) - BORDER, plane.max(axis=0) + BORDER
     corner = low @ camera
     size = high[:2] - low[:2]
     pixel = size.max() / (OVERSAMPLING * n_pixels)
@@ -127,8 +142,8 @@ def _channels(count: np.ndarray, total: np.ndarray) -> np.ndarray:
     """(4, nz, ny, nx) channels of the ray caster from fluid count and speed sum of each cell."""
     occupancy = (count > 0).astype(np.float32)
     body = _smoothed(occupancy)
-    normals = _smoothed(_smoothed(body), 2)
-    around = _smoothed(_smoothed(normals, 2), 4)
+    normals = _smoothed(_smoothed(_smoothed(body), 2), 2)
+    around = _smoothed(normals, 4)
     weight = _smoothed(count.astype(np.float32))
     speed = _smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
     return np.stack((body, normals, around, speed))
@@ -146,7 +161,7 @@ def _smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:
 
 
 def _shade(hits: np.ndarray, camera: np.ndarray, colours) -> np.ndarray:
-    """(n_rows, n_columns, 4) RGBA of ray results: colour of the speed, two lights, a highlight, shade, outlines."""
+    """(n_rows, n_columns, 4) RGBA of ray results: colour of the speed, lights, shade, outlines."""
     seen = np.isfinite(hits[..., rays.DEPTH])
     found = hits[seen]
     normal = found[:, rays.NORMAL_X : rays.NORMAL_Z + 1] @ camera.T
@@ -155,8 +170,10 @@ def _shade(hits: np.ndarray, camera: np.ndarray, colours) -> np.ndarray:
     bright *= 1.0 - SHADE_STRENGTH * np.clip(found[:, rays.SHADE] - 0.15, 0.0, 0.7)
     bright *= 1.0 - OUTLINE_STRENGTH * _outline(hits[..., rays.DEPTH])[seen]
     highlight = SPECULAR * np.maximum(normal @ half, 0.0) ** SHININESS
+    rim = RIM * np.clip(1.0 + normal[:, 2], 0.0, 1.0) ** 3
+    lit = colours(found[:, rays.PEAK])[:, :3] * bright[:, None] + highlight[:, None] + np.outer(rim, RIM_COLOUR)
     image = np.zeros((*seen.shape, 4))
-    image[seen, :3] = np.clip(colours(found[:, rays.PEAK])[:, :3] * bright[:, None] + highlight[:, None], 0.0, 1.0)
+    image[seen, :3] = np.clip(lit, 0.0, 1.0)
     image[seen, 3] = 1.0
     return image
 

@@ -1,6 +1,7 @@
 """Time series as CSV: one row per observation, on disk as soon as it is appended."""
 
 import csv
+import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.output.atomic import atomic_write, output_errors
+from muphy_lb.output.atomic import output_errors, write_text
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,7 @@ class CsvSeries:
     def __post_init__(self):
         if not self.columns or self.columns[0] != "step":
             raise OutputError(f"{self.path}: the columns are {list(self.columns)}; the first must be 'step'")
-        lines = [",".join(self.columns)] + self._kept_lines()
-        with atomic_write(self.path) as temporary:
-            temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_text(self.path, "\n".join([self._header, *self._kept_lines()]) + "\n")
 
     def append(self, row: Mapping[str, float]) -> None:
         """Write one row, a value for each column; the line is on disk when this returns.
@@ -49,15 +48,22 @@ class CsvSeries:
         with output_errors(self.path), open(self.path, "a", encoding="utf-8") as file:
             file.write(line + "\n")
 
+    @property
+    def _header(self) -> str:
+        """First line; names that hold a comma are quoted."""
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(self.columns)
+        return line.getvalue()
+
     def _kept_lines(self) -> list[str]:
         """Complete rows of the existing file whose step is not later than the resume step."""
         if self.resume_step is None or not Path(self.path).exists():
             return []
         with output_errors(self.path):
             header, *lines = Path(self.path).read_text(encoding="utf-8").split("\n")
-        if header != ",".join(self.columns):
+        if header != self._header:
             raise OutputError(
-                f"cannot continue {self.path}: its columns are {header}, this run writes {','.join(self.columns)};"
+                f"cannot continue {self.path}: its columns are {header}, this run writes {self._header};"
                 " move the file away or observe the same quantities"
             )
         complete = lines[:-1]  # what follows the last line end was cut off by a crash

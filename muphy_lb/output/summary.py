@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.output.atomic import atomic_write
+from muphy_lb.output.atomic import write_text
 
 
 def write_summary(path: str | os.PathLike, record: dict) -> None:
@@ -20,8 +20,7 @@ def write_summary(path: str | os.PathLike, record: dict) -> None:
         TypeError: a value has no JSON form.
     """
     text = json.dumps(_plain(record), indent=2, allow_nan=False)
-    with atomic_write(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_text(path, text + "\n")
 
 
 def _plain(value):

@@ -16,7 +16,7 @@ import numpy as np
 
 from geometry.nodes import NodeList
 from muphy_lb.errors import OutputError
-from muphy_lb.output.atomic import atomic_write, reserve_space, output_errors
+from muphy_lb.output.atomic import atomic_write, output_errors, reserve_space
 from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
 
 VTK_VOXEL = 11

@@ -1,0 +1,1 @@
+"""validation: published cases with their numbers."""

@@ -45,3 +45,7 @@ class CpuBackend(NumpyBackend):
         skeleton = skeletons.reduction(macroscopic, self.lattice, self.real)
         arrays = (result.mass, result.peak, result.speed, result.scale)
         return lambda: skeleton(populations.buffer, populations.pitch, populations.n_nodes, *arrays, parameters)
+
+    def bind_copy(self, source, target):
+        """Parallel copy."""
+        return lambda: skeletons.copy(source, target)

@@ -1,6 +1,10 @@
-"""Node and link loops in Numba, parallel over chunks of consecutive nodes; every node runs the same compiled update."""
+"""Node and link loops in Numba, parallel over chunks of consecutive nodes; every node runs the same compiled update.
 
-from functools import lru_cache
+Addresses are unsigned: Numba guards signed indices against negative values.
+The rest population, always number 0, stays where it is: its row of the address table is not read.
+"""
+
+from functools import cache
 
 import numpy as np
 from numba import njit, prange
@@ -13,7 +17,7 @@ node_jit = njit(error_model="numpy")
 loop_jit = njit(error_model="numpy", parallel=True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def pull(collide_operator, lattice, real):
     """f_q(n) = old[table[q, n]], collide, new_q(n) = f_q."""
     collide = collide_operator.node(lattice, real, node_jit)
@@ -21,21 +25,27 @@ def pull(collide_operator, lattice, real):
 
     @loop_jit
     def skeleton(old, new, table, first, last, parameters):
-        pitch = table.shape[1]
+        pitch = np.uint64(table.shape[1])
+        flat = table.reshape(-1)
         for chunk in prange((last - first + CHUNK - 1) // CHUNK):
             f = np.empty(q_count, real)
             start = first + chunk * CHUNK
             for n in range(start, min(last, start + CHUNK)):
-                for q in range(q_count):
-                    f[q] = old[table[q, n]]
+                f[0] = old[n]
+                address = np.uint64(n)
+                for q in range(1, q_count):
+                    address += pitch
+                    f[q] = old[flat[address]]
                 collide(f, n, parameters)
+                address = np.uint64(n)
                 for q in range(q_count):
-                    new[q * pitch + n] = f[q]
+                    new[address] = f[q]
+                    address += pitch
 
     return skeleton
 
 
-@lru_cache(maxsize=None)
+@cache
 def push(collide_operator, lattice, real):
     """f_q = old_q(n), collide, new[table[q, n]] = f_q (Bernaschi et al. 2009, MUPHY)."""
     collide = collide_operator.node(lattice, real, node_jit)
@@ -43,21 +53,27 @@ def push(collide_operator, lattice, real):
 
     @loop_jit
     def skeleton(old, new, table, first, last, parameters):
-        pitch = table.shape[1]
+        pitch = np.uint64(table.shape[1])
+        flat = table.reshape(-1)
         for chunk in prange((last - first + CHUNK - 1) // CHUNK):
             f = np.empty(q_count, real)
             start = first + chunk * CHUNK
             for n in range(start, min(last, start + CHUNK)):
+                address = np.uint64(n)
                 for q in range(q_count):
-                    f[q] = old[q * pitch + n]
+                    f[q] = old[address]
+                    address += pitch
                 collide(f, n, parameters)
-                for q in range(q_count):
-                    new[table[q, n]] = f[q]
+                new[n] = f[0]
+                address = np.uint64(n)
+                for q in range(1, q_count):
+                    address += pitch
+                    new[flat[address]] = f[q]
 
     return skeleton
 
 
-@lru_cache(maxsize=None)
+@cache
 def links(openings_operator, macroscopic_operator, lattice, real):
     """Fill the incoming population of every opening link."""
     condition = openings_operator.node(lattice, real, node_jit)
@@ -78,7 +94,7 @@ def links(openings_operator, macroscopic_operator, lattice, real):
     return skeleton
 
 
-@lru_cache(maxsize=None)
+@cache
 def moments(macroscopic_operator, lattice, real):
     """Write rho - 1, ux, uy, uz of every node."""
     macroscopic = macroscopic_operator.node(lattice, real, node_jit)
@@ -97,7 +113,7 @@ def moments(macroscopic_operator, lattice, real):
     return skeleton
 
 
-@lru_cache(maxsize=None)
+@cache
 def reduction(macroscopic_operator, lattice, real):
     """Mass, largest speed and exact sum of speeds, one partial result per chunk."""
     macroscopic = macroscopic_operator.node(lattice, real, node_jit)
@@ -122,3 +138,10 @@ def reduction(macroscopic_operator, lattice, real):
             mass[chunk], peak[chunk], speed_sum[chunk] = total, largest, fixed
 
     return skeleton
+
+
+@loop_jit
+def copy(source, target):
+    """target = source, the yardstick of the memory."""
+    for i in prange(source.size):
+        target[i] = source[i]

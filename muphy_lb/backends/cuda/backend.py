@@ -91,6 +91,10 @@ class CudaBackend:
         arguments = (populations.buffer, *sizes, result.mass, result.peak, result.speed, result.scale, parameters)
         return self._bind(kernel, result.mass.size, arguments)
 
+    def bind_copy(self, source, target):
+        """Device-to-device copy."""
+        return lambda: target.copy_to_device(source, stream=self._compute)
+
     def bind_pack(self, buffer, addresses, packed, host):
         """Gather on the copy stream (after the compute stream's work so far), then copy to the host buffer."""
         contiguous = isinstance(addresses, slice)

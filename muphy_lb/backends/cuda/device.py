@@ -1,9 +1,13 @@
 """The only module that imports ``numba.cuda``: a successor with the same API is a one-line change here."""
 
-import numba
-from numba import cuda
+import os
 
-from muphy_lb.errors import BackendError
+os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small domains are legitimate
+
+import numba  # noqa: E402
+from numba import cuda  # noqa: E402
+
+from muphy_lb.errors import BackendError  # noqa: E402
 
 SIMULATOR = bool(numba.config.ENABLE_CUDASIM)
 INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[cuda]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
@@ -35,9 +39,8 @@ def select_device(index: int) -> str:
     if getattr(cuda, "implementation", "") != "NVIDIA":
         raise BackendError(f"numba.cuda here is Numba's built-in copy, which is no longer maintained; {INSTALL_HINT}")
     cuda.select_device(index % available)
-    return cuda.get_current_device().name.decode() if isinstance(cuda.get_current_device().name, bytes) else str(
-        cuda.get_current_device().name
-    )
+    name = cuda.get_current_device().name
+    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def memory_free() -> tuple[int, int]:

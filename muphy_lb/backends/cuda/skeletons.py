@@ -1,9 +1,10 @@
 """Node and link loops as Numba-CUDA kernels: one thread per node or link.
 
 Addresses are unsigned: Numba guards signed indices against negative values, which costs more than the load.
+The rest population, always number 0, stays where it is: its row of the address table is not read.
 """
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from muphy_lb.backends.cuda.device import cuda
 device_jit = cuda.jit(device=True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def pull(collide_operator, lattice, real):
     """f_q(n) = old[table[q, n]], collide, new_q(n) = f_q: gathered loads, coalesced stores."""
     collide = collide_operator.node(lattice, real, device_jit)
@@ -23,10 +24,11 @@ def pull(collide_operator, lattice, real):
         n = first + np.uint64(cuda.grid(1))
         if n < last:
             f = cuda.local.array(q_count, real)
+            f[0] = old[n]
             address = n
-            for q in range(q_count):
-                f[q] = old[table[address]]
+            for q in range(1, q_count):
                 address += pitch
+                f[q] = old[table[address]]
             collide(f, n, parameters)
             address = n
             for q in range(q_count):
@@ -36,7 +38,7 @@ def pull(collide_operator, lattice, real):
     return kernel
 
 
-@lru_cache(maxsize=None)
+@cache
 def push(collide_operator, lattice, real):
     """f_q = old_q(n), collide, new[table[q, n]] = f_q: coalesced loads, scattered stores (Bernaschi et al. 2009)."""
     collide = collide_operator.node(lattice, real, device_jit)
@@ -52,15 +54,16 @@ def push(collide_operator, lattice, real):
                 f[q] = old[address]
                 address += pitch
             collide(f, n, parameters)
+            new[n] = f[0]
             address = n
-            for q in range(q_count):
-                new[table[address]] = f[q]
+            for q in range(1, q_count):
                 address += pitch
+                new[table[address]] = f[q]
 
     return kernel
 
 
-@lru_cache(maxsize=None)
+@cache
 def links(openings_operator, macroscopic_operator, lattice, real):
     """Fill the incoming population of every opening link."""
     condition = openings_operator.node(lattice, real, device_jit)
@@ -84,7 +87,7 @@ def links(openings_operator, macroscopic_operator, lattice, real):
     return kernel
 
 
-@lru_cache(maxsize=None)
+@cache
 def moments(macroscopic_operator, lattice, real):
     """Write rho - 1, ux, uy, uz of every node."""
     macroscopic = macroscopic_operator.node(lattice, real, device_jit)
@@ -108,7 +111,7 @@ def moments(macroscopic_operator, lattice, real):
     return kernel
 
 
-@lru_cache(maxsize=None)
+@cache
 def reduction(macroscopic_operator, lattice, real):
     """Mass, largest speed and exact sum of speeds; worker i takes nodes i, i + workers, i + 2 workers ..."""
     macroscopic = macroscopic_operator.node(lattice, real, device_jit)

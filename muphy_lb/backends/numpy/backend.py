@@ -96,6 +96,10 @@ class NumpyBackend:
 
         return reduce
 
+    def bind_copy(self, source, target):
+        """target = source."""
+        return lambda: np.copyto(target, source)
+
     def bind_pack(self, buffer, addresses, packed, host):
         """host = buffer[addresses]."""
 

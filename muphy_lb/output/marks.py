@@ -1,0 +1,107 @@
+"""Marks on a panel: arrows and labels of openings, scale bar, directions of the axes, frame."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
+
+BACKGROUND, FOREGROUND, FAINT = "#0d1320", "#e8ecf4", "#7d8aa5"
+KIND_COLOURS = {"inlet": "#7ee0a1", "outlet": "#ffb36b"}
+ARROW_LENGTH = 0.07  # of the longer side of the panel
+GAP = 0.012
+BORDER = 0.03
+LABEL_SIZE = (0.11, 0.06)  # room for a short name, horizontally and vertically
+BAR_LENGTH = 0.2
+NICE = np.array([1.0, 2.0, 5.0, 10.0])
+
+
+def draw_opening(axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, text: str) -> None:
+    """Draw an arrow into or out of the vessel, and a label at its outer end.
+
+    Args:
+        axes: the panel, its limits set.
+        kind: ``"inlet"`` or ``"outlet"``.
+        centre: (2,) place of the opening in units of the axes.
+        normal: (2,) in-plane part of the unit vector into the fluid.
+        text: the label; may be empty.
+    """
+    size = _longer_side(axes)
+    outwards = _outwards(normal)
+    near, far = centre + GAP * size * outwards, centre + (GAP + ARROW_LENGTH) * size * outwards
+    start, end = (far, near) if kind == "inlet" else (near, far)
+    arrow = {"arrowstyle": "-|>", "color": KIND_COLOURS[kind], "lw": 2.2, "mutation_scale": 16}
+    axes.annotate("", end, start, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=5, annotation_clip=False)
+    _draw_label(axes, text, far + GAP * size * outwards, outwards, KIND_COLOURS[kind])
+
+
+def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Set the limits of a panel so that what it shows and the marks of its openings fit.
+
+    Args:
+        axes: the panel.
+        extent: left, right, bottom, top of what it shows, in units of the axes.
+        openings: centre and normal of each opening as for :func:`draw_opening`.
+    """
+    low, high = np.array(extent[::2]), np.array(extent[1::2])
+    size = (high - low).max()
+    corners = [low - BORDER * size, high + BORDER * size]
+    for centre, normal in openings:
+        label = centre + (2 * GAP + ARROW_LENGTH) * size * _outwards(normal)
+        corners += [label - np.array(LABEL_SIZE) * size, label + np.array(LABEL_SIZE) * size]
+    (left, bottom), (right, top) = np.min(corners, axis=0), np.max(corners, axis=0)
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+
+
+def draw_length_bar(axes: Axes, unit: str) -> None:
+    """Draw a bar of a round length in the lower right corner."""
+    length = _round_below(BAR_LENGTH * _longer_side(axes))
+    right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
+    axes.plot([right - length, right], [bottom, bottom], color=FAINT, lw=3, solid_capstyle="butt", clip_on=False)
+    axes.annotate(
+        f"{length:g} {unit}", (right - length / 2, bottom), (0, 5), textcoords="offset points", color=FAINT, ha="center"
+    )
+
+
+def draw_directions(axes: Axes, camera: np.ndarray, at_top: bool) -> None:
+    """Draw x, y, z as seen by ``camera``, (3, 3) right, up, forward, in the lower or upper left corner."""
+    size = 0.05 * _longer_side(axes)
+    height = axes.get_ylim()[1] - 1.5 * size if at_top else axes.get_ylim()[0] + size
+    base = np.array([axes.get_xlim()[0] + size, height])
+    for name, direction in zip("xyz", camera[:2].T, strict=True):
+        line = {"arrowstyle": "-", "color": FAINT, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", base + size * direction, base, arrowprops=line, annotation_clip=False)
+        axes.text(*(base + 1.3 * size * direction), name, color=FAINT, fontsize=9, ha="center", va="center")
+
+
+def dress_axes(axes: Axes, names: list[str]) -> None:
+    """Thin frame, faint ticks, names of the two axes."""
+    axes.set_facecolor("none")
+    axes.set_xlabel(names[0], color=FAINT)
+    axes.set_ylabel(names[1], color=FAINT)
+    axes.tick_params(colors=FAINT, labelsize=9)
+    for side, spine in axes.spines.items():
+        spine.set(visible=side in ("left", "bottom"), color=FAINT, linewidth=0.8)
+
+
+def _draw_label(axes: Axes, text: str, place: np.ndarray, outwards: np.ndarray, colour: str) -> None:
+    """Text that begins at ``place`` and runs away from the vessel."""
+    sideways = abs(outwards[0]) > abs(outwards[1])
+    horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
+    vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
+    label = axes.text(*place, text, color=colour, fontsize=10.5, ha=horizontal, va=vertical, zorder=6)
+    label.set_path_effects([withStroke(linewidth=3, foreground=BACKGROUND)])
+
+
+def _outwards(normal: np.ndarray) -> np.ndarray:
+    """Direction out of the vessel, of length 1 or less: an arrow seen nearly end-on stays short."""
+    return -normal / max(np.linalg.norm(normal), 0.3)
+
+
+def _longer_side(axes: Axes) -> float:
+    """Length of the longer side of a panel in units of its axes."""
+    return float(max(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())))
+
+
+def _round_below(length: float) -> float:
+    """The largest of 1, 2, 5 times a power of ten not above ``length``."""
+    power = 10.0 ** np.floor(np.log10(length))
+    return float(NICE[NICE <= length / power].max() * power)

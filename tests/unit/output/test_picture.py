@@ -1,0 +1,103 @@
+"""The picture shows the vessel where it is, in colours of its speed."""
+
+import numpy as np
+import pytest
+from matplotlib.cm import ScalarMappable
+from matplotlib.image import imread
+
+from geometry.voxels import Opening
+from muphy_lb.errors import OutputError
+from muphy_lb.output.cut import best_cut
+from muphy_lb.output.picture import draw_vessel
+from muphy_lb.output.projection import render_vessel
+from tests.unit.output.conftest import node_list
+
+MAX_BYTES = 1_000_000
+
+
+def grey(speed_m_s):
+    """(..., 4) colours equal to the speed."""
+    return np.stack((speed_m_s, speed_m_s, speed_m_s, np.ones_like(speed_m_s)), axis=-1)
+
+
+def tube_speed(tube):
+    """(n,) parabolic speed, 1 on the axis."""
+    _, y, z = (tube.coordinates() - 6.5).T
+    return 1.0 - (y**2 + z**2) / 36.0
+
+
+@pytest.mark.parametrize("geometry", ["tube", "sheet", "blob"])
+def test_picture_is_a_small_png_that_is_not_blank(tmp_path, geometry, request):
+    nodes = request.getfixturevalue(geometry)
+    draw_vessel(tmp_path / "p.png", nodes, np.linspace(0.0, 1.0, nodes.n_nodes), "title")
+    image = imread(tmp_path / "p.png")
+    assert image.shape[1] == 1950 and image[..., :3].std() > 0.02
+    assert (tmp_path / "p.png").stat().st_size < MAX_BYTES
+
+
+@pytest.mark.parametrize("speed", [0.0, np.nan, 1e-30])
+def test_fluid_at_rest_or_diverged_can_be_drawn(tmp_path, tube, speed):
+    draw_vessel(tmp_path / "p.png", tube, np.full(tube.n_nodes, speed))
+    assert (tmp_path / "p.png").exists()
+
+
+def test_a_single_node_can_be_drawn(tmp_path):
+    draw_vessel(tmp_path / "p.png", node_list(np.ones((2, 1, 1), dtype=bool)), np.ones(2))
+    assert (tmp_path / "p.png").exists()
+
+
+def test_many_openings_can_be_drawn(tmp_path, tube):
+    many = tuple(Opening(f"o{k}", "outlet", (0.1 + 1e-3 * k, 0.2, 0.3), (0, 0, 1), 1e-3) for k in range(40))
+    draw_vessel(tmp_path / "p.png", type(tube)(**{**vars(tube), "openings": many}), tube_speed(tube))
+    assert (tmp_path / "p.png").exists()
+
+
+def test_a_missing_folder_is_told(tmp_path, sheet):
+    with pytest.raises(OutputError, match="none"):
+        draw_vessel(tmp_path / "none" / "p.png", sheet, np.ones(sheet.n_nodes))
+
+
+def test_the_body_covers_the_projected_nodes_and_little_more(tube):
+    view = render_vessel(tube, tube_speed(tube), grey, 300)
+    left, right, bottom, top = view.extent_m
+    n_rows, n_columns = view.image.shape[:2]
+    place = view.project(tube.positions_m())
+    column = ((place[:, 0] - left) / (right - left) * n_columns).astype(int)
+    row = ((place[:, 1] - bottom) / (top - bottom) * n_rows).astype(int)
+    assert view.image[row, column, 3].min() == 1.0
+    covered_m2 = (view.image[..., 3] > 0.5).mean() * (right - left) * (top - bottom)
+    cells = np.unique(np.floor(place / tube.spacing_m).astype(int), axis=0)
+    assert covered_m2 < 1.15 * len(cells) * tube.spacing_m**2
+
+
+def test_the_wall_shows_the_speed_of_the_axis_not_of_the_wall(tube, monkeypatch):
+    seen = []
+    mappable = ScalarMappable()
+    render_vessel(tube, tube_speed(tube), lambda speed: (seen.append(speed), mappable.to_rgba(speed))[1], 200)
+    assert np.median(seen[0]) > 0.9
+
+
+def test_a_mark_of_a_whole_face_lies_beyond_the_body(tube):
+    view = render_vessel(tube, tube_speed(tube), grey, 200)
+    inside = view.project((0.12, 0.2065, 0.3065))
+    edge = view.beyond_body(inside, view.project((1.0, 0.0, 0.0)))
+    end = view.project((0.14, 0.2065, 0.3065))
+    assert np.linalg.norm(edge - end) < 6 * tube.spacing_m
+
+
+def test_the_cut_runs_along_the_tube_through_its_middle(tube):
+    cut = best_cut(tube, tube_speed(tube))
+    assert cut.axis in (1, 2) and cut.speed_m_s.shape == (12, 40)
+    assert np.nanmax(cut.speed_m_s) == pytest.approx(1.0, abs=0.02)
+
+
+def test_the_cut_holds_the_speed_at_its_place(sheet):
+    speed = np.arange(sheet.n_nodes, dtype=float)
+    cut = best_cut(sheet, speed)
+    x, y, _ = sheet.coordinates().T
+    np.testing.assert_array_equal(cut.speed_m_s[y, x], speed)
+    assert np.isnan(cut.speed_m_s[4, 10])
+
+
+def test_the_cut_extends_to_the_faces_of_the_voxels(sheet):
+    assert best_cut(sheet, np.ones(sheet.n_nodes)).extent_m == pytest.approx((0.0995, 0.1395, 0.1995, 0.2095))

@@ -1,0 +1,196 @@
+"""The VTKHDF file holds the cubes of the nodes and every snapshot, whatever happens."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+from muphy_lb.errors import OutputError
+from muphy_lb.output.mesh import voxel_mesh
+from muphy_lb.output.vtkhdf import VTK_VOXEL, VtkHdfSeries
+
+CORNERS = np.array([[c & 1, c >> 1 & 1, c >> 2] for c in range(8)]) - 0.5
+
+APPEND_FOR_EVER = """
+import sys
+import numpy as np
+from geometry.nodes import NodeList
+from muphy_lb.output.vtkhdf import VtkHdfSeries
+n, none = 4096, np.empty(0, np.int64)
+box = ((16, 16, 16), 1.0, (0.0, 0.0, 0.0), (False, False, False))
+series = VtkHdfSeries(sys.argv[1], NodeList(np.arange(n), np.array([0, n]), *box, (), none, none))
+for step in range(10**9):
+    series.append(float(step), step, {"speed": np.full(n, step)})
+    print(step, flush=True)
+"""
+
+
+def fields_at(nodes, step):
+    """Distinguishable fields of a step."""
+    random = np.random.default_rng(step)
+    vectors = random.random((nodes.n_nodes, 3), dtype=np.float32)
+    return {"pressure": vectors[:, 0] + step, "velocity": vectors}
+
+
+def write(path, nodes, steps, **options):
+    """Append a snapshot per step; return the series."""
+    series = VtkHdfSeries(path, nodes, "title = 'x'", {"velocity": "m/s"}, **options)
+    for step in steps:
+        series.append(0.5 * step, step, fields_at(nodes, step))
+    return series
+
+
+def recorded_steps(path):
+    """Step numbers in the file."""
+    with h5py.File(path) as file:
+        return file["muphy_lb/step"][: file["VTKHDF/Steps"].attrs["NSteps"]].tolist()
+
+
+@pytest.mark.parametrize("geometry", ["blob", "sheet"])
+def test_every_cell_is_the_cube_around_its_node(geometry, request):
+    nodes = request.getfixturevalue(geometry)
+    mesh = voxel_mesh(nodes)
+    cubes_m = nodes.positions_m()[:, None, :] + nodes.spacing_m * CORNERS
+    np.testing.assert_allclose(mesh.points_m[mesh.connectivity], cubes_m, atol=1e-3 * nodes.spacing_m)
+
+
+def test_points_are_shared(blob):
+    corners = (blob.coordinates()[:, None, :] + CORNERS).reshape(-1, 3)
+    assert len(voxel_mesh(blob).points_m) == len(np.unique(corners, axis=0))
+
+
+def test_far_from_the_origin_points_keep_their_precision(blob):
+    far = type(blob)(**{**vars(blob), "origin_m": (1e3, 0.0, 0.0)})
+    mesh = voxel_mesh(far)
+    assert np.ptp(mesh.points_m[mesh.connectivity[0], 0]) == pytest.approx(far.spacing_m, rel=1e-6)
+
+
+def test_lengths_and_offsets_agree(tmp_path, blob):
+    write(tmp_path / "a.vtkhdf", blob, [0, 10])
+    n = blob.n_nodes
+    with h5py.File(tmp_path / "a.vtkhdf") as file:
+        grid = file["VTKHDF"]
+        assert grid["NumberOfCells"][:].tolist() == [n] and grid["NumberOfConnectivityIds"][:].tolist() == [8 * n]
+        assert grid["Offsets"][:].tolist() == list(range(0, 8 * n + 1, 8))
+        assert set(grid["Types"][:].tolist()) == {VTK_VOXEL} and len(grid["Types"]) == n
+        assert grid["NumberOfPoints"][0] == len(grid["Points"]) == grid["Connectivity"][:].max() + 1
+
+
+def test_step_table_names_each_snapshot(tmp_path, blob):
+    write(tmp_path / "a.vtkhdf", blob, [0, 10, 20])
+    with h5py.File(tmp_path / "a.vtkhdf") as file:
+        steps = file["VTKHDF/Steps"]
+        assert steps.attrs["NSteps"] == 3 and steps["Values"][:].tolist() == [0.0, 5.0, 10.0]
+        assert steps["CellDataOffsets/velocity"][:].tolist() == [0, blob.n_nodes, 2 * blob.n_nodes]
+        assert steps["CellOffsets"].shape == (3, 1) and steps["NumberOfParts"][:].tolist() == [1, 1, 1]
+
+
+def test_head_is_what_old_readers_need(tmp_path, blob):
+    write(tmp_path / "a.vtkhdf", blob, [])
+    with h5py.File(tmp_path / "a.vtkhdf") as file:
+        attributes = file["VTKHDF"].attrs
+        assert attributes["Version"].tolist() == [2, 0] and attributes["Type"] == b"UnstructuredGrid"
+
+
+def test_case_and_units_are_in_the_file(tmp_path, blob):
+    write(tmp_path / "a.vtkhdf", blob, [0])
+    with h5py.File(tmp_path / "a.vtkhdf") as file:
+        assert file["muphy_lb/case"].asstr()[()] == "title = 'x'"
+        assert file["VTKHDF/CellData/velocity"].attrs["unit"] == "m/s"
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_values_come_back(tmp_path, blob, compress):
+    write(tmp_path / "a.vtkhdf", blob, [0, 10], compress=compress)
+    with h5py.File(tmp_path / "a.vtkhdf") as file:
+        velocity = file["VTKHDF/CellData/velocity"][blob.n_nodes :]
+    np.testing.assert_array_equal(velocity, fields_at(blob, 10)["velocity"])
+
+
+def test_resuming_drops_later_snapshots(tmp_path, blob):
+    path = tmp_path / "a.vtkhdf"
+    write(path, blob, [0, 10, 20, 30])
+    write(path, blob, [25], resume_step=10)
+    assert recorded_steps(path) == [0, 10, 25]
+    with h5py.File(path) as file:
+        pressure = file["VTKHDF/CellData/pressure"][:].reshape(3, -1)
+    np.testing.assert_array_equal(pressure, [fields_at(blob, step)["pressure"] for step in (0, 10, 25)])
+
+
+def test_resuming_before_the_first_snapshot_allows_other_fields(tmp_path, blob):
+    write(tmp_path / "a.vtkhdf", blob, [10])
+    series = VtkHdfSeries(tmp_path / "a.vtkhdf", blob, resume_step=5)
+    series.append(0.0, 8, {"density": np.ones(blob.n_nodes)})
+    assert recorded_steps(tmp_path / "a.vtkhdf") == [8]
+
+
+def test_resuming_another_geometry_is_refused(tmp_path, blob, sheet):
+    write(tmp_path / "a.vtkhdf", blob, [0])
+    with pytest.raises(OutputError, match="another geometry"):
+        write(tmp_path / "a.vtkhdf", sheet, [], resume_step=5)
+
+
+def test_resuming_a_file_of_others_is_refused(tmp_path, blob):
+    h5py.File(tmp_path / "a.vtkhdf", "w").close()
+    with pytest.raises(OutputError, match="did not write it"):
+        write(tmp_path / "a.vtkhdf", blob, [], resume_step=5)
+
+
+def test_a_field_of_wrong_length_is_refused(tmp_path, blob):
+    series = write(tmp_path / "a.vtkhdf", blob, [])
+    with pytest.raises(OutputError, match=r"'speed' has shape \(3,\)"):
+        series.append(0.0, 0, {"speed": np.ones(3)})
+
+
+def test_other_fields_than_before_are_refused(tmp_path, blob):
+    series = write(tmp_path / "a.vtkhdf", blob, [0])
+    with pytest.raises(OutputError, match="speed.*pressure"):
+        series.append(0.0, 1, {"speed": np.ones(blob.n_nodes)})
+
+
+def test_a_kill_while_appending_leaves_the_earlier_snapshots(tmp_path):
+    path = tmp_path / "a.vtkhdf"
+    process = subprocess.Popen([sys.executable, "-c", APPEND_FOR_EVER, str(path)], stdout=subprocess.PIPE, text=True)
+    while int(process.stdout.readline()) < 20:
+        pass
+    time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    with h5py.File(path) as file:
+        n_steps = file["VTKHDF/Steps"].attrs["NSteps"]
+        speed = file["VTKHDF/CellData/speed"][: 4096 * n_steps].reshape(n_steps, -1)
+    assert n_steps >= 21 and np.array_equal(speed, np.broadcast_to(np.arange(n_steps)[:, None], speed.shape))
+
+
+def test_a_refusing_disk_leaves_the_earlier_snapshots(tmp_path, blob, monkeypatch):
+    series = write(tmp_path / "a.vtkhdf", blob, [0, 10])
+    monkeypatch.setattr("muphy_lb.output.vtkhdf.TABLE_BYTES", 2**62)
+    with pytest.raises(OutputError, match=r"a\.vtkhdf"):
+        series.append(0.0, 20, fields_at(blob, 20))
+    assert recorded_steps(tmp_path / "a.vtkhdf") == [0, 10]
+
+
+@pytest.mark.parametrize("geometry", ["blob", "sheet"])
+def test_vtk_reads_every_value_back(tmp_path, geometry, request):
+    reader_module = pytest.importorskip("vtkmodules.vtkIOHDF", reason="the package vtk is not installed")
+    to_numpy = pytest.importorskip("vtkmodules.util.numpy_support").vtk_to_numpy
+    nodes = request.getfixturevalue(geometry)
+    write(tmp_path / "a.vtkhdf", nodes, [0, 10])
+    reader = reader_module.vtkHDFReader()
+    reader.SetFileName(str(tmp_path / "a.vtkhdf"))
+    reader.UpdateInformation()
+    assert reader.GetNumberOfSteps() == 2
+    for k, step in enumerate((0, 10)):
+        reader.SetStep(k)
+        reader.Update()
+        grid = reader.GetOutputDataObject(0)
+        assert reader.GetTimeValue() == 0.5 * step and grid.GetCellType(0) == VTK_VOXEL
+        for name, values in fields_at(nodes, step).items():
+            np.testing.assert_array_equal(to_numpy(grid.GetCellData().GetArray(name)), values)
+        points_m = to_numpy(grid.GetPoints().GetData())[to_numpy(grid.GetCells().GetConnectivityArray())]
+        centres_m = points_m.reshape(-1, 8, 3).mean(axis=1)
+        np.testing.assert_allclose(centres_m, nodes.positions_m(), atol=1e-3 * nodes.spacing_m)
