@@ -77,11 +77,12 @@ class Engine:
         self.backend.synchronise()
 
     def start_from(self, density: np.ndarray, velocity: np.ndarray) -> None:
-        """Set equilibrium populations of (n,) ``density`` and (3, n) ``velocity`` (before collision)."""
+        """Set equilibrium populations (before collision) of ``density`` and ``velocity``: (n,) and (3, n), or (1,) and
+        (3, 1) for a uniform state."""
         shift = self.model.lattice.w[:, None]
         state = equilibrium(density, velocity, self.model.lattice) - shift
         if self.model.streaming == "pull":
-            n = np.arange(self.domain.n_nodes)
+            n = np.arange(state.shape[1])
             state = self.model.collision.reference(state, n, self.model.lattice, self.model.parameters)
         self.set_populations(state)
 
@@ -119,6 +120,7 @@ class Engine:
         if self.domain.links.n_links == 0:
             return np.zeros(0), np.zeros(0)
         if self.model.streaming == "pull":
+            self.backend.synchronise()
             self._refills[self._parity]()
         flat = self.backend.to_host(self._buffers[self._parity]).astype(np.float64)
         rows = flat[: self.addresses.halo_start].reshape(self.model.lattice.q, self.domain.pitch)
@@ -164,11 +166,13 @@ class Engine:
                 launches.append(exchange.start)
             elif stage.skeleton == EXCHANGE_FINISH and exchange:
                 launches.append(exchange.finish)
-        return launches
+        if self.backend.on_host or self.domain.n_edge == 0:
+            return launches
+        return [self.backend.fork, *launches, self.backend.join]
 
     def _bind_nodes(self, stage, parity):
         n_edge, n_nodes = self.domain.n_edge, self.domain.n_nodes
-        nodes = NodeRange(0, n_edge) if stage.part == EDGE else NodeRange(n_edge, n_nodes)
+        nodes = NodeRange(0, n_edge, is_edge=True) if stage.part == EDGE else NodeRange(n_edge, n_nodes)
         if nodes.first == nodes.last:
             return []
         streaming, arrays = self.model.streaming, self._streams[parity]

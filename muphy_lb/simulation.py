@@ -103,8 +103,7 @@ class Simulation:
 
     def start_from_rest(self) -> None:
         """Density 1, velocity 0, step 0."""
-        n = self.domain.n_nodes
-        self.engine.start_from(np.ones(n), np.zeros((3, n)))
+        self.engine.start_from(np.ones(1), np.zeros((3, 1)))
         self.step_number = 0
         self.initial_mass = self._global_mass()
 

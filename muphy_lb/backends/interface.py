@@ -36,10 +36,11 @@ class StreamArrays:
 
 @dataclass(frozen=True)
 class NodeRange:
-    """Local nodes ``[first, last)``."""
+    """Local nodes ``[first, last)``; those of the edge run beside the interior where the device can."""
 
     first: int
     last: int
+    is_edge: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,12 @@ class Backend(Protocol):
 
     def synchronise(self) -> None:
         """Wait for everything launched before."""
+
+    def fork(self) -> None:
+        """Let what follows on the edge (links, packing, edge nodes) run beside the interior."""
+
+    def join(self) -> None:
+        """Let what follows wait for edge and interior."""
 
     def reduction_workers(self, n_nodes: int) -> int:
         """Length of the partial results that :meth:`bind_reduction` fills."""

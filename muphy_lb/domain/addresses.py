@@ -7,6 +7,7 @@ link. Pull reads ``f[q] = old[table[q, n]]``; push writes ``new[table[q, n]] = f
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit, prange
 
 from geometry.neighbours import WALL_LINK
 from muphy_lb.domain.local import LocalDomain
@@ -76,14 +77,23 @@ def build_addresses(domain: LocalDomain, streaming: str) -> AddressTable:
 
 def _bulk_table(domain: LocalDomain, pull: bool, dtype) -> np.ndarray:
     """Fluid and wall links; the entries of opening and remote links are set by the caller."""
-    q_count, pitch, n = domain.lattice.q, domain.pitch, domain.n_nodes
     opposite = domain.lattice.opposite
-    own = np.arange(pitch, dtype=dtype)
-    table = np.empty((q_count, pitch), dtype=dtype)
-    for q in range(q_count):
-        far = domain.neighbour[opposite[q] if pull else q]
-        table[q] = own + dtype(q * pitch)
-        table[q, :n] = np.where(far >= 0, far.astype(dtype) + dtype(q * pitch), 0)
-        wall = np.flatnonzero(far == WALL_LINK)
-        table[q, wall] = own[wall] + dtype(opposite[q] * pitch)
+    table = np.empty((domain.lattice.q, domain.pitch), dtype=dtype)
+    far_direction = opposite if pull else np.arange(domain.lattice.q)
+    _fill_bulk(table, domain.neighbour, far_direction, opposite)
     return table
+
+
+@njit(parallel=True, cache=True)
+def _fill_bulk(table, neighbour, far_direction, opposite):
+    pitch = table.shape[1]
+    n_nodes = neighbour.shape[1]
+    for q in range(table.shape[0]):
+        far = neighbour[far_direction[q]]
+        for n in prange(pitch):
+            address = q * pitch + n
+            if n < n_nodes and far[n] >= 0:
+                address = q * pitch + far[n]
+            elif n < n_nodes and far[n] == WALL_LINK:
+                address = opposite[q] * pitch + n
+            table[q, n] = address

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit, prange
 
-from geometry.neighbours import neighbour_table
+from geometry.neighbours import FIRST_OPENING_LINK, neighbour_table
 from geometry.nodes import NodeList
 from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, record_links
@@ -18,14 +19,15 @@ WARP = 32
 class LocalDomain:
     """One rank's share of a geometry.
 
-    Run order: nodes with a link to another rank first (rows of ``WARP``: the last row is filled up with interior
-    nodes), then the interior; node-list order inside each.
+    Run order: the edge first (nodes with a link to another rank or into an opening; the last row of ``WARP`` is filled up
+    with interior nodes), then the interior; node-list order inside each. The interior needs nothing but the state before
+    the step, so it runs while openings and halo are prepared for the edge.
 
     Attributes:
         lattice: the velocity set.
         number: (n,) int64 node-list number of each local node; the rank-independent place of its values.
         voxel: (n,) int64 voxel ids.
-        n_edge: local nodes ``[0, n_edge)`` are computed when the halo has arrived, ``[n_edge, n)`` meanwhile.
+        n_edge: the edge is local nodes ``[0, n_edge)``, the interior ``[n_edge, n)``.
         pitch: row length of a population array, a multiple of ``WARP``.
         neighbour: (Q, n) int32 local node at x + c_q, ``WALL_LINK``, ``REMOTE_LINK`` or ``FIRST_OPENING_LINK - k``.
         halo: what crosses to other ranks.
@@ -64,15 +66,16 @@ def build_local_domain(nodes: NodeList, owner: np.ndarray, rank: int, lattice: L
     if number.size == 0:
         raise InputError(f"rank {rank} owns none of the {nodes.n_nodes} fluid nodes; use fewer ranks or another partition")
     table = neighbour_table(nodes, lattice.c, number)
-    edge = np.zeros(number.size, dtype=bool)
-    for row in table:
-        edge |= (row >= 0) & (owner[row] != rank)
+    edge = _is_edge(table, owner, rank)
     n_edge = min(_whole_rows(int(edge.sum())), number.size)
-    order = np.concatenate((np.flatnonzero(edge), np.flatnonzero(~edge)))
-    order[n_edge:].sort()
-    number, table = number[order], table[:, order]
+    if n_edge:
+        order = np.concatenate((np.flatnonzero(edge), np.flatnonzero(~edge)))
+        order[n_edge:].sort()
+        number, table = number[order], np.take(table, order, axis=1)
     halo = plan_halo(nodes, owner, rank, lattice, table)
-    _localise(table, number, owner, rank)
+    local_of = np.full(nodes.n_nodes, REMOTE_LINK, dtype=table.dtype)
+    local_of[number] = np.arange(number.size)
+    _localise(table, local_of)
     return LocalDomain(
         lattice=lattice,
         number=number,
@@ -102,12 +105,21 @@ def _whole_rows(n: int) -> int:
     return -(-n // WARP) * WARP
 
 
-def _localise(table, number, owner, rank) -> None:
+@njit(parallel=True, cache=True)
+def _is_edge(table, owner, rank):
+    edge = np.zeros(table.shape[1], dtype=np.bool_)
+    for n in prange(table.shape[1]):
+        for q in range(table.shape[0]):
+            far = table[q, n]
+            if far <= FIRST_OPENING_LINK or (far >= 0 and owner[far] != rank):
+                edge[n] = True
+    return edge
+
+
+@njit(parallel=True, cache=True)
+def _localise(table, local_of):
     """Replace node-list numbers in the table by local ones, in place, and links to other ranks by REMOTE_LINK."""
-    sorter = np.argsort(number)
-    ascending = number[sorter]
-    for row in table:
-        fluid = row >= 0
-        target = row[fluid]
-        place = np.minimum(np.searchsorted(ascending, target), ascending.size - 1)
-        row[fluid] = np.where(owner[target] == rank, sorter[place], REMOTE_LINK)
+    for n in prange(table.shape[1]):
+        for q in range(table.shape[0]):
+            if table[q, n] >= 0:
+                table[q, n] = local_of[table[q, n]]

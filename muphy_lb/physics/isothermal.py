@@ -2,6 +2,7 @@
 
 One step, pull:  openings | start exchange | interior | finish exchange | edge.
 One step, push:  edge | start exchange | interior | finish exchange | openings.
+Everything but the interior belongs to the edge and runs beside it where the device can.
 """
 
 from muphy_lb.errors import InputError

@@ -37,6 +37,11 @@ class NumpyBackend:
     def synchronise(self):
         """Nothing to wait for."""
 
+    def fork(self):
+        """One thing after the other."""
+
+    join = fork
+
     def reduction_workers(self, n_nodes):
         """One."""
         return 1
