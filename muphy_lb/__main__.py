@@ -10,7 +10,7 @@ from pathlib import Path
 from geometry.errors import GeometryError
 from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError
-from muphy_lb.parallel import connect, wait_for_turn
+from muphy_lb.parallel import SerialCommunicator, connect, wait_for_turn
 from partition.errors import PartitionError
 
 INPUT_EXIT_CODE = 2
@@ -19,7 +19,10 @@ DEFAULT_OUTPUT = "out"
 
 def main(arguments=None) -> int:
     """Run one command; returns the exit code. Whatever fails on a rank is told once and ends all ranks."""
-    communicator = connect()
+    try:
+        communicator = connect()
+    except InputError as error:
+        _end_all(SerialCommunicator(), f"muphy-lb: error: {error}", error.exit_code)
     _configure_logging(communicator)
     try:
         options = _parser().parse_args(arguments)
@@ -40,30 +43,37 @@ def _end_all(communicator, message: str, exit_code: int):
 
 
 def _configure_logging(communicator) -> None:
-    level = logging.INFO if communicator.rank == 0 else logging.WARNING
-    logging.basicConfig(level=level, format="%(message)s", stream=sys.stdout)
+    logging.basicConfig(format="%(message)s", stream=sys.stdout)
+    logging.getLogger("muphy_lb").setLevel(logging.INFO if communicator.rank == 0 else logging.WARNING)
 
 
 def _run(options, communicator) -> int:
-    from muphy_lb.case import load_case
-
-    case = load_case(options.case, options.set)
+    case = _load_case(options.case, options, communicator)
     folder = options.output or Path(DEFAULT_OUTPUT) / Path(options.case).stem
     return _execute(case, folder, communicator, resume=False)
 
 
 def _resume(options, communicator) -> int:
-    from muphy_lb.case import load_case
     from muphy_lb.loop import CASE_FILE
 
-    case = load_case(Path(options.folder) / CASE_FILE, options.set)
+    case = _load_case(Path(options.folder) / CASE_FILE, options, communicator)
     return _execute(case, options.folder, communicator, resume=True)
+
+
+def _load_case(path, options, communicator):
+    """The case as rank 0 reads it, so that a mistake in it is told once."""
+    from muphy_lb.case import load_case
+
+    return communicator.broadcast(load_case(path, options.set) if communicator.rank == 0 else None)
 
 
 def _execute(case, folder, communicator, resume: bool) -> int:
     from muphy_lb.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Run
+    from muphy_lb.output.atomic import check_writable
     from muphy_lb.simulation import Simulation
 
+    if communicator.rank == 0:
+        check_writable(folder)
     simulation = Simulation(case, communicator)
     _say(communicator, simulation.describe())
     reason, summary = Run(simulation, folder, resume).execute()
@@ -79,10 +89,9 @@ def _bench(options, communicator) -> int:
     import json
 
     from muphy_lb.bench.stream import measure, table
-    from muphy_lb.case import load_case
     from muphy_lb.output.atomic import write_text
 
-    case = load_case(options.case, options.set)
+    case = _load_case(options.case, options, communicator)
     variants = [(p, s) for p in options.precision.split(",") for s in options.streaming.split(",")]
     results = [measure(case, *variant, communicator, options.steps, options.runs) for variant in variants]
     _say(communicator, f"{case.title}: {results[0].device}\n{table(results)}")

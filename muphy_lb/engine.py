@@ -55,6 +55,7 @@ class Engine:
         staging = Staging(backend, domain.halo, self.addresses, self.real) if domain.halo.neighbours else None
         self._steps = [self._bind_step(parity, staging) for parity in (0, 1)]
         self._refills = [self._bind_links(parity) for parity in (0, 1)]
+        self._flux_packs = self._bind_flux_packs() if domain.links.n_links else None
         self._reductions = self._bind_reductions(speed_scale)
 
     @property
@@ -120,12 +121,11 @@ class Engine:
         if self.domain.links.n_links == 0:
             return np.zeros(0), np.zeros(0)
         if self.model.streaming == "pull":
-            self.backend.synchronise()
             self._refills[self._parity]()
-        flat = self.backend.to_host(self._buffers[self._parity]).astype(np.float64)
-        rows = flat[: self.addresses.halo_start].reshape(self.model.lattice.q, self.domain.pitch)
-        entering = flat[self.addresses.link_incoming] - flat[self.addresses.link_outgoing]
-        return entering, rows[:, self.domain.links.node].sum(axis=0)
+        self._flux_packs[self._parity]()
+        self.backend.finish_pack()
+        entering, leaving, *rows = self._flux_host.astype(np.float64).reshape(2 + self.model.lattice.q, -1)
+        return entering - leaving, np.sum(rows, axis=0)
 
     def _pair(self, parity):
         return self._buffers[parity], self._buffers[1 - parity]
@@ -148,7 +148,11 @@ class Engine:
         )
 
     def _bind_step(self, parity, staging):
-        """The launches of one step from buffer ``parity`` into the other; stages with nothing to do are left out."""
+        """The launches of one step from buffer ``parity`` into the other; stages with nothing to do are left out.
+
+        Links, packing and unpacking touch edge nodes and slots only. The edge nodes themselves read what the interior
+        wrote in the step before and overwrite what it read, so they wait for it; the interior waits likewise.
+        """
         old, new = self._pair(parity)
         exchanged = old if self.model.streaming == "pull" else new
         exchange = None
@@ -166,9 +170,9 @@ class Engine:
                 launches.append(exchange.start)
             elif stage.skeleton == EXCHANGE_FINISH and exchange:
                 launches.append(exchange.finish)
-        if self.backend.on_host or self.domain.n_edge == 0:
-            return launches
-        return [self.backend.fork, *launches, self.backend.join]
+        if self.domain.n_edge:
+            launches = [self.backend.mark_interior, *launches, self.backend.interior_waits]
+        return launches
 
     def _bind_nodes(self, stage, parity):
         n_edge, n_nodes = self.domain.n_edge, self.domain.n_nodes
@@ -176,13 +180,24 @@ class Engine:
         if nodes.first == nodes.last:
             return []
         streaming, arrays = self.model.streaming, self._streams[parity]
-        return [self.backend.bind_stream_collide(*stage.operators, streaming, arrays, nodes, self._parameters)]
+        launch = self.backend.bind_stream_collide(*stage.operators, streaming, arrays, nodes, self._parameters)
+        return [self.backend.edge_waits, launch] if nodes.is_edge else [launch]
 
     def _bind_links(self, parity):
         old, new = self._pair(parity)
         buffer = old if self.model.streaming == "pull" else new
         operators = next(stage.operators for stage in self.model.stages if stage.skeleton == LINKS)
         return self.backend.bind_links(*operators, old, buffer, self._links, self._parameters)
+
+    def _bind_flux_packs(self):
+        """Copies to the host of what enters and leaves through each link and of all populations of its node."""
+        links, addresses = self.domain.links, self.addresses
+        at_node = np.arange(self.model.lattice.q)[:, None] * self.domain.pitch + links.node
+        wanted = np.concatenate((addresses.link_incoming, addresses.link_outgoing, at_node.ravel()))
+        device = self.backend.array(wanted.astype(addresses.table.dtype))
+        packed = self.backend.zeros(wanted.size, self.real)
+        self._flux_host = self.backend.host_buffer(wanted.size, self.real)
+        return [self.backend.bind_pack(buffer, device, packed, self._flux_host) for buffer in self._buffers]
 
     def _bind_reductions(self, speed_scale):
         """Reductions of buffer 0 and 1, and the arrays they share."""

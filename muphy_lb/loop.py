@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muphy_lb.output.checkpoint import restore, write_checkpoint
+from muphy_lb.output.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
 from muphy_lb.output.report import FieldWriter, OpeningWriter, draw_picture, summarise
 from muphy_lb.output.atomic import check_writable, write_text
 from muphy_lb.steady import SteadyWatch
@@ -15,6 +15,7 @@ LOG = logging.getLogger(__name__)
 CASE_FILE = "case.toml"
 STOP_FILE = "STOP"
 CHECKPOINTS = "checkpoints"
+N_CHECKPOINTS = 2
 COMPLETED, STEADY = "completed", "steady"
 STOPPED_EXIT_CODE = 75
 STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
@@ -55,15 +56,34 @@ class StopSignals:
 
 
 class CheckpointWriter:
-    """Observer that writes a checkpoint."""
+    """Observer that writes a checkpoint; the last ones of the run are kept, those of earlier runs removed.
 
-    def __init__(self, simulation, folder: Path, watch: SteadyWatch):
+    Args:
+        simulation: whose state to write.
+        folder: folder of the checkpoints.
+        watch: the steady-state criterion, whose memory is part of the state.
+        written: checkpoints that this run has written before it was resumed.
+    """
+
+    def __init__(self, simulation, folder: Path, watch: SteadyWatch, written=()):
         self.every = simulation.case.output.checkpoint_every_steps
         self._simulation, self._folder, self._watch = simulation, folder, watch
+        self._written = tuple(written)
 
     def act(self) -> None:
-        """Write one."""
-        write_checkpoint(self._folder, self._simulation, self._watch.record())
+        """Write one, unless this step has one.
+
+        Raises:
+            DivergedError: the flow is unstable; the earlier checkpoints stay.
+        """
+        path = checkpoint_path(self._folder, self._simulation.step_number)
+        if path in self._written:
+            return
+        self._simulation.health()
+        write_checkpoint(path, self._simulation, self._watch.record())
+        self._written = (*self._written, path)[-N_CHECKPOINTS:]
+        if self._simulation.communicator.rank == 0:
+            keep_only(self._written, self._folder)
 
 
 class Run:
@@ -84,15 +104,15 @@ class Run:
         self._root = simulation.communicator.rank == 0
         run = simulation.case.run
         self.watch = SteadyWatch(run.steady_tolerance)
-        resume_step = None
+        resume_step, written = None, ()
         if resume:
             checkpoint = restore(self.folder / CHECKPOINTS, simulation)
             self.watch.restore(checkpoint.watch)
-            resume_step = checkpoint.step
+            resume_step, written = checkpoint.step, (checkpoint.path,)
         if self._root:
             check_writable(self.folder)
             write_text(self.folder / CASE_FILE, simulation.case.to_toml(self.folder))
-        self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.watch)
+        self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.watch, written)
         self.fields = FieldWriter(simulation, self.folder, resume_step) if simulation.case.output.vtk else None
         self.series = OpeningWriter(simulation, self.folder, resume_step) if simulation.nodes.openings else None
         self._observers = [o for o in (self.series, self.fields, self.checkpoints) if o is not None]
@@ -152,9 +172,10 @@ class Run:
             return STEADY
         if step % run.check_interval_steps:
             return None
+        health = self.simulation.health()
         progress_due, stop = self.simulation.communicator.broadcast(self._root_decision() if self._root else None)
         if progress_due:
-            self._report_progress()
+            self._report_progress(health)
         number = self.simulation.communicator.maximum(signals.received)
         return f"signal {signal.Signals(number).name}" if number else stop
 
@@ -175,9 +196,8 @@ class Run:
             return due, f"wall time {run.wall_time}"
         return due, None
 
-    def _report_progress(self) -> None:
+    def _report_progress(self, health) -> None:
         self._last_progress = time.perf_counter()
-        health = self.simulation.health()
         if self._root:
             LOG.info("%s", self._progress_line(health))
 

@@ -109,11 +109,14 @@ class Backend(Protocol):
     def synchronise(self) -> None:
         """Wait for everything launched before."""
 
-    def fork(self) -> None:
-        """Let what follows on the edge (links, packing, edge nodes) run beside the interior."""
+    def mark_interior(self) -> None:
+        """Remember what the interior has been given so far; the edge runs beside it."""
 
-    def join(self) -> None:
-        """Let what follows wait for edge and interior."""
+    def edge_waits(self) -> None:
+        """Let the edge wait for the remembered work of the interior."""
+
+    def interior_waits(self) -> None:
+        """Let the interior wait for the edge."""
 
     def reduction_workers(self, n_nodes: int) -> int:
         """Length of the partial results that :meth:`bind_reduction` fills."""

@@ -7,6 +7,7 @@ watch (what the steady-state criterion remembers, JSON).
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +15,12 @@ import h5py
 import numpy as np
 
 from muphy_lb.errors import InputError
-from muphy_lb.output.atomic import atomic_write
+from muphy_lb.output.atomic import atomic_write, output_errors
+from muphy_lb.output.hdf5 import opened
 
 VERSION = 1
-KEPT = 2
 PATTERN = "step_*.h5"
+LEFT_OVER = ".step_*.tmp"
 
 
 @dataclass(frozen=True)
@@ -31,19 +33,24 @@ class Checkpoint:
     watch: dict
 
 
-def write_checkpoint(folder: Path, simulation, watch: dict) -> None:
-    """Write the state of a simulation; collective. The last ``KEPT`` checkpoints of the folder are kept.
+def checkpoint_path(folder: Path, step: int) -> Path:
+    """The file that holds the state after ``step`` steps."""
+    return folder / f"step_{step:012d}.h5"
+
+
+def write_checkpoint(path: Path, simulation, watch: dict) -> None:
+    """Write the state of a simulation; collective.
 
     Raises:
         OutputError: the disk refuses; earlier checkpoints stay.
     """
-    path = folder / f"step_{simulation.step_number:012d}.h5"
     if simulation.communicator.rank:
         for _ in simulation.populations():
             pass
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as temporary, h5py.File(temporary, "w") as file:
+    with output_errors(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as temporary, opened(temporary, "w") as file:
         shape = (simulation.lattice.q, simulation.nodes.n_nodes)
         rows = file.create_dataset("populations", shape, dtype=simulation.engine.real)
         for q, row in enumerate(simulation.populations()):
@@ -52,8 +59,13 @@ def write_checkpoint(folder: Path, simulation, watch: dict) -> None:
         file.attrs.update(
             {"step": simulation.step_number, "initial_mass": simulation.initial_mass, "watch": json.dumps(watch)}
         )
-    for old in sorted(folder.glob(PATTERN))[:-KEPT]:
-        old.unlink()
+
+
+def keep_only(paths: Sequence[Path], folder: Path) -> None:
+    """Remove all other checkpoints of a folder, and what interrupted writes left there."""
+    with output_errors(folder):
+        for other in {*folder.glob(PATTERN), *folder.glob(LEFT_OVER)} - set(paths):
+            other.unlink()
 
 
 def restore(folder: Path, simulation) -> Checkpoint:
@@ -62,7 +74,8 @@ def restore(folder: Path, simulation) -> Checkpoint:
     Raises:
         InputError: there is no valid checkpoint, or it belongs to another geometry, lattice, streaming or precision.
     """
-    checkpoint = newest(folder)
+    communicator = simulation.communicator
+    checkpoint = communicator.broadcast(newest(folder) if communicator.rank == 0 else None)
     with h5py.File(checkpoint.path, "r") as file:
         _check_identity(checkpoint.path, dict(file.attrs), simulation)
         rows = [row[simulation.domain.number] for row in _rows(file["populations"])]

@@ -5,9 +5,7 @@ Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (tempo
 
 import hashlib
 import os
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import numpy as np
 from geometry.nodes import NodeList
 from muphy_lb.errors import OutputError
 from muphy_lb.output.atomic import atomic_write, output_errors, reserve_space
+from muphy_lb.output.hdf5 import opened
 from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
 
 VTK_VOXEL = 11
@@ -75,7 +74,7 @@ class VtkHdfSeries:
         """
         arrays = {name: self._checked(name, values) for name, values in fields.items()}
         reserve_space(self.path, TABLE_BYTES + sum(values.nbytes for values in arrays.values()))
-        with output_errors(self.path), _opened(self.path) as file:
+        with output_errors(self.path), opened(self.path) as file:
             grid = file["VTKHDF"]
             self._check_names(grid, arrays)
             for name, values in arrays.items():
@@ -87,7 +86,7 @@ class VtkHdfSeries:
     def _create(self) -> None:
         """Write the mesh and an empty step table."""
         mesh = voxel_mesh(self.nodes)
-        with atomic_write(self.path) as temporary, _opened(temporary, "w") as file:
+        with atomic_write(self.path) as temporary, opened(temporary, "w") as file:
             self._write_provenance(file)
             grid = file.create_group("VTKHDF")
             grid.attrs["Version"] = FORMAT_VERSION
@@ -144,7 +143,7 @@ class VtkHdfSeries:
 
     def _truncate(self) -> int:
         """Forget what lies behind the last complete snapshot up to the resume step; return how many are left."""
-        with output_errors(self.path), _opened(self.path) as file:
+        with output_errors(self.path), opened(self.path) as file:
             if "muphy_lb" not in file:
                 raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
             own, grid = file["muphy_lb"], file["VTKHDF"]
@@ -184,18 +183,6 @@ class VtkHdfSeries:
     @property
     def _compression(self) -> str | None:
         return "gzip" if self.compress else None
-
-
-@contextmanager
-def _opened(path: str | os.PathLike, mode: str = "r+") -> Iterator[h5py.File]:
-    """Open an HDF5 file; HDF5's failures to write, of either type, become a short OSError."""
-    try:
-        # default libver: the only one whose files stay readable after a crash
-        with h5py.File(path, mode) as file:
-            yield file
-    except (OSError, RuntimeError) as error:
-        system = re.search("error message = '([^']*)'", str(error))
-        raise OSError(system[1] if system else str(error)) from error
 
 
 def _create_steps(grid: h5py.Group) -> None:

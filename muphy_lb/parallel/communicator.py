@@ -7,6 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from muphy_lb.errors import InputError
+
 # Any of these says that a launcher started this process as one of several ranks.
 LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 LOCAL_RANK_VARIABLES = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
@@ -119,12 +121,29 @@ class MpiCommunicator:
 
 
 def connect():
-    """The communicator of this process: MPI when a launcher started it, else the serial stand-in."""
+    """The communicator of this process: MPI when a launcher started it, else the serial stand-in.
+
+    Raises:
+        InputError: srun started several tasks, but each of them is alone in its MPI.
+    """
     if not any(name in os.environ for name in LAUNCHER_VARIABLES):
         return SerialCommunicator()
     from mpi4py import MPI
 
-    return MpiCommunicator(MPI)
+    communicator = MpiCommunicator(MPI)
+    _check_launcher(communicator.size)
+    return communicator
+
+
+def _check_launcher(size: int) -> None:
+    """Refuse the N equal one-rank runs that srun makes of an MPI that it does not know."""
+    n_tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS") or os.environ.get("SLURM_NTASKS") or 1)
+    if "SLURM_PROCID" in os.environ and n_tasks > 1 and size == 1:
+        raise InputError(
+            f"SLURM has {n_tasks} tasks, but this MPI sees one rank: srun and the MPI of this Python do not know each"
+            " other; try srun --mpi=pmi2 or --mpi=pmix (srun --mpi=list), start the ranks with mpirun,"
+            " or say srun -n 1 if one rank is meant"
+        )
 
 
 def wait_for_turn(communicator) -> None:

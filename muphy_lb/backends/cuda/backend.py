@@ -1,9 +1,10 @@
-"""The CUDA backend: device memory, two streams (interior and edge), kernels bound to their launch configuration."""
+"""The CUDA backend: device memory, two streams (interior, and edge with higher
+priority), kernels bound to their launch configuration."""
 
 import numpy as np
 
 from muphy_lb.backends.cuda import skeletons
-from muphy_lb.backends.cuda.device import SIMULATOR, cuda, event, memory_free, select_device
+from muphy_lb.backends.cuda.device import SIMULATOR, cuda, event, memory_free, select_device, urgent_stream
 from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays
 from muphy_lb.errors import BackendError
 
@@ -28,9 +29,9 @@ class CudaBackend:
         self.lattice = lattice
         self.real = real
         self._interior = cuda.stream()
-        self._edge = cuda.stream()
-        self._forked = event()
-        self._joined = event()
+        self._edge = urgent_stream()
+        self._marked = event()
+        self._edge_done = event()
 
     def array(self, host):
         """Flat device copy."""
@@ -63,15 +64,18 @@ class CudaBackend:
         self._interior.synchronize()
         self._edge.synchronize()
 
-    def fork(self):
-        """The edge stream waits for the interior stream."""
-        self._forked.record(self._interior)
-        self._forked.wait(self._edge)
+    def mark_interior(self):
+        """Record an event on the interior stream."""
+        self._marked.record(self._interior)
 
-    def join(self):
-        """The interior stream waits for the edge stream."""
-        self._joined.record(self._edge)
-        self._joined.wait(self._interior)
+    def edge_waits(self):
+        """The edge stream waits for the recorded event."""
+        self._marked.wait(self._edge)
+
+    def interior_waits(self):
+        """The interior stream waits for all that the edge stream has been given."""
+        self._edge_done.record(self._edge)
+        self._edge_done.wait(self._interior)
 
     def reduction_workers(self, n_nodes):
         """Enough to fill the card, whatever the domain."""

@@ -48,9 +48,29 @@ def memory_free() -> tuple[int, int]:
     return tuple(int(size) for size in cuda.current_context().get_memory_info())
 
 
+def urgent_stream():
+    """A stream whose kernels go before those of ordinary streams; Numba itself offers no priorities.
+
+    Raises:
+        BackendError: the driver refuses.
+    """
+    if SIMULATOR:
+        return cuda.stream()
+    from cuda.bindings import driver
+
+    cuda.current_context()
+    status, _, most_urgent = driver.cuCtxGetStreamPriorityRange()
+    if status == driver.CUresult.CUDA_SUCCESS:
+        flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING
+        status, handle = driver.cuStreamCreateWithPriority(flags.value, most_urgent)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise BackendError(f"the CUDA driver refused a stream: {status}; check the driver with nvidia-smi")
+    return cuda.external_stream(int(handle))
+
+
 def event():
     """An event that orders streams; without the cost of a timer where the API offers that."""
     return cuda.event() if SIMULATOR else cuda.event(timing=False)
 
 
-__all__ = ["SIMULATOR", "cuda", "event", "memory_free", "n_devices", "select_device"]
+__all__ = ["SIMULATOR", "cuda", "event", "memory_free", "n_devices", "select_device", "urgent_stream"]

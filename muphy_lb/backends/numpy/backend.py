@@ -37,10 +37,10 @@ class NumpyBackend:
     def synchronise(self):
         """Nothing to wait for."""
 
-    def fork(self):
+    def mark_interior(self):
         """One thing after the other."""
 
-    join = fork
+    edge_waits = interior_waits = mark_interior
 
     def reduction_workers(self, n_nodes):
         """One."""

@@ -1,0 +1,192 @@
+"""Builders for tests of the solver's inside: random geometries, engines, and ranks that share one process."""
+
+import threading
+from collections import defaultdict, deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
+from geometry.nodes import NodeList, build_nodes
+from geometry.voxels import Opening, Voxels
+from muphy_lb.backends import make_backend
+from muphy_lb.domain import build_local_domain
+from muphy_lb.engine import Engine, LinkConditions
+from muphy_lb.lattice import Lattice
+from muphy_lb.operators import PRESSURE, VELOCITY
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.physics import isothermal
+from muphy_lb.physics.conditions import Condition, link_weights, opening_frames
+
+SPEED_SCALE = 2.0**40
+PATIENCE_S = 60.0
+IN, OUT = Opening("in", "inlet", (0, 0, 0), (1, 0, 0)), Opening("out", "outlet", (0, 0, 0), (-1, 0, 0))
+THROUGH_FLOW = (Condition(VELOCITY, 0.02, "parabolic"), Condition(PRESSURE, 0.001))
+CLOSED_OPENINGS = (Condition(VELOCITY, 0.0), Condition(VELOCITY, 0.0))
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What an engine computes and on what."""
+
+    lattice: Lattice
+    backend: str = "numpy"
+    real: type = np.float64
+    streaming: str = "pull"
+    omega: float = 1.25
+    force: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    conditions: tuple[Condition, ...] = ()
+
+
+def box_shape(lattice: Lattice) -> tuple[int, int, int]:
+    """A small box (nz, ny, nx) with unequal edges in which a lattice can live."""
+    return (6, 7, 8) if lattice.dimension == 3 else (1, 13, 17)
+
+
+def random_voxels(shape, seed=0, fluid=0.8, periodic=(False, False, False)) -> Voxels:
+    """A box in which every voxel is fluid with probability ``fluid``, and at least one is."""
+    flags = np.where(np.random.default_rng(seed).random(shape) < fluid, FLUID, SOLID).astype(FLAG_DTYPE)
+    flags[0, 0, 0] = FLUID
+    return Voxels(flags, periodic=periodic)
+
+
+def with_openings(voxels: Voxels) -> Voxels:
+    """The same box with the fluid of its first and last layer across x turned into an inlet and an outlet."""
+    flags = voxels.flags.copy()
+    for face, number in ((0, 0), (-1, 1)):
+        layer = flags[:, :, face]
+        layer[layer == FLUID] = FIRST_OPENING + number
+    return Voxels(flags, periodic=voxels.periodic, openings=(IN, OUT))
+
+
+def random_nodes(lattice: Lattice, seed=0, openings=True, periodic=(False, True, False)) -> NodeList:
+    """Nodes of a random box for a lattice: a fifth of it walls, and two openings unless told otherwise."""
+    voxels = random_voxels(box_shape(lattice), seed, periodic=periodic)
+    return build_nodes(with_openings(voxels) if openings else voxels)
+
+
+def random_owner(nodes: NodeList, n_ranks: int, seed=0) -> np.ndarray:
+    """(n,) owners: every node goes to a random rank, and every rank gets one."""
+    owner = np.random.default_rng(seed).integers(n_ranks, size=nodes.n_nodes)
+    owner[:n_ranks] = np.arange(n_ranks)
+    return owner
+
+
+def random_populations(lattice: Lattice, n: int, seed=0, real=np.float64) -> np.ndarray:
+    """(Q, n) deviations from w_q of a fluid that is neither at rest nor in equilibrium."""
+    noise = np.random.default_rng(seed).uniform(-0.1, 0.1, (lattice.q, n))
+    return (lattice.w[:, None] * noise).astype(real)
+
+
+def distinguishable_populations(lattice: Lattice, n: int) -> np.ndarray:
+    """(Q, n) different whole numbers, exact in single precision."""
+    return np.arange(1.0, 1.0 + lattice.q * n).reshape(lattice.q, n)
+
+
+def build_engine(nodes, setup: Setup, owner=None, rank=0, communicator=None) -> Engine:
+    """Engine of one rank, isothermal BGK, with no population set."""
+    lattice = setup.lattice
+    owner = np.zeros(nodes.n_nodes, dtype=np.int64) if owner is None else owner
+    domain = build_local_domain(nodes, owner, rank, lattice)
+    model = isothermal(lattice, "bgk", setup.streaming, setup.omega, setup.force)
+    frames = opening_frames(nodes, lattice)
+    conditions = LinkConditions(
+        momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions),
+        kind=np.array([condition.kind for condition in setup.conditions]),
+        value=np.array([condition.value for condition in setup.conditions]),
+    )
+    backend = make_backend(setup.backend, lattice, setup.real)
+    return Engine(backend, communicator or SerialCommunicator(), domain, model, conditions, SPEED_SCALE)
+
+
+def start_at_rest(engine: Engine) -> Engine:
+    """The engine, with density 1 and velocity 0 everywhere."""
+    engine.start_from(np.ones(1), np.zeros((3, 1)))
+    return engine
+
+
+def advance(engine: Engine, n_steps: int) -> Engine:
+    """The engine, ``n_steps`` later."""
+    for _ in range(n_steps):
+        engine.step()
+    return engine
+
+
+def in_node_order(engine: Engine, values: np.ndarray) -> np.ndarray:
+    """Values (..., n) of a single engine's nodes, from run order into node-list order."""
+    ordered = np.empty_like(values)
+    ordered[..., engine.domain.number] = values
+    return ordered
+
+
+class Mailbox:
+    """Messages between ranks of one process. Holding its lock is having the turn: one rank computes at a time."""
+
+    def __init__(self):
+        self.turn = threading.Condition()
+        self.messages = defaultdict(deque)
+
+
+class LocalCommunicator(SerialCommunicator):
+    """A rank among several of one process, as far as the halo exchange needs it."""
+
+    def __init__(self, rank: int, size: int, mailbox: Mailbox):
+        self.rank, self.size, self._mailbox = rank, size, mailbox
+
+    def start_send(self, array, rank):
+        """Post a copy; there is nothing to wait for."""
+        self._mailbox.messages[self.rank, rank].append(array.copy())
+        self._mailbox.turn.notify_all()
+
+    def start_receive(self, array, rank):
+        """Where the message belongs, and whose it is."""
+        return array, rank
+
+    def wait_all(self, requests):
+        """Give the turn away until every message has come."""
+        for array, rank in filter(None, requests):
+            letters = self._mailbox.messages[rank, self.rank]
+            if not self._mailbox.turn.wait_for(lambda letters=letters: letters, PATIENCE_S):
+                raise TimeoutError(f"rank {self.rank} waits for rank {rank} in vain")
+            message = letters.popleft()
+            if message.size != array.size:
+                raise ValueError(f"rank {rank} sent {message.size} populations, rank {self.rank} expects {array.size}")
+            array[...] = message
+
+
+class Ranks:
+    """All ranks of a run in one process, each an engine with its own domain.
+
+    Args:
+        nodes: the geometry.
+        setup: what they compute.
+        owner: (n,) rank of every node.
+    """
+
+    def __init__(self, nodes: NodeList, setup: Setup, owner: np.ndarray):
+        self._mailbox, size = Mailbox(), int(owner.max()) + 1
+        communicators = [LocalCommunicator(rank, size, self._mailbox) for rank in range(size)]
+        self.engines = [build_engine(nodes, setup, owner, rank, communicators[rank]) for rank in range(size)]
+
+    def set_populations(self, populations: np.ndarray) -> None:
+        """Hand (Q, n) populations in node-list order to their owners."""
+        for engine in self.engines:
+            engine.set_populations(populations[:, engine.domain.number])
+
+    def step(self, n_steps: int) -> None:
+        """Advance all ranks together."""
+        with ThreadPoolExecutor(len(self.engines)) as pool:
+            list(pool.map(lambda engine: self._advance(engine, n_steps), self.engines))
+
+    def populations(self) -> np.ndarray:
+        """(Q, n) populations in node-list order."""
+        pieces = [engine.populations() for engine in self.engines]
+        result = np.empty((pieces[0].shape[0], sum(piece.shape[1] for piece in pieces)), pieces[0].dtype)
+        for engine, piece in zip(self.engines, pieces, strict=True):
+            result[:, engine.domain.number] = piece
+        return result
+
+    def _advance(self, engine, n_steps):
+        with self._mailbox.turn:
+            advance(engine, n_steps)

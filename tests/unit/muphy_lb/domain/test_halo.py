@@ -1,0 +1,86 @@
+"""Both ends of the halo derive the same list without talking."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from geometry.nodes import shifted_voxels
+from muphy_lb.domain import build_local_domain
+from muphy_lb.domain.links import REMOTE_LINK
+from muphy_lb.lattice import D2Q9, D3Q19
+from tests.support import random_nodes, random_owner
+
+N_RANKS = 4
+LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+
+
+@pytest.fixture(params=[D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+def shared(request):
+    """Node list and the domains of four ranks with random nodes, in a box that wraps in y."""
+    nodes = random_nodes(request.param)
+    owner = random_owner(nodes, N_RANKS)
+    return nodes, [build_local_domain(nodes, owner, rank, request.param) for rank in range(N_RANKS)]
+
+
+def message(starts, neighbours, rank):
+    """Slice of the message from or to ``rank``; empty if the two are no neighbours."""
+    if rank not in neighbours:
+        return slice(0, 0)
+    j = neighbours.index(rank)
+    return slice(starts[j], starts[j + 1])
+
+
+def test_sender_and_receiver_list_the_same_links_in_the_same_order(shared):
+    nodes, domains = shared
+    for a, b in permutations(range(N_RANKS), 2):
+        sends, receives = domains[a].halo, domains[b].halo
+        out = message(sends.send_start, sends.neighbours, b)
+        into = message(receives.receive_start, receives.neighbours, a)
+        q = sends.send_q[out]
+        start = domains[a].voxel[sends.send_node[out]]
+        target = shifted_voxels(start, domains[a].lattice.c[q], nodes.shape, nodes.periodic)
+        assert np.array_equal(target, domains[b].voxel[receives.receive_node[into]])
+        assert np.array_equal(q, receives.receive_q[into])
+
+
+def test_every_remote_link_is_sent_once(shared):
+    _, domains = shared
+    for domain in domains:
+        q, node = np.nonzero(domain.neighbour == REMOTE_LINK)
+        sent = list(zip(domain.halo.send_q, domain.halo.send_node, strict=True))
+        assert sorted(sent) == sorted(zip(q, node, strict=True)) and sent
+
+
+def test_every_remote_link_is_received_once_against_its_direction(shared):
+    _, domains = shared
+    for domain in domains:
+        q, node = np.nonzero(domain.neighbour == REMOTE_LINK)
+        received = zip(domain.halo.receive_q, domain.halo.receive_node, strict=True)
+        assert sorted(received) == sorted(zip(domain.lattice.opposite[q], node, strict=True))
+
+
+def test_messages_are_sorted_by_destination_voxel_and_direction(shared):
+    _, domains = shared
+    for domain in domains:
+        halo = domain.halo
+        for rank in halo.neighbours:
+            part = message(halo.receive_start, halo.neighbours, rank)
+            keys = list(zip(domain.voxel[halo.receive_node[part]], halo.receive_q[part], strict=True))
+            assert keys == sorted(set(keys)) and keys
+
+
+def test_the_messages_cover_the_lists(shared):
+    _, domains = shared
+    for domain in domains:
+        halo = domain.halo
+        assert halo.neighbours == tuple(r for r in range(N_RANKS) if r in halo.neighbours)
+        assert (halo.send_start[0], halo.send_start[-1]) == (0, halo.n_send)
+        assert (halo.receive_start[0], halo.receive_start[-1]) == (0, halo.n_receive)
+
+
+@LATTICES
+def test_one_rank_has_no_halo(lattice):
+    nodes = random_nodes(lattice)
+    halo = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice).halo
+    assert halo.neighbours == () and halo.n_send == halo.n_receive == 0

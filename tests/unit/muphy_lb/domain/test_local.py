@@ -1,0 +1,146 @@
+"""One rank's nodes: run order, local numbers, and what is refused."""
+
+import numpy as np
+import pytest
+
+from geometry.neighbours import FIRST_OPENING_LINK, WALL_LINK, neighbour_table
+from geometry.nodes import build_nodes
+from muphy_lb.domain import build_local_domain
+from muphy_lb.domain.links import REMOTE_LINK
+from muphy_lb.domain.local import WARP
+from muphy_lb.errors import InputError
+from muphy_lb.lattice import D2Q9, D3Q19
+from tests.support import random_nodes, random_owner, random_voxels
+
+LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+RANKS = pytest.mark.parametrize("n_ranks", [1, 2, 5])
+
+
+def slabs(nodes, n_ranks):
+    """Owners by x: few links cross, so that most nodes are interior."""
+    x = nodes.coordinates()[:, 0]
+    return x * n_ranks // (x.max() + 1)
+
+
+def long_channel(lattice):
+    """Nodes of a channel long enough for an interior of several warps."""
+    return build_nodes(random_voxels((1 if lattice.dimension == 2 else 5, 11, 60), fluid=0.9))
+
+
+def domains(nodes, owner, lattice):
+    """The domains of all ranks."""
+    return [build_local_domain(nodes, owner, rank, lattice) for rank in range(owner.max() + 1)]
+
+
+def leaves(domain):
+    """(n,) truth: the node has a link to another rank or into an opening."""
+    return (domain.neighbour <= FIRST_OPENING_LINK).any(axis=0)
+
+
+@LATTICES
+@RANKS
+def test_every_node_belongs_to_one_domain(lattice, n_ranks):
+    nodes = random_nodes(lattice)
+    numbers = [domain.number for domain in domains(nodes, random_owner(nodes, n_ranks), lattice)]
+    assert np.array_equal(np.sort(np.concatenate(numbers)), np.arange(nodes.n_nodes))
+
+
+@LATTICES
+@RANKS
+def test_local_nodes_keep_their_voxel(lattice, n_ranks):
+    nodes = random_nodes(lattice)
+    for domain in domains(nodes, random_owner(nodes, n_ranks), lattice):
+        assert np.array_equal(domain.voxel, nodes.voxel[domain.number])
+
+
+@LATTICES
+@pytest.mark.parametrize("owners", [slabs, random_owner], ids=["slabs", "random"])
+def test_no_interior_node_has_a_link_that_leaves(lattice, owners):
+    nodes = long_channel(lattice)
+    for domain in domains(nodes, owners(nodes, 3), lattice):
+        assert not leaves(domain)[domain.n_edge :].any()
+
+
+@LATTICES
+def test_the_edge_is_filled_up_to_whole_warps_only(lattice):
+    nodes = long_channel(lattice)
+    for domain in domains(nodes, slabs(nodes, 3), lattice):
+        needed = int(leaves(domain).sum())
+        assert 0 < needed < domain.n_nodes
+        assert needed <= domain.n_edge < needed + WARP and domain.n_edge % WARP == 0
+
+
+@LATTICES
+def test_nodes_that_leave_come_before_those_that_fill_up(lattice):
+    nodes = long_channel(lattice)
+    for domain in domains(nodes, slabs(nodes, 3), lattice):
+        leaving = leaves(domain)
+        assert leaving[: leaving.sum()].all()
+
+
+@LATTICES
+def test_edge_and_interior_keep_the_order_of_the_node_list(lattice):
+    nodes = long_channel(lattice)
+    for domain in domains(nodes, slabs(nodes, 3), lattice):
+        needed = int(leaves(domain).sum())
+        assert (np.diff(domain.number[:needed]) > 0).all() and (np.diff(domain.number[domain.n_edge :]) > 0).all()
+
+
+def test_a_closed_domain_of_one_rank_has_no_edge():
+    nodes = random_nodes(D3Q19, openings=False)
+    domain = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, D3Q19)
+    assert domain.n_edge == 0 and np.array_equal(domain.number, np.arange(nodes.n_nodes))
+
+
+@LATTICES
+@RANKS
+def test_local_links_lead_where_the_links_of_the_geometry_lead(lattice, n_ranks):
+    nodes = random_nodes(lattice)
+    owner = random_owner(nodes, n_ranks)
+    for rank, domain in enumerate(domains(nodes, owner, lattice)):
+        far = neighbour_table(nodes, lattice.c, domain.number)
+        local = domain.neighbour
+        here = (far >= 0) & (owner[far] == rank)
+        assert np.array_equal(domain.number[local[here]], far[here])
+        assert (local[(far >= 0) & ~here] == REMOTE_LINK).all()
+        assert np.array_equal(local[far < 0], far[far < 0])
+
+
+@LATTICES
+def test_link_records_are_the_links_into_openings(lattice):
+    nodes = random_nodes(lattice)
+    owner = random_owner(nodes, 3)
+    found = set()
+    for domain in domains(nodes, owner, lattice):
+        links = domain.links
+        found |= set(zip(domain.number[links.node], links.q, links.opening, strict=True))
+    table = neighbour_table(nodes, lattice.c)
+    q, node = np.nonzero(table < WALL_LINK)
+    assert found == set(zip(node, q, FIRST_OPENING_LINK - table[q, node], strict=True)) and found
+
+
+@LATTICES
+def test_link_records_are_sorted_by_opening_voxel_and_direction(lattice):
+    nodes = random_nodes(lattice)
+    links = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice).links
+    keys = list(zip(links.opening, links.voxel, links.q, strict=True))
+    assert keys == sorted(keys) and set(links.opening) == {0, 1}
+
+
+@pytest.mark.parametrize(("n", "pitch"), [(1, 32), (31, 32), (32, 32), (33, 64)])
+def test_the_pitch_is_the_next_whole_warp(n, pitch):
+    nodes = build_nodes(random_voxels((1, 1, n), fluid=1.0))
+    domain = build_local_domain(nodes, np.zeros(n, int), 0, D2Q9)
+    assert (domain.n_nodes, domain.pitch) == (n, pitch)
+
+
+def test_a_rank_without_nodes_is_refused():
+    nodes = random_nodes(D2Q9)
+    with pytest.raises(InputError, match=f"rank 3 owns none of the {nodes.n_nodes} fluid nodes; use fewer ranks"):
+        build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 3, D2Q9)
+
+
+def test_a_plane_lattice_in_a_box_of_several_layers_is_refused():
+    nodes = random_nodes(D3Q19)
+    with pytest.raises(InputError, match=r"D2Q9 is two-dimensional .* 6 layers along z; use D3Q19"):
+        build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, D2Q9)
