@@ -80,6 +80,16 @@ def read_neighbours(path, lattice: str, nodes=slice(None)) -> np.ndarray:
         return tables[lattice][:, nodes]
 
 
+def list_neighbours(path) -> tuple[str, ...]:
+    """Names of the lattices whose neighbour tables a CASE.h5 holds.
+
+    Raises:
+        GeometryError: as :func:`read_geometry`.
+    """
+    with _open_geometry(path) as group:
+        return tuple(group.get("neighbours", ()))
+
+
 class _open_geometry:
     """Context of the versioned ``/geometry`` group; every way it can be broken becomes one GeometryError."""
 
@@ -92,7 +102,9 @@ class _open_geometry:
         try:
             self.file = h5py.File(self.path, "r")
         except OSError as error:
-            raise GeometryError(f"{self.path} is not a readable HDF5 file (truncated?): {error}; make it anew") from error
+            raise GeometryError(
+                f"{self.path} is not a readable HDF5 file (truncated?): {error}; make it anew"
+            ) from error
         if "geometry" not in self.file:
             self.file.close()
             raise GeometryError(f"{self.path} has no group /geometry; make it with python -m geometry")
@@ -100,7 +112,9 @@ class _open_geometry:
         if group.attrs.get("version") != VERSION:
             found = group.attrs.get("version")
             self.file.close()
-            raise GeometryError(f"{self.path}: /geometry has version {found}, this program reads {VERSION}; make it anew")
+            raise GeometryError(
+                f"{self.path}: /geometry has version {found}, this program reads {VERSION}; make it anew"
+            )
         return group
 
     def __exit__(self, *_):

@@ -9,6 +9,9 @@ from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, WALL
 
 KINDS = ("inlet", "outlet")
 
+UNIT_ROUND_OFF = 1e-14
+"""A normal this close to unit length is kept to the last bit, so that a record read back is the record written."""
+
 
 @dataclass(frozen=True)
 class Opening:
@@ -38,7 +41,8 @@ class Opening:
             )
         if not self.radius_m > 0.0:
             raise GeometryError(f"opening {self.name!r}: radius is {self.radius_m} m; it must be positive")
-        object.__setattr__(self, "normal", tuple(float(c) / length for c in self.normal))
+        scale = 1.0 if abs(length - 1.0) < UNIT_ROUND_OFF else length
+        object.__setattr__(self, "normal", tuple(float(c) / scale for c in self.normal))
 
     def flipped(self) -> "Opening":
         """The same opening with its normal reversed."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays
-from muphy_lb.domain import AddressTable, LocalDomain, build_addresses
+from muphy_lb.domain import LocalDomain, build_addresses
 from muphy_lb.operators.equilibrium import equilibrium
 from muphy_lb.parallel import HaloExchange, Staging
 from muphy_lb.physics.model import EDGE, EXCHANGE_FINISH, EXCHANGE_START, LINKS, STREAM_COLLIDE, Model
@@ -41,7 +41,9 @@ class Engine:
         speed_scale: scale of the exact integer sum of speeds.
     """
 
-    def __init__(self, backend, communicator, domain: LocalDomain, model: Model, conditions: LinkConditions, speed_scale):
+    def __init__(
+        self, backend, communicator, domain: LocalDomain, model: Model, conditions: LinkConditions, speed_scale
+    ):
         self.backend, self.domain, self.model = backend, domain, model
         self._communicator = communicator
         self.real = backend.real

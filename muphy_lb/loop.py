@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muphy_lb.output.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
-from muphy_lb.output.report import FieldWriter, OpeningWriter, draw_picture, summarise
 from muphy_lb.output.atomic import check_writable, write_text
+from muphy_lb.output.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
+from muphy_lb.output.report import RESULT_FILES, FieldWriter, OpeningWriter, draw_picture, summarise
 from muphy_lb.steady import SteadyWatch
 
 LOG = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class StopSignals:
 
 
 class CheckpointWriter:
-    """Observer that writes a checkpoint; the last ones of the run are kept, those of earlier runs removed.
+    """Observer that writes a checkpoint; the last ``N_CHECKPOINTS`` are kept.
 
     Args:
         simulation: whose state to write.
@@ -111,6 +111,8 @@ class Run:
             resume_step, written = checkpoint.step, (checkpoint.path,)
         if self._root:
             check_writable(self.folder)
+            if not resume:
+                self._forget_earlier_run()
             write_text(self.folder / CASE_FILE, simulation.case.to_toml(self.folder))
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.watch, written)
         self.fields = FieldWriter(simulation, self.folder, resume_step) if simulation.case.output.vtk else None
@@ -130,6 +132,12 @@ class Run:
         if reason not in (COMPLETED, STEADY):
             self.checkpoints.act()
         return reason, self._finish(reason)
+
+    def _forget_earlier_run(self) -> None:
+        """Remove results and checkpoints: a failure must not leave those of an earlier run in their place."""
+        for name in RESULT_FILES:
+            (self.folder / name).unlink(missing_ok=True)
+        keep_only((), self.folder / CHECKPOINTS)
 
     def _advance(self, signals) -> str:
         simulation, last = self.simulation, self.simulation.numerics.steps
@@ -206,8 +214,9 @@ class Run:
         remaining = (last - step) * self._clock.stepping_s / max(self._clock.steps, 1)
         velocity = self.simulation.units.velocity_to_si(health.max_speed)
         watched = f" | {self.watch}" if self.watch.tolerance is not None else ""
+        mflups = self._clock.mflups(self.simulation.nodes.n_nodes)
         return (
-            f"step {step}/{last} ({100 * step / last:.1f} %) | {self._clock.mflups(self.simulation.nodes.n_nodes):.1f} MFLUPS"
+            f"step {step}/{last} ({100 * step / last:.1f} %) | {mflups:.1f} MFLUPS"
             f" | ETA {remaining:.0f} s | max velocity {velocity:.4g} m/s | mass drift {health.mass_drift:+.2e}{watched}"
         )
 

@@ -5,7 +5,6 @@ from math import ceil, cos, log2, pi, sqrt
 
 import numpy as np
 
-from geometry.nodes import NodeList
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.case import Case, load_case
 from muphy_lb.domain import build_local_domain
@@ -70,7 +69,9 @@ class Simulation:
         self.lattice = lattice_named(case.lattice.name)
         self.frames = opening_frames(self.nodes, self.lattice)
         self.numerics = self._resolve()
-        owner = self.communicator.broadcast(self._on_root(lambda: share_nodes(self.nodes, case, self.communicator.size)))
+        owner = self.communicator.broadcast(
+            self._on_root(lambda: share_nodes(self.nodes, case, self.communicator.size))
+        )
         self.domain = build_local_domain(self.nodes, owner, self.communicator.rank, self.lattice)
         self.conditions = self._conditions()
         self.engine = self._build_engine()
@@ -151,14 +152,16 @@ class Simulation:
         order = np.lexsort((q, voxel, opening))
         count = len(self.nodes.openings)
         flow = np.bincount(opening[order], entering[order], count)
-        mean = np.bincount(opening[order], deviation[order], count) / np.maximum(np.bincount(opening, minlength=count), 1)
+        mean = np.bincount(opening[order], deviation[order], count) / np.maximum(
+            np.bincount(opening, minlength=count), 1
+        )
         return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.nodes.openings)}
 
     def health(self) -> Health:
         """Mass change, largest and mean speed.
 
         Raises:
-            DivergedError: a value is not finite, or the Mach number passes ``run.max_mach``; the message names the place.
+            DivergedError: a value is not finite, or the Mach number passes ``run.max_mach``; the message says where.
         """
         totals = self.engine.totals()
         max_speed = self.communicator.maximum(totals.speed)
@@ -253,8 +256,10 @@ class Simulation:
         x, y, z = self.nodes.coordinates([number])[0]
         place = ", ".join(f"{value:.4g}" for value in self.nodes.positions_m([number])[0])
         mach = speed / sqrt(float(self.lattice.cs2))
-        what = f"the Mach number is {mach:.2g} (allowed: {self.case.run.max_mach:g})" if np.isfinite(speed) else (
-            "a population is not finite"
+        what = (
+            f"the Mach number is {mach:.2g} (allowed: {self.case.run.max_mach:g})"
+            if np.isfinite(speed)
+            else ("a population is not finite")
         )
         return (
             f"the run diverged at step {self.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m;"

@@ -1,11 +1,12 @@
 """The steady-state criterion.
 
-The flow is steady when, over ``run.steady_interval_steps`` steps, the mean speed and every opening's flow rate change by
-less than ``run.steady_tolerance``:
+The flow is steady when, over ``run.steady_interval_steps`` steps, the mean speed and every opening's flow rate change
+by less than ``run.steady_tolerance``:
 
     |<|u|>(t) - <|u|>(t - T)| <= tolerance * <|u|>(t)   and   |Q_k(t) - Q_k(t - T)| <= tolerance * max_k |Q_k(t)|.
 
-Both are summed in an order, or in integers, that the number of ranks does not touch, so every run stops at the same step.
+Both are summed in an order, or in integers, that the number of ranks does not touch, so every run stops at the same
+step.
 """
 
 from math import inf

@@ -153,13 +153,19 @@ def _fill_neighbours(row, order, ordered, along, wraps):
             found = ABSENT
             if 0 <= x < size:
                 target = ordered[j] + step * stride
-                while position < ordered.size and ordered[position] < target:
-                    position += 1
+                position = _first_not_below(ordered, position, target)
                 found = _node_at(order, ordered, position, target)
             elif wraps:
                 target = ordered[j] - step * (size - 1) * stride
                 found = _node_at(order, ordered, np.searchsorted(ordered, target), target)
             row[order[j]] = found
+
+
+@njit(cache=True)
+def _first_not_below(ordered, position, target):
+    while position < ordered.size and ordered[position] < target:
+        position += 1
+    return position
 
 
 @njit(cache=True)

@@ -45,7 +45,9 @@ class Measurement:
         return asdict(self)
 
 
-def measure(case: Case, precision: str, streaming: str, communicator, n_steps: int = 200, n_runs: int = 5) -> Measurement:
+def measure(
+    case: Case, precision: str, streaming: str, communicator, n_steps: int = 200, n_runs: int = 5
+) -> Measurement:
     """Time the whole time step (openings, exchange, bulk) of a case; collective."""
     compute = case.compute.model_copy(update={"precision": precision, "streaming": streaming})
     simulation = Simulation(case.model_copy(update={"compute": compute}), communicator)
@@ -85,7 +87,9 @@ def copy_bandwidth_tb_s(backend) -> float:
 
 def table(measurements) -> str:
     """Measurements as a table for people."""
-    head = f"{'precision':>9} {'streaming':>9} {'nodes':>12} {'ranks':>5} {'MFLUPS':>9} {'(low-high)':>15} {'B/update':>8}"
+    head = (
+        f"{'precision':>9} {'streaming':>9} {'nodes':>12} {'ranks':>5} {'MFLUPS':>9} {'(low-high)':>15} {'B/update':>8}"
+    )
     rows = [f"{head} {'TB/s':>6} {'copy':>6} {'fraction':>8}"]
     for m in measurements:
         spread = f"({m.mflups_low:.0f}-{m.mflups_high:.0f})"

@@ -67,4 +67,3 @@ def plan_halo(nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice, t
         receive_node=node[receive],
         receive_q=arriving_q[receive],
     )
-

@@ -19,9 +19,9 @@ WARP = 32
 class LocalDomain:
     """One rank's share of a geometry.
 
-    Run order: the edge first (nodes with a link to another rank or into an opening; the last row of ``WARP`` is filled up
-    with interior nodes), then the interior; node-list order inside each. The interior needs nothing but the state before
-    the step, so it runs while openings and halo are prepared for the edge.
+    Run order: the edge first (nodes with a link to another rank or into an opening; the last row of ``WARP`` is
+    filled up with interior nodes), then the interior; node-list order inside each. The interior needs nothing but the
+    state before the step, so it runs while openings and halo are prepared for the edge.
 
     Attributes:
         lattice: the velocity set.
@@ -64,7 +64,9 @@ def build_local_domain(nodes: NodeList, owner: np.ndarray, rank: int, lattice: L
     check_dimension(nodes, lattice)
     number = np.flatnonzero(owner == rank)
     if number.size == 0:
-        raise InputError(f"rank {rank} owns none of the {nodes.n_nodes} fluid nodes; use fewer ranks or another partition")
+        raise InputError(
+            f"rank {rank} owns none of the {nodes.n_nodes} fluid nodes; use fewer ranks or another partition"
+        )
     table = neighbour_table(nodes, lattice.c, number)
     edge = _is_edge(table, owner, rank)
     n_edge = min(_whole_rows(int(edge.sum())), number.size)

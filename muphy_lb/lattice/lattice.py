@@ -61,7 +61,9 @@ class Lattice:
 
     def moment(self, axes) -> Fraction:
         """Exact weight moment sum_q w_q c_q[axes[0]] c_q[axes[1]] ..."""
-        terms = (w * int(np.prod([c[i] for i in axes], dtype=int)) for w, c in zip(self.weights, self.vectors, strict=True))
+        terms = (
+            w * int(np.prod([c[i] for i in axes], dtype=int)) for w, c in zip(self.weights, self.vectors, strict=True)
+        )
         return sum(terms, Fraction(0))
 
     def isotropic_moment(self, axes) -> Fraction:

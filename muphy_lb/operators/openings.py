@@ -23,8 +23,10 @@ def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
     return -2.0 * lattice.w[q] * np.einsum("li,li->l", lattice.c[q], direction) / float(lattice.cs2)
 
 
-def _reference(outgoing, q, kind, value, momentum, velocity, lattice):
-    """Vectorised over links; ``value`` is the velocity scale or rho_out - 1, ``momentum`` from :func:`link_momentum`."""
+def _reference(outgoing, q, condition, momentum, velocity, lattice):
+    """Vectorised over links; ``condition`` is (kind, value), the value a velocity scale or rho_out - 1; ``momentum``
+    comes from :func:`link_momentum`."""
+    kind, value = condition
     cs2 = float(lattice.cs2)
     cu = np.einsum("li,il->l", lattice.c[q], velocity)
     bracket = 1 + cu**2 / (2 * cs2**2) - (velocity**2).sum(axis=0) / (2 * cs2)

@@ -15,7 +15,7 @@ FOLDED = (ast.Mult, ast.Add, ast.Sub)
 
 
 def unroll(function):
-    """Unroll every ``for name in range(constant)`` of a closure and fold the entries 0, 1 and -1 of its constant tuples.
+    """Unroll every ``for name in range(constant)`` of a closure; fold the entries 0, 1 and -1 of its constant tuples.
 
     Args:
         function: a function whose free variables hold the constants (integers, and tuples of typed scalars).
@@ -55,11 +55,11 @@ class _Unroller(ast.NodeTransformer):
                     result += self.statements(_with_index(statement, k))
                 continue
             rewritten = self.visit(statement)
-            if not (isinstance(rewritten, ast.AugAssign) and self._value(rewritten.value) == 0):
+            if not self._adds_nothing(rewritten):
                 result.append(rewritten)
         return result
 
-    def visit_Subscript(self, node):  # noqa: N802 (the name is ast's)
+    def visit_Subscript(self, node):
         """``w[3]`` of a constant tuple becomes the name ``w_3``."""
         self.generic_visit(node)
         if isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant):
@@ -68,7 +68,7 @@ class _Unroller(ast.NodeTransformer):
                 return self._named(f"{node.value.id}_{node.slice.value}", constant[node.slice.value])
         return node
 
-    def visit_BinOp(self, node):  # noqa: N802
+    def visit_BinOp(self, node):
         """Fold products with 0, 1, -1 and sums with 0."""
         self.generic_visit(node)
         if not isinstance(node.op, FOLDED):
@@ -98,6 +98,10 @@ class _Unroller(ast.NodeTransformer):
             return None
         return self.constants.get(getattr(call.args[0], "id", None), getattr(call.args[0], "value", None))
 
+    def _adds_nothing(self, statement) -> bool:
+        added = isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Add, ast.Sub))
+        return added and self._value(statement.value) == 0
+
     def _value(self, node):
         """Value of a node that names a tuple entry, else None."""
         return self.scalars.get(node.id) if isinstance(node, ast.Name) else None
@@ -111,7 +115,7 @@ def _with_index(loop, k: int) -> list:
     """Copy of a loop's body with the loop variable replaced by ``k``."""
 
     class Substitute(ast.NodeTransformer):
-        def visit_Name(self, node):  # noqa: N802
+        def visit_Name(self, node):
             return ast.Constant(k) if node.id == loop.target.id else node
 
     return [Substitute().visit(copy.deepcopy(statement)) for statement in loop.body]

@@ -1,6 +1,6 @@
-"""The plane cut that shows most of the flow."""
+"""The flat image that shows most of the flow: a plane cut, or the highest speed along an axis."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,23 +8,24 @@ from geometry.nodes import NodeList
 
 AXES = "xyz"
 CENTRE_PREFERENCE = 0.1  # part of its score that a plane at the rim loses against one in the middle
+TELLING = 0.5  # part of what can be seen along its axis that a plane must show
 MAX_PIXELS = 1500  # along an edge; finer than any picture
 
 
 @dataclass(frozen=True)
 class Cut:
-    """An axis-aligned plane of nodes.
+    """An axis-aligned plane of nodes, or the highest speed along an axis.
 
     Attributes:
         axis: 0, 1, 2 for a plane normal to x, y, z.
-        position_m: place of the plane on that axis [m].
+        position_m: place of the plane on that axis [m]; None for the highest speed of all planes.
         speed_m_s: (n_rows, n_columns) speed [m/s], row 0 at the bottom; nan outside the fluid.
-        shadow: (n_rows, n_columns) bool, whether any fluid lies before or behind.
+        shadow: (n_rows, n_columns) bool, whether any fluid lies in, before or behind the plane.
         extent_m: left, right, bottom, top of the arrays [m].
     """
 
     axis: int
-    position_m: float
+    position_m: float | None
     speed_m_s: np.ndarray
     shadow: np.ndarray
     extent_m: tuple[float, float, float, float]
@@ -32,11 +33,14 @@ class Cut:
     @property
     def in_plane(self) -> tuple[int, int]:
         """Axes to the right and upwards."""
-        return tuple(i for i in range(3) if i != self.axis)
+        return _others(self.axis)
 
 
 def best_cut(nodes: NodeList, speed_m_s: np.ndarray) -> Cut:
     """The plane with most fluid, near the middle where planes are alike; z = 0 in two dimensions.
+
+    Where even that plane misses much of the geometry, as in a branching vessel, the highest speed along the axis from
+    which most can be seen.
 
     Args:
         nodes: the geometry.
@@ -44,21 +48,38 @@ def best_cut(nodes: NodeList, speed_m_s: np.ndarray) -> Cut:
     """
     coordinates = nodes.coordinates()
     axis, index = (2, 0) if nodes.shape[0] == 1 else _fullest_plane(coordinates)
-    right, up = (i for i in range(3) if i != axis)
-    low, high = coordinates.min(axis=0), coordinates.max(axis=0)
-    stride = -(-int((high - low)[[right, up]].max() + 1) // MAX_PIXELS)
-    shape = tuple((high - low)[[up, right]] // stride + 1)
-    row, column = ((coordinates[:, i] - low[i]) // stride for i in (up, right))
+    plane = _speed_image(nodes, speed_m_s, axis, coordinates[:, axis] == index)
+    if np.isfinite(plane.speed_m_s).sum() >= TELLING * plane.shadow.sum():
+        return replace(plane, position_m=nodes.origin_m[axis] + nodes.spacing_m * index)
+    return _speed_image(nodes, speed_m_s, _widest_axis(coordinates), slice(None))
+
+
+def _others(axis: int) -> tuple[int, int]:
+    return tuple(i for i in range(3) if i != axis)
+
+
+def _speed_image(nodes: NodeList, speed_m_s: np.ndarray, axis: int, chosen) -> Cut:
+    """The highest speed of the ``chosen`` nodes along an axis."""
+    coordinates = nodes.coordinates()
+    in_plane = list(_others(axis))
+    low, high = coordinates.min(axis=0)[in_plane], coordinates.max(axis=0)[in_plane]
+    stride = -(-int((high - low).max() + 1) // MAX_PIXELS)
+    column, row = ((coordinates[:, in_plane] - low) // stride).T
+    shape = (row.max() + 1, column.max() + 1)
     shadow = np.zeros(shape, dtype=bool)
     shadow[row, column] = True
-    plane = np.full(shape, np.nan)
-    chosen = coordinates[:, axis] == index
-    plane[row[chosen], column[chosen]] = speed_m_s[chosen]
-    first_m = np.asarray(nodes.origin_m) + nodes.spacing_m * (low - 0.5)
-    size_m = stride * nodes.spacing_m * np.array(shape[::-1])
-    left, bottom = first_m[[right, up]]
-    position_m = nodes.origin_m[axis] + nodes.spacing_m * index
-    return Cut(axis, position_m, plane, shadow, (left, left + size_m[0], bottom, bottom + size_m[1]))
+    highest = np.full(shape, np.nan)
+    np.fmax.at(highest, (row[chosen], column[chosen]), speed_m_s[chosen])
+    left, bottom = np.asarray(nodes.origin_m)[in_plane] + nodes.spacing_m * (low - 0.5)
+    width, height = stride * nodes.spacing_m * np.array(shape[::-1])
+    return Cut(axis, None, highest, shadow, (left, left + width, bottom, bottom + height))
+
+
+def _widest_axis(coordinates: np.ndarray) -> int:
+    """Axis along which most of the geometry can be seen."""
+    size = coordinates.max(axis=0) + 1
+    seen = [np.unique(coordinates[:, i] * size[j] + coordinates[:, j]).size for i, j in map(_others, range(3))]
+    return int(np.argmax(seen))
 
 
 def _fullest_plane(coordinates: np.ndarray) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""One picture of a run: the vessel in three dimensions beside the speed on a cut."""
+"""One picture of a run: the vessel in three dimensions beside the speed on a flat image."""
 
 import os
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ def draw_vessel(
     """Write a PNG of the vessel and its speed.
 
     Three dimensions: the shaded vessel, coloured by the highest speed behind each point of the wall, and the
-    axis-aligned cut that shows most fluid. Two dimensions (nz = 1): the speed alone.
+    axis-aligned cut that shows most fluid (for a branching vessel the highest speed along an axis). Two dimensions (nz = 1): the speed alone.
 
     Args:
         path: the PNG file.
@@ -159,8 +159,13 @@ def _draw_cut(axes: Axes, nodes: NodeList, cut: Cut, style: Style) -> None:
     _draw_openings(axes, extent, near, marks, style)
     dress_axes(axes, [f"{AXES[i]} [{style.unit}]" for i in in_plane])
     if nodes.shape[0] > 1:
-        place = f"cut at {AXES[cut.axis]} = {cut.position_m / style.unit_m:.3g} {style.unit}"
-        axes.set_title(place, color=FAINT, fontsize=10, loc="left")
+        axes.set_title(_cut_title(cut, style), color=FAINT, fontsize=10, loc="left")
+
+
+def _cut_title(cut: Cut, style: Style) -> str:
+    if cut.position_m is None:
+        return f"highest speed along {AXES[cut.axis]}"
+    return f"cut at {AXES[cut.axis]} = {cut.position_m / style.unit_m:.3g} {style.unit}"
 
 
 def _place_on_view(opening: Opening, view: View, style: Style) -> tuple[np.ndarray, np.ndarray]:
@@ -179,7 +184,9 @@ def _draw_openings(axes: Axes, extent: np.ndarray, openings, marks, style: Style
 
 
 def _near(openings: tuple[Opening, ...], cut: Cut, spacing_m: float) -> list[Opening]:
-    """The openings that the plane of the cut passes through."""
+    """The openings that the plane of the cut passes through; all of them where there is no plane."""
+    if cut.position_m is None:
+        return list(openings)
     distances_m = [abs(opening.centre_m[cut.axis] - cut.position_m) for opening in openings]
     return [o for o, distance_m in zip(openings, distances_m, strict=True) if distance_m <= o.radius_m + spacing_m]
 

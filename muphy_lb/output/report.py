@@ -14,6 +14,7 @@ FIELDS_FILE = "fields.vtkhdf"
 SERIES_FILE = "openings.csv"
 PICTURE_FILE = "picture.png"
 SUMMARY_FILE = "summary.json"
+RESULT_FILES = (FIELDS_FILE, SERIES_FILE, PICTURE_FILE, SUMMARY_FILE)
 FIELD_UNITS = {"density": "kg/m3", "velocity": "m/s", "pressure": "Pa"}
 
 

@@ -53,11 +53,16 @@ class SerialCommunicator:
 
 
 class MpiCommunicator:
-    """The ranks of an mpirun, over mpi4py."""
+    """The ranks of an mpirun, or some of them, over mpi4py.
 
-    def __init__(self, mpi):
+    Args:
+        mpi: the module ``mpi4py.MPI``.
+        world: the ranks' mpi4py communicator; all of the mpirun if not given.
+    """
+
+    def __init__(self, mpi, world=None):
         self._mpi = mpi
-        self._world = mpi.COMM_WORLD
+        self._world = mpi.COMM_WORLD if world is None else world
         self.rank = self._world.Get_rank()
         self.size = self._world.Get_size()
 

@@ -32,7 +32,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class OpeningFrame:
-    """Lattice measures of one opening: area, centroid of its link midpoints (x, y, z), inward normal, equivalent radius."""
+    """Lattice measures of one opening: area, centroid of its link midpoints (x, y, z), inward normal, equivalent radius;
+    ``profile_scale`` makes a parabolic profile carry the flow of a plug."""
 
     area: float
     centroid: np.ndarray
@@ -110,4 +111,13 @@ def _paraboloid(frame: OpeningFrame, midpoint: np.ndarray) -> np.ndarray:
     return np.maximum(0.0, 2.0 * (1.0 - (offset**2).sum(axis=1) / frame.radius**2))
 
 
-__all__ = ["PRESSURE", "PROFILES", "VELOCITY", "Condition", "OpeningFrame", "link_weights", "opening_frames", "opening_links"]
+__all__ = [
+    "PRESSURE",
+    "PROFILES",
+    "VELOCITY",
+    "Condition",
+    "OpeningFrame",
+    "link_weights",
+    "opening_frames",
+    "opening_links",
+]

@@ -22,7 +22,7 @@ ROWS = (
     {"__main__", "bench", "commands", "validation"},
 )
 ROW_OF = {part: number for number, row in enumerate(ROWS) for part in row}
-IMPORT_NAMES = {"numba-cuda": ("numba",), "pydantic": ("pydantic", "pydantic_core")}
+IMPORT_NAMES = {"cuda-bindings": ("cuda",), "numba-cuda": ("numba",), "pydantic": ("pydantic", "pydantic_core")}
 
 
 def part(name: str) -> str:

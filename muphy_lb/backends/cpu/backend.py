@@ -6,8 +6,6 @@ from muphy_lb.backends.cpu import skeletons
 from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays
 from muphy_lb.backends.numpy.backend import NumpyBackend
 
-STREAM_SKELETONS = {"pull": skeletons.pull, "push": skeletons.push}
-
 
 class CpuBackend(NumpyBackend):
     """See :class:`muphy_lb.backends.interface.Backend`; memory and packing are NumPy's."""
@@ -25,7 +23,7 @@ class CpuBackend(NumpyBackend):
 
     def bind_stream_collide(self, collide, streaming, arrays: StreamArrays, nodes: NodeRange, parameters):
         """Compiled pull or push."""
-        skeleton = STREAM_SKELETONS[streaming](collide, self.lattice, self.real)
+        skeleton = skeletons.stream_collide(collide, streaming, self.lattice, self.real)
         return lambda: skeleton(arrays.old, arrays.new, arrays.table, nodes.first, nodes.last, parameters)
 
     def bind_links(self, openings, macroscopic, state, buffer, links: LinkArrays, parameters):

@@ -17,10 +17,39 @@ node_jit = njit(error_model="numpy")
 loop_jit = njit(error_model="numpy", parallel=True)
 
 
+@node_jit
+def load_local(buffer, table, address):
+    """The population at an address."""
+    return buffer[address]
+
+
+@node_jit
+def load_gathered(buffer, table, address):
+    """The population that the table names for an address."""
+    return buffer[table[address]]
+
+
+@node_jit
+def store_local(buffer, table, address, value):
+    """Write to an address."""
+    buffer[address] = value
+
+
+@node_jit
+def store_scattered(buffer, table, address, value):
+    """Write to where the table sends an address."""
+    buffer[table[address]] = value
+
+
+# Pull: gathered loads, contiguous stores. Push: contiguous loads, scattered stores (Bernaschi et al. 2009, MUPHY).
+ACCESS = {"pull": (load_gathered, store_local), "push": (load_local, store_scattered)}
+
+
 @cache
-def pull(collide_operator, lattice, real):
-    """f_q(n) = old[table[q, n]], collide, new_q(n) = f_q."""
+def stream_collide(collide_operator, streaming, lattice, real):
+    """Load the populations of a node, collide, store them."""
     collide = collide_operator.node(lattice, real, node_jit)
+    load, store = ACCESS[streaming]
     q_count = lattice.q
 
     @loop_jit
@@ -35,40 +64,13 @@ def pull(collide_operator, lattice, real):
                 address = np.uint64(n)
                 for q in range(1, q_count):
                     address += pitch
-                    f[q] = old[flat[address]]
-                collide(f, n, parameters)
-                address = np.uint64(n)
-                for q in range(q_count):
-                    new[address] = f[q]
-                    address += pitch
-
-    return skeleton
-
-
-@cache
-def push(collide_operator, lattice, real):
-    """f_q = old_q(n), collide, new[table[q, n]] = f_q (Bernaschi et al. 2009, MUPHY)."""
-    collide = collide_operator.node(lattice, real, node_jit)
-    q_count = lattice.q
-
-    @loop_jit
-    def skeleton(old, new, table, first, last, parameters):
-        pitch = np.uint64(table.shape[1])
-        flat = table.reshape(-1)
-        for chunk in prange((last - first + CHUNK - 1) // CHUNK):
-            f = np.empty(q_count, real)
-            start = first + chunk * CHUNK
-            for n in range(start, min(last, start + CHUNK)):
-                address = np.uint64(n)
-                for q in range(q_count):
-                    f[q] = old[address]
-                    address += pitch
+                    f[q] = load(old, flat, address)
                 collide(f, n, parameters)
                 new[n] = f[0]
                 address = np.uint64(n)
                 for q in range(1, q_count):
                     address += pitch
-                    new[flat[address]] = f[q]
+                    store(new, flat, address, f[q])
 
     return skeleton
 

@@ -8,10 +8,9 @@ from muphy_lb.backends.cuda.device import SIMULATOR, cuda, event, memory_free, s
 from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays
 from muphy_lb.errors import BackendError
 
-# Measured on an H200, fp32 pull of a sphere pack: 128, 256, 384, 512 threads give 17 170, 17 320, 17 400, 17 370 MFLUPS.
+# H200, fp32 pull, sphere pack: 128, 256, 384, 512 threads a block give 17 170, 17 320, 17 400, 17 370 MFLUPS.
 BLOCK = 384
 WORKERS = 256 if SIMULATOR else 1 << 15
-STREAM_SKELETONS = {"pull": skeletons.pull, "push": skeletons.push}
 
 
 class CudaBackend:
@@ -83,7 +82,7 @@ class CudaBackend:
 
     def bind_stream_collide(self, collide, streaming, arrays: StreamArrays, nodes: NodeRange, parameters):
         """One thread per node."""
-        kernel = STREAM_SKELETONS[streaming](collide, self.lattice, self.real)
+        kernel = skeletons.stream_collide(collide, streaming, self.lattice, self.real)
         bounds = (np.uint64(arrays.pitch), np.uint64(nodes.first), np.uint64(nodes.last))
         arguments = (arrays.old, arrays.new, arrays.table, *bounds, parameters)
         return self._bind(kernel, nodes.last - nodes.first, arguments, on_edge=nodes.is_edge)

@@ -4,10 +4,10 @@ import os
 
 os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small domains are legitimate
 
-import numba  # noqa: E402
-from numba import cuda  # noqa: E402
+import numba
+from numba import cuda
 
-from muphy_lb.errors import BackendError  # noqa: E402
+from muphy_lb.errors import BackendError
 
 SIMULATOR = bool(numba.config.ENABLE_CUDASIM)
 INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[cuda]" (CUDA 13 driver) or "muphy_lb[cuda12]"'

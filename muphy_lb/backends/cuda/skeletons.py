@@ -13,10 +13,39 @@ from muphy_lb.backends.cuda.device import cuda
 device_jit = cuda.jit(device=True)
 
 
+@device_jit
+def load_local(buffer, table, address):
+    """The population at an address."""
+    return buffer[address]
+
+
+@device_jit
+def load_gathered(buffer, table, address):
+    """The population that the table names for an address."""
+    return buffer[table[address]]
+
+
+@device_jit
+def store_local(buffer, table, address, value):
+    """Write to an address."""
+    buffer[address] = value
+
+
+@device_jit
+def store_scattered(buffer, table, address, value):
+    """Write to where the table sends an address."""
+    buffer[table[address]] = value
+
+
+# Pull: gathered loads, coalesced stores. Push: coalesced loads, scattered stores (Bernaschi et al. 2009, MUPHY).
+ACCESS = {"pull": (load_gathered, store_local), "push": (load_local, store_scattered)}
+
+
 @cache
-def pull(collide_operator, lattice, real):
-    """f_q(n) = old[table[q, n]], collide, new_q(n) = f_q: gathered loads, coalesced stores."""
+def stream_collide(collide_operator, streaming, lattice, real):
+    """Load the populations of a node, collide, store them."""
     collide = collide_operator.node(lattice, real, device_jit)
+    load, store = ACCESS[streaming]
     q_count = lattice.q
 
     @cuda.jit
@@ -28,37 +57,13 @@ def pull(collide_operator, lattice, real):
             address = n
             for q in range(1, q_count):
                 address += pitch
-                f[q] = old[table[address]]
-            collide(f, n, parameters)
-            address = n
-            for q in range(q_count):
-                new[address] = f[q]
-                address += pitch
-
-    return kernel
-
-
-@cache
-def push(collide_operator, lattice, real):
-    """f_q = old_q(n), collide, new[table[q, n]] = f_q: coalesced loads, scattered stores (Bernaschi et al. 2009)."""
-    collide = collide_operator.node(lattice, real, device_jit)
-    q_count = lattice.q
-
-    @cuda.jit
-    def kernel(old, new, table, pitch, first, last, parameters):
-        n = first + np.uint64(cuda.grid(1))
-        if n < last:
-            f = cuda.local.array(q_count, real)
-            address = n
-            for q in range(q_count):
-                f[q] = old[address]
-                address += pitch
+                f[q] = load(old, table, address)
             collide(f, n, parameters)
             new[n] = f[0]
             address = n
             for q in range(1, q_count):
                 address += pitch
-                new[table[address]] = f[q]
+                store(new, table, address, f[q])
 
     return kernel
 

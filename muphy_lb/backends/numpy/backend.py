@@ -73,9 +73,9 @@ class NumpyBackend:
         def fill():
             f = self._populations(state, links.pitch)[:, links.node]
             velocity = macroscopic.reference(f, self.lattice, parameters)[1:]
-            kind, value = links.kind[links.opening], links.value[links.opening]
+            condition = links.kind[links.opening], links.value[links.opening]
             buffer[links.incoming] = openings.reference(
-                buffer[links.outgoing], links.q, kind, value, links.momentum, velocity, self.lattice
+                buffer[links.outgoing], links.q, condition, links.momentum, velocity, self.lattice
             )
 
         return fill

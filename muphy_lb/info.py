@@ -1,0 +1,94 @@
+"""What a case, or a prepared geometry, would be: said without running it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from geometry.nodes import NodeList
+from geometry.store import list_neighbours, read_geometry
+from muphy_lb.case import Case, OpeningSection, load_case
+from muphy_lb.lattice import Lattice, lattice_named
+from muphy_lb.physics.conditions import opening_frames
+from muphy_lb.preflight import describe, resolve
+from muphy_lb.prepare import PREPARED, condition_of, load_nodes
+from partition.quality import quality
+from partition.store import list_partitions, read_graph, read_partition
+
+BYTES_PER_REAL = {"fp32": 4, "fp64": 8}
+BYTES_PER_ADDRESS = 4
+
+
+def describe_file(path, n_ranks: int = 1) -> str:
+    """Text about a case file (TOML) or a prepared geometry (.h5).
+
+    Args:
+        path: the file.
+        n_ranks: ranks that the memory of a case is shared by.
+
+    Raises:
+        InputError, GeometryError, PartitionError: the file cannot be read, or the case cannot be run.
+    """
+    if Path(path).suffix.lower() == PREPARED:
+        return "\n".join(_prepared_lines(path))
+    return "\n".join(_case_lines(load_case(path), n_ranks))
+
+
+def bytes_per_node(case: Case, lattice: Lattice) -> int:
+    """Memory of one node: two copies of its populations, one address for each direction."""
+    return lattice.q * (2 * BYTES_PER_REAL[case.compute.precision] + BYTES_PER_ADDRESS)
+
+
+def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
+    nodes, cleaning = load_nodes(case)
+    lattice = lattice_named(case.lattice.name)
+    areas_m2 = [frame.area * nodes.spacing_m**2 for frame in opening_frames(nodes, lattice)]
+    names = [opening.name for opening in nodes.openings]
+    numerics = resolve(case, nodes.spacing_m, dict(zip(names, areas_m2, strict=True)), float(lattice.cs2))
+    if case.title:
+        yield case.title
+    yield from _size_lines(nodes)
+    yield cleaning
+    for opening, area_m2, section in zip(nodes.openings, areas_m2, condition_of(nodes, case), strict=True):
+        size = f"area {area_m2:.4g} m2 (equivalent radius {np.sqrt(area_m2 / np.pi):.4g} m)"
+        yield f"{opening.kind} {opening.name}: {size}, {_condition(section)}"
+    yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
+
+
+def _condition(section: OpeningSection) -> str:
+    if section.pressure_pa is not None:
+        return f"pressure {section.pressure_pa:g} Pa"
+    if section.velocity_m_s is not None:
+        return f"mean velocity {section.velocity_m_s:g} m/s, {section.profile}"
+    return f"flow rate {section.flow_rate_m3_s:g} m3/s, {section.profile}"
+
+
+def _prepared_lines(path) -> Iterator[str]:
+    nodes = read_geometry(path)
+    yield from _size_lines(nodes)
+    yield f"nodes by group (0: touching no opening): {', '.join(map(str, np.diff(nodes.group_start)))}"
+    for opening in nodes.openings:
+        centre, normal = (" ".join(f"{c:.4g}" for c in vector) for vector in (opening.centre_m, opening.normal))
+        extent = f"radius {opening.radius_m:.4g} m" if np.isfinite(opening.radius_m) else "the whole plane"
+        yield f"{opening.kind} {opening.name}: centre ({centre}) m, normal ({normal}), {extent}"
+    yield f"neighbour tables: {', '.join(list_neighbours(path)) or 'none'}"
+    yield from _partition_lines(path)
+
+
+def _partition_lines(path) -> Iterator[str]:
+    stored = list_partitions(path)
+    if not stored:
+        yield "partitionings: none"
+        return
+    graph = read_graph(path)
+    for record in stored:
+        measured = quality(graph, read_partition(path, record.name), record.n_parts)
+        yield f"partitioning {record.name} by {record.method}: {measured}"
+
+
+def _size_lines(nodes: NodeList) -> Iterator[str]:
+    nz, ny, nx = nodes.shape
+    periodic = "".join(axis for axis, wraps in zip("xyz", nodes.periodic, strict=True) if wraps)
+    fill = nodes.n_nodes / (nx * ny * nz)
+    yield f"box {nx} x {ny} x {nz} voxels of {nodes.spacing_m:.4g} m, periodic: {periodic or 'no axis'}"
+    yield f"{nodes.n_nodes:,} fluid nodes, {100 * fill:.2f} % of the box"

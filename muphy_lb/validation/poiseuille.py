@@ -1,0 +1,108 @@
+"""Poiseuille flow between plates and in a round pipe, driven by a body force."""
+
+import numpy as np
+
+from muphy_lb.lattice import lattice_named
+from muphy_lb.units import viscosity
+from muphy_lb.validation.flows import forced_flow, order_of_convergence, start_from_velocity, until_steady
+from muphy_lb.validation.record import Validation, absolute, at_least, relative
+
+HALF_WAY = 0.5  # distance of a wall from its nearest node
+PLATES_CITATION = (
+    "u = F y (H - y) / (2 rho nu); slip of BGK with half-way bounce-back, Ginzburg, d'Humieres,"
+    " Phys. Rev. E 68, 066614 (2003)"
+)
+PIPE_CITATION = "Hagen-Poiseuille: u = F (R^2 - r^2) / (4 rho nu), Q = pi R^4 F / (8 rho nu)"
+ORDER_RELAXATION_TIME = 1.0
+SLIP_RELAXATION_TIMES = (0.6, 1.5)
+SLIP_HEIGHT = 10
+CENTRE_VELOCITY_TIMES_SIZE = 0.2  # diffusive scaling: the velocity falls as the resolution grows
+PIPE_RELAXATION_TIME = 0.5 + np.sqrt(3.0 / 16.0)
+PIPE_TOLERANCES = {4.5: 0.15, 8.5: 0.08, 16.5: 0.04, 32.5: 0.02}
+
+
+def plane_channel(quick: bool = False) -> Validation:
+    """Order of convergence and slip between plates, on both lattices."""
+    heights = (8, 16, 32) if quick else (8, 16, 32, 64)
+    rows = []
+    for lattice in ("D2Q9", "D3Q19"):
+        errors = [channel_error(height, lattice) for height in heights]
+        order = order_of_convergence(heights, errors)
+        rows.append(at_least(f"{lattice} order of convergence, H = {_listed(heights)}", 2.0, order, 0.1))
+        for relaxation_time in SLIP_RELAXATION_TIMES:
+            slip = channel_difference(SLIP_HEIGHT, lattice, relaxation_time).mean()
+            what = f"{lattice} slip / centre velocity, H = {SLIP_HEIGHT}, tau = {relaxation_time}"
+            rows.append(relative(what, bounce_back_slip(SLIP_HEIGHT, relaxation_time), slip, 1e-6))
+    return Validation("plane-channel", PLATES_CITATION, tuple(rows))
+
+
+def pipe(quick: bool = False) -> Validation:
+    """Velocity and flow rate in a round pipe; the staircase wall makes it first order."""
+    radii = list(PIPE_TOLERANCES)[: 3 if quick else 4]
+    measured = [pipe_errors(radius) for radius in radii]
+    rows = []
+    for radius, (error, flow) in zip(radii, measured, strict=True):
+        tolerance = PIPE_TOLERANCES[radius]
+        rows.append(absolute(f"L2 error / mean of the profile, R = {radius}", 0.0, error, tolerance))
+        rows.append(relative(f"flow rate / (pi R^4 F / (8 rho nu)), R = {radius}", 1.0, flow, tolerance))
+    order = order_of_convergence(radii, [error for error, _ in measured])
+    rows.append(at_least(f"order of convergence, R = {_listed(radii)}", 1.0, order, 0.2))
+    return Validation("pipe", PIPE_CITATION, tuple(rows))
+
+
+def bounce_back_slip(height: float, relaxation_time: float) -> float:
+    """Velocity at the wall over that at the centre: (16 Lambda - 3) / (3 H^2), Lambda = (tau - 1/2)^2 for BGK."""
+    return (16.0 * (relaxation_time - 0.5) ** 2 - 3.0) / (3.0 * height**2)
+
+
+def channel_error(height: int, lattice: str = "D2Q9", wall_distance: float = HALF_WAY) -> float:
+    """L2 norm of :func:`channel_difference` over the height."""
+    difference = channel_difference(height, lattice, ORDER_RELAXATION_TIME, wall_distance)
+    return float(np.sqrt(np.mean(difference**2)))
+
+
+def channel_difference(
+    height: int, lattice: str, relaxation_time: float, wall_distance: float = HALF_WAY
+) -> np.ndarray:
+    """Computed less analytic velocity at every node, over the analytic centre velocity.
+
+    Args:
+        height: fluid nodes across.
+        lattice: velocity set.
+        relaxation_time: [time steps].
+        wall_distance: distance of the walls of the analytic profile from the nodes beside them.
+    """
+    nu = viscosity(relaxation_time, float(lattice_named(lattice).cs2))
+    centre_velocity = CENTRE_VELOCITY_TIMES_SIZE / height
+    force = 8.0 * nu * centre_velocity / height**2
+    geometry = {"shape": "channel", "options": {"length": 2, "height": height, "width": 1}}
+    simulation = forced_flow(geometry, relaxation_time, (force, 0.0, 0.0), lattice)
+    y = simulation.nodes.coordinates()[:, 1] - 1.0 + wall_distance
+    width = height - 1.0 + 2.0 * wall_distance
+    analytic = force / (2.0 * nu) * y * (width - y)
+    return (_steady_along(simulation, 0, analytic) - analytic) / (force * width**2 / (8.0 * nu))
+
+
+def pipe_errors(radius: float) -> tuple[float, float]:
+    """(L2 error of the velocity over its mean, flow rate over the analytic one) of a pipe of this radius."""
+    nu = viscosity(PIPE_RELAXATION_TIME, float(lattice_named("D3Q19").cs2))
+    force = 4.0 * nu * CENTRE_VELOCITY_TIMES_SIZE / radius**3
+    geometry = {"shape": "pipe", "options": {"length": 1, "radius": radius}}
+    simulation = forced_flow(geometry, PIPE_RELAXATION_TIME, (0.0, 0.0, force))
+    x, y, _ = (simulation.nodes.coordinates() - 0.5 * (np.array(simulation.nodes.shape[::-1]) - 1.0)).T
+    analytic = force / (4.0 * nu) * (radius**2 - x**2 - y**2)
+    velocity = _steady_along(simulation, 2, analytic)
+    error = np.sqrt(np.mean((velocity - analytic) ** 2)) / analytic.mean()
+    return float(error), float(velocity.sum() / (np.pi * radius**4 * force / (8.0 * nu)))
+
+
+def _steady_along(simulation, axis: int, analytic: np.ndarray) -> np.ndarray:
+    """(n,) steady velocity along an axis, reached from the analytic one."""
+    velocity = np.zeros((analytic.size, 3))
+    velocity[:, axis] = analytic
+    start_from_velocity(simulation, velocity)
+    return until_steady(simulation, lambda: simulation.velocity_m_s()[:, axis])
+
+
+def _listed(values) -> str:
+    return ", ".join(f"{value:g}" for value in values)

@@ -1,0 +1,71 @@
+"""What every number of ranks computes: all variants in one process, so that the kernels are compiled once."""
+
+import shutil
+from pathlib import Path
+
+from muphy_lb.case import case_from_dict
+from muphy_lb.loop import Run
+from muphy_lb.parallel.communicator import MpiCommunicator
+from muphy_lb.simulation import Simulation
+from tests.vessel import changed
+
+N_STEPS, MIDDLE = 60, 30
+PARTITIONS = ("metis", "XYZ", "curve")
+STREAMINGS = ("pull", "push")
+PERIODIC_ROCK = {
+    "geometry": {"shape": "sphere_pack", "spacing_m": 1e-5, "options": {"size": 16, "radius": 4.0, "porosity": 0.6}},
+    "openings": [],
+    "flow": {"acceleration_m_s2": [2.0, 1.0, 0.5]},
+    "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 1e-6},
+    "lattice": {"lattice_velocity": None, "relaxation_time": 0.9},
+}
+STEADY = {"steady_tolerance": 0.02, "steady_interval_steps": 20, "steps": 2000}
+
+
+def tables(partition, streaming):
+    """Name and tables of the flows to compute with one partitioning and streaming."""
+    compute = {"backend": "cpu", "partition": partition, "streaming": streaming}
+    output = {"checkpoint_every_steps": MIDDLE}
+    yield "vessel", changed(compute=compute, output=output, run={"steps": N_STEPS})
+    yield "rock", changed(compute=compute, output=output, run={"steps": N_STEPS}, **PERIODIC_ROCK)
+    if streaming == "pull":
+        yield "steady", changed(compute=compute, run=STEADY)
+
+
+def compute_all(folder, communicator):
+    """Run every variant into ``folder/NAME-PARTITION-STREAMING``."""
+    for partition in PARTITIONS if communicator.size > 1 else PARTITIONS[:1]:
+        for streaming in STREAMINGS:
+            for name, table in tables(partition, streaming):
+                simulation = Simulation(case_from_dict(table), communicator)
+                Run(simulation, Path(folder) / f"{name}-{partition}-{streaming}").execute()
+
+
+def resume_all(source, folder, communicator):
+    """Continue the middle checkpoints of one rank in ``source``, into ``folder/NAME-restarted-STREAMING``."""
+    for streaming in STREAMINGS:
+        for name, table in list(tables("metis", streaming))[:2]:
+            target = Path(folder) / f"{name}-restarted-{streaming}"
+            if communicator.rank == 0:
+                restart_folder(Path(source) / f"{name}-metis-{streaming}", target)
+            communicator.barrier()
+            Run(Simulation(case_from_dict(table), communicator), target, resume=True).execute()
+
+
+def restart_folder(source, target):
+    """Copy an output folder without its last checkpoint."""
+    shutil.copytree(source, target)
+    (target / "checkpoints" / f"step_{N_STEPS:012d}.h5").unlink()
+
+
+def main(source, folder):
+    """Everything into ``folder/N``, on all ranks of this launcher, then on the first N of them, down to two."""
+    from mpi4py import MPI
+
+    world = MPI.COMM_WORLD
+    groups = {n: world.Split(0 if world.rank < n else MPI.UNDEFINED) for n in range(world.size, 1, -1)}
+    for n_ranks, group in groups.items():
+        if group != MPI.COMM_NULL:
+            communicator = MpiCommunicator(MPI, group)
+            compute_all(Path(folder) / str(n_ranks), communicator)
+            resume_all(source, Path(folder) / str(n_ranks), communicator)

@@ -1,0 +1,89 @@
+"""The flow does not depend on the number of ranks, the partitioning, or a restart: not in one bit."""
+
+import csv
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from muphy_lb.case import case_from_dict
+from muphy_lb.loop import Run
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.simulation import Simulation
+from tests.parallel.driver import N_STEPS, PARTITIONS, STREAMINGS, compute_all, restart_folder, tables
+
+FLOWS = ("vessel", "rock")
+WAYS = (*PARTITIONS, "restarted")
+RANKS = (2, 3, 4)
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory):
+    """Output folders of one rank."""
+    folder = tmp_path_factory.mktemp("serial")
+    compute_all(folder, SerialCommunicator())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parallel(serial, tmp_path_factory, mpirun):
+    """Function: the output folders of a number of ranks."""
+    folder = tmp_path_factory.mktemp("parallel")
+    call = f"from tests.parallel.driver import main; main({str(serial)!r}, {str(folder)!r})"
+    done = mpirun(max(RANKS), ["-c", call], timeout=240)
+    assert done.returncode == 0, done.stderr
+    return lambda n_ranks: folder / str(n_ranks)
+
+
+def populations(folder):
+    """(Q, n) populations of the last checkpoint of a run."""
+    with h5py.File(folder / "checkpoints" / f"step_{N_STEPS:012d}.h5") as file:
+        return file["populations"][...]
+
+
+def summary(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
+@pytest.mark.parametrize("flow", FLOWS)
+def test_the_flow_moves(serial, flow):
+    assert summary(serial / f"{flow}-metis-pull")["mean_velocity_m_s"] > 0.0
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("flow", FLOWS)
+@pytest.mark.parametrize("n_ranks", RANKS)
+def test_populations_do_not_depend_on_ranks(serial, parallel, n_ranks, flow, way, streaming):
+    found = populations(parallel(n_ranks) / f"{flow}-{way}-{streaming}")
+    assert np.array_equal(found, populations(serial / f"{flow}-metis-{streaming}"))
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_one_rank_continues_what_three_began(serial, parallel, streaming, tmp_path):
+    restart_folder(parallel(3) / f"vessel-curve-{streaming}", tmp_path / "out")
+    _, table = next(iter(tables("metis", streaming)))
+    Run(Simulation(case_from_dict(table)), tmp_path / "out", resume=True).execute()
+    assert np.array_equal(populations(tmp_path / "out"), populations(serial / f"vessel-metis-{streaming}"))
+
+
+@pytest.mark.parametrize("n_ranks", RANKS)
+def test_every_number_of_ranks_writes_the_same_series(serial, parallel, n_ranks):
+    found, expected = (
+        list(csv.reader((folder / "vessel-metis-pull" / "openings.csv").open()))
+        for folder in (parallel(n_ranks), serial)
+    )
+    assert found == expected
+
+
+@pytest.mark.parametrize("n_ranks", RANKS)
+def test_every_number_of_ranks_is_steady_at_the_same_step(serial, parallel, n_ranks):
+    expected = summary(serial / "steady-metis-pull")
+    assert expected["ended"] == "steady"
+    for way in PARTITIONS:
+        assert summary(parallel(n_ranks) / f"steady-{way}-pull")["steps"] == expected["steps"]
+
+
+def test_the_summary_counts_the_ranks(serial, parallel):
+    assert [summary(folder / "vessel-metis-pull")["ranks"] for folder in (serial, parallel(2))] == [1, 2]

@@ -1,0 +1,103 @@
+"""The neighbour table against its definition, voxel by voxel."""
+
+from itertools import product
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, WALL
+from geometry.neighbours import FIRST_OPENING_LINK, WALL_LINK, neighbour_table
+from geometry.nodes import build_nodes
+from geometry.voxels import Opening, Voxels
+
+QUICK = settings(max_examples=60, deadline=None)
+ALL_VECTORS = np.array(list(product((-1, 0, 1), repeat=3)))
+OPENINGS = tuple(Opening(name, "inlet", (0, 0, 0), (1, 0, 0)) for name in ("first", "second", "third"))
+FLAGS = st.sampled_from([SOLID, FLUID, FLUID, FLUID, WALL, *(FIRST_OPENING + k for k in range(3))])
+
+
+@st.composite
+def images(draw):
+    """Voxels with every kind of flag and at least one fluid voxel."""
+    shape = draw(st.tuples(*[st.integers(1, 5)] * 3))
+    flags = draw(arrays(FLAG_DTYPE, shape, elements=FLAGS))
+    flags[tuple(draw(st.integers(0, n - 1)) for n in shape)] = FLUID
+    periodic = draw(st.tuples(st.booleans(), st.booleans(), st.booleans()))
+    return Voxels(flags, periodic=periodic, openings=OPENINGS)
+
+
+def by_definition(voxels, nodes, vectors):
+    """(Q, n) table in plain loops."""
+    number = {tuple(place): n for n, place in enumerate(nodes.coordinates())}
+    size = np.array(voxels.shape[::-1])
+    table = np.full((len(vectors), nodes.n_nodes), WALL_LINK)
+    for (q, vector), (n, place) in product(enumerate(vectors), enumerate(nodes.coordinates())):
+        target = np.where(voxels.periodic, (place + vector) % size, place + vector)
+        if np.any(target < 0) or np.any(target >= size):
+            continue
+        flag = int(voxels.flags[tuple(target[::-1])])
+        if flag == FLUID:
+            table[q, n] = number[tuple(target)]
+        elif flag >= FIRST_OPENING:
+            table[q, n] = FIRST_OPENING_LINK - (flag - FIRST_OPENING)
+    return table
+
+
+def porous(shape=(24, 25, 26), seed=0):
+    """More nodes than one chunk of the search holds."""
+    flags = (np.random.default_rng(seed).random(shape) < 0.6).astype(FLAG_DTYPE)
+    return Voxels(flags, periodic=(True, False, True))
+
+
+@QUICK
+@given(images())
+def test_every_link_leads_where_the_image_says(voxels):
+    nodes = build_nodes(voxels)
+    assert np.array_equal(neighbour_table(nodes, ALL_VECTORS), by_definition(voxels, nodes, ALL_VECTORS))
+
+
+def test_links_of_a_large_image_lead_where_the_image_says():
+    voxels = porous()
+    nodes = build_nodes(voxels)
+    vectors = ALL_VECTORS[::5]
+    assert nodes.n_nodes > 2 * 4096
+    assert np.array_equal(neighbour_table(nodes, vectors), by_definition(voxels, nodes, vectors))
+
+
+@QUICK
+@given(images())
+def test_the_neighbour_of_a_neighbour_is_oneself(voxels):
+    nodes = build_nodes(voxels)
+    there, back = neighbour_table(nodes, ALL_VECTORS), neighbour_table(nodes, -ALL_VECTORS)
+    for q in range(len(ALL_VECTORS)):
+        start = np.flatnonzero(there[q] >= 0)
+        assert np.array_equal(back[q, there[q, start]], start)
+
+
+@QUICK
+@given(images(), st.data())
+def test_a_subset_is_the_columns_of_the_whole(voxels, data):
+    nodes = build_nodes(voxels)
+    subset = np.array(data.draw(st.lists(st.integers(0, nodes.n_nodes - 1), max_size=9)), dtype=np.int64)
+    assert np.array_equal(neighbour_table(nodes, ALL_VECTORS, subset), neighbour_table(nodes, ALL_VECTORS)[:, subset])
+
+
+@QUICK
+@given(images())
+def test_the_rest_vector_leads_to_oneself(voxels):
+    nodes = build_nodes(voxels)
+    assert np.array_equal(neighbour_table(nodes, [(0, 0, 0)])[0], np.arange(nodes.n_nodes))
+
+
+@QUICK
+@given(images())
+def test_a_link_into_an_opening_starts_in_a_group_of_openings(voxels):
+    nodes = build_nodes(voxels)
+    table = neighbour_table(nodes, ALL_VECTORS)
+    assert not (table[:, : nodes.group_start[1]] <= FIRST_OPENING_LINK).any()
+
+
+def test_node_numbers_are_narrow():
+    assert neighbour_table(build_nodes(porous((2, 3, 4))), ALL_VECTORS).dtype == np.int32

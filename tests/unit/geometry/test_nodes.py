@@ -1,0 +1,138 @@
+"""Node lists: what becomes a node, in which order, and in which group."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from geometry.errors import GeometryError
+from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, WALL
+from geometry.nodes import build_nodes, regroup, shifted_voxels, voxel_coordinates
+from geometry.voxels import Opening, Voxels
+
+QUICK = settings(max_examples=60, deadline=None)
+OPENINGS = tuple(Opening(name, "inlet", (0, 0, 0), (1, 0, 0)) for name in ("first", "second"))
+FLAGS = st.sampled_from([SOLID, FLUID, FLUID, FLUID, WALL, FIRST_OPENING, FIRST_OPENING + 1])
+PERIODIC = st.tuples(st.booleans(), st.booleans(), st.booleans())
+
+
+@st.composite
+def images(draw):
+    """Voxels with every kind of flag, two openings, at least one fluid voxel."""
+    shape = draw(st.tuples(*[st.integers(1, 5)] * 3))
+    flags = draw(arrays(FLAG_DTYPE, shape, elements=FLAGS))
+    flags[tuple(draw(st.integers(0, n - 1)) for n in shape)] = FLUID
+    return Voxels(flags, periodic=draw(PERIODIC), openings=OPENINGS)
+
+
+def flag_at(voxels, x, y, z):
+    """Flag at integer coordinates: periodic axes wrap, SOLID outside."""
+    place = [x, y, z]
+    for i, size in enumerate(voxels.shape[::-1]):
+        if voxels.periodic[i]:
+            place[i] %= size
+        elif not 0 <= place[i] < size:
+            return SOLID
+    return int(voxels.flags[place[2], place[1], place[0]])
+
+
+def group_by_definition(voxels, x, y, z):
+    """1 + the lowest opening among the 26 neighbours of a voxel; 0 if there is none."""
+    around = (np.array(offset) - 1 for offset in np.ndindex(3, 3, 3))
+    flags = [flag_at(voxels, x + i, y + j, z + k) for i, j, k in around]
+    return min((1 + flag - FIRST_OPENING for flag in flags if flag >= FIRST_OPENING), default=0)
+
+
+@QUICK
+@given(images())
+def test_the_nodes_are_the_fluid_voxels(voxels):
+    nodes = build_nodes(voxels)
+    assert np.array_equal(np.sort(nodes.voxel), np.flatnonzero(voxels.flags == FLUID))
+    assert nodes.n_nodes == voxels.n_fluid
+
+
+@QUICK
+@given(images())
+def test_a_node_is_in_the_group_of_the_lowest_opening_it_touches(voxels):
+    nodes = build_nodes(voxels)
+    expected = [group_by_definition(voxels, *place) for place in nodes.coordinates()]
+    assert nodes.group.tolist() == expected
+
+
+@QUICK
+@given(images())
+def test_voxel_ids_ascend_inside_a_group(voxels):
+    nodes = build_nodes(voxels)
+    for start, end in zip(nodes.group_start[:-1], nodes.group_start[1:], strict=True):
+        assert (np.diff(nodes.voxel[start:end]) > 0).all()
+
+
+@QUICK
+@given(images())
+def test_groups_cover_all_nodes(voxels):
+    nodes = build_nodes(voxels)
+    assert nodes.group_start.tolist() == sorted(nodes.group_start)
+    assert (nodes.group_start[0], nodes.group_start[-1]) == (0, nodes.n_nodes)
+    assert nodes.group_start.size == 2 + len(voxels.openings)
+
+
+@QUICK
+@given(images())
+def test_only_opening_voxels_that_touch_fluid_are_kept(voxels):
+    nodes = build_nodes(voxels)
+    kept = []
+    for voxel in np.flatnonzero(voxels.flags >= FIRST_OPENING):
+        x, y, z = voxel_coordinates(voxel, voxels.shape)
+        around = (np.array(offset) - 1 for offset in np.ndindex(3, 3, 3))
+        if any(flag_at(voxels, x + i, y + j, z + k) == FLUID for i, j, k in around):
+            kept.append(voxel)
+    assert nodes.opening_voxel.tolist() == kept
+    assert nodes.opening_number.tolist() == [int(flag) - FIRST_OPENING for flag in voxels.flags.ravel()[kept]]
+
+
+@QUICK
+@given(images(), st.randoms(use_true_random=False))
+def test_regrouping_a_part_is_building_the_image_of_that_part(voxels, random):
+    nodes = build_nodes(voxels)
+    part = np.sort(random.sample(nodes.voxel.tolist(), random.randint(1, nodes.n_nodes)))
+    flags = voxels.flags.copy()
+    flags[flags == FLUID] = SOLID
+    flags.ravel()[part] = FLUID
+    expected = build_nodes(Voxels(flags, periodic=voxels.periodic, openings=OPENINGS))
+    found = regroup(nodes, part)
+    for name in ("voxel", "group_start", "opening_voxel", "opening_number"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+
+
+@QUICK
+@given(st.tuples(*[st.integers(1, 6)] * 3))
+def test_coordinates_name_the_voxel(shape):
+    ids = np.arange(np.prod(shape))
+    x, y, z = voxel_coordinates(ids, shape).T
+    assert np.array_equal(ids.reshape(shape)[z, y, x], ids)
+
+
+@pytest.mark.parametrize(("periodic", "expected"), [(False, -1), (True, 2)])
+def test_a_step_over_the_border_wraps_or_leaves(periodic, expected):
+    assert shifted_voxels(np.array([0]), np.array([-1, 0, 0]), (1, 1, 3), (periodic, False, False)) == expected
+
+
+def test_positions_are_origin_plus_spacing_times_coordinates():
+    nodes = build_nodes(Voxels(np.full((2, 3, 4), FLUID, FLAG_DTYPE), 0.5, (10.0, 20.0, 30.0)))
+    assert nodes.positions_m([23]).tolist() == [[10 + 1.5, 20 + 1.0, 30 + 0.5]]
+
+
+def test_an_image_without_fluid_is_refused():
+    with pytest.raises(
+        GeometryError, match=re.escape("shape (1, 2, 3) (nz, ny, nx) holds no fluid voxel; check which")
+    ):
+        build_nodes(Voxels(np.zeros((1, 2, 3), FLAG_DTYPE)))
+
+
+@pytest.mark.parametrize("flag", [WALL + 1, FIRST_OPENING, 255])
+def test_an_unknown_flag_is_refused(flag):
+    with pytest.raises(GeometryError, match=re.escape(f"unknown values [{flag}]")):
+        build_nodes(Voxels(np.array([[[FLUID, flag]]], FLAG_DTYPE)))

@@ -1,0 +1,140 @@
+"""CASE.h5: what is written comes back, and every broken file is refused by name."""
+
+from dataclasses import fields
+
+import h5py
+import numpy as np
+import pytest
+
+from geometry.errors import GeometryError
+from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID
+from geometry.neighbours import neighbour_table
+from geometry.nodes import build_nodes
+from geometry.store import VERSION, read_geometry, read_neighbours, write_geometry
+from geometry.voxels import Opening, Voxels
+
+VECTORS = np.array([(0, 0, 0), (1, 0, 0), (-1, 0, 0)])
+DISC = Opening("Ein-/Ausgang", "inlet", (0.1, 0.2, 0.3), (1.0, 2.0, 2.0), 0.25)
+PLANE = Opening("plane", "outlet", (0.0, 0.0, 0.0), (-1.0, 0.0, 0.0))
+
+
+@pytest.fixture
+def nodes():
+    """A small geometry in which no attribute has its default."""
+    flags = np.full((2, 3, 6), FLUID, FLAG_DTYPE)
+    flags[:, :, 0], flags[:, :, -1], flags[0, 1, 2] = FIRST_OPENING, FIRST_OPENING + 1, 0
+    return build_nodes(Voxels(flags, 1e-4, (0.5, -0.25, 1 / 3), (False, True, False), (DISC, PLANE)))
+
+
+@pytest.fixture
+def case_file(nodes, tmp_path):
+    """That geometry with one neighbour table, written."""
+    path = tmp_path / "case.h5"
+    write_geometry(path, nodes, {"D1Q3": VECTORS})
+    return path
+
+
+def refused(path, words):
+    """Reading raises a GeometryError that names the file and says these words."""
+    with pytest.raises(GeometryError, match=words) as caught:
+        read_geometry(path)
+    return str(path) in str(caught.value)
+
+
+def test_a_node_list_comes_back_as_it_was(nodes, case_file):
+    found = read_geometry(case_file)
+    for field in fields(nodes):
+        before, after = getattr(nodes, field.name), getattr(found, field.name)
+        assert np.array_equal(before, after) and type(before) is type(after), field.name
+
+
+@pytest.mark.parametrize("name", ["voxel", "group_start", "opening_voxel", "opening_number"])
+def test_types_of_arrays_come_back(nodes, case_file, name):
+    assert getattr(read_geometry(case_file), name).dtype == getattr(nodes, name).dtype
+
+
+def test_openings_come_back(case_file):
+    assert read_geometry(case_file).openings == (DISC, PLANE)
+
+
+def test_more_than_ten_openings_keep_their_order(tmp_path):
+    openings = tuple(Opening(f"opening {k}", "outlet", (k, 0, 0), (1, 0, 0)) for k in range(12))
+    flags = np.full((1, 2, 12), FLUID, FLAG_DTYPE)
+    flags[0, 0] = FIRST_OPENING + np.arange(12)
+    write_geometry(tmp_path / "case.h5", build_nodes(Voxels(flags, openings=openings)))
+    assert [opening.name for opening in read_geometry(tmp_path / "case.h5").openings] == [o.name for o in openings]
+
+
+def test_a_stored_neighbour_table_is_the_computed_one(nodes, case_file):
+    assert np.array_equal(read_neighbours(case_file, "D1Q3"), neighbour_table(nodes, VECTORS))
+
+
+def test_columns_of_a_stored_table_can_be_read_alone(nodes, case_file):
+    assert np.array_equal(read_neighbours(case_file, "D1Q3", slice(3, 7)), neighbour_table(nodes, VECTORS)[:, 3:7])
+
+
+def test_an_unknown_table_is_refused_with_those_there(case_file):
+    with pytest.raises(GeometryError, match="no neighbour table 'D3Q19'; it has: D1Q3; make it .* --lattice D3Q19"):
+        read_neighbours(case_file, "D3Q19")
+
+
+def test_a_table_of_a_file_without_any_is_refused(nodes, tmp_path):
+    write_geometry(tmp_path / "case.h5", nodes)
+    with pytest.raises(GeometryError, match="it has: none"):
+        read_neighbours(tmp_path / "case.h5", "D3Q19")
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    assert refused(tmp_path / "none.h5", "there is no file .* make it with python -m geometry")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_a_truncated_file_is_refused(case_file, share):
+    whole = case_file.read_bytes()
+    case_file.write_bytes(whole[: int(share * len(whole))])
+    assert refused(case_file, "not a readable HDF5 file .*make it anew")
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "case.h5"
+    path.write_text("solid cube")
+    assert refused(path, "not a readable HDF5 file")
+
+
+def test_a_file_of_another_version_is_refused(case_file):
+    with h5py.File(case_file, "a") as file:
+        file["geometry"].attrs["version"] = VERSION + 1
+    assert refused(case_file, f"version {VERSION + 1}, this program reads {VERSION}")
+
+
+def test_a_file_without_version_is_refused(case_file):
+    with h5py.File(case_file, "a") as file:
+        del file["geometry"].attrs["version"]
+    assert refused(case_file, "version None")
+
+
+def test_a_file_without_geometry_is_refused(tmp_path):
+    path = tmp_path / "case.h5"
+    with h5py.File(path, "w") as file:
+        file.create_group("partition")
+    assert refused(path, "no group /geometry")
+
+
+def test_a_folder_that_is_not_there_is_refused(nodes, tmp_path):
+    with pytest.raises(GeometryError, match="cannot write .*check the folder"):
+        write_geometry(tmp_path / "none" / "case.h5", nodes)
+
+
+def test_nothing_else_is_left_beside_the_file(case_file):
+    assert [path.name for path in case_file.parent.iterdir()] == [case_file.name]
+
+
+def test_a_failed_write_leaves_the_old_file_alone(nodes, case_file, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    before = case_file.read_bytes()
+    monkeypatch.setattr("geometry.store.os.replace", full)
+    with pytest.raises(GeometryError, match="No space left"):
+        write_geometry(case_file, nodes)
+    assert case_file.read_bytes() == before and list(case_file.parent.iterdir()) == [case_file]

@@ -1,0 +1,141 @@
+"""Unrolled node functions compute the same, in straight lines."""
+
+import ast
+import linecache
+import traceback
+
+import numpy as np
+import pytest
+
+from muphy_lb.operators.unroll import unroll
+
+SIGNS = (np.float32(0), np.float32(1), np.float32(-1), np.float32(0.3))
+COUNT = 4
+
+
+def tree_of(function) -> list:
+    """Every syntax node of an unrolled function."""
+    return list(ast.walk(ast.parse(function.__generated_source__)))
+
+
+def weighted_sum(signs=SIGNS, count=COUNT):
+    """A node function in the style of the operators, not unrolled."""
+
+    def node(f, x):
+        total = x
+        for q in range(count):
+            total += signs[q] * f[q]
+        return total
+
+    return node
+
+
+def source_of(expression: str, value) -> tuple:
+    """(result of ``expression`` with the constant tuple c = (value,) and x, the unrolled one's result, its source)."""
+
+    def product(x):
+        return c[0] * x + d[0]
+
+    def difference(x):
+        return x - c[0]
+
+    def reversed_difference(x):
+        return c[0] - x
+
+    def quotient(x):
+        return (c[0] + x) / d[0]
+
+    c, d = (value,), (np.float64(3),)
+    plain = {f.__name__: f for f in (product, difference, reversed_difference, quotient)}[expression]
+    unrolled = unroll(plain)
+    return plain(2.5), unrolled(2.5), unrolled.__generated_source__
+
+
+def test_an_unrolled_function_returns_the_same():
+    f = np.linspace(1, 2, COUNT).astype(np.float32)
+    plain = weighted_sum()
+    assert unroll(plain)(f, np.float32(0.5)) == plain(f, np.float32(0.5))
+
+
+def test_no_loop_is_left():
+    assert not any(isinstance(node, ast.For) for node in tree_of(unroll(weighted_sum())))
+
+
+def test_terms_with_a_zero_constant_are_left_out():
+    assert "f[0]" not in unroll(weighted_sum()).__generated_source__
+
+
+def test_factors_of_one_are_left_out():
+    source = unroll(weighted_sum()).__generated_source__
+    assert "total += f[1]" in source and "total += -f[2]" in source
+
+
+def test_other_constants_become_names_of_the_same_type():
+    function = unroll(weighted_sum())
+    assert function.__globals__["signs_3"] is SIGNS[3] and "signs_3 * f[3]" in function.__generated_source__
+
+
+@pytest.mark.parametrize("expression", ["product", "difference", "reversed_difference", "quotient"])
+@pytest.mark.parametrize("value", [np.float64(0), np.float64(1), np.float64(-1), np.float64(2)])
+def test_folding_keeps_the_value(expression, value):
+    plain, unrolled, _ = source_of(expression, value)
+    assert unrolled == plain
+
+
+def test_nested_loops_are_unrolled():
+    def node(f):
+        total = 0
+        for i in range(2):
+            for j in range(2):
+                total += (i + 1) * f[2 * i + j]
+        return total
+
+    unrolled = unroll(node)
+    assert unrolled(list(range(4))) == node(list(range(4))) == 11
+    assert not any(isinstance(item, ast.For) for item in tree_of(unrolled))
+
+
+def test_a_loop_of_unknown_length_stays_a_loop():
+    def node(f, n):
+        total = 0
+        for i in range(n):
+            total += f[i]
+        return total
+
+    unrolled = unroll(node)
+    assert unrolled([1, 2, 3], 3) == 6 and any(isinstance(item, ast.For) for item in tree_of(unrolled))
+
+
+def test_a_product_with_a_zero_constant_in_place_is_kept():
+    zero = (0.0,)
+
+    def node(x):
+        x *= zero[0]
+        return x
+
+    assert unroll(node)(5.0) == 0.0
+
+
+def test_a_zero_constant_added_or_subtracted_in_place_is_left_out():
+    zero = (0.0,)
+
+    def node(x):
+        x += zero[0]
+        x -= zero[0]
+        return x
+
+    unrolled = unroll(node)
+    assert unrolled(5.0) == 5.0 and "=" not in unrolled.__generated_source__
+
+
+def test_two_functions_of_one_factory_keep_their_own_constants():
+    two, three = (unroll(weighted_sum((np.float64(k),), 1)) for k in (2, 3))
+    assert (two([1.0], 0.0), three([1.0], 0.0)) == (2.0, 3.0)
+
+
+def test_a_traceback_shows_the_generated_line():
+    function = unroll(weighted_sum())
+    with pytest.raises(IndexError) as caught:
+        function([1.0], np.float32(0))
+    assert "total += f[1]" in "".join(traceback.format_exception(caught.value))
+    assert linecache.getline(function.__code__.co_filename, 1).startswith("def node")

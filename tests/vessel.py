@@ -1,0 +1,52 @@
+"""A small branching vessel as a case, and the command line called inside this process."""
+
+from muphy_lb.__main__ import _parser
+from muphy_lb.case import case_from_dict
+from muphy_lb.parallel import SerialCommunicator
+
+TABLE = {
+    "title": "small vessel",
+    "geometry": {
+        "shape": "branching_vessel",
+        "spacing_m": 1e-3,
+        "options": {"generations": 1, "parent_radius_m": 4e-3},
+    },
+    "openings": [
+        {"name": "inlet", "velocity_m_s": 0.02},
+        {"name": "outlet_1", "pressure_pa": 0.0},
+        {"name": "outlet_2", "pressure_pa": 0.0},
+    ],
+    "fluid": {"density_kg_m3": 1060.0, "kinematic_viscosity_m2_s": 4e-5},
+    "lattice": {"lattice_velocity": 0.05},
+    "compute": {"backend": "cpu"},
+    "run": {"steps": 60, "ramp_steps": 30, "check_interval_steps": 10},
+    "output": {"series_every_steps": 10, "picture": False, "vtk": False},
+}
+
+
+def changed(**sections):
+    """The tables of the vessel with keys of some sections changed; ``None`` removes a key."""
+    table = dict(TABLE)
+    for name, keys in sections.items():
+        if isinstance(keys, dict):
+            keys = {key: value for key, value in (table.get(name, {}) | keys).items() if value is not None}
+        table[name] = keys
+    return table
+
+
+def vessel(**sections):
+    """The vessel as a checked case."""
+    return case_from_dict(changed(**sections))
+
+
+def write_case(folder, **sections):
+    """Write the vessel as ``vessel.toml``; returns the path."""
+    path = folder / "vessel.toml"
+    path.write_text(vessel(**sections).to_toml())
+    return path
+
+
+def command(*arguments):
+    """Call a command on one rank of this process; returns the exit code, raises what the command line would tell."""
+    options = _parser().parse_args([str(argument) for argument in arguments])
+    return options.command(options, SerialCommunicator())
