@@ -1,5 +1,6 @@
 """Engine: a model bound to one rank's domain and device; it steps and measures, in lattice units."""
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +79,15 @@ class Engine:
             self.step()
         self.totals()
         self.backend.synchronise()
+
+    def time_steps(self, n_steps: int) -> float:
+        """Seconds that some steps take."""
+        self.backend.synchronise()
+        before = time.perf_counter()
+        for _ in range(n_steps):
+            self.step()
+        self.backend.synchronise()
+        return time.perf_counter() - before
 
     def start_from(self, density: np.ndarray, velocity: np.ndarray) -> None:
         """Set equilibrium populations (before collision) of ``density`` and ``velocity``: (n,) and (3, n), or (1,) and

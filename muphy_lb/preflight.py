@@ -256,7 +256,7 @@ def _good_key(plan: _Plan) -> str:
 
 
 def describe(
-    numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: float, mflups_per_rank: float = ASSUMED_MFLUPS
+    numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: float, measured_mflups: float | None = None
 ) -> str:
     """A table for people: numbers of the method, size, and an estimate of the time.
 
@@ -265,10 +265,11 @@ def describe(
         n_nodes: fluid nodes of all ranks.
         n_ranks: number of ranks.
         bytes_per_node: memory of one node.
-        mflups_per_rank: assumed speed of a rank [million node updates per second].
+        measured_mflups: speed of all ranks together [million node updates per second]; without it one is assumed.
     """
     units = numerics.units
-    seconds = numerics.steps * n_nodes / (1e6 * mflups_per_rank * n_ranks)
+    mflups = measured_mflups or ASSUMED_MFLUPS * n_ranks
+    seconds = numerics.steps * n_nodes / (1e6 * mflups)
     rows = {
         "voxel edge": f"{units.spacing_m:.4g} m",
         "time step": f"{units.time_step_s:.4g} s",
@@ -280,7 +281,7 @@ def describe(
         "steps": f"{numerics.steps:,} ({units.steps_to_time(numerics.steps):.4g} s)",
         "fluid nodes": f"{n_nodes:,}",
         "memory per rank": f"{math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20:,.1f} MiB on {n_ranks} rank(s)",
-        "estimated time": f"{_clock(seconds)} at an assumed {mflups_per_rank:g} MFLUPS per rank",
+        "estimated time": f"{_clock(seconds)} at {'a measured' if measured_mflups else 'an assumed'} {mflups:.4g} MFLUPS",
     }
     lines = [f"{name:<20}{value}" for name, value in rows.items()]
     return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])

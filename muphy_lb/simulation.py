@@ -20,6 +20,7 @@ from muphy_lb.prepare import condition_of, load_nodes, share_nodes
 REALS = {"fp32": np.float32, "fp64": np.float64}
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
 FIXED_POINT_BITS = 60
+TRIAL_STEPS = 4
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Simulation:
     def describe(self) -> str:
         """What will be computed, for people; collective."""
         bytes_per_node = self.communicator.maximum(self.engine.bytes_allocated / self.domain.n_nodes)
-        table = describe(self.numerics, self.nodes.n_nodes, self.communicator.size, bytes_per_node)
+        table = describe(self.numerics, self.nodes.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups)
         backend = self.engine.backend
         how = f"{backend.name} on {backend.device}, {self.case.compute.precision}, {self.case.compute.streaming}"
         return "\n".join((self.case.title, self.cleaning, f"backend: {how}", table)).lstrip()
@@ -209,7 +210,14 @@ class Simulation:
         conditions = LinkConditions(weights, kind, self._values)
         engine = Engine(backend, self.communicator, self.domain, model, conditions, self._speed_scale())
         engine.warm_up()
+        self.measured_mflups = self._trial_mflups(engine)
         return engine
+
+    def _trial_mflups(self, engine: Engine) -> float:
+        """Million node updates per second of all ranks, from a few steps of a fluid at rest."""
+        self.communicator.barrier()
+        seconds = self.communicator.maximum(engine.time_steps(TRIAL_STEPS))
+        return TRIAL_STEPS * self.nodes.n_nodes / seconds / 1e6
 
     def _apply_ramp(self, step_number: int) -> None:
         """Opening values rise from rest as (1 - cos(pi t / T)) / 2."""

@@ -8,7 +8,8 @@ from geometry.nodes import NodeList
 
 AXES = "xyz"
 CENTRE_PREFERENCE = 0.1  # part of its score that a plane at the rim loses against one in the middle
-TELLING = 0.5  # part of what can be seen along its axis that a plane must show
+SLENDER = 0.6  # part of its frame that a slender geometry fills at most
+TELLING = 0.8  # part of a slender geometry that a plane must show
 MAX_PIXELS = 1500  # along an edge; finer than any picture
 
 
@@ -39,8 +40,8 @@ class Cut:
 def best_cut(nodes: NodeList, speed_m_s: np.ndarray) -> Cut:
     """The plane with most fluid, near the middle where planes are alike; z = 0 in two dimensions.
 
-    Where even that plane misses much of the geometry, as in a branching vessel, the highest speed along the axis from
-    which most can be seen.
+    Where even that plane misses much of a slender geometry, as it does in a branching vessel, the highest speed along
+    the axis from which most can be seen.
 
     Args:
         nodes: the geometry.
@@ -49,7 +50,8 @@ def best_cut(nodes: NodeList, speed_m_s: np.ndarray) -> Cut:
     coordinates = nodes.coordinates()
     axis, index = (2, 0) if nodes.shape[0] == 1 else _fullest_plane(coordinates)
     plane = _speed_image(nodes, speed_m_s, axis, coordinates[:, axis] == index)
-    if np.isfinite(plane.speed_m_s).sum() >= TELLING * plane.shadow.sum():
+    fullness = plane.shadow.mean()
+    if fullness > SLENDER or np.isfinite(plane.speed_m_s).mean() >= TELLING * fullness:
         return replace(plane, position_m=nodes.origin_m[axis] + nodes.spacing_m * index)
     return _speed_image(nodes, speed_m_s, _widest_axis(coordinates), slice(None))
 

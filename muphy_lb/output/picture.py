@@ -66,7 +66,8 @@ def draw_vessel(
     """Write a PNG of the vessel and its speed.
 
     Three dimensions: the shaded vessel, coloured by the highest speed behind each point of the wall, and the
-    axis-aligned cut that shows most fluid (for a branching vessel the highest speed along an axis). Two dimensions (nz = 1): the speed alone.
+    axis-aligned cut that shows most fluid (for a branching vessel the highest speed along an axis). Two dimensions
+    (nz = 1): the speed alone.
 
     Args:
         path: the PNG file.

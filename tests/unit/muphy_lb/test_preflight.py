@@ -225,8 +225,8 @@ def test_description_tells_memory_per_rank():
 
 def test_description_estimates_the_time():
     numerics = resolve(make_case(run={"steps": 1000}))
-    text = describe(numerics, n_nodes=36_000_000, n_ranks=10, bytes_per_node=100.0, mflups_per_rank=1.0)
-    assert "01:00:00 at an assumed 1 MFLUPS per rank" in text
+    text = describe(numerics, n_nodes=36_000_000, n_ranks=10, bytes_per_node=100.0, measured_mflups=10.0)
+    assert "01:00:00 at a measured 10 MFLUPS" in text
 
 
 def test_description_ends_with_the_warnings():

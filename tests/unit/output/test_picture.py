@@ -101,3 +101,28 @@ def test_the_cut_holds_the_speed_at_its_place(sheet):
 
 def test_the_cut_extends_to_the_faces_of_the_voxels(sheet):
     assert best_cut(sheet, np.ones(sheet.n_nodes)).extent_m == pytest.approx((0.0995, 0.1395, 0.1995, 0.2095))
+
+
+def bent_tube():
+    """A thin tube along x whose second half lies beside the plane of the first."""
+    fluid = np.zeros((24, 24, 60), dtype=bool)
+    fluid[4:8, 4:8, :30] = True
+    fluid[16:20, 4:8, 30:] = fluid[4:20, 4:8, 28:32] = True
+    fluid[16:20, 4:20, 56:] = True
+    return node_list(fluid)
+
+
+def test_a_vessel_that_no_plane_shows_is_seen_whole():
+    nodes = bent_tube()
+    speed = np.random.default_rng(0).random(nodes.n_nodes)
+    cut = best_cut(nodes, speed)
+    assert cut.position_m is None and np.array_equal(np.isfinite(cut.speed_m_s), cut.shadow)
+    assert np.nanmax(cut.speed_m_s) == speed.max()
+    columns = np.unique(nodes.coordinates()[:, cut.in_plane], axis=0)
+    assert np.isfinite(cut.speed_m_s).sum() == len(columns)
+
+
+def test_a_rock_is_cut_even_where_the_plane_shows_little():
+    fluid = np.random.default_rng(0).random((20, 20, 20)) < 0.2
+    cut = best_cut(node_list(fluid), np.ones(fluid.sum()))
+    assert cut.position_m is not None and np.isfinite(cut.speed_m_s).mean() < 0.4

@@ -1,0 +1,157 @@
+"""``muphy-lb run`` and ``info``: what they write, what they say, how they end."""
+
+import csv
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from geometry.__main__ import main as geometry
+from partition.__main__ import main as partition
+from tests.vessel import command, write_case
+
+QUICK = {"backend": "numpy", "precision": "fp64"}
+SUMMARY_KEYS = {
+    "ranks", "backend", "device", "precision", "streaming", "n_fluid", "steps", "wall_time_s", "mflups",
+    "mass_relative_drift", "converged", "openings",
+}  # fmt: skip
+OPENINGS = ["inlet", "outlet_1", "outlet_2"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, mpirun):
+    """The finished command on two ranks, and its output folder."""
+    folder = tmp_path_factory.mktemp("run")
+    case = write_case(folder, compute=QUICK, output={"picture": True, "vtk": True, "progress_every_s": 0.001})
+    done = mpirun(2, ["-m", "muphy_lb", "run", case, "-o", folder / "out"])
+    assert done.returncode == 0, done.stderr
+    return done, folder / "out"
+
+
+@pytest.fixture(scope="module")
+def summary(finished):
+    return json.loads((finished[1] / "summary.json").read_text())
+
+
+def test_summary_has_every_key(summary):
+    assert summary.keys() >= SUMMARY_KEYS
+
+
+def test_summary_tells_how_the_flow_was_computed(summary):
+    found = {key: summary[key] for key in ("ranks", "backend", "precision", "streaming", "steps", "converged")}
+    assert found == {
+        "ranks": 2, "backend": "numpy", "precision": "fp64", "streaming": "pull", "steps": 60, "converged": False,
+    }  # fmt: skip
+
+
+def test_summary_describes_every_opening(summary):
+    assert list(summary["openings"]) == OPENINGS
+    for state in summary["openings"].values():
+        assert state.keys() == {"kind", "area_m2", "flow_rate_m3_s", "mean_pressure_pa"}
+
+
+def test_the_imposed_velocity_enters_through_the_inlet(summary):
+    inlet = summary["openings"]["inlet"]
+    assert inlet["kind"] == "inlet"
+    assert inlet["flow_rate_m3_s"] == pytest.approx(0.02 * inlet["area_m2"], rel=1e-12)
+
+
+def test_series_has_a_row_every_ten_steps(finished):
+    rows = list(csv.DictReader((finished[1] / "openings.csv").open()))
+    assert [int(row["step"]) for row in rows] == [10, 20, 30, 40, 50, 60]
+    names = [f"{name}_{quantity}" for name in OPENINGS for quantity in ("flow_rate_m3_s", "pressure_pa")]
+    assert list(rows[0]) == ["step", "time_s", *names]
+
+
+def test_last_row_of_the_series_agrees_with_the_summary(finished, summary):
+    *_, last = csv.DictReader((finished[1] / "openings.csv").open())
+    found = [float(last[f"{name}_flow_rate_m3_s"]) for name in OPENINGS]
+    assert found == [state["flow_rate_m3_s"] for state in summary["openings"].values()]
+
+
+def test_fields_hold_one_cell_a_node(finished, summary):
+    with h5py.File(finished[1] / "fields.vtkhdf") as file:
+        cells = file["VTKHDF/CellData"]
+        assert {name: data.shape[0] for name, data in cells.items()} == dict.fromkeys(
+            ("density", "velocity", "pressure"), summary["n_fluid"]
+        )
+
+
+def test_picture_is_a_png(finished):
+    assert (finished[1] / "picture.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_the_case_written_back_runs_again_to_the_same_flow(finished, summary, tmp_path):
+    command("run", finished[1] / "case.toml", "-o", tmp_path, "--set", "output.picture=false")
+    assert json.loads((tmp_path / "summary.json").read_text())["openings"] == summary["openings"]
+
+
+@pytest.mark.parametrize(
+    "text", ["step 10/60 (16.7 %)", "MFLUPS", "ETA", "max velocity", "m/s", "mass drift", "ended: completed at step 60"]
+)
+def test_rank_0_tells_the_progress_once(finished, text):
+    done, _ = finished
+    assert text in done.stdout
+    assert done.stdout.count("step 10/60") == 1
+    assert done.stderr == ""
+
+
+def test_default_output_folder_has_the_name_of_the_case(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command("run", write_case(tmp_path, compute=QUICK), "--set", "run.steps=10") == 0
+    assert (tmp_path / "out" / "vessel" / "summary.json").is_file()
+
+
+def test_a_failing_run_leaves_no_summary_of_an_earlier_one(tmp_path):
+    case = write_case(tmp_path, compute=QUICK)
+    command("run", case, "-o", tmp_path / "out", "--set", "run.steps=10")
+    with pytest.raises(Exception, match="diverged"):
+        command("run", case, "-o", tmp_path / "out", "--set", "run.max_mach=0.09", "--set", "run.ramp_steps=0")
+    assert not (tmp_path / "out" / "summary.json").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1,908 fluid nodes", "inlet inlet: area 5.1e-05 m2", "mean velocity 0.02 m/s", "outlet outlet_2", "pressure 0 Pa"],
+)
+def test_info_describes_a_case(tmp_path, capsys, text):
+    command("info", write_case(tmp_path))
+    assert text in capsys.readouterr().out
+
+
+def test_info_counts_the_memory_of_a_run(tmp_path, capsys):
+    command("info", write_case(tmp_path))
+    mebibytes = 1908 * 19 * (2 * 4 + 4) / 2**20
+    assert f"memory per rank     {mebibytes:.1f} MiB on 1 rank(s)" in capsys.readouterr().out
+
+
+def test_info_describes_a_prepared_geometry(tmp_path, capsys):
+    path = str(tmp_path / "pipe.h5")
+    geometry(["shape:pipe", path, "--shape-option", "ends='open'", "--lattice", "D3Q19"])
+    partition([path, "2"])
+    capsys.readouterr()
+    command("info", path)
+    text = capsys.readouterr().out
+    for expected in (
+        "box 17 x 17 x 40 voxels of 1 m, periodic: no axis",
+        "6,176 fluid nodes, 53.43 % of the box",
+        "nodes by group (0: touching no opening): 5790, 193, 193",
+        "outlet outlet: centre (8 8 31.5) m, normal (0 0 -1), the whole plane",
+        "neighbour tables: D3Q19",
+        "partitioning metis-2 by metis: 2 parts, imbalance 1.0000",
+    ):
+        assert expected in text
+
+
+def test_info_agrees_with_the_run_on_the_memory(tmp_path, capsys):
+    case = write_case(tmp_path, compute={"backend": "cpu"})
+    command("info", case)
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("memory per rank")]
+    command("run", case, "-o", tmp_path / "out", "--set", "run.steps=10")
+    assert said[0] in capsys.readouterr().out
+
+
+def test_velocity_is_finite_in_every_cell(finished):
+    with h5py.File(finished[1] / "fields.vtkhdf") as file:
+        assert np.isfinite(file["VTKHDF/CellData/velocity"][...]).all()

@@ -1,0 +1,317 @@
+"""A run that is stopped, however, continues as if it had never been."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+from muphy_lb.errors import InputError, OutputError
+from muphy_lb.loop import STOPPED_EXIT_CODE, Run
+from muphy_lb.output import checkpoint as checkpoint_module
+from muphy_lb.simulation import Simulation
+from tests.conftest import find_launcher, launcher_settings, stop_group
+from tests.vessel import command, vessel, write_case
+
+QUICK = {"backend": "numpy"}
+REGULAR = {"checkpoint_every_steps": 20}
+PATIENCE_S = 60.0
+
+
+def checkpoints(folder):
+    return sorted((folder / "checkpoints").glob("step_*.h5"))
+
+
+def state(folder):
+    """Step and populations of the newest checkpoint."""
+    with h5py.File(checkpoints(folder)[-1]) as file:
+        return int(file.attrs["step"]), file["populations"][...]
+
+
+def series_steps(folder):
+    return [int(row["step"]) for row in csv.DictReader((folder / "openings.csv").open())]
+
+
+def snapshot_steps(folder):
+    with h5py.File(folder / "fields.vtkhdf") as file:
+        return file["muphy_lb/step"][...].tolist()
+
+
+def summary(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
+def undisturbed(folder, n_steps):
+    """Populations after ``n_steps`` in one go, computed in ``folder``."""
+    simulation = Simulation(vessel(compute=QUICK, run={"steps": n_steps}, output={"checkpoint_every_steps": n_steps}))
+    Run(simulation, folder).execute()
+    return state(folder)[1]
+
+
+@pytest.fixture
+def case(tmp_path):
+    return write_case(tmp_path, compute=QUICK, output=REGULAR)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+@pytest.fixture(scope="module")
+def end(tmp_path_factory):
+    """Populations after 60 steps in one go."""
+    return undisturbed(tmp_path_factory.mktemp("undisturbed"), 60)
+
+
+def stop_by_file(out, monkeypatch):
+    out.mkdir()
+    (out / "STOP").touch()
+
+
+def stop_by_wall_time(out, monkeypatch):
+    return "run.wall_time='00:00:00'"
+
+
+def stop_by_signal(number):
+    def stop(out, monkeypatch):
+        step = Simulation.step
+        monkeypatch.setattr(Simulation, "step", lambda *arguments: (step(*arguments), signal.raise_signal(number)))
+
+    return stop
+
+
+STOPS = {
+    "STOP file": stop_by_file,
+    "wall time": stop_by_wall_time,
+    "signal SIGUSR1": stop_by_signal(signal.SIGUSR1),
+    "signal SIGTERM": stop_by_signal(signal.SIGTERM),
+}
+
+
+@pytest.mark.parametrize("reason", STOPS)
+def test_a_stopped_run_continues_bit_for_bit(case, out, end, monkeypatch, capsys, reason):
+    with monkeypatch.context() as patch:
+        setting = STOPS[reason](out, patch)
+        arguments = ["--set", setting] if setting else []
+        assert command("run", case, "-o", out, *arguments) == STOPPED_EXIT_CODE
+    assert f"stopped by {reason}" in capsys.readouterr().out
+    assert state(out)[0] == 10
+    assert command("resume", out, "--set", "run.wall_time=") == 0
+    assert np.array_equal(state(out)[1], end)
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+def test_a_signal_to_mpirun_stops_all_ranks_with_a_checkpoint(tmp_path, out, number):
+    done = stopped_ranks(write_case(tmp_path, compute=QUICK, run={"steps": 10**6}), out, number)
+    assert (done.returncode, done.stderr) == (STOPPED_EXIT_CODE, "")
+    assert f"stopped by signal {number.name}; continue with: muphy-lb resume {out}" in done.stdout
+    step, _ = state(out)
+    command("resume", out, "--set", f"run.steps={step + 20}", "--set", "output.checkpoint_every_steps=1000000")
+    assert np.array_equal(state(out)[1], undisturbed(tmp_path / "reference", step + 20))
+
+
+def stopped_ranks(case, out, number):
+    """The finished command on two ranks, to whose mpirun a signal was sent after the first row of the series."""
+    launcher = find_launcher()
+    if launcher is None:
+        pytest.skip("no mpirun")
+    line = [launcher, "-n", "2", sys.executable, "-m", "muphy_lb", "run", case, "-o", out]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen(line, env=os.environ | launcher_settings(launcher), **pipes) as process:
+        try:
+            wait_for(lambda: (out / "openings.csv").exists() and series_steps(out))
+            process.send_signal(number)
+            told = process.communicate(timeout=PATIENCE_S)
+        finally:
+            if process.poll() is None:
+                stop_group(process)
+    return subprocess.CompletedProcess(line, process.returncode, *told)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "the run did not start"
+        time.sleep(0.05)
+
+
+def test_two_ranks_continue_what_one_began(case, out, end, mpirun):
+    command("run", case, "-o", out, "--set", "run.steps=40")
+    done = mpirun(2, ["-m", "muphy_lb", "resume", out, "--set", "run.steps=60"])
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(state(out)[1], end)
+
+
+def test_a_completed_run_continues_with_more_steps(case, out, end):
+    command("run", case, "-o", out, "--set", "run.steps=30")
+    assert command("resume", out, "--set", "run.steps=60") == 0
+    assert np.array_equal(state(out)[1], end)
+
+
+def test_resume_without_more_steps_ends_at_once(case, out):
+    command("run", case, "-o", out)
+    before = state(out)[1]
+    assert command("resume", out) == 0
+    assert np.array_equal(state(out)[1], before)
+
+
+def test_resume_drops_later_rows_and_snapshots(case, out):
+    often = ["--set", "output.vtk=true", "--set", "output.fields_every_steps=10"]
+    command("run", case, "-o", out, *often)
+    checkpoints(out)[-1].unlink()
+    command("resume", out, "--set", "run.steps=50", "--set", "output.fields_every_steps=25")
+    assert series_steps(out) == [10, 20, 30, 40, 50]
+    assert snapshot_steps(out)[:4] == [10, 20, 30, 40]
+    assert 60 not in snapshot_steps(out)
+
+
+def test_the_end_is_one_snapshot(case, out):
+    command("run", case, "-o", out, "--set", "output.vtk=true", "--set", "output.fields_every_steps=20")
+    assert snapshot_steps(out) == [20, 40, 60]
+
+
+def test_the_last_two_checkpoints_are_kept(case, out):
+    command("run", case, "-o", out)
+    assert [int(path.stem[5:]) for path in checkpoints(out)] == [40, 60]
+
+
+def test_a_new_run_forgets_the_checkpoints_of_an_earlier_one(case, out):
+    command("run", case, "-o", out)
+    command("run", case, "-o", out, "--set", "run.steps=20")
+    assert [int(path.stem[5:]) for path in checkpoints(out)] == [20]
+
+
+def test_a_broken_checkpoint_is_passed_over(case, out, end):
+    command("run", case, "-o", out, "--set", "run.steps=40")
+    newest = checkpoints(out)[-1]
+    newest.write_bytes(newest.read_bytes()[:1000])
+    command("resume", out, "--set", "run.steps=60")
+    assert np.array_equal(state(out)[1], end)
+
+
+def test_a_write_that_fails_leaves_the_earlier_checkpoint(case, out, end, monkeypatch):
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_):
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        write = checkpoint_module.opened
+        patch.setattr(
+            checkpoint_module, "opened", lambda path, mode: interrupt() if "00040" in path.name else write(path, mode)
+        )
+        with pytest.raises(Interrupted):
+            command("run", case, "-o", out)
+    assert [path.name for path in (out / "checkpoints").iterdir()] == ["step_000000000020.h5"]
+    command("resume", out)
+    assert np.array_equal(state(out)[1], end)
+
+
+FULL_DISK = """
+import resource, sys
+from muphy_lb.__main__ import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+main(sys.argv[1:])
+"""
+
+
+def test_a_full_disk_is_one_message_and_costs_no_checkpoint(case, out, end):
+    command("run", case, "-o", out, "--set", "run.steps=40")
+    line = [sys.executable, "-c", FULL_DISK, "resume", out, "--set", "run.steps=60"]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == OutputError.exit_code
+    assert done.stderr.startswith(f"muphy-lb: error: cannot write {checkpoints(out)[-1].parent}")
+    assert "File too large" in done.stderr and done.stderr.count("\n") == 1
+    command("resume", out, "--set", "run.steps=60")
+    assert np.array_equal(state(out)[1], end)
+
+
+KILLED = """
+import os, signal, sys
+from muphy_lb.__main__ import main
+from muphy_lb.simulation import Simulation
+populations = Simulation.populations
+def killed(self):
+    for q, row in enumerate(populations(self)):
+        if self.step_number == 40 and q == 9:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield row
+Simulation.populations = killed
+main(sys.argv[1:])
+"""
+
+
+def test_a_run_killed_while_writing_continues_from_the_earlier_checkpoint(case, out, end):
+    done = subprocess.run([sys.executable, "-c", KILLED, "run", case, "-o", out], capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    assert state(out)[0] == 20
+    command("resume", out)
+    assert np.array_equal(state(out)[1], end)
+
+
+def test_what_a_killed_write_left_is_removed(case, out):
+    (out / "checkpoints").mkdir(parents=True)
+    left_over = out / "checkpoints" / ".step_000000000010.h5.1.tmp"
+    left_over.touch()
+    command("run", case, "-o", out, "--set", "run.steps=20")
+    assert not left_over.exists()
+
+
+def test_resume_without_a_checkpoint_says_how_to_get_one(case, out):
+    command("run", case, "-o", out, "--set", "output.checkpoint_every_steps=0")
+    with pytest.raises(InputError, match="holds no valid checkpoint.*checkpoint_every_steps"):
+        command("resume", out)
+
+
+def test_resume_of_another_geometry_is_refused(case, out):
+    command("run", case, "-o", out)
+    with pytest.raises(InputError, match="has voxel_digest"):
+        command("resume", out, "--set", "geometry.spacing_m=0.0012")
+
+
+def test_resume_with_another_streaming_is_refused(case, out):
+    command("run", case, "-o", out)
+    with pytest.raises(InputError, match="has streaming = pull, this run has push"):
+        command("resume", out, "--set", "compute.streaming=push")
+
+
+def test_a_diverged_flow_takes_no_checkpoint_away(case, out):
+    command("run", case, "-o", out, "--set", "run.steps=40")
+    with pytest.raises(Exception, match="diverged at step 60"):
+        command(
+            "resume",
+            out,
+            "--set",
+            "run.max_mach=0.09",
+            "--set",
+            "run.check_interval_steps=1000",
+            "--set",
+            "run.steps=80",
+        )
+    assert state(out)[0] == 40
+
+
+STEADY = ["--set", "run.steady_tolerance=0.02", "--set", "run.steady_interval_steps=20", "--set", "run.steps=3000"]
+
+
+def test_a_steady_flow_ends_the_run_as_converged(case, out):
+    assert command("run", case, "-o", out, *STEADY) == 0
+    found = summary(out)
+    assert (found["ended"], found["converged"]) == ("steady", True)
+    assert 60 < found["steps"] < 3000
+
+
+def test_a_stop_does_not_move_the_steady_step(case, out, tmp_path):
+    command("run", case, "-o", out, *STEADY)
+    other = tmp_path / "other"
+    command("run", case, "-o", other, *STEADY, "--set", "run.wall_time='00:00:00'")
+    command("resume", other, "--set", "run.wall_time=")
+    assert summary(other)["steps"] == summary(out)["steps"]
