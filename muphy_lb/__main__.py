@@ -1,4 +1,4 @@
-"""The command line: ``muphy-lb run | resume | info``."""
+"""The command line: ``muphy-lb run | resume | bench | validate | info``."""
 
 import argparse
 import logging
@@ -11,6 +11,7 @@ from geometry.errors import GeometryError
 from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.parallel import SerialCommunicator, connect, wait_for_turn
+from muphy_lb.validation.command import add_options
 from partition.errors import PartitionError
 
 INPUT_EXIT_CODE = 2
@@ -100,6 +101,12 @@ def _bench(options, communicator) -> int:
     return 0
 
 
+def _validate(options, communicator) -> int:
+    from muphy_lb.validation.command import validate
+
+    return validate(options, lambda text: _say(communicator, text), communicator.size)
+
+
 def _info(options, communicator) -> int:
     from muphy_lb.info import describe_file
 
@@ -165,6 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--runs", type=int, default=5, help="runs, of which the median counts (default: 5)")
     bench.add_argument("--json", metavar="FILE", help="write the measurements")
     add_set(bench)
+    add_options(add("validate", _validate, "compare the solver with analytic and published numbers"))
     info = add("info", _info, "tell what a case or a prepared geometry would be, without running it")
     info.add_argument("file", metavar="CASE.toml|CASE.h5")
     return parser

@@ -88,7 +88,9 @@ class Simulation:
     def describe(self) -> str:
         """What will be computed, for people; collective."""
         bytes_per_node = self.communicator.maximum(self.engine.bytes_allocated / self.domain.n_nodes)
-        table = describe(self.numerics, self.nodes.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups)
+        table = describe(
+            self.numerics, self.nodes.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups
+        )
         backend = self.engine.backend
         how = f"{backend.name} on {backend.device}, {self.case.compute.precision}, {self.case.compute.streaming}"
         return "\n".join((self.case.title, self.cleaning, f"backend: {how}", table)).lstrip()

@@ -11,12 +11,12 @@ from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
 from geometry.nodes import NodeList, build_nodes
 from geometry.voxels import Opening, Voxels
 from muphy_lb.backends import make_backend
-from muphy_lb.domain import build_local_domain
+from muphy_lb.domain import LocalDomain, build_local_domain
 from muphy_lb.engine import Engine, LinkConditions
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import PRESSURE, VELOCITY
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.physics import isothermal
+from muphy_lb.physics import Model, isothermal
 from muphy_lb.physics.conditions import Condition, link_weights, opening_frames
 
 SPEED_SCALE = 2.0**40
@@ -37,6 +37,10 @@ class Setup:
     omega: float = 1.25
     force: tuple[float, float, float] = (0.0, 0.0, 0.0)
     conditions: tuple[Condition, ...] = ()
+
+    def model(self) -> Model:
+        """Isothermal flow with BGK collisions."""
+        return isothermal(self.lattice, "bgk", self.streaming, self.omega, self.force)
 
 
 def box_shape(lattice: Lattice) -> tuple[int, int, int]:
@@ -86,10 +90,14 @@ def distinguishable_populations(lattice: Lattice, n: int) -> np.ndarray:
 
 def build_engine(nodes, setup: Setup, owner=None, rank=0, communicator=None) -> Engine:
     """Engine of one rank, isothermal BGK, with no population set."""
-    lattice = setup.lattice
     owner = np.zeros(nodes.n_nodes, dtype=np.int64) if owner is None else owner
-    domain = build_local_domain(nodes, owner, rank, lattice)
-    model = isothermal(lattice, "bgk", setup.streaming, setup.omega, setup.force)
+    domain = build_local_domain(nodes, owner, rank, setup.lattice)
+    return engine_on(domain, nodes, setup, communicator)
+
+
+def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> Engine:
+    """Engine on a domain that is already there."""
+    lattice = setup.lattice
     frames = opening_frames(nodes, lattice)
     conditions = LinkConditions(
         momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions),
@@ -97,7 +105,7 @@ def build_engine(nodes, setup: Setup, owner=None, rank=0, communicator=None) -> 
         value=np.array([condition.value for condition in setup.conditions]),
     )
     backend = make_backend(setup.backend, lattice, setup.real)
-    return Engine(backend, communicator or SerialCommunicator(), domain, model, conditions, SPEED_SCALE)
+    return Engine(backend, communicator or SerialCommunicator(), domain, setup.model(), conditions, SPEED_SCALE)
 
 
 def start_at_rest(engine: Engine) -> Engine:

@@ -25,6 +25,7 @@ class FieldWriter:
         self.every = simulation.case.output.fields_every_steps
         self._simulation = simulation
         self._names = simulation.case.output.fields
+        self._written_step = resume_step
         self._series = None
         if simulation.communicator.rank == 0:
             text = simulation.case.to_toml(folder)
@@ -33,8 +34,11 @@ class FieldWriter:
             )
 
     def act(self) -> None:
-        """Write one snapshot."""
+        """Write one snapshot, unless this step has one."""
         simulation = self._simulation
+        if simulation.step_number == self._written_step:
+            return
+        self._written_step = simulation.step_number
         density_si = simulation.units.density_kg_m3
         makers = {
             "density": lambda: _scaled(simulation.density(), density_si),

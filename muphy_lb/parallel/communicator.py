@@ -14,6 +14,8 @@ LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM
 LOCAL_RANK_VARIABLES = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 # A failing rank lets lower ranks, which may have failed in the same way, speak first.
 VOICE_DELAY_S = 1.0
+# mpirun drops what a rank wrote just before it aborts.
+FORWARD_DELAY_S = 0.2
 
 
 class SerialCommunicator:
@@ -118,6 +120,7 @@ class MpiCommunicator:
         """End all ranks with an exit code."""
         sys.stdout.flush()
         sys.stderr.flush()
+        time.sleep(FORWARD_DELAY_S)
         self._world.Abort(exit_code)
 
     def finalise(self):

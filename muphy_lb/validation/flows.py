@@ -56,15 +56,15 @@ def until_steady(
     Raises:
         MuphyError: it still changes after MAX_STEPS steps.
     """
-    last = np.asarray(measure())
-    for _ in range(MAX_STEPS // interval):
+    now = np.asarray(measure())
+    for _ in range(0, MAX_STEPS, interval):
+        last = now
         simulation.step(interval)
         now = np.asarray(measure())
         change = np.abs(now - last).max()
         if change < tolerance * np.abs(now).max():
             return now
-        last = now
-    raise MuphyError(f"the flow is not steady after {MAX_STEPS} steps: the last change was {change:.3g}")
+    raise MuphyError(f"the flow is not steady after {MAX_STEPS} steps: it still changed by {change:.3g} in {interval}")
 
 
 def order_of_convergence(sizes, errors) -> float:

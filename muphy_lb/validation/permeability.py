@@ -15,8 +15,8 @@ from muphy_lb.validation.record import Row, Validation, relative
 
 DATA_VARIABLE = "MUPHY_DATA"
 CITATION = (
-    "tube: pi R^4 / (8 A); duct: series of White, Viscous Fluid Flow (2006), sect. 3-3; bcc spheres: two-relaxation-time"
-    " run of the project (Lambda = 3/16); images: github.com/krachdd/poremaps"
+    "tube: pi R^4 / (8 A); duct: series of White, Viscous Fluid Flow (2006), sect. 3-3; bcc spheres: another"
+    " program, two relaxation times with Lambda = 3/16; images: github.com/krachdd/poremaps"
 )
 RELAXATION_TIME = 0.5 + np.sqrt(3.0 / 16.0)
 FORCE = 1e-6

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 
 HEADINGS = ("quantity", "reference", "computed", "error", "allowed", "")
-LAYOUT = "  {:<58}{:>13}{:>13}{:>11}{:>10}  {}"
+LAYOUT = "  {:<58}{:>13}{:>13}{:>11}{:>11}  {}"
 
 
 @dataclass(frozen=True)
@@ -87,5 +87,5 @@ def _row(quantity, *numbers) -> Row:
 
 
 def _line(row: Row) -> str:
-    numbers = (f"{row.reference:.6g}", f"{row.computed:.6g}", f"{row.error:.2e}", f"{row.tolerance:.0e}")
+    numbers = (f"{row.reference:.6g}", f"{row.computed:.6g}", f"{row.error:.2e}", f"{row.tolerance:.1e}")
     return LAYOUT.format(row.quantity, *numbers, "passed" if row.passed else "FAILED")

@@ -84,7 +84,10 @@ def test_picture_is_a_png(finished):
 
 def test_the_case_written_back_runs_again_to_the_same_flow(finished, summary, tmp_path):
     command("run", finished[1] / "case.toml", "-o", tmp_path, "--set", "output.picture=false")
-    assert json.loads((tmp_path / "summary.json").read_text())["openings"] == summary["openings"]
+    again = json.loads((tmp_path / "summary.json").read_text())
+    for name, state in summary["openings"].items():
+        for key in ("area_m2", "flow_rate_m3_s", "mean_pressure_pa"):
+            assert again["openings"][name][key] == pytest.approx(state[key], rel=1e-9, abs=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +116,13 @@ def test_a_failing_run_leaves_no_summary_of_an_earlier_one(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["1,908 fluid nodes", "inlet inlet: area 5.1e-05 m2", "mean velocity 0.02 m/s", "outlet outlet_2", "pressure 0 Pa"],
+    [
+        "1,908 fluid nodes",
+        "inlet inlet: area 4.033e-05 m2",
+        "mean velocity 0.02 m/s",
+        "outlet outlet_2",
+        "pressure 0 Pa",
+    ],
 )
 def test_info_describes_a_case(tmp_path, capsys, text):
     command("info", write_case(tmp_path))

@@ -109,7 +109,7 @@ def test_a_population_in_a_closed_voxel_bounces_back_half_way(lattice, streaming
 @LATTICES
 @BOTH
 def test_a_population_comes_back_from_a_wall_after_twice_the_way_to_it(lattice, streaming):
-    """Half-way bounce-back: the wall lies half a spacing behind the last node of a row of n, 2 n steps there and back."""
+    """Half-way bounce-back: the walls of a row of n nodes lie n apart, and the way there and back takes 2 n steps."""
     n = 5
     nodes = build_nodes(random_voxels((1, 1, n), fluid=1.0))
     before = distinguishable_populations(lattice, n)

@@ -1,7 +1,7 @@
-"""The flows that every backend must compute alike: 100 steps through a random geometry with walls, two openings, a force.
+"""The flows that every backend must compute alike: 100 steps in a random geometry with walls, two openings, a force.
 
-Run as a program, ``python -m tests.parity.cases BACKEND FILE``, it writes the results of one backend: the way to Numba's
-CUDA simulator, which must be chosen before numba is imported.
+Run as ``python -m tests.parity.cases BACKEND FILE`` it writes the results of one backend: the way to Numba's CUDA
+simulator, which must be chosen before numba is imported.
 """
 
 import sys
@@ -10,11 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from geometry.nodes import build_nodes
-from muphy_lb.domain import STREAMINGS, build_local_domain
-from muphy_lb.engine import Engine
+from muphy_lb.domain import STREAMINGS
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.operators import COLLISIONS, MACROSCOPIC, OPENINGS
-from muphy_lb.parallel import SerialCommunicator
 from tests.support import (
     THROUGH_FLOW,
     Setup,
@@ -30,10 +27,12 @@ STEPS = 100
 FORCE = {2: (1e-5, 2e-5, 0.0), 3: (1e-5, 2e-5, -1e-5)}
 LATTICES = (D2Q9, D3Q19)
 REALS = (np.float64, np.float32)
-# A GPU and a CPU fuse operations differently: PHYSICS of 100 steps at round-off; measured below 1e-14 and 1e-7.
+# Compilers fuse operations differently: round-off of 100 steps on populations; measured 2e-15 and 3e-8.
 BOUND = {np.float64: 1e-12, np.float32: 2e-6}
 # Threads of a block that do nothing cost the simulator as much as those that work.
 SIMULATED_BLOCK = 32
+# Exit code of a program that lacks what it needs, so that its tests are skipped.
+CANNOT_RUN = 3
 
 
 def setups():
@@ -45,13 +44,18 @@ def setups():
                 yield Setup(lattice, real=real, streaming=streaming, force=force, conditions=THROUGH_FLOW)
 
 
+def simulated_setups():
+    """Those that the simulator computes; the longest are left to the GPU in single precision."""
+    return [setup for setup in setups() if setup.lattice is D2Q9 or setup.real is np.float64]
+
+
 def name(setup: Setup) -> str:
     """Such as ``D3Q19-pull-float64``."""
     return f"{setup.lattice.name}-{setup.streaming}-{setup.real.__name__}"
 
 
 def geometry(lattice):
-    """Between 60 and 130 nodes, few enough for the simulator; periodic in y."""
+    """Less than a hundred nodes, few enough for the simulator, and more than one of its blocks; periodic in y."""
     shape = (4, 5, 7) if lattice.dimension == 3 else (1, 8, 11)
     return build_nodes(with_openings(random_voxels(shape, seed=1, periodic=(False, True, False))))
 
@@ -63,9 +67,9 @@ def compute(setup: Setup) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_results(backend: str, path: str) -> None:
-    """Compute every setup on a backend and write one .npz file."""
+    """Compute the simulator's setups on a backend and write one .npz file."""
     results = {}
-    for setup in setups():
+    for setup in simulated_setups():
         results[f"{name(setup)}-populations"], results[f"{name(setup)}-moments"] = compute(
             replace(setup, backend=backend)
         )

@@ -1,0 +1,287 @@
+"""Whatever goes wrong is told once, by a message that helps, and ends all ranks with an exit code that tells what."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+from geometry.__main__ import main as geometry
+from geometry.errors import GeometryError
+from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.parallel import communicator as communicator_module
+from partition.errors import PartitionError
+from tests.vessel import command, write_case
+
+QUICK = {"backend": "numpy"}
+NO_OPENINGS = {
+    "openings": [],
+    "flow": {"acceleration_m_s2": [0.1, 0.0, 0.0]},
+    "lattice": {"lattice_velocity": None, "relaxation_time": 0.8},
+}
+TETRAHEDRON = ((0, 0, 0), (9, 0, 0), (0, 9, 0), (0, 0, 9))
+FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
+SECONDS_TO_END = 15.0  # import times included; a rank that waits for a dead one would wait for ever
+
+
+def write_surface(path, faces=FACES):
+    """A tetrahedron, or some of its faces, as ASCII STL [mm]."""
+    facets = []
+    for face in faces:
+        corners = "\n".join("vertex {} {} {}".format(*TETRAHEDRON[corner]) for corner in face)
+        facets.append(f"facet normal 0 0 0\nouter loop\n{corners}\nendloop\nendfacet")
+    path.write_text("\n".join(["solid s", *facets, "endsolid s", ""]))
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def case_of(folder, keys):
+    """A case without openings whose geometry is a file; QUICK."""
+    return write_case(folder, geometry={"shape": None, "spacing_m": None, "options": None} | keys, **NO_OPENINGS)
+
+
+def leaky_surface(folder):
+    write_surface(folder / "leaky.stl", FACES[:3])
+    return case_of(folder, {"file": "leaky.stl", "unit": "mm", "spacing_m": 1e-3})
+
+
+def truncated_surface(folder):
+    with (folder / "cut.stl").open("wb") as file:
+        file.write(bytes(80) + np.uint32(100).tobytes() + bytes(200))
+    return case_of(folder, {"file": "cut.stl", "unit": "mm", "spacing_m": 1e-3})
+
+
+def truncated_image(folder):
+    np.save(folder / "cut.npy", np.zeros((8, 8, 8), np.uint8))
+    truncate(folder / "cut.npy")
+    return case_of(folder, {"file": "cut.npy", "spacing_m": 1e-3})
+
+
+def truncated_prepared(folder):
+    geometry(["shape:pipe", str(folder / "cut.h5")])
+    truncate(folder / "cut.h5")
+    return case_of(folder, {"file": "cut.h5"})
+
+
+def image_with_nan(folder):
+    image = np.ones((8, 8, 8))
+    image[2, 3, 4] = np.nan
+    np.save(folder / "nan.npy", image)
+    return case_of(folder, {"file": "nan.npy", "spacing_m": 1e-3, "options": {"fluid_below": 0.5}})
+
+
+def image_without_fluid(folder):
+    np.save(folder / "solid.npy", np.ones((4, 4, 4), np.uint8))
+    return case_of(folder, {"file": "solid.npy", "spacing_m": 1e-3, "options": {"fluid_value": 0}})
+
+
+def spacing_without_node(folder):
+    write_surface(folder / "small.stl")
+    return case_of(folder, {"file": "small.stl", "unit": "mm", "spacing_m": 0.5})
+
+
+def missing_geometry(folder):
+    return case_of(folder, {"file": "absent.stl", "unit": "mm", "spacing_m": 1e-3})
+
+
+def missing_case(folder):
+    return folder / "absent.toml"
+
+
+def unknown_key(folder):
+    path = write_case(folder)
+    path.write_text(path.read_text().replace("kinematic_viscosity_m2_s", "kinematic_viscosity_m2s"))
+    return path
+
+
+def opening_beside_the_fluid(folder):
+    opening = {"name": "far", "kind": "outlet", "centre_m": [1.0, 1.0, 1.0], "normal": [1, 0, 0], "radius_m": 1e-3}
+    shape = {"shape": "pipe", "spacing_m": 1e-3, "options": {}}
+    return write_case(folder, geometry=shape, openings=[opening | {"velocity_m_s": 0.02}])
+
+
+def no_gpu(folder):
+    return write_case(folder, compute={"backend": "cuda"})
+
+
+def one_node(folder):
+    flags = np.ones((4, 4, 4), np.uint8)
+    flags[1, 1, 1] = 0
+    np.save(folder / "few.npy", flags)
+    return case_of(folder, {"file": "few.npy", "spacing_m": 1e-3, "options": {"fluid_value": 0}})
+
+
+def diverging(folder):
+    return write_case(folder, lattice={"lattice_velocity": 0.28}, fluid={"kinematic_viscosity_m2_s": 1e-9})
+
+
+BAD = [
+    (missing_case, InputError, "case file .*absent.toml does not exist"),
+    (missing_geometry, GeometryError, "absent.stl"),
+    (
+        unknown_key,
+        InputError,
+        "fluid.kinematic_viscosity_m2s is an unknown key; did you mean 'kinematic_viscosity_m2_s'",
+    ),
+    (truncated_surface, GeometryError, "cut.stl"),
+    (truncated_image, GeometryError, "cut.npy"),
+    (truncated_prepared, GeometryError, r"cut.h5 is not a readable HDF5 file \(truncated\?\)"),
+    (leaky_surface, GeometryError, r"leaky.stl.* 3 boundary edges .*\(0.003, 0.003, 0.003\) m"),
+    (image_with_nan, GeometryError, "nan.npy.*NaN"),
+    (image_without_fluid, GeometryError, "solid.npy: fluid_value = 0 selects no voxel"),
+    (
+        spacing_without_node,
+        GeometryError,
+        "spacing_m = 0.5 gives no fluid voxel in a surface of .*refine it or check the unit",
+    ),
+    (opening_beside_the_fluid, GeometryError, "opening 'far' touches no fluid.*nearest fluid voxel"),
+    (diverging, DivergedError, r"diverged at step \d+: the Mach number .* at voxel \(\d+, \d+, \d+\), x = \(.*\) m"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "message"), BAD, ids=[make.__name__ for make, *_ in BAD])
+def test_bad_input_is_named(tmp_path, make, error, message):
+    case = make(tmp_path)
+    with pytest.raises(error, match=re.compile(message, re.DOTALL)):
+        command("run", case, "-o", tmp_path / "out", "--set", "compute.backend=numpy")
+
+
+def run_on_ranks(mpirun, folder, case, *arguments, n_ranks=2):
+    """The ended command and the seconds it took."""
+    begin = time.monotonic()
+    done = mpirun(n_ranks, ["-m", "muphy_lb", "run", case, "-o", folder / "out", *arguments], timeout=60)
+    return done, time.monotonic() - begin
+
+
+MISTAKES = [
+    (missing_case, InputError, "does not exist"),
+    (leaky_surface, GeometryError, "boundary edges"),
+    (one_node, PartitionError, "more ranks than nodes"),
+    (diverging, DivergedError, "diverged at step"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "message"), MISTAKES, ids=[make.__name__ for make, *_ in MISTAKES])
+def test_all_ranks_end_with_one_message(tmp_path, mpirun, make, error, message):
+    done, seconds = run_on_ranks(mpirun, tmp_path, make(tmp_path), "--set", "compute.backend=numpy")
+    assert done.returncode == getattr(error, "exit_code", InputError.exit_code), done.stderr
+    assert message in done.stderr
+    assert done.stderr.count("muphy-lb: error") == 1
+    assert "Traceback" not in done.stderr
+    assert seconds < SECONDS_TO_END
+
+
+def test_a_missing_gpu_is_told_once(tmp_path, mpirun):
+    hidden = {"CUDA_VISIBLE_DEVICES": ""}
+    done = mpirun(2, ["-m", "muphy_lb", "run", no_gpu(tmp_path), "-o", tmp_path / "out"], env=hidden, timeout=60)
+    assert done.returncode == BackendError.exit_code
+    assert "backend 'cuda' was asked for, but no CUDA GPU can be used here" in done.stderr
+    assert done.stderr.count("muphy-lb: error") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rum"], "invalid choice: 'rum'"),
+        (["run"], "the following arguments are required: case"),
+        (["run", "a.toml", "--sett", "x=1"], "unrecognized arguments: --sett"),
+        ([], "the following arguments are required: COMMAND"),
+    ],
+)
+def test_a_wrong_command_line_is_told_with_the_usage(arguments, message):
+    done = subprocess.run([sys.executable, "-m", "muphy_lb", *arguments], capture_output=True, text=True)
+    assert done.returncode == InputError.exit_code
+    assert message in done.stderr and "usage: muphy-lb" in done.stderr
+    assert done.stderr.count("muphy-lb: error") == 1 and "Traceback" not in done.stderr
+
+
+def test_a_wrong_command_line_on_two_ranks_is_told_once(mpirun):
+    done = mpirun(2, ["-m", "muphy_lb", "rum"], timeout=60)
+    assert done.returncode == InputError.exit_code
+    assert done.stderr.count("muphy-lb: error") == 1
+
+
+def test_an_override_of_an_unknown_key_names_the_nearest(tmp_path):
+    with pytest.raises(InputError, match="run.step.*did you mean 'steps'"):
+        command("run", write_case(tmp_path), "--set", "run.step=5")
+
+
+def test_a_file_in_the_way_of_the_output_folder_is_told_before_the_run(tmp_path, capsys):
+    (tmp_path / "out").write_text("in the way")
+    with pytest.raises(OutputError, match="cannot write .*out: .*choose another output folder"):
+        command("run", write_case(tmp_path, compute=QUICK), "-o", tmp_path / "out")
+    assert capsys.readouterr().out == ""
+
+
+DRIVER = """
+import os, signal, sys
+from muphy_lb.__main__ import main
+from muphy_lb.simulation import Simulation
+step = Simulation.step
+def fail(self, n_steps):
+    step(self, n_steps)
+    if self.communicator.rank == 1 and self.step_number >= 20:
+        {failure}
+Simulation.step = fail
+main(sys.argv[1:])
+"""
+
+
+def test_an_exception_on_one_rank_ends_all_and_names_it(tmp_path, mpirun):
+    driver = DRIVER.format(failure="raise ValueError('the test broke rank 1')")
+    begin = time.monotonic()
+    done = mpirun(2, ["-c", driver, "run", write_case(tmp_path, compute=QUICK), "-o", tmp_path / "out"], timeout=60)
+    assert done.returncode == 1
+    assert "ValueError: the test broke rank 1" in done.stderr and "[rank 1 of 2]" in done.stderr
+    assert done.stderr.count("muphy-lb: unexpected error") == 1
+    assert time.monotonic() - begin < SECONDS_TO_END
+
+
+def test_a_killed_rank_ends_all(tmp_path, mpirun):
+    driver = DRIVER.format(failure="os.kill(os.getpid(), signal.SIGKILL)")
+    begin = time.monotonic()
+    done = mpirun(2, ["-c", driver, "run", write_case(tmp_path, compute=QUICK), "-o", tmp_path / "out"], timeout=60)
+    assert done.returncode != 0
+    assert not (tmp_path / "out" / "summary.json").exists()
+    assert time.monotonic() - begin < SECONDS_TO_END
+
+
+@pytest.fixture
+def under_slurm(monkeypatch):
+    """Function: set the variables of a task of srun, and no other launcher's."""
+    for name in communicator_module.LAUNCHER_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+    def enter(**variables):
+        monkeypatch.setenv("SLURM_PROCID", "0")
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return enter
+
+
+def test_srun_with_an_mpi_that_it_does_not_know_is_refused(under_slurm):
+    under_slurm(SLURM_NTASKS="4")
+    done = subprocess.run([sys.executable, "-m", "muphy_lb", "info", "x.toml"], capture_output=True, text=True)
+    assert done.returncode == InputError.exit_code
+    assert "SLURM has 4 tasks, but this MPI sees one rank" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_one_task_of_srun_in_a_larger_job_is_allowed(under_slurm):
+    under_slurm(SLURM_NTASKS="4", SLURM_STEP_NUM_TASKS="1")
+    line = [sys.executable, "-c", "from muphy_lb.parallel import connect; print(connect().size)"]
+    assert subprocess.run(line, capture_output=True, text=True, env=os.environ).stdout == "1\n"
+
+
+def test_a_prepared_geometry_without_nodes_is_refused(tmp_path):
+    with h5py.File(tmp_path / "empty.h5", "w"):
+        pass
+    with pytest.raises(GeometryError, match="has no group /geometry; make it with"):
+        command("run", case_of(tmp_path, {"file": "empty.h5"}), "-o", tmp_path / "out")

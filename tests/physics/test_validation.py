@@ -1,0 +1,138 @@
+"""The solver agrees with published and analytic flows, and every comparison could tell if it did not."""
+
+import json
+from argparse import ArgumentParser
+from math import nan
+
+import numba
+import numpy as np
+import pytest
+
+from muphy_lb.errors import InputError, MuphyError
+from muphy_lb.validation import flows
+from muphy_lb.validation.cases import CASES
+from muphy_lb.validation.command import add_options, validate
+from muphy_lb.validation.conservation import TOLERANCES, mass_drift
+from muphy_lb.validation.permeability import DUCT, TUBE, measured_permeability
+from muphy_lb.validation.poiseuille import STAIRCASE, bounce_back_slip, channel_difference, channel_error, pipe_errors
+from muphy_lb.validation.record import Validation, absolute, at_least, relative
+from muphy_lb.validation.vessel import TOLERANCE, flow_rates_m3_s, tree_flow
+
+HEIGHTS = (8, 16, 32)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Domains of a few hundred nodes: on a busy machine threads would wait for each other longer than they work."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
+
+def run_command(*arguments):
+    """(exit code, what was said) of the command."""
+    parser, said = ArgumentParser(), []
+    add_options(parser)
+    return validate(parser.parse_args(arguments), said.append), "\n".join(said)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "permeability"])
+def test_case_passes(name):
+    outcome = CASES[name](True)
+    assert outcome.rows and outcome.passed, str(outcome)
+
+
+def test_permeability_of_real_images_passes(data_dir, monkeypatch):
+    monkeypatch.setenv("MUPHY_DATA", str(data_dir))
+    outcome = CASES["permeability"](True)
+    assert outcome.rows and outcome.passed, str(outcome)
+
+
+@pytest.mark.parametrize("wall_distance", [0.4, 1.0])
+def test_order_of_convergence_sees_a_wall_in_the_wrong_place(wall_distance):
+    errors = [channel_error(height, wall_distance=wall_distance) for height in HEIGHTS]
+    assert flows.order_of_convergence(HEIGHTS, errors) < 1.3
+
+
+def test_slip_tells_relaxation_times_apart():
+    slip = channel_difference(10, "D2Q9", 0.81).mean()
+    assert not relative("slip", bounce_back_slip(10, 0.8), slip, 1e-6).passed
+
+
+def test_pipe_flow_rate_sees_a_radius_wrong_by_one_voxel():
+    _, flow = pipe_errors(16.5)
+    assert not relative("flow", 1.0, flow * (16.5 / 17.5) ** 4, STAIRCASE / 16.5).passed
+
+
+def test_mass_check_sees_the_round_off_of_single_precision():
+    drift, _ = mass_drift("fp32", n_steps=200)
+    assert not absolute("drift", 0.0, drift, TOLERANCES["fp64"]).passed
+
+
+def test_permeability_tells_a_duct_from_a_tube(data_dir):
+    duct = measured_permeability(DUCT, data_dir, one_slice=True)
+    assert not relative("duct", TUBE.permeability, duct, TUBE.tolerance).passed
+
+
+def test_vessel_check_sees_a_flow_that_is_not_steady():
+    simulation = tree_flow(1, 2.5e-4)
+    simulation.step(500)
+    assert not relative("outflow", *flow_rates_m3_s(simulation), TOLERANCE).passed
+
+
+def test_a_flow_that_never_settles_is_an_error(monkeypatch):
+    monkeypatch.setattr(flows, "MAX_STEPS", 50)
+    with pytest.raises(MuphyError, match="not steady after 50 steps"):
+        channel_error(16)
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0])
+def test_order_of_convergence_of_a_power_law_is_its_exponent(order):
+    sizes = np.array([4.0, 8.0, 16.0])
+    assert flows.order_of_convergence(sizes, 7.0 / sizes**order) == pytest.approx(order)
+
+
+@pytest.mark.parametrize("make", [relative, absolute, at_least])
+def test_a_comparison_with_nan_fails(make):
+    assert not make("x", 1.0, nan, 0.1).passed
+
+
+def test_more_than_the_least_passes_and_less_fails():
+    assert at_least("x", 2.0, 2.5, 0.1).passed and not at_least("x", 2.0, 1.8, 0.1).passed
+
+
+def test_one_failed_row_fails_the_case_and_shows():
+    outcome = Validation("n", "c", (absolute("a", 0.0, 0.0, 0.1), absolute("b", 0.0, 1.0, 0.1)))
+    assert not outcome.passed and "FAILED" in str(outcome)
+
+
+def test_command_tells_all_and_writes_json(tmp_path):
+    code, said = run_command("--quick", "--json", str(tmp_path / "v.json"), "plane-channel")
+    (record,) = json.loads((tmp_path / "v.json").read_text())
+    assert code == 0 and "order of convergence" in said and "6 of 6 comparisons passed" in said
+    assert record["passed"] and {"quantity", "reference", "computed", "error", "tolerance"} <= record["rows"][0].keys()
+
+
+def test_command_ends_with_1_where_a_comparison_fails(monkeypatch):
+    failing = {"bad": lambda quick: Validation("bad", "c", (absolute("a", 0.0, 1.0, 0.1),))}
+    monkeypatch.setattr("muphy_lb.validation.cases.CASES", failing)
+    assert run_command()[0] == 1
+
+
+def test_command_skips_what_needs_data_and_says_so(monkeypatch):
+    monkeypatch.delenv("MUPHY_DATA", raising=False)
+    code, said = run_command("permeability")
+    assert code == 0 and "skipped: no channels_poremaps" in said and "$MUPHY_DATA" in said
+
+
+def test_command_names_the_nearest_case():
+    with pytest.raises(InputError, match="unknown case 'pip'; did you mean 'pipe'"):
+        run_command("pip")
+
+
+def test_command_refuses_several_ranks():
+    parser = ArgumentParser()
+    add_options(parser)
+    with pytest.raises(InputError, match="2 ranks"):
+        validate(parser.parse_args([]), print, n_ranks=2)
