@@ -269,6 +269,7 @@ def describe(
     """
     units = numerics.units
     mflups = measured_mflups or ASSUMED_MFLUPS * n_ranks
+    source = "a measured" if measured_mflups else "an assumed"
     seconds = numerics.steps * n_nodes / (1e6 * mflups)
     rows = {
         "voxel edge": f"{units.spacing_m:.4g} m",
@@ -281,7 +282,7 @@ def describe(
         "steps": f"{numerics.steps:,} ({units.steps_to_time(numerics.steps):.4g} s)",
         "fluid nodes": f"{n_nodes:,}",
         "memory per rank": f"{math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20:,.1f} MiB on {n_ranks} rank(s)",
-        "estimated time": f"{_clock(seconds)} at {'a measured' if measured_mflups else 'an assumed'} {mflups:.4g} MFLUPS",
+        "estimated time": f"{_clock(seconds)} at {source} {mflups:.4g} MFLUPS",
     }
     lines = [f"{name:<20}{value}" for name, value in rows.items()]
     return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])

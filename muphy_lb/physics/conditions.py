@@ -32,8 +32,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class OpeningFrame:
-    """Lattice measures of one opening: area, centroid of its link midpoints (x, y, z), inward normal, equivalent radius;
-    ``profile_scale`` makes a parabolic profile carry the flow of a plug."""
+    """Lattice measures of one opening: area, centroid of its link midpoints (x, y, z), inward normal, equivalent
+    radius; ``profile_scale`` makes a parabolic profile carry the flow of a plug."""
 
     area: float
     centroid: np.ndarray
