@@ -78,6 +78,7 @@ class Engine:
         for _ in range(2):
             self.step()
         self.totals()
+        self.moments()
         self.backend.synchronise()
 
     def time_steps(self, n_steps: int) -> float:
@@ -112,8 +113,8 @@ class Engine:
         return flat.reshape(self.model.lattice.q, self.domain.pitch)[:, : self.domain.n_nodes]
 
     def moments(self) -> np.ndarray:
-        """(4, n) rows rho - 1, ux, uy, uz."""
-        out = self.backend.zeros(4 * self.domain.n_nodes, self.real)
+        """(4, n) rows rho - 1, ux, uy, uz, computed in the other buffer, which the next step overwrites anyway."""
+        out = self._buffers[1 - self._parity][: 4 * self.domain.n_nodes]
         self.backend.bind_moments(self.model.macroscopic, self._state(self._parity), out, self._parameters)()
         return self.backend.to_host(out).reshape(4, -1)
 
@@ -132,6 +133,7 @@ class Engine:
         """(L,) float64 mass entering per step, and node density deviation, of every local opening link."""
         if self.domain.links.n_links == 0:
             return np.zeros(0), np.zeros(0)
+        self.backend.synchronise()  # packs run beside the interior, which may still be writing
         if self.model.streaming == "pull":
             self._refills[self._parity]()
         self._flux_packs[self._parity]()

@@ -148,14 +148,17 @@ def _largest_diameter_m(areas_m2: Mapping, case: Case, spacing_m: float) -> floa
 
 def _plan(case: Case, spacing_m: float, cs2: float, areas_m2: Mapping) -> _Plan:
     imposed = [_imposed_m_s(opening, areas_m2[opening.name]) for opening in case.openings]
+    peak = 1.5 if case.lattice.name.startswith("D2") else 2.0
+    factors = [peak if opening.profile == "parabolic" else 1.0 for opening in case.openings]
     largest_m_s = max((speed for speed in imposed if speed is not None), default=0.0)
+    fastest_m_s = max((f * speed for f, speed in zip(factors, imposed, strict=True) if speed is not None), default=0.0)
     reference_m_s = case.lattice.reference_velocity_m_s or largest_m_s or None
     if reference_m_s is None and case.lattice.lattice_velocity is not None:
         raise InputError(
             f"lattice.lattice_velocity is {case.lattice.lattice_velocity} but the case does not tell what velocity that"
             " is; give lattice.reference_velocity_m_s, or a radius_m to the opening with flow_rate_m3_s"
         )
-    return _Plan(case, spacing_m, cs2, reference_m_s, max(largest_m_s, reference_m_s or 0.0))
+    return _Plan(case, spacing_m, cs2, reference_m_s, max(fastest_m_s, reference_m_s or 0.0))
 
 
 def _imposed_m_s(opening: OpeningSection, area_m2: float | None) -> float | None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.case import Case, load_case
-from muphy_lb.domain import build_local_domain
+from muphy_lb.domain import build_local_domain, check_dimension
 from muphy_lb.engine import Engine, LinkConditions
 from muphy_lb.errors import DivergedError
 from muphy_lb.lattice import lattice_named
@@ -29,7 +29,7 @@ class OpeningState:
 
     Attributes:
         kind: ``"inlet"`` or ``"outlet"``.
-        area_m2: lattice area of the opening (sum over its links of 6 w_q |c_q.n|, Q19 and Q9 alike) [m^2].
+        area_m2: cross-section of the opening's voxels [m^2].
         flow_rate_m3_s: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets.
         mean_pressure_pa: pressure averaged over the links' nodes, relative to the reference pressure [Pa].
     """
@@ -66,6 +66,7 @@ class Simulation:
     def __init__(self, case: Case, communicator=None):
         self.case = case
         self.communicator = communicator or connect()
+        self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
         self.nodes, self.cleaning = self.communicator.broadcast(self._on_root(lambda: load_nodes(case)))
         self.lattice = lattice_named(case.lattice.name)
         self.frames = opening_frames(self.nodes, self.lattice)
@@ -182,6 +183,7 @@ class Simulation:
         spacing_m = self.nodes.spacing_m
         openings = zip(self.nodes.openings, self.frames, strict=True)
         areas_m2 = {opening.name: frame.area * spacing_m**2 for opening, frame in openings}
+        check_dimension(self.nodes, self.lattice, self.case.flow.acceleration_m_s2)
         return resolve(self.case, spacing_m, areas_m2, float(self.lattice.cs2))
 
     def _conditions(self) -> tuple[Condition, ...]:
@@ -201,8 +203,7 @@ class Simulation:
 
     def _build_engine(self) -> Engine:
         case = self.case
-        name = resolve_backend(case.compute.backend)
-        backend = make_backend(name, self.lattice, REALS[case.compute.precision], self.communicator.local_rank)
+        backend = make_backend(self._backend_name, self.lattice, REALS[case.compute.precision], self.communicator.local_rank)
         force = tuple(self.units.acceleration_to_lattice(a) for a in case.flow.acceleration_m_s2)
         omega = 1.0 / self.numerics.relaxation_time
         model = isothermal(self.lattice, case.lattice.collision, case.compute.streaming, omega, force)

@@ -1,7 +1,8 @@
 """The steady-state criterion.
 
-The flow is steady when, over ``run.steady_interval_steps`` steps, the mean speed and every opening's flow rate change
-by less than ``run.steady_tolerance``:
+The flow is steady when, over each of the last two intervals of T = ``run.steady_interval_steps`` steps, the mean speed
+and every opening's flow rate changed by no more than ``run.steady_tolerance`` (two, because sound can make them stand
+still for a moment):
 
     |<|u|>(t) - <|u|>(t - T)| <= tolerance * <|u|>(t)   and   |Q_k(t) - Q_k(t - T)| <= tolerance * max_k |Q_k(t)|.
 
@@ -22,6 +23,7 @@ class SteadyWatch:
     def __init__(self, tolerance: float | None):
         self.tolerance = tolerance
         self.change = inf
+        self._change_before = inf
         self._last: dict = {}
 
     def __str__(self):
@@ -29,25 +31,27 @@ class SteadyWatch:
 
     @property
     def is_steady(self) -> bool:
-        """Whether the last change was within the tolerance."""
-        return self.tolerance is not None and self.change <= self.tolerance
+        """Whether the last two changes were within the tolerance."""
+        return self.tolerance is not None and max(self.change, self._change_before) <= self.tolerance
 
     def look(self, mean_speed: float, openings) -> bool:
         """Compare with the last look and remember this one."""
         flows = {name: state.flow_rate_m3_s for name, state in openings.items()}
         last, self._last = self._last, {"mean_speed": mean_speed, "flows": flows}
         if last:
+            self._change_before = self.change
             self.change = max(_relative_changes(last, self._last))
         return self.is_steady
 
     def record(self) -> dict:
         """What a checkpoint must keep."""
-        return {"last": self._last, "change": self.change if self.change < inf else None}
+        changes = [change if change < inf else None for change in (self.change, self._change_before)]
+        return {"last": self._last, "changes": changes}
 
     def restore(self, record: dict) -> None:
         """Continue from a checkpoint's record."""
         self._last = record["last"]
-        self.change = inf if record["change"] is None else record["change"]
+        self.change, self._change_before = (inf if change is None else change for change in record["changes"])
 
 
 def _relative_changes(last: dict, now: dict):

@@ -2,7 +2,7 @@
 
 import importlib
 
-from muphy_lb.errors import InputError
+from muphy_lb.errors import BackendError, InputError
 
 _CLASSES = {
     "numpy": ("muphy_lb.backends.numpy.backend", "NumpyBackend"),
@@ -18,17 +18,23 @@ def resolve_backend(name: str) -> str:
 
     Raises:
         InputError: unknown backend.
+        BackendError: ``"cuda"`` without a GPU.
     """
     if name == "auto":
         return "cuda" if count_gpus() else "cpu"
     if name not in BACKENDS:
         raise InputError(f"backend is {name!r}; allowed: auto, {', '.join(BACKENDS)}")
+    if name == "cuda" and count_gpus() == 0:
+        raise BackendError(
+            "backend 'cuda' was asked for, but no CUDA GPU can be used here; install the GPU extra: pip install"
+            ' "muphy_lb[cuda]" (CUDA 13 driver) or "muphy_lb[cuda12]", or use backend = \'cpu\''
+        )
     return name
 
 
 def make_backend(name: str, lattice, real, local_rank: int = 0):
     """Build the named backend; rank ``local_rank`` of a machine takes GPU ``local_rank`` modulo their number."""
-    module, cls = _CLASSES[resolve_backend(name)]
+    module, cls = _CLASSES[name]
     backend = getattr(importlib.import_module(module), cls)
     return backend(lattice, real, local_rank) if cls == "CudaBackend" else backend(lattice, real)
 

@@ -45,7 +45,8 @@ def plan_halo(nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice, t
     """Plan the halo of one rank from its (Q, n) table of node-list numbers at x + c_q, in local order."""
     node, q = [], []
     for direction, row in enumerate(table):
-        crossing = np.flatnonzero((row >= 0) & (owner[row] != rank))
+        fluid = np.flatnonzero(row >= 0)
+        crossing = fluid[owner[row[fluid]] != rank]
         node.append(crossing)
         q.append(np.full(crossing.size, direction))
     node, q = np.concatenate(node), np.concatenate(q)

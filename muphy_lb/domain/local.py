@@ -72,7 +72,6 @@ def build_local_domain(nodes: NodeList, owner: np.ndarray, rank: int, lattice: L
     n_edge = min(_whole_rows(int(edge.sum())), number.size)
     if n_edge:
         order = np.concatenate((np.flatnonzero(edge), np.flatnonzero(~edge)))
-        order[n_edge:].sort()
         number, table = number[order], np.take(table, order, axis=1)
     halo = plan_halo(nodes, owner, rank, lattice, table)
     local_of = np.full(nodes.n_nodes, REMOTE_LINK, dtype=table.dtype)
@@ -90,8 +89,8 @@ def build_local_domain(nodes: NodeList, owner: np.ndarray, rank: int, lattice: L
     )
 
 
-def check_dimension(nodes: NodeList, lattice: Lattice) -> None:
-    """Refuse a two-dimensional lattice in a box with more than one layer.
+def check_dimension(nodes: NodeList, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:
+    """Refuse a two-dimensional lattice in a box with more than one layer, or with a force along z.
 
     Raises:
         InputError: as said.
@@ -101,6 +100,8 @@ def check_dimension(nodes: NodeList, lattice: Lattice) -> None:
             f"lattice {lattice.name} is two-dimensional but the geometry has {nodes.shape[0]} layers along z;"
             " use D3Q19, or a geometry with one layer"
         )
+    if lattice.dimension == 2 and force[2] != 0.0:
+        raise InputError(f"lattice {lattice.name} is two-dimensional but the body force has z component {force[2]}; set it to 0")
 
 
 def _whole_rows(n: int) -> int:

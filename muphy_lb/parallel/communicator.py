@@ -3,7 +3,8 @@
 import os
 import sys
 import time
-from functools import cached_property
+import traceback
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from muphy_lb.errors import InputError
 
 # Any of these says that a launcher started this process as one of several ranks.
 LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
-LOCAL_RANK_VARIABLES = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 # A failing rank lets lower ranks, which may have failed in the same way, speak first.
 VOICE_DELAY_S = 1.0
 # mpirun drops what a rank wrote just before it aborts.
@@ -70,10 +70,7 @@ class MpiCommunicator:
 
     @cached_property
     def local_rank(self) -> int:
-        """Rank among those on this machine."""
-        for name in LOCAL_RANK_VARIABLES:
-            if name in os.environ:
-                return int(os.environ[name])
+        """Rank among those on this machine; the first use is collective."""
         return self._world.Split_type(self._mpi.COMM_TYPE_SHARED).Get_rank()
 
     def broadcast(self, value):
@@ -132,15 +129,29 @@ def connect():
     """The communicator of this process: MPI when a launcher started it, else the serial stand-in.
 
     Raises:
-        InputError: srun started several tasks, but each of them is alone in its MPI.
+        InputError: srun started several tasks, but each of them is alone in its MPI; or no MPI library can be loaded.
     """
     if not any(name in os.environ for name in LAUNCHER_VARIABLES):
         return SerialCommunicator()
-    from mpi4py import MPI
-
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise InputError(
+            f"a launcher started this process, but no MPI library can be loaded ({error}); install the extra"
+            " muphy_lb[mpi], or name the cluster's library in MPI4PY_LIBMPI"
+        ) from error
     communicator = MpiCommunicator(MPI)
     _check_launcher(communicator.size)
+    if communicator.size > 1:
+        sys.excepthook = partial(_end_all_ranks, communicator)
     return communicator
+
+
+def _end_all_ranks(communicator, kind, error, trace) -> None:
+    """An exception that nobody caught: tell it, and end the ranks that would wait for this one for ever."""
+    wait_for_turn(communicator)
+    traceback.print_exception(kind, error, trace)
+    communicator.abort(1)
 
 
 def _check_launcher(size: int) -> None:

@@ -1,6 +1,7 @@
 """What happens at each opening: kind, value and profile, in lattice units."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,14 +33,23 @@ class Condition:
 
 @dataclass(frozen=True)
 class OpeningFrame:
-    """Lattice measures of one opening: area, centroid of its link midpoints (x, y, z), inward normal, equivalent
-    radius; ``profile_scale`` makes a parabolic profile carry the flow of a plug."""
+    """Lattice measures of one opening.
+
+    Attributes:
+        area: cross-section of the voxels: sum of -c_q.n over the links along the axes that cross the opening (a plane
+            of normal n is crossed by |n_i| links of axis i per unit area, and sum n_i^2 = 1).
+        centroid: mean (x, y, z) of the link midpoints.
+        normal: unit vector into the fluid.
+        radius: of the disc of this area; half the width in two dimensions.
+        scales: factor per profile with which the links carry exactly area times the mean velocity. Without it the flow
+            would be short of the diagonal links that end in the wall beside the rim.
+    """
 
     area: float
     centroid: np.ndarray
     normal: np.ndarray
     radius: float
-    profile_scale: float
+    scales: Mapping[str, float]
 
 
 def opening_links(nodes: NodeList, lattice: Lattice) -> LinkRecords:
@@ -72,9 +82,8 @@ def link_weights(nodes: NodeList, lattice: Lattice, links: LinkRecords, frames, 
     momentum = link_momentum(lattice, links.q, normal)
     midpoint = _midpoints(nodes, lattice, links)
     for number, (frame, condition) in enumerate(zip(frames, conditions, strict=True)):
-        if condition.profile == "parabolic":
-            mine = links.opening == number
-            momentum[mine] *= frame.profile_scale * _paraboloid(frame, midpoint[mine])
+        mine = links.opening == number
+        momentum[mine] *= frame.scales[condition.profile] * _shape(condition.profile, frame, midpoint[mine])
     return momentum
 
 
@@ -86,17 +95,17 @@ def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
     opening = nodes.openings[number]
     normal = np.asarray(opening.normal)
     momentum = link_momentum(lattice, links.q[mine], np.broadcast_to(normal, (mine.size, 3)))
-    area = float(momentum.sum())
-    if not area > 0.0:
+    along_axis = links.q[mine][np.abs(lattice.c[links.q[mine]]).sum(axis=1) == 1]
+    area = -float((lattice.c[along_axis] @ normal).sum())
+    if not (area > 0.0 and momentum.sum() > 0.0):
         raise InputError(
             f"no {lattice.name} link of the fluid crosses opening {opening.name!r} (centre {opening.centre_m} m);"
             " move its plane into the fluid or check its normal"
         )
-    centroid = (momentum[:, None] * midpoint[mine]).sum(axis=0) / area
-    radius = _equivalent_radius(area, lattice.dimension)
-    plain = OpeningFrame(area, centroid, normal, radius, 1.0)
-    carried = float((momentum * _paraboloid(plain, midpoint[mine])).sum())
-    return OpeningFrame(area, centroid, normal, radius, area / carried)
+    centroid = (momentum[:, None] * midpoint[mine]).sum(axis=0) / momentum.sum()
+    frame = OpeningFrame(area, centroid, normal, _equivalent_radius(area, lattice.dimension), {})
+    shapes = {profile: _shape(profile, frame, midpoint[mine]) for profile in PROFILES}
+    return replace(frame, scales={name: area / float((momentum * shape).sum()) for name, shape in shapes.items()})
 
 
 def _equivalent_radius(area: float, dimension: int) -> float:
@@ -104,8 +113,10 @@ def _equivalent_radius(area: float, dimension: int) -> float:
     return float(np.sqrt(area / np.pi)) if dimension == 3 else area / 2
 
 
-def _paraboloid(frame: OpeningFrame, midpoint: np.ndarray) -> np.ndarray:
-    """2 (1 - r^2/R^2) at link midpoints, not below zero."""
+def _shape(profile: str, frame: OpeningFrame, midpoint: np.ndarray) -> np.ndarray:
+    """Velocity over mean velocity at link midpoints: 1, or 2 (1 - r^2/R^2) and not below zero."""
+    if profile == "plug":
+        return np.ones(len(midpoint))
     offset = midpoint - frame.centroid
     offset -= np.outer(offset @ frame.normal, frame.normal)
     return np.maximum(0.0, 2.0 * (1.0 - (offset**2).sum(axis=1) / frame.radius**2))

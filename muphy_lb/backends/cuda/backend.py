@@ -38,6 +38,7 @@ class CudaBackend:
         device = self._allocate(flat.size, flat.dtype)
         if flat.size:
             device.copy_to_device(flat)
+            cuda.synchronize()
         return device
 
     def zeros(self, size, dtype):
@@ -57,6 +58,7 @@ class CudaBackend:
         """Overwrite a device array, ordered after everything launched before."""
         self.synchronise()
         array.copy_to_device(np.ascontiguousarray(host).reshape(-1))
+        cuda.synchronize()  # a pageable copy may return early, and the edge stream waits for nobody by itself
 
     def synchronise(self):
         """Wait for both streams."""
