@@ -88,7 +88,6 @@ elif [ "$(basename "$launcher")" = srun ] && [ -x "$(dirname "$python")/mpirun" 
 fi
 export NUMBA_NUM_THREADS="${NUMBA_NUM_THREADS:-$(threads_per_rank)}"
 export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}" PYTHONSAFEPATH=1 # nothing of the caller's folder
-if [ -t 1 ]; then export MUPHY_TTY=1; fi
 
 set -- "$launcher" -n "$ranks" "$python" -m muphy_lb "$@"
 echo "NUMBA_NUM_THREADS=$NUMBA_NUM_THREADS $(printf '%q ' "$@")" >&2

@@ -91,7 +91,7 @@ def list_neighbours(path) -> tuple[str, ...]:
 
 
 class _open_geometry:
-    """Context of the versioned ``/geometry`` group; every way it can be broken becomes one GeometryError."""
+    """Context of the versioned ``/geometry`` group; a missing, broken or foreign file becomes one GeometryError."""
 
     def __init__(self, path):
         self.path = Path(path)

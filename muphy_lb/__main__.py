@@ -30,7 +30,7 @@ def main(arguments=None) -> int:
         code = options.command(options, communicator)
     except (MuphyError, GeometryError, PartitionError) as error:
         _end_all(communicator, f"muphy-lb: error: {error}", getattr(error, "exit_code", INPUT_EXIT_CODE))
-    except Exception:  # no rank may die alone: the others would wait for it for ever
+    except (Exception, KeyboardInterrupt):  # no rank may die alone: the others would wait for it for ever
         _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
     communicator.finalise()
     return code
@@ -51,6 +51,8 @@ def _configure_logging(communicator) -> None:
 def _run(options, communicator) -> int:
     case = _load_case(options.case, options, communicator)
     folder = options.output or Path(DEFAULT_OUTPUT) / Path(options.case).stem
+    if communicator.rank == 0 and not options.overwrite:
+        _refuse_to_forget(folder)
     return _execute(case, folder, communicator, resume=False)
 
 
@@ -61,6 +63,18 @@ def _resume(options, communicator) -> int:
     return _execute(case, options.folder, communicator, resume=True)
 
 
+def _refuse_to_forget(folder) -> None:
+    """A new run removes what an earlier one left; checkpoints may be days of work."""
+    from muphy_lb.loop import CHECKPOINTS
+
+    found = sorted((Path(folder) / CHECKPOINTS).glob("*.h5"))
+    if found:
+        raise InputError(
+            f"{folder} holds checkpoints of an earlier run (newest: {found[-1].name}); continue it with"
+            f" muphy-lb resume {folder}, or give --overwrite, or another output folder with -o"
+        )
+
+
 def _load_case(path, options, communicator):
     """The case as rank 0 reads it, so that a mistake in it is told once."""
     from muphy_lb.case import load_case
@@ -69,15 +83,17 @@ def _load_case(path, options, communicator):
 
 
 def _execute(case, folder, communicator, resume: bool) -> int:
-    from muphy_lb.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Run
+    from muphy_lb.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.output.atomic import check_writable
     from muphy_lb.simulation import Simulation
 
     if communicator.rank == 0:
         check_writable(folder)
-    simulation = Simulation(case, communicator)
-    _say(communicator, simulation.describe())
-    reason, summary = Run(simulation, folder, resume).execute()
+    clock = Clock()
+    with StopSignals() as signals:
+        simulation = Simulation(case, communicator)
+        _say(communicator, simulation.describe())
+        reason, summary = Run(simulation, folder, resume, clock).execute(signals)
     if summary:
         _say(communicator, _closing_text(summary, folder))
     if reason in (COMPLETED, STEADY):
@@ -160,6 +176,7 @@ def _parser() -> argparse.ArgumentParser:
     run = add("run", _run, "run a case")
     run.add_argument("case", help="case file (TOML)")
     run.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
+    run.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
     add_set(run)
     resume = add("resume", _resume, "continue a run from its newest checkpoint")
     resume.add_argument("folder", metavar="OUT", help="output folder of the run")

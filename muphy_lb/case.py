@@ -136,7 +136,7 @@ class ComputeSection(Section):
     """type of the stored populations"""
     streaming: Literal["pull", "push"] = "pull"
     """gather before or scatter after the collision"""
-    partition: Literal["metis", "X", "Y", "Z", "XY", "XZ", "YZ", "XYZ", "curve"] = "metis"
+    partition: str = "metis"
     """how nodes are shared among ranks"""
 
 
@@ -175,7 +175,7 @@ class RunSection(Section):
 
 
 class OutputSection(Section):
-    """What is written, and how often; 0 means only at the end."""
+    """What is written, and how often; 0 means only at the end (checkpoints: only when the run is stopped early)."""
 
     fields: FieldNames = ("density", "velocity", "pressure")
     """fields in the field files"""

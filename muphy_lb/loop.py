@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from muphy_lb.errors import InputError
 from muphy_lb.output.atomic import check_writable, write_text
 from muphy_lb.output.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
 from muphy_lb.output.report import RESULT_FILES, FieldWriter, OpeningWriter, draw_picture, summarise
@@ -31,7 +32,7 @@ class Clock:
 
     @property
     def wall_time_s(self) -> float:
-        """Seconds since the loop began."""
+        """Seconds since the clock was made."""
         return time.perf_counter() - self.started
 
     def mflups(self, n_nodes: int) -> float:
@@ -42,8 +43,9 @@ class Clock:
 class StopSignals:
     """Context in which stop signals raise a flag instead of ending the process."""
 
+    received = 0
+
     def __enter__(self):
-        self.received = 0
         self._before = {number: signal.signal(number, self._note) for number in STOP_SIGNALS}
         return self
 
@@ -93,13 +95,14 @@ class Run:
         simulation: what to run.
         folder: output folder; made if missing.
         resume: continue from the newest checkpoint in the folder.
+        clock: counts the wall time; made here if not given.
 
     Raises:
         OutputError: the folder cannot be written.
-        InputError: resume without a valid checkpoint.
+        InputError: resume without a valid checkpoint, or of a run that has made all its steps.
     """
 
-    def __init__(self, simulation, folder, resume: bool = False):
+    def __init__(self, simulation, folder, resume: bool = False, clock: Clock | None = None):
         self.simulation, self.folder = simulation, Path(folder)
         self._root = simulation.communicator.rank == 0
         run = simulation.case.run
@@ -109,6 +112,7 @@ class Run:
             checkpoint = restore(self.folder / CHECKPOINTS, simulation)
             self.watch.restore(checkpoint.watch)
             resume_step, written = checkpoint.step, (checkpoint.path,)
+            self._refuse_to_resume_the_finished()
         if self._root:
             check_writable(self.folder)
             if not resume:
@@ -118,24 +122,32 @@ class Run:
         self.fields = FieldWriter(simulation, self.folder, resume_step) if simulation.case.output.vtk else None
         self.series = OpeningWriter(simulation, self.folder, resume_step) if simulation.nodes.openings else None
         self._observers = [o for o in (self.series, self.fields, self.checkpoints) if o is not None]
-        self._clock = Clock()
+        self._clock = clock or Clock()
         self._last_progress = time.perf_counter()
 
-    def execute(self) -> tuple[str, dict | None]:
+    def execute(self, signals: StopSignals | None = None) -> tuple[str, dict | None]:
         """Run to the end; returns why it ended and, on rank 0, the summary.
+
+        Args:
+            signals: stop signals of a surrounding context; without one, signals keep their usual effect.
 
         Raises:
             DivergedError: the flow became unstable.
         """
-        with StopSignals() as signals:
-            reason = self._advance(signals)
-        if reason not in (COMPLETED, STEADY):
-            self.checkpoints.act()
+        reason = self._advance(signals or StopSignals())
         return reason, self._finish(reason)
+
+    def _refuse_to_resume_the_finished(self) -> None:
+        step, last = self.simulation.step_number, self.simulation.numerics.steps
+        if step >= last:
+            raise InputError(
+                f"the run in {self.folder} has made all its {last} steps; give more to continue:"
+                f" muphy-lb resume {self.folder} --set run.steps={2 * last}"
+            )
 
     def _forget_earlier_run(self) -> None:
         """Remove results and checkpoints: a failure must not leave those of an earlier run in their place."""
-        for name in RESULT_FILES:
+        for name in (*RESULT_FILES, STOP_FILE):
             (self.folder / name).unlink(missing_ok=True)
         keep_only((), self.folder / CHECKPOINTS)
 
@@ -143,8 +155,9 @@ class Run:
         simulation, last = self.simulation, self.simulation.numerics.steps
         while simulation.step_number < last:
             self._step_to(min(last, self._next_event()))
+            is_steady = self._is_steady()
             self._observe()
-            reason = self._reason_to_stop(signals)
+            reason = STEADY if is_steady else self._reason_to_stop(signals)
             if reason:
                 return reason
         return COMPLETED
@@ -175,10 +188,7 @@ class Run:
                 observer.act()
 
     def _reason_to_stop(self, signals) -> str | None:
-        step, run = self.simulation.step_number, self.simulation.case.run
-        if run.steady_tolerance is not None and step % run.steady_interval_steps == 0 and self._is_steady():
-            return STEADY
-        if step % run.check_interval_steps:
+        if self.simulation.step_number % self.simulation.case.run.check_interval_steps:
             return None
         health = self.simulation.health()
         progress_due, stop = self.simulation.communicator.broadcast(self._root_decision() if self._root else None)
@@ -188,6 +198,10 @@ class Run:
         return f"signal {signal.Signals(number).name}" if number else stop
 
     def _is_steady(self) -> bool:
+        """Look at the flow where a look is due; before the observers, since a checkpoint keeps what was seen."""
+        run = self.simulation.case.run
+        if run.steady_tolerance is None or self.simulation.step_number % run.steady_interval_steps:
+            return False
         health, openings = self.simulation.health(), self.simulation.openings()
         verdict = self.watch.look(health.mean_speed, openings) if self._root else None
         return self.simulation.communicator.broadcast(verdict)
@@ -227,11 +241,14 @@ class Run:
             "stepping_time_s": self._clock.stepping_s,
             "mflups": self._clock.mflups(simulation.nodes.n_nodes),
         }
-        simulation.health()
+        if self.checkpoints.every or reason not in (COMPLETED, STEADY):
+            self.checkpoints.act()
+        outcome = {"ended": reason, "converged": self.watch.is_steady}
+        summary = summarise(simulation, self.folder, speed, outcome)
+        if self.series:
+            self.series.act()
         if self.fields:
             self.fields.act()
         if simulation.case.output.picture:
             draw_picture(simulation, self.folder)
-        if self.checkpoints.every and reason in (COMPLETED, STEADY):
-            self.checkpoints.act()
-        return summarise(simulation, self.folder, speed, {"ended": reason, "converged": self.watch.is_steady})
+        return summary

@@ -14,10 +14,13 @@ from geometry.store import read_geometry
 from geometry.voxels import Opening, Voxels
 from muphy_lb.case import Case, OpeningSection
 from muphy_lb.errors import InputError
+from partition.errors import PartitionError
 from partition.graph import graph_from_voxels
 from partition.partition import partition
+from partition.store import list_partitions, partition_name, read_partition
 
 PREPARED = ".h5"
+BARE_FORMATS = (".npy", ".raw")
 
 
 def load_nodes(case: Case) -> tuple[NodeList, str]:
@@ -27,10 +30,9 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
         GeometryError: the geometry cannot be read, cut or cleaned.
         InputError: openings of the case and of the geometry do not match.
     """
-    source = case.geometry.file
-    if source is not None and Path(source).suffix == PREPARED:
-        nodes, report = read_geometry(case.folder / source), f"read {source}"
-        _refuse_positions(case)
+    if is_prepared(case):
+        _refuse_preparation(case)
+        nodes, report = read_geometry(case.folder / case.geometry.file), f"read {case.geometry.file}"
     else:
         voxels = _cut(_load(case), case)
         keep = case.geometry.keep or ("openings" if voxels.openings else "all")
@@ -41,15 +43,43 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
 
 
 def share_nodes(nodes: NodeList, case: Case, n_ranks: int) -> np.ndarray:
-    """(n,) int32 owner of every node, by the partition method of the case.
+    """(n,) int32 owner of every node, by ``compute.partition`` of the case.
+
+    That is the name of a partitioning stored in the prepared geometry, or of a method; a stored ``METHOD-N`` for this
+    number of ranks is used before the method is run again.
 
     Raises:
-        PartitionError: more ranks than nodes.
+        PartitionError: neither; a stored partitioning is for another number of ranks; more ranks than nodes.
     """
     if n_ranks == 1:
         return np.zeros(nodes.n_nodes, dtype=np.int32)
+    stored = _stored_partition(case, n_ranks)
+    if stored is not None:
+        return stored
     graph = graph_from_voxels(nodes.voxel, nodes.shape, nodes.periodic)
     return partition(graph, n_ranks, case.compute.partition)
+
+
+def _stored_partition(case: Case, n_ranks: int) -> np.ndarray | None:
+    """Owners from the prepared geometry, if it has a partitioning of the asked name or method."""
+    if not is_prepared(case):
+        return None
+    path, name = case.folder / case.geometry.file, case.compute.partition
+    parts = {record.name: record.n_parts for record in list_partitions(path)}
+    for candidate in (name, partition_name(name, n_ranks)):
+        if candidate in parts and parts[candidate] != n_ranks:
+            raise PartitionError(
+                f"partitioning {candidate!r} of {path} is for {parts[candidate]} ranks, this run has {n_ranks};"
+                " give another name or method in compute.partition, or start as many ranks"
+            )
+        if candidate in parts:
+            return read_partition(path, candidate)
+    return None
+
+
+def is_prepared(case: Case) -> bool:
+    """Whether the geometry is a CASE.h5."""
+    return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
 
 
 def condition_of(nodes: NodeList, case: Case) -> tuple[OpeningSection, ...]:
@@ -63,10 +93,20 @@ def _load(case: Case) -> Voxels:
     options = dict(geometry.options)
     options |= {key: value for key in ("unit", "spacing_m") if (value := getattr(geometry, key)) is not None}
     source = f"{SHAPE_PREFIX}{geometry.shape}" if geometry.shape else case.folder / geometry.file
+    if _lacks_spacing(case):
+        raise InputError(
+            f"geometry.spacing_m is missing: {case.geometry.file} does not tell its voxel edge; give it [m]"
+        )
     voxels = load_voxels(source, **options)
     if geometry.periodic:
         voxels = replace(voxels, periodic=tuple(axis in geometry.periodic for axis in "xyz"))
     return voxels
+
+
+def _lacks_spacing(case: Case) -> bool:
+    """Whether the image format carries no voxel edge and the case gives none."""
+    given = case.geometry.spacing_m is not None or "spacing_m" in case.geometry.options
+    return not given and case.geometry.file is not None and Path(case.geometry.file).suffix in BARE_FORMATS
 
 
 def _cut(voxels: Voxels, case: Case) -> Voxels:
@@ -79,12 +119,16 @@ def _opening(section: OpeningSection) -> Opening:
     return Opening(section.name, section.kind, section.centre_m, section.normal, radius)
 
 
-def _refuse_positions(case: Case) -> None:
-    placed = [section.name for section in case.openings if section.centre_m is not None]
-    if placed:
+def _refuse_preparation(case: Case) -> None:
+    """A prepared geometry is final: keys that would cut, clean or scale it must not be silently without effect."""
+    placed = [f"openings.{section.name}.centre_m" for section in case.openings if section.centre_m is not None]
+    ignored = [
+        f"geometry.{key}" for key in ("unit", "spacing_m", "keep", "periodic", "options") if getattr(case.geometry, key)
+    ]
+    if placed or ignored:
         raise InputError(
-            f"openings {', '.join(placed)} give positions, but {case.geometry.file} is prepared and has its openings;"
-            " leave centre_m, normal and radius_m out, or cut when preparing: python -m geometry ... --openings"
+            f"{', '.join(placed + ignored)}: {case.geometry.file} is prepared and has all of that; leave it out"
+            " here and give it when preparing: python -m geometry INPUT CASE.h5 ..."
         )
 
 

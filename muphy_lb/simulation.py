@@ -203,7 +203,9 @@ class Simulation:
 
     def _build_engine(self) -> Engine:
         case = self.case
-        backend = make_backend(self._backend_name, self.lattice, REALS[case.compute.precision], self.communicator.local_rank)
+        backend = make_backend(
+            self._backend_name, self.lattice, REALS[case.compute.precision], self.communicator.local_rank
+        )
         force = tuple(self.units.acceleration_to_lattice(a) for a in case.flow.acceleration_m_s2)
         omega = 1.0 / self.numerics.relaxation_time
         model = isothermal(self.lattice, case.lattice.collision, case.compute.streaming, omega, force)

@@ -101,7 +101,9 @@ def check_dimension(nodes: NodeList, lattice: Lattice, force=(0.0, 0.0, 0.0)) ->
             " use D3Q19, or a geometry with one layer"
         )
     if lattice.dimension == 2 and force[2] != 0.0:
-        raise InputError(f"lattice {lattice.name} is two-dimensional but the body force has z component {force[2]}; set it to 0")
+        raise InputError(
+            f"lattice {lattice.name} is two-dimensional but the body force has z component {force[2]}; set it to 0"
+        )
 
 
 def _whole_rows(n: int) -> int:

@@ -2,7 +2,7 @@
 
 Layout (version 1): dataset ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the
 form that the streaming stores; attributes version, step, initial_mass, lattice, streaming, precision, voxel_digest and
-watch (what the steady-state criterion remembers, JSON).
+case (TOML) and watch (what the steady-state criterion remembers, JSON).
 """
 
 import hashlib
@@ -59,6 +59,7 @@ def write_checkpoint(path: Path, simulation, watch: dict) -> None:
         file.attrs.update(
             {"step": simulation.step_number, "initial_mass": simulation.initial_mass, "watch": json.dumps(watch)}
         )
+        file.attrs["case"] = simulation.case.to_toml(path.parent)
 
 
 def keep_only(paths: Sequence[Path], folder: Path) -> None:

@@ -56,6 +56,7 @@ class OpeningWriter:
     def __init__(self, simulation, folder: Path, resume_step: int | None):
         self.every = simulation.case.output.series_every_steps
         self._simulation = simulation
+        self._written_step = resume_step
         self._series = None
         if simulation.communicator.rank == 0:
             quantities = ("flow_rate_m3_s", "pressure_pa")
@@ -63,7 +64,10 @@ class OpeningWriter:
             self._series = CsvSeries(folder / SERIES_FILE, ("step", "time_s", *names), resume_step)
 
     def act(self) -> None:
-        """Write one row."""
+        """Write one row, unless this step has one."""
+        if self._simulation.step_number == self._written_step:
+            return
+        self._written_step = self._simulation.step_number
         openings = self._simulation.openings()
         if not self._series:
             return
@@ -109,6 +113,7 @@ def summarise(simulation, folder: Path, speed: dict, outcome: dict) -> dict | No
         "max_velocity_m_s": simulation.units.velocity_to_si(health.max_speed),
         "mean_velocity_m_s": simulation.units.velocity_to_si(health.mean_speed),
         **outcome,
+        "case_toml": simulation.case.to_toml(folder),
         "openings": {name: asdict(state) for name, state in openings.items()},
     }
     write_summary(folder / SUMMARY_FILE, record)

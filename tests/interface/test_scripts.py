@@ -23,7 +23,7 @@ if "wait" in sys.argv:
     if world.rank == 0:
         print("ready", flush=True)
     time.sleep(60)
-names = ("NUMBA_NUM_THREADS", "MUPHY_TTY", "MPI4PY_MPIABI", "OMPI_ALLOW_RUN_AS_ROOT", "SLURM_MPI_TYPE")
+names = ("NUMBA_NUM_THREADS", "MPI4PY_MPIABI", "OMPI_ALLOW_RUN_AS_ROOT", "SLURM_MPI_TYPE")
 seen = {"arguments": sys.argv[1:], "ranks": world.size, "folder": os.getcwd()}
 if world.rank == 0:
     print(json.dumps(seen | {name: os.environ.get(name) for name in names}))
@@ -157,16 +157,7 @@ def test_a_given_thread_count_is_kept(project):
     assert started([project / "run_mpi.sh", "case.toml"], NUMBA_NUM_THREADS="5")["NUMBA_NUM_THREADS"] == "5"
 
 
-def test_a_file_is_no_terminal(project):
-    assert started([project / "run_mpi.sh", "case.toml"])["MUPHY_TTY"] is None
-
-
 @pytest.mark.skipif(shutil.which("script") is None, reason="no script(1) to make a terminal")
-def test_a_terminal_is_announced(project):
-    done = call(["script", "-qec", f"'{project}/run_mpi.sh' case.toml", "/dev/null"])
-    assert '"MUPHY_TTY": "1"' in done.stdout
-
-
 def test_one_rank_is_started_per_gpu(project, commands):
     path = commands(nvidia_smi="echo 'GPU 0: A'; echo '  MIG 1'; echo 'GPU 1: A'")
     environment = clean_environment(path=path)

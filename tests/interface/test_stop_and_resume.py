@@ -186,8 +186,23 @@ def test_the_last_two_checkpoints_are_kept(case, out):
 
 def test_a_new_run_forgets_the_checkpoints_of_an_earlier_one(case, out):
     command("run", case, "-o", out)
-    command("run", case, "-o", out, "--set", "run.steps=20")
+    command("run", case, "-o", out, "--overwrite", "--set", "run.steps=20")
     assert [int(path.stem[5:]) for path in checkpoints(out)] == [20]
+
+
+def test_a_new_run_refuses_to_remove_checkpoints_unasked(case, out):
+    command("run", case, "-o", out)
+    with pytest.raises(InputError, match="resume .*or give --overwrite"):
+        command("run", case, "-o", out)
+    assert len(checkpoints(out)) == 2
+
+
+def test_a_finished_run_is_not_resumed_without_more_steps(case, out):
+    command("run", case, "-o", out)
+    before = (out / "summary.json").read_bytes()
+    with pytest.raises(InputError, match="has made all its 60 steps"):
+        command("resume", out)
+    assert (out / "summary.json").read_bytes() == before
 
 
 def test_a_broken_checkpoint_is_passed_over(case, out, end):
