@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muphy_lb.errors import InputError
 from muphy_lb.output.atomic import check_writable, write_text
 from muphy_lb.output.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
 from muphy_lb.output.report import RESULT_FILES, FieldWriter, OpeningWriter, draw_picture, summarise
@@ -99,7 +98,7 @@ class Run:
 
     Raises:
         OutputError: the folder cannot be written.
-        InputError: resume without a valid checkpoint, or of a run that has made all its steps.
+        InputError: resume without a valid checkpoint.
     """
 
     def __init__(self, simulation, folder, resume: bool = False, clock: Clock | None = None):
@@ -112,7 +111,6 @@ class Run:
             checkpoint = restore(self.folder / CHECKPOINTS, simulation)
             self.watch.restore(checkpoint.watch)
             resume_step, written = checkpoint.step, (checkpoint.path,)
-            self._refuse_to_resume_the_finished()
         if self._root:
             check_writable(self.folder)
             if not resume:
@@ -126,7 +124,7 @@ class Run:
         self._last_progress = time.perf_counter()
 
     def execute(self, signals: StopSignals | None = None) -> tuple[str, dict | None]:
-        """Run to the end; returns why it ended and, on rank 0, the summary.
+        """Run to the end; returns why it ended and, on rank 0 and if there was anything to do, the summary.
 
         Args:
             signals: stop signals of a surrounding context; without one, signals keep their usual effect.
@@ -134,20 +132,21 @@ class Run:
         Raises:
             DivergedError: the flow became unstable.
         """
+        if self.simulation.step_number >= self.simulation.numerics.steps:
+            self._say_that_nothing_is_left()
+            return COMPLETED, None
         reason = self._advance(signals or StopSignals())
         return reason, self._finish(reason)
 
-    def _refuse_to_resume_the_finished(self) -> None:
-        step, last = self.simulation.step_number, self.simulation.numerics.steps
-        if step >= last:
-            raise InputError(
-                f"the run in {self.folder} has made all its {last} steps; give more to continue:"
-                f" muphy-lb resume {self.folder} --set run.steps={2 * last}"
-            )
+    def _say_that_nothing_is_left(self) -> None:
+        if self._root:
+            last = self.simulation.numerics.steps
+            more = f"muphy-lb resume {self.folder} --set run.steps={2 * last}"
+            LOG.info("the run in %s has made all its %d steps; to go on: %s", self.folder, last, more)
 
     def _forget_earlier_run(self) -> None:
         """Remove results and checkpoints: a failure must not leave those of an earlier run in their place."""
-        for name in (*RESULT_FILES, STOP_FILE):
+        for name in RESULT_FILES:
             (self.folder / name).unlink(missing_ok=True)
         keep_only((), self.folder / CHECKPOINTS)
 

@@ -1,8 +1,6 @@
 """The only module that imports ``numba.cuda``: a successor with the same API is a one-line change here."""
 
-import os
-
-os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small domains are legitimate
+import warnings
 
 import numba
 from numba import cuda
@@ -11,6 +9,10 @@ from muphy_lb.errors import BackendError
 
 SIMULATOR = bool(numba.config.ENABLE_CUDASIM)
 INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[cuda]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
+
+
+# Small launches are meant: the edge of a domain, and domains that users choose.
+warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")
 
 
 def n_devices() -> int:
