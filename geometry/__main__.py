@@ -108,6 +108,8 @@ def _describe(voxels: Voxels) -> str:
 def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
     """The options of the input that were given, by the names of ``load_voxels``."""
     options = {name: getattr(arguments, name) for name in INPUT_OPTIONS if hasattr(arguments, name)}
+    if arguments.opening_value:
+        options["opening_values"] = dict(_tag_and_value(text) for text in arguments.opening_value)
     for text in arguments.shape_option:
         try:
             options |= tomllib.loads(text)
@@ -116,6 +118,13 @@ def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
                 f"--shape-option {text!r}: {error}; write name=value, with text in quotes: axis='x'"
             ) from error
     return options
+
+
+def _tag_and_value(text: str) -> tuple[str, int]:
+    tag, _, value = text.partition("=")
+    if not value.lstrip("-").isdigit():
+        raise GeometryError(f"--opening-value {text!r} is not TAG=VALUE with a whole number, such as inlet:left=2")
+    return tag, int(value)
 
 
 def _fluid_value(text: str) -> int | None:
@@ -152,6 +161,9 @@ def _add_input_options(group) -> None:
     group.add_argument("--periodic", metavar="AXES", help='axes along which the box repeats, such as "xy"', **absent)
     group.add_argument("--fluid-value", type=_fluid_value, help='an integer, or "flags"', **absent)
     group.add_argument("--fluid-below", type=float, metavar="T", help="fluid where the value is below T", **absent)
+    group.add_argument(
+        "--opening-value", action="append", default=[], metavar="TAG=VALUE", help='repeatable: such as "inlet:left=2"'
+    )
     group.add_argument("--shape-zyx", type=int, nargs="+", metavar="N", help=".raw: nz ny nx", **absent)
     group.add_argument("--dtype", help=".raw: numpy type name, such as uint8 or '>u2'", **absent)
     group.add_argument("--header-bytes", type=int, metavar="N", help=".raw: bytes to skip, 0 if none", **absent)

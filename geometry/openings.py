@@ -99,6 +99,36 @@ def fluid_neighbours(voxels: Voxels, zyx: np.ndarray) -> np.ndarray:
     return flags_at(voxels, zyx[:, np.newaxis] + NEIGHBOURS) == FLUID
 
 
+def with_tagged_openings(voxels: Voxels, tags: Mapping[str, int], source) -> Voxels:
+    """Describe openings that are already flagged, by estimating each from its voxels.
+
+    Args:
+        voxels: whose flags hold opening voxels.
+        tags: flag of each opening by its tag, ``"inlet"``, ``"outlet"``, ``"inlet:NAME"`` or ``"outlet:NAME"``; flags
+            count up from ``FIRST_OPENING``.
+        source: name of the input, for messages.
+
+    Raises GeometryError for an opening that has no voxel, or no fluid on one side of it.
+    """
+    return replace(voxels, openings=tuple(_estimate(source, voxels, tag, flag) for tag, flag in tags.items()))
+
+
+def _estimate(source, voxels: Voxels, tag: str, flag: int) -> Opening:
+    kind, _, name = tag.partition(":")
+    zyx = np.argwhere(voxels.flags == flag)
+    if not len(zyx):
+        raise GeometryError(f"{source}: no voxel carries the tag {tag!r}; leave it out or check its value")
+    lengths = np.linalg.norm(NEIGHBOURS, axis=1, keepdims=True)
+    direction = fluid_neighbours(voxels, zyx).sum(axis=0) @ (NEIGHBOURS / lengths)
+    if not np.linalg.norm(direction) > 1e-9 * len(zyx):
+        raise GeometryError(
+            f"{source}: the {len(zyx)} voxels tagged {tag!r} have no fluid on one side of them; an opening must lie"
+            " just outside the flow"
+        )
+    centre = np.array(voxels.origin_m) + voxels.spacing_m * zyx.mean(axis=0)[::-1]
+    return Opening(name or kind, kind, tuple(centre.tolist()), tuple(direction[::-1].tolist()))
+
+
 def opening_from_mapping(values: Mapping[str, object], where: str) -> Opening:
     """An Opening of a mapping with the names of its attributes; ``where`` names the source in errors."""
     allowed = [f.name for f in fields(Opening)]

@@ -4,13 +4,15 @@ Which value is fluid is never guessed: :class:`ImageRule` says it.
 """
 
 import zlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from geometry.errors import GeometryError
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from geometry.flags import FLAG_DTYPE, FLUID, SOLID, opening_flag
+from geometry.openings import with_tagged_openings
 from geometry.options import metres_per_unit, periodic_axes
 from geometry.voxels import Voxels
 
@@ -39,6 +41,8 @@ class ImageRule:
     Attributes:
         fluid_value: voxels of this integer value are fluid, all others solid; ``None``: the values are
             ``geometry.flags`` already.
+        opening_values: value of the voxels of each opening by its tag, such as ``{"inlet:left": 2, "outlet": 3}``; they
+            must lie just outside the fluid, whose links into them carry the condition.
         fluid_below: if given, voxels with a value below this threshold are fluid (level sets, grey images).
         spacing_m: edge length of a voxel [m]; ``None``: that of the file, or 1 where the file has none.
         origin_m: (x, y, z) of the centre of the first voxel [m]; ``None``: that of the file, or zero.
@@ -47,6 +51,7 @@ class ImageRule:
 
     fluid_value: int | None = 1
     fluid_below: float | None = None
+    opening_values: Mapping[str, int] = field(default_factory=dict)
     spacing_m: float | None = None
     origin_m: tuple[float, float, float] | None = None
     periodic: str | tuple[bool, bool, bool] = (False, False, False)
@@ -60,13 +65,18 @@ class ImageRule:
             raise GeometryError(f"the image has {values.ndim} axes (shape {values.shape}); allowed: 2 or 3")
         if values.size == 0:
             raise GeometryError(f"the image has shape {values.shape} and holds no voxel")
-        flags = self.flags(values if values.ndim == 3 else values[np.newaxis])
-        return Voxels(
+        values = values if values.ndim == 3 else values[np.newaxis]
+        tags = {tag: opening_flag(k) for k, tag in enumerate(self.opening_values)}
+        flags = self.flags(values)
+        for tag, flag in tags.items():
+            flags[values == self.opening_values[tag]] = flag
+        voxels = Voxels(
             flags,
             spacing_m if self.spacing_m is None else float(self.spacing_m),
             tuple(float(c) for c in (origin_m if self.origin_m is None else self.origin_m)),
             periodic_axes(self.periodic),
-        ).check_flags()
+        )
+        return with_tagged_openings(voxels, tags, "the image").check_flags()
 
     def flags(self, values: np.ndarray) -> np.ndarray:
         """(nz, ny, nx) uint8 flags of an image of the same shape.

@@ -15,16 +15,16 @@ of its voxels, normal = mean direction from its voxels to the fluid voxels among
 unbounded. Openings are numbered in the order in which their names appear.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID, WALL
-from geometry.openings import NEIGHBOURS, fluid_neighbours
+from geometry.openings import with_tagged_openings
 from geometry.options import periodic_axes
 from geometry.readers import read_bytes
-from geometry.voxels import KINDS, Opening, Voxels
+from geometry.voxels import KINDS, Voxels
 
 FIXED_TAGS = {"solid": SOLID, "fluid": FLUID, "wall": WALL}
 TAGS = (*FIXED_TAGS, *KINDS)
@@ -134,7 +134,7 @@ def _voxels(path, content: _Content, line_numbers: list[int]) -> Voxels:
     _refuse_doubles(path, np.ravel_multi_index((z, y, x), content.shape), line_numbers)
     flags[z, y, x] = flag
     voxels = Voxels(flags, **content.box)
-    return replace(voxels, openings=tuple(_estimate(path, voxels, tag, flag) for tag, flag in content.tags.items()))
+    return with_tagged_openings(voxels, content.tags, path)
 
 
 def _refuse_doubles(path, voxel: np.ndarray, line_numbers: list[int]) -> None:
@@ -144,19 +144,3 @@ def _refuse_doubles(path, voxel: np.ndarray, line_numbers: list[int]) -> None:
         raise GeometryError(
             f"{path}, line {line_numbers[again.min()]}: this voxel was listed before; remove one of both"
         )
-
-
-def _estimate(path, voxels: Voxels, tag: str, flag: int) -> Opening:
-    """The record of an opening, estimated from its voxels."""
-    kind, _, name = tag.partition(":")
-    zyx = np.argwhere(voxels.flags == flag)
-    direction = fluid_neighbours(voxels, zyx).sum(axis=0) @ (
-        NEIGHBOURS / np.linalg.norm(NEIGHBOURS, axis=1, keepdims=True)
-    )
-    if not np.linalg.norm(direction) > 1e-9 * len(zyx):
-        raise GeometryError(
-            f"{path}: the {len(zyx)} voxels tagged {tag!r} have no fluid on one side of them; an opening must lie"
-            " just outside the flow"
-        )
-    centre = np.array(voxels.origin_m) + voxels.spacing_m * zyx.mean(axis=0)[::-1]
-    return Opening(name or kind, kind, tuple(centre.tolist()), tuple(direction[::-1].tolist()))

@@ -6,6 +6,9 @@ from muphy_lb.backends.cpu import skeletons
 from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays
 from muphy_lb.backends.numpy.backend import NumpyBackend
 
+# Below this a barrier between threads costs more than it saves, most of all on a busy machine.
+NODES_PER_THREAD = 4096
+
 
 class CpuBackend(NumpyBackend):
     """See :class:`muphy_lb.backends.interface.Backend`; memory and packing are NumPy's."""
@@ -15,7 +18,7 @@ class CpuBackend(NumpyBackend):
     @property
     def device(self):
         """Thread count in words."""
-        return f"CPU ({numba.get_num_threads()} threads)"
+        return f"CPU ({numba.config.NUMBA_NUM_THREADS} threads)"
 
     def reduction_workers(self, n_nodes):
         """One per chunk."""
@@ -24,7 +27,8 @@ class CpuBackend(NumpyBackend):
     def bind_stream_collide(self, collide, streaming, arrays: StreamArrays, nodes: NodeRange, parameters):
         """Compiled pull or push."""
         skeleton = skeletons.stream_collide(collide, streaming, self.lattice, self.real)
-        return lambda: skeleton(arrays.old, arrays.new, arrays.table, nodes.first, nodes.last, parameters)
+        arguments = (arrays.old, arrays.new, arrays.table, nodes.first, nodes.last, parameters)
+        return _on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
     def bind_links(self, openings, macroscopic, state, buffer, links: LinkArrays, parameters):
         """Compiled link loop."""
@@ -36,14 +40,27 @@ class CpuBackend(NumpyBackend):
         """Compiled moments."""
         skeleton = skeletons.moments(macroscopic, self.lattice, self.real)
         rows = out.reshape(4, -1)
-        return lambda: skeleton(populations.buffer, populations.pitch, rows, parameters)
+        arguments = (populations.buffer, populations.pitch, rows, parameters)
+        return _on_threads(populations.n_nodes, lambda: skeleton(*arguments))
 
     def bind_reduction(self, macroscopic, populations: Populations, result: ReductionArrays, parameters):
         """Compiled reduction."""
         skeleton = skeletons.reduction(macroscopic, self.lattice, self.real)
         arrays = (result.mass, result.peak, result.speed, result.scale)
-        return lambda: skeleton(populations.buffer, populations.pitch, populations.n_nodes, *arrays, parameters)
+        arguments = (populations.buffer, populations.pitch, populations.n_nodes, *arrays, parameters)
+        return _on_threads(populations.n_nodes, lambda: skeleton(*arguments))
 
     def bind_copy(self, source, target):
         """Parallel copy."""
-        return lambda: skeletons.copy(source, target)
+        return _on_threads(source.size, lambda: skeletons.copy(source, target))
+
+
+def _on_threads(n_nodes: int, work):
+    """The work on as many threads as its nodes are worth."""
+    n_threads = max(1, min(numba.config.NUMBA_NUM_THREADS, n_nodes // NODES_PER_THREAD))
+
+    def launch():
+        numba.set_num_threads(n_threads)
+        work()
+
+    return launch

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from geometry.errors import GeometryError
-from geometry.flags import FLUID, SOLID
+from geometry.flags import FIRST_OPENING, FLUID, SOLID
 from geometry.load import load_voxels
 from geometry.readers import ImageRule, read_metaimage, read_npy, read_raw
 
@@ -246,3 +246,29 @@ def test_load_names_missing_options(raw):
 def test_load_errors_name_the_file(npy):
     with pytest.raises(GeometryError, match=r"image.npy: fluid_value = 9"):
         load_voxels(npy, fluid_value=9)
+
+
+def labelled_channel() -> np.ndarray:
+    """Fluid 1 along x between an inlet of value 2 and an outlet of value 3."""
+    image = np.zeros((5, 5, 8), np.uint8)
+    image[1:4, 1:4, 1:7] = 1
+    image[1:4, 1:4, 0], image[1:4, 1:4, 7] = 2, 3
+    return image
+
+
+def test_values_become_named_openings(tmp_path):
+    np.save(tmp_path / "channel.npy", labelled_channel())
+    voxels = read_npy(tmp_path / "channel.npy", ImageRule(opening_values={"inlet:left": 2, "outlet": 3}))
+    assert [(o.name, o.kind, o.normal) for o in voxels.openings] == [
+        ("left", "inlet", pytest.approx((1, 0, 0))),
+        ("outlet", "outlet", pytest.approx((-1, 0, 0))),
+    ]
+    assert (voxels.flags[2, 2, 0], voxels.flags[2, 2, 7]) == (FIRST_OPENING, FIRST_OPENING + 1)
+
+
+@pytest.mark.parametrize(
+    ("tag", "value", "message"), [("inlet", 9, "no voxel carries the tag 'inlet'"), ("lid", 2, "kind is 'lid'")]
+)
+def test_opening_values_that_name_nothing_are_refused(tag, value, message):
+    with pytest.raises(GeometryError, match=message):
+        ImageRule(opening_values={tag: value}).voxels(labelled_channel())
