@@ -9,6 +9,8 @@ from functools import cache
 import numpy as np
 from numba import njit, prange
 
+from muphy_lb.backends.access import ACCESS
+
 CHUNK = 2048
 
 # NumPy's error model: no exception branch around divisions. Fused or reassociated arithmetic stays off, so that bits
@@ -17,39 +19,11 @@ node_jit = njit(error_model="numpy")
 loop_jit = njit(error_model="numpy", parallel=True)
 
 
-@node_jit
-def load_local(buffer, table, address):
-    """The population at an address."""
-    return buffer[address]
-
-
-@node_jit
-def load_gathered(buffer, table, address):
-    """The population that the table names for an address."""
-    return buffer[table[address]]
-
-
-@node_jit
-def store_local(buffer, table, address, value):
-    """Write to an address."""
-    buffer[address] = value
-
-
-@node_jit
-def store_scattered(buffer, table, address, value):
-    """Write to where the table sends an address."""
-    buffer[table[address]] = value
-
-
-# Pull: gathered loads, contiguous stores. Push: contiguous loads, scattered stores (Bernaschi et al. 2009, MUPHY).
-ACCESS = {"pull": (load_gathered, store_local), "push": (load_local, store_scattered)}
-
-
 @cache
 def stream_collide(collide_operator, streaming, lattice, real):
     """Load the populations of a node, collide, store them."""
     collide = collide_operator.node(lattice, real, node_jit)
-    load, store = ACCESS[streaming]
+    load, store = (node_jit(access) for access in ACCESS[streaming])
     q_count = lattice.q
 
     @loop_jit

@@ -8,44 +8,17 @@ from functools import cache
 
 import numpy as np
 
+from muphy_lb.backends.access import ACCESS
 from muphy_lb.backends.cuda.device import cuda
 
 device_jit = cuda.jit(device=True)
-
-
-@device_jit
-def load_local(buffer, table, address):
-    """The population at an address."""
-    return buffer[address]
-
-
-@device_jit
-def load_gathered(buffer, table, address):
-    """The population that the table names for an address."""
-    return buffer[table[address]]
-
-
-@device_jit
-def store_local(buffer, table, address, value):
-    """Write to an address."""
-    buffer[address] = value
-
-
-@device_jit
-def store_scattered(buffer, table, address, value):
-    """Write to where the table sends an address."""
-    buffer[table[address]] = value
-
-
-# Pull: gathered loads, coalesced stores. Push: coalesced loads, scattered stores (Bernaschi et al. 2009, MUPHY).
-ACCESS = {"pull": (load_gathered, store_local), "push": (load_local, store_scattered)}
 
 
 @cache
 def stream_collide(collide_operator, streaming, lattice, real):
     """Load the populations of a node, collide, store them."""
     collide = collide_operator.node(lattice, real, device_jit)
-    load, store = ACCESS[streaming]
+    load, store = (device_jit(access) for access in ACCESS[streaming])
     q_count = lattice.q
 
     @cuda.jit
