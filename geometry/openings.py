@@ -40,6 +40,9 @@ NEARLY_ZERO = 10.0**-PLANE_DIGITS
 NEIGHBOURS = np.array([c for c in product((-1, 0, 1), repeat=3) if any(c)])
 """(26, 3) offsets (z, y, x) of the neighbours of a voxel."""
 
+FACES = NEIGHBOURS[np.abs(NEIGHBOURS).sum(axis=1) == 1]
+"""(6, 3) offsets of those that share a face with it."""
+
 
 @dataclass(frozen=True)
 class _Slab:
@@ -58,11 +61,11 @@ def carve(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
     """Voxels with the opening voxels of each plane disc flagged and everything just behind them solid.
 
     For each opening: a normal that points away from the fluid is reversed. The layer ``-sqrt(3) < s <= 0``
-    within the radius (+1.5 voxels) becomes opening voxels where it was fluid or where the fluid cross-section
-    in front of it, extruded along the normal, meets it; the wall beside stays wall. The sheet behind the layer
-    becomes solid, so that what lies behind is cut off and cleaning can drop it. Where the layer would leave the
-    box, the box grows by 4 layers of solid. The n-th new opening gets flag ``FIRST_OPENING + n`` after the ones
-    already there; the result's ``openings`` hold the records as oriented.
+    within the radius (+1.5 voxels) becomes opening voxels where it was fluid, where the fluid cross-section in
+    front of it, extruded along the normal, meets it, or where it faces that fluid; the wall beside stays wall.
+    The sheet behind the layer becomes solid, so that what lies behind is cut off and cleaning can drop it.
+    Where the layer would leave the box, the box grows by 4 layers of solid. The n-th new opening gets flag
+    ``FIRST_OPENING + n`` after the ones already there; the result's ``openings`` hold the records as oriented.
 
     Raises:
         GeometryError: too many openings, equal names, a disc that touches no fluid or lets fluid pass beside
@@ -242,12 +245,16 @@ def _sides_left(voxels: Voxels, opening: Opening) -> list[tuple[int, int]]:
 
 
 def _layer(voxels: Voxels, slab: _Slab) -> np.ndarray:
-    """(k, 3) indices of the voxels that become opening voxels: fluid ones and the extruded cross-section."""
+    """(k, 3) indices of the voxels that become opening voxels: fluid ones, the extruded cross-section, and what is
+    face to face with fluid in front of the plane: then A |n_i| links of axis i cross an opening of area A, as they
+    should, also at the staircase of an oblique rim."""
     in_layer = (slab.s > -LAYER) & (slab.s <= 0.0)
     zyx, s = slab.zyx[in_layer], slab.s[in_layer]
     step = (LAYER / 2 - s)[:, np.newaxis] * slab.opening.normal[::-1]
     in_front = np.rint(np.round(zyx + step, PLANE_DIGITS)).astype(np.int64)
-    taken = (flags_at(voxels, in_front) == FLUID) | (voxels.flags[tuple(zyx.T)] == FLUID)
+    faces = zyx[:, np.newaxis] + FACES
+    facing = (flags_at(voxels, faces) == FLUID) & (_signed_distance(voxels, slab.opening, faces) > 0.0)
+    taken = (flags_at(voxels, in_front) == FLUID) | (voxels.flags[tuple(zyx.T)] == FLUID) | facing.any(axis=1)
     return zyx[taken]
 
 
