@@ -250,6 +250,17 @@ def test_a_full_disk_is_one_message_and_costs_no_checkpoint(case, out, end):
     assert np.array_equal(state(out)[1], end)
 
 
+def test_a_disk_that_fills_during_a_checkpoint_ends_all_ranks(case, out, mpirun):
+    command("run", case, "-o", out, "--set", "run.steps=40")
+    before = checkpoints(out)
+    # MPI needs files of its own: the limit comes after its start.
+    driver = "from muphy_lb.parallel import connect\nconnect()\n" + FULL_DISK
+    done = mpirun(2, ["-c", driver, "resume", out, "--set", "run.steps=60"], timeout=60)
+    assert done.returncode == OutputError.exit_code
+    assert "File too large" in done.stderr and done.stderr.count("muphy-lb: error") == 1
+    assert checkpoints(out) == before
+
+
 KILLED = """
 import os, signal, sys
 from muphy_lb.__main__ import main
@@ -271,6 +282,14 @@ def test_a_run_killed_while_writing_continues_from_the_earlier_checkpoint(case, 
     assert state(out)[0] == 20
     command("resume", out)
     assert np.array_equal(state(out)[1], end)
+
+
+def test_a_rank_killed_while_writing_ends_all_and_costs_no_checkpoint(case, out, mpirun):
+    done = mpirun(2, ["-c", KILLED, "run", case, "-o", out], timeout=60)
+    assert done.returncode != 0
+    assert state(out)[0] == 20
+    command("resume", out, "--set", "run.steps=60")
+    assert state(out)[0] == 60
 
 
 def test_what_a_killed_write_left_is_removed(case, out):
