@@ -9,7 +9,7 @@ from geometry.nodes import NodeList
 from geometry.store import list_neighbours, read_geometry
 from muphy_lb.case import Case, OpeningSection, load_case
 from muphy_lb.lattice import Lattice, lattice_named
-from muphy_lb.physics.conditions import opening_frames
+from muphy_lb.physics.conditions import opening_areas_m2, opening_frames
 from muphy_lb.preflight import describe, resolve
 from muphy_lb.prepare import PREPARED, condition_of, load_nodes
 from partition.quality import quality
@@ -42,14 +42,14 @@ def bytes_per_node(case: Case, lattice: Lattice) -> int:
 def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     nodes, cleaning = load_nodes(case)
     lattice = lattice_named(case.lattice.name)
-    areas_m2 = [frame.area * nodes.spacing_m**2 for frame in opening_frames(nodes, lattice)]
-    names = [opening.name for opening in nodes.openings]
-    numerics = resolve(case, nodes.spacing_m, dict(zip(names, areas_m2, strict=True)), float(lattice.cs2))
+    areas_m2 = opening_areas_m2(nodes, opening_frames(nodes, lattice))
+    numerics = resolve(case, nodes.spacing_m, areas_m2, float(lattice.cs2))
     if case.title:
         yield case.title
     yield from _size_lines(nodes)
     yield cleaning
-    for opening, area_m2, section in zip(nodes.openings, areas_m2, condition_of(nodes, case), strict=True):
+    for opening, section in zip(nodes.openings, condition_of(nodes, case), strict=True):
+        area_m2 = areas_m2[opening.name]
         size = f"area {area_m2:.4g} m2 (equivalent radius {np.sqrt(area_m2 / np.pi):.4g} m)"
         yield f"{opening.kind} {opening.name}: {size}, {_condition(section)}"
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))

@@ -13,7 +13,7 @@ from muphy_lb.errors import DivergedError
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import NodeGather, connect
 from muphy_lb.physics import isothermal
-from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights, opening_frames
+from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights, opening_areas_m2, opening_frames
 from muphy_lb.preflight import Numerics, describe, resolve
 from muphy_lb.prepare import condition_of, load_nodes, share_nodes
 
@@ -77,6 +77,7 @@ class Simulation:
         self.domain = build_local_domain(self.nodes, owner, self.communicator.rank, self.lattice)
         self.conditions = self._conditions()
         self.engine = self._build_engine()
+        self.measured_mflups = self.timed_mflups(TRIAL_STEPS)
         self.step_number = 0
         self._gather = NodeGather(self.communicator, self.domain.number, self.nodes.n_nodes)
         self.start_from_rest()
@@ -126,6 +127,12 @@ class Simulation:
             if self.step_number <= self.case.run.ramp_steps:
                 self._apply_ramp(self.step_number)
             self.engine.step()
+
+    def timed_mflups(self, n_steps: int) -> float:
+        """Million node updates per second of all ranks over some steps, which the step number does not count."""
+        self.communicator.barrier()
+        seconds = self.communicator.maximum(self.engine.time_steps(n_steps))
+        return n_steps * self.nodes.n_nodes / seconds / 1e6
 
     def density(self) -> np.ndarray | None:
         """(n,) lattice density on rank 0."""
@@ -180,11 +187,9 @@ class Simulation:
         return work() if self.communicator.rank == 0 else None
 
     def _resolve(self) -> Numerics:
-        spacing_m = self.nodes.spacing_m
-        openings = zip(self.nodes.openings, self.frames, strict=True)
-        areas_m2 = {opening.name: frame.area * spacing_m**2 for opening, frame in openings}
         check_dimension(self.nodes, self.lattice, self.case.flow.acceleration_m_s2)
-        return resolve(self.case, spacing_m, areas_m2, float(self.lattice.cs2))
+        areas_m2 = opening_areas_m2(self.nodes, self.frames)
+        return resolve(self.case, self.nodes.spacing_m, areas_m2, float(self.lattice.cs2))
 
     def _conditions(self) -> tuple[Condition, ...]:
         """Lattice conditions of the openings, in the geometry's order."""
@@ -215,14 +220,7 @@ class Simulation:
         conditions = LinkConditions(weights, kind, self._values)
         engine = Engine(backend, self.communicator, self.domain, model, conditions, self._speed_scale())
         engine.warm_up()
-        self.measured_mflups = self._trial_mflups(engine)
         return engine
-
-    def _trial_mflups(self, engine: Engine) -> float:
-        """Million node updates per second of all ranks, from a few steps of a fluid at rest."""
-        self.communicator.barrier()
-        seconds = self.communicator.maximum(engine.time_steps(TRIAL_STEPS))
-        return TRIAL_STEPS * self.nodes.n_nodes / seconds / 1e6
 
     def _apply_ramp(self, step_number: int) -> None:
         """Opening values rise from rest as (1 - cos(pi t / T)) / 2."""

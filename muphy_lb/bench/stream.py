@@ -102,9 +102,7 @@ def table(measurements) -> str:
 
 def _rate(simulation, n_steps: int) -> float:
     """Node updates per second."""
-    simulation.communicator.barrier()
-    seconds = _seconds(lambda: simulation.step(n_steps), simulation.engine.backend)
-    return simulation.nodes.n_nodes * n_steps / simulation.communicator.maximum(seconds)
+    return 1e6 * simulation.timed_mflups(n_steps)
 
 
 def _seconds(work, backend) -> float:

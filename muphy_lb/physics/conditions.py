@@ -74,6 +74,12 @@ def opening_frames(nodes: NodeList, lattice: Lattice) -> tuple[OpeningFrame, ...
     )
 
 
+def opening_areas_m2(nodes: NodeList, frames) -> dict[str, float]:
+    """Cross-section of every opening by name [m^2]."""
+    openings = zip(nodes.openings, frames, strict=True)
+    return {opening.name: frame.area * nodes.spacing_m**2 for opening, frame in openings}
+
+
 def link_weights(nodes: NodeList, lattice: Lattice, links: LinkRecords, frames, conditions) -> np.ndarray:
     """(L,) mass that enters through each link per unit of its opening's value, profile included."""
     if links.n_links == 0:
@@ -129,6 +135,7 @@ __all__ = [
     "Condition",
     "OpeningFrame",
     "link_weights",
+    "opening_areas_m2",
     "opening_frames",
     "opening_links",
 ]
