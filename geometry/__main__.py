@@ -11,7 +11,9 @@ from itertools import product
 import numpy as np
 
 from geometry.errors import GeometryError
+from geometry.flags import FIRST_WALL_NUMBER
 from geometry.load import LOADERS, SHAPE_PREFIX, load_voxels
+from geometry.nodes import NodeList, build_nodes
 from geometry.openings import carve, opening_from_mapping, read_openings
 from geometry.shapes import SHAPES
 from geometry.voxels import Opening, Voxels
@@ -76,7 +78,6 @@ def opening_from_words(text: str) -> Opening:
 
 def _convert(arguments: argparse.Namespace) -> None:
     from geometry.clean import clean
-    from geometry.nodes import build_nodes
     from geometry.store import write_geometry
 
     start = time.perf_counter()
@@ -88,12 +89,30 @@ def _convert(arguments: argparse.Namespace) -> None:
         openings += read_openings(arguments.openings)
     voxels = carve(voxels, openings)
     nodes, report = clean(build_nodes(voxels), arguments.keep or ("openings" if voxels.openings else "all"))
-    counts = np.bincount(nodes.opening_number, minlength=len(nodes.openings))
+    counts = np.bincount(nodes.label_number, minlength=FIRST_WALL_NUMBER)[: len(nodes.openings)]
     for opening, count in zip(nodes.openings, counts, strict=True):
         print(f"opening     {opening.name} ({opening.kind}): {count} opening voxels")
+    for wall in nodes.walls:
+        print(f"wall        {wall.name}: {wall.n_voxels} voxels")
     print(f"cleaning    {report}")
+    if arguments.cut_distances:
+        nodes = _cut(nodes, voxels, arguments.input)
     write_geometry(arguments.output, nodes, vectors)
     print(f"written     {arguments.output}: {nodes.n_nodes} nodes in {time.perf_counter() - start:.2f} s")
+
+
+def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
+    """The nodes with their cut distances; says how many links were cut."""
+    from geometry.cuts import cut_links
+
+    if voxels.wall_shape is None:
+        raise GeometryError(
+            f"--cut-distances: {source} says only which voxels are solid, not where between them the wall lies;"
+            " leave the option out, or give a surface, a .gmy file or a shape with smooth walls"
+        )
+    nodes = cut_links(nodes, voxels.wall_shape)
+    print(f"cuts        {nodes.cuts.n_links} links cut, {nodes.cuts.n_missed} of them missed the wall (taken half-way)")
+    return nodes
 
 
 def _describe(voxels: Voxels) -> str:
@@ -108,8 +127,10 @@ def _describe(voxels: Voxels) -> str:
 def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
     """The options of the input that were given, by the names of ``load_voxels``."""
     options = {name: getattr(arguments, name) for name in INPUT_OPTIONS if hasattr(arguments, name)}
-    if arguments.opening_value:
-        options["opening_values"] = dict(_tag_and_value(text) for text in arguments.opening_value)
+    for kind in ("opening", "wall"):
+        words = getattr(arguments, f"{kind}_value")
+        if words:
+            options[f"{kind}_values"] = dict(_tag_and_value(text, kind) for text in words)
     for text in arguments.shape_option:
         try:
             options |= tomllib.loads(text)
@@ -120,10 +141,14 @@ def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
     return options
 
 
-def _tag_and_value(text: str) -> tuple[str, int]:
+def _tag_and_value(text: str, kind: str) -> tuple[str, int]:
     tag, _, value = text.partition("=")
     if not value.lstrip("-").isdigit():
-        raise GeometryError(f"--opening-value {text!r} is not TAG=VALUE with a whole number, such as inlet:left=2")
+        example = {
+            "opening": "TAG=VALUE with a whole number, such as inlet:left=2",
+            "wall": "NAME=VALUE, such as lid=3",
+        }
+        raise GeometryError(f"--{kind}-value {text!r} is not {example[kind]}")
     return tag, int(value)
 
 
@@ -149,6 +174,9 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--openings", metavar="FILE", help=".toml or .json file with a list of tables 'openings'")
     group.add_argument("--keep", choices=("openings", "largest", "all"), help="default: openings if any, else all")
     group.add_argument(
+        "--cut-distances", action="store_true", help="store where along each link the true wall lies (smooth walls)"
+    )
+    group.add_argument(
         "--lattice", action="append", default=[], metavar="NAME", help=f"repeatable: {', '.join(LATTICES)}"
     )
     return parser
@@ -163,6 +191,9 @@ def _add_input_options(group) -> None:
     group.add_argument("--fluid-below", type=float, metavar="T", help="fluid where the value is below T", **absent)
     group.add_argument(
         "--opening-value", action="append", default=[], metavar="TAG=VALUE", help='repeatable: such as "inlet:left=2"'
+    )
+    group.add_argument(
+        "--wall-value", action="append", default=[], metavar="NAME=VALUE", help='repeatable: such as "lid=3"'
     )
     group.add_argument("--shape-zyx", type=int, nargs="+", metavar="N", help=".raw: nz ny nx", **absent)
     group.add_argument("--dtype", help=".raw: numpy type name, such as uint8 or '>u2'", **absent)

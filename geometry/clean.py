@@ -70,7 +70,7 @@ def _touching(nodes: NodeList, label: np.ndarray) -> np.ndarray:
 
 
 def _check_openings(nodes: NodeList) -> None:
-    present = np.unique(nodes.opening_number)
+    present = np.unique(nodes.label_number)
     for number, opening in enumerate(nodes.openings):
         if number not in present:
             raise GeometryError(

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from geometry import readers, surface
 from geometry.errors import GeometryError
+from geometry.gmy import read_gmy
 from geometry.options import check_names
 from geometry.readers import ImageRule
 from geometry.shapes import build_shape
@@ -26,6 +27,7 @@ def load_voxels(path, **options) -> Voxels:
         ``.mha``, ``.mhd``: those and unit;
         ``.tags``, ``.txt``: none (tagged nodes);
         ``.stl``, ``.obj``, ``.ply``: unit, spacing_m, margin;
+        ``.gmy``: spacing_m, origin_m;
         ``shape:NAME``: the arguments of that function of :mod:`geometry.shapes`.
 
     Raises GeometryError for an unknown ending, shape or option, for a missing option and where the reader does.
@@ -83,6 +85,10 @@ def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN) -> Voxels:
     return surface.voxelise(surface.read_surface(path, unit), spacing_m, margin)
 
 
+def _load_gmy(path, spacing_m, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
+    return read_gmy(path, spacing_m, origin_m)
+
+
 LOADERS: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
     {
         ".npy": _load_npy,
@@ -94,5 +100,6 @@ LOADERS: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
         ".stl": _load_surface,
         ".obj": _load_surface,
         ".ply": _load_surface,
+        ".gmy": _load_gmy,
     }
 )

@@ -3,10 +3,12 @@
 import numpy as np
 from numba import njit, prange
 
+from geometry.flags import FIRST_WALL_NUMBER
 from geometry.nodes import NodeList
 
 WALL_LINK = -1
 FIRST_OPENING_LINK = -2
+FIRST_WALL_LINK = FIRST_OPENING_LINK - FIRST_WALL_NUMBER
 CHUNK = 4096
 GALLOP = 8
 
@@ -21,7 +23,8 @@ def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | None = None) 
 
     Returns:
         (Q, n) int32 (int64 beyond 2^31 nodes): the node at ``x + vectors[q]``; ``WALL_LINK`` (-1) where that voxel
-        is solid or outside the box; ``FIRST_OPENING_LINK - k`` (-2 - k) where it belongs to opening ``k``.
+        is solid or outside the box; ``FIRST_OPENING_LINK - k`` (-2 - k) where it belongs to opening ``k``;
+        ``FIRST_WALL_LINK - k`` (-114 - k) where it belongs to labelled wall ``k``.
         Periodic axes wrap.
     """
     chosen = np.arange(nodes.n_nodes) if subset is None else np.asarray(subset, dtype=np.int64)
@@ -39,8 +42,8 @@ def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | None = None) 
             nodes.voxel[:plain_end],
             nodes.voxel[grouped],
             grouped,
-            nodes.opening_voxel,
-            nodes.opening_number,
+            nodes.label_voxel,
+            nodes.label_number,
         )
     return table
 
@@ -83,20 +86,20 @@ def _first_not_below(ids, target, hint):
 
 
 @njit(cache=True)
-def _outside_group_zero(target, grouped_voxel, grouped_node, opening_voxel, opening_number):
+def _outside_group_zero(target, grouped_voxel, grouped_node, label_voxel, label_number):
     """Node number or link code of a target voxel that is not in group 0."""
     j = _first_not_below(grouped_voxel, target, 0)
     if j < grouped_voxel.size and grouped_voxel[j] == target:
         return grouped_node[j]
-    j = _first_not_below(opening_voxel, target, 0)
-    if j < opening_voxel.size and opening_voxel[j] == target:
-        return FIRST_OPENING_LINK - np.int64(opening_number[j])
+    j = _first_not_below(label_voxel, target, 0)
+    if j < label_voxel.size and label_voxel[j] == target:
+        return FIRST_OPENING_LINK - np.int64(label_number[j])
     return np.int64(WALL_LINK)
 
 
 @njit(parallel=True, cache=True)
 def _fill_direction(
-    row, voxel, vector, size, periodic, plain_voxel, grouped_voxel, grouped_node, opening_voxel, opening_number
+    row, voxel, vector, size, periodic, plain_voxel, grouped_voxel, grouped_node, label_voxel, label_number
 ):
     for chunk in prange((row.size + CHUNK - 1) // CHUNK):
         hint = 0
@@ -109,4 +112,4 @@ def _fill_direction(
             if hint < plain_voxel.size and plain_voxel[hint] == target:
                 row[n] = hint
             else:
-                row[n] = _outside_group_zero(target, grouped_voxel, grouped_node, opening_voxel, opening_number)
+                row[n] = _outside_group_zero(target, grouped_voxel, grouped_node, label_voxel, label_number)

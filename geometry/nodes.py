@@ -5,21 +5,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS
+from geometry.flags import FIRST_OPENING, FIRST_WALL_NUMBER, FLUID, MAX_OPENINGS
 from geometry.voxels import Opening, Voxels
+from geometry.walls import Cuts, Wall
 
 NO_OPENING = 1 + MAX_OPENINGS
 
 
 @dataclass(frozen=True)
 class NodeList:
-    """The fluid nodes of a geometry and the opening voxels around them; solid space is gone.
+    """The fluid nodes of a geometry and the labelled voxels around them; other solid space is gone.
 
     A voxel id is the row-major number of a voxel in its box: ``(z * ny + y) * nx + x``. It is the name of a
     node that never depends on ordering, partition or rank count.
 
     Nodes are numbered group by group: group 0 holds the nodes with no opening voxel among their 26
     neighbours, group ``1 + k`` those that touch opening ``k`` (the lowest such ``k``). Inside a group voxel ids ascend.
+    Labelled walls do not change this order.
 
     Attributes:
         voxel: (n,) int64 voxel ids in node order.
@@ -27,8 +29,10 @@ class NodeList:
         shape: (nz, ny, nx) of the box.
         spacing_m, origin_m, periodic: as in :class:`geometry.voxels.Voxels`.
         openings: one record per opening.
-        opening_voxel: (m,) int64 ascending ids of the opening voxels that touch a fluid node.
-        opening_number: (m,) uint8 opening of each of them.
+        label_voxel: (m,) int64 ascending ids of the voxels of openings and labelled walls that touch a fluid node.
+        label_number: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k.
+        walls: one record per labelled wall.
+        cuts: how far along its link the true wall lies, if that was asked for (:func:`geometry.cuts.cut_links`).
     """
 
     voxel: np.ndarray
@@ -38,8 +42,10 @@ class NodeList:
     origin_m: tuple[float, float, float]
     periodic: tuple[bool, bool, bool]
     openings: tuple[Opening, ...]
-    opening_voxel: np.ndarray
-    opening_number: np.ndarray
+    label_voxel: np.ndarray
+    label_number: np.ndarray
+    walls: tuple[Wall, ...] = ()
+    cuts: Cuts | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -80,8 +86,9 @@ def build_nodes(voxels: Voxels) -> NodeList:
             f"the image of shape {voxels.shape} (nz, ny, nx) holds no fluid voxel;"
             " check which value means fluid, or refine the spacing"
         )
-    opening_voxel = _where(flags, lambda slab: slab >= FIRST_OPENING)
-    opening_number = flags.ravel()[opening_voxel] - np.uint8(FIRST_OPENING)
+    label_voxel = _where(flags, lambda slab: slab >= FIRST_OPENING)
+    label_number = flags.ravel()[label_voxel] - np.uint8(FIRST_OPENING)
+    n_voxels = np.bincount(label_number, minlength=FIRST_WALL_NUMBER + len(voxels.walls))[FIRST_WALL_NUMBER:]
     frame = NodeList(
         voxel=fluid,
         group_start=np.array([0, fluid.size]),
@@ -90,8 +97,9 @@ def build_nodes(voxels: Voxels) -> NodeList:
         origin_m=voxels.origin_m,
         periodic=voxels.periodic,
         openings=voxels.openings,
-        opening_voxel=opening_voxel,
-        opening_number=opening_number,
+        label_voxel=label_voxel,
+        label_number=label_number,
+        walls=tuple(Wall(name, int(n)) for name, n in zip(voxels.walls, n_voxels, strict=True)),
     )
     return regroup(frame, fluid)
 
@@ -103,19 +111,19 @@ def _where(flags, condition) -> np.ndarray:
 
 
 def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:
-    """The node list of the ascending voxel ids ``fluid`` in the box and with the openings of ``frame``.
+    """The node list of the ascending voxel ids ``fluid`` in the box and with the openings and walls of ``frame``.
 
-    Opening voxels that touch none of these nodes are left out.
+    Labelled voxels that touch none of these nodes are left out, and so are cuts of other nodes.
     """
     group = np.full(fluid.size, NO_OPENING)
-    touches = np.zeros(frame.opening_voxel.size, dtype=bool)
-    opening_group = 1 + frame.opening_number.astype(np.int64)
+    touches = np.zeros(frame.label_voxel.size, dtype=bool)
+    label_group = np.minimum(1 + frame.label_number.astype(np.int64), NO_OPENING)
     for vector in np.ndindex(3, 3, 3):
-        target = shifted_voxels(frame.opening_voxel, np.array(vector) - 1, frame.shape, frame.periodic)
+        target = shifted_voxels(frame.label_voxel, np.array(vector) - 1, frame.shape, frame.periodic)
         node = np.minimum(np.searchsorted(fluid, target), fluid.size - 1)
         hit = fluid[node] == target
         touches |= hit
-        np.minimum.at(group, node[hit], opening_group[hit])
+        np.minimum.at(group, node[hit], label_group[hit])
     group[group == NO_OPENING] = 0
     order = np.argsort(group, kind="stable")
     counts = np.bincount(group, minlength=1 + len(frame.openings))
@@ -123,8 +131,9 @@ def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:
         frame,
         voxel=fluid[order],
         group_start=np.concatenate(([0], np.cumsum(counts))),
-        opening_voxel=frame.opening_voxel[touches],
-        opening_number=frame.opening_number[touches],
+        label_voxel=frame.label_voxel[touches],
+        label_number=frame.label_number[touches],
+        cuts=None if frame.cuts is None else frame.cuts.of_nodes(fluid),
     )
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, SOLID, opening_flag
+from geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, SOLID, opening_flag
+from geometry.implicit import MovedWall
 from geometry.options import check_names
 from geometry.voxels import Opening, Voxels
 
@@ -228,7 +229,8 @@ def _pad(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
         return voxels
     origin = np.array(voxels.origin_m) - grow[:, 0] * voxels.spacing_m
     flags = np.pad(voxels.flags, grow[::-1], constant_values=SOLID)
-    return replace(voxels, flags=flags, origin_m=tuple(origin.tolist()))
+    shape = None if voxels.wall_shape is None else MovedWall(voxels.wall_shape, tuple(grow[:, 0].tolist()))
+    return replace(voxels, flags=flags, origin_m=tuple(origin.tolist()), wall_shape=shape)
 
 
 def _sides_left(voxels: Voxels, opening: Opening) -> list[tuple[int, int]]:
@@ -266,7 +268,7 @@ def _close(flags: np.ndarray, zyx: np.ndarray) -> None:
 
 def _check_overlap(flags: np.ndarray, layer: np.ndarray, opening: Opening, records: Sequence[Opening]) -> None:
     taken = flags[tuple(layer.T)]
-    taken = taken[taken >= FIRST_OPENING]
+    taken = taken[(taken >= FIRST_OPENING) & (taken < FIRST_WALL)]
     if taken.size:
         other = records[int(taken[0]) - FIRST_OPENING]
         raise GeometryError(

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from geometry.errors import GeometryError
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID, opening_flag
+from geometry.flags import FLAG_DTYPE, FLUID, MAX_WALLS, SOLID, opening_flag, wall_flag
 from geometry.openings import with_tagged_openings
 from geometry.options import metres_per_unit, periodic_axes
 from geometry.voxels import Voxels
@@ -43,6 +43,7 @@ class ImageRule:
             ``geometry.flags`` already.
         opening_values: value of the voxels of each opening by its tag, such as ``{"inlet:left": 2, "outlet": 3}``; they
             must lie just outside the fluid, whose links into them carry the condition.
+        wall_values: value of the voxels of each labelled wall by its name, such as ``{"stent": 4}``; they are solid.
         fluid_below: if given, voxels with a value below this threshold are fluid (level sets, grey images).
         spacing_m: edge length of a voxel [m]; ``None``: that of the file, or 1 where the file has none.
         origin_m: (x, y, z) of the centre of the first voxel [m]; ``None``: that of the file, or zero.
@@ -52,6 +53,7 @@ class ImageRule:
     fluid_value: int | None = 1
     fluid_below: float | None = None
     opening_values: Mapping[str, int] = field(default_factory=dict)
+    wall_values: Mapping[str, int] = field(default_factory=dict)
     spacing_m: float | None = None
     origin_m: tuple[float, float, float] | None = None
     periodic: str | tuple[bool, bool, bool] = (False, False, False)
@@ -70,13 +72,27 @@ class ImageRule:
         flags = self.flags(values)
         for tag, flag in tags.items():
             flags[values == self.opening_values[tag]] = flag
+        self._label_walls(flags, values)
         voxels = Voxels(
             flags,
             spacing_m if self.spacing_m is None else float(self.spacing_m),
             tuple(float(c) for c in (origin_m if self.origin_m is None else self.origin_m)),
             periodic_axes(self.periodic),
+            walls=tuple(self.wall_values),
         )
         return with_tagged_openings(voxels, tags, "the image").check_flags()
+
+    def _label_walls(self, flags: np.ndarray, values: np.ndarray) -> None:
+        if len(self.wall_values) > MAX_WALLS:
+            raise GeometryError(f"wall_values names {len(self.wall_values)} walls; at most {MAX_WALLS} are supported")
+        for number, (name, value) in enumerate(self.wall_values.items()):
+            labelled = values == value
+            if not labelled.any():
+                raise GeometryError(
+                    f"no voxel of the image has the value {value} of wall {name!r}; it holds {_describe(values)}:"
+                    " leave the wall out or correct its value"
+                )
+            flags[labelled] = wall_flag(number)
 
     def flags(self, values: np.ndarray) -> np.ndarray:
         """(nz, ny, nx) uint8 flags of an image of the same shape.

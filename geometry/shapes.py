@@ -6,34 +6,43 @@ Lengths without a unit suffix are in voxels. ``ends = "periodic"`` lets the box 
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
+from geometry import benchmark_shapes
 from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from geometry.implicit import FirstWall, RoundWall, plane_pair
 from geometry.openings import carve
 from geometry.options import AXES, check_names, check_positive
+from geometry.shape_parts import check_porosity, flags_where, with_ends
 from geometry.tubes import Tube, grow_tree, tree_voxels
 from geometry.voxels import Opening, Voxels
+from geometry.walls import WallShape
 
-ENDS = ("periodic", "open")
 
+def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic", wall_offset=0.5) -> Voxels:
+    """Two plates with ``height`` layers of fluid between them along y; flow along x; periodic along z.
 
-def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic") -> Voxels:
-    """Two plates, ``height`` voxels apart along y; flow along x; periodic along z."""
-    check_positive(length=length, height=height, width=width)
+    The true walls lie ``wall_offset`` (0 to 1) beyond the outermost layers of fluid: the plates are
+    ``height - 1 + 2 * wall_offset`` voxels apart, which is ``height`` by default.
+    """
+    check_positive(length=length, height=height, width=width, wall_offset=wall_offset)
+    if wall_offset > 1.0:
+        raise GeometryError(f"wall_offset is {wall_offset}; it must lie between 0 and 1")
     flags = np.full((int(width), int(height) + 2, int(length)), FLUID, dtype=FLAG_DTYPE)
     flags[:, [0, -1], :] = SOLID
-    return _with_ends(Voxels(flags, spacing_m, periodic=(False, False, True)), "x", ends)
+    plates = plane_pair(1, 1.0 - wall_offset, int(height) + wall_offset)
+    return with_ends(Voxels(flags, spacing_m, periodic=(False, False, True), wall_shape=plates), "x", ends)
 
 
 def square_duct(length=32, side=16, axis="x", spacing_m=1.0, ends="periodic") -> Voxels:
     """A straight duct of square cross-section along ``axis``."""
     check_positive(length=length, side=side)
     section = np.pad(np.ones((int(side), int(side)), dtype=bool), 1)
-    return _extrude(section, int(length), axis, spacing_m, ends)
+    sides = FirstWall(tuple(plane_pair(i, 0.5, int(side) + 0.5) for i in range(3) if AXES[i] != axis))
+    return with_ends(_extrude(section, int(length), axis, spacing_m, sides), axis, ends)
 
 
 def pipe(length=32, radius=8.0, axis="z", spacing_m=1.0, ends="periodic") -> Voxels:
@@ -42,7 +51,8 @@ def pipe(length=32, radius=8.0, axis="z", spacing_m=1.0, ends="periodic") -> Vox
     half = int(np.ceil(radius))
     c = np.arange(-half, half + 1)
     section = c[:, np.newaxis] ** 2 + c**2 < radius**2
-    return _extrude(section, int(length), axis, spacing_m, ends)
+    wall = RoundWall(np.full(3, float(half)), float(radius), tuple(float(a == axis) for a in AXES))
+    return with_ends(_extrude(section, int(length), axis, spacing_m, wall), axis, ends)
 
 
 def branching_vessel(
@@ -80,23 +90,25 @@ def branching_vessel(
 def sphere_pack(size=64, radius=8.0, porosity=0.4, seed=0, spacing_m=1.0) -> Voxels:
     """Overlapping solid spheres at random places in a periodic cube, added until the porosity falls to the value."""
     check_positive(size=size, radius=radius, spacing_m=spacing_m)
-    _check_porosity(porosity)
+    check_porosity(porosity)
     size, random = int(size), np.random.default_rng(seed)
     flags = np.full((size,) * 3, FLUID, dtype=FLAG_DTYPE)
-    n_fluid = flags.size
+    n_fluid, centres = flags.size, []
     while n_fluid > porosity * flags.size:
-        n_fluid -= _place_sphere(flags, random.random(3) * size, radius)
-    return Voxels(flags, spacing_m, periodic=(True, True, True))
+        centres.append(random.random(3) * size)
+        n_fluid -= _place_sphere(flags, centres[-1], radius)
+    wall = RoundWall(np.reshape(centres, (-1, 3))[:, ::-1], float(radius), periods=(float(size),) * 3)
+    return Voxels(flags, spacing_m, periodic=(True, True, True), wall_shape=wall)
 
 
 def random_solid(shape_zyx=(32, 32, 32), porosity=0.5, seed=0, spacing_m=1.0) -> Voxels:
     """Every voxel of a periodic box is fluid with probability ``porosity``: the roughest wall there is."""
-    _check_porosity(porosity)
+    check_porosity(porosity)
     if len(shape_zyx) != 3:
         raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
     check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
     fluid = np.random.default_rng(seed).random(tuple(int(n) for n in shape_zyx)) < porosity
-    return Voxels(np.where(fluid, FLUID, SOLID).astype(FLAG_DTYPE), spacing_m, periodic=(True, True, True))
+    return Voxels(flags_where(fluid), spacing_m, periodic=(True, True, True))
 
 
 SHAPES: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
@@ -107,6 +119,15 @@ SHAPES: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
         "branching_vessel": branching_vessel,
         "sphere_pack": sphere_pack,
         "random_solid": random_solid,
+        "cavity": benchmark_shapes.cavity,
+        "cylinder_array": benchmark_shapes.cylinder_array,
+        "sphere_array": benchmark_shapes.sphere_array,
+        "tilted_pipe": benchmark_shapes.tilted_pipe,
+        "annulus": benchmark_shapes.annulus,
+        "obstacle_channel": benchmark_shapes.obstacle_channel,
+        "tunnel": benchmark_shapes.tunnel,
+        "circle": benchmark_shapes.circle,
+        "random_porous": benchmark_shapes.random_porous,
     }
 )
 
@@ -121,31 +142,13 @@ def build_shape(name: str, **options) -> Voxels:
         raise GeometryError(f"shape {name}: an option has the wrong type ({error})") from error
 
 
-def _extrude(section: np.ndarray, length: int, axis: str, spacing_m: float, ends: str) -> Voxels:
+def _extrude(section: np.ndarray, length: int, axis: str, spacing_m: float, wall: WallShape) -> Voxels:
     """A tube of the boolean cross-section along an axis."""
     if axis not in tuple(AXES):
         raise GeometryError(f"axis is {axis!r}; allowed: x, y, z")
-    along_z = np.where(section, FLUID, SOLID).astype(FLAG_DTYPE)[np.newaxis].repeat(length, axis=0)
+    along_z = flags_where(section)[np.newaxis].repeat(length, axis=0)
     flags = np.ascontiguousarray(np.moveaxis(along_z, 0, 2 - AXES.index(axis)))
-    return _with_ends(Voxels(flags, spacing_m), axis, ends)
-
-
-def _with_ends(voxels: Voxels, axis: str, ends: str) -> Voxels:
-    """The straight tube with its two ends joined or open."""
-    if ends not in ENDS:
-        raise GeometryError(f"ends is {ends!r}; allowed: {', '.join(ENDS)}")
-    i = AXES.index(axis)
-    if ends == "periodic":
-        return replace(voxels, periodic=tuple(p or j == i for j, p in enumerate(voxels.periodic)))
-    middle = 0.5 * (np.array(voxels.shape[::-1]) - 1)
-    openings = []
-    for name, end, sign in (("inlet", -0.5, 1.0), ("outlet", voxels.shape[2 - i] - 0.5, -1.0)):
-        centre = middle.copy()
-        centre[i] = end
-        normal = np.zeros(3)
-        normal[i] = sign
-        openings.append(Opening(name, name, tuple((centre * voxels.spacing_m).tolist()), tuple(normal.tolist())))
-    return carve(voxels, openings)
+    return Voxels(flags, spacing_m, wall_shape=wall)
 
 
 def _tree_openings(tubes: list[Tube]) -> list[Opening]:
@@ -171,9 +174,3 @@ def _place_sphere(flags: np.ndarray, centre: np.ndarray, radius: float) -> int:
     hit = voxel[flags.ravel()[voxel] == FLUID]
     flags.ravel()[hit] = SOLID
     return hit.size
-
-
-def _check_porosity(porosity: float) -> None:
-    check_positive(porosity=porosity)
-    if porosity > 1.0:
-        raise GeometryError(f"porosity is {porosity}; it must lie between 0 and 1")

@@ -1,9 +1,10 @@
 """CASE.h5: the group ``/geometry`` that the preprocessing writes and the solver reads.
 
-Layout (version 1): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m``, ``origin_m`` (x, y, z), ``periodic``
-(x, y, z); datasets ``voxel``, ``group_start``, ``opening_voxel``, ``opening_number`` as in
-:class:`geometry.nodes.NodeList`; one group ``openings/K`` per opening with its record as attributes; optionally
-``neighbours/LATTICE`` tables (Q, n) with their ``vectors``.
+Layout (version 2): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m``, ``origin_m`` (x, y, z), ``periodic``
+(x, y, z); datasets ``voxel``, ``group_start``, ``label_voxel``, ``label_number`` as in
+:class:`geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall with its
+record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of :class:`geometry.walls.Cuts`,
+and ``neighbours/LATTICE`` tables (Q, n) with their ``vectors``.
 """
 
 import os
@@ -17,9 +18,11 @@ from geometry.errors import GeometryError
 from geometry.neighbours import neighbour_table
 from geometry.nodes import NodeList
 from geometry.voxels import Opening
+from geometry.walls import Cuts, Wall
 
-VERSION = 1
-ARRAYS = ("voxel", "group_start", "opening_voxel", "opening_number")
+VERSION = 2
+ARRAYS = ("voxel", "group_start", "label_voxel", "label_number")
+CUT_ARRAYS = ("voxel", "direction", "distance")
 NO_TABLES: Mapping[str, np.ndarray] = {}
 
 
@@ -61,6 +64,8 @@ def read_geometry(path) -> NodeList:
             origin_m=tuple(float(x) for x in group.attrs["origin_m"]),
             periodic=tuple(bool(p) for p in group.attrs["periodic"]),
             openings=openings,
+            walls=tuple(_read_wall(group[f"walls/{k}"]) for k in range(len(group.get("walls", ())))),
+            cuts=_read_cuts(group["cuts"]) if "cuts" in group else None,
         )
 
 
@@ -127,10 +132,14 @@ def _write_nodes(group, nodes: NodeList) -> None:
         group.attrs[name] = getattr(nodes, name)
     for name in ARRAYS:
         group.create_dataset(name, data=getattr(nodes, name))
-    for k, opening in enumerate(nodes.openings):
-        record = group.create_group(f"openings/{k}")
-        for name, value in vars(opening).items():
-            record.attrs[name] = value
+    for folder, records in (("openings", nodes.openings), ("walls", nodes.walls)):
+        for k, record in enumerate(records):
+            group.create_group(f"{folder}/{k}").attrs.update(vars(record))
+    if nodes.cuts is not None:
+        cuts = group.create_group("cuts")
+        cuts.attrs["n_missed"] = nodes.cuts.n_missed
+        for name in CUT_ARRAYS:
+            cuts.create_dataset(name, data=getattr(nodes.cuts, name))
 
 
 def _read_opening(record) -> Opening:
@@ -141,3 +150,11 @@ def _read_opening(record) -> Opening:
         normal=tuple(float(x) for x in record.attrs["normal"]),
         radius_m=float(record.attrs["radius_m"]),
     )
+
+
+def _read_wall(record) -> Wall:
+    return Wall(str(record.attrs["name"]), int(record.attrs["n_voxels"]))
+
+
+def _read_cuts(group) -> Cuts:
+    return Cuts(*(group[name][...] for name in CUT_ARRAYS), n_missed=int(group.attrs["n_missed"]))

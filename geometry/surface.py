@@ -9,6 +9,7 @@ from numba import njit, prange
 from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE
 from geometry.options import check_positive, metres_per_unit
+from geometry.surface_cuts import SurfaceWall
 from geometry.voxels import Voxels
 
 FORMATS = (".stl", ".obj", ".ply")
@@ -133,6 +134,7 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
     Even-odd rule: each z plane of voxel centres cuts the surface into closed polygons, each x row counts its
     crossings with them. Both cuts are half-open, so that a vertex or edge that is hit counts exactly once, and
     both triangles of an edge compute the same point, so that no row can leak.
+    The voxels' ``wall_shape`` is the surface.
 
     Raises GeometryError for a surface that is not closed, a margin below 2, a box too large to be meant and a
     spacing at which no voxel is inside.
@@ -157,7 +159,9 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
         raise GeometryError(
             f"spacing_m = {spacing_m:g} gives no fluid voxel in a surface of {size} m; refine it or check the unit"
         )
-    return Voxels(flags, float(spacing_m), tuple(origin.tolist()))
+    origin_m = tuple(origin.tolist())
+    wall = SurfaceWall(surface.points_m[surface.triangles], origin_m, float(spacing_m))
+    return Voxels(flags, float(spacing_m), origin_m, wall_shape=wall)
 
 
 def _parse(path: Path):

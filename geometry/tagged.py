@@ -8,6 +8,7 @@ One item a line; ``#`` starts a comment; empty lines are skipped::
     periodic xy               # optional: axes along which the box repeats (none)
     3 4 5 fluid               # x y z tag: integer coordinates counted from 0
     0 4 5 inlet:left          # an opening may carry a name (inlet, outlet)
+    3 9 5 wall:lid            # a wall may carry a name, by which a case gives it a motion or asks for its force
 
 Tags: ``fluid``, ``wall``, ``solid``, ``inlet``, ``outlet``. Inlet and outlet voxels are opening voxels: they lie just
 outside the flow. A voxel listed twice is an error. The record of an opening is estimated on reading: centre = mean
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID, WALL
+from geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, SOLID, WALL, opening_flag, wall_flag
 from geometry.openings import with_tagged_openings
 from geometry.options import periodic_axes
 from geometry.readers import read_bytes
@@ -39,6 +40,7 @@ class _Content:
     default: int = SOLID
     box: dict = field(default_factory=dict)
     tags: dict = field(default_factory=dict)
+    walls: dict = field(default_factory=dict)
     x_y_z_flag: list = field(default_factory=list)
 
     def read_line(self, words: list[str]) -> None:
@@ -70,15 +72,22 @@ class _Content:
         self.x_y_z_flag.append((x, y, z, self._flag(words[3])))
 
     def _flag(self, tag: str) -> int:
+        kind, _, name = tag.partition(":")
         if tag in FIXED_TAGS:
             return FIXED_TAGS[tag]
-        if tag not in self.tags:
-            if tag.partition(":")[0] not in KINDS or tag.endswith(":"):
-                raise ValueError(f"tag {tag!r}; allowed: {', '.join(TAGS)}, and inlet:NAME or outlet:NAME")
-            if len(self.tags) == MAX_OPENINGS:
-                raise ValueError(f"tag {tag!r} is opening number {MAX_OPENINGS + 1}; allowed: {MAX_OPENINGS}")
-            self.tags[tag] = FIRST_OPENING + len(self.tags)
-        return self.tags[tag]
+        if kind not in ("wall", *KINDS) or tag.endswith(":"):
+            raise ValueError(f"tag {tag!r}; allowed: {', '.join(TAGS)}, and inlet:NAME, outlet:NAME or wall:NAME")
+        if kind == "wall":
+            return self._new_flag(self.walls, name, wall_flag, MAX_WALLS)
+        return self._new_flag(self.tags, tag, opening_flag, MAX_OPENINGS)
+
+    @staticmethod
+    def _new_flag(known: dict, tag: str, flag, most: int) -> int:
+        if tag not in known:
+            if len(known) == most:
+                raise ValueError(f"tag {tag!r} is number {most + 1} of its kind; allowed: {most}")
+            known[tag] = flag(len(known))
+        return known[tag]
 
 
 def read_tagged(path) -> Voxels:
@@ -107,7 +116,8 @@ def write_tagged(path, voxels: Voxels) -> None:
     Centre, normal and radius of the openings are not written: :func:`read_tagged` estimates them anew.
     """
     names = {flag: tag for tag, flag in FIXED_TAGS.items()}
-    names |= {FIRST_OPENING + k: f"{o.kind}:{o.name}" for k, o in enumerate(voxels.openings)}
+    names |= {opening_flag(k): f"{o.kind}:{o.name}" for k, o in enumerate(voxels.openings)}
+    names |= {wall_flag(k): f"wall:{name}" for k, name in enumerate(voxels.walls)}
     nz, ny, nx = voxels.shape
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"{nx} {ny} {nz} solid\nspacing_m {voxels.spacing_m!r}\n")
@@ -133,7 +143,7 @@ def _voxels(path, content: _Content, line_numbers: list[int]) -> Voxels:
     x, y, z, flag = np.array(content.x_y_z_flag, dtype=np.int64).reshape(-1, 4).T
     _refuse_doubles(path, np.ravel_multi_index((z, y, x), content.shape), line_numbers)
     flags[z, y, x] = flag
-    voxels = Voxels(flags, **content.box)
+    voxels = Voxels(flags, **content.box, walls=tuple(content.walls))
     return with_tagged_openings(voxels, content.tags, path)
 
 

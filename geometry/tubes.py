@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit, prange
 
 from geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from geometry.implicit import ImplicitWall
 from geometry.voxels import Voxels
 
 PIECES = 24
@@ -25,6 +26,33 @@ TWIST = np.radians(70.0)
 
 MARGIN = 6
 """Solid voxels around the tree: room for the opening voxels and for discs wider than the lumen."""
+
+
+@dataclass(frozen=True)
+class TreeLevel:
+    """The level function of :func:`tree_voxels`: distance [m] to the wall, positive in the fluid.
+
+    Attributes:
+        tubes: the tree.
+        spacing_m: edge length of a voxel [m].
+        width_m: of the rounding between two tubes [m].
+        first: (3,) int64 place (x, y, z) of voxel (0, 0, 0), in voxels from the origin.
+    """
+
+    tubes: tuple["Tube", ...]
+    spacing_m: float
+    width_m: float
+    first: np.ndarray
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        """(n,) levels of points (n, 3) in voxel coordinates."""
+        places = (points + self.first) * self.spacing_m
+        distance = np.full(len(points), np.inf)
+        for tube in self.tubes:
+            low, high = _bounds(tube, self.width_m + MARGIN * self.spacing_m)
+            near = np.flatnonzero(np.all((places >= low) & (places <= high), axis=1))
+            distance[near] = _smooth_minimum(distance[near], _distance_at(tube, places[near]), self.width_m)
+        return -distance
 
 
 @dataclass(frozen=True)
@@ -98,7 +126,8 @@ def tree_voxels(tubes: list[Tube], spacing_m: float, blend: float) -> Voxels:
             part, _tube_distance(tube, part.shape, (start + first) * spacing_m, spacing_m), width
         )
     flags = np.where(distance < 0.0, FLUID, SOLID).astype(FLAG_DTYPE)
-    return Voxels(flags, spacing_m, tuple((first * spacing_m).tolist()))
+    wall = ImplicitWall(TreeLevel(tuple(tubes), spacing_m, width, first))
+    return Voxels(flags, spacing_m, tuple((first * spacing_m).tolist()), wall_shape=wall)
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:
@@ -146,12 +175,24 @@ def _tube_distance(tube: Tube, shape, origin_m: np.ndarray, spacing_m: float) ->
     distance = np.empty(shape)
     _chain_distance(distance, origin_m, spacing_m, tube.points, tube.radii)
     z, y, x = np.ix_(*(origin_m[i] + spacing_m * np.arange(shape[2 - i]) for i in (2, 1, 0)))
-    cuts = ((tube.cut_start, tube.start, -tube.start_direction), (tube.cut_end, tube.end, tube.end_direction))
-    for cut, place, outward in cuts:
-        if cut:
-            beyond = (x - place[0]) * outward[0] + (y - place[1]) * outward[1] + (z - place[2]) * outward[2]
-            np.maximum(distance, beyond, out=distance)
+    for place, outward in _flat_ends(tube):
+        beyond = (x - place[0]) * outward[0] + (y - place[1]) * outward[1] + (z - place[2]) * outward[2]
+        np.maximum(distance, beyond, out=distance)
     return distance
+
+
+def _distance_at(tube: Tube, places: np.ndarray) -> np.ndarray:
+    """(n,) the same distance [m] at places (n, 3) [m]."""
+    distance = _chain_distance_at(places, tube.points, tube.radii)
+    for place, outward in _flat_ends(tube):
+        np.maximum(distance, (places - place) @ outward, out=distance)
+    return distance
+
+
+def _flat_ends(tube: Tube) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(place, outward normal) of the flat ends of a tube."""
+    ends = ((tube.cut_start, tube.start, -tube.start_direction), (tube.cut_end, tube.end, tube.end_direction))
+    return [(place, outward) for cut, place, outward in ends if cut]
 
 
 def _smooth_minimum(a: np.ndarray, b: np.ndarray, width: float) -> np.ndarray:
@@ -172,6 +213,15 @@ def _chain_distance(distance, origin, spacing, points, radii):
             for x in range(nx):
                 place[0] = origin[0] + spacing * x
                 distance[z, y, x] = _nearest_piece(place, points, radii)
+
+
+@njit(cache=True, parallel=True)
+def _chain_distance_at(places, points, radii):
+    """Distance to a chain of tapered capsules at each of some places."""
+    distance = np.empty(len(places))
+    for n in prange(len(places)):
+        distance[n] = _nearest_piece(places[n], points, radii)
+    return distance
 
 
 @njit(cache=True)

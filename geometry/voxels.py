@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, WALL
+from geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, MAX_WALLS, WALL
+from geometry.walls import WallShape
 
 KINDS = ("inlet", "outlet")
 
@@ -59,6 +60,8 @@ class Voxels:
         origin_m: (x, y, z) of the *centre* of voxel (0, 0, 0) [m].
         periodic: (x, y, z) whether the box repeats along each axis.
         openings: ``openings[k]`` describes the voxels flagged ``FIRST_OPENING + k``.
+        walls: ``walls[k]`` is the name of the solid voxels flagged ``FIRST_WALL + k``.
+        wall_shape: where the true wall lies, in voxel coordinates of this box; ``None`` if only the voxels are known.
     """
 
     flags: np.ndarray
@@ -66,6 +69,8 @@ class Voxels:
     origin_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
     periodic: tuple[bool, bool, bool] = (False, False, False)
     openings: tuple[Opening, ...] = field(default=())
+    walls: tuple[str, ...] = field(default=())
+    wall_shape: WallShape | None = field(default=None, compare=False)
 
     def __post_init__(self):
         if self.flags.ndim != 3 or self.flags.dtype != FLAG_DTYPE:
@@ -75,6 +80,13 @@ class Voxels:
             )
         if not (np.isfinite(self.spacing_m) and self.spacing_m > 0.0):
             raise GeometryError(f"voxel spacing is {self.spacing_m} m; it must be positive and finite")
+        if len(self.walls) > MAX_WALLS:
+            raise GeometryError(f"{len(self.walls)} labelled walls; at most {MAX_WALLS} are supported")
+        twice = sorted({name for name in self.walls if self.walls.count(name) > 1})
+        if twice:
+            raise GeometryError(
+                f"wall name {twice[0]!r} is used {self.walls.count(twice[0])} times; names must be unique"
+            )
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -87,10 +99,11 @@ class Voxels:
         return sum(int(np.count_nonzero(slab == FLUID)) for slab in self.flags)
 
     def check_flags(self) -> "Voxels":
-        """Return self; raise GeometryError if a flag is neither a fixed kind nor a known opening."""
+        """Return self; raise GeometryError if a flag is neither a fixed kind nor a known opening or wall."""
         known = np.zeros(256, dtype=bool)
         known[: WALL + 1] = True
         known[FIRST_OPENING : FIRST_OPENING + len(self.openings)] = True
+        known[FIRST_WALL : FIRST_WALL + len(self.walls)] = True
         counts = sum(np.bincount(slab.ravel(), minlength=256) for slab in self.flags)
         unknown = np.flatnonzero((counts > 0) & ~known)
         if unknown.size:

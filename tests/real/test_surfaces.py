@@ -70,7 +70,7 @@ def test_published_openings_cut_the_vessel_into_one_piece(data_dir, name, unit, 
     openings = published_openings((data_dir / name).parent / "openings.json", normal_names)
     voxels = carve(voxelise(closed_surface(data_dir, name, unit), SPACING_M), openings)
     nodes, report = clean(build_nodes(voxels), "openings")
-    assert set(np.unique(nodes.opening_number)) == {0, 1, 2}
+    assert set(np.unique(nodes.label_number)) == {0, 1, 2}
     assert report.n_kept > 0.95 * (report.n_kept + report.n_dropped)
 
 
@@ -84,7 +84,7 @@ def test_the_inlet_of_the_aorta_keeps_its_true_section(data_dir):
     # The lumen's area is that of a circle of 10.35 mm, smaller than the published disc of 11.23 mm.
     openings = published_openings(data_dir / "aorta_openlb/openings.json", ("normal_axis",))[:1]
     nodes = build_nodes(carve(voxelise(closed_surface(data_dir, *AORTA[:2]), SPACING_M), openings))
-    assert nodes.opening_voxel.size * SPACING_M**2 == pytest.approx(np.pi * 0.01035**2, rel=0.02)
+    assert nodes.label_voxel.size * SPACING_M**2 == pytest.approx(np.pi * 0.01035**2, rel=0.02)
 
 
 def test_an_anisotropic_level_set_is_refused_with_its_spacing(data_dir):

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from geometry.clean import MODES, clean, component_labels
+from geometry.cuts import cut_links
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID
+from geometry.implicit import RoundWall
 from geometry.nodes import build_nodes
 from geometry.voxels import Opening, Voxels
 
@@ -42,8 +44,14 @@ def test_openings_keeps_what_touches_an_opening():
 def test_a_cleaned_list_is_the_list_of_the_cleaned_image():
     found, _ = clean(row_of("0oo.oooo.oo1", openings=(INLET, OUTLET)), "openings")
     expected = row_of("0oo......oo1", openings=(INLET, OUTLET))
-    for name in ("voxel", "group_start", "opening_voxel", "opening_number"):
+    for name in ("voxel", "group_start", "label_voxel", "label_number"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+
+
+def test_cleaning_keeps_the_cuts_of_the_nodes_it_keeps():
+    nodes = cut_links(row_of("oo.ooo.o"), RoundWall(np.array([[2.0, 0.0, 0.0], [6.0, 0.0, 0.0]]), 0.25))
+    found, _ = clean(nodes, "largest")
+    assert found.cuts.voxel.tolist() == [3, 5] and found.cuts.distance.tolist() == [0.75, 0.75]
 
 
 def test_components_connect_across_a_periodic_border():

@@ -7,15 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, WALL
-from geometry.neighbours import FIRST_OPENING_LINK, WALL_LINK, neighbour_table
+from geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, MAX_WALLS, SOLID, WALL, wall_flag
+from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, neighbour_table
 from geometry.nodes import build_nodes
 from geometry.voxels import Opening, Voxels
 
 QUICK = settings(max_examples=60, deadline=None)
 ALL_VECTORS = np.array(list(product((-1, 0, 1), repeat=3)))
 OPENINGS = tuple(Opening(name, "inlet", (0, 0, 0), (1, 0, 0)) for name in ("first", "second", "third"))
-FLAGS = st.sampled_from([SOLID, FLUID, FLUID, FLUID, WALL, *(FIRST_OPENING + k for k in range(3))])
+WALLS = ("lid", "body")
+KINDS = [SOLID, FLUID, FLUID, FLUID, WALL, *(FIRST_OPENING + k for k in range(3)), *(FIRST_WALL + k for k in range(2))]
+FLAGS = st.sampled_from(KINDS)
 
 
 @st.composite
@@ -25,7 +27,7 @@ def images(draw):
     flags = draw(arrays(FLAG_DTYPE, shape, elements=FLAGS))
     flags[tuple(draw(st.integers(0, n - 1)) for n in shape)] = FLUID
     periodic = draw(st.tuples(st.booleans(), st.booleans(), st.booleans()))
-    return Voxels(flags, periodic=periodic, openings=OPENINGS)
+    return Voxels(flags, periodic=periodic, openings=OPENINGS, walls=WALLS)
 
 
 def by_definition(voxels, nodes, vectors):
@@ -40,6 +42,8 @@ def by_definition(voxels, nodes, vectors):
         flag = int(voxels.flags[tuple(target[::-1])])
         if flag == FLUID:
             table[q, n] = number[tuple(target)]
+        elif flag >= FIRST_WALL:
+            table[q, n] = FIRST_WALL_LINK - (flag - FIRST_WALL)
         elif flag >= FIRST_OPENING:
             table[q, n] = FIRST_OPENING_LINK - (flag - FIRST_OPENING)
     return table
@@ -96,8 +100,15 @@ def test_the_rest_vector_leads_to_oneself(voxels):
 def test_a_link_into_an_opening_starts_in_a_group_of_openings(voxels):
     nodes = build_nodes(voxels)
     table = neighbour_table(nodes, ALL_VECTORS)
-    assert not (table[:, : nodes.group_start[1]] <= FIRST_OPENING_LINK).any()
+    plain = table[:, : nodes.group_start[1]]
+    assert not ((plain <= FIRST_OPENING_LINK) & (plain > FIRST_WALL_LINK)).any()
 
 
 def test_node_numbers_are_narrow():
     assert neighbour_table(build_nodes(porous((2, 3, 4))), ALL_VECTORS).dtype == np.int32
+
+
+def test_the_last_wall_number_has_a_link_code_of_its_own():
+    names = tuple(str(k) for k in range(MAX_WALLS))
+    nodes = build_nodes(Voxels(np.array([[[FLUID, wall_flag(MAX_WALLS - 1)]]], FLAG_DTYPE), walls=names))
+    assert neighbour_table(nodes, [(1, 0, 0)]).tolist() == [[FIRST_WALL_LINK - (MAX_WALLS - 1)]]

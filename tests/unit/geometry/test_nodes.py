@@ -9,23 +9,26 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, WALL
+from geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, SOLID, WALL, wall_flag
 from geometry.nodes import build_nodes, regroup, shifted_voxels, voxel_coordinates
 from geometry.voxels import Opening, Voxels
 
 QUICK = settings(max_examples=60, deadline=None)
 OPENINGS = tuple(Opening(name, "inlet", (0, 0, 0), (1, 0, 0)) for name in ("first", "second"))
-FLAGS = st.sampled_from([SOLID, FLUID, FLUID, FLUID, WALL, FIRST_OPENING, FIRST_OPENING + 1])
+WALLS = ("lid", "body")
+FLAGS = st.sampled_from(
+    [SOLID, FLUID, FLUID, FLUID, WALL, FIRST_OPENING, FIRST_OPENING + 1, FIRST_WALL, FIRST_WALL + 1]
+)
 PERIODIC = st.tuples(st.booleans(), st.booleans(), st.booleans())
 
 
 @st.composite
 def images(draw):
-    """Voxels with every kind of flag, two openings, at least one fluid voxel."""
+    """Voxels with every kind of flag, two openings, two walls, at least one fluid voxel."""
     shape = draw(st.tuples(*[st.integers(1, 5)] * 3))
     flags = draw(arrays(FLAG_DTYPE, shape, elements=FLAGS))
     flags[tuple(draw(st.integers(0, n - 1)) for n in shape)] = FLUID
-    return Voxels(flags, periodic=draw(PERIODIC), openings=OPENINGS)
+    return Voxels(flags, periodic=draw(PERIODIC), openings=OPENINGS, walls=WALLS)
 
 
 def flag_at(voxels, x, y, z):
@@ -43,7 +46,7 @@ def group_by_definition(voxels, x, y, z):
     """1 + the lowest opening among the 26 neighbours of a voxel; 0 if there is none."""
     around = (np.array(offset) - 1 for offset in np.ndindex(3, 3, 3))
     flags = [flag_at(voxels, x + i, y + j, z + k) for i, j, k in around]
-    return min((1 + flag - FIRST_OPENING for flag in flags if flag >= FIRST_OPENING), default=0)
+    return min((1 + flag - FIRST_OPENING for flag in flags if FIRST_OPENING <= flag < FIRST_WALL), default=0)
 
 
 @QUICK
@@ -81,7 +84,7 @@ def test_groups_cover_all_nodes(voxels):
 
 @QUICK
 @given(images())
-def test_only_opening_voxels_that_touch_fluid_are_kept(voxels):
+def test_only_labelled_voxels_that_touch_fluid_are_kept(voxels):
     nodes = build_nodes(voxels)
     kept = []
     for voxel in np.flatnonzero(voxels.flags >= FIRST_OPENING):
@@ -89,8 +92,8 @@ def test_only_opening_voxels_that_touch_fluid_are_kept(voxels):
         around = (np.array(offset) - 1 for offset in np.ndindex(3, 3, 3))
         if any(flag_at(voxels, x + i, y + j, z + k) == FLUID for i, j, k in around):
             kept.append(voxel)
-    assert nodes.opening_voxel.tolist() == kept
-    assert nodes.opening_number.tolist() == [int(flag) - FIRST_OPENING for flag in voxels.flags.ravel()[kept]]
+    assert nodes.label_voxel.tolist() == kept
+    assert nodes.label_number.tolist() == [int(flag) - FIRST_OPENING for flag in voxels.flags.ravel()[kept]]
 
 
 @QUICK
@@ -101,9 +104,9 @@ def test_regrouping_a_part_is_building_the_image_of_that_part(voxels, random):
     flags = voxels.flags.copy()
     flags[flags == FLUID] = SOLID
     flags.ravel()[part] = FLUID
-    expected = build_nodes(Voxels(flags, periodic=voxels.periodic, openings=OPENINGS))
+    expected = build_nodes(Voxels(flags, periodic=voxels.periodic, openings=OPENINGS, walls=WALLS))
     found = regroup(nodes, part)
-    for name in ("voxel", "group_start", "opening_voxel", "opening_number"):
+    for name in ("voxel", "group_start", "label_voxel", "label_number"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
 
 
@@ -132,7 +135,33 @@ def test_an_image_without_fluid_is_refused():
         build_nodes(Voxels(np.zeros((1, 2, 3), FLAG_DTYPE)))
 
 
-@pytest.mark.parametrize("flag", [WALL + 1, FIRST_OPENING, 255])
+@pytest.mark.parametrize("flag", [WALL + 1, FIRST_OPENING, FIRST_WALL, 255])
 def test_an_unknown_flag_is_refused(flag):
     with pytest.raises(GeometryError, match=re.escape(f"unknown values [{flag}]")):
         build_nodes(Voxels(np.array([[[FLUID, flag]]], FLAG_DTYPE)))
+
+
+@QUICK
+@given(images())
+def test_labelled_walls_do_not_change_the_order_of_nodes(voxels):
+    plain = np.where(voxels.flags >= FIRST_WALL, SOLID, voxels.flags).astype(FLAG_DTYPE)
+    expected = build_nodes(Voxels(plain, periodic=voxels.periodic, openings=OPENINGS))
+    found = build_nodes(voxels)
+    assert np.array_equal(found.voxel, expected.voxel) and np.array_equal(found.group_start, expected.group_start)
+
+
+@QUICK
+@given(images())
+def test_a_wall_counts_all_its_voxels(voxels):
+    counts = [int(np.count_nonzero(voxels.flags == wall_flag(k))) for k in range(len(WALLS))]
+    assert [(wall.name, wall.n_voxels) for wall in build_nodes(voxels).walls] == list(zip(WALLS, counts, strict=True))
+
+
+def test_two_walls_of_one_name_are_refused():
+    with pytest.raises(GeometryError, match="wall name 'lid' is used 2 times"):
+        Voxels(np.array([[[FLUID]]], FLAG_DTYPE), walls=("lid", "lid"))
+
+
+def test_more_walls_than_flags_are_refused():
+    with pytest.raises(GeometryError, match="129 labelled walls; at most 128"):
+        Voxels(np.array([[[FLUID]]], FLAG_DTYPE), walls=tuple(str(k) for k in range(129)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLUID, SOLID
+from geometry.flags import FIRST_OPENING, FLUID, SOLID, wall_flag
 from geometry.load import load_voxels
 from geometry.readers import ImageRule, read_metaimage, read_npy, read_raw
 
@@ -272,3 +272,15 @@ def test_values_become_named_openings(tmp_path):
 def test_opening_values_that_name_nothing_are_refused(tag, value, message):
     with pytest.raises(GeometryError, match=message):
         ImageRule(opening_values={tag: value}).voxels(labelled_channel())
+
+
+def test_values_label_walls():
+    image = np.array([[1, 7, 0], [1, 9, 7]], dtype=np.uint8)
+    voxels = ImageRule(wall_values={"stent": 7, "lid": 9}).voxels(image)
+    assert voxels.walls == ("stent", "lid")
+    assert voxels.flags.tolist() == [[[FLUID, wall_flag(0), SOLID], [FLUID, wall_flag(1), wall_flag(0)]]]
+
+
+def test_a_wall_without_voxels_is_refused():
+    with pytest.raises(GeometryError, match="no voxel of the image has the value 7 of wall 'stent'; it holds 0 .*1 "):
+        ImageRule(wall_values={"stent": 7}).voxels(np.array([[1, 0]]))

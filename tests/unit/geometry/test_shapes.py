@@ -70,7 +70,7 @@ def test_the_vessel_is_one_piece(vessel):
 
 def test_every_opening_of_the_vessel_touches_fluid(vessel):
     nodes = build_nodes(vessel)
-    assert set(np.unique(nodes.opening_number)) == set(range(5))
+    assert set(np.unique(nodes.label_number)) == set(range(5))
 
 
 def test_the_vessel_has_one_inlet_and_four_outlets(vessel):

@@ -1,13 +1,15 @@
 """CASE.h5: what is written comes back, and every broken file is refused by name."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import h5py
 import numpy as np
 import pytest
 
+from geometry.cuts import cut_links
 from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID
+from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag
+from geometry.implicit import RoundWall
 from geometry.neighbours import neighbour_table
 from geometry.nodes import build_nodes
 from geometry.store import VERSION, read_geometry, read_neighbours, write_geometry
@@ -23,7 +25,10 @@ def nodes():
     """A small geometry in which no attribute has its default."""
     flags = np.full((2, 3, 6), FLUID, FLAG_DTYPE)
     flags[:, :, 0], flags[:, :, -1], flags[0, 1, 2] = FIRST_OPENING, FIRST_OPENING + 1, 0
-    return build_nodes(Voxels(flags, 1e-4, (0.5, -0.25, 1 / 3), (False, True, False), (DISC, PLANE)))
+    flags[1, 1, 3] = wall_flag(1)
+    box = (1e-4, (0.5, -0.25, 1 / 3), (False, True, False), (DISC, PLANE), ("lid", "bödy"))
+    nodes = build_nodes(Voxels(flags, *box))
+    return cut_links(nodes, RoundWall(np.array([[2.0, 1.0, 0.0]]), 0.7))
 
 
 @pytest.fixture
@@ -45,16 +50,32 @@ def test_a_node_list_comes_back_as_it_was(nodes, case_file):
     found = read_geometry(case_file)
     for field in fields(nodes):
         before, after = getattr(nodes, field.name), getattr(found, field.name)
+        if field.name == "cuts":
+            before, after = list(vars(before).values()), list(vars(after).values())
+            assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)) and 0 < after[-1] < len(
+                after[0]
+            )
+            continue
         assert np.array_equal(before, after) and type(before) is type(after), field.name
 
 
-@pytest.mark.parametrize("name", ["voxel", "group_start", "opening_voxel", "opening_number"])
+@pytest.mark.parametrize("name", ["voxel", "group_start", "label_voxel", "label_number"])
 def test_types_of_arrays_come_back(nodes, case_file, name):
     assert getattr(read_geometry(case_file), name).dtype == getattr(nodes, name).dtype
 
 
 def test_openings_come_back(case_file):
     assert read_geometry(case_file).openings == (DISC, PLANE)
+
+
+def test_types_of_cuts_come_back(nodes, case_file):
+    for name in ("voxel", "direction", "distance"):
+        assert getattr(read_geometry(case_file).cuts, name).dtype == getattr(nodes.cuts, name).dtype
+
+
+def test_a_geometry_without_cuts_comes_back_without(nodes, tmp_path):
+    write_geometry(tmp_path / "case.h5", replace(nodes, cuts=None))
+    assert read_geometry(tmp_path / "case.h5").cuts is None
 
 
 def test_more_than_ten_openings_keep_their_order(tmp_path):

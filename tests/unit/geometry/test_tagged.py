@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLUID, SOLID, WALL
+from geometry.flags import FIRST_OPENING, FLUID, SOLID, WALL, wall_flag
 from geometry.shapes import square_duct
 from geometry.tagged import read_tagged, write_tagged
 
@@ -116,3 +116,18 @@ def test_an_opening_without_fluid_is_refused(tmp_path):
 def test_a_missing_file_is_one_clear_error(tmp_path):
     with pytest.raises(GeometryError, match="cannot read"):
         read_tagged(tmp_path / "nothing.tags")
+
+
+def test_a_wall_with_a_name_is_labelled(tmp_path):
+    path = tmp_path / "lid.tags"
+    path.write_text("3 3 1 fluid\n0 2 0 wall\n1 2 0 wall:lid\n2 2 0 wall:stent\n0 0 0 wall:lid\n")
+    voxels = read_tagged(path)
+    assert voxels.walls == ("lid", "stent")
+    assert voxels.flags[0, 2].tolist() == [WALL, wall_flag(0), wall_flag(1)] and voxels.flags[0, 0, 0] == wall_flag(0)
+
+
+def test_labelled_walls_are_written_and_read_back(tmp_path):
+    (tmp_path / "a.tags").write_text("2 2 1 fluid\n1 0 0 wall:b\n1 1 0 wall:a\n")
+    voxels = read_tagged(tmp_path / "a.tags")
+    write_tagged(tmp_path / "b.tags", voxels)
+    assert read_tagged(tmp_path / "b.tags").walls == voxels.walls

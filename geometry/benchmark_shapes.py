@@ -1,0 +1,216 @@
+"""Analytic geometries of published test cases, with named walls and with the true place of every wall.
+
+Lengths without a unit suffix are in voxels. *Face coordinates* count from the low corner of the box, so that voxel
+centres lie at i + 1/2; voxel coordinates are half a voxel less. Plane shapes have one layer, periodic along z.
+"""
+
+from itertools import product
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
+from geometry.implicit import ROUNDING, FirstWall, RoundWall, plane_pair
+from geometry.openings import carve
+from geometry.options import check_positive
+from geometry.shape_parts import check_dimension, check_porosity, end_openings, flags_where, voxel_centres, with_ends
+from geometry.voxels import Voxels
+
+CLOSEST_PACKING = {"simple": np.pi / 6, "body": np.sqrt(3) * np.pi / 8, "face": np.sqrt(2) * np.pi / 6}
+SITES = {
+    "simple": [(0, 0, 0)],
+    "body": [(0, 0, 0), (0.5, 0.5, 0.5)],
+    "face": [(0, 0, 0), (0, 0.5, 0.5), (0.5, 0, 0.5), (0.5, 0.5, 0)],
+}
+"""Sphere centres of the cubic lattices, in edge lengths of the cell."""
+
+PACKING_SLACK = 1e-3
+"""A solid fraction may exceed closest packing by this much: published ones are rounded."""
+
+CHANNEL_HEIGHT_M = 0.41
+CYLINDER_DIAMETER_M = 0.1
+CYLINDER_Y_M = 0.2
+CYLINDER_X_M = {2: 0.2, 3: 0.5}
+CHANNEL_LENGTH_M = {2: 2.2, 3: 2.5}
+
+DISC_SHARE = 5
+
+
+def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
+    """A square (or cube) of ``size`` voxels between solid walls; the wall at high y is labelled ``lid``.
+
+    All walls lie half-way. The voxels of the lid's layer beyond the edges are plain solid: a link through the edge
+    between two walls carries the velocity of the one at rest. One layer, periodic along z, if dimension is 2.
+    """
+    check_positive(size=size, spacing_m=spacing_m)
+    check_dimension(dimension)
+    size, inside = int(size), slice(1, -1)
+    across = slice(None) if dimension == 2 else inside
+    flags = np.full((1 if dimension == 2 else size + 2, size + 2, size + 2), SOLID, dtype=FLAG_DTYPE)
+    flags[across, inside, inside] = FLUID
+    flags[across, -1, inside] = wall_flag(0)
+    planes = FirstWall(tuple(plane_pair(axis, 0.5, size + 0.5) for axis in range(dimension)))
+    periodic = (False, False, dimension == 2)
+    return Voxels(flags, spacing_m, periodic=periodic, walls=("lid",), wall_shape=planes)
+
+
+def cylinder_array(size=40, cells=1, solid_fraction=0.12566370614359174, spacing_m=1.0) -> Voxels:
+    """``cells`` x ``cells`` unit cells with a cylinder along z in the middle of each, in a box ``size`` voxels wide.
+
+    Periodic; the cylinders are labelled ``cylinders``. Source of the case: Sangani, Acrivos, Int. J. Multiphase
+    Flow 8 (1982) 193.
+    """
+    check_positive(size=size, cells=cells, solid_fraction=solid_fraction, spacing_m=spacing_m)
+    _check_fraction(solid_fraction, np.pi / 4)
+    size, cell = int(size), int(size) / int(cells)
+    centre = np.full(3, 0.5 * cell - 0.5)
+    wall = RoundWall(centre, cell * np.sqrt(solid_fraction / np.pi), (0.0, 0.0, 1.0), (cell, cell, 0.0))
+    return _around(wall, (1, size, size), spacing_m, "cylinders")
+
+
+def sphere_array(size=48, lattice="simple", solid_fraction=0.216, spacing_m=1.0) -> Voxels:
+    """A periodic cube with solid spheres on a ``simple``, ``body`` (-centred) or ``face`` (-centred) cubic lattice.
+
+    Centres lie on the corners of the cube (face coordinate 0); the spheres are labelled ``spheres``. Source of the
+    case: Zick, Homsy, J. Fluid Mech. 115 (1982) 13.
+    """
+    check_positive(size=size, solid_fraction=solid_fraction, spacing_m=spacing_m)
+    if lattice not in SITES:
+        raise GeometryError(f"lattice is {lattice!r}; allowed: {', '.join(SITES)}")
+    _check_fraction(solid_fraction, CLOSEST_PACKING[lattice])
+    size, sites = int(size), np.array(SITES[lattice], dtype=np.float64)
+    radius = size * np.cbrt(3.0 * solid_fraction / (4.0 * np.pi * len(sites)))
+    return _around(RoundWall(size * sites - 0.5, radius, periods=(size,) * 3), (size,) * 3, spacing_m, "spheres")
+
+
+def tilted_pipe(radius=8.6, direction=(2, 1, 0), centre_offset=(0.0, 0.0, 0.0), spacing_m=1.0) -> Voxels:
+    """An endless round pipe along an integer direction (x, y, z), in the smallest box in which it repeats.
+
+    The box is ``|direction| * k`` voxels wide along the axes that the pipe advances along and periodic there, with k
+    such that the images of the pipe keep two voxels between them. The pipe's axis passes through the middle of the
+    box, moved by ``centre_offset``.
+    """
+    check_positive(radius=radius, spacing_m=spacing_m)
+    step = np.array(direction)
+    if step.shape != (3,) or step.dtype.kind != "i" or not step.any():
+        raise GeometryError(f"direction is {direction}; give three whole numbers x, y, z that are not all zero")
+    step = np.abs(step) // np.gcd.reduce(step) * np.sign(step)
+    repeats, k = step != 0, 1
+    while _nearest_image(step, k) < 2.0 * radius + 2.0:
+        k += 1
+    size = np.where(repeats, np.abs(step) * k, 2 * int(np.ceil(radius + np.abs(centre_offset).max())) + 3)
+    middle = 0.5 * (size - 1) + np.array(centre_offset)
+    wall = RoundWall(middle + _images(np.where(repeats, size, 0)), radius, tuple(step.astype(np.float64)))
+    shape = tuple(size[::-1].tolist())
+    flags = flags_where(wall.gaps(voxel_centres(shape)) < -ROUNDING).reshape(shape)
+    return Voxels(flags, spacing_m, periodic=tuple(repeats.tolist()), wall_shape=wall)
+
+
+def annulus(inner=10.6, outer=25.2, centre_offset=(0.137, -0.211), spacing_m=1.0) -> Voxels:
+    """The plane ring between two circles of radius ``inner`` and ``outer``, walls labelled ``inner`` and ``outer``.
+
+    Their common centre is that of a voxel, moved by ``centre_offset`` (x, y). The case: Taylor and Couette's.
+    """
+    check_positive(inner=inner, outer=outer, spacing_m=spacing_m)
+    if inner >= outer:
+        raise GeometryError(f"inner = {inner} and outer = {outer}; inner must be smaller")
+    half = int(np.ceil(outer + np.abs(centre_offset).max())) + 1
+    shape, centre = (1, 2 * half + 1, 2 * half + 1), half + np.array([*centre_offset, 0.0])
+    inside, outside = (RoundWall(centre, radius, (0.0, 0.0, 1.0)) for radius in (inner, outer))
+    points = voxel_centres(shape)
+    flags = np.where(inside.gaps(points) <= ROUNDING, wall_flag(0), FLUID)
+    flags = np.where(outside.gaps(points) >= -ROUNDING, wall_flag(1), flags).astype(FLAG_DTYPE).reshape(shape)
+    walls = FirstWall((inside, outside))
+    return Voxels(flags, spacing_m, periodic=(False, False, True), walls=("inner", "outer"), wall_shape=walls)
+
+
+def obstacle_channel(cells_per_diameter=20, dimension=2) -> Voxels:
+    """Schaefer and Turek's channel with a cylinder along z, labelled ``cylinder``; openings ``inlet`` and ``outlet``.
+
+    In metres: diameter 0.1; plane: length 2.2, height 0.41, axis at (0.2, 0.2); dimension 3 (case 3D-1Z): length 2.5,
+    section 0.41 x 0.41, axis at (0.5, 0.2). The walls lie at y = 0 and y = 0.41 (z alike in three dimensions), the
+    inlet at x = 0. The lower wall is exactly half-way between the first fluid row and the solid row below it; the upper
+    one lies between 0 and 1 voxel above the last fluid row, half-way only if 0.41 m is a whole number of voxels: the
+    cut distances tell. Source: Schaefer, Turek, Benchmark computations of laminar flow around a cylinder (1996).
+    """
+    check_positive(cells_per_diameter=cells_per_diameter)
+    check_dimension(dimension)
+    spacing_m = CYLINDER_DIAMETER_M / int(cells_per_diameter)
+    high = CHANNEL_HEIGHT_M / spacing_m + 0.5
+    n_rows = int(np.ceil(high - ROUNDING)) - 1
+    n_columns = round(CHANNEL_LENGTH_M[dimension] / spacing_m)
+    flags = np.full((n_rows if dimension == 3 else 1, n_rows, n_columns), FLUID, dtype=FLAG_DTYPE)
+    flags = np.pad(flags, ((dimension == 3,) * 2, (1, 1), (0, 0)), constant_values=SOLID)
+    axis = np.array([CYLINDER_X_M[dimension] / spacing_m - 0.5, CYLINDER_Y_M / spacing_m + 0.5, 0.0])
+    cylinder = RoundWall(axis, 0.5 * int(cells_per_diameter), (0.0, 0.0, 1.0))
+    section = cylinder.gaps(voxel_centres((1, *flags.shape[1:]))).reshape(flags.shape[1:]) <= ROUNDING
+    flags[(flags == FLUID) & section] = wall_flag(0)
+    walls = FirstWall((cylinder, *(plane_pair(i, 0.5, high) for i in range(1, dimension))))
+    origin_m = (0.5 * spacing_m, -0.5 * spacing_m, -0.5 * spacing_m if dimension == 3 else 0.0)
+    voxels = Voxels(flags, spacing_m, origin_m, (False, False, dimension == 2), (), ("cylinder",), walls)
+    middle = 0.5 * (high + 0.5)
+    return carve(voxels, end_openings(voxels, 0, np.array([0.0, middle, middle if dimension == 3 else 0.0])))
+
+
+def tunnel(size=64, spacing_m=1.0) -> Voxels:
+    """An empty plane channel of ``size`` x ``size`` voxels, inlet at low x, outlet at high x, walls half-way."""
+    return _scene(np.ones((_whole(size),) * 2, dtype=bool), spacing_m)
+
+
+def circle(size=64, spacing_m=1.0) -> Voxels:
+    """The :func:`tunnel` with a solid disc of diameter size / 5 in its middle, labelled ``disc``."""
+    size = _whole(size)
+    disc = RoundWall(np.array([0.5 * (size - 1), 0.5 * (size + 1), 0.0]), 0.5 * size / DISC_SHARE, (0.0, 0.0, 1.0))
+    gaps = disc.gaps(voxel_centres((1, size, size)) + np.array([0.0, 1.0, 0.0]))
+    return _scene((gaps > ROUNDING).reshape(size, size), spacing_m, "disc", disc)
+
+
+def random_porous(size=64, porosity=0.7, seed=0, spacing_m=1.0) -> Voxels:
+    """A plane channel of ``size`` x ``size`` voxels, periodic along x, each of them solid with chance 1 - porosity.
+
+    The random voxels are labelled ``grains``; below and above lie plain walls. Its walls are those of the voxels.
+    """
+    check_porosity(porosity)
+    fluid = np.random.default_rng(seed).random((_whole(size),) * 2) < porosity
+    flags = np.pad(flags_where(fluid, wall_flag(0)), ((1, 1), (0, 0)), constant_values=SOLID)[np.newaxis]
+    check_positive(spacing_m=spacing_m)
+    return Voxels(flags, spacing_m, periodic=(True, False, True), walls=("grains",))
+
+
+def _whole(size) -> int:
+    check_positive(size=size)
+    return int(size)
+
+
+def _check_fraction(solid_fraction: float, most: float) -> None:
+    if solid_fraction > most * (1.0 + PACKING_SLACK):
+        raise GeometryError(f"solid_fraction is {solid_fraction}; the bodies overlap above {most:.6f}")
+
+
+def _around(wall: RoundWall, shape, spacing_m: float, label: str) -> Voxels:
+    """A periodic box of fluid around labelled round bodies."""
+    flags = flags_where(wall.gaps(voxel_centres(shape)) > ROUNDING, wall_flag(0)).reshape(shape)
+    return Voxels(flags, spacing_m, periodic=(True, True, True), walls=(label,), wall_shape=wall)
+
+
+def _scene(fluid: np.ndarray, spacing_m: float, label: str = "", body: RoundWall | None = None) -> Voxels:
+    """A plane channel along x with open ends around what is not ``fluid`` (ny, nx), which is the labelled body."""
+    check_positive(spacing_m=spacing_m)
+    flags = np.pad(flags_where(fluid, wall_flag(0)), ((1, 1), (0, 0)), constant_values=SOLID)[np.newaxis]
+    planes = plane_pair(1, 0.5, len(fluid) + 0.5)
+    shape, walls = (planes, ()) if body is None else (FirstWall((planes, body)), (label,))
+    voxels = Voxels(flags, spacing_m, periodic=(False, False, True), walls=walls, wall_shape=shape)
+    return with_ends(voxels, "x", "open")
+
+
+def _images(size: np.ndarray) -> np.ndarray:
+    """(m, 3) shifts by up to two boxes along each axis; no shift where ``size`` is 0."""
+    return np.unique(np.array(list(product(range(-2, 3), repeat=3))) * size, axis=0)
+
+
+def _nearest_image(step: np.ndarray, k: int) -> float:
+    """Distance of a line along ``step`` from the nearest other one among its images in boxes |step| * k."""
+    shifts = _images(np.abs(step) * k).astype(np.float64)
+    along = np.outer(shifts @ step, step) / (step @ step)
+    distance = np.linalg.norm(shifts - along, axis=1)
+    return float(distance[distance > ROUNDING].min(initial=np.inf))

@@ -1,0 +1,220 @@
+"""True walls that a formula describes: round bodies and pipes, planes, level functions, and their unions.
+
+All lengths are in voxels and all places are voxel coordinates (x, y, z): voxel centres are whole numbers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+
+from geometry.walls import WallShape
+
+ROUNDING = 1e-9
+"""Links may overshoot a wall by this fraction; a voxel centre this close to a wall counts as solid."""
+
+SAMPLES = 8
+"""Pieces that a link is searched in for the first change of sign of a level function."""
+
+ROOT_TOLERANCE = 1e-12
+MAX_ITERATIONS = 100
+
+
+@dataclass(frozen=True)
+class RoundWall:
+    """The surfaces of equal balls, or of equal endless cylinders; fluid may be on either side.
+
+    Attributes:
+        centres: (k, 3) centre of each ball, or a point on each axis.
+        radius: of all of them.
+        axis: direction of the cylinders; zero for balls.
+        periods: (x, y, z) after which the whole repeats; 0 where it does not. A cylinder may only repeat along
+            or across the coordinate axis it follows.
+    """
+
+    centres: np.ndarray
+    radius: float
+    axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    periods: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Closed form; see :class:`geometry.walls.WallShape`."""
+        return _round_cuts(start, np.asarray(vector, dtype=np.float64), *self._arrays(), float(self.radius))
+
+    def gaps(self, points: np.ndarray) -> np.ndarray:
+        """(n,) distance of points (n, 3) from the nearest surface, positive outside, negative inside."""
+        return _round_gaps(points, *self._arrays()) - self.radius
+
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        centres = np.ascontiguousarray(self.centres, dtype=np.float64).reshape(-1, 3)
+        axis = np.array(self.axis, dtype=np.float64)
+        length = np.linalg.norm(axis)
+        return centres, axis / length if length > 0.0 else axis, np.array(self.periods, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class PlaneWall:
+    """Planes ``normals[k] . x = offsets[k]`` with normals (k, 3), offsets (k,)."""
+
+    normals: np.ndarray
+    offsets: np.ndarray
+
+    def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Closed form; see :class:`geometry.walls.WallShape`."""
+        first = np.full(len(start), np.nan)
+        for normal, offset in zip(np.asarray(self.normals, dtype=np.float64), self.offsets, strict=True):
+            speed = float(normal @ vector)
+            if speed != 0.0:
+                first = np.fmin(first, _on_link((offset - start @ normal) / speed))
+        return first
+
+
+@dataclass(frozen=True)
+class ImplicitWall:
+    """The zero surface of a level function.
+
+    Attributes:
+        level: takes (n, 3) points, returns (n,) values, positive in the fluid, negative in solid.
+    """
+
+    level: Callable[[np.ndarray], np.ndarray]
+
+    def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """First root along each link, to 1e-12 of its length; see :class:`geometry.walls.WallShape`."""
+        vector = np.asarray(vector, dtype=np.float64)
+        low, high = np.zeros(len(start)), np.full(len(start), np.nan)
+        low_level = self.level(start)
+        found = ~(low_level > 0.0)
+        high_level = np.full(len(start), np.nan)
+        for fraction in np.arange(1, SAMPLES + 1) / SAMPLES:
+            level = self.level(start + fraction * vector)
+            crossed = ~found & (level <= 0.0)
+            high[crossed], high_level[crossed] = fraction, level[crossed]
+            found |= crossed
+            low, low_level = np.where(found, low, fraction), np.where(found, low_level, level)
+        bracketed = np.flatnonzero(~np.isnan(high))
+        ends = np.stack((low, high))[:, bracketed], np.stack((low_level, high_level))[:, bracketed]
+        distance = np.full(len(start), np.nan)
+        distance[bracketed] = _roots(lambda t, k: self.level(start[bracketed[k]] + t[:, np.newaxis] * vector), *ends)
+        return distance
+
+
+@dataclass(frozen=True)
+class FirstWall:
+    """Several walls: a link ends at the first that it meets."""
+
+    shapes: tuple[WallShape, ...]
+
+    def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """The smallest distance; see :class:`geometry.walls.WallShape`."""
+        return np.fmin.reduce([shape.distances(start, vector) for shape in self.shapes])
+
+
+@dataclass(frozen=True)
+class MovedWall:
+    """A wall shape in a box whose voxel (0, 0, 0) was voxel ``-offset`` of the shape's own box."""
+
+    shape: WallShape
+    offset: tuple[int, int, int]
+
+    def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """Those of the shape, moved; see :class:`geometry.walls.WallShape`."""
+        return self.shape.distances(start - np.asarray(self.offset, dtype=np.float64), vector)
+
+
+def plane_pair(axis: int, low: float, high: float) -> PlaneWall:
+    """Two planes across a coordinate axis (0, 1, 2)."""
+    normals = np.zeros((2, 3))
+    normals[:, axis] = 1.0
+    return PlaneWall(normals, np.array([low, high]))
+
+
+def _on_link(t: np.ndarray) -> np.ndarray:
+    """The fractions that lie on a link, up to rounding; NaN for the others."""
+    return np.where((t > -ROUNDING) & (t <= 1.0 + ROUNDING), np.clip(t, 0.0, 1.0), np.nan)
+
+
+def _roots(level, ends: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Roots in the brackets ``ends`` (2, n), by regula falsi with halved weights (Illinois), all at once.
+
+    ``level(t, k)`` gives the values of brackets ``k`` at ``t``; ``values`` (2, n) those at the ends, the first
+    positive, the second not.
+    """
+    (a, b), (fa, fb) = ends.copy(), values.copy()
+    active = np.flatnonzero(fb < 0.0)
+    for _ in range(MAX_ITERATIONS):
+        if not active.size:
+            break
+        a_k, b_k, fa_k, fb_k = a[active], b[active], fa[active], fb[active]
+        t = b_k - fb_k * (b_k - a_k) / (fb_k - fa_k)
+        f = level(t, active)
+        turned = (f > 0.0) != (fb_k > 0.0)
+        a[active], fa[active] = np.where(turned, b_k, a_k), np.where(turned, fb_k, 0.5 * fa_k)
+        b[active], fb[active] = t, f
+        active = active[(np.abs(t - b_k) >= ROOT_TOLERANCE) & (f != 0.0)]
+    return b
+
+
+@njit(cache=True)
+def _image(point, centre, periods, image):
+    """Set ``image`` to the periodic image of a centre that is nearest to a point."""
+    for i in range(3):
+        image[i] = centre[i]
+        if periods[i] > 0.0:
+            image[i] += periods[i] * np.rint((point[i] - centre[i]) / periods[i])
+
+
+@njit(cache=True)
+def _across(a, b, axis):
+    """Scalar product of the parts of two vectors across an axis (a unit vector, or zero)."""
+    dot, a_along, b_along = 0.0, 0.0, 0.0
+    for i in range(3):
+        dot += a[i] * b[i]
+        a_along += a[i] * axis[i]
+        b_along += b[i] * axis[i]
+    return dot - a_along * b_along
+
+
+@njit(cache=True)
+def _first_root(start, vector, centre, axis, radius):
+    """Smallest fraction at which a link meets one round surface; infinite if it does not."""
+    place = start - centre
+    a, b = _across(vector, vector, axis), _across(vector, place, axis)
+    c = _across(place, place, axis) - radius * radius
+    rest = b * b - a * c
+    if a <= 0.0 or rest < 0.0 or (c >= 0.0 and b >= 0.0):
+        return np.inf
+    if c >= 0.0:
+        return c / (np.sqrt(rest) - b)
+    return -c / (np.sqrt(rest) + b) if b > 0.0 else (np.sqrt(rest) - b) / a
+
+
+@njit(cache=True, parallel=True)
+def _round_cuts(start, vector, centres, axis, periods, radius):
+    """(n,) first hit of each link; the images nearest to both of its ends are tried."""
+    distance = np.empty(len(start))
+    for n in prange(len(start)):
+        first = np.inf
+        image = np.empty(3)
+        for k in range(len(centres)):
+            for end in range(2):
+                _image(start[n] + end * vector, centres[k], periods, image)
+                first = min(first, _first_root(start[n], vector, image, axis, radius))
+        distance[n] = min(first, 1.0) if first <= 1.0 + ROUNDING else np.nan
+    return distance
+
+
+@njit(cache=True, parallel=True)
+def _round_gaps(points, centres, axis, periods):
+    """(n,) distance of each point from the nearest centre or axis."""
+    distance = np.empty(len(points))
+    for n in prange(len(points)):
+        nearest = np.inf
+        image = np.empty(3)
+        for k in range(len(centres)):
+            _image(points[n], centres[k], periods, image)
+            place = points[n] - image
+            nearest = min(nearest, _across(place, place, axis))
+        distance[n] = np.sqrt(max(nearest, 0.0))
+    return distance

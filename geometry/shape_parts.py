@@ -1,0 +1,61 @@
+"""What the analytic shapes share: checks, voxel centres, solids of true walls, and ends."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from geometry.openings import carve
+from geometry.options import AXES, check_positive
+from geometry.voxels import Opening, Voxels
+
+ENDS = ("periodic", "open")
+
+
+def check_porosity(porosity: float) -> None:
+    """Raise GeometryError unless 0 < porosity <= 1."""
+    check_positive(porosity=porosity)
+    if porosity > 1.0:
+        raise GeometryError(f"porosity is {porosity}; it must lie between 0 and 1")
+
+
+def check_dimension(dimension: int) -> None:
+    """Raise GeometryError unless a shape is asked for in 2 or 3 dimensions."""
+    if dimension not in (2, 3):
+        raise GeometryError(f"dimension is {dimension!r}; allowed: 2 or 3")
+
+
+def voxel_centres(shape) -> np.ndarray:
+    """(n, 3) float64 voxel coordinates (x, y, z) of a box of ``shape`` (nz, ny, nx), in the order of voxel ids."""
+    return np.indices(shape, dtype=np.float64)[::-1].reshape(3, -1).T
+
+
+def flags_where(fluid: np.ndarray, solid: int = SOLID) -> np.ndarray:
+    """Flags of the truth array ``fluid``: FLUID, and ``solid`` elsewhere."""
+    return np.where(fluid, FLAG_DTYPE(FLUID), FLAG_DTYPE(solid))
+
+
+def with_ends(voxels: Voxels, axis: str, ends: str) -> Voxels:
+    """A straight tube along ``axis`` with its two ends joined (``"periodic"``) or open (``"open"``)."""
+    if ends not in ENDS:
+        raise GeometryError(f"ends is {ends!r}; allowed: {', '.join(ENDS)}")
+    i = AXES.index(axis)
+    if ends == "periodic":
+        return replace(voxels, periodic=tuple(p or j == i for j, p in enumerate(voxels.periodic)))
+    middle = 0.5 * (np.array(voxels.shape[::-1]) - 1)
+    return carve(voxels, end_openings(voxels, i, middle))
+
+
+def end_openings(voxels: Voxels, axis: int, middle: np.ndarray) -> list[Opening]:
+    """An opening ``inlet`` on the low and ``outlet`` on the high face of the box across an axis (0, 1, 2).
+
+    ``middle``: (x, y, z) voxel coordinates of their centre; the component along the axis does not count.
+    """
+    openings = []
+    for name, end, sign in (("inlet", -0.5, 1.0), ("outlet", voxels.shape[2 - axis] - 0.5, -1.0)):
+        centre, normal = np.array(middle, dtype=np.float64), np.zeros(3)
+        centre[axis], normal[axis] = end, sign
+        centre_m = np.array(voxels.origin_m) + voxels.spacing_m * centre
+        openings.append(Opening(name, name, tuple(centre_m.tolist()), tuple(normal.tolist())))
+    return openings
