@@ -5,6 +5,11 @@ from fractions import Fraction
 from muphy_lb.errors import InputError
 from muphy_lb.lattice.lattice import Lattice
 
+# Half of the vectors of every shell of a cube.
+_AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+_FACE_DIAGONALS = ((1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1))
+_CORNERS = ((1, 1, 1), (1, 1, -1), (1, -1, 1), (1, -1, -1))
+
 
 def _lattice(name: str, dimension: int, shells) -> Lattice:
     """Build a set from shells (weight, half of the vectors); each vector is followed by its opposite."""
@@ -28,17 +33,40 @@ D2Q9 = _lattice(
 )
 
 # Qian, d'Humieres, Lallemand, Europhys. Lett. 17, 479 (1992).
+D3Q15 = _lattice(
+    "D3Q15",
+    3,
+    (
+        Fraction(2, 9),
+        (Fraction(1, 9), _AXES),
+        (Fraction(1, 72), _CORNERS),
+    ),
+)
+
+# Qian, d'Humieres, Lallemand, Europhys. Lett. 17, 479 (1992).
 D3Q19 = _lattice(
     "D3Q19",
     3,
     (
         Fraction(1, 3),
-        (Fraction(1, 18), ((1, 0, 0), (0, 1, 0), (0, 0, 1))),
-        (Fraction(1, 36), ((1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1))),
+        (Fraction(1, 18), _AXES),
+        (Fraction(1, 36), _FACE_DIAGONALS),
     ),
 )
 
-LATTICES = {lattice.name: lattice for lattice in (D2Q9, D3Q19)}
+# He, Luo, Phys. Rev. E 56, 6811 (1997).
+D3Q27 = _lattice(
+    "D3Q27",
+    3,
+    (
+        Fraction(8, 27),
+        (Fraction(2, 27), _AXES),
+        (Fraction(1, 54), _FACE_DIAGONALS),
+        (Fraction(1, 216), _CORNERS),
+    ),
+)
+
+LATTICES = {lattice.name: lattice for lattice in (D2Q9, D3Q15, D3Q19, D3Q27)}
 
 
 def lattice_named(name: str) -> Lattice:

@@ -3,11 +3,14 @@
 With c_q pointing out of the fluid and f~_q the population that leaves:
 velocity (Ladd, J. Fluid Mech. 271, 285 (1994)):  f_q' = f~_q - 2 w_q rho_0 (c_q.u)/cs2,  q' = opposite(q), rho_0 = 1;
 pressure (anti-bounce-back, Ginzburg, Verhaeghe, d'Humieres, Commun. Comput. Phys. 3, 427 (2008)):
-f_q' = -f~_q + 2 w_q rho_out [1 + (c_q.u)^2/(2 cs2^2) - u.u/(2 cs2)],  u = velocity of the node.
+f_q' = -f~_q + 2 f_q^eq+(rho_out, u),  f^eq+ = part of the equilibrium even in c_q, u = velocity of the node.
 """
+
+from functools import cache
 
 import numpy as np
 
+from muphy_lb.operators.equilibrium import Equilibrium
 from muphy_lb.operators.operator import Operator, constants
 
 VELOCITY = 0
@@ -23,32 +26,34 @@ def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
     return -2.0 * lattice.w[q] * np.einsum("li,li->l", lattice.c[q], direction) / float(lattice.cs2)
 
 
-def _reference(outgoing, q, condition, momentum, velocity, lattice):
-    """Vectorised over links; ``condition`` is (kind, value), the value a velocity scale or rho_out - 1; ``momentum``
-    comes from :func:`link_momentum`."""
-    kind, value = condition
-    cs2 = float(lattice.cs2)
-    cu = np.einsum("li,il->l", lattice.c[q], velocity)
-    bracket = 1 + cu**2 / (2 * cs2**2) - (velocity**2).sum(axis=0) / (2 * cs2)
-    full = outgoing + lattice.w[q]
-    by_pressure = -full + 2 * lattice.w[q] * (1 + value) * bracket
-    by_velocity = full + momentum * value
-    return np.where(kind == PRESSURE, by_pressure, by_velocity) - lattice.w[q]
+@cache
+def openings(equilibrium: Equilibrium) -> Operator:
+    """The opening conditions; the pressure's bracket keeps the terms of second order that the equilibrium keeps.
 
+    Reference: ``reference(outgoing, q, condition, momentum, velocity, lattice)``, vectorised over links; ``condition``
+    is (kind, value), the value a velocity scale or rho_out - 1; ``momentum`` comes from :func:`link_momentum`.
+    """
 
-def _node(lattice, real, jit):
-    w, cx, cy, cz = constants(lattice, real)
-    one, two, three_halves, nine_halves = real(1), real(2), real(1.5), real(4.5)
+    def reference(outgoing, q, condition, momentum, velocity, lattice):
+        kind, value = condition
+        weight = lattice.w[q]
+        both_ways = [equilibrium.populations(1 + value, sign * velocity, lattice) for sign in (1, -1)]
+        even = 0.5 * (both_ways[0] + both_ways[1])[q, np.arange(q.size)]
+        by_pressure = -(outgoing + weight) + 2 * even
+        by_velocity = outgoing + weight + momentum * value
+        return np.where(kind == PRESSURE, by_pressure, by_velocity) - weight
 
-    @jit
-    def incoming(outgoing, q, kind, value, momentum, ux, uy, uz):
-        if kind == VELOCITY:
-            return outgoing + momentum * value
-        cu = cx[q] * ux + cy[q] * uy + cz[q] * uz
-        dynamic = nine_halves * cu * cu - three_halves * (ux * ux + uy * uy + uz * uz)
-        return two * w[q] * (value + (one + value) * dynamic) - outgoing
+    def node(lattice, real, jit):
+        w, cx, cy, cz = constants(lattice, real)
+        even, two = equilibrium.terms(real, jit).even, real(2)
 
-    return incoming
+        @jit
+        def incoming(outgoing, q, kind, value, momentum, ux, uy, uz):
+            if kind == VELOCITY:
+                return outgoing + momentum * value
+            cu = cx[q] * ux + cy[q] * uy + cz[q] * uz
+            return two * w[q] * even(value, cu, ux * ux + uy * uy + uz * uz) - outgoing
 
+        return incoming
 
-OPENINGS = Operator("openings", _reference, _node)
+    return Operator(f"openings-{equilibrium.name}", reference, node)

@@ -1,24 +1,27 @@
 """Turns the readable loops of a node function into straight-line code.
 
 A loop over populations keeps its array and its lattice constants in memory once the body grows; straight-line code
-keeps them in registers, and terms with a zero component disappear. The generated text is kept where tracebacks and
-debuggers find it (``linecache``), and as ``__generated_source__`` of the function.
+keeps them in registers, and terms with a zero component disappear. For the same reason a local vector,
+``moment = [zero] * n_rows``, becomes that many scalars ``moment_0``, ``moment_1``, ... The generated text is kept where
+tracebacks and debuggers find it (``linecache``), and as ``__generated_source__`` of the function.
 """
 
 import ast
-import copy
 import inspect
 import linecache
+import operator
 import textwrap
 
-FOLDED = (ast.Mult, ast.Add, ast.Sub)
+INTEGER_ARITHMETIC = {ast.Mult: operator.mul, ast.Add: operator.add, ast.Sub: operator.sub}
+FOLDED = tuple(INTEGER_ARITHMETIC)
 
 
 def unroll(function):
     """Unroll every ``for name in range(constant)`` of a closure; fold the entries 0, 1 and -1 of its constant tuples.
 
     Args:
-        function: a function whose free variables hold the constants (integers, and tuples of typed scalars).
+        function: a function whose free variables hold the constants: integers, and tuples of typed scalars, of plain
+            integers (which serve as indices), or of such tuples.
 
     Returns:
         A function with the same arguments; its free variables are globals, which compilers freeze.
@@ -40,11 +43,12 @@ def unroll(function):
 
 
 class _Unroller(ast.NodeTransformer):
-    """Rewrites statements; ``scalars`` collects the tuple entries it names, e.g. ``w_3``."""
+    """Rewrites statements; ``scalars`` collects the tuple entries it names, e.g. ``w_3``, ``vectors`` local vectors."""
 
     def __init__(self, constants):
         self.constants = constants
         self.scalars = {}
+        self.vectors = set()
 
     def statements(self, body) -> list:
         """Rewritten statements, loops replaced by their repetitions, additions of nothing left out."""
@@ -52,7 +56,10 @@ class _Unroller(ast.NodeTransformer):
         for statement in body:
             if isinstance(statement, ast.For) and self._trip_count(statement) is not None:
                 for k in range(self._trip_count(statement)):
-                    result += self.statements(_with_index(statement, k))
+                    result += self.statements(_with_index(statement.body, statement.target.id, k))
+                continue
+            if self._is_local_vector(statement):
+                result += self._scalars_of(statement)
                 continue
             rewritten = self.visit(statement)
             if not self._adds_nothing(rewritten):
@@ -60,19 +67,26 @@ class _Unroller(ast.NodeTransformer):
         return result
 
     def visit_Subscript(self, node):
-        """``w[3]`` of a constant tuple becomes the name ``w_3``."""
+        """``w[3]`` becomes the name ``w_3``, of a constant tuple or a local vector; ``M[2][3]`` becomes ``M_2_3``."""
         self.generic_visit(node)
-        if isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant):
-            constant = self.constants.get(node.value.id)
-            if isinstance(constant, tuple):
-                return self._named(f"{node.value.id}_{node.slice.value}", constant[node.slice.value])
-        return node
+        k = self._integer(node.slice)
+        if not (isinstance(node.value, ast.Name) and type(k) is int):
+            return node
+        name = f"{node.value.id}_{k}"
+        if node.value.id in self.vectors:
+            return ast.Name(name, node.ctx)
+        constant = self.scalars.get(node.value.id, self.constants.get(node.value.id))
+        if not isinstance(constant, tuple):
+            return node
+        return ast.Constant(constant[k]) if type(constant[k]) is int else self._named(name, constant[k])
 
     def visit_BinOp(self, node):
         """Fold products with 0, 1, -1 and sums with 0."""
         self.generic_visit(node)
         if not isinstance(node.op, FOLDED):
             return node
+        if isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant):
+            return ast.Constant(INTEGER_ARITHMETIC[type(node.op)](node.left.value, node.right.value))
         left, right = self._value(node.left), self._value(node.right)
         if isinstance(node.op, ast.Mult):
             return self._product(node, left, right)
@@ -96,7 +110,25 @@ class _Unroller(ast.NodeTransformer):
         call = loop.iter
         if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range" and len(call.args) == 1):
             return None
-        return self.constants.get(getattr(call.args[0], "id", None), getattr(call.args[0], "value", None))
+        return self._integer(call.args[0])
+
+    def _integer(self, node) -> int | None:
+        """Value of a literal or of a name of a constant, else None."""
+        return self.constants.get(getattr(node, "id", None), getattr(node, "value", None))
+
+    def _is_local_vector(self, statement) -> bool:
+        """Whether a statement reads ``name = [value] * constant``."""
+        value = getattr(statement, "value", None)
+        is_repetition = isinstance(value, ast.BinOp) and isinstance(value.left, ast.List)
+        return isinstance(statement, ast.Assign) and is_repetition and self._integer(value.right) is not None
+
+    def _scalars_of(self, statement) -> list:
+        """One assignment for each entry of a local vector."""
+        (target,), (value,) = statement.targets, statement.value.left.elts
+        self.vectors.add(target.id)
+        value = self.visit(value)
+        names = (ast.Name(f"{target.id}_{k}", ast.Store()) for k in range(self._integer(statement.value.right)))
+        return [ast.Assign([name], value) for name in names]
 
     def _adds_nothing(self, statement) -> bool:
         added = isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Add, ast.Sub))
@@ -111,11 +143,12 @@ class _Unroller(ast.NodeTransformer):
         return ast.Name(name, ast.Load())
 
 
-def _with_index(loop, k: int) -> list:
-    """Copy of a loop's body with the loop variable replaced by ``k``."""
-
-    class Substitute(ast.NodeTransformer):
-        def visit_Name(self, node):
-            return ast.Constant(k) if node.id == loop.target.id else node
-
-    return [Substitute().visit(copy.deepcopy(statement)) for statement in loop.body]
+def _with_index(node, name: str, k: int):
+    """Copy of a syntax tree, or of a list of them, with the variable ``name`` replaced by the number ``k``."""
+    if isinstance(node, list):
+        return [_with_index(item, name, k) for item in node]
+    if isinstance(node, ast.Name) and node.id == name:
+        return ast.Constant(k)
+    if not isinstance(node, ast.AST):
+        return node
+    return type(node)(**{field: _with_index(value, name, k) for field, value in ast.iter_fields(node)})

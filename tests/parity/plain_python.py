@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from muphy_lb.operators import OPENINGS
+from muphy_lb.operators import WALLS, openings
 from muphy_lb.physics import Model
 from tests.support import Setup
 
@@ -18,7 +18,8 @@ class PlainPython(Setup):
         wraps = {
             model.collision: collision_in_python,
             model.macroscopic: moments_in_python,
-            OPENINGS: openings_in_python,
+            openings(self.equilibrium): openings_in_python,
+            WALLS: walls_in_python,
         }
         python = {operator: replace(operator, reference=wrap(self.node(operator))) for operator, wrap in wraps.items()}
         return replace(
@@ -50,8 +51,9 @@ def collision_in_python(collide):
 def moments_in_python(density_and_velocity):
     """Specification of moments, from their node function."""
 
-    def reference(stored, lattice, parameters):
-        return np.array([density_and_velocity(f, parameters) for f in stored.T]).reshape(-1, 4).T
+    def reference(stored, n, lattice, parameters):
+        nodes = zip(stored.T, n, strict=True)
+        return np.array([density_and_velocity(f, k, parameters) for f, k in nodes]).reshape(-1, 4).T
 
     return reference
 
@@ -62,5 +64,16 @@ def openings_in_python(incoming):
     def reference(outgoing, q, condition, momentum, velocity, lattice):
         links = zip(outgoing, q, *condition, momentum, *velocity, strict=True)
         return np.array([incoming(*link) for link in links])
+
+    return reference
+
+
+def walls_in_python(returned):
+    """Specification of links into slotted walls, from their node function."""
+
+    def reference(outgoing, arriving, opposed, coefficients, value):
+        a, b, c, d = coefficients
+        links = zip(outgoing, arriving, opposed, a, b, c, d * value, strict=True)
+        return np.array([returned(*link) for link in links])
 
     return reference

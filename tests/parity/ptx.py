@@ -17,7 +17,7 @@ from muphy_lb.backends.cuda import skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.domain import STREAMINGS
 from muphy_lb.lattice import D3Q19
-from muphy_lb.operators import BGK
+from muphy_lb.operators import BGK, collision
 from tests.parity.cases import CANNOT_RUN
 
 SCALARS = {np.float32: types.float32, np.float64: types.float64}
@@ -36,7 +36,7 @@ def findings(streaming, real, capability) -> dict:
     """What the PTX of one kernel holds."""
     skeletons.stream_collide.cache_clear()
     cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    kernel = skeletons.stream_collide(BGK, streaming, D3Q19, real)
+    kernel = skeletons.stream_collide(collision(BGK), streaming, D3Q19, real)
     ptx, _ = cuda.compile_ptx(kernel.py_func, signature(real), cc=capability)
     return {
         "name": f"{streaming}-{real.__name__}-sm_{capability[0]}{capability[1]}",

@@ -12,9 +12,10 @@ import pytest
 from geometry.nodes import build_nodes
 from muphy_lb.domain import STREAMINGS, build_local_domain
 from muphy_lb.lattice import D3Q19
-from muphy_lb.operators import BGK
+from muphy_lb.operators import BGK, collision
 from tests.conftest import ROOT
 from tests.parity.cases import BOUND, LATTICES, REALS, compute, name, setups, simulated_setups
+from tests.parity.kinds import KINDS
 from tests.parity.plain_python import PlainPython
 from tests.support import (
     THROUGH_FLOW,
@@ -108,6 +109,25 @@ def test_edge_beside_interior_gives_the_bits_of_one_launch(backend, streaming, r
     assert np.array_equal(*found) and np.isfinite(found[0]).all()
 
 
+@pytest.mark.parametrize("kind", ["mrt-smagorinsky", "power-law", "D3Q27-mrt"])
+def test_every_kind_of_collision_agrees_on_the_cpu(kind):
+    setup = KINDS[kind]
+    assert distance_of_populations(compute(replace(setup, backend="cpu")), setup) < BOUND[setup.real]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("real", REALS, ids=lambda real: real.__name__)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_collision_agrees_on_a_gpu_and_stays_in_registers(kind, real):
+    from muphy_lb.backends.cuda import skeletons
+
+    setup = replace(KINDS[kind], real=real)
+    assert distance_of_populations(compute(replace(setup, backend="cuda")), setup) < BOUND[real]
+    kernel = skeletons.stream_collide(setup.model().collision, setup.streaming, setup.lattice, real)
+    used = kernel.get_local_mem_per_thread()
+    assert used and set(used.values()) == {0}
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("lattice", LATTICES, ids=lambda lattice: lattice.name)
 @pytest.mark.parametrize("streaming", STREAMINGS)
@@ -117,6 +137,6 @@ def test_the_populations_of_a_node_stay_in_registers(lattice, streaming, real):
 
     setup = next(s for s in setups() if (s.lattice, s.streaming, s.real) == (lattice, streaming, real))
     compute(replace(setup, backend="cuda"))
-    kernel = skeletons.stream_collide(BGK, streaming, lattice, real)
+    kernel = skeletons.stream_collide(collision(BGK), streaming, lattice, real)
     used = kernel.get_local_mem_per_thread()
     assert used and set(used.values()) == {0}

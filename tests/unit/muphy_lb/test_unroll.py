@@ -95,6 +95,62 @@ def test_nested_loops_are_unrolled():
     assert not any(isinstance(item, ast.For) for item in tree_of(unrolled))
 
 
+def test_loops_inside_loops_take_the_index_outside_them():
+    rows = ((np.float64(1), np.float64(0)), (np.float64(-1), np.float64(3)))
+
+    def node(f):
+        total = 0.0
+        for i in range(2):
+            for j in range(2):
+                total += rows[i][j] * f[j]
+        return total
+
+    unrolled = unroll(node)
+    assert unrolled([2.0, 5.0]) == node([2.0, 5.0]) == 15.0
+    assert unrolled.__generated_source__.count("total +=") == 3 and "rows_1_1 * f[1]" in unrolled.__generated_source__
+
+
+def test_entries_of_a_tuple_of_integers_serve_as_indices():
+    order = (2, 0)
+
+    def node(f):
+        total = 0
+        for i in range(2):
+            total += (i + 1) * f[order[i]]
+        return total
+
+    unrolled = unroll(node)
+    assert unrolled([3, 4, 5]) == node([3, 4, 5]) == 11 and "f[2]" in unrolled.__generated_source__
+
+
+def test_a_local_vector_becomes_scalars():
+    zero, count, last = 0.5, 3, 2
+
+    def node(f):
+        total = [zero] * count
+        for i in range(count):
+            total[i] += f[i]
+        total[last] *= total[0]
+        return total[1], total[last]
+
+    unrolled = unroll(node)
+    assert unrolled([1.0, 2.0, 3.0]) == node([1.0, 2.0, 3.0]) == (2.5, 5.25)
+    assert "total[" not in unrolled.__generated_source__ and "total_2 *= total_0" in unrolled.__generated_source__
+
+
+def test_a_local_vector_without_entries_vanishes():
+    zero, none = 0.0, 0
+
+    def node(x):
+        total = [zero] * none
+        for i in range(none):
+            x += total[i]
+        return x
+
+    unrolled = unroll(node)
+    assert unrolled(1.5) == 1.5 and "total" not in unrolled.__generated_source__
+
+
 def test_a_loop_of_unknown_length_stays_a_loop():
     def node(f, n):
         total = 0

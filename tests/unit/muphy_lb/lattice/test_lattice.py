@@ -60,6 +60,11 @@ def test_opposite_reverses_every_vector(lattice):
 
 
 @ALL
+def test_every_vector_is_followed_or_preceded_by_its_opposite(lattice):
+    assert np.array_equal(lattice.c[1::2], -lattice.c[2::2])
+
+
+@ALL
 def test_opposite_is_an_involution(lattice):
     assert np.array_equal(lattice.opposite[lattice.opposite], np.arange(lattice.q))
 
@@ -94,7 +99,7 @@ def test_a_set_without_the_rest_vector_in_front_is_refused(lattice):
 
 
 def test_an_unknown_lattice_is_refused_with_the_known_ones():
-    with pytest.raises(InputError, match=r"'D3Q20'; allowed: D2Q9, D3Q19"):
+    with pytest.raises(InputError, match=r"'D3Q20'; allowed: D2Q9, D3Q15, D3Q19, D3Q27"):
         lattice_named("D3Q20")
 
 

@@ -1,0 +1,192 @@
+"""Multiple relaxation times: moments m = M f relax with a rate of their own.
+
+f~ = f + M^-1 [ s (m^eq - m) + (1 - s/2) M S ],   m^eq = M f^eq of the equilibrium in use, S the source of the force
+   = f + S + M^-1 s M h,   h = f^eq - f - S/2.
+
+h carries no mass and no momentum, so the rates of the conserved moments do not matter.
+d'Humieres, Ginzburg, Krafczyk, Lallemand, Luo, Phil. Trans. R. Soc. A 360, 437 (2002); the force: Guo, Zheng, Shi,
+Phys. Rev. E 65, 046308 (2002). Bases and families of moments: :mod:`muphy_lb.lattice.bases`.
+
+Rates: ``(omega, Lambda, constants...)``. A family relaxes with omega ("viscosity"), with the odd rate of Lambda
+("magic", see :mod:`muphy_lb.operators.trt`), or with the next of the constants ("constant").
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from muphy_lb.errors import InputError
+from muphy_lb.lattice import BASES, Lattice, MomentBasis
+from muphy_lb.operators.operator import constants
+from muphy_lb.operators.relaxation import Relaxation
+from muphy_lb.operators.trt import odd_rate, odd_rate_node
+from muphy_lb.operators.unroll import unroll
+
+KINDS = ("viscosity", "magic", "constant")
+HALF_WAY_WALL = 3 / 16
+
+# Toelke (2008), Eq. (9), is Lambda = 3/16; d'Humieres et al. (2002) for the sets of 15 and 19 vectors.
+DEFAULT_RATES = {
+    "D2Q9": {},
+    "D3Q15": {"bulk": 1.6, "energy_square": 1.2, "energy_flux": 1.6, "third": 1.2},
+    "D3Q19": {"bulk": 1.19, "energy_square": 1.4, "energy_flux": 1.2, "fourth": 1.4, "third": 1.98},
+    "D3Q27": {},
+}
+
+
+@cache
+def mrt(families: tuple[tuple[str, str], ...]) -> Relaxation:
+    """The relaxation "mrt" with the given (family, kind) pairs; kind is one of KINDS.
+
+    Families left out relax with omega where they are even in the lattice vectors, and with the odd rate of Lambda where
+    they are odd: with no pair at all, this is TRT on every lattice.
+    """
+    kinds = dict(families)
+    n_constants = sum(kind == "constant" for kind in kinds.values())
+
+    def reference(f, f_eq, source, omega, rates, lattice):
+        basis = BASES[lattice.name]
+        values = (omega, odd_rate(omega, rates[1]), *rates[2 : 2 + n_constants])
+        slots = _slots(basis, kinds)
+        s = np.stack([np.broadcast_to(values[slots[family]], f.shape[1:]) for family in basis.families])
+        m, inverse = basis.matrix, np.array(basis.inverse, float)
+        return f + inverse @ (s * (m @ (f_eq - f)) + (1 - s / 2) * (m @ source))
+
+    def node(lattice, real, jit, equilibrium):
+        return _node(lattice, real, jit, equilibrium, kinds)
+
+    return Relaxation("mrt", 2 + n_constants, reference, node)
+
+
+MRT = mrt(())
+
+
+def mrt_for(lattice: Lattice, rates: Mapping | None = None, magic: float | None = None) -> tuple[Relaxation, tuple]:
+    """The relaxation "mrt" of a lattice and its parameters after omega.
+
+    Args:
+        lattice: its default rates are DEFAULT_RATES, with omega for other even and Lambda for other odd families.
+        rates: ``{family: rate}`` that replace the defaults: a number in (0, 2], "viscosity" or "magic".
+        magic: Lambda, 3/16 unless given.
+
+    Raises:
+        InputError: the lattice has no such family, or a rate or Lambda is outside its range.
+    """
+    rates, basis, magic = dict(rates or {}), BASES[lattice.name], HALF_WAY_WALL if magic is None else magic
+    for family, rate in rates.items():
+        _check(basis, family, rate)
+    if not magic > 0:
+        raise InputError(f"magic is {magic!r}; allowed: a number above 0, such as 3/16 or 1/4")
+    chosen = DEFAULT_RATES[lattice.name] | rates
+    ordered = [(family, chosen[family]) for family in basis.adjustable if family in chosen]
+    kinds = tuple((family, rate if rate in KINDS else "constant") for family, rate in ordered)
+    return mrt(kinds), (float(magic), *(float(rate) for _, rate in ordered if rate not in KINDS))
+
+
+def _check(basis: MomentBasis, family: str, rate) -> None:
+    """Refuse a rate that a family cannot have."""
+    allowed = basis.adjustable
+    if family not in allowed:
+        raise InputError(f"rates name the family {family!r}; {basis.lattice.name} has: {', '.join(allowed)}")
+    if family == "shear" and rate != "viscosity":
+        raise InputError(f"rate of 'shear' is {rate!r}; allowed: 'viscosity', which it sets; set the viscosity instead")
+    is_number = isinstance(rate, (int, float)) and not isinstance(rate, bool)
+    if rate not in ("viscosity", "magic") and not (is_number and 0 < rate <= 2):
+        raise InputError(f"rate of {family!r} is {rate!r}; allowed: a number in (0, 2], 'viscosity' or 'magic'")
+
+
+def _slots(basis: MomentBasis, kinds: Mapping[str, str]) -> dict[str, int]:
+    """Where the rate of each family stands in (omega, odd rate of Lambda, constants...)."""
+    default = {family: KINDS[0 if basis.is_even(family) else 1] for family in basis.families}
+    constant_families = [family for family, kind in kinds.items() if kind == "constant"]
+    return {
+        family: 2 + constant_families.index(family) if kind == "constant" else KINDS.index(kind)
+        for family, kind in (default | kinds).items()
+    }
+
+
+class _Parity(NamedTuple):
+    """How the moments of one parity relax: all like the slot ``base``, and some rows by a different rate.
+
+    Rows and columns have an entry for the rest population and one for each pair of opposites; columns are p_q M_kq, and
+    ``scale`` is 2 / N_k.
+    """
+
+    base: int
+    slots: tuple
+    rows: tuple
+    columns: tuple
+    scale: tuple
+
+
+def _parity(basis: MomentBasis, kinds, is_even: bool, real) -> _Parity:
+    """The rows of one parity, with that rate as the base which leaves the fewest rows to correct."""
+    slots = _slots(basis, kinds)
+    families = [family for family in basis.adjustable if basis.is_even(family) == is_even]
+    rates = [slots[family] for family in basis.families if family in families]
+    base = max(sorted(set(rates)), key=rates.count)
+    others = basis.rows_of(*(family for family in families if slots[family] != base))
+    half = [0, *range(1, basis.lattice.q, 2)]
+    rows = basis.matrix[others][:, half]
+    return _Parity(
+        base,
+        tuple(slots[basis.families[k]] for k in others),
+        tuple(tuple(real(x) for x in row) for row in rows),
+        tuple(tuple(real(x) for x in row) for row in rows * np.array(basis.inner)[half]),
+        tuple(real(2 / basis.norms[k]) for k in others),
+    )
+
+
+def _node(lattice, real, jit, equilibrium, kinds):
+    w, cx, cy, cz = constants(lattice, real)
+    even, odd, source_even, source_odd, _ = equilibrium.terms(real, jit)
+    s_odd_of = odd_rate_node(real, jit)
+    even_base, even_slot, even_row, even_column, even_scale = _parity(BASES[lattice.name], kinds, True, real)
+    odd_base, odd_slot, odd_row, odd_column, odd_scale = _parity(BASES[lattice.name], kinds, False, real)
+    n_even, n_odd, n_constants = len(even_slot), len(odd_slot), sum(kind == "constant" for kind in kinds.values())
+    n_rates, pair_count, zero, half = 2 + n_constants, lattice.q // 2, real(0), real(0.5)
+
+    def relax(f, deviation, ux, uy, uz, fx, fy, fz, omega, rates):
+        s = [omega] * n_rates
+        s[1] = s_odd_of(omega, rates[1])
+        for i in range(n_constants):
+            s[i + 2] = rates[i + 2]
+        uu = ux * ux + uy * uy + uz * uz
+        uf = ux * fx + uy * fy + uz * fz
+        even_moment = [zero] * n_even
+        odd_moment = [zero] * n_odd
+        source = w[0] * source_even(zero, zero, uf)
+        h = w[0] * even(deviation, zero, uu) - f[0] - half * source
+        f[0] += s[even_base] * h + source
+        for k in range(n_even):
+            even_moment[k] += even_row[k][0] * (half * h)
+        for p in range(pair_count):
+            cu = cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz
+            cf = cx[2 * p + 1] * fx + cy[2 * p + 1] * fy + cz[2 * p + 1] * fz
+            source = w[2 * p + 1] * source_even(cu, cf, uf)
+            h = w[2 * p + 1] * even(deviation, cu, uu) - half * (f[2 * p + 1] + f[2 * p + 2] + source)
+            for k in range(n_even):
+                even_moment[k] += even_row[k][p + 1] * h
+            to_even = s[even_base] * h + source
+            source = w[2 * p + 1] * source_odd(cf)
+            h = w[2 * p + 1] * odd(deviation, cu) - half * (f[2 * p + 1] - f[2 * p + 2] + source)
+            for k in range(n_odd):
+                odd_moment[k] += odd_row[k][p + 1] * h
+            to_odd = s[odd_base] * h + source
+            f[2 * p + 1] += to_even + to_odd
+            f[2 * p + 2] += to_even - to_odd
+        for k in range(n_even):
+            change = even_moment[k] * ((s[even_slot[k]] - s[even_base]) * even_scale[k])
+            f[0] += even_column[k][0] * change
+            for p in range(pair_count):
+                f[2 * p + 1] += even_column[k][p + 1] * change
+                f[2 * p + 2] += even_column[k][p + 1] * change
+        for k in range(n_odd):
+            change = odd_moment[k] * ((s[odd_slot[k]] - s[odd_base]) * odd_scale[k])
+            for p in range(pair_count):
+                f[2 * p + 1] += odd_column[k][p + 1] * change
+                f[2 * p + 2] -= odd_column[k][p + 1] * change
+
+    return jit(unroll(relax))

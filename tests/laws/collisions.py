@@ -1,0 +1,196 @@
+"""Every collision that can be put together, with parameters, and its ways to be computed: what the laws range over."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import product
+
+import numba
+import numpy as np
+
+from muphy_lb.lattice import LATTICES, Lattice
+from muphy_lb.operators import (
+    BGK,
+    CLOSURES,
+    COMPRESSIBLE,
+    CONSTANT,
+    EQUILIBRIA,
+    MRT,
+    REGULARISED,
+    TRT,
+    Closure,
+    Equilibrium,
+    Operator,
+    Relaxation,
+    collision,
+    macroscopic,
+    mrt_for,
+)
+from muphy_lb.operators.operator import shift
+from tests.support import random_populations
+
+N = 4
+OMEGA = 1.3
+FORCE = (1e-2, -2e-2, 3e-2)
+ALL_CLOSURES, ALL_EQUILIBRIA = tuple(CLOSURES.values()), tuple(EQUILIBRIA.values())
+SINGLE_RATE = ((BGK, ()), (TRT, (0.1,)), (MRT, (0.1,)), (REGULARISED, ()))
+# Chosen so that the viscosities that the random states of these tests call for lie inside the bounds, and on them.
+CLOSING = {
+    "constant": (),
+    "smagorinsky": (0.17,),
+    "power_law": (0.02, 0.6, 1e-3, 0.5),
+    "carreau_yasuda": (0.3, 0.01, 50.0, 0.64, 0.3, 0.0, 0.2),
+    "casson": (0.05, 0.1, 1e-3, 0.5),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A collision on a lattice; ``rates`` are the relaxation's after omega."""
+
+    lattice: Lattice
+    relaxation: Relaxation
+    rates: tuple[float, ...] = ()
+    equilibrium: Equilibrium = COMPRESSIBLE
+    closure: Closure = CONSTANT
+    omega: float = OMEGA
+    drive: tuple[float, float, float] = FORCE
+
+    def __str__(self):
+        tuned = "-tuned" if len(self.rates) > 1 else ""
+        return f"{self.lattice.name}-{self.relaxation.name}{tuned}-{self.equilibrium.name}-{self.closure.name}"
+
+    @property
+    def force(self) -> np.ndarray:
+        """(3,) body force, along the axes that the lattice has."""
+        return np.array(self.drive) * (np.arange(3) < self.lattice.dimension)
+
+    @property
+    def operator(self) -> Operator:
+        """The collision."""
+        return collision(self.relaxation, self.equilibrium, self.closure)
+
+    @property
+    def parameters(self) -> tuple:
+        """Of the collision: rates, closure, force."""
+        return self.omega, *self.rates, *CLOSING[self.closure.name], *(float(x) for x in self.force)
+
+    @property
+    def undriven(self):
+        """The same without the force."""
+        return replace(self, drive=(0.0, 0.0, 0.0))
+
+    def turned(self, matrix):
+        """The same with the force multiplied by a (3, 3) matrix."""
+        return replace(self, drive=tuple(matrix @ self.force))
+
+
+def relaxations(lattice: Lattice) -> list:
+    """(relaxation, rates after omega): every relaxation, and "mrt" with the rates of its authors where it has such."""
+    relaxation, rates = mrt_for(lattice, magic=0.1)
+    tuned = [(relaxation, rates)] if len(rates) > 1 else []
+    return [*SINGLE_RATE, *tuned]
+
+
+def cases(closures=ALL_CLOSURES, equilibria=ALL_EQUILIBRIA) -> list[Case]:
+    """Every combination of lattice, relaxation, equilibrium and closure."""
+    return [
+        Case(lattice, *relaxing, equilibrium, closure)
+        for lattice in LATTICES.values()
+        for relaxing, equilibrium, closure in product(relaxations(lattice), equilibria, closures)
+    ]
+
+
+def node_cases() -> list[Case]:
+    """Every lattice and relaxation, with every equilibrium and every closure once."""
+    pairs = set(zip(ALL_EQUILIBRIA * 2, ALL_CLOSURES, strict=False)) | set(product(ALL_EQUILIBRIA, ALL_CLOSURES[:1]))
+    return [case for case in cases() if (case.equilibrium, case.closure) in pairs]
+
+
+def compiled_cases() -> list[Case]:
+    """Few enough to compile; every relaxation, equilibrium, closure and lattice is among them."""
+    turning = zip(ALL_EQUILIBRIA, ALL_CLOSURES[:3], strict=True)
+    flat = [Case(LATTICES["D2Q9"], *relaxing) for relaxing in SINGLE_RATE]
+    flat += [Case(LATTICES["D2Q9"], BGK, (), *pair) for pair in turning]
+    tuned, rates = mrt_for(LATTICES["D3Q19"])
+    return [
+        *flat,
+        Case(LATTICES["D3Q15"], BGK, (), COMPRESSIBLE, CLOSURES["casson"]),
+        Case(LATTICES["D3Q19"], tuned, rates, COMPRESSIBLE, CLOSURES["carreau_yasuda"]),
+        Case(LATTICES["D3Q27"], REGULARISED, (), EQUILIBRIA["incompressible"]),
+    ]
+
+
+def by_reference(case: Case, stored: np.ndarray) -> np.ndarray:
+    """After collision, by the vectorised specification."""
+    return case.operator.reference(stored, np.arange(stored.shape[1]), case.lattice, case.parameters)
+
+
+def plain(function):
+    """No compiler."""
+    return function
+
+
+compiled = numba.njit(error_model="numpy")
+
+
+@cache
+def node_function(operator: Operator, lattice: Lattice, real, jit):
+    """The node function, made once."""
+    return operator.node(lattice, real, jit)
+
+
+def by_node(case: Case, stored: np.ndarray, real=np.float64, jit=plain) -> np.ndarray:
+    """After collision, by the node function in a precision, node by node."""
+    collide = node_function(case.operator, case.lattice, real, jit)
+    parameters = tuple(real(value) for value in case.parameters)
+    result = stored.astype(real)
+    for n in range(stored.shape[1]):
+        f = result[:, n].copy()
+        collide(f, n, parameters)
+        result[:, n] = f
+    return result
+
+
+def before(case: Case, real=np.float64) -> np.ndarray:
+    """(Q, N) stored populations far from equilibrium."""
+    return random_populations(case.lattice, N, real=real)
+
+
+@cache
+def after(case: Case, real=None) -> np.ndarray:
+    """After the collision of :func:`before`: by the specification, or in plain Python with scalars of type ``real``."""
+    return by_reference(case, before(case)) if real is None else by_node(case, before(case, real), real)
+
+
+def moving_state(lattice: Lattice, n: int = N) -> tuple[np.ndarray, np.ndarray]:
+    """Random density (n,) and velocity (3, n), along the axes that the lattice has."""
+    rng = np.random.default_rng(2)
+    axes = (np.arange(3) < lattice.dimension)[:, None]
+    return rng.uniform(0.9, 1.1, n), rng.uniform(-0.1, 0.1, (3, n)) * axes
+
+
+def at_equilibrium(case: Case) -> np.ndarray:
+    """(Q, N) stored populations in equilibrium with random density and velocity."""
+    rho, velocity = moving_state(case.lattice)
+    return case.equilibrium.populations(rho, velocity, case.lattice) - shift(case.lattice)
+
+
+def moments(stored: np.ndarray, lattice: Lattice) -> np.ndarray:
+    """Density deviation and momentum (4, n) in double precision."""
+    f = np.asarray(stored, np.float64)
+    return np.concatenate((f.sum(axis=0)[None], lattice.c.T @ f))
+
+
+def density_and_velocity(case: Case, stored: np.ndarray, streaming: str) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) density and (3, n) velocity of populations before ("push") or after ("pull") collision."""
+    operator = macroscopic(streaming, case.equilibrium)
+    deviation, *u = operator.reference(stored, np.arange(stored.shape[1]), case.lattice, case.parameters)
+    return 1.0 + deviation, np.array(u)
+
+
+def non_equilibrium_stress(case: Case, stored: np.ndarray, rho: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """(3, 3, n) sum c c (f - f^eq) without its trace."""
+    f_neq = stored + shift(case.lattice) - case.equilibrium.populations(rho, u, case.lattice)
+    axes = np.diag(np.arange(3) < case.lattice.dimension).astype(float)
+    stress = np.einsum("qi,qj,qn->ijn", case.lattice.c, case.lattice.c, f_neq)
+    return stress - axes[:, :, None] * np.trace(stress) / case.lattice.dimension

@@ -1,0 +1,53 @@
+"""One setup of every relaxation, equilibrium, closure and velocity set: enough to meet every kernel that users can choose."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
+from muphy_lb.operators import (
+    BGK,
+    CARREAU_YASUDA,
+    CASSON,
+    INCOMPRESSIBLE,
+    POWER_LAW,
+    REGULARISED,
+    SMAGORINSKY,
+    STOKES,
+    TRT,
+    mrt_for,
+)
+from tests.parity.cases import FORCE
+from tests.support import THROUGH_FLOW, Setup
+
+OMEGA, MAGIC = 1.25, 0.1875
+VISCOSITIES = (0.01, 0.5)
+
+
+def _mrt(lattice, **more) -> Setup:
+    relaxation, rates = mrt_for(lattice)
+    smagorinsky = (0.14,) if more.get("closure") is SMAGORINSKY else ()
+    return _setup(lattice, relaxation=relaxation, rates=(OMEGA, *rates, *smagorinsky), **more)
+
+
+def _setup(lattice, rates=(OMEGA,), **more) -> Setup:
+    return Setup(lattice, rates=rates, force=FORCE[lattice.dimension], conditions=THROUGH_FLOW, **more)
+
+
+KINDS: Mapping[str, Setup] = MappingProxyType(
+    {
+        "trt": _setup(D3Q19, (OMEGA, MAGIC), relaxation=TRT),
+        "mrt": _mrt(D3Q19),
+        "regularised": _setup(D3Q19, relaxation=REGULARISED),
+        "incompressible": _setup(D3Q19, equilibrium=INCOMPRESSIBLE),
+        "trt-stokes": _setup(D3Q19, (OMEGA, MAGIC), relaxation=TRT, equilibrium=STOKES),
+        "smagorinsky": _setup(D3Q19, (OMEGA, 0.14), closure=SMAGORINSKY),
+        "mrt-smagorinsky": _mrt(D3Q19, closure=SMAGORINSKY),
+        "power-law": _setup(D3Q19, (OMEGA, 0.05, 0.7, *VISCOSITIES), closure=POWER_LAW),
+        "carreau-yasuda": _setup(D3Q19, (OMEGA, 0.3, 0.02, 1e4, 0.64, 0.2128, *VISCOSITIES), closure=CARREAU_YASUDA),
+        "casson": _setup(D3Q19, (OMEGA, 1e-3, 0.2, *VISCOSITIES), closure=CASSON),
+        "D3Q15-mrt": _mrt(D3Q15),
+        "D3Q27-mrt": _mrt(D3Q27),
+        "D2Q9-mrt-stokes": _mrt(D2Q9, equilibrium=STOKES),
+        "D2Q9-bgk": _setup(D2Q9, relaxation=BGK),
+    }
+)
