@@ -5,19 +5,36 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays
+from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays, WallArrays
 from muphy_lb.domain import LocalDomain, build_addresses
-from muphy_lb.operators.equilibrium import equilibrium
 from muphy_lb.parallel import HaloExchange, Staging
-from muphy_lb.physics.model import EDGE, EXCHANGE_FINISH, EXCHANGE_START, LINKS, STREAM_COLLIDE, Model
+from muphy_lb.physics.model import (
+    EDGE,
+    EXCHANGE_FINISH,
+    EXCHANGE_START,
+    LINKS,
+    SCHEDULED,
+    STREAM_COLLIDE,
+    WALL_LINKS,
+    Model,
+)
+from muphy_lb.probe import Probe
 
 
 @dataclass(frozen=True)
 class LinkConditions:
-    """Conditions of the local opening links: (L,) ``momentum`` and per opening ``kind`` and ``value``."""
+    """Conditions of the local links.
+
+    Attributes:
+        momentum: (L,) mass that enters through each opening link per unit of its opening's value.
+        kind: (n_openings,) condition kind of each opening.
+        walls: (4, S) coefficients of the links into slotted walls.
+        value: values of the openings, then the velocity scale of each labelled wall and of all others together.
+    """
 
     momentum: np.ndarray
     kind: np.ndarray
+    walls: np.ndarray
     value: np.ndarray
 
 
@@ -48,18 +65,22 @@ class Engine:
         self.backend, self.domain, self.model = backend, domain, model
         self._communicator = communicator
         self.real = backend.real
-        self._parameters = tuple(self.real(value) for value in model.parameters)
+        self._now = backend.array(np.append(conditions.value, np.zeros(3)).astype(self.real))
+        self._rows = ()
+        self._parameters = self._device_parameters(conditions.value.size)
         self.addresses = build_addresses(domain, model.streaming)
         self._buffers = [backend.zeros(self.addresses.n_slots, self.real) for _ in range(2)]
-        self._parity = 0
+        self._parity, self._has_previous = 0, False
         self._links = self._link_arrays(conditions)
+        self._walls = self._wall_arrays(conditions)
         table = backend.array(self.addresses.table)
         self._streams = [StreamArrays(*self._pair(parity), table, domain.pitch) for parity in (0, 1)]
         staging = Staging(backend, domain.halo, self.addresses, self.real) if domain.halo.neighbours else None
-        self._steps = [self._bind_step(parity, staging) for parity in (0, 1)]
-        self._refills = [self._bind_links(parity) for parity in (0, 1)]
-        self._flux_packs = self._bind_flux_packs() if domain.links.n_links else None
+        self._exchanges = [self._bind_exchange(parity, staging) for parity in (0, 1)]
+        self._steps = [self._bind_step(parity) for parity in (0, 1)]
         self._reductions = self._bind_reductions(speed_scale)
+        self._link_probe = Probe(backend, self._buffers, self._link_addresses())
+        self._wall_probe = Probe(backend, self._buffers, self._wall_addresses())
 
     @property
     def bytes_allocated(self) -> int:
@@ -69,14 +90,21 @@ class Engine:
 
     def step(self) -> None:
         """One time step."""
+        if self._rows:
+            self._take_row()
         for launch in self._steps[self._parity]:
             launch()
         self._parity ^= 1
+        self._has_previous = True
 
     def warm_up(self) -> None:
-        """Run every launch once on a fluid at rest, so that compilation is over before the clock starts."""
+        """Run every launch once on a fluid at rest, so that compilation is over before the clock starts; then make one
+        launch of each step where no other rank takes part."""
         for _ in range(2):
             self.step()
+        if not any(self._exchanges):
+            self.backend.synchronise()
+            self._steps = [[self.backend.record(launches)] for launches in self._steps]
         self.totals()
         self.moments()
         self.backend.synchronise()
@@ -93,11 +121,19 @@ class Engine:
     def start_from(self, density: np.ndarray, velocity: np.ndarray) -> None:
         """Set equilibrium populations (before collision) of ``density`` and ``velocity``: (n,) and (3, n), or (1,) and
         (3, 1) for a uniform state."""
-        shift = self.model.lattice.w[:, None]
-        state = equilibrium(density, velocity, self.model.lattice) - shift
+        lattice = self.model.lattice
+        state = self.model.equilibrium.populations(density, velocity, lattice) - lattice.w[:, None]
+        self.start_from_populations(state)
+
+    def start_from_populations(self, state: np.ndarray) -> None:
+        """Set (Q, n) or (Q, 1) populations before collision (deviations from w_q), whatever the streaming stores."""
         if self.model.streaming == "pull":
-            n = np.arange(state.shape[1])
-            state = self.model.collision.reference(state, n, self.model.lattice, self.model.parameters)
+            parameters = self._host_parameters()
+            n = np.arange(max((p.size for p in parameters if isinstance(p, np.ndarray)), default=1))
+            n = np.arange(max(n.size, state.shape[1]))
+            state = self.model.collision.reference(
+                np.broadcast_to(state, (state.shape[0], n.size)), n, self.model.lattice, parameters
+            )
         self.set_populations(state)
 
     def set_populations(self, populations: np.ndarray) -> None:
@@ -106,6 +142,7 @@ class Engine:
         rows = flat[: self.addresses.halo_start].reshape(self.model.lattice.q, self.domain.pitch)
         rows[:, : self.domain.n_nodes] = populations
         self.backend.update(self._buffers[self._parity], flat)
+        self._has_previous = False
 
     def populations(self) -> np.ndarray:
         """(Q, n) stored populations."""
@@ -114,6 +151,7 @@ class Engine:
 
     def moments(self) -> np.ndarray:
         """(4, n) rows rho - 1, ux, uy, uz, computed in the other buffer, which the next step overwrites anyway."""
+        self._has_previous = False
         out = self._buffers[1 - self._parity][: 4 * self.domain.n_nodes]
         self.backend.bind_moments(self.model.macroscopic, self._state(self._parity), out, self._parameters)()
         return self.backend.to_host(out).reshape(4, -1)
@@ -125,9 +163,15 @@ class Engine:
         mass, peak, speed = (self.backend.to_host(array) for array in (arrays.mass, arrays.peak, arrays.speed))
         return Totals(float(mass.sum()), float(peak.max()), int(speed.sum()))
 
-    def set_opening_values(self, value: np.ndarray) -> None:
-        """Change the value of every opening (velocity scale or rho_out - 1)."""
-        self.backend.update(self._links.value, value.astype(self.real))
+    def set_present(self, row: np.ndarray) -> None:
+        """Values in force now; see :meth:`schedule`."""
+        self.backend.update(self._now, row.astype(self.real))
+
+    def schedule(self, rows: np.ndarray) -> None:
+        """Values of the steps to come: (K, n_values + 3), one row per step: the conditions' values and the body force
+        (which only a ``VARYING`` force reads). The last row stays in force."""
+        device, (n_rows, width) = self.backend.array(rows.astype(self.real).reshape(-1)), rows.shape
+        self._rows = [self.backend.view(device, k * width, (k + 1) * width) for k in reversed(range(n_rows))]
 
     def link_fluxes(self) -> tuple[np.ndarray, np.ndarray]:
         """(L,) float64 mass entering per step, and node density deviation, of every local opening link."""
@@ -135,11 +179,60 @@ class Engine:
             return np.zeros(0), np.zeros(0)
         self.backend.synchronise()  # packs run beside the interior, which may still be writing
         if self.model.streaming == "pull":
-            self._refills[self._parity]()
-        self._flux_packs[self._parity]()
-        self.backend.finish_pack()
-        entering, leaving, *rows = self._flux_host.astype(np.float64).reshape(2 + self.model.lattice.q, -1)
+            self._bind_links(self._parity)()
+        entering, leaving, *rows = self._link_probe.read(self._parity).reshape(2 + self.model.lattice.q, -1)
         return entering - leaving, np.sum(rows, axis=0)
+
+    def wall_exchange(self, averaged: bool = False) -> np.ndarray:
+        """(S + F,) float64 population that leaves plus the one that enters (deviations) of every local link into
+        slotted and into labelled folded walls; times c_q it is the momentum given to the wall in this step. Collective.
+
+        Args:
+            averaged: take the mean with the step before, if its populations are still there.
+        """
+        self.backend.synchronise()
+        if self.model.streaming == "pull":
+            self._complete()
+        if self._wall_probe.size == 0:
+            return np.zeros(0)
+        parities = (0, 1) if averaged and self._has_previous else (self._parity,)
+        return np.mean([self._wall_probe.read(p).reshape(2, -1).sum(axis=0) for p in parities], axis=0)
+
+    def _complete(self) -> None:
+        """Fill halo and link slots of the present state, as the next step will."""
+        parity, exchange = self._parity, self._exchanges[self._parity]
+        if self.domain.links.n_links:
+            self._bind_links(parity)()
+        if exchange:
+            exchange.start()
+            exchange.finish()
+        if self.domain.slotted.n_links:
+            self._bind_walls(parity)()
+        self.backend.synchronise()
+
+    def _take_row(self) -> None:
+        self.backend.bind_copy(self._rows.pop(), self._now)()
+        self.backend.mark_interior()
+        self.backend.edge_waits()
+
+    def _device_parameters(self, n_values: int) -> tuple:
+        """The model's parameters where the kernels can read them; scheduled ones are views of the present row."""
+        place, parameters = n_values, []
+        for value in self.model.parameters:
+            if value is SCHEDULED:
+                parameters.append(self.backend.view(self._now, place, place + 1))
+                place += 1
+            elif isinstance(value, np.ndarray):
+                parameters.append(self.backend.array(value.astype(self.real)))
+            else:
+                parameters.append(self.real(value))
+        return tuple(parameters)
+
+    def _host_parameters(self) -> tuple:
+        """The model's parameters as the reference reads them."""
+        force = self.backend.to_host(self._now)[-3:].astype(np.float64)
+        scheduled = iter(force.reshape(3, 1))
+        return tuple(next(scheduled) if value is SCHEDULED else value for value in self.model.parameters)
 
     def _pair(self, parity):
         return self._buffers[parity], self._buffers[1 - parity]
@@ -152,34 +245,54 @@ class Engine:
         return LinkArrays(
             node=array(links.node),
             q=array(links.q),
-            outgoing=array(addresses.link_outgoing),
-            incoming=array(addresses.link_incoming),
-            opening=array(links.opening),
+            outgoing=array(addresses.links.outgoing),
+            incoming=array(addresses.links.incoming),
+            opening=array(links.boundary),
             momentum=array(conditions.momentum.astype(self.real)),
             kind=array(conditions.kind.astype(np.int64)),
-            value=array(conditions.value.astype(self.real)),
+            value=self.backend.view(self._now, 0, conditions.kind.size),
             pitch=self.domain.pitch,
         )
 
-    def _bind_step(self, parity, staging):
+    def _wall_arrays(self, conditions: LinkConditions) -> WallArrays:
+        """Pull finds what is about to arrive at a node where the node will pull it from; push does not know it any
+        more, and its coefficients must not ask for it."""
+        links, addresses, dtype = self.domain.slotted, self.addresses, self.addresses.table.dtype
+        opposite, pitch = self.domain.lattice.opposite, self.domain.pitch
+        arriving = opposed = addresses.slotted.outgoing
+        if self.model.streaming == "pull":
+            arriving = addresses.table[links.q, links.node]
+            opposed = opposite[links.q] * pitch + links.node
+        met = (addresses.slotted.outgoing, arriving, opposed, addresses.slotted.incoming)
+        n_openings, n_values = conditions.kind.size, conditions.value.size
+        return WallArrays(
+            *(self.backend.array(address.astype(dtype)) for address in met),
+            coefficients=self.backend.array(conditions.walls.astype(self.real).reshape(-1)),
+            wall=self.backend.array(links.boundary.astype(np.uint8)),
+            value=self.backend.view(self._now, n_openings, n_values),
+        )
+
+    def _bind_exchange(self, parity, staging):
+        old, new = self._pair(parity)
+        exchanged = old if self.model.streaming == "pull" else new
+        halo, addresses = self.domain.halo, self.addresses
+        return HaloExchange(self._communicator, self.backend, halo, addresses, exchanged, staging) if staging else None
+
+    def _bind_step(self, parity):
         """The launches of one step from buffer ``parity`` into the other; stages with nothing to do are left out.
 
         Links, packing and unpacking touch edge nodes and slots only. The edge nodes themselves read what the interior
         wrote in the step before and overwrite what it read, so they wait for it; the interior waits likewise.
         """
-        old, new = self._pair(parity)
-        exchanged = old if self.model.streaming == "pull" else new
-        exchange = None
-        if staging:
-            exchange = HaloExchange(
-                self._communicator, self.backend, self.domain.halo, self.addresses, exchanged, staging
-            )
+        exchange = self._exchanges[parity]
         launches = []
         for stage in self.model.stages:
             if stage.skeleton == STREAM_COLLIDE:
                 launches += self._bind_nodes(stage, parity)
             elif stage.skeleton == LINKS:
                 launches += [self._bind_links(parity)] if self.domain.links.n_links else []
+            elif stage.skeleton == WALL_LINKS:
+                launches += [self._bind_walls(parity)] if self.domain.slotted.n_links else []
             elif stage.skeleton == EXCHANGE_START and exchange:
                 launches.append(exchange.start)
             elif stage.skeleton == EXCHANGE_FINISH and exchange:
@@ -198,20 +311,29 @@ class Engine:
         return [self.backend.edge_waits, launch] if nodes.is_edge else [launch]
 
     def _bind_links(self, parity):
-        old, new = self._pair(parity)
-        buffer = old if self.model.streaming == "pull" else new
-        operators = next(stage.operators for stage in self.model.stages if stage.skeleton == LINKS)
+        old, _ = self._pair(parity)
+        buffer, operators = self._link_buffer(parity), self._operators(LINKS)
         return self.backend.bind_links(*operators, old, buffer, self._links, self._parameters)
 
-    def _bind_flux_packs(self):
-        """Copies to the host of what enters and leaves through each link and of all populations of its node."""
+    def _bind_walls(self, parity):
+        return self.backend.bind_walls(*self._operators(WALL_LINKS), self._link_buffer(parity), self._walls)
+
+    def _link_buffer(self, parity):
+        old, new = self._pair(parity)
+        return old if self.model.streaming == "pull" else new
+
+    def _operators(self, skeleton):
+        return next(stage.operators for stage in self.model.stages if stage.skeleton == skeleton)
+
+    def _link_addresses(self) -> np.ndarray:
+        """Of what enters and leaves through each opening link, and of all populations of its node."""
         links, addresses = self.domain.links, self.addresses
         at_node = np.arange(self.model.lattice.q)[:, None] * self.domain.pitch + links.node
-        wanted = np.concatenate((addresses.link_incoming, addresses.link_outgoing, at_node.ravel()))
-        device = self.backend.array(wanted.astype(addresses.table.dtype))
-        packed = self.backend.zeros(wanted.size, self.real)
-        self._flux_host = self.backend.host_buffer(wanted.size, self.real)
-        return [self.backend.bind_pack(buffer, device, packed, self._flux_host) for buffer in self._buffers]
+        return np.concatenate((addresses.links.incoming, addresses.links.outgoing, at_node.ravel()))
+
+    def _wall_addresses(self) -> np.ndarray:
+        slotted, folded = self.addresses.slotted, self.addresses.folded
+        return np.concatenate((slotted.outgoing, folded.outgoing, slotted.incoming, folded.incoming))
 
     def _bind_reductions(self, speed_scale):
         """Reductions of buffer 0 and 1, and the arrays they share."""

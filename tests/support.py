@@ -14,15 +14,17 @@ from muphy_lb.backends import make_backend
 from muphy_lb.domain import LocalDomain, build_local_domain
 from muphy_lb.engine import Engine, LinkConditions
 from muphy_lb.lattice import Lattice
-from muphy_lb.operators import PRESSURE, VELOCITY
+from muphy_lb.operators import BGK, COMPRESSIBLE, CONSTANT, PRESSURE, VELOCITY, Closure, Equilibrium, Relaxation
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.physics import Model, isothermal
+from muphy_lb.physics import Fluid, Model, isothermal
 from muphy_lb.physics.conditions import Condition, link_weights, opening_frames
+from muphy_lb.physics.profiles import parabolic
+from muphy_lb.physics.walls import HALF_WAY, WallMotion, slotted_coefficients, treat_walls
 
 SPEED_SCALE = 2.0**40
 PATIENCE_S = 60.0
 IN, OUT = Opening("in", "inlet", (0, 0, 0), (1, 0, 0)), Opening("out", "outlet", (0, 0, 0), (-1, 0, 0))
-THROUGH_FLOW = (Condition(VELOCITY, 0.02, "parabolic"), Condition(PRESSURE, 0.001))
+THROUGH_FLOW = (Condition(VELOCITY, 0.02, parabolic), Condition(PRESSURE, 0.001))
 CLOSED_OPENINGS = (Condition(VELOCITY, 0.0), Condition(VELOCITY, 0.0))
 
 
@@ -34,13 +36,23 @@ class Setup:
     backend: str = "numpy"
     real: type = np.float64
     streaming: str = "pull"
-    omega: float = 1.25
+    rates: tuple[float, ...] = (1.25,)
     force: tuple[float, float, float] = (0.0, 0.0, 0.0)
     conditions: tuple[Condition, ...] = ()
+    relaxation: Relaxation = BGK
+    equilibrium: Equilibrium = COMPRESSIBLE
+    closure: Closure = CONSTANT
+    wall_rule: str = HALF_WAY
+    motions: tuple[WallMotion, ...] = ()
+
+    def motions_of(self, nodes: NodeList) -> tuple[WallMotion, ...]:
+        """What each labelled wall does; without being told it rests."""
+        return self.motions or (WallMotion(),) * len(nodes.walls)
 
     def model(self) -> Model:
-        """Isothermal flow with BGK collisions."""
-        return isothermal(self.lattice, "bgk", self.streaming, self.omega, self.force)
+        """Isothermal flow."""
+        fluid = Fluid(self.rates, self.relaxation, self.equilibrium, self.closure)
+        return isothermal(self.lattice, fluid, self.streaming, self.force)
 
 
 def box_shape(lattice: Lattice) -> tuple[int, int, int]:
@@ -91,18 +103,20 @@ def distinguishable_populations(lattice: Lattice, n: int) -> np.ndarray:
 def build_engine(nodes, setup: Setup, owner=None, rank=0, communicator=None) -> Engine:
     """Engine of one rank, isothermal BGK, with no population set."""
     owner = np.zeros(nodes.n_nodes, dtype=np.int64) if owner is None else owner
-    domain = build_local_domain(nodes, owner, rank, setup.lattice)
+    treatment = treat_walls(setup.wall_rule, setup.motions_of(nodes))
+    domain = build_local_domain(nodes, owner, rank, setup.lattice, treatment)
     return engine_on(domain, nodes, setup, communicator)
 
 
 def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> Engine:
     """Engine on a domain that is already there."""
-    lattice = setup.lattice
+    lattice, motions = setup.lattice, setup.motions_of(nodes)
     frames = opening_frames(nodes, lattice)
     conditions = LinkConditions(
         momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions),
         kind=np.array([condition.kind for condition in setup.conditions]),
-        value=np.array([condition.value for condition in setup.conditions]),
+        walls=slotted_coefficients(nodes, domain, setup.wall_rule, motions)[0],
+        value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
     )
     backend = make_backend(setup.backend, lattice, setup.real)
     return Engine(backend, communicator or SerialCommunicator(), domain, setup.model(), conditions, SPEED_SCALE)
@@ -184,8 +198,12 @@ class Ranks:
 
     def step(self, n_steps: int) -> None:
         """Advance all ranks together."""
+        self.each(lambda engine: advance(engine, n_steps))
+
+    def each(self, work) -> list:
+        """What ``work(engine)``, which may exchange messages, returns on each rank."""
         with ThreadPoolExecutor(len(self.engines)) as pool:
-            list(pool.map(lambda engine: self._advance(engine, n_steps), self.engines))
+            return list(pool.map(lambda engine: self._in_turn(work, engine), self.engines))
 
     def populations(self) -> np.ndarray:
         """(Q, n) populations in node-list order."""
@@ -195,6 +213,6 @@ class Ranks:
             result[:, engine.domain.number] = piece
         return result
 
-    def _advance(self, engine, n_steps):
+    def _in_turn(self, work, engine):
         with self._mailbox.turn:
-            advance(engine, n_steps)
+            return work(engine)

@@ -52,7 +52,7 @@ class LinkArrays:
         outgoing, incoming: flat addresses of the population that leaves and of the one that enters.
         opening: opening number.
         momentum: mass entering per unit velocity.
-        kind, value: (n_openings,) condition kind and its value (velocity scale or rho_out - 1).
+        kind, value: (n_openings or more,) condition kind and its value (velocity scale or rho_out - 1).
         pitch: row length of the population buffers.
     """
 
@@ -68,6 +68,28 @@ class LinkArrays:
 
 
 @dataclass(frozen=True)
+class WallArrays:
+    """Device arrays of the links into slotted walls, all of length L unless said.
+
+    Attributes:
+        outgoing, arriving, opposed, incoming: flat addresses of the population that leaves towards the wall, of the one
+            about to arrive at the node from the side away from the wall, of the one that left to that side, and of the
+            one that the wall returns.
+        coefficients: (4, L) factors of the first three, and what is added per unit of the wall's value.
+        wall: wall number.
+        value: (n_walls,) velocity scale of each wall.
+    """
+
+    outgoing: Any
+    arriving: Any
+    opposed: Any
+    incoming: Any
+    coefficients: Any
+    wall: Any
+    value: Any
+
+
+@dataclass(frozen=True)
 class ReductionArrays:
     """Partial results per worker: ``mass`` (sum of rho - 1), ``peak`` (largest speed, inf where a value is not finite),
     ``speed`` (int64: sum of speed * scale, truncated node by node, hence exact in any order)."""
@@ -76,6 +98,15 @@ class ReductionArrays:
     peak: Any
     speed: Any
     scale: float
+
+
+@dataclass(frozen=True)
+class KernelUsage:
+    """What the compiler gave one thread of a kernel: ``registers``, and ``local_bytes`` of memory where they did not
+    do."""
+
+    registers: int
+    local_bytes: int
 
 
 class Backend(Protocol):
@@ -118,6 +149,10 @@ class Backend(Protocol):
     def interior_waits(self) -> None:
         """Let the interior wait for the edge."""
 
+    def record(self, launches: list[Launch]) -> Launch:
+        """One launch that does them all, in order, after everything launched before; each must have run once already, and
+        none may talk to other ranks."""
+
     def reduction_workers(self, n_nodes: int) -> int:
         """Length of the partial results that :meth:`bind_reduction` fills."""
 
@@ -126,10 +161,16 @@ class Backend(Protocol):
     ) -> Launch:
         """Stream and collide a node range."""
 
+    def stream_collide_usage(self, collide: Operator, streaming: str) -> KernelUsage | None:
+        """Of the compiled stream-and-collide kernel; None where there is none to ask."""
+
     def bind_links(
         self, openings: Operator, macroscopic: Operator, state, buffer, links: LinkArrays, parameters: tuple
     ) -> Launch:
         """Fill the incoming population of every opening link of ``buffer``; velocities come from ``state``."""
+
+    def bind_walls(self, walls: Operator, buffer, links: WallArrays) -> Launch:
+        """Fill the incoming population of every link into a slotted wall."""
 
     def bind_moments(self, macroscopic: Operator, populations: Populations, out, parameters: tuple) -> Launch:
         """Write rho - 1, ux, uy, uz of every node into the four rows of length ``n_nodes`` of ``out``."""
@@ -140,7 +181,10 @@ class Backend(Protocol):
         """Fill the partial results of mass, largest speed and exact sum of speeds."""
 
     def bind_copy(self, source, target) -> Launch:
-        """Copy an array on the device: the yardstick of its memory."""
+        """Copy an array on the device, in the order of the interior's work."""
+
+    def view(self, array, first: int, last: int) -> Any:
+        """Elements ``[first, last)`` of a device array, without a copy."""
 
     def bind_pack(self, buffer, addresses, packed, host: np.ndarray) -> Launch:
         """Start copying ``buffer[addresses]`` (an address array or a slice) to the host buffer."""

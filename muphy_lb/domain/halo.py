@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geometry.nodes import NodeList
+from muphy_lb.domain.walls import Mirrored
 from muphy_lb.lattice import Lattice
 
 
@@ -41,8 +42,9 @@ class HaloPlan:
         return int(self.receive_node.size)
 
 
-def plan_halo(nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice, table: np.ndarray) -> HaloPlan:
-    """Plan the halo of one rank from its (Q, n) table of node-list numbers at x + c_q, in local order."""
+def plan_halo(nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice, table, mirrored: Mirrored) -> HaloPlan:
+    """Plan the halo of one rank from its (Q, n) table of node-list numbers at x + c_q, in local order, and the links
+    that a slip wall mirrors."""
     node, q = [], []
     for direction, row in enumerate(table):
         fluid = np.flatnonzero(row >= 0)
@@ -50,10 +52,14 @@ def plan_halo(nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice, t
         node.append(crossing)
         q.append(np.full(crossing.size, direction))
     node, q = np.concatenate(node), np.concatenate(q)
-    far = table[q, node]
+    far, far_q = np.append(table[q, node], mirrored.far), np.append(q, mirrored.q_far)
+    node, q = np.append(node, mirrored.node), np.append(q, mirrored.q_out)
+    crosses = owner[far] != rank
+    node, q, far, far_q = node[crosses], q[crosses], far[crosses], far_q[crosses]
     far_rank = owner[far]
-    # f_q leaves node for the far node; by symmetry the far node's f_opposite(q) arrives at node.
-    send = np.lexsort((q, nodes.voxel[far], far_rank))
+    # f_q leaves node for the far node; by symmetry a population of the far node arrives at node in the opposite
+    # direction.
+    send = np.lexsort((far_q, nodes.voxel[far], far_rank))
     arriving_q = lattice.opposite[q]
     own = table[0, node]
     receive = np.lexsort((arriving_q, nodes.voxel[own], far_rank))

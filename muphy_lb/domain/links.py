@@ -1,29 +1,29 @@
-"""LinkRecords: the links from fluid nodes into openings, as flat index records."""
+"""LinkRecords: links from fluid nodes into openings or walls, as flat index records."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.neighbours import FIRST_OPENING_LINK
+from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK
 
-# Codes of the local neighbour table continue those of geometry: far below every FIRST_OPENING_LINK - k.
+# Codes of the local neighbour table continue those of geometry: far below those of openings and walls.
 REMOTE_LINK = -1000
 
 
 @dataclass(frozen=True)
 class LinkRecords:
-    """One record per link that leaves the fluid through an opening, sorted by opening, voxel id, direction.
+    """One record per link, sorted by boundary, voxel id, direction.
 
     Attributes:
         node: (L,) int64 local node.
-        q: (L,) int64 outgoing direction, from the node into the opening.
-        opening: (L,) int64 opening number.
+        q: (L,) int64 outgoing direction, from the node into the boundary.
+        boundary: (L,) int64 number of the opening, or of the wall.
         voxel: (L,) int64 voxel id of the node.
     """
 
     node: np.ndarray
     q: np.ndarray
-    opening: np.ndarray
+    boundary: np.ndarray
     voxel: np.ndarray
 
     @property
@@ -31,10 +31,33 @@ class LinkRecords:
         """Number of records."""
         return int(self.node.size)
 
+    def select(self, chosen) -> "LinkRecords":
+        """The records chosen by a mask or an index array."""
+        return LinkRecords(self.node[chosen], self.q[chosen], self.boundary[chosen], self.voxel[chosen])
 
-def record_links(table: np.ndarray, voxel: np.ndarray) -> LinkRecords:
-    """Collect the opening links of a (Q, n) local neighbour table."""
-    q, node = np.nonzero((table <= FIRST_OPENING_LINK) & (table > REMOTE_LINK))
-    opening = FIRST_OPENING_LINK - table[q, node].astype(np.int64)
-    order = np.lexsort((q, voxel[node], opening))
-    return LinkRecords(node[order], q[order], opening[order], voxel[node[order]])
+    def join(self, other: "LinkRecords") -> "LinkRecords":
+        """The records of both, these first."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return LinkRecords(*(np.concatenate(pair) for pair in pairs))
+
+
+def opening_records(table: np.ndarray, voxel: np.ndarray) -> LinkRecords:
+    """Collect the opening links of a (Q, n) neighbour table whose columns are the nodes ``voxel``."""
+    return _records(table, voxel, (table <= FIRST_OPENING_LINK) & (table > FIRST_WALL_LINK), FIRST_OPENING_LINK)
+
+
+def wall_records(table: np.ndarray, voxel: np.ndarray) -> LinkRecords:
+    """Collect the links into labelled walls of a (Q, n) neighbour table."""
+    return _records(table, voxel, (table <= FIRST_WALL_LINK) & (table > REMOTE_LINK), FIRST_WALL_LINK)
+
+
+def code_records(table: np.ndarray, voxel: np.ndarray, code: int, boundary: int) -> LinkRecords:
+    """Collect the links of one code of a (Q, n) neighbour table as links of ``boundary``."""
+    return _records(table, voxel, table == code, code + boundary)
+
+
+def _records(table, voxel, wanted, first) -> LinkRecords:
+    q, node = np.nonzero(wanted)
+    boundary = first - table[q, node].astype(np.int64)
+    order = np.lexsort((q, voxel[node], boundary))
+    return LinkRecords(node[order], q[order], boundary[order], voxel[node[order]])

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 
-from geometry.neighbours import FIRST_OPENING_LINK, neighbour_table
+from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, neighbour_table
 from geometry.nodes import NodeList
 from muphy_lb.domain.halo import HaloPlan, plan_halo
-from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, record_links
+from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
+from muphy_lb.domain.walls import FOLDED, SLOTTED, Mirrored, WallTreatment, mirrored_links
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
 
@@ -19,9 +20,9 @@ WARP = 32
 class LocalDomain:
     """One rank's share of a geometry.
 
-    Run order: the edge first (nodes with a link to another rank or into an opening; the last row of ``WARP`` is
-    filled up with interior nodes), then the interior; node-list order inside each. The interior needs nothing but the
-    state before the step, so it runs while openings and halo are prepared for the edge.
+    Run order: the edge first (nodes with a link to another rank, into an opening or into a slotted wall; the last row
+    of ``WARP`` is filled up with interior nodes), then the interior; node-list order inside each. The interior needs
+    nothing but the state before the step, so it runs while openings, walls and halo are prepared for the edge.
 
     Attributes:
         lattice: the velocity set.
@@ -29,9 +30,14 @@ class LocalDomain:
         voxel: (n,) int64 voxel ids.
         n_edge: the edge is local nodes ``[0, n_edge)``, the interior ``[n_edge, n)``.
         pitch: row length of a population array, a multiple of ``WARP``.
-        neighbour: (Q, n) int32 local node at x + c_q, ``WALL_LINK``, ``REMOTE_LINK`` or ``FIRST_OPENING_LINK - k``.
+        neighbour: (Q, n) int32 local node at x + c_q, ``WALL_LINK``, ``FIRST_WALL_LINK - k``, ``REMOTE_LINK`` or
+            ``FIRST_OPENING_LINK - k``.
         halo: what crosses to other ranks.
-        links: the links into openings.
+        links: the links into openings; each has a slot.
+        slotted: the links into slotted walls, behind those of the openings; labelled walls go by their number, all
+            others are one more.
+        folded: the links into labelled walls that have no slot.
+        mirrored: the links that slip walls mirror to a node of this rank (``far`` is a local node).
     """
 
     lattice: Lattice
@@ -42,6 +48,9 @@ class LocalDomain:
     neighbour: np.ndarray
     halo: HaloPlan
     links: LinkRecords
+    slotted: LinkRecords
+    folded: LinkRecords
+    mirrored: Mirrored
 
     @property
     def n_nodes(self) -> int:
@@ -49,7 +58,9 @@ class LocalDomain:
         return int(self.number.size)
 
 
-def build_local_domain(nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice) -> LocalDomain:
+def build_local_domain(
+    nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice, walls: WallTreatment | None = None
+) -> LocalDomain:
     """Cut one rank's domain out of a node list.
 
     Args:
@@ -57,6 +68,7 @@ def build_local_domain(nodes: NodeList, owner: np.ndarray, rank: int, lattice: L
         owner: (n,) rank of every node, in node-list order.
         rank: whose domain to build.
         lattice: the velocity set.
+        walls: how walls are treated; all folded if not given.
 
     Raises:
         InputError: the rank owns no node, or a two-dimensional lattice meets a three-dimensional box.
@@ -67,16 +79,25 @@ def build_local_domain(nodes: NodeList, owner: np.ndarray, rank: int, lattice: L
         raise InputError(
             f"rank {rank} owns none of the {nodes.n_nodes} fluid nodes; use fewer ranks or another partition"
         )
+    walls = walls or WallTreatment((FOLDED,) * len(nodes.walls))
     table = neighbour_table(nodes, lattice.c, number)
+    mirrored = mirrored_links(table, walls, lattice)
     edge = _is_edge(table, owner, rank)
+    edge[mirrored.node[owner[mirrored.far] != rank]] = True
+    if not walls.is_all_folded:
+        edge |= walls.is_slotted(table).any(axis=0)
     n_edge = min(_whole_rows(int(edge.sum())), number.size)
     if n_edge:
         order = np.concatenate((np.flatnonzero(edge), np.flatnonzero(~edge)))
         number, table = number[order], np.take(table, order, axis=1)
-    halo = plan_halo(nodes, owner, rank, lattice, table)
+        mirrored = mirrored_links(table, walls, lattice)
+    halo = plan_halo(nodes, owner, rank, lattice, table, mirrored)
     local_of = np.full(nodes.n_nodes, REMOTE_LINK, dtype=table.dtype)
     local_of[number] = np.arange(number.size)
     _localise(table, local_of)
+    near = owner[mirrored.far] == rank
+    near = owner[mirrored.far] == rank
+    slotted, folded = _wall_links(table, nodes.voxel[number], walls)
     return LocalDomain(
         lattice=lattice,
         number=number,
@@ -85,8 +106,28 @@ def build_local_domain(nodes: NodeList, owner: np.ndarray, rank: int, lattice: L
         pitch=_whole_rows(number.size),
         neighbour=table,
         halo=halo,
-        links=record_links(table, nodes.voxel[number]),
+        links=opening_records(table, nodes.voxel[number]),
+        slotted=slotted,
+        folded=folded,
+        mirrored=_localised(mirrored, near, local_of),
     )
+
+
+def _wall_links(table, voxel, walls: WallTreatment) -> tuple[LinkRecords, LinkRecords]:
+    """Links into slotted walls, and into labelled walls without slots."""
+    labelled = wall_records(table, voxel)
+    treatment = np.array([*walls.labelled, walls.plain])
+    has_slot = treatment[labelled.boundary] == SLOTTED
+    slotted = labelled.select(has_slot)
+    if walls.plain == SLOTTED:
+        slotted = slotted.join(code_records(table, voxel, WALL_LINK, len(walls.labelled)))
+    return slotted, labelled.select(~has_slot)
+
+
+def _localised(mirrored: Mirrored, near, local_of) -> Mirrored:
+    """The mirrored links chosen by a mask, with local numbers of the far nodes."""
+    columns = {name: column[near] for name, column in vars(mirrored).items()}
+    return Mirrored(**columns | {"far": local_of[columns["far"]].astype(np.int64)})
 
 
 def check_dimension(nodes: NodeList, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:
@@ -116,7 +157,7 @@ def _is_edge(table, owner, rank):
     for n in prange(table.shape[1]):
         for q in range(table.shape[0]):
             far = table[q, n]
-            if far <= FIRST_OPENING_LINK or (far >= 0 and owner[far] != rank):
+            if FIRST_WALL_LINK < far <= FIRST_OPENING_LINK or (far >= 0 and owner[far] != rank):
                 edge[n] = True
     return edge
 

@@ -1,19 +1,16 @@
 """What happens at each opening: kind, value and profile, in lattice units."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from geometry.neighbours import neighbour_table
 from geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.domain import LinkRecords
-from muphy_lb.domain.links import record_links
+from muphy_lb.domain import LinkRecords, opening_records
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import PRESSURE, VELOCITY, link_momentum
-
-PROFILES = ("plug", "parabolic")
+from muphy_lb.physics.profiles import PROFILES, Profile, plug
 
 
 @dataclass(frozen=True)
@@ -23,12 +20,12 @@ class Condition:
     Attributes:
         kind: ``VELOCITY`` or ``PRESSURE``.
         value: mean normal velocity into the fluid, or rho_out - 1.
-        profile: ``"plug"`` or ``"parabolic"`` (velocity only).
+        profile: velocity over mean velocity (velocity only).
     """
 
     kind: int
     value: float
-    profile: str = "plug"
+    profile: Profile = plug
 
 
 @dataclass(frozen=True)
@@ -41,23 +38,23 @@ class OpeningFrame:
         centroid: mean (x, y, z) of the link midpoints.
         normal: unit vector into the fluid.
         radius: of the disc of this area; half the width in two dimensions.
-        scales: factor per profile with which the links carry exactly area times the mean velocity. Without it the flow
-            would be short of the diagonal links that end in the wall beside the rim.
+        middle, half_widths: (x, y, z) middle and half the size of the box around the links along the axes.
     """
 
     area: float
     centroid: np.ndarray
     normal: np.ndarray
     radius: float
-    scales: Mapping[str, float]
+    middle: np.ndarray
+    half_widths: np.ndarray
 
 
 def opening_links(nodes: NodeList, lattice: Lattice) -> LinkRecords:
     """All opening links of a geometry, in rank-independent order; ``node`` is the node-list number."""
     touching = np.arange(nodes.group_start[1], nodes.n_nodes)
     table = neighbour_table(nodes, lattice.c, touching)
-    links = record_links(table, nodes.voxel[touching])
-    return LinkRecords(touching[links.node], links.q, links.opening, links.voxel)
+    links = opening_records(table, nodes.voxel[touching])
+    return LinkRecords(touching[links.node], links.q, links.boundary, links.voxel)
 
 
 def opening_frames(nodes: NodeList, lattice: Lattice) -> tuple[OpeningFrame, ...]:
@@ -69,7 +66,7 @@ def opening_frames(nodes: NodeList, lattice: Lattice) -> tuple[OpeningFrame, ...
     links = opening_links(nodes, lattice)
     midpoint = _midpoints(nodes, lattice, links)
     return tuple(
-        _frame(nodes, lattice, links, midpoint, number, np.flatnonzero(links.opening == number))
+        _frame(nodes, lattice, links, midpoint, number, np.flatnonzero(links.boundary == number))
         for number in range(len(nodes.openings))
     )
 
@@ -81,16 +78,29 @@ def opening_areas_m2(nodes: NodeList, frames) -> dict[str, float]:
 
 
 def link_weights(nodes: NodeList, lattice: Lattice, links: LinkRecords, frames, conditions) -> np.ndarray:
-    """(L,) mass that enters through each link per unit of its opening's value, profile included."""
-    if links.n_links == 0:
-        return np.zeros(0)
-    normal = np.stack([frame.normal for frame in frames])[links.opening]
-    momentum = link_momentum(lattice, links.q, normal)
-    midpoint = _midpoints(nodes, lattice, links)
+    """(L,) mass that enters through each link per unit of its opening's value, profile included.
+
+    Links are scaled so that exactly area times mean velocity flows: without that the flow would be short of the
+    diagonal links that end in the wall beside the rim.
+    """
+    every = opening_links(nodes, lattice)
+    weights = np.zeros(links.n_links)
     for number, (frame, condition) in enumerate(zip(frames, conditions, strict=True)):
-        mine = links.opening == number
-        momentum[mine] *= frame.scales[condition.profile] * _shape(condition.profile, frame, midpoint[mine])
-    return momentum
+        total = _shaped_momentum(nodes, lattice, every.select(every.boundary == number), frame, condition).sum()
+        if not abs(total) > 0.0:
+            raise InputError(
+                f"opening {nodes.openings[number].name!r}: its profile carries no flow through any link; check the"
+                " profile's radii against the opening's size"
+            )
+        mine = np.flatnonzero(links.boundary == number)
+        momentum = _shaped_momentum(nodes, lattice, links.select(mine), frame, condition)
+        weights[mine] = momentum * (frame.area / total)
+    return weights
+
+
+def _shaped_momentum(nodes, lattice, links, frame, condition) -> np.ndarray:
+    momentum = link_momentum(lattice, links.q, np.broadcast_to(frame.normal, (links.n_links, 3)))
+    return momentum * condition.profile(frame, _midpoints(nodes, lattice, links))
 
 
 def _midpoints(nodes, lattice, links):
@@ -109,23 +119,15 @@ def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
             " move its plane into the fluid or check its normal"
         )
     centroid = (momentum[:, None] * midpoint[mine]).sum(axis=0) / momentum.sum()
-    frame = OpeningFrame(area, centroid, normal, _equivalent_radius(area, lattice.dimension), {})
-    shapes = {profile: _shape(profile, frame, midpoint[mine]) for profile in PROFILES}
-    return replace(frame, scales={name: area / float((momentum * shape).sum()) for name, shape in shapes.items()})
+    straight = midpoint[mine][np.abs(lattice.c[links.q[mine]]).sum(axis=1) == 1]
+    low, high = straight.min(axis=0), straight.max(axis=0)
+    middle, half_widths = 0.5 * (low + high), 0.5 * (high - low) + 0.5
+    return OpeningFrame(area, centroid, normal, _equivalent_radius(area, lattice.dimension), middle, half_widths)
 
 
 def _equivalent_radius(area: float, dimension: int) -> float:
     """Radius of the disc of this area; half the width in two dimensions."""
     return float(np.sqrt(area / np.pi)) if dimension == 3 else area / 2
-
-
-def _shape(profile: str, frame: OpeningFrame, midpoint: np.ndarray) -> np.ndarray:
-    """Velocity over mean velocity at link midpoints: 1, or 2 (1 - r^2/R^2) and not below zero."""
-    if profile == "plug":
-        return np.ones(len(midpoint))
-    offset = midpoint - frame.centroid
-    offset -= np.outer(offset @ frame.normal, frame.normal)
-    return np.maximum(0.0, 2.0 * (1.0 - (offset**2).sum(axis=1) / frame.radius**2))
 
 
 __all__ = [

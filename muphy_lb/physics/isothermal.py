@@ -1,45 +1,90 @@
-"""Isothermal flow: one set of populations, a collision with body force, openings.
+"""Isothermal flow: one set of populations, a collision with body force, openings, walls.
 
-One step, pull:  openings | start exchange | interior | finish exchange | edge.
-One step, push:  edge | start exchange | interior | finish exchange | openings.
+One step, pull:  openings | start exchange | interior | finish exchange | walls | edge.
+One step, push:  edge | start exchange | interior | finish exchange | openings | walls.
 Everything but the interior belongs to the edge and runs beside it where the device can.
 """
 
+from dataclasses import dataclass
+
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
-from muphy_lb.operators import COLLISIONS, MACROSCOPIC, OPENINGS
-from muphy_lb.physics.model import EDGE, EXCHANGE_FINISH, EXCHANGE_START, INTERIOR, LINKS, STREAM_COLLIDE, Model, Stage
+from muphy_lb.operators import (
+    BGK,
+    COMPRESSIBLE,
+    CONSTANT,
+    UNIFORM,
+    WALLS,
+    Closure,
+    Equilibrium,
+    Operator,
+    Relaxation,
+    collision,
+    macroscopic,
+    openings,
+)
+from muphy_lb.operators.moments import HALF_FORCE
+from muphy_lb.physics.model import (
+    EDGE,
+    EXCHANGE_FINISH,
+    EXCHANGE_START,
+    INTERIOR,
+    LINKS,
+    STREAM_COLLIDE,
+    WALL_LINKS,
+    Model,
+    Stage,
+)
 
 
-def isothermal(lattice: Lattice, collision: str, streaming: str, omega: float, force=(0.0, 0.0, 0.0)) -> Model:
+@dataclass(frozen=True)
+class Fluid:
+    """How a node collides.
+
+    Attributes:
+        relaxation, equilibrium, closure: the operators.
+        rates: parameters of the relaxation and then of the closure; the first is omega = 1 / tau.
+    """
+
+    rates: tuple[float, ...]
+    relaxation: Relaxation = BGK
+    equilibrium: Equilibrium = COMPRESSIBLE
+    closure: Closure = CONSTANT
+
+
+def isothermal(
+    lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), force_operator: Operator = UNIFORM
+) -> Model:
     """Declare isothermal flow.
 
     Args:
         lattice: velocity set.
-        collision: name of a collision operator.
+        fluid: the collision.
         streaming: ``"pull"`` or ``"push"``.
-        omega: relaxation rate 1 / tau.
-        force: body force per volume (lattice units, rho_0 = 1).
+        force: body force per volume (lattice units, rho_0 = 1), in the form that the operator reads.
+        force_operator: ``UNIFORM``, ``FIELD`` (three arrays with a value per local node) or ``VARYING``.
 
     Raises:
-        InputError: unknown collision or streaming.
+        InputError: unknown streaming.
     """
-    for what, value, allowed in (("collision", collision, COLLISIONS), ("streaming", streaming, MACROSCOPIC)):
-        if value not in allowed:
-            raise InputError(f"{what} is {value!r}; allowed: {', '.join(allowed)}")
-    collide, macroscopic = COLLISIONS[collision], MACROSCOPIC[streaming]
+    if streaming not in HALF_FORCE:
+        raise InputError(f"streaming is {streaming!r}; allowed: {', '.join(HALF_FORCE)}")
+    collide = collision(fluid.relaxation, fluid.equilibrium, fluid.closure, force_operator)
+    measure = macroscopic(streaming, fluid.equilibrium, force_operator)
     interior = Stage(STREAM_COLLIDE, (collide,), INTERIOR)
     edge = Stage(STREAM_COLLIDE, (collide,), EDGE)
-    openings = Stage(LINKS, (OPENINGS, macroscopic))
+    at_openings = Stage(LINKS, (openings(fluid.equilibrium), measure))
+    at_walls = Stage(WALL_LINKS, (WALLS,))
     start, finish = Stage(EXCHANGE_START), Stage(EXCHANGE_FINISH)
-    pull = (openings, start, interior, finish, edge)
-    push = (edge, start, interior, finish, openings)
+    pull = (at_openings, start, interior, finish, at_walls, edge)
+    push = (edge, start, interior, finish, at_openings, at_walls)
     return Model(
         name="isothermal",
         lattice=lattice,
         streaming=streaming,
+        equilibrium=fluid.equilibrium,
         collision=collide,
-        macroscopic=macroscopic,
+        macroscopic=measure,
         stages=pull if streaming == "pull" else push,
-        parameters=(omega, *force),
+        parameters=(*fluid.rates, *force),
     )

@@ -3,7 +3,7 @@
 import numba
 
 from muphy_lb.backends.cpu import skeletons
-from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays
+from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays, WallArrays
 from muphy_lb.backends.numpy.backend import NumpyBackend
 
 # Below this a barrier between threads costs more than it saves, most of all on a busy machine.
@@ -35,6 +35,12 @@ class CpuBackend(NumpyBackend):
         skeleton = skeletons.links(openings, macroscopic, self.lattice, self.real)
         fixed = (links.node, links.q, links.outgoing, links.incoming, links.opening, links.momentum)
         return lambda: skeleton(state, buffer, *fixed, links.kind, links.value, links.pitch, parameters)
+
+    def bind_walls(self, walls, buffer, links: WallArrays):
+        """Compiled loop over wall links."""
+        skeleton = skeletons.walls(walls, self.lattice, self.real)
+        arguments = (links.outgoing, links.arriving, links.opposed, links.incoming, links.coefficients, links.wall)
+        return _on_threads(links.wall.size, lambda: skeleton(buffer, *arguments, links.value))
 
     def bind_moments(self, macroscopic, populations: Populations, out, parameters):
         """Compiled moments."""

@@ -62,10 +62,27 @@ def links(openings_operator, macroscopic_operator, lattice, real):
         for link in range(node.size):
             for q in range(q_count):
                 f[q] = state[q * pitch + node[link]]
-            _, ux, uy, uz = macroscopic(f, parameters)
+            _, ux, uy, uz = macroscopic(f, node[link], parameters)
             k = opening[link]
             leaving = buffer[outgoing[link]]
             buffer[incoming[link]] = condition(leaving, q_out[link], kind[k], value[k], momentum[link], ux, uy, uz)
+
+    return skeleton
+
+
+@cache
+def walls(walls_operator, lattice, real):
+    """Fill the incoming population of every link into a slotted wall."""
+    returned = walls_operator.node(lattice, real, node_jit)
+
+    @loop_jit
+    def skeleton(buffer, outgoing, arriving, opposed, incoming, coefficients, wall, value):
+        n_links = wall.size
+        for link in prange(n_links):
+            a, b = coefficients[link], coefficients[n_links + link]
+            c, d = coefficients[2 * n_links + link], coefficients[3 * n_links + link]
+            met = buffer[outgoing[link]], buffer[arriving[link]], buffer[opposed[link]]
+            buffer[incoming[link]] = returned(met[0], met[1], met[2], a, b, c, d * value[wall[link]])
 
     return skeleton
 
@@ -84,7 +101,7 @@ def moments(macroscopic_operator, lattice, real):
             for n in range(chunk * CHUNK, min(n_nodes, (chunk + 1) * CHUNK)):
                 for q in range(q_count):
                     f[q] = buffer[q * pitch + n]
-                out[0, n], out[1, n], out[2, n], out[3, n] = macroscopic(f, parameters)
+                out[0, n], out[1, n], out[2, n], out[3, n] = macroscopic(f, n, parameters)
 
     return skeleton
 
@@ -103,7 +120,7 @@ def reduction(macroscopic_operator, lattice, real):
             for n in range(chunk * CHUNK, min(n_nodes, (chunk + 1) * CHUNK)):
                 for q in range(q_count):
                     f[q] = buffer[q * pitch + n]
-                deviation, ux, uy, uz = macroscopic(f, parameters)
+                deviation, ux, uy, uz = macroscopic(f, n, parameters)
                 speed = np.sqrt(np.float64(ux * ux + uy * uy + uz * uz))
                 if np.isfinite(speed):
                     total += deviation

@@ -4,8 +4,24 @@ priority), kernels bound to their launch configuration."""
 import numpy as np
 
 from muphy_lb.backends.cuda import skeletons
-from muphy_lb.backends.cuda.device import SIMULATOR, cuda, event, memory_free, select_device, urgent_stream
-from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays
+from muphy_lb.backends.cuda.device import (
+    SIMULATOR,
+    cuda,
+    event,
+    memory_free,
+    record_graph,
+    select_device,
+    urgent_stream,
+)
+from muphy_lb.backends.interface import (
+    KernelUsage,
+    LinkArrays,
+    NodeRange,
+    Populations,
+    ReductionArrays,
+    StreamArrays,
+    WallArrays,
+)
 from muphy_lb.errors import BackendError
 
 # H200, fp32 pull, sphere pack: 128, 256, 384, 512 threads a block give 17 170, 17 320, 17 400, 17 370 MFLUPS.
@@ -78,6 +94,18 @@ class CudaBackend:
         self._edge_done.record(self._edge)
         self._edge_done.wait(self._interior)
 
+    def record(self, launches):
+        """One CUDA graph, in which the edge stream forks from the interior's and joins it again; none in the simulator."""
+
+        def work():
+            self.mark_interior()
+            self.edge_waits()
+            for launch in launches:
+                launch()
+            self.interior_waits()
+
+        return work if SIMULATOR else record_graph(self._interior, work)
+
     def reduction_workers(self, n_nodes):
         """Enough to fill the card, whatever the domain."""
         return WORKERS
@@ -89,12 +117,26 @@ class CudaBackend:
         arguments = (arrays.old, arrays.new, arrays.table, *bounds, parameters)
         return self._bind(kernel, nodes.last - nodes.first, arguments, on_edge=nodes.is_edge)
 
+    def stream_collide_usage(self, collide, streaming):
+        """Registers and local memory per thread."""
+        kernel = skeletons.stream_collide(collide, streaming, self.lattice, self.real)
+        if SIMULATOR or not kernel.overloads:
+            return None
+        registers, local = kernel.get_regs_per_thread(), kernel.get_local_mem_per_thread()
+        return KernelUsage(max(registers.values()), max(local.values()))
+
     def bind_links(self, openings, macroscopic, state, buffer, links: LinkArrays, parameters):
         """One thread per link."""
         kernel = skeletons.links(openings, macroscopic, self.lattice, self.real)
         records = (links.node, links.q, links.outgoing, links.incoming, links.opening, links.momentum)
         arguments = (state, buffer, *records, links.kind, links.value, np.uint64(links.pitch), parameters)
         return self._bind(kernel, links.node.size, arguments, on_edge=True)
+
+    def bind_walls(self, walls, buffer, links: WallArrays):
+        """One thread per wall link, on the edge stream."""
+        kernel = skeletons.walls(walls, self.lattice, self.real)
+        records = (links.outgoing, links.arriving, links.opposed, links.incoming, links.coefficients, links.wall)
+        return self._bind(kernel, links.wall.size, (buffer, *records, links.value), on_edge=True)
 
     def bind_moments(self, macroscopic, populations: Populations, out, parameters):
         """One thread per node."""
@@ -108,6 +150,10 @@ class CudaBackend:
         sizes = (populations.pitch, populations.n_nodes)
         arguments = (populations.buffer, *sizes, result.mass, result.peak, result.speed, result.scale, parameters)
         return self._bind(kernel, result.mass.size, arguments)
+
+    def view(self, array, first, last):
+        """A slice of a device array."""
+        return array[first:last]
 
     def bind_copy(self, source, target):
         """Device-to-device copy."""

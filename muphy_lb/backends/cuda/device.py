@@ -65,9 +65,38 @@ def urgent_stream():
     return cuda.external_stream(int(handle))
 
 
+def record_graph(stream, work):
+    """Record what ``work()`` launches on ``stream``, and on streams that wait for it in between, as one CUDA graph.
+
+    Launching the graph costs the host a few microseconds, launching every kernel from Python about 25 each.
+
+    Returns:
+        A function that launches the recorded work on ``stream``.
+
+    Raises:
+        BackendError: the driver refuses.
+    """
+    from cuda.bindings import driver
+
+    def checked(status, *result):
+        if status != driver.CUresult.CUDA_SUCCESS:
+            raise BackendError(f"the CUDA driver refused to record launches: {status}; check the driver with nvidia-smi")
+        return result[0] if result else None
+
+    handle = driver.CUstream(int(stream))
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+    checked(*driver.cuStreamBeginCapture(handle, mode))
+    try:
+        work()
+    finally:
+        graph = checked(*driver.cuStreamEndCapture(handle))
+    executable = checked(*driver.cuGraphInstantiate(graph, 0))
+    return lambda: checked(*driver.cuGraphLaunch(executable, handle))
+
+
 def event():
     """An event that orders streams; without the cost of a timer where the API offers that."""
     return cuda.event() if SIMULATOR else cuda.event(timing=False)
 
 
-__all__ = ["SIMULATOR", "cuda", "event", "memory_free", "n_devices", "select_device", "urgent_stream"]
+__all__ = ["SIMULATOR", "cuda", "event", "memory_free", "n_devices", "record_graph", "select_device", "urgent_stream"]

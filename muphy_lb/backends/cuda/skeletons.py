@@ -57,10 +57,27 @@ def links(openings_operator, macroscopic_operator, lattice, real):
             for q in range(q_count):
                 f[q] = state[address]
                 address += pitch
-            _, ux, uy, uz = macroscopic(f, parameters)
+            _, ux, uy, uz = macroscopic(f, node[link], parameters)
             k = opening[link]
             leaving = buffer[outgoing[link]]
             buffer[incoming[link]] = condition(leaving, q_out[link], kind[k], value[k], momentum[link], ux, uy, uz)
+
+    return kernel
+
+
+@cache
+def walls(walls_operator, lattice, real):
+    """Fill the incoming population of every link into a slotted wall."""
+    returned = walls_operator.node(lattice, real, device_jit)
+
+    @cuda.jit
+    def kernel(buffer, outgoing, arriving, opposed, incoming, coefficients, wall, value):
+        link, n_links = cuda.grid(1), wall.size
+        if link < n_links:
+            a, b = coefficients[link], coefficients[n_links + link]
+            c, d = coefficients[2 * n_links + link], coefficients[3 * n_links + link]
+            leaving, arrives, left = buffer[outgoing[link]], buffer[arriving[link]], buffer[opposed[link]]
+            buffer[incoming[link]] = returned(leaving, arrives, left, a, b, c, d * value[wall[link]])
 
     return kernel
 
@@ -80,7 +97,7 @@ def moments(macroscopic_operator, lattice, real):
             for q in range(q_count):
                 f[q] = buffer[address]
                 address += pitch
-            deviation, ux, uy, uz = macroscopic(f, parameters)
+            deviation, ux, uy, uz = macroscopic(f, n, parameters)
             out[n] = deviation
             out[n + n_nodes] = ux
             out[n + n_nodes + n_nodes] = uy
@@ -105,7 +122,7 @@ def reduction(macroscopic_operator, lattice, real):
             for n in range(worker, n_nodes, mass.size):
                 for q in range(q_count):
                     f[q] = buffer[q * pitch + n]
-                deviation, ux, uy, uz = macroscopic(f, parameters)
+                deviation, ux, uy, uz = macroscopic(f, n, parameters)
                 speed = float(ux * ux + uy * uy + uz * uz) ** 0.5
                 if speed < infinity:
                     total += deviation

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays
+from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays, WallArrays
 
 
 class NumpyBackend:
@@ -42,6 +42,15 @@ class NumpyBackend:
 
     edge_waits = interior_waits = mark_interior
 
+    def record(self, launches):
+        """A loop."""
+
+        def run():
+            for launch in launches:
+                launch()
+
+        return run
+
     def reduction_workers(self, n_nodes):
         """One."""
         return 1
@@ -51,7 +60,7 @@ class NumpyBackend:
 
     def _macroscopic(self, macroscopic, populations: Populations, parameters):
         f = self._populations(populations.buffer, populations.pitch)[:, : populations.n_nodes]
-        return macroscopic.reference(f, self.lattice, parameters)
+        return macroscopic.reference(f, np.arange(populations.n_nodes), self.lattice, parameters)
 
     def bind_stream_collide(self, collide, streaming, arrays: StreamArrays, nodes: NodeRange, parameters):
         """f = old[table] (pull), or new[table] = f (push)."""
@@ -67,16 +76,30 @@ class NumpyBackend:
 
         return {"pull": pull, "push": push}[streaming]
 
+    def stream_collide_usage(self, collide, streaming):
+        """No kernel."""
+        return None
+
     def bind_links(self, openings, macroscopic, state, buffer, links: LinkArrays, parameters):
         """buffer[incoming] = condition(buffer[outgoing])."""
 
         def fill():
             f = self._populations(state, links.pitch)[:, links.node]
-            velocity = macroscopic.reference(f, self.lattice, parameters)[1:]
+            velocity = macroscopic.reference(f, links.node, self.lattice, parameters)[1:]
             condition = links.kind[links.opening], links.value[links.opening]
             buffer[links.incoming] = openings.reference(
                 buffer[links.outgoing], links.q, condition, links.momentum, velocity, self.lattice
             )
+
+        return fill
+
+    def bind_walls(self, walls, buffer, links: WallArrays):
+        """buffer[incoming] = rule(buffer[outgoing], buffer[arriving], buffer[opposed])."""
+        coefficients = links.coefficients.reshape(4, -1)
+
+        def fill():
+            met = (buffer[address] for address in (links.outgoing, links.arriving, links.opposed))
+            buffer[links.incoming] = walls.reference(*met, coefficients, links.value[links.wall])
 
         return fill
 
@@ -100,6 +123,10 @@ class NumpyBackend:
             result.speed[0] = (speed * result.scale).astype(np.int64).sum() if finite else 0
 
         return reduce
+
+    def view(self, array, first, last):
+        """A slice."""
+        return array[first:last]
 
     def bind_copy(self, source, target):
         """target = source."""

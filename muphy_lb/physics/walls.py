@@ -1,0 +1,107 @@
+"""What happens at walls: motion, interpolation, slip, in lattice units."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
+from geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, LinkRecords, LocalDomain, WallTreatment
+from muphy_lb.domain.links import REMOTE_LINK
+from muphy_lb.errors import InputError
+from muphy_lb.operators import link_momentum, wall_coefficients
+
+HALF_WAY = "half-way"
+STATIONARY = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class WallMotion:
+    """How one labelled wall moves and slips.
+
+    Attributes:
+        velocity: (x, y, z) of the wall at ``centre``.
+        rotation: angular velocity (x, y, z) [1 / time step].
+        centre: (x, y, z) that it turns about, in voxel coordinates.
+        slips: whether the fluid slips along it.
+    """
+
+    velocity: tuple[float, float, float] = STATIONARY
+    rotation: tuple[float, float, float] = STATIONARY
+    centre: tuple[float, float, float] = STATIONARY
+    slips: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Whether any part of it has a velocity."""
+        return bool(np.any(self.velocity) or np.any(self.rotation))
+
+    def at(self, position: np.ndarray) -> np.ndarray:
+        """(n, 3) velocity of the wall at (n, 3) positions."""
+        return np.array(self.velocity) + np.cross(self.rotation, position - np.array(self.centre))
+
+
+def treat_walls(rule: str, motions: tuple[WallMotion, ...]) -> WallTreatment:
+    """How the links of every wall are carried out, given the rule of all walls that do not slip."""
+    interpolated = rule != HALF_WAY
+    labelled = [MIRRORED if motion.slips else SLOTTED if interpolated or motion.moves else FOLDED for motion in motions]
+    return WallTreatment(tuple(labelled), SLOTTED if interpolated else FOLDED)
+
+
+def slotted_coefficients(
+    nodes: NodeList, domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...]
+) -> tuple[np.ndarray, int]:
+    """(4, S) coefficients of the links into slotted walls, and how many fell back to half-way bounce-back.
+
+    A link falls back where the node behind, at x - c_q, is not fluid. A diagonal link that passes a stationary wall on
+    its way to a moving one carries the stationary wall's velocity.
+
+    Raises:
+        InputError: interpolation without known distances to the wall.
+    """
+    links, lattice = domain.slotted, domain.lattice
+    distance, fallback = np.full(links.n_links, 0.5), np.zeros(links.n_links, dtype=bool)
+    if rule != HALF_WAY and links.n_links:
+        distance = _distances(nodes, links, lattice, rule)
+        behind = domain.neighbour[lattice.opposite[links.q], links.node]
+        fallback = _is_wall(behind)
+        distance[fallback] = 0.5
+    position = voxel_coordinates(links.voxel, nodes.shape) + distance[:, None] * lattice.c[links.q]
+    velocity = np.zeros((links.n_links, 3))
+    for number, motion in enumerate(motions):
+        mine = links.boundary == number
+        if motion.moves and mine.any():
+            velocity[mine] = motion.at(position[mine])
+    velocity[_passes_a_stationary_wall(domain, links, motions)] = 0.0
+    momentum = link_momentum(lattice, links.q, velocity)
+    return wall_coefficients(rule, distance, momentum), int(fallback.sum())
+
+
+def _distances(nodes, links: LinkRecords, lattice, rule) -> np.ndarray:
+    if nodes.cuts is None:
+        raise InputError(
+            f"lattice.walls is {rule!r}, which needs the distance of the wall along every link, and this geometry does"
+            " not know it; use a surface, a shape or a .gmy file (prepared: python -m geometry ... --cut-distances), or"
+            " lattice.walls = 'half-way'"
+        )
+    distance = nodes.cuts.of(links.voxel, lattice.c[links.q])
+    return np.where(np.isnan(distance), 0.5, distance)
+
+
+def _is_wall(code: np.ndarray) -> np.ndarray:
+    return (code == WALL_LINK) | ((code <= FIRST_WALL_LINK) & (code > REMOTE_LINK))
+
+
+def _passes_a_stationary_wall(domain: LocalDomain, links: LinkRecords, motions) -> np.ndarray:
+    """(S,) mask of diagonal links one of whose components alone would lead into a wall that does not move."""
+    lattice, mask = domain.lattice, np.zeros(links.n_links, dtype=bool)
+    still = np.array([not motion.moves for motion in motions] + [True])
+    for axis in range(lattice.dimension):
+        for sign in (1, -1):
+            vector = sign * np.eye(3, dtype=int)[axis]
+            q = int(np.flatnonzero((lattice.c == vector).all(axis=1))[0])
+            code = domain.neighbour[q, links.node]
+            wall = np.where(code == WALL_LINK, len(motions), FIRST_WALL_LINK - code)
+            touches = _is_wall(code) & still[np.where(_is_wall(code), wall, 0)]
+            mask |= touches & (lattice.c[links.q, axis] == sign) & (np.abs(lattice.c[links.q]).sum(axis=1) > 1)
+    return mask

@@ -1,0 +1,58 @@
+"""How a boundary value or a force goes through time: a factor, periodic, as a Fourier series or through table
+points."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class FourierSeries:
+    """w(t) = mean + sum_k cosine[k] cos(2 pi (k + 1) t / T) + sine[k] sin(2 pi (k + 1) t / T)."""
+
+    period_s: float
+    mean: float
+    cosine: tuple[float, ...] = ()
+    sine: tuple[float, ...] = ()
+
+    def __call__(self, time_s: np.ndarray) -> np.ndarray:
+        """Factor at each time [s]."""
+        phase = 2.0 * np.pi * np.asarray(time_s, dtype=np.float64)[..., None] / self.period_s
+        terms = [
+            amplitude * wave((k + 1) * phase[..., 0])
+            for wave, amplitudes in ((np.cos, self.cosine), (np.sin, self.sine))
+            for k, amplitude in enumerate(amplitudes)
+        ]
+        return self.mean + sum(terms, np.zeros(phase.shape[:-1]))
+
+
+class PeriodicSpline:
+    """The periodic cubic spline through (time, value) points; the last point is the first of the next period.
+
+    Args:
+        time_s: (m,) ascending times [s], m >= 3; their span is the period.
+        value: (m,) values, the last equal to the first.
+    """
+
+    def __init__(self, time_s: np.ndarray, value: np.ndarray):
+        self._time, self._value = np.asarray(time_s, float), np.asarray(value, float)
+        self.period_s = float(self._time[-1] - self._time[0])
+        step = np.diff(self._time)
+        slope = np.diff(self._value) / step
+        before = np.roll(step, 1)
+        # Second derivatives M of the periodic spline: h_- M_- + 2 (h_- + h) M + h M_+ = 6 (slope - slope_-).
+        matrix = np.diag(2.0 * (before + step))
+        k = np.arange(step.size)
+        np.add.at(matrix, (k, k - 1), before)
+        np.add.at(matrix, (k, (k + 1) % k.size), step)
+        self._second = np.append(np.linalg.solve(matrix, 6.0 * (slope - np.roll(slope, 1))), 0.0)
+        self._second[-1] = self._second[0]
+
+    def __call__(self, time_s: np.ndarray) -> np.ndarray:
+        """Factor at each time [s]."""
+        t = self._time[0] + np.mod(np.asarray(time_s, float) - self._time[0], self.period_s)
+        k = np.clip(np.searchsorted(self._time, t, side="right") - 1, 0, self._time.size - 2)
+        step = self._time[k + 1] - self._time[k]
+        a, b = (self._time[k + 1] - t) / step, (t - self._time[k]) / step
+        bend = (a**3 - a) * self._second[k] + (b**3 - b) * self._second[k + 1]
+        return a * self._value[k] + b * self._value[k + 1] + bend * step**2 / 6.0
