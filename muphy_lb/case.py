@@ -7,24 +7,23 @@ back with all defaults filled in, so that every output can carry the case that m
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr, ValidationError
 
+from muphy_lb.boundary_sections import OpeningSection, WallSection
 from muphy_lb.errors import InputError
-from muphy_lb.section import Direction, Duration, Name, Options, Positive, Section, Vector, given_values
+from muphy_lb.fluid_sections import FlowSection, FluidSection, LatticeSection
+from muphy_lb.section import Duration, Options, Positive, Section, exactly_one, given_values
 from muphy_lb.toml_text import override_value, read_toml, toml_lines
 
 Axes = Annotated[tuple[Literal["x", "y", "z"], ...], Field(strict=False)]
+Watched = Annotated[
+    tuple[Literal["mean_speed", "flow_rates", "forces", "permeability"], ...], Field(strict=False, min_length=1)
+]
 FieldNames = Annotated[tuple[Literal["density", "velocity", "pressure"], ...], Field(strict=False)]
-
-
-def _exactly_one(given: Mapping, *keys: str) -> Iterator[str]:
-    there = [key for key in keys if key in given]
-    if len(there) != 1:
-        yield f"needs exactly one of {', '.join(keys)}; it has {' and '.join(there) or 'none'}"
 
 
 class GeometrySection(Section):
@@ -48,83 +47,9 @@ class GeometrySection(Section):
     @classmethod
     def rules(cls, given):
         """One source; a shape needs its voxel edge."""
-        yield from _exactly_one(given, "file", "shape")
+        yield from exactly_one(given, "file", "shape")
         if "shape" in given and "spacing_m" not in given:
             yield "has a shape but no spacing_m; give the voxel edge [m]"
-
-
-class OpeningSection(Section):
-    """A place where fluid enters or leaves, and the condition there.
-
-    The geometric part (kind, centre_m, normal, radius_m) is left out where the geometry brings an opening of that name.
-    """
-
-    name: Name
-    """letters, digits, _ and -, a letter first; the name in every output"""
-    kind: Literal["inlet", "outlet"] | None = None
-    """label in reports"""
-    centre_m: Vector | None = None
-    """point (x, y, z) of the opening plane [m]"""
-    normal: Direction | None = None
-    """direction (x, y, z) into the fluid"""
-    radius_m: Positive | None = None
-    """radius around the centre [m]; without it the whole plane"""
-    velocity_m_s: float | None = None
-    """mean velocity along the normal [m/s]; positive flows in"""
-    flow_rate_m3_s: float | None = None
-    """volume flow rate along the normal [m3/s]; positive flows in"""
-    pressure_pa: float | None = None
-    """pressure relative to the reference pressure [Pa]"""
-    profile: Literal["plug", "parabolic"] = "plug"
-    """velocity over the cross section, with velocity_m_s or flow_rate_m3_s"""
-
-    @classmethod
-    def rules(cls, given):
-        """One condition; the geometric part whole or absent; a profile only for a velocity."""
-        yield from _exactly_one(given, "velocity_m_s", "flow_rate_m3_s", "pressure_pa")
-        absent = [key for key in ("kind", "centre_m", "normal") if key not in given]
-        if absent and given.keys() & {"centre_m", "normal", "radius_m"}:
-            yield f"gives part of a position: add {', '.join(absent)}, or leave the position to the geometry"
-        if "pressure_pa" in given and given.get("profile") == "parabolic":
-            yield "has the parabolic profile with pressure_pa; a profile needs velocity_m_s or flow_rate_m3_s"
-
-
-class FluidSection(Section):
-    """The fluid."""
-
-    density_kg_m3: Positive
-    """density [kg/m3]"""
-    kinematic_viscosity_m2_s: Positive
-    """kinematic viscosity [m2/s]"""
-
-
-class FlowSection(Section):
-    """What drives the flow besides the openings."""
-
-    acceleration_m_s2: Vector = (0.0, 0.0, 0.0)
-    """body force per mass (x, y, z) [m/s2]"""
-
-
-class LatticeSection(Section):
-    """The velocity set, the collision, and the one number that fixes the time step."""
-
-    name: Literal["D3Q19", "D2Q9"] = "D3Q19"
-    """velocity set"""
-    collision: Literal["bgk"] = "bgk"
-    """collision operator"""
-    relaxation_time: Positive | None = None
-    """relaxation time [time steps], above 0.5"""
-    time_step_s: Positive | None = None
-    """time step [s]"""
-    lattice_velocity: Positive | None = None
-    """voxels per time step that the reference velocity shall be, best below 0.1"""
-    reference_velocity_m_s: Positive | None = None
-    """velocity [m/s] of the Reynolds and Mach numbers; without it the largest that an opening imposes"""
-
-    @classmethod
-    def rules(cls, given):
-        """One number fixes the time step."""
-        yield from _exactly_one(given, "relaxation_time", "time_step_s", "lattice_velocity")
 
 
 class ComputeSection(Section):
@@ -152,9 +77,13 @@ class RunSection(Section):
     ramp_steps: NonNegativeInt = 200
     """steps over which the openings' values rise smoothly from rest; 0 = at once"""
     steady_tolerance: Positive | None = None
-    """relative change over steady_interval_steps below which the flow is steady and the run ends"""
+    """relative change of the watched quantities per characteristic time below which the run ends"""
     steady_interval_steps: PositiveInt = 200
     """steps between two looks at the change"""
+    steady_time_s: Positive | None = None
+    """characteristic time [s]; without it the interval between two looks"""
+    steady_watch: Watched = ("mean_speed", "flow_rates")
+    """what is watched: mean_speed, flow_rates, forces, permeability"""
     check_interval_steps: PositiveInt = 50
     """steps between two checks for divergence and stop requests"""
     max_mach: Positive = 0.5
@@ -163,7 +92,7 @@ class RunSection(Section):
     @classmethod
     def rules(cls, given):
         """One length of the run."""
-        yield from _exactly_one(given, "steps", "time_s")
+        yield from exactly_one(given, "steps", "time_s")
 
     @property
     def wall_time_s(self) -> float | None:
@@ -182,7 +111,7 @@ class OutputSection(Section):
     fields_every_steps: NonNegativeInt = 0
     """steps between two field files"""
     series_every_steps: NonNegativeInt = 100
-    """steps between two rows of the time series"""
+    """steps between two rows of the time series of openings and walls"""
     checkpoint_every_steps: NonNegativeInt = 0
     """steps between two checkpoints"""
     progress_every_s: Positive = 2.0
@@ -202,10 +131,12 @@ class Case(Section):
     """where fluid is"""
     openings: Annotated[tuple[OpeningSection, ...], Field(strict=False)] = ()
     """inlets and outlets"""
+    walls: Annotated[tuple[WallSection, ...], Field(strict=False)] = ()
+    """labelled walls that move, slip, or whose force is wanted"""
     fluid: FluidSection
     """density and viscosity"""
     flow: FlowSection = FlowSection()
-    """body force"""
+    """what drives the flow besides openings and walls"""
     lattice: LatticeSection
     """velocity set and time step"""
     compute: ComputeSection = ComputeSection()
@@ -219,17 +150,21 @@ class Case(Section):
 
     @classmethod
     def rules(cls, given):
-        """Names of openings are unique; a lattice velocity has a velocity to refer to."""
-        entries = given.get("openings")
-        openings = [given_values(entry) for entry in entries] if isinstance(entries, list | tuple) else []
-        names = Counter(opening["name"] for opening in openings if isinstance(opening.get("name"), str))
-        for name, count in names.items():
-            if count > 1:
-                yield f"has {count} openings named {name!r}; give each its own name"
+        """Names of openings and walls are unique; a lattice velocity has a velocity to refer to."""
+        openings, walls = (_tables(given.get(key)) for key in ("openings", "walls"))
+        for what, tables in (("openings", openings), ("walls", walls)):
+            names = Counter(table["name"] for table in tables if isinstance(table.get("name"), str))
+            for name, count in names.items():
+                if count > 1:
+                    yield f"has {count} {what} named {name!r}; give each its own name"
         lattice = given_values(given.get("lattice"))
-        moving = any(opening.keys() & {"velocity_m_s", "flow_rate_m3_s"} for opening in openings)
+        moving = any(opening.keys() & {"velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s"} for opening in openings)
+        moving |= any("velocity_m_s" in wall for wall in walls)
         if "lattice_velocity" in lattice and "reference_velocity_m_s" not in lattice and not moving:
-            yield "has lattice.lattice_velocity but no opening imposes a velocity; give lattice.reference_velocity_m_s"
+            yield (
+                "has lattice.lattice_velocity but no opening and no wall imposes a velocity;"
+                " give lattice.reference_velocity_m_s"
+            )
 
     def model_post_init(self, context):
         """Keep the folder that the case was read from."""
@@ -251,6 +186,11 @@ class Case(Section):
         if folder is not None and file is not None and not Path(file).is_absolute():
             table["geometry"]["file"] = Path(os.path.relpath(self.folder / file, folder)).as_posix()
         return "\n".join(toml_lines(table)) + "\n"
+
+
+def _tables(entries) -> list[dict]:
+    """The given keys of each entry of a list of tables; nothing where it is no list."""
+    return [given_values(entry) for entry in entries] if isinstance(entries, list | tuple) else []
 
 
 def load_case(path, overrides: Sequence[str] = ()) -> Case:

@@ -7,7 +7,8 @@ import numpy as np
 
 from geometry.nodes import NodeList
 from geometry.store import list_neighbours, read_geometry
-from muphy_lb.case import Case, OpeningSection, load_case
+from muphy_lb.boundary_sections import OpeningSection
+from muphy_lb.case import Case, load_case
 from muphy_lb.lattice import Lattice, lattice_named
 from muphy_lb.physics.conditions import opening_areas_m2, opening_frames
 from muphy_lb.preflight import describe, resolve
@@ -52,6 +53,8 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
         area_m2 = areas_m2[opening.name]
         size = f"area {area_m2:.4g} m2 (equivalent radius {np.sqrt(area_m2 / np.pi):.4g} m)"
         yield f"{opening.kind} {opening.name}: {size}, {_condition(section)}"
+    for wall in nodes.walls:
+        yield f"wall {wall.name}: {wall.n_voxels:,} solid voxels"
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
 
 
@@ -60,6 +63,8 @@ def _condition(section: OpeningSection) -> str:
         return f"pressure {section.pressure_pa:g} Pa"
     if section.velocity_m_s is not None:
         return f"mean velocity {section.velocity_m_s:g} m/s, {section.profile}"
+    if section.mass_flow_kg_s is not None:
+        return f"mass flow rate {section.mass_flow_kg_s:g} kg/s, {section.profile}"
     return f"flow rate {section.flow_rate_m3_s:g} m3/s, {section.profile}"
 
 

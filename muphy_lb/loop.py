@@ -8,7 +8,7 @@ from pathlib import Path
 
 from muphy_lb.output.atomic import check_writable, write_text
 from muphy_lb.output.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
-from muphy_lb.output.report import RESULT_FILES, FieldWriter, OpeningWriter, draw_picture, summarise
+from muphy_lb.output.report import RESULT_FILES, FieldWriter, OpeningWriter, WallWriter, draw_picture, summarise
 from muphy_lb.steady import SteadyWatch
 
 LOG = logging.getLogger(__name__)
@@ -105,7 +105,8 @@ class Run:
         self.simulation, self.folder = simulation, Path(folder)
         self._root = simulation.communicator.rank == 0
         run = simulation.case.run
-        self.watch = SteadyWatch(run.steady_tolerance)
+        interval_s = run.steady_interval_steps * simulation.units.time_step_s
+        self.watch = SteadyWatch(run.steady_tolerance, (run.steady_time_s or interval_s) / interval_s)
         resume_step, written = None, ()
         if resume:
             checkpoint = restore(self.folder / CHECKPOINTS, simulation)
@@ -119,7 +120,8 @@ class Run:
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.watch, written)
         self.fields = FieldWriter(simulation, self.folder, resume_step) if simulation.case.output.vtk else None
         self.series = OpeningWriter(simulation, self.folder, resume_step) if simulation.nodes.openings else None
-        self._observers = [o for o in (self.series, self.fields, self.checkpoints) if o is not None]
+        self.walls = WallWriter(simulation, self.folder, resume_step) if simulation.nodes.walls else None
+        self._observers = [o for o in (self.series, self.walls, self.fields, self.checkpoints) if o is not None]
         self._clock = clock or Clock()
         self._last_progress = time.perf_counter()
 
@@ -201,8 +203,8 @@ class Run:
         run = self.simulation.case.run
         if run.steady_tolerance is None or self.simulation.step_number % run.steady_interval_steps:
             return False
-        health, openings = self.simulation.health(), self.simulation.openings()
-        verdict = self.watch.look(health.mean_speed, openings) if self._root else None
+        groups = self.simulation.watched()
+        verdict = self.watch.look(groups) if self._root else None
         return self.simulation.communicator.broadcast(verdict)
 
     def _root_decision(self) -> tuple[bool, str | None]:
@@ -244,8 +246,9 @@ class Run:
             self.checkpoints.act()
         outcome = {"ended": reason, "converged": self.watch.is_steady}
         summary = summarise(simulation, self.folder, speed, outcome)
-        if self.series:
-            self.series.act()
+        for series in (self.series, self.walls):
+            if series:
+                series.act()
         if self.fields:
             self.fields.act()
         if simulation.case.output.picture:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from muphy_lb.case import Case, OpeningSection
+from muphy_lb.boundary_sections import OpeningSection, WaveformSection
+from muphy_lb.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.units import Units, relaxation_time, viscosity
 
@@ -24,6 +25,9 @@ MAX_DENSITY_CHANGE = 0.5
 GOOD_DENSITY_CHANGE = 0.1
 ASSUMED_MFLUPS = 50.0
 
+# Largest over mean velocity of the profiles.
+_PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "measured": 1.0}
+_PEAKS_3D = {"plug": 1.0, "parabolic": 2.0, "rectangular": 2.25, "measured": 1.0}
 _NO_AREAS = MappingProxyType({})
 
 
@@ -35,7 +39,7 @@ class Numerics:
         units: sizes of the lattice units.
         relaxation_time: [time steps].
         viscosity_lattice: kinematic viscosity in lattice units.
-        reference_velocity_m_s: the case's, else the largest that an opening imposes [m/s].
+        reference_velocity_m_s: the case's, else the largest that an opening or a wall imposes [m/s].
         lattice_velocity: the reference velocity in lattice units.
         mach: Mach number of the fastest of the velocities that the case names.
         reynolds: Reynolds number of the reference velocity and the diameter of the largest opening.
@@ -147,11 +151,15 @@ def _largest_diameter_m(areas_m2: Mapping, case: Case, spacing_m: float) -> floa
 
 
 def _plan(case: Case, spacing_m: float, cs2: float, areas_m2: Mapping) -> _Plan:
-    imposed = [_imposed_m_s(opening, areas_m2[opening.name]) for opening in case.openings]
-    peak = 1.5 if case.lattice.name.startswith("D2") else 2.0
-    factors = [peak if opening.profile == "parabolic" else 1.0 for opening in case.openings]
-    largest_m_s = max((speed for speed in imposed if speed is not None), default=0.0)
-    fastest_m_s = max((f * speed for f, speed in zip(factors, imposed, strict=True) if speed is not None), default=0.0)
+    peaks = _PEAKS_2D if case.lattice.name.startswith("D2") else _PEAKS_3D
+    imposed = [_imposed_m_s(opening, areas_m2[opening.name], case) for opening in case.openings]
+    factors = [peaks[opening.profile] for opening in case.openings]
+    imposed += [math.hypot(*wall.velocity_m_s) if wall.velocity_m_s else None for wall in case.walls]
+    factors += [1.0] * len(case.walls)
+    swings = [_swing(section.waveform) for section in (*case.openings, *case.walls)]
+    speeds = [(speed, f * w) for speed, f, w in zip(imposed, factors, swings, strict=True) if speed is not None]
+    largest_m_s = max((speed for speed, _ in speeds), default=0.0)
+    fastest_m_s = max((speed * factor for speed, factor in speeds), default=0.0)
     reference_m_s = case.lattice.reference_velocity_m_s or largest_m_s or None
     if reference_m_s is None and case.lattice.lattice_velocity is not None:
         raise InputError(
@@ -161,13 +169,21 @@ def _plan(case: Case, spacing_m: float, cs2: float, areas_m2: Mapping) -> _Plan:
     return _Plan(case, spacing_m, cs2, reference_m_s, max(fastest_m_s, reference_m_s or 0.0))
 
 
-def _imposed_m_s(opening: OpeningSection, area_m2: float | None) -> float | None:
+def _imposed_m_s(opening: OpeningSection, area_m2: float | None, case: Case) -> float | None:
     """Mean speed that an opening imposes [m/s]; None for a pressure, or a flow rate through an unknown area."""
     if opening.velocity_m_s is not None:
         return abs(opening.velocity_m_s)
-    if opening.flow_rate_m3_s is not None and area_m2:
-        return abs(opening.flow_rate_m3_s) / area_m2
-    return None
+    flow_m3_s = opening.flow_rate_m3_s
+    if opening.mass_flow_kg_s is not None:
+        flow_m3_s = opening.mass_flow_kg_s / case.fluid.density_kg_m3
+    return abs(flow_m3_s) / area_m2 if flow_m3_s is not None and area_m2 else None
+
+
+def _swing(waveform: WaveformSection | None) -> float:
+    """A bound of the factor that a Fourier series reaches; 1 for a table, which is not read yet."""
+    if waveform is None or waveform.file is not None:
+        return 1.0
+    return abs(waveform.mean) + sum(abs(amplitude) for amplitude in (*waveform.cosine, *waveform.sine))
 
 
 def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:

@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from geometry.clean import clean
+from geometry.cuts import cut_links
+from geometry.labels import label_box
 from geometry.load import SHAPE_PREFIX, load_voxels
 from geometry.nodes import NodeList, build_nodes
 from geometry.openings import carve
 from geometry.store import read_geometry
 from geometry.voxels import Opening, Voxels
-from muphy_lb.case import Case, OpeningSection
+from muphy_lb.boundary_sections import OpeningSection
+from muphy_lb.case import Case
 from muphy_lb.errors import InputError
 from partition.errors import PartitionError
 from partition.graph import graph_from_voxels
@@ -34,10 +37,13 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
         _refuse_preparation(case)
         nodes, report = read_geometry(case.folder / case.geometry.file), f"read {case.geometry.file}"
     else:
-        voxels = _cut(_load(case), case)
+        voxels = _cut(_labelled(_load(case), case), case)
         keep = case.geometry.keep or ("openings" if voxels.openings else "all")
         nodes, cleaned = clean(build_nodes(voxels), keep)
         report = str(cleaned)
+        if case.lattice.walls != "half-way" and voxels.wall_shape is not None:
+            nodes = cut_links(nodes, voxels.wall_shape)
+            report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
     _match_openings(nodes, case)
     return nodes, report
 
@@ -109,6 +115,13 @@ def _lacks_spacing(case: Case) -> bool:
     return not given and case.geometry.file is not None and Path(case.geometry.file).suffix in BARE_FORMATS
 
 
+def _labelled(voxels: Voxels, case: Case) -> Voxels:
+    for section in case.walls:
+        if section.box_m is not None:
+            voxels = label_box(voxels, section.name, *section.box_m)
+    return voxels
+
+
 def _cut(voxels: Voxels, case: Case) -> Voxels:
     cuts = [_opening(section) for section in case.openings if section.centre_m is not None]
     return carve(voxels, cuts) if cuts else voxels
@@ -122,6 +135,7 @@ def _opening(section: OpeningSection) -> Opening:
 def _refuse_preparation(case: Case) -> None:
     """A prepared geometry is final: keys that would cut, clean or scale it must not be silently without effect."""
     placed = [f"openings.{section.name}.centre_m" for section in case.openings if section.centre_m is not None]
+    placed += [f"walls.{section.name}.box_m" for section in case.walls if section.box_m is not None]
     ignored = [
         f"geometry.{key}" for key in ("unit", "spacing_m", "keep", "periodic", "options") if getattr(case.geometry, key)
     ]

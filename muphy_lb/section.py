@@ -96,6 +96,13 @@ class Section(BaseModel):
         return f"is {value}: {allowed.replace('valid tuple', 'list')}{meaning}"
 
 
+def exactly_one(given: Mapping, *keys: str) -> Iterator[str]:
+    """The complaint, if any, that not exactly one of some keys is given."""
+    there = [key for key in keys if key in given]
+    if len(there) != 1:
+        yield f"needs exactly one of {', '.join(keys)}; it has {' and '.join(there) or 'none'}"
+
+
 def _problem(location: tuple, text: str, value) -> dict:
     return {"type": PydanticCustomError(_WORDED, text), "loc": location, "input": value}
 

@@ -1,21 +1,26 @@
 """Simulation: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
 
 from dataclasses import dataclass
-from math import ceil, cos, log2, pi, sqrt
+from math import ceil, inf, log2, sqrt
 
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.boundary import course_of, link_conditions, opening_conditions, wall_motions
 from muphy_lb.case import Case, load_case
 from muphy_lb.domain import build_local_domain, check_dimension
-from muphy_lb.engine import Engine, LinkConditions
-from muphy_lb.errors import DivergedError
+from muphy_lb.engine import Engine
+from muphy_lb.errors import DivergedError, InputError
+from muphy_lb.fluid import fluid_of
+from muphy_lb.forcing import force_of, uniform_acceleration_m_s2
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import NodeGather, connect
 from muphy_lb.physics import isothermal
-from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights, opening_areas_m2, opening_frames
+from muphy_lb.physics.conditions import opening_areas_m2, opening_frames
+from muphy_lb.physics.walls import HALF_WAY, treat_walls
 from muphy_lb.preflight import Numerics, describe, resolve
-from muphy_lb.prepare import condition_of, load_nodes, share_nodes
+from muphy_lb.prepare import load_nodes, share_nodes
+from muphy_lb.wall_forces import WallForce, link_distances, wall_centres, wall_forces
 
 REALS = {"fp32": np.float32, "fp64": np.float64}
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
@@ -74,8 +79,10 @@ class Simulation:
         owner = self.communicator.broadcast(
             self._on_root(lambda: share_nodes(self.nodes, case, self.communicator.size))
         )
-        self.domain = build_local_domain(self.nodes, owner, self.communicator.rank, self.lattice)
-        self.conditions = self._conditions()
+        self.motions = wall_motions(case, self.nodes, self.units)
+        treatment = treat_walls(case.lattice.walls, self.motions)
+        self.domain = build_local_domain(self.nodes, owner, self.communicator.rank, self.lattice, treatment)
+        self.conditions = opening_conditions(case, self.nodes, self.frames, self.units, float(self.lattice.cs2))
         self.engine = self._build_engine()
         self.measured_mflups = self.timed_mflups(TRIAL_STEPS)
         self.step_number = 0
@@ -94,8 +101,13 @@ class Simulation:
             self.numerics, self.nodes.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups
         )
         backend = self.engine.backend
+        walls = self.case.lattice.walls
+        if walls != HALF_WAY:
+            fallen = self.communicator.total(self.n_fallback_links)
+            walls += f" ({fallen:,} links beside two walls fell back to half-way)"
         how = f"{backend.name} on {backend.device}, {self.case.compute.precision}, {self.case.compute.streaming}"
-        return "\n".join((self.case.title, self.cleaning, f"backend: {how}", table)).lstrip()
+        method = f"{self.lattice.name}, {self.engine.model.collision.name}; walls: {walls}"
+        return "\n".join((self.case.title, self.cleaning, f"backend: {how}", f"method: {method}", table)).lstrip()
 
     @property
     def units(self):
@@ -109,8 +121,10 @@ class Simulation:
 
     def start_from_rest(self) -> None:
         """Density 1, velocity 0, step 0."""
-        self.engine.start_from(np.ones(1), np.zeros((3, 1)))
         self.step_number = 0
+        self._upload_schedule()
+        self.engine.set_present(self._course.at(np.zeros(1))[0])
+        self.engine.start_from(np.ones(1), np.zeros((3, 1)))
         self.initial_mass = self._global_mass()
 
     def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float) -> None:
@@ -118,14 +132,15 @@ class Simulation:
         self.engine.set_populations(populations)
         self.step_number = step_number
         self.initial_mass = initial_mass
-        self._apply_ramp(step_number)
+        self._upload_schedule()
+        self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
 
     def step(self, n_steps: int = 1) -> None:
         """Advance."""
         for _ in range(n_steps):
+            if self.step_number >= self._scheduled_until:
+                self._upload_schedule()
             self.step_number += 1
-            if self.step_number <= self.case.run.ramp_steps:
-                self._apply_ramp(self.step_number)
             self.engine.step()
 
     def timed_mflups(self, n_steps: int) -> float:
@@ -156,7 +171,7 @@ class Simulation:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
         entering, deviation = self.engine.link_fluxes()
         links = self.domain.links
-        gathered = self.communicator.gather((links.opening, links.voxel, links.q, entering, deviation))
+        gathered = self.communicator.gather((links.boundary, links.voxel, links.q, entering, deviation))
         if gathered is None:
             return None
         opening, voxel, q, entering, deviation = (np.concatenate(column) for column in zip(*gathered, strict=True))
@@ -167,6 +182,30 @@ class Simulation:
             np.bincount(opening, minlength=count), 1
         )
         return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.nodes.openings)}
+
+    def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
+        """Force and torque of the fluid on every labelled wall, on rank 0; collective.
+
+        Args:
+            averaged: over this step and the one before (unless fields were asked for in between): interpolated walls
+                leave an oscillation of period two.
+        """
+        return wall_forces(self, averaged)
+
+    def watched(self) -> dict[str, dict[str, float]] | None:
+        """The quantities of ``run.steady_watch`` by group and name, on rank 0; collective."""
+        measures = {
+            "mean_speed": lambda: {"mean_speed": self.health().mean_speed},
+            "flow_rates": lambda: {k: state.flow_rate_m3_s for k, state in (self.openings() or {}).items()},
+            "forces": lambda: {
+                f"{k}_{axis}": x
+                for k, force in (self.wall_forces() or {}).items()
+                for axis, x in zip("xyz", force.force_n, strict=True)
+            },
+            "permeability": self._mean_velocity,
+        }
+        groups = {name: measures[name]() for name in measures if name in self.case.run.steady_watch}
+        return groups if self.communicator.rank == 0 else None
 
     def health(self) -> Health:
         """Mass change, largest and mean speed.
@@ -187,48 +226,48 @@ class Simulation:
         return work() if self.communicator.rank == 0 else None
 
     def _resolve(self) -> Numerics:
-        check_dimension(self.nodes, self.lattice, self.case.flow.acceleration_m_s2)
+        check_dimension(self.nodes, self.lattice, uniform_acceleration_m_s2(self.case, self.nodes))
+        if self.case.lattice.walls != HALF_WAY and self.case.compute.streaming != "pull":
+            raise InputError(
+                f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': push has no"
+                f" access to what it sent away; set compute.streaming = 'pull' or lattice.walls = {HALF_WAY!r}"
+            )
         areas_m2 = opening_areas_m2(self.nodes, self.frames)
         return resolve(self.case, self.nodes.spacing_m, areas_m2, float(self.lattice.cs2))
-
-    def _conditions(self) -> tuple[Condition, ...]:
-        """Lattice conditions of the openings, in the geometry's order."""
-        conditions = []
-        for section, frame in zip(condition_of(self.nodes, self.case), self.frames, strict=True):
-            if section.pressure_pa is not None:
-                density = self.units.pressure_to_density(section.pressure_pa, float(self.lattice.cs2))
-                conditions.append(Condition(PRESSURE, density - 1.0))
-            elif section.velocity_m_s is not None:
-                velocity = self.units.velocity_to_lattice(section.velocity_m_s)
-                conditions.append(Condition(VELOCITY, velocity, section.profile))
-            else:
-                flow = self.units.flow_rate_to_lattice(section.flow_rate_m3_s)
-                conditions.append(Condition(VELOCITY, flow / frame.area, section.profile))
-        return tuple(conditions)
 
     def _build_engine(self) -> Engine:
         case = self.case
         backend = make_backend(
             self._backend_name, self.lattice, REALS[case.compute.precision], self.communicator.local_rank
         )
-        force = tuple(self.units.acceleration_to_lattice(a) for a in case.flow.acceleration_m_s2)
-        omega = 1.0 / self.numerics.relaxation_time
-        model = isothermal(self.lattice, case.lattice.collision, case.compute.streaming, omega, force)
-        weights = link_weights(self.nodes, self.lattice, self.domain.links, self.frames, self.conditions)
-        kind = np.array([condition.kind for condition in self.conditions])
-        self._values = np.array([condition.value for condition in self.conditions])
-        conditions = LinkConditions(weights, kind, self._values)
+        force, operator, present = force_of(case, self.nodes, self.domain, self.units)
+        fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
+        model = isothermal(self.lattice, fluid, case.compute.streaming, force, operator)
+        conditions, self.n_fallback_links = link_conditions(
+            self.domain, self.nodes, self.frames, self.conditions, case.lattice.walls, self.motions
+        )
+        self.uniform_force = present
+        self._course = course_of(case, self.nodes, self.conditions, present, self.units)
+        self.wall_distances = link_distances(self.nodes, self.domain, case.lattice.walls)
+        self.wall_centres = wall_centres(self)
         engine = Engine(backend, self.communicator, self.domain, model, conditions, self._speed_scale())
         engine.warm_up()
         return engine
 
-    def _apply_ramp(self, step_number: int) -> None:
-        """Opening values rise from rest as (1 - cos(pi t / T)) / 2."""
-        ramp = self.case.run.ramp_steps
-        if not self.conditions or ramp == 0:
-            return
-        progress = min(1.0, step_number / ramp)
-        self.engine.set_opening_values(self._values * (0.5 - 0.5 * cos(pi * progress)))
+    def _upload_schedule(self) -> None:
+        """Hand the engine the boundary values and the force of the steps to come."""
+        self._scheduled_until = inf
+        if self._course.changes:
+            rows, self._scheduled_until = self._course.rows(self.step_number)
+            self.engine.schedule(rows)
+
+    def _mean_velocity(self) -> dict[str, float]:
+        """Mean velocity [m/s] along each axis, what permeability is proportional to; the same for any number of
+        ranks."""
+        velocity = self.velocity_m_s()
+        return (
+            {} if velocity is None else dict(zip("xyz", velocity.mean(axis=0, dtype=np.float64).tolist(), strict=True))
+        )
 
     def _speed_scale(self) -> float:
         return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.nodes.n_nodes + 1)))

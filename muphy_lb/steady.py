@@ -1,13 +1,18 @@
 """The steady-state criterion.
 
-The flow is steady when, over each of the last two intervals of T = ``run.steady_interval_steps`` steps, the mean speed
-and every opening's flow rate changed by no more than ``run.steady_tolerance`` (two, because sound can make them stand
-still for a moment):
+Every ``run.steady_interval_steps`` steps (a time T) the watched quantities are looked at: the mean speed, every
+opening's flow rate, every labelled wall's force, or the mean velocity along each axis, to which the permeability is
+proportional. The flow is steady when, over each of the last two intervals, every quantity x of every group changed per
+characteristic time T_c = ``run.steady_time_s`` (without it, T) by no more than ``run.steady_tolerance`` of the largest
+of its group:
 
-    |<|u|>(t) - <|u|>(t - T)| <= tolerance * <|u|>(t)   and   |Q_k(t) - Q_k(t - T)| <= tolerance * max_k |Q_k(t)|.
+    |x(t) - x(t - T)| T_c / T <= tolerance * max over the group of |x(t)|.
 
-Both are summed in an order, or in integers, that the number of ranks does not touch, so every run stops at the same
-step.
+Two intervals, because sound can make a flow stand still for a moment. A slow mode that dies with a time t_s is still
+off by about t_s / T_c times the change: choose T_c near the slowest time of the flow (L^2 / viscosity for a pore or a
+gap of width L, L / velocity for a vessel), and the tolerance is close to the error.
+
+Sums run in an order, or in integers, that the number of ranks does not touch, so every run stops at the same step.
 """
 
 from math import inf
@@ -17,12 +22,14 @@ class SteadyWatch:
     """Remembers the last look at the flow and compares.
 
     Args:
-        tolerance: allowed relative change, or None for never steady.
+        tolerance: allowed relative change per characteristic time, or None for never steady.
+        intervals: characteristic time over the time between two looks.
     """
 
-    def __init__(self, tolerance: float | None):
+    def __init__(self, tolerance: float | None, intervals: float = 1.0):
         self.tolerance = tolerance
         self.change = inf
+        self._intervals = intervals
         self._change_before = inf
         self._last: dict = {}
 
@@ -34,13 +41,12 @@ class SteadyWatch:
         """Whether the last two changes were within the tolerance."""
         return self.tolerance is not None and max(self.change, self._change_before) <= self.tolerance
 
-    def look(self, mean_speed: float, openings) -> bool:
-        """Compare with the last look and remember this one."""
-        flows = {name: state.flow_rate_m3_s for name, state in openings.items()}
-        last, self._last = self._last, {"mean_speed": mean_speed, "flows": flows}
+    def look(self, groups: dict[str, dict[str, float]]) -> bool:
+        """Compare quantities, by group and name, with the last look and remember these."""
+        last, self._last = self._last, groups
         if last:
             self._change_before = self.change
-            self.change = max(_relative_changes(last, self._last))
+            self.change = self._intervals * max(_relative_changes(last, groups), default=inf)
         return self.is_steady
 
     def record(self) -> dict:
@@ -55,10 +61,10 @@ class SteadyWatch:
 
 
 def _relative_changes(last: dict, now: dict):
-    yield _ratio(abs(now["mean_speed"] - last["mean_speed"]), now["mean_speed"])
-    scale = max((abs(flow) for flow in now["flows"].values()), default=0.0)
-    for name, flow in now["flows"].items():
-        yield _ratio(abs(flow - last["flows"][name]), scale)
+    for group, values in now.items():
+        scale = max((abs(value) for value in values.values()), default=0.0)
+        for name, value in values.items():
+            yield _ratio(abs(value - last.get(group, {}).get(name, inf)), scale)
 
 
 def _ratio(change: float, scale: float) -> float:

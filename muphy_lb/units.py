@@ -80,6 +80,14 @@ class Units:
         """Volume flow rate [m3/s] of one in lattice units."""
         return flow_rate * (self.spacing_m**2 * self.speed_m_s)
 
+    def force_to_si(self, force):
+        """Force [N] of one in lattice units."""
+        return force * (self.density_kg_m3 * self.spacing_m**2 * self.speed_m_s**2)
+
+    def torque_to_si(self, torque):
+        """Torque [N m] of one in lattice units."""
+        return self.force_to_si(torque) * self.spacing_m
+
     def time_to_steps(self, time_s: float) -> int:
         """Whole number of time steps nearest to a time [s]."""
         return round(time_s / self.time_step_s)

@@ -25,8 +25,10 @@ class Measurement:
         moved_tb_s: bytes_per_update times updates per second and rank.
         copy_tb_s: bandwidth of a large copy on the same device, bytes read plus written.
         fraction: moved_tb_s / copy_tb_s.
+        registers, local_bytes: of one thread of the stream-and-collide kernel; None where there is none to ask.
     """
 
+    kernel: str
     device: str
     ranks: int
     n_fluid: int
@@ -39,6 +41,8 @@ class Measurement:
     moved_tb_s: float
     copy_tb_s: float
     fraction: float
+    registers: int | None
+    local_bytes: int | None
 
     def record(self) -> dict:
         """Plain dictionary."""
@@ -57,10 +61,12 @@ def measure(
     simulation.health()
     rate = statistics.median(rates)
     engine = simulation.engine
+    usage = engine.backend.stream_collide_usage(engine.model.collision, streaming)
     q_count = simulation.lattice.q
     bytes_per_update = 2 * q_count * np.dtype(engine.real).itemsize + (q_count - 1) * engine.addresses.table.itemsize
     moved_tb_s = rate * bytes_per_update / communicator.size / 1e12
     return Measurement(
+        kernel=f"{simulation.lattice.name} {engine.model.collision.name}",
         device=engine.backend.device,
         ranks=communicator.size,
         n_fluid=simulation.nodes.n_nodes,
@@ -73,6 +79,8 @@ def measure(
         moved_tb_s=moved_tb_s,
         copy_tb_s=copy_tb_s,
         fraction=moved_tb_s / copy_tb_s,
+        registers=usage.registers if usage else None,
+        local_bytes=usage.local_bytes if usage else None,
     )
 
 
@@ -88,16 +96,22 @@ def copy_bandwidth_tb_s(backend) -> float:
 def table(measurements) -> str:
     """Measurements as a table for people."""
     head = (
-        f"{'precision':>9} {'streaming':>9} {'nodes':>12} {'ranks':>5} {'MFLUPS':>9} {'(low-high)':>15} {'B/update':>8}"
+        f"{'kernel':<46}{'precision':>9} {'streaming':>9} {'nodes':>12} {'ranks':>5} {'MFLUPS':>9} {'(low-high)':>15}"
+        f" {'B/update':>8} {'TB/s':>6} {'copy':>6} {'fraction':>8} {'registers':>9} {'local B':>7}"
     )
-    rows = [f"{head} {'TB/s':>6} {'copy':>6} {'fraction':>8}"]
+    rows = [head]
     for m in measurements:
         spread = f"({m.mflups_low:.0f}-{m.mflups_high:.0f})"
         rows.append(
-            f"{m.precision:>9} {m.streaming:>9} {m.n_fluid:>12,} {m.ranks:>5} {m.mflups:>9.0f} {spread:>15}"
-            f" {m.bytes_per_update:>8} {m.moved_tb_s:>6.3f} {m.copy_tb_s:>6.3f} {m.fraction:>8.0%}"
+            f"{m.kernel:<46}{m.precision:>9} {m.streaming:>9} {m.n_fluid:>12,} {m.ranks:>5} {m.mflups:>9.0f}"
+            f" {spread:>15} {m.bytes_per_update:>8} {m.moved_tb_s:>6.3f} {m.copy_tb_s:>6.3f} {m.fraction:>8.0%}"
+            f" {_known(m.registers):>9} {_known(m.local_bytes):>7}"
         )
     return "\n".join(rows)
+
+
+def _known(number: int | None) -> str:
+    return "-" if number is None else str(number)
 
 
 def _rate(simulation, n_steps: int) -> float:

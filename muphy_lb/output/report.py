@@ -4,6 +4,7 @@ Writers are called on every rank, because the simulation's fields are collective
 """
 
 from dataclasses import asdict
+from math import nan
 from pathlib import Path
 
 from muphy_lb.output.series import CsvSeries
@@ -12,9 +13,16 @@ from muphy_lb.output.vtkhdf import VtkHdfSeries
 
 FIELDS_FILE = "fields.vtkhdf"
 SERIES_FILE = "openings.csv"
+WALLS_FILE = "walls.csv"
 PICTURE_FILE = "picture.png"
 SUMMARY_FILE = "summary.json"
-RESULT_FILES = (FIELDS_FILE, SERIES_FILE, PICTURE_FILE, SUMMARY_FILE)
+RESULT_FILES = (FIELDS_FILE, SERIES_FILE, WALLS_FILE, PICTURE_FILE, SUMMARY_FILE)
+WALL_COLUMNS = (
+    *(f"force_{axis}_n" for axis in "xyz"),
+    *(f"torque_{axis}_n_m" for axis in "xyz"),
+    "drag_coefficient",
+    "lift_coefficient",
+)
 FIELD_UNITS = {"density": "kg/m3", "velocity": "m/s", "pressure": "Pa"}
 
 
@@ -78,6 +86,34 @@ class OpeningWriter:
         self._series.append(row)
 
 
+class WallWriter:
+    """Appends force and torque on every labelled wall to ``walls.csv``, each the mean of two consecutive steps."""
+
+    def __init__(self, simulation, folder: Path, resume_step: int | None):
+        self.every = simulation.case.output.series_every_steps
+        self._simulation = simulation
+        self._written_step = resume_step
+        self._series = None
+        if simulation.communicator.rank == 0:
+            names = [f"{wall.name}_{quantity}" for wall in simulation.nodes.walls for quantity in WALL_COLUMNS]
+            self._series = CsvSeries(folder / WALLS_FILE, ("step", "time_s", *names), resume_step)
+
+    def act(self) -> None:
+        """Write one row, unless this step has one."""
+        if self._simulation.step_number == self._written_step:
+            return
+        self._written_step = self._simulation.step_number
+        forces = self._simulation.wall_forces()
+        if not self._series:
+            return
+        row = {"step": self._simulation.step_number, "time_s": self._simulation.time_s}
+        for name, wall in forces.items():
+            coefficients = (nan if c is None else c for c in (wall.drag_coefficient, wall.lift_coefficient))
+            numbers = (*wall.force_n, *wall.torque_n_m, *coefficients)
+            row |= {f"{name}_{quantity}": x for quantity, x in zip(WALL_COLUMNS, numbers, strict=True)}
+        self._series.append(row)
+
+
 def draw_picture(simulation, folder: Path) -> None:
     """Draw the speed on the vessel and on a cut."""
     from muphy_lb.output.picture import draw_vessel
@@ -90,6 +126,7 @@ def draw_picture(simulation, folder: Path) -> None:
 
 def summarise(simulation, folder: Path, speed: dict, outcome: dict) -> dict | None:
     """Write ``summary.json`` and return its record on rank 0."""
+    walls = simulation.wall_forces() if simulation.nodes.walls else {}
     openings, health = simulation.openings(), simulation.health()
     if simulation.communicator.rank:
         return None
@@ -102,6 +139,8 @@ def summarise(simulation, folder: Path, speed: dict, outcome: dict) -> dict | No
         "precision": compute.precision,
         "streaming": compute.streaming,
         "lattice": simulation.lattice.name,
+        "collision": simulation.engine.model.collision.name,
+        "walls_rule": simulation.case.lattice.walls,
         "n_fluid": simulation.nodes.n_nodes,
         "spacing_m": simulation.nodes.spacing_m,
         "time_step_s": simulation.units.time_step_s,
@@ -115,6 +154,7 @@ def summarise(simulation, folder: Path, speed: dict, outcome: dict) -> dict | No
         **outcome,
         "case_toml": simulation.case.to_toml(folder),
         "openings": {name: asdict(state) for name, state in openings.items()},
+        "walls": {name: asdict(force) for name, force in walls.items()},
     }
     write_summary(folder / SUMMARY_FILE, record)
     return record

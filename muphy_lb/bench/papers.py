@@ -1,0 +1,88 @@
+"""Benchmarks of the papers that this program descends from, run again beside their figures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from muphy_lb.bench.stream import Measurement, measure
+from muphy_lb.case import case_from_dict
+from muphy_lb.units import viscosity
+
+CAVITY_SIZE = 2048
+ARRAY_MESH, ARRAY_CELLS = 3072, 18
+RELAXATION_TIME = 1.0
+LID_VELOCITY = 0.05
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """One row of a paper and what it takes to run it here.
+
+    Attributes:
+        name: as the paper calls it.
+        published: its figure, in words.
+        lattice: table ``[lattice]`` of the case, without the relaxation time.
+        geometry: table ``[geometry]``, without spacing.
+        walls: tables ``[[walls]]``.
+        force: body force along x, lattice units.
+    """
+
+    name: str
+    published: str
+    lattice: Mapping
+    geometry: Mapping
+    walls: tuple = ()
+    force: float = 0.0
+
+
+def _cavity(name: str, published: str, **lattice) -> PaperRow:
+    options = {"size": CAVITY_SIZE, "dimension": 2}
+    lid = {"name": "lid", "velocity_m_s": [LID_VELOCITY, 0.0, 0.0]}
+    return PaperRow(name, published, lattice, {"shape": "cavity", "options": options}, (lid,))
+
+
+# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the card's
+# memory # bandwidth that he reached on an 8800 Ultra, and the flow through his 18 x 18 cylinders (Table 5) in MLUPS.
+TOELKE = (
+    _cavity("LBGKL, cavity", "59 % of the bandwidth", collision="bgk", equilibrium="stokes"),
+    _cavity("LBGK, cavity", "51 % of the bandwidth", collision="bgk", equilibrium="incompressible"),
+    _cavity("MRT, cavity", "46 % of the bandwidth", collision="mrt", equilibrium="incompressible"),
+    PaperRow(
+        "MRTL, cylinders",
+        "481 MLUPS",
+        {"collision": "mrt", "equilibrium": "stokes"},
+        {"shape": "cylinder_array", "options": {"size": ARRAY_MESH, "cells": ARRAY_CELLS}},
+        force=1e-7,
+    ),
+)
+PAPERS: Mapping[str, tuple[PaperRow, ...]] = MappingProxyType({"toelke": TOELKE})
+
+
+def run_paper(name: str, variants, communicator, n_steps: int, n_runs: int) -> list[tuple[PaperRow, Measurement]]:
+    """Time every row of a paper; collective.
+
+    Args:
+        name: key of ``PAPERS``.
+        variants: (precision, streaming) pairs.
+        communicator: the ranks.
+        n_steps, n_runs: as in :func:`muphy_lb.bench.stream.measure`.
+    """
+    return [
+        (row, measure(_case(row), *variant, communicator, n_steps, n_runs))
+        for row in PAPERS[name]
+        for variant in variants
+    ]
+
+
+def _case(row: PaperRow):
+    return case_from_dict(
+        {
+            "title": row.name,
+            "geometry": {**row.geometry, "spacing_m": 1.0},
+            "walls": list(row.walls),
+            "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, 1.0 / 3.0)},
+            "flow": {"acceleration_m_s2": [row.force, 0.0, 0.0]},
+            "lattice": {"name": "D2Q9", "time_step_s": 1.0, **row.lattice},
+            "run": {"steps": 1},
+        }
+    )

@@ -1,0 +1,188 @@
+"""From the case's openings, walls and forces to lattice conditions, and their course in time."""
+
+import warnings
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+
+from geometry.flags import FIRST_WALL_NUMBER
+from geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.boundary_sections import OpeningSection, WallSection, WaveformSection
+from muphy_lb.case import Case
+from muphy_lb.engine import LinkConditions
+from muphy_lb.errors import InputError
+from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights
+from muphy_lb.physics.profiles import PROFILES, measured
+from muphy_lb.physics.walls import STATIONARY, WallMotion, slotted_coefficients
+from muphy_lb.physics.waveform import FourierSeries, PeriodicSpline
+from muphy_lb.prepare import condition_of
+from muphy_lb.units import Units
+
+# Rows of the schedule that go to the device at once while a value changes with time.
+CHUNK = 1024
+
+
+class Course:
+    """How openings' values, walls' velocities and the body force go through time.
+
+    A step from t - 1 to t takes the value of the time t - 1/2 in between for boundaries, which meet the populations
+    half-way, and for the force that of the time of its collision: t for pull, t - 1 for push.
+
+    Args:
+        values: (n,) values of the openings, then 1 for every labelled wall, then 1.
+        factors: a waveform, or None, for each of them.
+        force: (3,) body force; its own waveform is ``force_factor``, of the time after the step.
+        ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
+        time_step_s: [s].
+    """
+
+    def __init__(
+        self, values: np.ndarray, factors, force: np.ndarray, force_factor, ramp_steps: int, time_step_s: float
+    ):
+        self.values, self._force = values, force
+        self._has_values = values.size > 1
+        self._factors, self._force_factor = tuple(factors), force_factor
+        self._ramp_steps, self._time_step_s = ramp_steps, time_step_s
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to schedule: openings, moving walls, a force that changes."""
+        return self._has_values or self.is_periodic
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether anything changes for ever."""
+        return self._force_factor is not None or any(factor is not None for factor in self._factors)
+
+    def rows(self, step: int) -> tuple[np.ndarray, float]:
+        """Values of the steps after ``step``, (K, n + 3), and the step up to which they hold."""
+        n_rows = CHUNK if self.is_periodic else max(1, self._ramp_steps - step)
+        return self.at(step + 1.0 + np.arange(n_rows)), step + n_rows if self.is_periodic else np.inf
+
+    def at(self, steps: np.ndarray) -> np.ndarray:
+        """(K, n + 3) values of given steps."""
+        n_rows = len(steps)
+        progress = np.clip(steps / self._ramp_steps, 0.0, 1.0) if self._ramp_steps else np.ones(n_rows)
+        rows = (0.5 - 0.5 * np.cos(np.pi * progress))[:, None] * self.values
+        for column, factor in enumerate(self._factors):
+            if factor is not None:
+                rows[:, column] *= factor((steps - 0.5) * self._time_step_s)
+        drive = np.ones(n_rows) if self._force_factor is None else self._force_factor(steps * self._time_step_s)
+        return np.hstack((rows, drive[:, None] * self._force))
+
+
+def opening_conditions(case: Case, nodes: NodeList, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
+    """Lattice conditions of the openings, in the geometry's order."""
+    sections = condition_of(nodes, case)
+    return tuple(_condition(case, *pair, units, cs2) for pair in zip(sections, frames, strict=True))
+
+
+def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion, ...]:
+    """What each labelled wall does, in the geometry's order.
+
+    Raises:
+        InputError: the case names a wall that the geometry does not have.
+    """
+    sections = {section.name: section for section in case.walls}
+    names = [wall.name for wall in nodes.walls]
+    for name in sections:
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(names) or 'none'}"
+            raise InputError(f"walls.{name}: the geometry has no wall of that name; {hint} or give its box_m")
+    return tuple(_motion(sections.get(name), k, nodes, units) for k, name in enumerate(names))
+
+
+def course_of(case: Case, nodes: NodeList, conditions, force: np.ndarray, units: Units) -> Course:
+    """The course of a case's boundary values and force."""
+    sections = condition_of(nodes, case)
+    walls = {section.name: section for section in case.walls}
+    moving = [walls.get(wall.name) for wall in nodes.walls]
+    factors = [_factor(case, section.waveform) for section in sections]
+    factors += [None if section is None else _factor(case, section.waveform) for section in moving]
+    values = np.append([condition.value for condition in conditions], np.ones(len(moving) + 1))
+    drive = _factor(case, case.flow.waveform)
+    if drive is not None and case.compute.streaming == "push":
+        drive = _delayed(drive, units.time_step_s)
+    return Course(values, [*factors, None], force, drive, case.run.ramp_steps, units.time_step_s)
+
+
+def link_conditions(domain, nodes: NodeList, frames, conditions, rule: str, motions) -> tuple[LinkConditions, int]:
+    """Conditions of one rank's links, and how many of its interpolated links fell back to half-way bounce-back."""
+    weights = link_weights(nodes, domain.lattice, domain.links, frames, conditions)
+    walls, n_fallback = slotted_coefficients(nodes, domain, rule, motions)
+    kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
+    value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
+    return LinkConditions(weights, kind, walls, value), n_fallback
+
+
+def wall_centre(nodes: NodeList, number: int) -> np.ndarray:
+    """(x, y, z) middle of the box around a labelled wall's voxels, in voxel coordinates."""
+    mine = nodes.label_voxel[nodes.label_number == FIRST_WALL_NUMBER + number]
+    place = voxel_coordinates(mine, nodes.shape)
+    return 0.5 * (place.min(axis=0) + place.max(axis=0)) if mine.size else np.zeros(3)
+
+
+def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: float) -> Condition:
+    if section.pressure_pa is not None:
+        return Condition(PRESSURE, units.pressure_to_density(section.pressure_pa, cs2) - 1.0)
+    profile = _measured(case, section, units) if section.profile_file else PROFILES[section.profile]
+    if section.velocity_m_s is not None:
+        return Condition(VELOCITY, units.velocity_to_lattice(section.velocity_m_s), profile)
+    flow_m3_s = section.flow_rate_m3_s
+    if flow_m3_s is None:
+        flow_m3_s = section.mass_flow_kg_s / units.density_kg_m3
+    return Condition(VELOCITY, units.flow_rate_to_lattice(flow_m3_s) / frame.area, profile)
+
+
+def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Units) -> WallMotion:
+    if section is None:
+        return WallMotion()
+    velocity = np.array(section.velocity_m_s or STATIONARY)
+    rotation = np.array(section.rotation_rad_s or STATIONARY)
+    centre = wall_centre(nodes, number)
+    if section.centre_m is not None:
+        centre = (np.array(section.centre_m) - nodes.origin_m) / nodes.spacing_m
+    vectors = (units.velocity_to_lattice(velocity), rotation * units.time_step_s, centre)
+    return WallMotion(*(tuple(vector.tolist()) for vector in vectors), section.slip)
+
+
+def _measured(case: Case, section: OpeningSection, units: Units):
+    radius_m, velocity = _table(case.folder / section.profile_file, f"openings.{section.name}.profile_file")
+    return measured(radius_m / units.spacing_m, velocity)
+
+
+def _factor(case: Case, section: WaveformSection | None) -> Callable | None:
+    if section is None:
+        return None
+    if section.file is None:
+        return FourierSeries(section.period_s, section.mean, section.cosine, section.sine)
+    path = case.folder / section.file
+    time_s, value = _table(path, "waveform.file")
+    if time_s.size < 4 or abs(value[-1] - value[0]) > 1e-6 * np.abs(value).max():
+        raise InputError(
+            f"waveform.file {path}: {time_s.size} points from {value[0]:g} to {value[-1]:g}; a period needs at least 4,"
+            " and its last factor must equal its first"
+        )
+    return PeriodicSpline(time_s, value)
+
+
+def _delayed(factor: Callable, delay_s: float) -> Callable:
+    return lambda time_s: factor(time_s - delay_s)
+
+
+def _table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two columns of a CSV file with one line of headings; the first column ascends."""
+    try:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # an empty table is refused below
+            rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{key}: cannot read {path} ({error}); it must be CSV with one line of headings") from error
+    if rows.shape[1] != 2 or rows.shape[0] < 2 or not np.isfinite(rows).all() or not (np.diff(rows[:, 0]) > 0).all():
+        raise InputError(
+            f"{key}: {path} has {rows.shape[0]} rows of {rows.shape[1]} columns; it must have two columns of finite"
+            " numbers, the first one ascending"
+        )
+    return rows[:, 0], rows[:, 1]

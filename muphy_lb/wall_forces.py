@@ -1,0 +1,107 @@
+"""Force and torque of the fluid on labelled walls by momentum exchange.
+
+Every link from a fluid node into a wall hands over dF = c_q (f~_q + f_q'), what leaves plus what comes back, at the
+point where it meets the wall (Ladd, J. Fluid Mech. 271, 285 (1994); Toelke, Comput. Visual. Sci. 13, 29 (2010), Eqs.
+10-11). Populations are deviations from w_q: the reference pressure is left out, which changes nothing for a closed
+body.
+
+A body force that stands in for a pressure gradient also pulls at the solid: its share, force times volume of the wall's
+voxels, belongs to the force of that gradient (his Eq. 12 with the sign that his section 7 uses) and is given apart.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geometry.nodes import voxel_coordinates
+from muphy_lb.boundary import wall_centre
+
+HALF_WAY_DISTANCE = 0.5
+
+
+@dataclass(frozen=True)
+class WallForce:
+    """What the fluid does to one labelled wall.
+
+    Attributes:
+        force_n: (x, y, z) [N].
+        torque_n_m: (x, y, z) about the wall's centre [N m].
+        body_force_share_n: body force times volume of the wall's voxels [N].
+        drag_coefficient, lift_coefficient: 2 F / (rho U^2 A) along the case's directions; None without U and A.
+    """
+
+    force_n: tuple[float, float, float]
+    torque_n_m: tuple[float, float, float]
+    body_force_share_n: tuple[float, float, float]
+    drag_coefficient: float | None = None
+    lift_coefficient: float | None = None
+
+
+def wall_forces(simulation, averaged: bool = True) -> dict[str, WallForce] | None:
+    """Forces on all labelled walls by name, on rank 0 (None elsewhere); collective.
+
+    Sums run in an order that does not depend on the ranks.
+
+    Args:
+        simulation: the flow.
+        averaged: over the last two steps, since interpolated walls oscillate with that period.
+    """
+    domain = simulation.domain
+    exchange, distance = simulation.engine.wall_exchange(averaged), simulation.wall_distances
+    links = domain.slotted.join(domain.folded)
+    mine = links.boundary < len(simulation.nodes.walls)
+    kept = links.select(mine)
+    gathered = simulation.communicator.gather((kept.boundary, kept.voxel, kept.q, exchange[mine], distance[mine]))
+    if gathered is None:
+        return None
+    columns = [np.concatenate(column) for column in zip(*gathered, strict=True)]
+    order = np.lexsort((columns[2], columns[1], columns[0]))
+    wall, voxel, q, exchange, distance = (column[order] for column in columns)
+    vector = simulation.lattice.c[q]
+    force = vector * exchange[:, None]
+    position = voxel_coordinates(voxel, simulation.nodes.shape) + distance[:, None] * vector
+    result = {}
+    for number, record in enumerate(simulation.nodes.walls):
+        part = wall == number
+        arm = position[part] - simulation.wall_centres[number]
+        torque = np.cross(arm, force[part]).sum(axis=0)
+        result[record.name] = _in_si(simulation, number, force[part].sum(axis=0), torque)
+    return result
+
+
+def _in_si(simulation, number: int, force: np.ndarray, torque: np.ndarray) -> WallForce:
+    units, record = simulation.units, simulation.nodes.walls[number]
+    section = next((s for s in simulation.case.walls if s.name == record.name), None)
+    force_n = units.force_to_si(force)
+    share = units.force_to_si(simulation.uniform_force * record.n_voxels)
+    coefficients = (None, None)
+    if section is not None and section.reference_area_m2 is not None:
+        scale = 0.5 * units.density_kg_m3 * section.reference_velocity_m_s**2 * section.reference_area_m2
+        coefficients = tuple(
+            float(force_n @ (np.array(direction) / np.linalg.norm(direction))) / scale
+            for direction in (section.drag_direction, section.lift_direction)
+        )
+    return WallForce(*(tuple(v.tolist()) for v in (force_n, units.torque_to_si(torque), share)), *coefficients)
+
+
+def link_distances(nodes, domain, rule: str) -> np.ndarray:
+    """(S + F,) fraction of each link into slotted and folded labelled walls at which it meets the wall."""
+    links = domain.slotted.join(domain.folded)
+    if rule == "half-way" or nodes.cuts is None:
+        return np.full(links.n_links, HALF_WAY_DISTANCE)
+    distance = nodes.cuts.of(links.voxel, domain.lattice.c[links.q])
+    return np.where(np.isnan(distance), HALF_WAY_DISTANCE, distance)
+
+
+def wall_centres(simulation) -> np.ndarray:
+    """(n_walls, 3) point of each wall about which torque is taken, in voxel coordinates."""
+    nodes = simulation.nodes
+    given = {section.name: section.centre_m for section in simulation.case.walls}
+    return np.array(
+        [
+            wall_centre(nodes, number)
+            if given.get(wall.name) is None
+            else (np.array(given[wall.name]) - nodes.origin_m) / nodes.spacing_m
+            for number, wall in enumerate(nodes.walls)
+        ]
+    ).reshape(-1, 3)
