@@ -124,15 +124,18 @@ def annulus(inner=10.6, outer=25.2, centre_offset=(0.137, -0.211), spacing_m=1.0
     return Voxels(flags, spacing_m, periodic=(False, False, True), walls=("inner", "outer"), wall_shape=walls)
 
 
-def obstacle_channel(cells_per_diameter=20, dimension=2) -> Voxels:
+def obstacle_channel(cells_per_diameter=20, dimension=2, spacing_m=None) -> Voxels:
     """Schaefer and Turek's channel with a cylinder along z, labelled ``cylinder``; openings ``inlet`` and ``outlet``.
 
     In metres: diameter 0.1; plane: length 2.2, height 0.41, axis at (0.2, 0.2); dimension 3 (case 3D-1Z): length 2.5,
     section 0.41 x 0.41, axis at (0.5, 0.2). The walls lie at y = 0 and y = 0.41 (z alike in three dimensions), the
     inlet at x = 0. The lower wall is exactly half-way between the first fluid row and the solid row below it; the upper
     one lies between 0 and 1 voxel above the last fluid row, half-way only if 0.41 m is a whole number of voxels: the
-    cut distances tell. Source: Schaefer, Turek, Benchmark computations of laminar flow around a cylinder (1996).
+    cut distances tell. ``spacing_m``, if given, goes before ``cells_per_diameter`` and must divide the diameter.
+    Source: Schaefer, Turek, Benchmark computations of laminar flow around a cylinder (1996).
     """
+    if spacing_m is not None:
+        cells_per_diameter = _cells(spacing_m)
     check_positive(cells_per_diameter=cells_per_diameter)
     check_dimension(dimension)
     spacing_m = CYLINDER_DIAMETER_M / int(cells_per_diameter)
@@ -150,6 +153,17 @@ def obstacle_channel(cells_per_diameter=20, dimension=2) -> Voxels:
     voxels = Voxels(flags, spacing_m, origin_m, (False, False, dimension == 2), (), ("cylinder",), walls)
     middle = 0.5 * (high + 0.5)
     return carve(voxels, end_openings(voxels, 0, np.array([0.0, middle, middle if dimension == 3 else 0.0])))
+
+
+def _cells(spacing_m) -> int:
+    check_positive(spacing_m=spacing_m)
+    cells = CYLINDER_DIAMETER_M / spacing_m
+    if abs(cells - round(cells)) > ROUNDING * cells:
+        raise GeometryError(
+            f"spacing_m = {spacing_m:g} does not divide the cylinder's diameter of {CYLINDER_DIAMETER_M} m; give"
+            f" {CYLINDER_DIAMETER_M / max(1, round(cells)):.6g}"
+        )
+    return round(cells)
 
 
 def tunnel(size=64, spacing_m=1.0) -> Voxels:

@@ -2,12 +2,19 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from muphy_lb.section import Direction, Name, Positive, Section, Vector, exactly_one
 
+
+def _two_corners(corners: tuple) -> tuple:
+    if len(corners) != 2:
+        raise ValueError("must have 2 corners, lowest and highest, of 3 components (x, y, z) each")
+    return corners
+
+
+Box = Annotated[tuple[Vector, ...], Field(strict=False), AfterValidator(_two_corners)]
 Amplitudes = Annotated[tuple[float, ...], Field(strict=False)]
-ON_A_PLANE = {"velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s"}
 
 
 class WaveformSection(Section):
@@ -29,7 +36,8 @@ class WaveformSection(Section):
     def rules(cls, given):
         """A table or a series."""
         yield from exactly_one(given, "file", "period_s")
-        if "file" in given and given.keys() & {"mean", "cosine", "sine"}:
+        series = given.get("cosine") or given.get("sine") or given.get("mean", 1.0) != 1.0
+        if "file" in given and series:
             yield "has a file and a series; give one of both"
 
 
@@ -82,7 +90,7 @@ class WallSection(Section):
 
     name: Name
     """label that the geometry gives, or that box_m makes"""
-    box_m: Annotated[tuple[Vector, ...], Field(strict=False, min_length=2, max_length=2)] | None = None
+    box_m: Box | None = None
     """lowest and highest corner [m] of a box whose solid voxels become this wall"""
     velocity_m_s: Vector | None = None
     """velocity (x, y, z) [m/s]"""

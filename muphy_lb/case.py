@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt, PrivateAttr, ValidationError
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, PrivateAttr, ValidationError
 
 from muphy_lb.boundary_sections import OpeningSection, WallSection
 from muphy_lb.errors import InputError
@@ -19,10 +19,20 @@ from muphy_lb.fluid_sections import FlowSection, FluidSection, LatticeSection
 from muphy_lb.section import Duration, Options, Positive, Section, exactly_one, given_values
 from muphy_lb.toml_text import override_value, read_toml, toml_lines
 
+
+def _not_empty(values: tuple) -> tuple:
+    if not values:
+        raise ValueError("must name at least one quantity")
+    return values
+
+
 Axes = Annotated[tuple[Literal["x", "y", "z"], ...], Field(strict=False)]
 Watched = Annotated[
-    tuple[Literal["mean_speed", "flow_rates", "forces", "permeability"], ...], Field(strict=False, min_length=1)
+    tuple[Literal["mean_speed", "flow_rates", "forces", "permeability"], ...],
+    Field(strict=False),
+    AfterValidator(_not_empty),
 ]
+FILE_KEYS = ("file", "acceleration_file", "profile_file")
 FieldNames = Annotated[tuple[Literal["density", "velocity", "pressure"], ...], Field(strict=False)]
 
 
@@ -172,20 +182,30 @@ class Case(Section):
 
     @property
     def folder(self) -> Path:
-        """The folder that ``geometry.file`` is relative to."""
+        """The folder that files are relative to."""
         return self._folder
 
     def to_toml(self, folder=None) -> str:
         """The whole case as TOML text, defaults filled in.
 
         Args:
-            folder: folder that the text will be written to; ``geometry.file`` is then given relative to it.
+            folder: folder that the text will be written to; files are then given relative to it.
         """
         table = self.model_dump(exclude_none=True)
-        file = self.geometry.file
-        if folder is not None and file is not None and not Path(file).is_absolute():
-            table["geometry"]["file"] = Path(os.path.relpath(self.folder / file, folder)).as_posix()
+        if folder is not None:
+            _move_files(table, self.folder, Path(folder))
         return "\n".join(toml_lines(table)) + "\n"
+
+
+def _move_files(table: dict, old: Path, new: Path) -> None:
+    """Make every relative file name of nested tables relative to another folder."""
+    for key, value in table.items():
+        entries = value if isinstance(value, list | tuple) else [value]
+        for entry in entries:
+            if isinstance(entry, dict) and key not in ("options", "rates"):
+                _move_files(entry, old, new)
+        if key in FILE_KEYS and not Path(value).is_absolute():
+            table[key] = Path(os.path.relpath(old / value, new)).as_posix()
 
 
 def _tables(entries) -> list[dict]:

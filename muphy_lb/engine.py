@@ -70,7 +70,7 @@ class Engine:
         self._parameters = self._device_parameters(conditions.value.size)
         self.addresses = build_addresses(domain, model.streaming)
         self._buffers = [backend.zeros(self.addresses.n_slots, self.real) for _ in range(2)]
-        self._parity, self._has_previous = 0, False
+        self._parity, self._steps_kept = 0, 0
         self._links = self._link_arrays(conditions)
         self._walls = self._wall_arrays(conditions)
         table = backend.array(self.addresses.table)
@@ -95,7 +95,7 @@ class Engine:
         for launch in self._steps[self._parity]:
             launch()
         self._parity ^= 1
-        self._has_previous = True
+        self._steps_kept += 1
 
     def warm_up(self) -> None:
         """Run every launch once on a fluid at rest, so that compilation is over before the clock starts; then make one
@@ -129,8 +129,8 @@ class Engine:
         """Set (Q, n) or (Q, 1) populations before collision (deviations from w_q), whatever the streaming stores."""
         if self.model.streaming == "pull":
             parameters = self._host_parameters()
-            n = np.arange(max((p.size for p in parameters if isinstance(p, np.ndarray)), default=1))
-            n = np.arange(max(n.size, state.shape[1]))
+            sizes = (p.size for p in parameters if isinstance(p, np.ndarray))
+            n = np.arange(max(state.shape[1], *sizes, 1))
             state = self.model.collision.reference(
                 np.broadcast_to(state, (state.shape[0], n.size)), n, self.model.lattice, parameters
             )
@@ -142,7 +142,7 @@ class Engine:
         rows = flat[: self.addresses.halo_start].reshape(self.model.lattice.q, self.domain.pitch)
         rows[:, : self.domain.n_nodes] = populations
         self.backend.update(self._buffers[self._parity], flat)
-        self._has_previous = False
+        self._steps_kept = 0
 
     def populations(self) -> np.ndarray:
         """(Q, n) stored populations."""
@@ -151,7 +151,7 @@ class Engine:
 
     def moments(self) -> np.ndarray:
         """(4, n) rows rho - 1, ux, uy, uz, computed in the other buffer, which the next step overwrites anyway."""
-        self._has_previous = False
+        self._steps_kept = 0
         out = self._buffers[1 - self._parity][: 4 * self.domain.n_nodes]
         self.backend.bind_moments(self.model.macroscopic, self._state(self._parity), out, self._parameters)()
         return self.backend.to_host(out).reshape(4, -1)
@@ -195,7 +195,9 @@ class Engine:
             self._complete()
         if self._wall_probe.size == 0:
             return np.zeros(0)
-        parities = (0, 1) if averaged and self._has_previous else (self._parity,)
+        # Push leaves in the other buffer what its own step sent, pull what its step received.
+        needed = 1 if self.model.streaming == "pull" else 2
+        parities = (0, 1) if averaged and self._steps_kept >= needed else (self._parity,)
         return np.mean([self._wall_probe.read(p).reshape(2, -1).sum(axis=0) for p in parities], axis=0)
 
     def _complete(self) -> None:

@@ -1,13 +1,24 @@
 """Sections of the case file about the fluid: its viscosity, what drives it, and the lattice that computes it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator
 
 from muphy_lb.boundary_sections import WaveformSection
 from muphy_lb.section import Positive, Section, Vector, exactly_one
 
-Rates = dict[str, Annotated[float, Field(gt=0.0, le=2.0)] | Literal["viscosity", "magic"]]
+RATE_WORDS = ("viscosity", "magic")
+
+
+def _rates(table: dict) -> dict:
+    for family, rate in table.items():
+        number = isinstance(rate, int | float) and not isinstance(rate, bool) and 0.0 < rate <= 2.0
+        if not number and rate not in RATE_WORDS:
+            raise ValueError(f"has {family} = {rate!r}; must be a number above 0 and up to 2, 'viscosity' or 'magic'")
+    return table
+
+
+Rates = Annotated[dict[str, Any], AfterValidator(_rates)]
 
 
 class PowerLawSection(Section):
@@ -36,6 +47,16 @@ class CarreauYasudaSection(Section):
     """exponent a; 2 is Carreau's fluid"""
     index: Positive
     """index n"""
+
+    @classmethod
+    def rules(cls, given):
+        """A thinning fluid is thinner at high shear, a thickening one thicker."""
+        plateaus = [given.get(f"{name}_viscosity_m2_s") for name in ("zero", "infinite")]
+        if all(isinstance(value, float) for value in plateaus) and isinstance(given.get("index"), float):
+            if (plateaus[0] - plateaus[1]) * (1.0 - given["index"]) < 0.0:
+                yield (
+                    "has an index below 1 only if zero_viscosity_m2_s is the larger of the two, above 1 if the smaller"
+                )
 
 
 class CassonSection(Section):

@@ -121,7 +121,7 @@ class Simulation:
 
     def start_from_rest(self) -> None:
         """Density 1, velocity 0, step 0."""
-        self.step_number = 0
+        self.step_number, self._forces_step = 0, None
         self._upload_schedule()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
         self.engine.start_from(np.ones(1), np.zeros((3, 1)))
@@ -130,7 +130,7 @@ class Simulation:
     def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float) -> None:
         """Continue from stored populations (Q, n) of the local nodes."""
         self.engine.set_populations(populations)
-        self.step_number = step_number
+        self.step_number, self._forces_step = step_number, None
         self.initial_mass = initial_mass
         self._upload_schedule()
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
@@ -187,10 +187,14 @@ class Simulation:
         """Force and torque of the fluid on every labelled wall, on rank 0; collective.
 
         Args:
-            averaged: over this step and the one before (unless fields were asked for in between): interpolated walls
-                leave an oscillation of period two.
+            averaged: over this step and the one before: interpolated walls leave an oscillation of period two. Ask
+                before fields of the same step, which take the place of the step before; the answer is kept.
         """
-        return wall_forces(self, averaged)
+        if not averaged:
+            return wall_forces(self, averaged=False)
+        if self._forces_step != self.step_number:
+            self._forces, self._forces_step = wall_forces(self), self.step_number
+        return self._forces
 
     def watched(self) -> dict[str, dict[str, float]] | None:
         """The quantities of ``run.steady_watch`` by group and name, on rank 0; collective."""

@@ -150,8 +150,8 @@ class Backend(Protocol):
         """Let the interior wait for the edge."""
 
     def record(self, launches: list[Launch]) -> Launch:
-        """One launch that does them all, in order, after everything launched before; each must have run once already, and
-        none may talk to other ranks."""
+        """One launch that does them all, in order, after everything launched before; each must have run once already,
+        and none may talk to other ranks."""
 
     def reduction_workers(self, n_nodes: int) -> int:
         """Length of the partial results that :meth:`bind_reduction` fills."""

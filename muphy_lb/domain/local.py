@@ -96,7 +96,6 @@ def build_local_domain(
     local_of[number] = np.arange(number.size)
     _localise(table, local_of)
     near = owner[mirrored.far] == rank
-    near = owner[mirrored.far] == rank
     slotted, folded = _wall_links(table, nodes.voxel[number], walls)
     return LocalDomain(
         lattice=lattice,

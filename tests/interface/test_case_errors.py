@@ -88,7 +88,7 @@ MISTAKES = [
     (("openings", 0, "normal"), REMOVED, "openings.inlet gives part of a position: add normal"),
     (("openings", 0, "kind"), REMOVED, "openings.inlet gives part of a position: add kind"),
     (("openings", 1, "radius_m"), 1.0, "openings.outlet gives part of a position: add kind, centre_m, normal"),
-    (("openings", 0, "pressure_pa"), 0.0, "openings.inlet needs exactly one of velocity_m_s, flow_rate_m3_s, pressure"),
+    (("openings", 0, "pressure_pa"), 0.0, "openings.inlet needs exactly one of velocity_m_s, flow_rate_m3_s, mass_flow"),
     (("openings", 1, "profile"), "parabolic", "openings.outlet has the parabolic profile with pressure_pa"),
     (("openings", 1, "name"), "inlet", "the case has 2 openings named 'inlet'; give each its own name"),
     (("openings", 1, "name"), "left lung", "openings.left lung.name is 'left lung'"),
@@ -96,7 +96,7 @@ MISTAKES = [
     (("openings", 1, "name"), REMOVED, "openings[1].name is missing"),
     (("flow", "acceleration_m_s2"), [1.0], "flow.acceleration_m_s2 is [1.0]: must have 3 components"),
     (("lattice", "time_step_s"), 1e-5, "lattice needs exactly one of relaxation_time, time_step_s, lattice_velocity"),
-    (("lattice", "name"), "D3Q7", "lattice.name is 'D3Q7': must be 'D3Q19' or 'D2Q9'"),
+    (("lattice", "name"), "D3Q7", "lattice.name is 'D3Q7': must be 'D3Q19', 'D2Q9'"),
     (("output", "fields"), ["speed"], "output.fields[0] is 'speed': must be 'density', 'velocity' or 'pressure'"),
     (("output", "fields_every_steps"), -1, "output.fields_every_steps is -1: must be greater than or equal to 0"),
 ]
@@ -119,7 +119,7 @@ def test_one_mistake_is_one_problem(path, value):
 def test_lattice_velocity_needs_a_velocity_to_refer_to():
     table = changed(("lattice",), {"lattice_velocity": 0.1})
     table["openings"] = table["openings"][1:]
-    assert "no opening imposes a velocity; give lattice.reference_velocity_m_s" in message_of(table)
+    assert "no opening and no wall imposes a velocity; give lattice.reference_velocity_m_s" in message_of(table)
 
 
 def test_all_mistakes_are_told_together():

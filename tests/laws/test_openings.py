@@ -9,15 +9,20 @@ from geometry.nodes import build_nodes
 from geometry.openings import carve
 from geometry.voxels import Opening, Voxels
 from muphy_lb.domain import STREAMINGS
+from muphy_lb.errors import InputError
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.operators import OPENINGS, PRESSURE, VELOCITY
+from muphy_lb.lattice import LATTICES as ALL
+from muphy_lb.operators import COMPRESSIBLE, PRESSURE, VELOCITY, link_momentum, openings
 from muphy_lb.physics.conditions import Condition, link_weights, opening_frames, opening_links
+from muphy_lb.physics.profiles import PROFILES, measured, parabolic, plug, rectangular
 from tests.support import IN, OUT, Setup, advance, build_engine, random_nodes, start_at_rest, with_openings
 
 BOTH = pytest.mark.parametrize("streaming", STREAMINGS)
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+EVERY_LATTICE = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "cpu"])
 SPEED = 0.03
+HOLLOW = measured(np.array([0.0, 2.0, 4.0]), np.array([1.0, 5.0, 0.5]))
 
 
 def duct(lattice, length=8, width=6, periodic=True) -> Voxels:
@@ -27,7 +32,7 @@ def duct(lattice, length=8, width=6, periodic=True) -> Voxels:
     return with_openings(Voxels(flags, periodic=(False, periodic, periodic)))
 
 
-def velocity_everywhere(profile="plug"):
+def velocity_everywhere(profile=plug):
     """Two inlets of different speed."""
     return Condition(VELOCITY, SPEED, profile), Condition(VELOCITY, 0.5 * SPEED, profile)
 
@@ -48,7 +53,7 @@ def oblique_pipe(normal, radius, size) -> Voxels:
     return carve(voxels, ends)
 
 
-@LATTICES
+@EVERY_LATTICE
 def test_the_link_area_of_a_flat_opening_is_exact(lattice):
     frames = opening_frames(build_nodes(duct(lattice)), lattice)
     exact = 36.0 if lattice.dimension == 3 else 6.0
@@ -61,11 +66,21 @@ def test_the_area_of_a_walled_duct_is_its_cross_section():
     assert opening_frames(nodes, D3Q19)[0].area == pytest.approx(width**2, rel=1e-14)
 
 
+def scale_of(nodes, lattice, weights, links, number):
+    """By how much the plug's weights of an opening exceed the plain momentum of its links."""
+    mine = links.boundary == number
+    normal = np.array(nodes.openings[number].normal)
+    plain = link_momentum(lattice, links.q[mine], np.broadcast_to(normal, (mine.sum(), 3)))
+    return weights[mine].sum() / plain.sum()
+
+
 def test_the_plug_makes_up_for_the_links_that_end_in_the_walls_of_a_duct():
     """Of the weight 1 of a node at the side, the link towards the wall carries 6/36."""
     width = 6
     nodes = build_nodes(duct(D3Q19, width=width, periodic=False))
-    scale = opening_frames(nodes, D3Q19)[0].scales["plug"]
+    frames, links = opening_frames(nodes, D3Q19), opening_links(nodes, D3Q19)
+    weights = link_weights(nodes, D3Q19, links, frames, velocity_everywhere())
+    scale = scale_of(nodes, D3Q19, weights, links, 0)
     assert scale == pytest.approx(width**2 / (width**2 - 4 * width / 6), rel=1e-14)
 
 
@@ -78,7 +93,8 @@ def test_the_link_area_of_an_oblique_plane_is_exact(normal):
     links = opening_links(nodes, D3Q19)
     columns = np.abs(nodes.positions_m(links.node)[:, 1:]).max(axis=1) <= 1
     frames = opening_frames(nodes, D3Q19)
-    weights = link_weights(nodes, D3Q19, links, frames, (Condition(VELOCITY, SPEED),)) / frames[0].scales["plug"]
+    weights = link_weights(nodes, D3Q19, links, frames, (Condition(VELOCITY, SPEED),))
+    weights /= scale_of(nodes, D3Q19, weights, links, 0)
     assert weights[columns].sum() == pytest.approx(9 * np.linalg.norm(normal), rel=1e-13)
 
 
@@ -95,14 +111,14 @@ def test_the_area_of_an_oblique_pipe_is_its_cross_section(normal):
 def test_opening_links_are_listed_once(lattice):
     nodes = random_nodes(lattice)
     links = opening_links(nodes, lattice)
-    triples = list(zip(links.opening, links.voxel, links.q, strict=True))
+    triples = list(zip(links.boundary, links.voxel, links.q, strict=True))
     assert triples == sorted(set(triples)) and np.array_equal(nodes.voxel[links.node], links.voxel)
 
 
 @LATTICES
 @BOTH
 @BACKENDS
-@pytest.mark.parametrize("profile", ["plug", "parabolic"])
+@pytest.mark.parametrize("profile", [*PROFILES.values(), HOLLOW], ids=[*PROFILES, "measured"])
 def test_the_mass_that_enters_is_area_times_velocity(lattice, streaming, backend, profile):
     nodes = random_nodes(lattice)
     areas = [frame.area for frame in opening_frames(nodes, lattice)]
@@ -113,14 +129,14 @@ def test_the_mass_that_enters_is_area_times_velocity(lattice, streaming, backend
     assert gained == pytest.approx(SPEED * areas[0] + 0.5 * SPEED * areas[1], abs=1e-12)
 
 
-@LATTICES
+@EVERY_LATTICE
 @BOTH
 def test_the_measured_flux_of_each_opening_is_area_times_velocity(lattice, streaming):
     nodes = random_nodes(lattice)
     areas = [frame.area for frame in opening_frames(nodes, lattice)]
     engine = build_engine(nodes, Setup(lattice, streaming=streaming, conditions=velocity_everywhere()))
     entering, _ = advance(start_at_rest(engine), 5).link_fluxes()
-    found = np.bincount(engine.domain.links.opening, entering)
+    found = np.bincount(engine.domain.links.boundary, entering)
     assert found == pytest.approx([SPEED * areas[0], 0.5 * SPEED * areas[1]], abs=1e-13)
 
 
@@ -129,8 +145,8 @@ def test_a_parabolic_profile_carries_the_flow_of_a_plug(lattice):
     nodes = build_nodes(duct(lattice, width=9, periodic=False))
     frames, links = opening_frames(nodes, lattice), opening_links(nodes, lattice)
     sums = [
-        np.bincount(links.opening, link_weights(nodes, lattice, links, frames, velocity_everywhere(profile)))
-        for profile in ("plug", "parabolic")
+        np.bincount(links.boundary, link_weights(nodes, lattice, links, frames, velocity_everywhere(profile)))
+        for profile in (plug, parabolic)
     ]
     assert sums[0] == pytest.approx(sums[1], rel=1e-13)
 
@@ -139,13 +155,54 @@ def test_a_parabolic_profile_carries_the_flow_of_a_plug(lattice):
 def test_a_parabolic_profile_is_fastest_in_the_middle(lattice):
     nodes = build_nodes(duct(lattice, width=9, periodic=False))
     frames, links = opening_frames(nodes, lattice), opening_links(nodes, lattice)
-    plug, parabolic = (
-        link_weights(nodes, lattice, links, frames, velocity_everywhere(profile)) for profile in ("plug", "parabolic")
+    flat, curved = (
+        link_weights(nodes, lattice, links, frames, velocity_everywhere(profile)) for profile in (plug, parabolic)
     )
     straight = links.q == 2
     across = np.abs(nodes.coordinates(links.node)[:, 1:] - (4, 0 if lattice.dimension == 2 else 4)).max(axis=1)
-    ratio, across = (parabolic / plug)[straight], across[straight]
+    ratio, across = (curved / flat)[straight], across[straight]
     assert ratio[across == 0].min() == ratio.max() > 1.4 and ratio[across == 4].max() < 0.5 * ratio.max()
+
+
+def straight_weights(nodes, lattice, profile):
+    """Position (y, z) across the first opening of every link along x into it, and its weight over the plug's."""
+    frames, links = opening_frames(nodes, lattice), opening_links(nodes, lattice)
+    shaped, flat = (link_weights(nodes, lattice, links, frames, velocity_everywhere(each)) for each in (profile, plug))
+    mine = (links.boundary == 0) & (np.abs(lattice.c[links.q]).sum(axis=1) == 1)
+    return nodes.coordinates(links.node[mine])[:, 1:], (shaped / flat)[mine]
+
+
+@EVERY_LATTICE
+def test_a_rectangular_profile_is_a_product_of_two_parabolas(lattice):
+    nodes = build_nodes(duct(lattice, width=9, periodic=False))
+    across, weight = straight_weights(nodes, lattice, rectangular)
+    offset = across - (4, 4 if lattice.dimension == 3 else 0)
+    expected = np.prod(1 - (offset / 4.5) ** 2, axis=1)
+    assert weight / weight.max() == pytest.approx(expected / expected.max(), rel=1e-13)
+
+
+@EVERY_LATTICE
+def test_a_measured_profile_is_linear_between_its_points(lattice):
+    nodes = build_nodes(duct(lattice, width=9, periodic=False))
+    across, weight = straight_weights(nodes, lattice, HOLLOW)
+    radius = np.linalg.norm(across - (4, 4 if lattice.dimension == 3 else 0), axis=1)
+    expected = np.interp(radius, [0.0, 2.0, 4.0], [1.0, 5.0, 0.5])
+    assert weight / weight.max() == pytest.approx(expected / expected.max(), rel=1e-12)
+
+
+def test_a_rectangular_profile_of_an_oblique_opening_is_refused():
+    nodes, _ = clean(build_nodes(oblique_pipe((1, 2, 2), 5.0, 25)), "openings")
+    frames, links = opening_frames(nodes, D3Q19), opening_links(nodes, D3Q19)
+    with pytest.raises(InputError, match="rectangular profile needs an opening with a normal along x, y or z"):
+        link_weights(nodes, D3Q19, links, frames, velocity_everywhere(rectangular))
+
+
+def test_a_profile_that_carries_no_flow_is_refused():
+    nodes = build_nodes(duct(D2Q9))
+    frames, links = opening_frames(nodes, D2Q9), opening_links(nodes, D2Q9)
+    nothing = measured(np.array([0.0, 1.0]), np.zeros(2))
+    with pytest.raises(InputError, match="opening 'in': its profile carries no flow through any link"):
+        link_weights(nodes, D2Q9, links, frames, velocity_everywhere(nothing))
 
 
 @LATTICES
@@ -168,7 +225,9 @@ def test_pressure_openings_drive_the_density_to_theirs(lattice, streaming):
     """Starting 0.5 % below: acoustic waves leave through the openings; measured 1e-9 and less of it is left."""
     nodes = build_nodes(duct(lattice))
     conditions = (Condition(PRESSURE, 0.005), Condition(PRESSURE, 0.005))
-    engine = start_at_rest(build_engine(nodes, Setup(lattice, streaming=streaming, omega=1.0, conditions=conditions)))
+    engine = start_at_rest(
+        build_engine(nodes, Setup(lattice, streaming=streaming, rates=(1.0,), conditions=conditions))
+    )
     deviation, *velocity = advance(engine, 2000).moments()
     assert np.abs(deviation - 0.005).max() < 1e-8 and np.abs(velocity).max() < 1e-8
 
@@ -182,7 +241,7 @@ def test_a_pressure_difference_drives_flow_towards_the_lower_one(lattice, stream
         start_at_rest(build_engine(nodes, Setup(lattice, streaming=streaming, conditions=conditions))), 500
     )
     entering, _ = engine.link_fluxes()
-    inflow, outflow = np.bincount(engine.domain.links.opening, entering)
+    inflow, outflow = np.bincount(engine.domain.links.boundary, entering)
     assert inflow > 0 and inflow + outflow == pytest.approx(0, abs=1e-4 * inflow)
 
 
@@ -192,7 +251,7 @@ def test_changed_opening_values_take_effect_in_the_next_step(lattice, streaming)
     nodes = random_nodes(lattice)
     areas = [frame.area for frame in opening_frames(nodes, lattice)]
     engine = build_engine(nodes, Setup(lattice, streaming=streaming, conditions=velocity_everywhere()))
-    start_at_rest(engine).set_opening_values(np.array([2 * SPEED, 0.0]))
+    start_at_rest(engine).schedule(np.array([[2 * SPEED, 0.0, 1.0, 0.0, 0.0, 0.0]]))
     before = engine.totals().mass
     gained = advance(engine, 1).totals().mass - before
     assert gained == pytest.approx(2 * SPEED * areas[0], abs=1e-12)
@@ -205,8 +264,8 @@ def test_the_compiled_condition_is_the_specified_one(lattice, kind):
     n = 40
     q, kinds, value = rng.integers(1, lattice.q, n), np.full(n, kind), rng.uniform(-0.1, 0.1, n)
     outgoing, momentum, velocity = rng.normal(size=n), rng.normal(size=n), rng.uniform(-0.1, 0.1, (3, n))
-    specified = OPENINGS.reference(outgoing, q, (kinds, value), momentum, velocity, lattice)
-    incoming = OPENINGS.node(lattice, np.float64, lambda function: function)
+    specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momentum, velocity, lattice)
+    incoming = openings(COMPRESSIBLE).node(lattice, np.float64, lambda function: function)
     rows = zip(outgoing, q, kinds, value, momentum, *velocity, strict=True)
     assert np.abs([incoming(*row) for row in rows] - specified).max() < 1e-15
 

@@ -58,7 +58,7 @@ def expected_step(voxels, nodes, lattice, populations):
 
 def stream_only(nodes, setup, populations, n_steps=1):
     """(Q, n) populations in node-list order after steps without collision."""
-    engine = build_engine(nodes, replace(setup, omega=0.0))
+    engine = build_engine(nodes, replace(setup, rates=(0.0,)))
     engine.set_populations(populations[:, engine.domain.number])
     return in_node_order(engine, advance(engine, n_steps).populations())
 
@@ -88,7 +88,7 @@ def test_nothing_is_lost_on_the_way(lattice, streaming):
 @BOTH
 def test_an_opening_at_rest_is_a_wall(lattice, streaming):
     nodes = random_nodes(lattice)
-    walls = replace(nodes, openings=(), opening_voxel=nodes.opening_voxel[:0], opening_number=nodes.opening_number[:0])
+    walls = replace(nodes, openings=(), label_voxel=nodes.label_voxel[:0], label_number=nodes.label_number[:0])
     before = distinguishable_populations(lattice, nodes.n_nodes)
     setup = Setup(lattice, streaming=streaming, conditions=CLOSED_OPENINGS)
     behind_openings = stream_only(nodes, setup, before, n_steps=3)
@@ -135,7 +135,7 @@ def test_all_ranks_together_stream_like_one(lattice, streaming, n_ranks):
     voxels = random_voxels(box_shape(lattice), seed=5, periodic=(True, False, True))
     nodes = build_nodes(voxels)
     before = distinguishable_populations(lattice, nodes.n_nodes)
-    ranks = Ranks(nodes, Setup(lattice, streaming=streaming, omega=0.0), random_owner(nodes, n_ranks))
+    ranks = Ranks(nodes, Setup(lattice, streaming=streaming, rates=(0.0,)), random_owner(nodes, n_ranks))
     ranks.set_populations(before)
     ranks.step(1)
     assert np.abs(ranks.populations() - expected_step(voxels, nodes, lattice, before)).max() < HALF_A_NUMBER

@@ -19,7 +19,7 @@ ROWS = (
     {"physics"},
     {"output"},
     {"case", "engine", "loop", "simulation"},
-    {"__main__", "bench", "commands", "validation"},
+    {"__main__", "bench", "commands", "compare", "validation"},
 )
 ROW_OF = {part: number for number, row in enumerate(ROWS) for part in row}
 IMPORT_NAMES = {"cuda-bindings": ("cuda",), "numba-cuda": ("numba",), "pydantic": ("pydantic", "pydantic_core")}

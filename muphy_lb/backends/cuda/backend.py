@@ -95,7 +95,8 @@ class CudaBackend:
         self._edge_done.wait(self._interior)
 
     def record(self, launches):
-        """One CUDA graph, in which the edge stream forks from the interior's and joins it again; none in the simulator."""
+        """One CUDA graph, in which the edge stream forks from the interior's and joins it again; none in the
+        simulator."""
 
         def work():
             self.mark_interior()

@@ -80,7 +80,9 @@ def record_graph(stream, work):
 
     def checked(status, *result):
         if status != driver.CUresult.CUDA_SUCCESS:
-            raise BackendError(f"the CUDA driver refused to record launches: {status}; check the driver with nvidia-smi")
+            raise BackendError(
+                f"the CUDA driver refused to record launches: {status}; check the driver with nvidia-smi"
+            )
         return result[0] if result else None
 
     handle = driver.CUstream(int(stream))

@@ -104,6 +104,43 @@ def test_flow_rate_over_area_is_a_velocity():
     assert resolve(make_case(inlet=flow)).reference_velocity_m_s == pytest.approx(SPEED_M_S, rel=EXACT)
 
 
+def test_mass_flow_over_density_and_area_is_a_velocity():
+    flow = {"mass_flow_kg_s": SPEED_M_S * 1000.0 * math.pi * RADIUS_M**2}
+    assert resolve(make_case(inlet=flow)).reference_velocity_m_s == pytest.approx(SPEED_M_S, rel=EXACT)
+
+
+def test_the_velocity_of_a_moving_wall_is_a_reference_velocity():
+    case = make_case(
+        inlet=False, outlet=False, walls=[{"name": "lid", "velocity_m_s": [0.3 * SPEED_M_S, 0, 0.4 * SPEED_M_S]}]
+    )
+    assert resolve(case).reference_velocity_m_s == pytest.approx(0.5 * SPEED_M_S, rel=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("lattice", "profile", "peak"),
+    [
+        ("D3Q19", "parabolic", 2.0),
+        ("D3Q19", "rectangular", 2.25),
+        ("D2Q9", "parabolic", 1.5),
+        ("D2Q9", "rectangular", 1.5),
+    ],
+)
+def test_mach_number_is_that_of_the_peak_of_the_profile(lattice, profile, peak):
+    chosen = {"name": lattice, "relaxation_time": 0.8}
+    flat, shaped = (
+        resolve(make_case(chosen, {"velocity_m_s": SPEED_M_S, "profile": name})).mach for name in ("plug", profile)
+    )
+    assert shaped == pytest.approx(peak * flat, rel=EXACT)
+
+
+def test_mach_number_is_that_of_the_largest_value_of_a_waveform():
+    series = {"period_s": 1.0, "mean": 0.5, "cosine": [-1.0], "sine": [0.25]}
+    plain = resolve(make_case())
+    pulsatile = resolve(make_case(inlet={"velocity_m_s": SPEED_M_S, "waveform": series}))
+    assert pulsatile.mach == pytest.approx(1.75 * plain.mach, rel=EXACT)
+    assert pulsatile.reference_velocity_m_s == plain.reference_velocity_m_s
+
+
 def test_named_reference_velocity_is_used():
     case = make_case({"relaxation_time": 0.8, "reference_velocity_m_s": 0.02})
     assert resolve(case).reference_velocity_m_s == 0.02

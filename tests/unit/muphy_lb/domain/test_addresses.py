@@ -10,12 +10,14 @@ from geometry.flags import FLAG_DTYPE
 from geometry.nodes import build_nodes
 from geometry.voxels import Voxels
 from muphy_lb.domain import STREAMINGS, build_addresses, build_local_domain
-from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
+from muphy_lb.lattice import LATTICES as ALL
 from tests.support import random_nodes, random_owner
 
 BOTH = pytest.mark.parametrize("streaming", STREAMINGS)
-LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+LATTICES = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)
 QUICK = settings(max_examples=40, deadline=None)
+IN_SPACE = st.sampled_from([D3Q15, D3Q19, D3Q27])
 PERIODIC = st.tuples(st.booleans(), st.booleans(), st.booleans())
 
 
@@ -66,9 +68,9 @@ def test_the_table_of_a_closed_special_domain_is_a_permutation(lattice, name, pe
 
 
 @QUICK
-@given(SPACE, PERIODIC)
-def test_the_table_of_a_closed_domain_is_a_permutation_in_space(flags, periodic):
-    assert all(is_permutation(table) for table in closed_tables(flags, periodic, D3Q19))
+@given(SPACE, PERIODIC, IN_SPACE)
+def test_the_table_of_a_closed_domain_is_a_permutation_in_space(flags, periodic, lattice):
+    assert all(is_permutation(table) for table in closed_tables(flags, periodic, lattice))
 
 
 @QUICK
@@ -78,9 +80,9 @@ def test_the_table_of_a_closed_domain_is_a_permutation_in_the_plane(flags, perio
 
 
 @QUICK
-@given(SPACE, PERIODIC)
-def test_pull_undoes_push(flags, periodic):
-    pull, push = (table.ravel() for table in closed_tables(flags, periodic, D3Q19))
+@given(SPACE, PERIODIC, IN_SPACE)
+def test_pull_undoes_push(flags, periodic, lattice):
+    pull, push = (table.ravel() for table in closed_tables(flags, periodic, lattice))
     assert np.array_equal(pull[push], np.arange(pull.size))
 
 

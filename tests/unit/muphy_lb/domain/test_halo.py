@@ -8,14 +8,14 @@ import pytest
 from geometry.nodes import shifted_voxels
 from muphy_lb.domain import build_local_domain
 from muphy_lb.domain.links import REMOTE_LINK
-from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.lattice import LATTICES as ALL
 from tests.support import random_nodes, random_owner
 
 N_RANKS = 4
-LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+LATTICES = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)
 
 
-@pytest.fixture(params=[D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+@pytest.fixture(params=ALL.values(), ids=ALL)
 def shared(request):
     """Node list and the domains of four ranks with random nodes, in a box that wraps in y."""
     nodes = random_nodes(request.param)

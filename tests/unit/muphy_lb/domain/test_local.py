@@ -10,9 +10,10 @@ from muphy_lb.domain.links import REMOTE_LINK
 from muphy_lb.domain.local import WARP
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.lattice import LATTICES as ALL
 from tests.support import random_nodes, random_owner, random_voxels
 
-LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+LATTICES = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)
 RANKS = pytest.mark.parametrize("n_ranks", [1, 2, 5])
 
 
@@ -113,7 +114,7 @@ def test_link_records_are_the_links_into_openings(lattice):
     found = set()
     for domain in domains(nodes, owner, lattice):
         links = domain.links
-        found |= set(zip(domain.number[links.node], links.q, links.opening, strict=True))
+        found |= set(zip(domain.number[links.node], links.q, links.boundary, strict=True))
     table = neighbour_table(nodes, lattice.c)
     q, node = np.nonzero(table < WALL_LINK)
     assert found == set(zip(node, q, FIRST_OPENING_LINK - table[q, node], strict=True)) and found
@@ -123,8 +124,8 @@ def test_link_records_are_the_links_into_openings(lattice):
 def test_link_records_are_sorted_by_opening_voxel_and_direction(lattice):
     nodes = random_nodes(lattice)
     links = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice).links
-    keys = list(zip(links.opening, links.voxel, links.q, strict=True))
-    assert keys == sorted(keys) and set(links.opening) == {0, 1}
+    keys = list(zip(links.boundary, links.voxel, links.q, strict=True))
+    assert keys == sorted(keys) and set(links.boundary) == {0, 1}
 
 
 @pytest.mark.parametrize(("n", "pitch"), [(1, 32), (31, 32), (32, 32), (33, 64)])

@@ -1,0 +1,175 @@
+"""``muphy-lb validate``: what it lists, judges and writes, on cases that cost nothing."""
+
+import base64
+import json
+import re
+from argparse import ArgumentParser
+from math import inf, nan
+
+import pytest
+
+from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.validation.command import add_options, validate
+from muphy_lb.validation.plot import Plot, Series, convergence, draw
+from muphy_lb.validation.record import Validation, absolute
+from muphy_lb.validation.settings import Settings
+
+PNG = b"\x89PNG"
+PLOT = Plot("Error & order", "size", "error", (Series("a <b>", [1, 2], [0.5, 0.25], "points"),), log_x=True)
+
+
+def good(settings):
+    """A case that passes.
+
+    More about it.
+    """
+    return Validation("good", "Author <2020> & others", (absolute("u [m/s]", 1.0, 1.0, 0.1),), plots=(PLOT,))
+
+
+def wrong(settings):
+    """A case that fails."""
+    return Validation("wrong", "c", (absolute("a", 0.0, 1.0, 0.1), absolute("b", 0.0, nan, 0.1)))
+
+
+def diverging(settings):
+    """A case that ends early."""
+    raise DivergedError("the run diverged at step 7")
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Function ``run(*arguments, **cases)``: (exit code, what was said) of the command on these cases."""
+
+    def run_command(*arguments, **cases):
+        monkeypatch.setattr("muphy_lb.validation.cases.CASES", cases)
+        parser, said = ArgumentParser(), []
+        add_options(parser)
+        return validate(parser.parse_args([*map(str, arguments)]), said.append), "\n".join(said)
+
+    return run_command
+
+
+def settings_seen(run, *arguments):
+    """The settings that a case is called with."""
+    seen = []
+    run(*arguments, spy=lambda settings: seen.append(settings) or Validation("spy", "c"))
+    return seen[0]
+
+
+def test_list_tells_every_case_in_a_line_and_runs_none(run):
+    code, said = run("--list", good=good, diverging=diverging)
+    assert code == 0
+    assert re.fullmatch(r"good +A case that passes\.\ndiverging +A case that ends early\.", said)
+
+
+def test_list_of_the_real_cases_describes_each():
+    parser, said = ArgumentParser(), []
+    add_options(parser)
+    assert validate(parser.parse_args(["--list"]), said.append) == 0
+    assert all(re.fullmatch(r"[\w-]+ +\S.*\.", line) for line in "\n".join(said).splitlines())
+
+
+def test_settings_reach_the_cases(run):
+    assert settings_seen(run, "--quick", "--backend", "numpy", "--precision", "fp32") == Settings(True, "numpy", "fp32")
+
+
+def test_backend_is_chosen_once_for_all_cases(run):
+    assert settings_seen(run).backend in ("cpu", "cuda")
+
+
+def test_outcome_tells_time_and_device(run):
+    _, said = run("--backend", "numpy", "--precision", "fp32", good=good)
+    assert re.search(r"\d\.\d s on CPU \(NumPy specification\), backend numpy, fp32", said)
+
+
+@pytest.mark.parametrize(("case", "code"), [(good, 0), (wrong, 1), (diverging, 1)])
+def test_exit_code_tells_whether_all_is_well(run, case, code):
+    assert run(case=case)[0] == code
+
+
+def test_a_case_that_ends_early_does_not_stop_the_others(run):
+    code, said = run(diverging=diverging, good=good)
+    assert code == 1 and "FAILED: the run diverged at step 7" in said
+    assert "1 of 1 comparisons passed; ended early: diverging" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--backend", "gpu"), "backend is 'gpu'; allowed: auto, numpy, cpu, cuda"),
+        (("--precision", "fp16"), "precision is 'fp16'; allowed: fp32, fp64"),
+        (("--list", "god"), "unknown case 'god'; did you mean 'good'"),
+    ],
+)
+def test_bad_options_are_refused(run, arguments, message):
+    with pytest.raises(InputError, match=message):
+        run(*arguments, good=good)
+
+
+def test_a_backend_that_is_not_here_is_refused(run, monkeypatch):
+    monkeypatch.setattr("muphy_lb.backends.count_gpus", lambda: 0)
+    with pytest.raises(BackendError, match="no CUDA GPU"):
+        run("--backend", "cuda", good=good)
+
+
+def test_report_holds_a_page_the_data_and_every_plot(run, tmp_path):
+    _, said = run("--report", tmp_path / "new", good=good, wrong=wrong)
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {"report.html", "report.json", "good-1.png"}
+    assert "report.html" in said
+
+
+def test_page_needs_no_other_file(run, tmp_path):
+    run("--report", tmp_path, good=good)
+    page = (tmp_path / "report.html").read_text()
+    (source,) = re.findall(r'src="([^"]*)"', page)
+    picture = base64.b64decode(source.removeprefix("data:image/png;base64,"))
+    assert picture == (tmp_path / "good-1.png").read_bytes() and picture.startswith(PNG)
+    assert "http" not in page
+
+
+def test_page_tells_citation_numbers_and_verdicts(run, tmp_path):
+    run("--report", tmp_path, good=good, wrong=wrong, diverging=diverging)
+    page = (tmp_path / "report.html").read_text()
+    assert "Author &lt;2020&gt; &amp; others" in page and "Author <2020>" not in page
+    assert "<td>u [m/s]</td><td>1</td><td>1</td><td>0.00e+00</td><td>1.0e-01</td>" in page
+    assert "1 of 3 comparisons passed" in page and "the run diverged at step 7" in page
+    assert page.count('class="FAILED"') == 2 + 2 + 2  # rows, headings, lines of the summary
+
+
+def test_report_and_json_hold_the_same(run, tmp_path):
+    run("--report", tmp_path, "--json", tmp_path / "v.json", good=good, wrong=wrong)
+    assert (tmp_path / "v.json").read_text() == (tmp_path / "report.json").read_text()
+
+
+def test_json_holds_the_plots_and_no_number_that_json_lacks(run, tmp_path):
+    gap = Plot("t", "x", "y", (Series("s", [0.0, 1.0], [inf, 2.0]),))
+    run("--json", tmp_path / "v.json", wrong=wrong, gap=lambda settings: Validation("gap", "c", plots=(gap,)))
+
+    def refuse(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    first, second = json.loads((tmp_path / "v.json").read_text(), parse_constant=refuse)
+    assert first["rows"][1]["computed"] is None and not first["passed"]
+    assert second["plots"][0]["series"][0]["y"] == [None, 2.0]
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(run, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="cannot write"):
+        run("--report", tmp_path / "file", diverging=lambda settings: pytest.fail("it ran"))
+
+
+def test_a_series_needs_as_many_x_as_y():
+    with pytest.raises(ValueError, match="2 x and 1 y"):
+        Series("s", [1, 2], [1])
+
+
+def test_convergence_plot_has_a_line_of_the_expected_order():
+    plot = convergence("t", "n", (8, 16, 32), {"a": (1.0, 0.3, 0.1), "b": (2.0, 1.0, 0.5)}, 2.0)
+    points, _, line = plot.series
+    assert points.style == "points" and line.y == (1.0, 0.25, 0.0625) and plot.log_x and plot.log_y
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_plot_is_a_picture(log):
+    assert draw(Plot("t", "x", "y", (Series("s", [1, 2], [1, 2]),), log, log)).startswith(PNG)

@@ -1,0 +1,57 @@
+"""Geometries with labelled walls, with or without distances to them: what the laws of walls range over."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geometry.cuts import cut_links
+from geometry.flags import FLAG_DTYPE, FLUID, wall_flag
+from geometry.implicit import plane_pair
+from geometry.nodes import NodeList, build_nodes
+from geometry.voxels import Voxels
+from muphy_lb.lattice import Lattice
+from muphy_lb.physics.walls import WallMotion
+from tests.support import box_shape, random_voxels
+
+INTERPOLATED = ("bouzidi", "central-linear")
+# One wall drifts and turns, the other rests.
+MOVING = (WallMotion((0.02, -0.01, 0.0), (0.0, 0.0, 0.002), (3.0, 2.0, 0.0)), WallMotion())
+
+
+@dataclass(frozen=True)
+class SameDistance:
+    """A wall that cuts every link at the same fraction."""
+
+    fraction: float
+
+    def distances(self, start, vector):
+        """That fraction."""
+        return np.full(len(start), self.fraction)
+
+
+class ScatteredDistances:
+    """A wall that cuts every link elsewhere, on both sides of the middle, whichever rank asks."""
+
+    def distances(self, start, vector):
+        """Fractions between 0.05 and 0.95."""
+        return 0.5 + 0.45 * np.sin(start @ (1.0, 2.3, 3.7) + np.dot(vector, (0.7, 1.9, 5.3)))
+
+
+def walled_nodes(lattice: Lattice, cuts=None, seed=1, fluid=0.8, periodic=(True, True, True)) -> NodeList:
+    """Nodes of a random box in which every solid voxel belongs to one of two labelled walls."""
+    voxels = random_voxels(box_shape(lattice), seed, fluid, periodic)
+    side = np.random.default_rng(seed + 1).integers(2, size=voxels.shape)
+    flags = np.where(voxels.flags == FLUID, FLUID, wall_flag(0) + side).astype(FLAG_DTYPE)
+    nodes = build_nodes(Voxels(flags, periodic=periodic, walls=("one", "other")))
+    return nodes if cuts is None else cut_links(nodes, cuts)
+
+
+def channel(lattice: Lattice, height: int, low=0.5, high=0.5) -> NodeList:
+    """Nodes of a channel between walls ``bottom`` and ``top``, which lie ``low`` and ``high`` beyond the last nodes.
+
+    Nodes across y are 1 to ``height``; y = 0 and y = ``height`` + 1 are wall voxels. Periodic along x and z.
+    """
+    flags = np.full((3 if lattice.dimension == 3 else 1, height + 2, 4), FLUID, FLAG_DTYPE)
+    flags[:, 0], flags[:, -1] = wall_flag(0), wall_flag(1)
+    nodes = build_nodes(Voxels(flags, periodic=(True, False, True), walls=("bottom", "top")))
+    return cut_links(nodes, plane_pair(1, 1.0 - low, height + high))

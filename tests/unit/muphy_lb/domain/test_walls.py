@@ -1,0 +1,160 @@
+"""Where the links into walls go: each to one of three treatments, and mirrors as the definition says."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
+from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, neighbour_table
+from geometry.nodes import build_nodes
+from geometry.voxels import Voxels
+from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, STREAMINGS, WallTreatment, build_addresses, build_local_domain
+from muphy_lb.domain.walls import mirrored_links
+from muphy_lb.errors import InputError
+from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27, LATTICES
+from tests.support import box_shape, random_owner
+
+EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
+THAT_SLIP = pytest.mark.parametrize("lattice", [D2Q9, D3Q19, D3Q27], ids=lambda lattice: lattice.name)
+KINDS = np.array([SOLID, FLUID, FLUID, FLUID, wall_flag(0), wall_flag(1)], FLAG_DTYPE)
+
+
+def mixed_nodes(lattice, seed=4):
+    """Nodes of a box of fluid, plain solid and two labelled walls at random, periodic along y."""
+    flags = KINDS[np.random.default_rng(seed).integers(KINDS.size, size=box_shape(lattice))]
+    return build_nodes(Voxels(flags, periodic=(False, True, False), walls=("one", "other")))
+
+
+def domains(nodes, lattice, treatment, n_ranks=3):
+    """The domains of some ranks with random nodes."""
+    owner = random_owner(nodes, n_ranks)
+    return [build_local_domain(nodes, owner, rank, lattice, treatment) for rank in range(n_ranks)]
+
+
+def records(domains, name):
+    """Links of all ranks as a set of (node-list number, direction, wall)."""
+    return {
+        (int(domain.number[node]), int(q), int(wall))
+        for domain in domains
+        for node, q, wall in zip(
+            *(getattr(getattr(domain, name), key) for key in ("node", "q", "boundary")), strict=True
+        )
+    }
+
+
+def links_into(nodes, lattice, codes):
+    """Links into walls of some codes as a set of (node, direction, wall); plain walls are number 2."""
+    table = neighbour_table(nodes, lattice.c)
+    return {
+        (int(n), int(q), 2 if code == WALL_LINK else FIRST_WALL_LINK - code)
+        for code in codes
+        for q, n in np.argwhere(table == code)
+    }
+
+
+ONE, OTHER = FIRST_WALL_LINK, FIRST_WALL_LINK - 1
+
+
+@EVERY_LATTICE
+@pytest.mark.parametrize(
+    ("treatment", "slotted", "folded"),
+    [
+        (WallTreatment((FOLDED, FOLDED)), (), (ONE, OTHER)),
+        (WallTreatment((SLOTTED, FOLDED)), (ONE,), (OTHER,)),
+        (WallTreatment((FOLDED, SLOTTED), SLOTTED), (OTHER, WALL_LINK), (ONE,)),
+        (WallTreatment((SLOTTED, SLOTTED), SLOTTED), (ONE, OTHER, WALL_LINK), ()),
+    ],
+    ids=["none", "one", "plain", "all"],
+)
+def test_links_get_a_slot_where_their_wall_asks_for_it(lattice, treatment, slotted, folded):
+    nodes = mixed_nodes(lattice)
+    parts = domains(nodes, lattice, treatment)
+    assert records(parts, "slotted") == links_into(nodes, lattice, slotted)
+    assert records(parts, "folded") == links_into(nodes, lattice, folded)
+
+
+@EVERY_LATTICE
+def test_links_of_each_kind_are_sorted_by_wall_voxel_and_direction(lattice):
+    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED), SLOTTED)):
+        for links in (domain.slotted, domain.folded):
+            keys = list(zip(links.boundary, links.voxel, links.q, strict=True))
+            assert keys == sorted(set(keys)) and keys
+
+
+@EVERY_LATTICE
+def test_nodes_with_a_slotted_link_are_on_the_edge(lattice):
+    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED))):
+        assert domain.slotted.node.max() < domain.n_edge
+
+
+@EVERY_LATTICE
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_every_slot_of_a_wall_link_is_used_once(lattice, streaming):
+    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED), SLOTTED)):
+        addresses = build_addresses(domain, streaming)
+        slots = np.arange(addresses.halo_start + addresses.n_halo, addresses.n_slots)
+        assert slots.size == domain.slotted.n_links > 0
+        assert np.isin(slots, addresses.table).all() and np.unique(addresses.table).size == addresses.table.size
+
+
+@pytest.mark.parametrize(
+    ("treatment", "expected"),
+    [((FOLDED, FOLDED), True), ((FOLDED, SLOTTED), False), ((MIRRORED, FOLDED), False), ((), True)],
+)
+def test_only_folded_walls_need_nothing_more(treatment, expected):
+    assert WallTreatment(treatment).is_all_folded is expected
+
+
+def reflection(lattice, table, slip, n, q):
+    """(far node, direction there) of a link into a slip wall, from the definition; None where it bounces back."""
+    number = {vector: k for k, vector in enumerate(lattice.vectors)}
+    vector = lattice.vectors[q]
+    alone = {axis: tuple(vector[axis] * (i == axis) for i in range(3)) for axis in range(3) if vector[axis]}
+    outwards = [axis for axis in alone if table[number[alone[axis]], n] < 0]
+    if table[q, n] not in slip or len(outwards) != 1 or table[number[alone[outwards[0]]], n] not in slip:
+        return None
+    tangent = tuple(0 if i == outwards[0] else vector[i] for i in range(3))
+    if not any(tangent) or table[number[tangent], n] < 0:
+        return None
+    back = tuple(-vector[i] if i == outwards[0] else vector[i] for i in range(3))
+    return int(table[number[tangent], n]), number[back]
+
+
+@THAT_SLIP
+@pytest.mark.parametrize("kinds", [(MIRRORED, FOLDED), (FOLDED, MIRRORED), (MIRRORED, MIRRORED)])
+def test_slip_walls_reflect_links_as_the_definition_says(lattice, kinds):
+    nodes = mixed_nodes(lattice)
+    table = neighbour_table(nodes, lattice.c)
+    slip = [FIRST_WALL_LINK - k for k, kind in enumerate(kinds) if kind == MIRRORED]
+    found = mirrored_links(table, WallTreatment(kinds), lattice)
+    expected = {
+        (n, q, *far)
+        for q, n in product(range(1, lattice.q), range(nodes.n_nodes))
+        if (far := reflection(lattice, table, slip, n, q))
+    }
+    rows = list(zip(found.node, found.q_out, found.far, found.q_far, strict=True))
+    assert set(rows) == expected and len(rows) == len(expected) > 0
+    assert np.array_equal(found.q_in, lattice.opposite[found.q_out])
+
+
+@THAT_SLIP
+def test_what_a_mirror_sends_out_comes_back_through_the_mirrored_link(lattice):
+    """Every reflected link has its reverse among the reflected links: they stay paired across ranks."""
+    nodes = mixed_nodes(lattice)
+    found = mirrored_links(neighbour_table(nodes, lattice.c), WallTreatment((MIRRORED, FOLDED)), lattice)
+    there = set(zip(found.node, found.q_out, found.far, found.q_far, strict=True))
+    back = set(zip(found.far, lattice.opposite[found.q_far], found.node, lattice.opposite[found.q_out], strict=True))
+    assert there == back and there
+
+
+def test_without_slip_walls_nothing_is_mirrored():
+    nodes = mixed_nodes(D3Q15)
+    found = mirrored_links(neighbour_table(nodes, D3Q15.c), WallTreatment((SLOTTED, FOLDED)), D3Q15)
+    assert found.node.size == found.far.size == 0
+
+
+def test_a_slip_wall_on_a_lattice_without_face_diagonals_is_refused():
+    nodes = mixed_nodes(D3Q15)
+    with pytest.raises(InputError, match="a wall slips, which D3Q15 cannot do"):
+        mirrored_links(neighbour_table(nodes, D3Q15.c), WallTreatment((FOLDED, MIRRORED)), D3Q15)

@@ -1,0 +1,154 @@
+"""Laws of the body force: a pressure drop is one, a constant field or series is one, and a bad file is told."""
+
+import numpy as np
+import pytest
+
+from muphy_lb.errors import InputError
+from muphy_lb.forcing import uniform_acceleration_m_s2
+from muphy_lb.operators import FIELD, VARYING
+from tests.channel import DENSITY_KG_M3, HEIGHT, LENGTH, SPACING_M, SPEED_M_S, TIME_STEP_S, periodic_channel, simulate
+
+ACCELERATION = (0.02, 0.01, 0.0)
+STREAMINGS = ("pull", "push")
+SHAPE = (1, HEIGHT + 2, LENGTH, 3)
+# Round-off of 30 steps; the specification adds and subtracts w_q.
+ROUND_OFF = 1e-14
+
+
+def velocity(flow, folder=".", streaming="pull", n_steps=30):
+    """(n, 3) velocity in lattice units that a [flow] section drives."""
+    case = periodic_channel(folder, flow=flow, compute={"streaming": streaming})
+    return simulate(case, n_steps).velocity_m_s() / SPEED_M_S
+
+
+def save_field(folder, field):
+    """The [flow] section of a field of accelerations."""
+    np.save(folder / "field.npy", field)
+    return {"acceleration_file": "field.npy"}
+
+
+def test_the_acceleration_reaches_the_fluid_in_lattice_units():
+    simulation = simulate(periodic_channel(flow={"acceleration_m_s2": ACCELERATION}))
+    expected = np.array(ACCELERATION) * TIME_STEP_S**2 / SPACING_M
+    assert simulation.uniform_force == pytest.approx(expected) and simulation.engine.model.parameters[
+        -3:
+    ] == pytest.approx(tuple(expected))
+
+
+def test_a_pressure_drop_over_the_box_is_the_body_force_of_its_gradient():
+    drop_pa = 0.02 * DENSITY_KG_M3 * LENGTH * SPACING_M
+    by_drop, by_force = velocity({"pressure_drop_pa": [drop_pa, 0, 0]}), velocity({"acceleration_m_s2": [0.02, 0, 0]})
+    assert np.abs(by_drop - by_force).max() < ROUND_OFF and np.abs(by_force).max() > 1e-3
+
+
+def test_acceleration_and_pressure_drop_add_up():
+    drop_pa = 0.02 * DENSITY_KG_M3 * LENGTH * SPACING_M
+    case = periodic_channel(flow={"pressure_drop_pa": [drop_pa, 0, 0], "acceleration_m_s2": ACCELERATION})
+    assert uniform_acceleration_m_s2(case, simulate(case).nodes) == pytest.approx((0.04, 0.01, 0.0))
+
+
+def test_a_pressure_drop_across_a_box_that_does_not_repeat_is_refused():
+    with pytest.raises(
+        InputError, match=r"drop along y, where the box is not periodic; give geometry.periodic = \['y'\]"
+    ):
+        simulate(periodic_channel(flow={"pressure_drop_pa": [0, 1.0, 0]}))
+
+
+def test_a_force_along_z_is_refused_on_a_plane_lattice():
+    with pytest.raises(InputError, match="two-dimensional but the body force has z component 0.5"):
+        simulate(periodic_channel(flow={"acceleration_m_s2": [0, 0, 0.5]}))
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("number", [np.float64, np.float32])
+def test_a_field_that_is_the_same_everywhere_is_a_uniform_force(tmp_path, streaming, number):
+    field = save_field(tmp_path, np.full(SHAPE, ACCELERATION, number))
+    found = velocity(field, tmp_path, streaming)
+    expected = velocity({"acceleration_m_s2": ACCELERATION}, streaming=streaming)
+    rounded = ROUND_OFF if number is np.float64 else 1e-8
+    assert np.abs(found - expected).max() < rounded and np.abs(expected).max() > 1e-3
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_a_series_that_is_constant_is_a_uniform_force(streaming):
+    """From the very first collision on."""
+    series = {"acceleration_m_s2": ACCELERATION, "waveform": {"period_s": 1.0}}
+    expected = velocity({"acceleration_m_s2": ACCELERATION}, streaming=streaming)
+    assert np.abs(velocity(series, streaming=streaming) - expected).max() < ROUND_OFF
+
+
+@pytest.mark.parametrize(
+    ("flow", "operator"),
+    [
+        ({"acceleration_file": "field.npy"}, FIELD),
+        ({"acceleration_m_s2": ACCELERATION, "waveform": {"period_s": 0.3, "cosine": [0.5]}}, VARYING),
+    ],
+    ids=["field", "varying"],
+)
+def test_compiled_code_feels_the_force_that_the_specification_feels(tmp_path, flow, operator):
+    rng = np.random.default_rng(1)
+    save_field(tmp_path, rng.uniform(-0.02, 0.02, SHAPE) * (1.0, 1.0, 0.0))
+    states = []
+    for name in ("numpy", "cpu"):
+        simulation = simulate(periodic_channel(tmp_path, flow=flow, compute={"backend": name}), 20)
+        assert simulation.engine.model.collision.name.endswith(operator.name)
+        states.append(simulation.velocity_m_s() / SPEED_M_S)
+    assert np.abs(states[0] - states[1]).max() < 1e-12 and np.abs(states[0]).max() > 1e-4
+
+
+def test_a_field_acts_where_it_is(tmp_path):
+    """Upwards in one half, downwards in the other: no flow in the mean, and a flow in each."""
+    field = np.zeros(SHAPE)
+    field[:, :, : LENGTH // 2, 1], field[:, :, LENGTH // 2 :, 1] = 0.02, -0.02
+    simulation = simulate(periodic_channel(tmp_path, flow=save_field(tmp_path, field)), 1)
+    y_velocity, x = simulation.velocity_m_s()[:, 1], simulation.nodes.coordinates()[:, 0]
+    assert np.abs(y_velocity.sum()) < 1e-15 and np.array_equal(y_velocity > 0, x < LENGTH // 2)
+
+
+def test_a_field_adds_to_the_acceleration(tmp_path):
+    half = tuple(0.5 * component for component in ACCELERATION)
+    field = save_field(tmp_path, np.full(SHAPE, half)) | {"acceleration_m_s2": half}
+    expected = velocity({"acceleration_m_s2": ACCELERATION})
+    assert np.abs(velocity(field, tmp_path) - expected).max() < ROUND_OFF
+
+
+def test_push_and_pull_agree_on_a_pulsatile_force():
+    """They collide at the same times. The velocity that push tells takes half of the force of one step before."""
+    period_s, amplitude = 0.2, 0.5
+    flow = {"acceleration_m_s2": ACCELERATION, "waveform": {"period_s": period_s, "cosine": [amplitude]}}
+    pull, push = (velocity(flow, streaming=streaming) for streaming in STREAMINGS)
+    change = amplitude * 2 * np.pi * TIME_STEP_S / period_s
+    bound = 0.5 * change * np.abs(ACCELERATION).max() * TIME_STEP_S**2 / SPACING_M
+    assert ROUND_OFF < np.abs(pull - push).max() < bound
+
+
+BAD_FIELDS = {
+    "shape": (
+        lambda path: np.save(path, np.zeros((2, 2, 3))),
+        r"float64 of shape \(2, 2, 3\); it must hold numbers of shape",
+    ),
+    "words": (lambda path: np.save(path, np.full(SHAPE, "a")), "it must hold numbers of shape"),
+    "objects": (lambda path: np.save(path, np.full(SHAPE, None), allow_pickle=True), "cannot read"),
+    "empty": (lambda path: path.write_bytes(b""), "cannot read"),
+    "text": (lambda path: path.write_text("1, 2, 3"), "cannot read"),
+    "absent": (lambda path: None, "cannot read"),
+    "infinite": (lambda path: np.save(path, np.full(SHAPE, np.inf)), "not finite at fluid nodes"),
+    "along z": (
+        lambda path: np.save(path, np.full(SHAPE, 0.5)),
+        "two-dimensional but the body force has z component 0.5",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD_FIELDS)
+def test_a_bad_field_is_refused_with_one_clear_message(tmp_path, what):
+    write, expected = BAD_FIELDS[what]
+    write(tmp_path / "field.npy")
+    with pytest.raises(InputError, match=expected):
+        simulate(periodic_channel(tmp_path, flow={"acceleration_file": "field.npy"}))
+
+
+def test_an_archive_of_arrays_is_refused(tmp_path):
+    np.savez(tmp_path / "field.npz", a=np.zeros(SHAPE))
+    with pytest.raises(InputError, match="holds several arrays; it must hold numbers of shape"):
+        simulate(periodic_channel(tmp_path, flow={"acceleration_file": "field.npz"}))
