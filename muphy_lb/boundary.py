@@ -8,20 +8,22 @@ from pathlib import Path
 import numpy as np
 
 from geometry.flags import FIRST_WALL_NUMBER
-from geometry.nodes import NodeList, voxel_coordinates
+from geometry.nodes import NodeList
 from muphy_lb.boundary_sections import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case import Case
 from muphy_lb.engine import LinkConditions
 from muphy_lb.errors import InputError
 from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights
 from muphy_lb.physics.profiles import PROFILES, measured
-from muphy_lb.physics.walls import STATIONARY, WallMotion, slotted_coefficients
+from muphy_lb.physics.walls import STATIONARY, WallMotion, slotted_coefficients, wall_place
 from muphy_lb.physics.waveform import FourierSeries, PeriodicSpline
 from muphy_lb.prepare import condition_of
 from muphy_lb.units import Units
 
 # Rows of the schedule that go to the device at once while a value changes with time.
 CHUNK = 1024
+# Of a waveform: the spline solves a dense system.
+MOST_POINTS = 2000
 
 
 class Course:
@@ -31,7 +33,7 @@ class Course:
     half-way, and for the force that of the time of its collision: t for pull, t - 1 for push.
 
     Args:
-        values: (n,) values of the openings, then 1 for every labelled wall, then 1.
+        values: (n,) values of the openings, then 1 for every labelled wall that moves and 0 for others, then 1.
         factors: a waveform, or None, for each of them.
         force: (3,) body force; its own waveform is ``force_factor``, of the time after the step.
         ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
@@ -42,7 +44,7 @@ class Course:
         self, values: np.ndarray, factors, force: np.ndarray, force_factor, ramp_steps: int, time_step_s: float
     ):
         self.values, self._force = values, force
-        self._has_values = values.size > 1
+        self._has_values = bool(np.any(values[:-1]))
         self._factors, self._force_factor = tuple(factors), force_factor
         self._ramp_steps, self._time_step_s = ramp_steps, time_step_s
 
@@ -58,8 +60,10 @@ class Course:
 
     def rows(self, step: int) -> tuple[np.ndarray, float]:
         """Values of the steps after ``step``, (K, n + 3), and the step up to which they hold."""
-        n_rows = CHUNK if self.is_periodic else max(1, self._ramp_steps - step)
-        return self.at(step + 1.0 + np.arange(n_rows)), step + n_rows if self.is_periodic else np.inf
+        left = CHUNK if self.is_periodic else max(1, self._ramp_steps - step)
+        n_rows = min(CHUNK, left)
+        is_last = not self.is_periodic and n_rows == left
+        return self.at(step + 1.0 + np.arange(n_rows)), np.inf if is_last else step + n_rows
 
     def at(self, steps: np.ndarray) -> np.ndarray:
         """(K, n + 3) values of given steps."""
@@ -83,7 +87,8 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
     """What each labelled wall does, in the geometry's order.
 
     Raises:
-        InputError: the case names a wall that the geometry does not have.
+        InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that would leave
+            the plane of a flow in two dimensions.
     """
     sections = {section.name: section for section in case.walls}
     names = [wall.name for wall in nodes.walls]
@@ -92,7 +97,20 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
             near = get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(names) or 'none'}"
             raise InputError(f"walls.{name}: the geometry has no wall of that name; {hint} or give its box_m")
+        if not (nodes.label_number == FIRST_WALL_NUMBER + names.index(name)).any():
+            raise InputError(f"walls.{name}: no fluid touches this wall; check its box_m or the label in the image")
+    for section in case.walls:
+        _refuse_to_leave_the_plane(section, case.lattice.name)
     return tuple(_motion(sections.get(name), k, nodes, units) for k, name in enumerate(names))
+
+
+def _refuse_to_leave_the_plane(section: WallSection, lattice: str) -> None:
+    (*_, w), (p, q, _) = section.velocity_m_s or STATIONARY, section.rotation_rad_s or STATIONARY
+    if lattice.startswith("D2") and (w or p or q):
+        raise InputError(
+            f"walls.{section.name}: it moves along z or turns about x or y, but lattice {lattice} is two-dimensional;"
+            " set these components to 0"
+        )
 
 
 def course_of(case: Case, nodes: NodeList, conditions, force: np.ndarray, units: Units) -> Course:
@@ -102,7 +120,8 @@ def course_of(case: Case, nodes: NodeList, conditions, force: np.ndarray, units:
     moving = [walls.get(wall.name) for wall in nodes.walls]
     factors = [_factor(case, section.waveform) for section in sections]
     factors += [None if section is None else _factor(case, section.waveform) for section in moving]
-    values = np.append([condition.value for condition in conditions], np.ones(len(moving) + 1))
+    scales = [float(wall is not None and bool(wall.velocity_m_s or wall.rotation_rad_s)) for wall in moving]
+    values = np.array([*(condition.value for condition in conditions), *scales, 1.0])
     drive = _factor(case, case.flow.waveform)
     if drive is not None and case.compute.streaming == "push":
         drive = _delayed(drive, units.time_step_s)
@@ -116,13 +135,6 @@ def link_conditions(domain, nodes: NodeList, frames, conditions, rule: str, moti
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     return LinkConditions(weights, kind, walls, value), n_fallback
-
-
-def wall_centre(nodes: NodeList, number: int) -> np.ndarray:
-    """(x, y, z) middle of the box around a labelled wall's voxels, in voxel coordinates."""
-    mine = nodes.label_voxel[nodes.label_number == FIRST_WALL_NUMBER + number]
-    place = voxel_coordinates(mine, nodes.shape)
-    return 0.5 * (place.min(axis=0) + place.max(axis=0)) if mine.size else np.zeros(3)
 
 
 def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: float) -> Condition:
@@ -139,14 +151,16 @@ def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: fl
 
 def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Units) -> WallMotion:
     if section is None:
-        return WallMotion()
+        place = wall_place(nodes, number)
+        return WallMotion(centre=place.centre, place=place)
     velocity = np.array(section.velocity_m_s or STATIONARY)
     rotation = np.array(section.rotation_rad_s or STATIONARY)
-    centre = wall_centre(nodes, number)
+    place = wall_place(nodes, number)
+    centre = np.array(place.centre)
     if section.centre_m is not None:
         centre = (np.array(section.centre_m) - nodes.origin_m) / nodes.spacing_m
     vectors = (units.velocity_to_lattice(velocity), rotation * units.time_step_s, centre)
-    return WallMotion(*(tuple(vector.tolist()) for vector in vectors), section.slip)
+    return WallMotion(*(tuple(vector.tolist()) for vector in vectors), section.slip, place)
 
 
 def _measured(case: Case, section: OpeningSection, units: Units):
@@ -161,6 +175,8 @@ def _factor(case: Case, section: WaveformSection | None) -> Callable | None:
         return FourierSeries(section.period_s, section.mean, section.cosine, section.sine)
     path = case.folder / section.file
     time_s, value = _table(path, "waveform.file")
+    if time_s.size > MOST_POINTS:
+        raise InputError(f"waveform.file {path}: {time_s.size} points; at most {MOST_POINTS} are taken: thin them out")
     if time_s.size < 4 or abs(value[-1] - value[0]) > 1e-6 * np.abs(value).max():
         raise InputError(
             f"waveform.file {path}: {time_s.size} points from {value[0]:g} to {value[-1]:g}; a period needs at least 4,"

@@ -101,8 +101,10 @@ class RunSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """One length of the run."""
+        """One length of the run; a characteristic time is that of a criterion."""
         yield from exactly_one(given, "steps", "time_s")
+        if "steady_time_s" in given and "steady_tolerance" not in given:
+            yield "has steady_time_s but no steady_tolerance"
 
     @property
     def wall_time_s(self) -> float | None:

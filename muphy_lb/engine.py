@@ -20,6 +20,9 @@ from muphy_lb.physics.model import (
 )
 from muphy_lb.probe import Probe
 
+# Nodes that the specification collides at once when a flow is started; it needs about 1 kB a node.
+START_CHUNK = 1 << 18
+
 
 @dataclass(frozen=True)
 class LinkConditions:
@@ -84,9 +87,10 @@ class Engine:
 
     @property
     def bytes_allocated(self) -> int:
-        """Bytes of populations and address table on this rank's device."""
-        slots = 2 * self.addresses.n_slots * np.dtype(self.real).itemsize
-        return slots + self.addresses.table.nbytes
+        """Bytes of populations, address table and wall links on this rank's device."""
+        size = np.dtype(self.real).itemsize
+        wall_link = 4 * (self.addresses.table.itemsize + size) + 1
+        return 2 * self.addresses.n_slots * size + self.addresses.table.nbytes + self.domain.slotted.n_links * wall_link
 
     def step(self) -> None:
         """One time step."""
@@ -130,10 +134,12 @@ class Engine:
         if self.model.streaming == "pull":
             parameters = self._host_parameters()
             sizes = (p.size for p in parameters if isinstance(p, np.ndarray))
-            n = np.arange(max(state.shape[1], *sizes, 1))
-            state = self.model.collision.reference(
-                np.broadcast_to(state, (state.shape[0], n.size)), n, self.model.lattice, parameters
-            )
+            n_nodes = max(state.shape[1], *sizes, 1)
+            before = np.broadcast_to(state, (state.shape[0], n_nodes))
+            state = np.empty(before.shape, self.real)
+            for first in range(0, n_nodes, START_CHUNK):
+                n = np.arange(first, min(first + START_CHUNK, n_nodes))
+                state[:, n] = self.model.collision.reference(before[:, n], n, self.model.lattice, parameters)
         self.set_populations(state)
 
     def set_populations(self, populations: np.ndarray) -> None:
@@ -283,8 +289,9 @@ class Engine:
     def _bind_step(self, parity):
         """The launches of one step from buffer ``parity`` into the other; stages with nothing to do are left out.
 
-        Links, packing and unpacking touch edge nodes and slots only. The edge nodes themselves read what the interior
-        wrote in the step before and overwrite what it read, so they wait for it; the interior waits likewise.
+        Openings, packing and unpacking touch edge nodes and slots only. Walls and the edge nodes themselves read what
+        the interior wrote in the step before, and the edge overwrites what it read, so they wait for it; the interior
+        waits likewise.
         """
         exchange = self._exchanges[parity]
         launches = []
@@ -294,7 +301,8 @@ class Engine:
             elif stage.skeleton == LINKS:
                 launches += [self._bind_links(parity)] if self.domain.links.n_links else []
             elif stage.skeleton == WALL_LINKS:
-                launches += [self._bind_walls(parity)] if self.domain.slotted.n_links else []
+                walls = [self.backend.edge_waits, self._bind_walls(parity)]
+                launches += walls if self.domain.slotted.n_links else []
             elif stage.skeleton == EXCHANGE_START and exchange:
                 launches.append(exchange.start)
             elif stage.skeleton == EXCHANGE_FINISH and exchange:

@@ -3,6 +3,7 @@
 from muphy_lb.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
+from muphy_lb.lattice.bases import BASES
 from muphy_lb.operators import (
     CARREAU_YASUDA,
     CASSON,
@@ -15,6 +16,7 @@ from muphy_lb.operators import (
     Relaxation,
     mrt_for,
 )
+from muphy_lb.operators.mrt import HALF_WAY_WALL
 from muphy_lb.physics import Fluid
 from muphy_lb.units import Units
 
@@ -34,8 +36,16 @@ def fluid_of(case: Case, lattice: Lattice, relaxation_time: float, units: Units)
 def _relaxation(section, lattice: Lattice) -> tuple[Relaxation, tuple[float, ...]]:
     """The relaxation and its parameters after omega."""
     if section.collision == "mrt":
-        return mrt_for(lattice, section.rates, section.magic)
-    return RELAXATIONS[section.collision], (section.magic,) if section.collision == "trt" else ()
+        return mrt_for(lattice, _mrt_rates(section, lattice), section.magic)
+    magic = HALF_WAY_WALL if section.magic is None else section.magic
+    return RELAXATIONS[section.collision], (magic,) if section.collision == "trt" else ()
+
+
+def _mrt_rates(section, lattice: Lattice) -> dict:
+    """The case's rates; a Lambda sets all odd ones that have none."""
+    basis = BASES[lattice.name]
+    odd = [family for family in basis.adjustable if not basis.is_even(family)] if section.magic is not None else []
+    return dict.fromkeys(odd, "magic") | section.rates
 
 
 def _closure(case: Case, units: Units) -> tuple[Closure, tuple[float, ...]]:

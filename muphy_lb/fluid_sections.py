@@ -21,6 +21,12 @@ def _rates(table: dict) -> dict:
 Rates = Annotated[dict[str, Any], AfterValidator(_rates)]
 
 
+def _in_order(given, low: str, high: str):
+    values = given.get(low), given.get(high)
+    if all(isinstance(value, float) for value in values) and values[0] > values[1]:
+        yield f"has {low} = {values[0]:g} above {high} = {values[1]:g}"
+
+
 class PowerLawSection(Section):
     """Kinematic viscosity K / rho * (shear rate)^(n - 1), between two bounds."""
 
@@ -32,6 +38,11 @@ class PowerLawSection(Section):
     """lowest kinematic viscosity [m2/s]"""
     max_viscosity_m2_s: Positive
     """highest kinematic viscosity [m2/s]"""
+
+    @classmethod
+    def rules(cls, given):
+        """The bounds are in order."""
+        yield from _in_order(given, "min_viscosity_m2_s", "max_viscosity_m2_s")
 
 
 class CarreauYasudaSection(Section):
@@ -68,6 +79,11 @@ class CassonSection(Section):
     """kinematic viscosity nu_inf at high shear [m2/s]"""
     max_viscosity_m2_s: Positive
     """highest kinematic viscosity [m2/s]"""
+
+    @classmethod
+    def rules(cls, given):
+        """The bounds are in order."""
+        yield from _in_order(given, "infinite_viscosity_m2_s", "max_viscosity_m2_s")
 
 
 class FluidSection(Section):
@@ -107,6 +123,9 @@ class FlowSection(Section):
     @classmethod
     def rules(cls, given):
         """A field does not change with time."""
+        drive = (*given.get("acceleration_m_s2", ()), *given.get("pressure_drop_pa", ()))
+        if "waveform" in given and not any(drive):
+            yield "has a waveform but no acceleration_m_s2 or pressure_drop_pa"
         if "waveform" in given and "acceleration_file" in given:
             yield "has a waveform and an acceleration_file; a field cannot change with time"
 
@@ -120,8 +139,8 @@ class LatticeSection(Section):
     """relaxation operator"""
     equilibrium: Literal["compressible", "incompressible", "stokes"] = "compressible"
     """terms kept: all; density only in the pressure; linear in the velocity (creeping flow)"""
-    magic: Positive = 0.1875
-    """Lambda of trt, and of mrt rates "magic"; 3/16 puts half-way walls half-way"""
+    magic: Positive | None = None
+    """Lambda of trt (3/16 if not given, which puts half-way walls half-way), and of the odd rates of mrt"""
     rates: Rates = {}
     """mrt: rate of each family of moments, a number, "viscosity" or "magic"; without one the set's published rate"""
     smagorinsky: Positive | None = None
@@ -143,3 +162,5 @@ class LatticeSection(Section):
         yield from exactly_one(given, "relaxation_time", "time_step_s", "lattice_velocity")
         if given.get("rates") and given.get("collision") != "mrt":
             yield "has rates, which only collision = 'mrt' reads"
+        if "magic" in given and given.get("collision") not in ("trt", "mrt"):
+            yield "has magic, which only collision = 'trt' or 'mrt' reads"

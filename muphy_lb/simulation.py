@@ -16,11 +16,11 @@ from muphy_lb.forcing import force_of, uniform_acceleration_m_s2
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import NodeGather, connect
 from muphy_lb.physics import isothermal
-from muphy_lb.physics.conditions import opening_areas_m2, opening_frames
+from muphy_lb.physics.conditions import PRESSURE, opening_areas_m2, opening_frames
 from muphy_lb.physics.walls import HALF_WAY, treat_walls
 from muphy_lb.preflight import Numerics, describe, resolve
 from muphy_lb.prepare import load_nodes, share_nodes
-from muphy_lb.wall_forces import WallForce, link_distances, wall_centres, wall_forces
+from muphy_lb.wall_forces import WallForce, link_distances, wall_forces
 
 REALS = {"fp32": np.float32, "fp64": np.float64}
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
@@ -84,6 +84,7 @@ class Simulation:
         self.domain = build_local_domain(self.nodes, owner, self.communicator.rank, self.lattice, treatment)
         self.conditions = opening_conditions(case, self.nodes, self.frames, self.units, float(self.lattice.cs2))
         self.engine = self._build_engine()
+        self._has_started = False
         self.measured_mflups = self.timed_mflups(TRIAL_STEPS)
         self.step_number = 0
         self._gather = NodeGather(self.communicator, self.domain.number, self.nodes.n_nodes)
@@ -101,13 +102,25 @@ class Simulation:
             self.numerics, self.nodes.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups
         )
         backend = self.engine.backend
-        walls = self.case.lattice.walls
-        if walls != HALF_WAY:
-            fallen = self.communicator.total(self.n_fallback_links)
-            walls += f" ({fallen:,} links beside two walls fell back to half-way)"
+        walls = self._describe_walls()
         how = f"{backend.name} on {backend.device}, {self.case.compute.precision}, {self.case.compute.streaming}"
         method = f"{self.lattice.name}, {self.engine.model.collision.name}; walls: {walls}"
         return "\n".join((self.case.title, self.cleaning, f"backend: {how}", f"method: {method}", table)).lstrip()
+
+    def _describe_walls(self) -> str:
+        """The rule of the walls and what it cannot do here; collective."""
+        rule, total = self.case.lattice.walls, self.communicator.total
+        text = [rule]
+        if rule != HALF_WAY:
+            text.append(f"{total(self.n_fallback_links):,} links beside two walls fell back to half-way")
+        if rule != HALF_WAY and not any(condition.kind == PRESSURE for condition in self.conditions):
+            text.append("without a pressure opening the mean density drifts slowly")
+        if any(motion.slips for motion in self.motions):
+            slips = np.array([motion.slips for motion in self.motions])
+            n_links = total(int(slips[self.domain.folded.boundary].sum()))
+            n_mirrored = total(self.domain.n_mirrored)
+            text.append(f"slip: {n_mirrored:,} of {n_links:,} links are mirrored, straight ones reflect anyway")
+        return "; ".join(text)
 
     @property
     def units(self):
@@ -121,7 +134,7 @@ class Simulation:
 
     def start_from_rest(self) -> None:
         """Density 1, velocity 0, step 0."""
-        self.step_number, self._forces_step = 0, None
+        self._has_started, self.step_number, self._forces_step = True, 0, None
         self._upload_schedule()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
         self.engine.start_from(np.ones(1), np.zeros((3, 1)))
@@ -147,6 +160,8 @@ class Simulation:
         """Million node updates per second of all ranks over some steps, which the step number does not count."""
         self.communicator.barrier()
         seconds = self.communicator.maximum(self.engine.time_steps(n_steps))
+        if self._has_started:
+            self._upload_schedule()
         return n_steps * self.nodes.n_nodes / seconds / 1e6
 
     def density(self) -> np.ndarray | None:
@@ -236,8 +251,19 @@ class Simulation:
                 f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': push has no"
                 f" access to what it sent away; set compute.streaming = 'pull' or lattice.walls = {HALF_WAY!r}"
             )
+        self._refuse_to_watch_nothing()
         areas_m2 = opening_areas_m2(self.nodes, self.frames)
         return resolve(self.case, self.nodes.spacing_m, areas_m2, float(self.lattice.cs2))
+
+    def _refuse_to_watch_nothing(self) -> None:
+        """A steady-state criterion that can never fire must not be asked for."""
+        run, nodes = self.case.run, self.nodes
+        there = {"mean_speed": True, "permeability": True, "flow_rates": nodes.openings, "forces": nodes.walls}
+        if run.steady_tolerance is not None and not any(there[name] for name in run.steady_watch):
+            raise InputError(
+                f"run.steady_watch is {', '.join(run.steady_watch)}, but the geometry has no opening and no labelled"
+                " wall for it; watch mean_speed or permeability"
+            )
 
     def _build_engine(self) -> Engine:
         case = self.case
@@ -250,13 +276,16 @@ class Simulation:
         conditions, self.n_fallback_links = link_conditions(
             self.domain, self.nodes, self.frames, self.conditions, case.lattice.walls, self.motions
         )
-        self.uniform_force = present
         self._course = course_of(case, self.nodes, self.conditions, present, self.units)
         self.wall_distances = link_distances(self.nodes, self.domain, case.lattice.walls)
-        self.wall_centres = wall_centres(self)
         engine = Engine(backend, self.communicator, self.domain, model, conditions, self._speed_scale())
         engine.warm_up()
         return engine
+
+    @property
+    def present_force(self) -> np.ndarray:
+        """(3,) uniform body force per volume of this step, lattice units; a field of forces is not in it."""
+        return self._course.at(np.array([float(self.step_number)]))[0][-3:]
 
     def _upload_schedule(self) -> None:
         """Hand the engine the boundary values and the force of the steps to come."""

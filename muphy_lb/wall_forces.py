@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from geometry.nodes import voxel_coordinates
-from muphy_lb.boundary import wall_centre
 
 HALF_WAY_DISTANCE = 0.5
 
@@ -26,7 +25,7 @@ class WallForce:
     Attributes:
         force_n: (x, y, z) [N].
         torque_n_m: (x, y, z) about the wall's centre [N m].
-        body_force_share_n: body force times volume of the wall's voxels [N].
+        body_force_share_n: present uniform body force times volume of the wall's voxels [N].
         drag_coefficient, lift_coefficient: 2 F / (rho U^2 A) along the case's directions; None without U and A.
     """
 
@@ -63,7 +62,8 @@ def wall_forces(simulation, averaged: bool = True) -> dict[str, WallForce] | Non
     result = {}
     for number, record in enumerate(simulation.nodes.walls):
         part = wall == number
-        arm = position[part] - simulation.wall_centres[number]
+        motion = simulation.motions[number]
+        arm = motion.place.arm(position[part], motion.centre)
         torque = np.cross(arm, force[part]).sum(axis=0)
         result[record.name] = _in_si(simulation, number, force[part].sum(axis=0), torque)
     return result
@@ -73,7 +73,7 @@ def _in_si(simulation, number: int, force: np.ndarray, torque: np.ndarray) -> Wa
     units, record = simulation.units, simulation.nodes.walls[number]
     section = next((s for s in simulation.case.walls if s.name == record.name), None)
     force_n = units.force_to_si(force)
-    share = units.force_to_si(simulation.uniform_force * record.n_voxels)
+    share = units.force_to_si(simulation.present_force * record.n_voxels)
     coefficients = (None, None)
     if section is not None and section.reference_area_m2 is not None:
         scale = 0.5 * units.density_kg_m3 * section.reference_velocity_m_s**2 * section.reference_area_m2
@@ -91,17 +91,3 @@ def link_distances(nodes, domain, rule: str) -> np.ndarray:
         return np.full(links.n_links, HALF_WAY_DISTANCE)
     distance = nodes.cuts.of(links.voxel, domain.lattice.c[links.q])
     return np.where(np.isnan(distance), HALF_WAY_DISTANCE, distance)
-
-
-def wall_centres(simulation) -> np.ndarray:
-    """(n_walls, 3) point of each wall about which torque is taken, in voxel coordinates."""
-    nodes = simulation.nodes
-    given = {section.name: section.centre_m for section in simulation.case.walls}
-    return np.array(
-        [
-            wall_centre(nodes, number)
-            if given.get(wall.name) is None
-            else (np.array(given[wall.name]) - nodes.origin_m) / nodes.spacing_m
-            for number, wall in enumerate(nodes.walls)
-        ]
-    ).reshape(-1, 3)

@@ -43,21 +43,23 @@ class LinkRecords:
 
 def opening_records(table: np.ndarray, voxel: np.ndarray) -> LinkRecords:
     """Collect the opening links of a (Q, n) neighbour table whose columns are the nodes ``voxel``."""
-    return _records(table, voxel, (table <= FIRST_OPENING_LINK) & (table > FIRST_WALL_LINK), FIRST_OPENING_LINK)
+    return _records(table, voxel, lambda row: (row <= FIRST_OPENING_LINK) & (row > FIRST_WALL_LINK), FIRST_OPENING_LINK)
 
 
 def wall_records(table: np.ndarray, voxel: np.ndarray) -> LinkRecords:
     """Collect the links into labelled walls of a (Q, n) neighbour table."""
-    return _records(table, voxel, (table <= FIRST_WALL_LINK) & (table > REMOTE_LINK), FIRST_WALL_LINK)
+    return _records(table, voxel, lambda row: (row <= FIRST_WALL_LINK) & (row > REMOTE_LINK), FIRST_WALL_LINK)
 
 
 def code_records(table: np.ndarray, voxel: np.ndarray, code: int, boundary: int) -> LinkRecords:
     """Collect the links of one code of a (Q, n) neighbour table as links of ``boundary``."""
-    return _records(table, voxel, table == code, code + boundary)
+    return _records(table, voxel, lambda row: row == code, code + boundary)
 
 
 def _records(table, voxel, wanted, first) -> LinkRecords:
-    q, node = np.nonzero(wanted)
+    found = [np.flatnonzero(wanted(row)) for row in table]
+    node = np.concatenate(found)
+    q = np.repeat(np.arange(len(table)), [part.size for part in found])
     boundary = first - table[q, node].astype(np.int64)
     order = np.lexsort((q, voxel[node], boundary))
     return LinkRecords(node[order], q[order], boundary[order], voxel[node[order]])

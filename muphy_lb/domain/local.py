@@ -38,6 +38,7 @@ class LocalDomain:
             others are one more.
         folded: the links into labelled walls that have no slot.
         mirrored: the links that slip walls mirror to a node of this rank (``far`` is a local node).
+        n_mirrored: those that slip walls mirror to a node of any rank.
     """
 
     lattice: Lattice
@@ -51,6 +52,7 @@ class LocalDomain:
     slotted: LinkRecords
     folded: LinkRecords
     mirrored: Mirrored
+    n_mirrored: int
 
     @property
     def n_nodes(self) -> int:
@@ -84,8 +86,7 @@ def build_local_domain(
     mirrored = mirrored_links(table, walls, lattice)
     edge = _is_edge(table, owner, rank)
     edge[mirrored.node[owner[mirrored.far] != rank]] = True
-    if not walls.is_all_folded:
-        edge |= walls.is_slotted(table).any(axis=0)
+    edge |= walls.has_slots(table)
     n_edge = min(_whole_rows(int(edge.sum())), number.size)
     if n_edge:
         order = np.concatenate((np.flatnonzero(edge), np.flatnonzero(~edge)))
@@ -109,6 +110,7 @@ def build_local_domain(
         slotted=slotted,
         folded=folded,
         mirrored=_localised(mirrored, near, local_of),
+        n_mirrored=int(mirrored.node.size),
     )
 
 

@@ -26,18 +26,14 @@ class WallTreatment:
     labelled: tuple[int, ...] = ()
     plain: int = FOLDED
 
-    def is_slotted(self, table: np.ndarray) -> np.ndarray:
-        """Mask of the links of a neighbour table that get a slot."""
-        mask = (table == WALL_LINK) if self.plain == SLOTTED else np.zeros(table.shape, dtype=bool)
-        for number, treatment in enumerate(self.labelled):
-            if treatment == SLOTTED:
-                mask |= table == FIRST_WALL_LINK - number
+    def has_slots(self, table: np.ndarray) -> np.ndarray:
+        """(n,) mask of the nodes of a (Q, n) neighbour table with a link that gets a slot."""
+        codes = [WALL_LINK] if self.plain == SLOTTED else []
+        codes += [FIRST_WALL_LINK - number for number, kind in enumerate(self.labelled) if kind == SLOTTED]
+        mask = np.zeros(table.shape[1], dtype=bool)
+        for row in table if codes else ():
+            mask |= np.isin(row, codes)
         return mask
-
-    @property
-    def is_all_folded(self) -> bool:
-        """Whether no wall needs more than the address table's bounce-back."""
-        return self.plain == FOLDED and all(treatment == FOLDED for treatment in self.labelled)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.output.atomic import atomic_write, output_errors
 from muphy_lb.output.hdf5 import opened
 
-VERSION = 1
+VERSION = 2
 PATTERN = "step_*.h5"
 LEFT_OVER = ".step_*.tmp"
 

@@ -47,6 +47,8 @@ class FieldWriter:
         if simulation.step_number == self._written_step:
             return
         self._written_step = simulation.step_number
+        if simulation.nodes.walls:
+            simulation.wall_forces()  # while the step before is still there; the answer is kept
         density_si = simulation.units.density_kg_m3
         makers = {
             "density": lambda: _scaled(simulation.density(), density_si),

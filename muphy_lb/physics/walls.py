@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geometry.flags import FIRST_WALL_NUMBER
 from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, LinkRecords, LocalDomain, WallTreatment
@@ -12,7 +13,44 @@ from muphy_lb.errors import InputError
 from muphy_lb.operators import link_momentum, wall_coefficients
 
 HALF_WAY = "half-way"
+MAX_WALL_VELOCITY = 0.3
 STATIONARY = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class WallPlace:
+    """Where a labelled wall lies.
+
+    Attributes:
+        centre: (x, y, z) middle of the box around its voxels (voxel coordinates), which may cross a periodic border.
+        period: (x, y, z) length after which the wall repeats; infinite along axes that do not wrap, or that it fills.
+    """
+
+    centre: tuple[float, float, float]
+    period: tuple[float, float, float]
+
+    def arm(self, position: np.ndarray, centre) -> np.ndarray:
+        """(n, 3) vectors from a centre to positions, the nearest image of each."""
+        arm = position - np.asarray(centre)
+        period = np.array(self.period)
+        return arm - np.round(arm / period) * np.where(np.isfinite(period), period, 0.0)
+
+
+def wall_place(nodes: NodeList, number: int) -> WallPlace:
+    """Where labelled wall ``number`` lies."""
+    mine = nodes.label_voxel[nodes.label_number == FIRST_WALL_NUMBER + number]
+    centre, period = np.zeros(3), np.full(3, np.inf)
+    for axis, place in enumerate(voxel_coordinates(mine, nodes.shape).T if mine.size else ()):
+        size, layers = nodes.shape[2 - axis], np.unique(place)
+        first = layers[0]
+        if nodes.periodic[axis] and layers.size < size:
+            gaps = np.diff(layers, append=layers[0] + size)
+            first, period[axis] = layers[(np.argmax(gaps) + 1) % layers.size], size
+        centre[axis] = (first + 0.5 * np.max((layers - first) % size)) % size
+    return WallPlace(tuple(centre.tolist()), tuple(period.tolist()))
+
+
+ANYWHERE = WallPlace(STATIONARY, (np.inf,) * 3)
 
 
 @dataclass(frozen=True)
@@ -24,12 +62,14 @@ class WallMotion:
         rotation: angular velocity (x, y, z) [1 / time step].
         centre: (x, y, z) that it turns about, in voxel coordinates.
         slips: whether the fluid slips along it.
+        place: where it lies.
     """
 
     velocity: tuple[float, float, float] = STATIONARY
     rotation: tuple[float, float, float] = STATIONARY
     centre: tuple[float, float, float] = STATIONARY
     slips: bool = False
+    place: WallPlace = ANYWHERE
 
     @property
     def moves(self) -> bool:
@@ -38,7 +78,7 @@ class WallMotion:
 
     def at(self, position: np.ndarray) -> np.ndarray:
         """(n, 3) velocity of the wall at (n, 3) positions."""
-        return np.array(self.velocity) + np.cross(self.rotation, position - np.array(self.centre))
+        return np.array(self.velocity) + np.cross(self.rotation, self.place.arm(position, self.centre))
 
 
 def treat_walls(rule: str, motions: tuple[WallMotion, ...]) -> WallTreatment:
@@ -66,15 +106,33 @@ def slotted_coefficients(
         behind = domain.neighbour[lattice.opposite[links.q], links.node]
         fallback = _is_wall(behind)
         distance[fallback] = 0.5
+    momentum = np.zeros(links.n_links)
+    if any(motion.moves for motion in motions):
+        momentum = link_momentum(lattice, links.q, _velocities(nodes, domain, distance, motions))
+    return wall_coefficients(rule, distance, momentum), int(fallback.sum())
+
+
+def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np.ndarray:
+    """(S, 3) velocity of the wall where each slotted link meets it.
+
+    Raises:
+        InputError: a wall turns faster than the lattice can follow.
+    """
+    links, lattice = domain.slotted, domain.lattice
     position = voxel_coordinates(links.voxel, nodes.shape) + distance[:, None] * lattice.c[links.q]
     velocity = np.zeros((links.n_links, 3))
     for number, motion in enumerate(motions):
         mine = links.boundary == number
         if motion.moves and mine.any():
             velocity[mine] = motion.at(position[mine])
+    fastest = float(np.linalg.norm(velocity, axis=1).max(initial=0.0))
+    if fastest > MAX_WALL_VELOCITY:
+        raise InputError(
+            f"a wall moves {fastest:.3g} voxels per time step where the fluid meets it; at most {MAX_WALL_VELOCITY} is"
+            " allowed: take a smaller time step (lattice_velocity, time_step_s) or a slower rotation_rad_s"
+        )
     velocity[_passes_a_stationary_wall(domain, links, motions)] = 0.0
-    momentum = link_momentum(lattice, links.q, velocity)
-    return wall_coefficients(rule, distance, momentum), int(fallback.sum())
+    return velocity
 
 
 def _distances(nodes, links: LinkRecords, lattice, rule) -> np.ndarray:

@@ -3,18 +3,48 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from muphy_lb.validation.cavity import cavity
 from muphy_lb.validation.conservation import conservation
+from muphy_lb.validation.couette import taylor_couette
+from muphy_lb.validation.cylinders import cylinder_array, cylinder_cell
+from muphy_lb.validation.gmy_pipe import gmy_pipe
+from muphy_lb.validation.les import smagorinsky
 from muphy_lb.validation.permeability import permeability
 from muphy_lb.validation.poiseuille import pipe, plane_channel
+from muphy_lb.validation.poiseuille_trt import poiseuille_trt
 from muphy_lb.validation.record import Validation
+from muphy_lb.validation.rheology import rheology
+from muphy_lb.validation.schaefer_turek import schaefer_turek
+from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.slip import free_slip
+from muphy_lb.validation.spheres import sphere_arrays
+from muphy_lb.validation.taylor_green import taylor_green
+from muphy_lb.validation.tilted import tilted_pipe
 from muphy_lb.validation.vessel import vessel
+from muphy_lb.validation.viscosity import viscosity_independence
+from muphy_lb.validation.womersley import womersley
 
-CASES: Mapping[str, Callable[[bool], Validation]] = MappingProxyType(
+CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
     {
         "plane-channel": plane_channel,
         "pipe": pipe,
         "conservation": conservation,
         "permeability": permeability,
         "vessel": vessel,
+        "poiseuille-trt": poiseuille_trt,
+        "cylinder-cell": cylinder_cell,
+        "cylinder-array": cylinder_array,
+        "viscosity-independence": viscosity_independence,
+        "tilted-pipe": tilted_pipe,
+        "sphere-arrays": sphere_arrays,
+        "gmy-pipe": gmy_pipe,
+        "taylor-couette": taylor_couette,
+        "cavity": cavity,
+        "schaefer-turek": schaefer_turek,
+        "taylor-green": taylor_green,
+        "womersley": womersley,
+        "rheology": rheology,
+        "free-slip": free_slip,
+        "smagorinsky": smagorinsky,
     }
 )

@@ -1,10 +1,15 @@
 """The command ``muphy-lb validate``: run cases with known answers and judge the solver by them."""
 
-import json
+import inspect
+import time
 from collections.abc import Callable
+from dataclasses import replace
 
-from muphy_lb.errors import InputError
+import numpy as np
+
+from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.section import did_you_mean
+from muphy_lb.validation.settings import DEFAULT, Settings
 
 FAILED_EXIT_CODE = 1
 
@@ -12,12 +17,16 @@ FAILED_EXIT_CODE = 1
 def add_options(parser) -> None:
     """Give an argument parser the options of the command."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="cases to run (default: all)")
+    parser.add_argument("--list", action="store_true", help="tell the cases, and run none")
     parser.add_argument("--quick", action="store_true", help="small sizes: seconds instead of minutes")
+    parser.add_argument("--backend", default=DEFAULT.backend, help="auto, cpu, cuda or numpy (default: auto)")
+    parser.add_argument("--precision", default=DEFAULT.precision, help="fp64 or fp32 (default: fp64)")
     parser.add_argument("--json", metavar="FILE", help="write the outcome")
+    parser.add_argument("--report", metavar="FOLDER", help="write a page with tables and plots, and each plot")
 
 
 def validate(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
-    """Run the chosen cases; returns the exit code: 1 if a comparison failed.
+    """Run the chosen cases; returns the exit code: 1 if a comparison failed or a case ended early.
 
     Args:
         options: parsed options, see :func:`add_options`.
@@ -25,28 +34,67 @@ def validate(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
         n_ranks: ranks that were started.
 
     Raises:
-        InputError: an unknown case, or more than one rank.
+        InputError: an unknown case, backend or precision, or more than one rank.
+        BackendError: the backend cannot run here.
+        OutputError: the report or the JSON file cannot be written.
     """
-    from muphy_lb.output.atomic import write_text
+    from muphy_lb.output.atomic import check_writable, write_text
     from muphy_lb.validation.cases import CASES
+    from muphy_lb.validation.report import as_json, verdict, write_report
 
-    if n_ranks > 1:
-        raise InputError(f"validate was started on {n_ranks} ranks; its cases are small: start it without mpirun")
-    for name in options.names:
-        if name not in CASES:
-            raise InputError(f"validate: unknown case {name!r}; {did_you_mean(name, list(CASES))}")
+    names = options.names or list(CASES)
+    _check_request(names, CASES, n_ranks)
+    if options.list:
+        say("\n".join(f"{name:<22}{_description(CASES[name])}" for name in names))
+        return 0
+    settings, device = _settings(options)
+    if options.report:
+        check_writable(options.report)
     outcomes = []
-    for name in options.names or CASES:
-        outcomes.append(CASES[name](options.quick))
+    for name in names:
+        outcomes.append(_outcome(name, CASES[name], settings, device))
         say(f"{outcomes[-1]}\n")
     if options.json:
-        write_text(options.json, json.dumps([outcome.record() for outcome in outcomes], indent=2) + "\n")
-    say(_verdict(outcomes))
+        write_text(options.json, as_json(outcomes))
+    if options.report:
+        say(f"written: {write_report(options.report, outcomes)}")
+    say(verdict(outcomes))
     return 0 if all(outcome.passed for outcome in outcomes) else FAILED_EXIT_CODE
 
 
-def _verdict(outcomes) -> str:
-    rows = [row for outcome in outcomes for row in outcome.rows]
-    skipped = [outcome.name for outcome in outcomes if outcome.skipped]
-    verdict = f"{sum(row.passed for row in rows)} of {len(rows)} comparisons passed"
-    return f"{verdict}; skipped: {', '.join(skipped)}" if skipped else verdict
+def _check_request(names, cases, n_ranks: int) -> None:
+    if n_ranks > 1:
+        raise InputError(f"validate was started on {n_ranks} ranks; its cases are small: start it without mpirun")
+    for name in names:
+        if name not in cases:
+            raise InputError(f"validate: unknown case {name!r}; {did_you_mean(name, list(cases))}")
+
+
+def _settings(options) -> tuple[Settings, str]:
+    """The settings, and the device that they choose, in words."""
+    from muphy_lb.backends import PRECISIONS, make_backend, resolve_backend
+    from muphy_lb.lattice import lattice_named
+
+    if options.precision not in PRECISIONS:
+        raise InputError(f"validate: precision is {options.precision!r}; allowed: {', '.join(PRECISIONS)}")
+    name = resolve_backend(options.backend)
+    backend = make_backend(name, lattice_named("D2Q9"), np.float64)
+    return Settings(options.quick, name, options.precision), f"{backend.device}, backend {name}, {options.precision}"
+
+
+def _outcome(name: str, case: Callable, settings: Settings, device: str):
+    """What a case gives; an error ends that case only, so that the others still run and the report is whole."""
+    from geometry.errors import GeometryError
+    from muphy_lb.validation.record import Validation
+
+    before = time.perf_counter()
+    try:
+        outcome = case(settings)
+    except (MuphyError, GeometryError) as error:
+        outcome = Validation(name, _description(case), failure=str(error))
+    return replace(outcome, device=device, seconds=time.perf_counter() - before)
+
+
+def _description(case: Callable) -> str:
+    """First line of a case's docstring."""
+    return (inspect.getdoc(case) or "").partition("\n")[0]

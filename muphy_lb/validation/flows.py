@@ -1,6 +1,8 @@
 """Flows of the validation cases: set up in lattice units, run until they are steady."""
 
 from collections.abc import Callable, Mapping
+from math import ceil
+from types import MappingProxyType
 
 import numpy as np
 
@@ -10,13 +12,23 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.simulation import Simulation
 from muphy_lb.units import viscosity
+from muphy_lb.validation.settings import DEFAULT, Settings
 
 STEADY = 1e-10
+ROUND_OFF = {"fp32": 1e-6, "fp64": 0.0}  # change below which stored populations of that precision may never settle
 MAX_STEPS = 400_000
+VIEWS_PER_VISCOUS_TIME, SHORTEST_INTERVAL = 10, 100
+SETTLED = 1e-9
+NO_TABLES = MappingProxyType({})
 
 
 def forced_flow(
-    geometry: Mapping, relaxation_time: float, force, lattice: str = "D3Q19", precision: str = "fp64"
+    geometry: Mapping,
+    relaxation_time: float,
+    force,
+    lattice: str = "D3Q19",
+    settings: Settings = DEFAULT,
+    tables: Mapping = NO_TABLES,
 ) -> Simulation:
     """A flow at rest that a body force will drive; its SI units are its lattice units.
 
@@ -25,18 +37,26 @@ def forced_flow(
         relaxation_time: [time steps].
         force: body force per volume (x, y, z), lattice units.
         lattice: velocity set.
-        precision: of the populations.
+        settings: backend and precision.
+        tables: further tables of the case; that of ``lattice`` is added to the one made here. See :func:`creeping`.
     """
     cs2 = float(lattice_named(lattice).cs2)
     table = {
+        **tables,
         "geometry": {**geometry, "spacing_m": 1.0},
         "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(relaxation_time, cs2)},
         "flow": {"acceleration_m_s2": [float(component) for component in force]},
-        "lattice": {"name": lattice, "time_step_s": 1.0},
-        "compute": {"precision": precision},
+        "lattice": {"name": lattice, "time_step_s": 1.0, **tables.get("lattice", {})},
+        "compute": settings.compute_table(),
         "run": {"steps": MAX_STEPS},
     }
     return Simulation(case_from_dict(table), SerialCommunicator())
+
+
+def creeping(walls: str = "half-way", collision: str = "trt", **lattice) -> dict:
+    """Tables for :func:`forced_flow`: Stokes flow (no terms of second order in the velocity), Lambda = 3/16 unless
+    given."""
+    return {"lattice": {"collision": collision, "equilibrium": "stokes", "walls": walls, **lattice}}
 
 
 def start_from_velocity(simulation: Simulation, velocity: np.ndarray) -> None:
@@ -50,12 +70,15 @@ def until_steady(
 ) -> np.ndarray:
     """Step until a measured array changes by less than ``tolerance`` of its largest value in ``interval`` steps.
 
+    In single precision the tolerance is at least the round-off of the populations.
+
     Returns:
         The array as last measured.
 
     Raises:
         MuphyError: it still changes after MAX_STEPS steps.
     """
+    tolerance = max(tolerance, ROUND_OFF[simulation.case.compute.precision])
     now = np.asarray(measure())
     for _ in range(0, MAX_STEPS, interval):
         last = now
@@ -65,6 +88,31 @@ def until_steady(
         if change < tolerance * np.abs(now).max():
             return now
     raise MuphyError(f"the flow is not steady after {MAX_STEPS} steps: it still changed by {change:.3g} in {interval}")
+
+
+def settled(
+    simulation: Simulation, measure: Callable[[], np.ndarray], length: float, tolerance: float = SETTLED
+) -> np.ndarray:
+    """Step until what is measured has settled on the scale of the viscous time length^2 / nu.
+
+    At least that time passes, and the change in a tenth of it must fall below ``tolerance`` of the largest value: modes
+    of a flow confined to ``length`` decay faster, so the last change bounds what is missing. Every measurement is the
+    mean of two consecutive steps, which removes the oscillation of period two that some interpolated walls leave.
+
+    Raises:
+        MuphyError: it still changes after MAX_STEPS steps.
+    """
+    viscous_time = length**2 / simulation.numerics.viscosity_lattice
+    interval = max(SHORTEST_INTERVAL, ceil(viscous_time / VIEWS_PER_VISCOUS_TIME))
+    simulation.step(max(0, ceil(viscous_time) - interval))
+    return until_steady(simulation, lambda: over_two_steps(simulation, measure), tolerance, interval)
+
+
+def over_two_steps(simulation: Simulation, measure: Callable[[], np.ndarray]) -> np.ndarray:
+    """Mean of what is measured now and after one more step."""
+    now = np.asarray(measure())
+    simulation.step()
+    return 0.5 * (now + np.asarray(measure()))
 
 
 def order_of_convergence(sizes, errors) -> float:

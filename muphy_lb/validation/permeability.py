@@ -12,6 +12,8 @@ import numpy as np
 
 from muphy_lb.validation.flows import forced_flow, until_steady
 from muphy_lb.validation.record import Row, Validation, relative
+from muphy_lb.validation.references.poiseuille import duct_flow_rate, pipe_flow_rate
+from muphy_lb.validation.settings import DEFAULT, Settings
 
 DATA_VARIABLE = "MUPHY_DATA"
 CITATION = (
@@ -51,7 +53,7 @@ TUBE = Rock(
     "channels_poremaps/ptube_54_54_50_vs_2e-05.raw",
     (50, 54, 54),
     "z",
-    np.pi * 25**4 / (8 * 54 * 54),
+    pipe_flow_rate(25.0) / (54 * 54),
     0.02,
 )
 DUCT = Rock(
@@ -59,7 +61,7 @@ DUCT = Rock(
     "channels_poremaps/rect_channel_24_14_50_vs_5e-05.raw",
     (50, 14, 24),
     "z",
-    3.4030,
+    duct_flow_rate(20.0, 10.0) / (24 * 14),
     0.02,
 )
 BCC = Rock(
@@ -73,17 +75,17 @@ BCC = Rock(
 )
 
 
-def permeability(quick: bool = False) -> Validation:
+def permeability(settings: Settings = DEFAULT) -> Validation:
     """Tube and duct; in full also spheres, and every slice of the images."""
-    rocks = (TUBE, DUCT) if quick else (TUBE, DUCT, BCC)
+    rocks = (TUBE, DUCT) if settings.quick else (TUBE, DUCT, BCC)
     folder = os.environ.get(DATA_VARIABLE)
     missing = [rock.file for rock in rocks if folder is None or not Path(folder, rock.file).is_file()]
     if missing:
         return Validation("permeability", CITATION, skipped=f"no {', '.join(missing)} in ${DATA_VARIABLE}")
-    return Validation("permeability", CITATION, tuple(_row(rock, Path(folder), quick) for rock in rocks))
+    return Validation("permeability", CITATION, tuple(_row(rock, Path(folder), settings) for rock in rocks))
 
 
-def measured_permeability(rock: Rock, folder: Path, one_slice: bool = False) -> float:
+def measured_permeability(rock: Rock, folder: Path, one_slice: bool = False, settings: Settings = DEFAULT) -> float:
     """Permeability along z [voxel^2] of an image, or of its last slice repeated for ever."""
     nz, ny, nx = rock.shape_zyx
     skipped = nz - 1 if one_slice else 0
@@ -94,12 +96,12 @@ def measured_permeability(rock: Rock, folder: Path, one_slice: bool = False) -> 
         "fluid_value": 0,
     }
     geometry = {"file": str(Path(folder, rock.file).resolve()), "periodic": list(rock.periodic), "options": options}
-    simulation = forced_flow(geometry, RELAXATION_TIME, (0.0, 0.0, FORCE))
+    simulation = forced_flow(geometry, RELAXATION_TIME, (0.0, 0.0, FORCE), settings=settings)
     flow = until_steady(simulation, lambda: simulation.velocity_m_s()[:, 2].sum(), STEADY, interval=200)
     section_mean = float(flow) / ((nz - skipped) * ny * nx)
     return simulation.numerics.viscosity_lattice * section_mean / FORCE
 
 
-def _row(rock: Rock, folder: Path, quick: bool) -> Row:
-    computed = measured_permeability(rock, folder, one_slice=quick and rock.is_extruded)
+def _row(rock: Rock, folder: Path, settings: Settings) -> Row:
+    computed = measured_permeability(rock, folder, settings.quick and rock.is_extruded, settings)
     return relative(f"{rock.name}: k_z [voxel^2]", rock.permeability, computed, rock.tolerance)

@@ -1,6 +1,9 @@
 """What a validation case reports: rows of reference, computed value and verdict, and how they read as text."""
 
+import math
 from dataclasses import asdict, dataclass
+
+from muphy_lb.validation.plot import Plot
 
 HEADINGS = ("quantity", "reference", "computed", "error", "allowed", "")
 LAYOUT = "  {:<58}{:>13}{:>13}{:>11}{:>11}  {}"
@@ -15,7 +18,7 @@ class Row:
         reference: published or analytic value.
         computed: what the solver gives.
         error: how far off, relative or absolute as the constructor says.
-        tolerance: largest error that passes.
+        tolerance: largest error that passes; infinite for a row that is shown for the reader and judged by nobody.
     """
 
     quantity: str
@@ -29,9 +32,19 @@ class Row:
         """Whether the error is a number within the tolerance."""
         return self.error <= self.tolerance
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a tolerance to fail."""
+        return self.tolerance < math.inf
+
+    @property
+    def verdict(self) -> str:
+        """One word."""
+        return "FAILED" if not self.passed else "passed" if self.is_judged else "shown"
+
     def record(self) -> dict:
-        """Plain dictionary, verdict included."""
-        return asdict(self) | {"passed": self.passed}
+        """Plain dictionary, verdict included; None for a number that is not finite, which JSON cannot hold."""
+        return {key: _finite_or_none(value) for key, value in asdict(self).items()} | {"passed": self.passed}
 
 
 @dataclass(frozen=True)
@@ -43,28 +56,43 @@ class Validation:
         citation: where the reference values come from.
         rows: the comparisons.
         skipped: why nothing was computed; empty if it was.
+        plots: pictures for the report.
+        failure: the error that ended the case early; empty if none did.
+        device: what computed it, filled in by the command.
+        seconds: wall time, compilation included, filled in by the command.
     """
 
     name: str
     citation: str
     rows: tuple[Row, ...] = ()
     skipped: str = ""
+    plots: tuple[Plot, ...] = ()
+    failure: str = ""
+    device: str = ""
+    seconds: float = 0.0
 
     @property
     def passed(self) -> bool:
-        """Whether every comparison passed; a skipped case has none to fail."""
-        return all(row.passed for row in self.rows)
+        """Whether the case came to its end and every comparison passed; a skipped case has none to fail."""
+        return not self.failure and all(row.passed for row in self.rows)
 
     def record(self) -> dict:
-        """Plain dictionary."""
+        """Plain dictionary, for JSON."""
         rows = [row.record() for row in self.rows]
-        return asdict(self) | {"rows": rows, "passed": self.passed}
+        plots = [_without_gaps(asdict(plot)) for plot in self.plots]
+        return asdict(self) | {"rows": rows, "plots": plots, "passed": self.passed}
 
     def __str__(self):
-        heading = f"{self.name}: {self.citation}"
+        lines = [f"{self.name}: {self.citation}"]
         if self.skipped:
-            return f"{heading}\n  skipped: {self.skipped}"
-        return "\n".join((heading, LAYOUT.format(*HEADINGS).rstrip(), *map(_line, self.rows)))
+            lines.append(f"  skipped: {self.skipped}")
+        if self.rows:
+            lines += [LAYOUT.format(*HEADINGS).rstrip(), *map(_line, self.rows)]
+        if self.failure:
+            lines.append(f"  FAILED: {self.failure}")
+        if self.device and not self.skipped:
+            lines.append(f"  {self.seconds:.1f} s on {self.device}")
+        return "\n".join(lines)
 
 
 def relative(quantity: str, reference: float, computed: float, tolerance: float) -> Row:
@@ -86,6 +114,19 @@ def _row(quantity, *numbers) -> Row:
     return Row(quantity, *map(float, numbers))
 
 
+def _finite_or_none(value):
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _without_gaps(plot: dict) -> dict:
+    """A plot's dictionary whose series hold None instead of numbers that are not finite."""
+    series = [
+        {key: list(map(_finite_or_none, value)) if key in "xy" else value for key, value in curve.items()}
+        for curve in plot["series"]
+    ]
+    return plot | {"series": series}
+
+
 def _line(row: Row) -> str:
     numbers = (f"{row.reference:.6g}", f"{row.computed:.6g}", f"{row.error:.2e}", f"{row.tolerance:.1e}")
-    return LAYOUT.format(row.quantity, *numbers, "passed" if row.passed else "FAILED")
+    return LAYOUT.format(row.quantity, *numbers, row.verdict)

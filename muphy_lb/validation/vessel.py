@@ -5,6 +5,7 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.simulation import Simulation
 from muphy_lb.validation.flows import until_steady
 from muphy_lb.validation.record import Validation, at_least, relative
+from muphy_lb.validation.settings import DEFAULT, Settings
 
 CITATION = "conservation of mass at steady state; pressure falls along the flow"
 TOLERANCE = 0.005
@@ -12,9 +13,9 @@ STEADY = 1e-4
 PARENT_RADIUS_M = 1.5e-3
 
 
-def vessel(quick: bool = False) -> Validation:
+def vessel(settings: Settings = DEFAULT) -> Validation:
     """Inflow against the sum of the outflows of a tree with two (quick) or four outlets."""
-    simulation = tree_flow(*((1, 2.5e-4) if quick else (2, 1.5e-4)))
+    simulation = tree_flow(*((1, 2.5e-4) if settings.quick else (2, 1.5e-4)), settings)
     until_steady(simulation, lambda: flow_rates_m3_s(simulation), STEADY, interval=250)
     inflow, outflow = flow_rates_m3_s(simulation)
     inlet, *outlets = simulation.openings().values()
@@ -26,8 +27,8 @@ def vessel(quick: bool = False) -> Validation:
     return Validation("vessel", CITATION, rows)
 
 
-def tree_flow(generations: int, spacing_m: float) -> Simulation:
-    """Blood-like flow into a generated tree, from rest, double precision."""
+def tree_flow(generations: int, spacing_m: float, settings: Settings = DEFAULT) -> Simulation:
+    """Blood-like flow into a generated tree, from rest."""
     outlets = [{"name": f"outlet_{k}", "pressure_pa": 0.0} for k in range(1, 2**generations + 1)]
     options = {"parent_radius_m": PARENT_RADIUS_M, "generations": generations}
     table = {
@@ -35,7 +36,7 @@ def tree_flow(generations: int, spacing_m: float) -> Simulation:
         "openings": [{"name": "inlet", "velocity_m_s": 0.05, "profile": "parabolic"}, *outlets],
         "fluid": {"density_kg_m3": 1060.0, "kinematic_viscosity_m2_s": 3.3e-6},
         "lattice": {"lattice_velocity": 0.03},
-        "compute": {"precision": "fp64"},
+        "compute": settings.compute_table(),
         "run": {"steps": 1, "ramp_steps": 1000},
     }
     return Simulation(case_from_dict(table), SerialCommunicator())

@@ -91,7 +91,7 @@ def test_a_run_tells_how_many_links_fell_back_to_half_way(tmp_path, capsys):
     walls = [BOTTOM, TOP | {"box_m": [[-1, 1.9e-3, -1], [1, 2.1e-3, 1]]}]
     table = changed(PERIODIC, geometry={"options": options}, walls=walls, lattice={"walls": "bouzidi"})
     command("run", write(tmp_path, table), "-o", tmp_path / "out")
-    assert f"walls: bouzidi ({6 * LENGTH} links beside two walls fell back to half-way)" in capsys.readouterr().out
+    assert f"walls: bouzidi; {6 * LENGTH} links beside two walls fell back to half-way" in capsys.readouterr().out
 
 
 REFUSED = {

@@ -1,4 +1,4 @@
-"""One setup of every relaxation, equilibrium, closure and velocity set: enough to meet every kernel that users can choose."""
+"""One setup of every relaxation, equilibrium, closure and velocity set: every kind of kernel that users can choose."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

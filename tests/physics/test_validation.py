@@ -16,9 +16,11 @@ from muphy_lb.validation.conservation import TOLERANCES, mass_drift
 from muphy_lb.validation.permeability import DUCT, TUBE, measured_permeability
 from muphy_lb.validation.poiseuille import STAIRCASE, bounce_back_slip, channel_difference, channel_error, pipe_errors
 from muphy_lb.validation.record import Validation, absolute, at_least, relative
+from muphy_lb.validation.settings import Settings
 from muphy_lb.validation.vessel import TOLERANCE, flow_rates_m3_s, tree_flow
 
 HEIGHTS = (8, 16, 32)
+QUICK = Settings(quick=True)
 
 
 @pytest.fixture(autouse=True)
@@ -39,13 +41,19 @@ def run_command(*arguments):
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "permeability"])
 def test_case_passes(name):
-    outcome = CASES[name](True)
+    outcome = CASES[name](QUICK)
     assert outcome.rows and outcome.passed, str(outcome)
 
 
 def test_permeability_of_real_images_passes(data_dir, monkeypatch):
     monkeypatch.setenv("MUPHY_DATA", str(data_dir))
-    outcome = CASES["permeability"](True)
+    outcome = CASES["permeability"](QUICK)
+    assert outcome.rows and outcome.passed, str(outcome)
+
+
+@pytest.mark.parametrize("name", ["plane-channel", "pipe", "conservation", "vessel"])
+def test_case_passes_in_single_precision(name):
+    outcome = CASES[name](Settings(quick=True, precision="fp32"))
     assert outcome.rows and outcome.passed, str(outcome)
 
 
@@ -115,7 +123,7 @@ def test_command_tells_all_and_writes_json(tmp_path):
 
 
 def test_command_ends_with_1_where_a_comparison_fails(monkeypatch):
-    failing = {"bad": lambda quick: Validation("bad", "c", (absolute("a", 0.0, 1.0, 0.1),))}
+    failing = {"bad": lambda settings: Validation("bad", "c", (absolute("a", 0.0, 1.0, 0.1),))}
     monkeypatch.setattr("muphy_lb.validation.cases.CASES", failing)
     assert run_command()[0] == 1
 

@@ -95,7 +95,7 @@ def test_a_carreau_yasuda_fluid_is_the_same_in_lattice_units():
 
 
 def test_the_bounds_of_a_shear_thickening_carreau_yasuda_fluid_are_in_order():
-    swapped = CY | {"zero_viscosity_m2_s": 3e-6, "infinite_viscosity_m2_s": 1.6e-5}
+    swapped = CY | {"zero_viscosity_m2_s": 3e-6, "infinite_viscosity_m2_s": 1.6e-5, "index": 1.5}
     lowest, highest = collision_of({"carreau_yasuda": swapped}).rates[-2:]
     assert lowest < highest
 

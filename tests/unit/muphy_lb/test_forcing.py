@@ -30,7 +30,7 @@ def save_field(folder, field):
 def test_the_acceleration_reaches_the_fluid_in_lattice_units():
     simulation = simulate(periodic_channel(flow={"acceleration_m_s2": ACCELERATION}))
     expected = np.array(ACCELERATION) * TIME_STEP_S**2 / SPACING_M
-    assert simulation.uniform_force == pytest.approx(expected) and simulation.engine.model.parameters[
+    assert simulation.present_force == pytest.approx(expected) and simulation.engine.model.parameters[
         -3:
     ] == pytest.approx(tuple(expected))
 

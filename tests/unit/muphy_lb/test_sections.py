@@ -213,7 +213,10 @@ FILES = {
         channel(walls=[MOVING | {"waveform": {"file": "data/f"}}]),
         ("walls", 0, "waveform", "file"),
     ),
-    "waveform of the flow": (channel(flow={"waveform": {"file": "data/f"}}), ("flow", "waveform", "file")),
+    "waveform of the flow": (
+        channel(flow={"acceleration_m_s2": [1, 0, 0], "waveform": {"file": "data/f"}}),
+        ("flow", "waveform", "file"),
+    ),
     "field": (channel(flow={"acceleration_file": "data/f"}), ("flow", "acceleration_file")),
 }
 
@@ -238,6 +241,7 @@ def test_a_case_written_for_another_folder_finds_the_same_files(tmp_path, what):
     ],
 )
 def test_an_override_reaches_the_new_keys(tmp_path, override, value):
-    table = channel(lattice={"collision": "mrt"}, fluid={"power_law": POWER})
+    flow = {"acceleration_m_s2": [1.0, 0.0, 0.0]}
+    table = channel(lattice={"collision": "mrt"}, fluid={"power_law": POWER}, flow=flow)
     (tmp_path / "case.toml").write_text(case_from_dict(table).to_toml())
     assert value(load_case(tmp_path / "case.toml", [override]))

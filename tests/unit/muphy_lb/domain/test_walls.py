@@ -98,12 +98,11 @@ def test_every_slot_of_a_wall_link_is_used_once(lattice, streaming):
         assert np.isin(slots, addresses.table).all() and np.unique(addresses.table).size == addresses.table.size
 
 
-@pytest.mark.parametrize(
-    ("treatment", "expected"),
-    [((FOLDED, FOLDED), True), ((FOLDED, SLOTTED), False), ((MIRRORED, FOLDED), False), ((), True)],
-)
-def test_only_folded_walls_need_nothing_more(treatment, expected):
-    assert WallTreatment(treatment).is_all_folded is expected
+def test_only_slotted_walls_have_slots():
+    table = np.array([[0, 1, 2], [WALL_LINK, FIRST_WALL_LINK, 4], [FIRST_WALL_LINK - 1, 5, 6]])
+    assert WallTreatment((SLOTTED, FOLDED)).has_slots(table).tolist() == [False, True, False]
+    assert WallTreatment((MIRRORED, SLOTTED), SLOTTED).has_slots(table).tolist() == [True, False, False]
+    assert not WallTreatment((FOLDED, MIRRORED)).has_slots(table).any()
 
 
 def reflection(lattice, table, slip, n, q):

@@ -1,0 +1,92 @@
+"""Plots of a validation case as plain data, and how they are drawn."""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+MARKERS = ("o", "s", "^", "D", "v")
+SIZE_IN = (6.4, 4.2)
+DPI = 120
+
+
+@dataclass(frozen=True)
+class Series:
+    """One curve, or one set of points: reference solutions are best lines, computed values points.
+
+    Attributes:
+        name: in the legend.
+        x, y: the coordinates, as many of one as of the other; stored as tuples of numbers.
+        style: ``"line"`` or ``"points"``.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    style: Literal["line", "points"] = "line"
+
+    def __post_init__(self):
+        """Keep plain numbers, so that a series can be compared and written as text."""
+        for name in ("x", "y"):
+            object.__setattr__(self, name, tuple(float(value) for value in getattr(self, name)))
+        if len(self.x) != len(self.y):
+            raise ValueError(f"series {self.name!r} has {len(self.x)} x and {len(self.y)} y; give as many of each")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture of one panel.
+
+    Attributes:
+        title: heading.
+        x_label, y_label: what the axes show, with units.
+        series: what is drawn.
+        log_x, log_y: logarithmic axes.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    log_x: bool = False
+    log_y: bool = False
+
+
+def convergence(title: str, x_label: str, sizes: Sequence[float], errors: Mapping, order: float) -> Plot:
+    """Errors against resolution on logarithmic axes, beside a line of the expected order.
+
+    Args:
+        title, x_label: of the plot.
+        sizes: resolutions, rising.
+        errors: name of a curve to its errors, one per size.
+        order: expected order of convergence; the line passes through the first error of the first curve.
+    """
+    first = next(iter(errors.values()))[0]
+    points = [Series(name, sizes, values, "points") for name, values in errors.items()]
+    line = Series(f"order {order:g}", sizes, [first * (size / sizes[0]) ** -order for size in sizes])
+    return Plot(title, x_label, "error", (*points, line), log_x=True, log_y=True)
+
+
+def draw(plot: Plot) -> bytes:
+    """The plot as a PNG picture."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for number, series in enumerate(plot.series):
+        look = {"marker": MARKERS[number % len(MARKERS)], "ls": "none", "mfc": "none"}
+        axes.plot(series.x, series.y, label=series.name, **(look if series.style == "points" else {}))
+    axes.set(title=plot.title, xlabel=plot.x_label, ylabel=plot.y_label)
+    axes.set_xscale("log" if plot.log_x else "linear")
+    axes.set_yscale("log" if plot.log_y else "linear")
+    if plot.log_x:
+        for formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+            formatter("{x:g}")
+    axes.grid(alpha=0.3, which="both")
+    if plot.series:
+        axes.legend(fontsize=8)
+    picture = io.BytesIO()
+    canvas.print_png(picture)
+    return picture.getvalue()

@@ -1,0 +1,159 @@
+"""Steady flow of generalised Newtonian fluids between plates and in a round pipe, driven by a body force.
+
+The stress over density is g y between plates and g r / 2 in a pipe; the shear rate follows from
+nu(rate) rate = stress, the velocity from its integral. Source: Bird, Armstrong, Hassager, Dynamics of Polymeric
+Liquids 1 (1987), chapter 4.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+N_PANELS = 200  # of the integral from the wall to the middle
+N_GAUSS = 8
+N_BISECTIONS = 120  # enough to halve any bracket down to the last bit
+
+Viscosity = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class CarreauYasuda:
+    """Kinematic viscosity nu_inf + (nu_0 - nu_inf) [1 + (lambda rate)^a]^((n - 1) / a) of a shear rate.
+
+    Attributes:
+        at_rest, at_infinity: nu_0 and nu_inf.
+        time: lambda.
+        a, n: the exponents.
+    """
+
+    at_rest: float
+    at_infinity: float
+    time: float
+    a: float
+    n: float
+
+    def __call__(self, rate):
+        """Viscosity at the shear rates."""
+        bracket = 1.0 + (self.time * np.asarray(rate)) ** self.a
+        return self.at_infinity + (self.at_rest - self.at_infinity) * bracket ** ((self.n - 1.0) / self.a)
+
+
+@dataclass(frozen=True)
+class Casson:
+    """Kinematic viscosity (k0 + k1 sqrt(rate))^2 / rate of a shear rate, no more than ``largest``.
+
+    The yield stress over density is k0^2, the viscosity at high rates k1^2.
+    """
+
+    k0: float
+    k1: float
+    largest: float = np.inf
+
+    def __call__(self, rate):
+        """Viscosity at the shear rates; ``largest`` at rest."""
+        rate = np.asarray(rate, dtype=np.float64)
+        moving = np.maximum(rate, np.finfo(np.float64).tiny)
+        return np.minimum((self.k0 + self.k1 * np.sqrt(moving)) ** 2 / moving, self.largest)
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """Kinematic viscosity K rate^(n - 1) of a shear rate, kept within [smallest, largest]."""
+
+    consistency: float
+    n: float
+    smallest: float = 0.0
+    largest: float = np.inf
+
+    def __call__(self, rate):
+        """Viscosity at the shear rates."""
+        moving = np.maximum(np.asarray(rate, dtype=np.float64), np.finfo(np.float64).tiny)
+        return np.clip(self.consistency * moving ** (self.n - 1.0), self.smallest, self.largest)
+
+
+def power_law_channel_velocity(y, half_width: float, acceleration: float, law: PowerLaw) -> np.ndarray:
+    """Velocity between plates at the distances ``y`` from the middle, of a power law without limits.
+
+    n / (n + 1) (g / K)^(1/n) [h^((n+1)/n) - y^((n+1)/n)].
+    """
+    return _power_law_velocity(y, half_width, acceleration, law)
+
+
+def power_law_pipe_velocity(r, radius: float, acceleration: float, law: PowerLaw) -> np.ndarray:
+    """Velocity in a round pipe at the distances ``r`` from its axis, of a power law without limits.
+
+    n / (n + 1) (g / (2 K))^(1/n) [R^((n+1)/n) - r^((n+1)/n)].
+    """
+    return _power_law_velocity(r, radius, 0.5 * acceleration, law)
+
+
+def casson_channel_velocity(y, half_width: float, acceleration: float, law: Casson) -> np.ndarray:
+    """Velocity between plates at the distances ``y`` from the middle, of a Casson fluid without largest viscosity.
+
+    Where the stress is below the yield stress, the fluid moves as a plug.
+    """
+    plug = min(law.k0**2 / acceleration, half_width)
+    y = np.maximum(np.abs(np.asarray(y, dtype=np.float64)), plug)
+    newtonian = 0.5 * acceleration * (half_width**2 - y**2)
+    mixed = 4.0 / 3.0 * law.k0 * np.sqrt(acceleration) * (half_width**1.5 - y**1.5)
+    return (newtonian - mixed + law.k0**2 * (half_width - y)) / law.k1**2
+
+
+def channel_velocity(y, half_width: float, acceleration: float, viscosity: Viscosity) -> np.ndarray:
+    """Velocity between plates at the distances ``y`` from the middle, of any fluid whose stress grows with the rate.
+
+    Args:
+        y: distances from the middle, up to ``half_width``.
+        half_width: half the gap.
+        acceleration: body force per mass, above 0.
+        viscosity: kinematic viscosity as a function of an array of shear rates.
+    """
+    return _velocity(y, half_width, acceleration, viscosity)
+
+
+def pipe_velocity(r, radius: float, acceleration: float, viscosity: Viscosity) -> np.ndarray:
+    """Velocity in a round pipe at the distances ``r`` from its axis; the rest as :func:`channel_velocity`."""
+    return _velocity(r, radius, 0.5 * acceleration, viscosity)
+
+
+def channel_mean_velocity(half_width: float, acceleration: float, viscosity: Viscosity) -> float:
+    """Mean velocity between plates: the integral of y rate(y) over half the gap, over its half."""
+    y, weight = _quadrature(np.linspace(0.0, half_width, N_PANELS + 1))
+    return float(np.sum(weight * y * shear_rate(acceleration * y, viscosity)) / half_width)
+
+
+def shear_rate(stress, viscosity: Viscosity) -> np.ndarray:
+    """Shear rates at which viscosity times rate is the stress (over density, not negative), by bisection."""
+    stress = np.asarray(stress, dtype=np.float64)
+    low, high = np.zeros_like(stress), np.ones_like(stress)
+    while np.any(short := viscosity(high) * high < stress):
+        high[short] *= 2.0
+    for _ in range(N_BISECTIONS):
+        middle = 0.5 * (low + high)
+        below = viscosity(middle) * middle < stress
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return 0.5 * (low + high)
+
+
+def _power_law_velocity(y, half_width: float, stress_per_length: float, law: PowerLaw) -> np.ndarray:
+    power = (law.n + 1.0) / law.n
+    rate = (stress_per_length / law.consistency) ** (1.0 / law.n)
+    return rate / power * (half_width**power - np.abs(np.asarray(y, dtype=np.float64)) ** power)
+
+
+def _velocity(y, half_width: float, stress_per_length: float, viscosity: Viscosity) -> np.ndarray:
+    """Integral of the shear rate from each point to the wall, where the stress is ``stress_per_length`` times |y|."""
+    y = np.abs(np.asarray(y, dtype=np.float64))
+    edges = np.union1d(y, np.linspace(0.0, half_width, N_PANELS + 1))
+    points, weights = _quadrature(edges)
+    steps = np.sum(weights * shear_rate(stress_per_length * points, viscosity), axis=1)
+    velocity = np.append(np.cumsum(steps[::-1])[::-1], 0.0)
+    return velocity[np.searchsorted(edges, y)]
+
+
+def _quadrature(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss points and weights, (panels, points) each, of the panels between neighbouring edges."""
+    points, weights = np.polynomial.legendre.leggauss(N_GAUSS)
+    half = 0.5 * np.diff(edges)[:, None]
+    return edges[:-1, None] + half * (points + 1.0), half * weights

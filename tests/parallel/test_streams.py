@@ -1,0 +1,86 @@
+"""What runs beside the interior waits for it where it must: the latest interior that the waits allow gives the same flow."""
+
+import numpy as np
+import pytest
+
+import tests.support
+from muphy_lb.backends.numpy.backend import NumpyBackend
+from muphy_lb.domain import STREAMINGS
+from muphy_lb.lattice import D2Q9
+from tests.laws.walled import MOVING, ScatteredDistances, walled_nodes
+from tests.support import THROUGH_FLOW, Setup, advance, build_engine, in_node_order, random_nodes, start_at_rest
+
+STEPS = 30
+
+
+class LateInterior(NumpyBackend):
+    """The specification on two streams: edge work runs at once, interior work when something waits for it."""
+
+    def __init__(self, lattice, real):
+        super().__init__(lattice, real)
+        self._waiting, self._marked = [], 0
+
+    def mark_interior(self):
+        """Remember how much of the interior was launched."""
+        self._marked = len(self._waiting)
+
+    def edge_waits(self):
+        """Do the remembered work."""
+        self._do(self._marked)
+
+    def interior_waits(self):
+        """The edge is always done."""
+
+    def synchronise(self):
+        """Do everything."""
+        self._do(len(self._waiting))
+
+    def to_host(self, array):
+        """After everything launched before."""
+        self.synchronise()
+        return super().to_host(array)
+
+    def update(self, array, host):
+        """After everything launched before."""
+        self.synchronise()
+        super().update(array, host)
+
+    def bind_stream_collide(self, collide, streaming, arrays, nodes, parameters):
+        """Interior later, edge at once."""
+        work = super().bind_stream_collide(collide, streaming, arrays, nodes, parameters)
+        return work if nodes.is_edge else lambda: self._waiting.append(work)
+
+    def bind_copy(self, source, target):
+        """In the order of the interior's work."""
+        work = super().bind_copy(source, target)
+        return lambda: self._waiting.append(work)
+
+    def _do(self, n: int) -> None:
+        todo, self._waiting = self._waiting[:n], self._waiting[n:]
+        self._marked = max(0, self._marked - n)
+        for work in todo:
+            work()
+
+
+def geometry(rule):
+    """A random box with openings, or with moving and interpolated walls."""
+    if rule is None:
+        return random_nodes(D2Q9)
+    return walled_nodes(D2Q9, cuts=None if rule == "half-way" else ScatteredDistances())
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("rule", [None, "half-way", "bouzidi", "central-linear"])
+def test_a_late_interior_changes_nothing(rule, streaming, monkeypatch):
+    if streaming == "push" and rule not in (None, "half-way"):
+        pytest.skip("push has no interpolated walls")
+    what = {"conditions": THROUGH_FLOW} if rule is None else {"wall_rule": rule, "motions": MOVING}
+    setup = Setup(D2Q9, streaming=streaming, force=(1e-5, 2e-5, 0.0), **what)
+    found = []
+    for backend in (NumpyBackend, LateInterior):
+        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, np.float64))
+        engine = advance(start_at_rest(build_engine(geometry(rule), setup)), STEPS)
+        assert 0 < engine.domain.n_edge < engine.domain.n_nodes
+        engine.backend.synchronise()
+        found.append(in_node_order(engine, engine.populations()))
+    assert np.array_equal(*found) and np.abs(found[0]).max() > 0.0

@@ -1,0 +1,149 @@
+"""The cases with moving walls, openings, time and strange fluids could tell if the solver were wrong."""
+
+from dataclasses import replace
+
+import numba
+import numpy as np
+import pytest
+
+from muphy_lb.errors import MuphyError
+from muphy_lb.validation import les, rheology, setup_lattice, slip, womersley
+from muphy_lb.validation.cases import CASES
+from muphy_lb.validation.cavity import SECOND_ORDER, driven_cavity
+from muphy_lb.validation.record import absolute, relative
+from muphy_lb.validation.references import ghia
+from muphy_lb.validation.schaefer_turek import Shedding
+from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.taylor_green import VISCOSITY_ERROR_TIMES_SQUARE, Scheme, decay
+
+QUICK = Settings(quick=True)
+TIME = np.linspace(0.0, 10.0, 401)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Domains of a few thousand nodes: on a busy machine threads would wait for each other longer than they work."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", ["free-slip", "smagorinsky"])
+def test_case_passes_in_single_precision(name):
+    outcome = CASES[name](replace(QUICK, precision="fp32"))
+    assert outcome.rows and outcome.passed, str(outcome)
+
+
+# What the cases share
+
+
+def test_a_cubic_is_interpolated_exactly():
+    x = np.linspace(0.1, 0.9, 9)
+    points = np.array([0.1, 0.17, 0.5, 0.88, 0.95])
+    np.testing.assert_allclose(setup_lattice.interpolate(x, x**3 - x, points), points**3 - points, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [8, 9])
+def test_the_middle_of_a_cubic_is_its_value_there(n):
+    x = (np.arange(n) + 0.5) / n
+    assert setup_lattice.middle(np.stack((x**3, x**2)), 1) == pytest.approx([0.125, 0.25], abs=1e-14)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_extremum_of_a_parabola_is_its_vertex(sign):
+    x = np.linspace(0.0, 1.0, 11)
+    place, value = setup_lattice.extremum(x, sign * (3.0 - (x - 0.437) ** 2), sign)
+    assert (place, value) == pytest.approx((0.437, 3.0 * sign))
+
+
+def test_a_flow_that_never_settles_is_an_error():
+    geometry = {"shape": "channel", "options": {"length": 1, "height": 8}}
+    flow = {"acceleration_m_s2": [1e-5, 0.0, 0.0]}
+    simulation = setup_lattice.lattice_simulation(QUICK, geometry, 0.1, flow=flow)
+    with pytest.raises(MuphyError, match="not steady after 20 steps"):
+        setup_lattice.settle(simulation, simulation.velocity_m_s, 10, 1e-12, 20)
+
+
+# Cavity
+
+
+def test_extrema_see_another_reynolds_number():
+    found, exact = driven_cavity(200, 32, QUICK).extrema(), ghia.spectral_extrema(100)
+    rows = [relative(name, getattr(exact, name), value, SECOND_ORDER[100] / 32**2) for name, value in found.items()]
+    assert not any(row.passed for row in rows)
+
+
+def test_corner_links_that_move_with_the_lid_cost_accuracy():
+    exact = ghia.spectral_extrema(100).u_min
+    errors = [abs(driven_cavity(100, 16, QUICK, corners_move=m).extrema()["u_min"] - exact) for m in (False, True)]
+    assert errors[1] > 2.0 * errors[0]
+
+
+# Cylinder in a channel
+
+
+def test_coefficients_and_frequency_of_a_known_shedding():
+    phase = 2.0 * np.pi * 0.3 * TIME
+    flow = Shedding(TIME, 3.2 + 0.03 * np.cos(2.0 * phase), 0.98 * np.sin(phase + 0.1))
+    found = (flow.strouhal(), flow.largest_drag(), flow.largest_lift())
+    assert found == pytest.approx((0.3, 3.23, 0.98), rel=1e-4)
+
+
+def test_a_flow_that_does_not_shed_is_an_error():
+    with pytest.raises(MuphyError, match="does not shed vortices"):
+        Shedding(TIME, 3.2 + 0.0 * TIME, np.exp(-TIME)).strouhal()
+
+
+# Decaying vortices
+
+
+def test_viscosity_check_sees_the_error_of_another_relaxation():
+    found = decay(32, Scheme(collision="trt"), QUICK).viscosity_error
+    assert not absolute("viscosity", 0.0, found, VISCOSITY_ERROR_TIMES_SQUARE / 32**2).passed
+
+
+# Oscillating flows
+
+
+@pytest.mark.parametrize("delay", [0.5, -0.5])
+def test_a_force_half_a_step_off_shows(delay):
+    error = womersley.plates_error(16, QUICK, delay)
+    assert not relative("error", womersley.PLATES_ERROR[16], error, womersley.PLATES_TOLERANCE).passed
+
+
+@pytest.mark.parametrize("delay", [0.5, -0.5])
+def test_a_wall_half_a_step_off_costs_accuracy(delay):
+    assert womersley.plate_error(16, QUICK, delay) > 1.2 * womersley.plate_error(16, QUICK)
+
+
+def test_inflow_check_sees_a_step_too_late():
+    asked, measured = womersley.pulsating_inflow(QUICK)
+    slope = np.abs(np.gradient(asked)).max() * womersley.N_PHASES / womersley.PULSE_PERIOD
+    late = np.abs(measured + slope - asked).max() / asked.max()
+    assert not absolute("inflow", 0.0, late, womersley.PULSE_TOLERANCE["fp64"]).passed
+
+
+# Fluids and walls
+
+
+def test_profile_check_sees_an_index_off_by_a_tenth():
+    fluid = rheology.power_law_fluid(16, 0.75)
+    wrong = rheology.power_law_fluid(16, 0.85)
+    _, exact, computed = rheology.channel(replace(fluid, table=wrong.table), 16, QUICK)
+    assert not absolute("profile", 0.0, rheology.l2_error(exact, computed), rheology.TOLERANCE).passed
+
+
+def test_uniform_flow_check_sees_a_wall_that_does_not_slip():
+    assert slip.uniform_flow_change("D2Q9", QUICK, slip=False) > 0.1
+
+
+def test_half_profile_check_sees_a_wall_that_does_not_slip():
+    _, exact, computed = slip.half_channel("D2Q9", QUICK, slip=False)
+    assert np.abs(computed - exact).max() > 0.5 * exact.max()
+
+
+def test_eddy_viscosity_check_sees_another_constant():
+    found, _ = les.sheared(0.41, les.SCHEMES["BGK"], QUICK)
+    expected = les.VISCOSITY + 0.4**2 * les.VELOCITY / les.HEIGHT
+    assert not relative("viscosity", expected, found, les.TOLERANCE["fp32"]).passed

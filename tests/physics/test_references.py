@@ -1,0 +1,503 @@
+"""Reference solutions obey what they must obey for reasons other than the formula they are written in."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from muphy_lb.errors import InputError
+from muphy_lb.validation.references import (
+    cubic_cavity,
+    cylinders,
+    ghia,
+    poiseuille,
+    rheology,
+    schaefer_turek,
+    spheres,
+    step,
+)
+from muphy_lb.validation.references.couette import TaylorCouette
+from muphy_lb.validation.references.rheology import CarreauYasuda, Casson, PowerLaw
+from muphy_lb.validation.references.taylor_green import TaylorGreen
+from muphy_lb.validation.references.womersley import PipeWomersley, PlaneWomersley, bessel_j, pipe_profile
+
+CARREAU = CarreauYasuda(at_rest=5.0, at_infinity=0.3, time=8.0, a=0.64, n=0.2128)
+CASSON = Casson(k0=0.3, k1=0.7)
+DERIVATIVE_STEP = 1e-3
+
+
+def derivative(function, x, order=1, h=DERIVATIVE_STEP):
+    """Central difference of sixth order (first derivative) or fourth (second)."""
+    if order == 1:
+        weights = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+        return sum(w * (function(x + k * h) - function(x - k * h)) for k, w in weights.items()) / h
+    weights = {0: -5 / 2, 1: 4 / 3, 2: -1 / 12}
+    return sum(w * (function(x + k * h) + function(x - k * h)) / (1 + (k == 0)) for k, w in weights.items()) / h**2
+
+
+def spline_integral(x, y):
+    """Integral of the natural cubic spline through points in rising order of x."""
+    h, slope = np.diff(x), np.diff(y) / np.diff(x)
+    matrix = np.diag(2.0 * (h[:-1] + h[1:])) + np.diag(h[1:-1], 1) + np.diag(h[1:-1], -1)
+    curvature = np.concatenate(([0.0], np.linalg.solve(matrix, 6.0 * np.diff(slope)), [0.0]))
+    return np.sum(h * (y[:-1] + y[1:]) / 2.0 - h**3 * (curvature[:-1] + curvature[1:]) / 24.0)
+
+
+def with_walls(coordinate, velocity, at_start, at_end):
+    """Columns in rising order from 0 to 1, the walls added."""
+    order = np.argsort(coordinate)
+    return np.r_[0.0, coordinate[order], 1.0], np.r_[at_start, velocity[order], at_end]
+
+
+# Poiseuille
+
+
+def test_duct_obeys_the_momentum_balance():
+    sides, y, z = (3.0, 2.0), np.array([0.1, -0.7, 1.2]), np.array([0.2, 0.5, -0.6])
+    along_y = derivative(lambda s: poiseuille.duct_velocity(s, z, sides, 2.0, 0.5), y, 2)
+    along_z = derivative(lambda s: poiseuille.duct_velocity(y, s, sides, 2.0, 0.5), z, 2)
+    np.testing.assert_allclose(0.5 * (along_y + along_z), -2.0, rtol=1e-6)
+
+
+def test_duct_sticks_to_its_walls():
+    edge = np.linspace(-1.0, 1.0, 9)
+    speeds = [poiseuille.duct_velocity(1.5, edge, (3.0, 2.0), 1.0, 1.0)]
+    speeds.append(poiseuille.duct_velocity(1.5 * edge, 1.0, (3.0, 2.0), 1.0, 1.0))
+    assert np.abs(speeds).max() < 1e-6
+
+
+def test_flow_in_a_square_duct_is_the_same_turned_by_a_right_angle():
+    turned = poiseuille.duct_velocity(0.3, -0.7, (2.0, 2.0), 1.0, 1.0)
+    assert poiseuille.duct_velocity(0.7, 0.3, (2.0, 2.0), 1.0, 1.0) == pytest.approx(turned, rel=1e-9)
+
+
+def test_duct_flow_rate_is_the_integral_of_the_velocity():
+    points, weights = np.polynomial.legendre.leggauss(40)
+    velocity = poiseuille.duct_velocity(1.5 * points[:, None], points, (3.0, 2.0), 1.0, 1.0)
+    assert 1.5 * weights @ velocity @ weights == pytest.approx(poiseuille.duct_flow_rate(3.0, 2.0), rel=1e-7)
+
+
+def test_flat_duct_is_a_channel():
+    flow = poiseuille.duct_flow_rate(1e6, 2.0) / 2e6
+    assert flow == pytest.approx(poiseuille.channel_mean_velocity(2.0, 1.0, 1.0), rel=1e-5)
+
+
+def test_means_of_channel_and_pipe_are_those_of_their_profiles():
+    points, weights = np.polynomial.legendre.leggauss(5)
+    channel = poiseuille.channel_velocity(points + 1.0, 2.0, 3.0, 0.7) @ weights / 2.0
+    radius = 0.5 * (points + 1.0)
+    pipe = np.pi * (radius * poiseuille.pipe_velocity(radius, 1.0, 3.0, 0.7)) @ weights
+    assert channel == pytest.approx(poiseuille.channel_mean_velocity(2.0, 3.0, 0.7))
+    assert pipe == pytest.approx(poiseuille.pipe_flow_rate(1.0, 3.0, 0.7))
+
+
+# Womersley
+
+
+@pytest.mark.parametrize(
+    ("z", "j0"),
+    [(1.0, 0.7651976865579666), (2.404825557695773, 0.0), (10.0, -0.2459357644513483), (30.0, -0.08636798358104)],
+)
+def test_bessel_j0_is_the_tabulated_one(z, j0):
+    assert bessel_j(0, z) == pytest.approx(j0, abs=2e-14)
+
+
+def test_bessel_j1_is_the_tabulated_one():
+    np.testing.assert_allclose(bessel_j(1, [1.0, 10.0]).real, [0.4400505857449335, 0.04347274616886144], rtol=1e-13)
+
+
+def test_bessel_functions_obey_their_differential_equations():
+    z = np.array([0.3, 2.0 + 1.0j, -7.0 + 7.0j, 20.0j, 20.0 * np.exp(0.75j * np.pi)])
+    first = derivative(lambda s: bessel_j(0, s), z)
+    second = derivative(lambda s: bessel_j(1, s), z)
+    np.testing.assert_allclose(first, -bessel_j(1, z), rtol=1e-9)
+    np.testing.assert_allclose(second, bessel_j(0, z) - bessel_j(1, z) / z, rtol=1e-9)
+
+
+def test_bessel_function_agrees_with_its_power_series():
+    z = np.array([0.5, 3.0 + 2.0j, -4.0 + 4.0j])
+    series = sum((-0.25 * z * z) ** k / math.factorial(k) ** 2 for k in range(40))
+    np.testing.assert_allclose(bessel_j(0, z), series, rtol=1e-13)
+
+
+def test_bessel_function_refuses_what_it_cannot_do():
+    with pytest.raises(InputError, match=r"\|z\| is 31; allowed: up to 30"):
+        bessel_j(0, [1.0, 31.0])
+
+
+def test_plane_womersley_obeys_the_momentum_balance():
+    flow, y, time = PlaneWomersley(1.3, 0.2, 0.7, 2.0), np.array([-1.1, 0.0, 0.6]), 0.4
+    change = derivative(lambda t: flow.velocity(y, t), time)
+    friction = 0.2 * derivative(lambda s: flow.velocity(s, time), y, 2)
+    np.testing.assert_allclose(change - friction, 0.7 * np.cos(2.0 * time), rtol=1e-8)
+
+
+def test_pipe_womersley_obeys_the_momentum_balance():
+    flow, r, time = PipeWomersley(1.3, 0.2, 0.7, 2.0), np.array([0.2, 0.6, 1.2]), 0.4
+    slope = derivative(lambda s: flow.velocity(s, time), r)
+    friction = 0.2 * (derivative(lambda s: flow.velocity(s, time), r, 2) + slope / r)
+    change = derivative(lambda t: flow.velocity(r, t), time)
+    np.testing.assert_allclose(change - friction, 0.7 * np.cos(2.0 * time), rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [PlaneWomersley, PipeWomersley])
+@pytest.mark.parametrize("number", [0.5, 8.0, 25.0])
+def test_womersley_sticks_to_the_wall(kind, number):
+    flow = kind(1.0, 1.0, 1.0, number**2)
+    assert np.abs([flow.velocity(1.0, time) for time in np.linspace(0.0, 1.0, 7)]).max() < 1e-15
+
+
+@pytest.mark.parametrize("kind", [PlaneWomersley, PipeWomersley])
+def test_mean_of_womersley_is_that_of_its_profile(kind):
+    points, weights = np.polynomial.legendre.leggauss(40)
+    flow, position = kind(1.0, 0.05, 1.0, 3.0), 0.5 * (points + 1.0)
+    area = np.pi * position if kind is PipeWomersley else 0.5 * np.ones(40)
+    mean = (area * flow.velocity(position, 0.7)) @ weights / (np.pi if kind is PipeWomersley else 1.0)
+    assert flow.mean_velocity(0.7) == pytest.approx(mean, rel=1e-10)
+
+
+def test_slow_womersley_is_poiseuille():
+    position = np.linspace(0.0, 1.0, 5)
+    plane, pipe = (kind(1.0, 1.0, 1.0, 1e-4) for kind in (PlaneWomersley, PipeWomersley))
+    np.testing.assert_allclose(
+        plane.velocity(position, 0.0), poiseuille.channel_velocity(position + 1.0, 2.0, 1.0, 1.0), atol=1e-7
+    )
+    np.testing.assert_allclose(
+        pipe.velocity(position, 0.0), poiseuille.pipe_velocity(position, 1.0, 1.0, 1.0), atol=1e-7
+    )
+
+
+def test_fast_womersley_lags_a_quarter_period_in_the_core():
+    flow = PlaneWomersley(1.0, 1.0, 3.0, 1e4)
+    assert flow.velocity(0.0, 0.25 * 2.0 * np.pi / 1e4) == pytest.approx(3.0 / 1e4, rel=1e-6)
+
+
+@pytest.mark.parametrize("number", [0.01, 4.0, 20.0])
+def test_pipe_profile_has_unit_mean(number):
+    points, weights = np.polynomial.legendre.leggauss(40)
+    position = 0.5 * (points + 1.0)
+    assert (position * pipe_profile(position, number)) @ weights == pytest.approx(1.0, abs=1e-9)
+
+
+def test_womersley_refuses_a_flow_that_does_not_oscillate():
+    with pytest.raises(InputError, match="frequency is 0.0; allowed: above 0"):
+        PipeWomersley(1.0, 1.0, 1.0, 0.0)
+
+
+# Rheology
+
+
+@pytest.mark.parametrize("law", [CARREAU, Casson(0.3, 0.7, largest=50.0), PowerLaw(0.4, 0.6)])
+@pytest.mark.parametrize(("velocity", "share"), [(rheology.channel_velocity, 1.0), (rheology.pipe_velocity, 0.5)])
+def test_generalised_newtonian_flow_obeys_the_stress_balance(law, velocity, share):
+    y = np.array([0.35, 0.6, 0.93])
+    rate = -derivative(lambda s: velocity(s, 1.0, 2.0, law), y)
+    np.testing.assert_allclose(law(rate) * rate, share * 2.0 * y, rtol=1e-8)
+
+
+def test_newtonian_limit_of_carreau_yasuda_is_poiseuille():
+    y = np.linspace(-1.0, 1.0, 7)
+    velocity = rheology.channel_velocity(y, 1.0, 2.0, CarreauYasuda(0.3, 0.3, 8.0, 0.64, 0.2))
+    np.testing.assert_allclose(velocity, poiseuille.channel_velocity(y + 1.0, 2.0, 2.0, 0.3), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("n", [0.5, 0.7, 1.0, 1.6])
+def test_power_law_formulas_agree_with_quadrature(n):
+    law, y = PowerLaw(0.4, n), np.linspace(0.0, 1.0, 6)
+    for formula, general in (
+        (rheology.power_law_channel_velocity, rheology.channel_velocity),
+        (rheology.power_law_pipe_velocity, rheology.pipe_velocity),
+    ):
+        np.testing.assert_allclose(formula(y, 1.0, 2.0, law), general(y, 1.0, 2.0, law), rtol=1e-7, atol=1e-13)
+
+
+def test_casson_formula_is_the_limit_of_a_large_largest_viscosity():
+    y = np.linspace(0.0, 1.0, 6)
+    limit = rheology.channel_velocity(y, 1.0, 2.0, Casson(0.3, 0.7, largest=1e9))
+    np.testing.assert_allclose(rheology.casson_channel_velocity(y, 1.0, 2.0, CASSON), limit, rtol=1e-5)
+
+
+def test_casson_moves_as_a_plug_below_the_yield_stress():
+    plug = CASSON.k0**2 / 2.0
+    velocity = rheology.casson_channel_velocity([0.0, 0.99 * plug, 2.0 * plug], 1.0, 2.0, CASSON)
+    assert velocity[0] == velocity[1] > velocity[2]
+
+
+def test_casson_does_not_move_when_pushed_below_the_yield_stress():
+    assert np.all(rheology.casson_channel_velocity([0.0, 0.5], 1.0, 0.99 * CASSON.k0**2, CASSON) == 0.0)
+
+
+@pytest.mark.parametrize("law", [CARREAU, Casson(0.3, 0.7, largest=50.0)])
+def test_mean_of_channel_flow_is_that_of_its_profile(law):
+    points, weights = np.polynomial.legendre.leggauss(60)
+    profile = rheology.channel_velocity(0.5 * (points + 1.0), 1.0, 2.0, law)
+    assert rheology.channel_mean_velocity(1.0, 2.0, law) == pytest.approx(0.5 * profile @ weights, rel=1e-6)
+
+
+def test_shear_rate_inverts_the_stress():
+    rate = np.array([0.0, 1e-6, 1.0, 1e5])
+    np.testing.assert_allclose(rheology.shear_rate(CARREAU(rate) * rate, CARREAU), rate, rtol=1e-12, atol=1e-20)
+
+
+def test_limits_of_viscosity():
+    assert CARREAU(0.0) == 5.0 and CARREAU(1e12) == pytest.approx(0.3, rel=1e-6)
+    assert Casson(0.3, 0.7, 50.0)(0.0) == 50.0 and Casson(0.3, 0.7)(1e12) == pytest.approx(0.49, rel=1e-5)
+
+
+# Taylor-Green, Taylor-Couette
+
+
+@pytest.fixture
+def vortices():
+    """Vortices of unlike wave lengths, and points and a time at which to look."""
+    x, y = np.array([0.1, 0.7, 2.0]), np.array([0.3, -0.4, 1.1])
+    return SimpleNamespace(flow=TaylorGreen((1.0, 2.0), 0.6, 0.05), x=x, y=y, time=0.8)
+
+
+def gradients(vortices, field):
+    """Derivatives along x and y of a field of the vortices."""
+    flow = getattr(vortices.flow, field)
+    along_x = derivative(lambda s: flow(s, vortices.y, vortices.time), vortices.x)
+    along_y = derivative(lambda s: flow(vortices.x, s, vortices.time), vortices.y)
+    return along_x, along_y
+
+
+def test_taylor_green_conserves_mass(vortices):
+    along_x, along_y = gradients(vortices, "velocity")
+    np.testing.assert_allclose(along_x[0] + along_y[1], 0.0, atol=1e-10)
+
+
+def test_taylor_green_obeys_the_momentum_balance(vortices):
+    v = vortices
+    change = derivative(lambda t: v.flow.velocity(v.x, v.y, t), v.time)
+    u_x, u_y = gradients(v, "velocity")
+    stress_x, stress_y = gradients(v, "stress")
+    friction = np.stack((stress_x[0] + stress_y[2], stress_x[2] + stress_y[1]))
+    speed = v.flow.velocity(v.x, v.y, v.time)
+    carried = speed[0] * u_x + speed[1] * u_y
+    np.testing.assert_allclose(change + carried, friction - np.stack(gradients(v, "pressure")), atol=1e-9)
+
+
+def test_taylor_green_strain_is_the_symmetric_velocity_gradient(vortices):
+    v, (u_x, u_y) = vortices, gradients(vortices, "velocity")
+    strain = np.stack((u_x[0], u_y[1], 0.5 * (u_y[0] + u_x[1])))
+    np.testing.assert_allclose(v.flow.strain_rate(v.x, v.y, v.time), strain, atol=1e-10)
+
+
+RINGS = TaylorCouette(10.6, 25.2, 0.7, -0.2, viscosity=0.3, density=1.2)
+
+
+def test_taylor_couette_sticks_to_both_cylinders():
+    np.testing.assert_allclose(RINGS.velocity([10.6, 25.2]), [0.7 * 10.6, -0.2 * 25.2], rtol=1e-14)
+
+
+@pytest.mark.parametrize("r", [10.6, 15.0, 25.2])
+def test_torque_is_the_same_through_every_ring(r):
+    stress = -1.2 * 0.3 * r * derivative(lambda s: RINGS.velocity(s) / s, r)
+    assert 2.0 * np.pi * r**2 * stress == pytest.approx(RINGS.torque_per_length(), rel=1e-9)
+
+
+# Cavities
+
+
+@pytest.mark.parametrize("reynolds", ghia.REYNOLDS_NUMBERS)
+def test_no_net_flow_through_the_centre_lines_of_ghia(reynolds):
+    """Both are closed walls: what rises on one side falls on the other. The gaps of the tables limit the sum."""
+    through_u = spline_integral(*with_walls(*ghia.centre_line_u(reynolds), 0.0, 1.0))
+    through_v = spline_integral(*with_walls(*ghia.centre_line_v(reynolds), 0.0, 0.0))
+    assert abs(through_u) < 0.01 and abs(through_v) < 0.01
+
+
+def test_the_misprint_of_ghia_breaks_the_balance_that_the_others_keep():
+    x, v = ghia.centre_line_v(400)
+    good = abs(spline_integral(*with_walls(x, v, 0.0, 0.0)))
+    _, place, printed = ghia.MISPRINT
+    assert place not in x
+    assert abs(spline_integral(*with_walls(np.r_[x, place], np.r_[v, printed], 0.0, 0.0))) > 3.0 * good
+
+
+@pytest.mark.parametrize("reynolds", [100, 1000])
+def test_ghia_and_the_spectral_solution_agree_on_the_extrema(reynolds):
+    best, (_, u), (_, v) = ghia.spectral_extrema(reynolds), ghia.centre_line_u(reynolds), ghia.centre_line_v(reynolds)
+    for value, column in ((best.u_min, u.min()), (best.v_max, v.max()), (best.v_min, v.min())):
+        assert 0.96 < column / value < 1.0
+
+
+@pytest.mark.parametrize("reynolds", [100, 1000])
+def test_ghia_and_the_spectral_solution_agree_on_where_the_extrema_are(reynolds):
+    best, (y, u), (x, v) = ghia.spectral_extrema(reynolds), ghia.centre_line_u(reynolds), ghia.centre_line_v(reynolds)
+    places = [
+        (best.y_of_u_min, y[u.argmin()]),
+        (best.x_of_v_max, x[v.argmax()]),
+        (best.x_of_v_min, x[v.argmin()]),
+    ]
+    assert all(abs(there - here) < 0.01 for there, here in places)
+
+
+def test_what_the_tables_lack_is_said():
+    with pytest.raises(InputError, match="no spectral extrema at Reynolds number 400; allowed: 100, 1000"):
+        ghia.spectral_extrema(400)
+    with pytest.raises(InputError, match="lack Reynolds number 3200; allowed: 100, 400, 1000"):
+        ghia.centre_line_u(3200)
+
+
+def test_cubic_cavity_tends_to_its_walls():
+    """Straight on from the last two points towards the wall, half the wall's distance further."""
+    (x, v), (y, u) = cubic_cavity.velocity_along_lid(), cubic_cavity.velocity_normal_to_lid()
+    assert np.all(np.diff(x) > 0.0) and np.all(np.diff(y) > 0.0)
+    assert np.interp(-0.5, x, v) < 1.0 and 0.8 < v[0] + (v[1] - v[0]) / (x[1] - x[0]) * (-0.5 - x[0]) < 1.1
+    assert abs(u[-1] + (u[-1] - u[-2]) / (y[-1] - y[-2]) * (0.5 - y[-1])) < 0.05
+
+
+def test_lattice_solutions_of_the_cubic_cavity_converge_to_the_tables():
+    coarse, fine = cubic_cavity.LATTICE_SOLUTIONS[48], cubic_cavity.LATTICE_SOLUTIONS[64]
+    assert 1.7 < np.log(coarse.largest_v / fine.largest_v) / np.log(64 / 48) < 2.4
+    assert 1.7 < np.log(coarse.largest_u / fine.largest_u) / np.log(64 / 48) < 2.4
+
+
+# Cylinder in a channel, step
+
+
+@pytest.mark.parametrize(("case", "reynolds"), [("2D-1", 20.0), ("2D-2", 100.0), ("3D-1Z", 20.0)])
+def test_reynolds_numbers_of_the_benchmark(case, reynolds):
+    assert schaefer_turek.reynolds(case) == pytest.approx(reynolds)
+
+
+def test_inflows_have_the_mean_that_they_are_given():
+    points, weights = np.polynomial.legendre.leggauss(4)
+    y_m = 0.5 * schaefer_turek.HEIGHT_M * (points + 1.0)
+    assert 0.5 * schaefer_turek.inflow_2d(y_m, 0.2) @ weights == pytest.approx(0.2)
+    assert 0.25 * weights @ schaefer_turek.inflow_3d(y_m[:, None], y_m, 0.2) @ weights == pytest.approx(0.2)
+
+
+def test_inflows_have_the_peak_of_the_benchmark():
+    middle = 0.5 * schaefer_turek.HEIGHT_M
+    assert schaefer_turek.inflow_2d(middle, 0.2) == pytest.approx(0.3)
+    assert schaefer_turek.inflow_3d(middle, middle, 0.2) == pytest.approx(0.45)
+
+
+def test_converged_values_lie_in_the_intervals_of_1996():
+    """But for the lift at Re 100, whose converged value is known to lie below its interval."""
+    tables = schaefer_turek.STEADY_2D, schaefer_turek.PERIODIC_2D, schaefer_turek.STEADY_3D
+    outside = [
+        name
+        for table in tables
+        for name, number in table.items()
+        if number.value and number.interval and not number.interval[0] <= number.value <= number.interval[1]
+    ]
+    assert outside == ["largest_lift"]
+
+
+def test_force_coefficient_undoes_its_definition():
+    assert schaefer_turek.force_coefficient(0.5 * 0.2**2 * 0.1 * 0.41, 0.2, 0.41) == pytest.approx(1.0)
+
+
+def test_reattachment_moves_downstream_ever_more_slowly():
+    reynolds, length = np.array(list(step.REATTACHMENT.items())).T
+    slope = np.diff(length) / np.diff(reynolds)
+    assert np.all(slope > 0.0) and np.all(np.diff(slope) < 0.0)
+
+
+# Cylinder and sphere arrays
+
+
+def madelung_constant(basis, cell_volume=1.0, n_cells=3, splitting=2.0):
+    """Potential at a unit charge of a cubic lattice in a neutralising background, less its own, by Ewald's sums."""
+    grid = np.stack(np.meshgrid(*[np.arange(-n_cells, n_cells + 1)] * 3), axis=-1).reshape(-1, 3)
+    direct = [np.linalg.norm(grid + shift, axis=1) for shift in basis]
+    r = np.concatenate(direct)
+    r = r[r > 1e-12]
+    near = sum(math.erfc(splitting * distance) / distance for distance in r)
+    k = 2.0 * np.pi * grid[np.any(grid != 0, axis=1)]
+    k2 = np.sum(k * k, axis=1)
+    structure = sum(np.cos(k @ np.asarray(shift)) for shift in basis)
+    far = np.sum(4.0 * np.pi / k2 * np.exp(-k2 / (4.0 * splitting**2)) * structure)
+    background = np.pi * len(basis) / splitting**2
+    return near + far - background - 2.0 * splitting / np.sqrt(np.pi)
+
+
+BASES = {
+    spheres.SIMPLE: [(0, 0, 0)],
+    spheres.BODY: [(0, 0, 0), (0.5, 0.5, 0.5)],
+    spheres.FACE: [(0, 0, 0), (0.5, 0.5, 0), (0.5, 0, 0.5), (0, 0.5, 0.5)],
+}
+
+
+@pytest.mark.parametrize("lattice", BASES)
+def test_dilute_spheres_have_hasimotos_constant(lattice):
+    """In cubic lattices the Stokes sum is the Coulomb sum: -v a is the mean velocity, a = (3 c V / 4 pi)^(1/3)."""
+    per_radius = -madelung_constant(BASES[lattice])
+    expected = per_radius * (3.0 / (4.0 * np.pi * len(BASES[lattice]))) ** (1.0 / 3.0)
+    assert spheres.HASIMOTO[lattice] == pytest.approx(expected, abs=1.5e-4)
+
+
+@pytest.mark.parametrize("lattice", [spheres.SIMPLE, spheres.BODY])
+def test_first_terms_of_the_series_of_spheres_are_hasimotos(lattice):
+    """1 / K = 1 - A c^(1/3) + c + O(c^2): the powers 2/3, 4/3 and 5/3 are absent."""
+    a = spheres.series_coefficients(lattice)
+    inverse = [1.0]
+    for order in range(1, 6):
+        inverse.append(-sum(a[k] * inverse[order - k] for k in range(1, order + 1)))
+    densest = spheres.DENSEST[lattice]
+    expected = [1.0, -spheres.HASIMOTO[lattice] * densest ** (1.0 / 3.0), 0.0, densest, 0.0, 0.0]
+    np.testing.assert_allclose(inverse, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("fraction", [c for c in spheres.ZICK_HOMSY if c < 0.3])
+def test_series_of_spheres_agrees_with_zick_and_homsy(fraction):
+    assert spheres.series(spheres.SIMPLE, fraction) == pytest.approx(spheres.ZICK_HOMSY[fraction], abs=1.5e-3)
+
+
+def known_drag():
+    """(lattice, solid fraction, K, relative tolerance) where another solution than the lattice's is known."""
+    yield from ((spheres.SIMPLE, c, spheres.ZICK_HOMSY[c], 0.005) for c in (0.125, 0.216, 0.5236))
+    yield from ((spheres.BODY, c, spheres.series(spheres.BODY, c), 0.005) for c in (0.125, 0.216))
+    yield from ((lattice, c, drag, 0.04) for (lattice, c), drag in spheres.REMEMBERED.items())
+
+
+@pytest.mark.parametrize(("lattice", "fraction", "drag", "tolerance"), list(known_drag()))
+def test_lattice_solutions_of_spheres_are_near_the_multipole_solutions(lattice, fraction, drag, tolerance):
+    assert spheres.LATTICE_K[lattice, fraction][48] == pytest.approx(drag, rel=tolerance)
+
+
+def test_series_of_spheres_refuses_spheres_that_nearly_touch():
+    with pytest.raises(InputError, match="at solid fraction 0.5; allowed: 0 to 0.322"):
+        spheres.series(spheres.SIMPLE, 0.5)
+
+
+def test_permeability_of_dilute_spheres_is_that_of_stokes_drag():
+    n_per_volume = 1e-4 / (4.0 / 3.0 * np.pi * 0.1**3)
+    assert spheres.permeability(0.1, 1e-4, 1.0) == pytest.approx(1.0 / (6.0 * np.pi * 0.1 * n_per_volume))
+
+
+@pytest.mark.parametrize(("reynolds", "drag"), [(1, 27.60), (10, 4.151), (20, 2.609), (50, 1.538), (100, 1.092)])
+def test_schiller_naumann_has_its_tabulated_values(reynolds, drag):
+    assert spheres.schiller_naumann(reynolds) == pytest.approx(drag, rel=5e-4)
+
+
+def test_dilute_cylinders_have_the_constant_of_the_square_lattice():
+    """ln(sqrt(pi)) - ln(2 pi eta(i)^2), with Dedekind's eta(i) = Gamma(1/4) / (2 pi^(3/4))."""
+    eta = math.gamma(0.25) / (2.0 * np.pi**0.75)
+    constant = 0.5 * np.log(np.pi) - np.log(2.0 * np.pi * eta**2)
+    assert cylinders.FITTED_COEFFICIENTS[0] == pytest.approx(constant, abs=5e-7)
+    assert cylinders.SERIES_COEFFICIENTS[0] == pytest.approx(constant, abs=5e-4)
+
+
+@pytest.mark.parametrize("fraction", [c for c in cylinders.COLLOCATION if c in cylinders.SANGANI_ACRIVOS])
+def test_the_two_solutions_of_cylinders_agree(fraction):
+    assert cylinders.COLLOCATION[fraction] == pytest.approx(cylinders.SANGANI_ACRIVOS[fraction], rel=3e-4)
+
+
+@pytest.mark.parametrize("fraction", [c for c in cylinders.COLLOCATION if c <= cylinders.FITTED_LIMIT])
+def test_series_of_cylinders_agrees_with_collocation(fraction):
+    k = cylinders.permeability_number(fraction)
+    if fraction <= cylinders.FITTED_LIMIT:
+        assert cylinders.fitted_series(fraction) == pytest.approx(k, rel=3e-4)
+    if fraction <= cylinders.SERIES_LIMIT:
+        assert cylinders.series(fraction) == pytest.approx(k, rel=5e-4)
+
+
+def test_toelkes_cylinders_fill_the_fraction_of_his_radius():
+    assert pytest.approx(np.pi * 2.0**2 / 10.0**2) == cylinders.TOELKE_FRACTION
+    assert cylinders.permeability_number(cylinders.TOELKE_FRACTION) == pytest.approx(0.4140398, abs=1e-7)

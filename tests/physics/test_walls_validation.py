@@ -1,0 +1,140 @@
+"""The cases with walls anywhere between nodes could tell if the solver were wrong."""
+
+from dataclasses import replace
+from math import inf, nan
+
+import numba
+import numpy as np
+import pytest
+
+from muphy_lb.validation import cylinders, flows
+from muphy_lb.validation.cases import CASES
+from muphy_lb.validation.couette import SMALL, ring
+from muphy_lb.validation.cylinders import BALANCE, EXACT, Seepage, array_rows, cell, toelke_method
+from muphy_lb.validation.gmy_pipe import FILE, NOMINAL_RADIUS, wall_radius
+from muphy_lb.validation.poiseuille_trt import Wall, difference
+from muphy_lb.validation.record import absolute, relative
+from muphy_lb.validation.references.cylinders import TOELKE_FRACTION, TOELKE_LATTICE
+from muphy_lb.validation.rows import at_most, shown
+from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.spheres import published
+from muphy_lb.validation.tilted import pipe_errors
+from muphy_lb.validation.viscosity import SPREAD, permeability
+
+QUICK = Settings(quick=True)
+MESH = 1024
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Domains of a few thousand nodes: on a busy machine threads would wait for each other longer than they work."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
+
+def seepage(theta_factor, k_factor):
+    """A flow whose solid fraction and permeability are off by given factors."""
+    return Seepage(EXACT * k_factor, TOELKE_FRACTION * theta_factor, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["cylinder-cell", "taylor-couette"])
+def test_case_passes_in_single_precision(name):
+    outcome = CASES[name](replace(QUICK, precision="fp32"))
+    assert outcome.rows and outcome.passed, str(outcome)
+
+
+def test_a_pipe_without_data_is_skipped_with_a_reason(monkeypatch):
+    monkeypatch.delenv("MUPHY_DATA", raising=False)
+    outcome = CASES["gmy-pipe"](Settings())
+    assert not outcome.rows and "$MUPHY_DATA" in outcome.skipped
+
+
+def test_the_pipe_of_the_file_is_a_little_narrower_than_its_nominal_radius(data_dir):
+    assert 0.99 < wall_radius(data_dir / FILE) / NOMINAL_RADIUS < 0.999
+
+
+def test_force_balance_sees_a_flow_that_is_not_steady(monkeypatch):
+    monkeypatch.setattr(
+        cylinders, "settled", lambda simulation, measure, length: flows.over_two_steps(simulation, measure)
+    )
+    assert not relative("force", 1.0, cell(20, "half-way").balance, BALANCE["fp64"]).passed
+
+
+def test_permeability_of_the_cell_sees_a_wall_half_way():
+    assert not relative("k", EXACT, cell(20, "half-way").k, cylinders.K_TOLERANCE).passed
+
+
+def test_rates_of_toelke_are_those_of_lambda_three_sixteenths():
+    rates = toelke_method(0.01)["rates"]
+    odd, even = (1.0 / rates[name] - 0.5 for name in ("energy_flux", "bulk"))
+    assert odd * even == pytest.approx(3 / 16)
+
+
+def test_a_permeability_worse_than_toelkes_fails_where_the_solid_fraction_is_better():
+    theirs = TOELKE_LATTICE[MESH][1]
+    passed = [array_rows(MESH, seepage(1.0, 1.0 + factor * theirs))[1].passed for factor in (0.9, 1.1, nan)]
+    assert passed == [True, False, False]
+
+
+def test_a_solid_fraction_worse_than_toelkes_takes_the_verdict_away_and_says_so():
+    row = array_rows(MESH, seepage(1.0 + 2.0 * TOELKE_LATTICE[MESH][0], 2.0))[1]
+    assert row.tolerance == inf and "theta worse than his" in row.quantity and "no verdict" in row.quantity
+
+
+@pytest.mark.parametrize(
+    "wall", [Wall(magic=0.19), Wall("central-linear", 0.25, 0.75 * 0.26**2), Wall("bouzidi", 0.25)]
+)
+def test_only_the_right_lambda_is_exact(wall):
+    assert np.abs(difference(10, wall, 1 / 6)).max() > 1e-5
+
+
+def test_the_slip_of_central_linear_walls_is_not_that_of_bouzidis():
+    slip = difference(10, Wall("bouzidi", 0.25), 1.0).mean()
+    assert not relative("slip", Wall("central-linear", 0.25).slip(10, 1.0), slip, 0.1).passed
+
+
+def test_a_tilted_pipe_tells_half_way_walls_from_interpolated_ones():
+    half_way, interpolated = (pipe_errors(4.3, rule)[0] for rule in ("half-way", "bouzidi"))
+    assert half_way > 3.0 * interpolated
+
+
+def test_a_tilted_pipe_tells_a_wall_rule_that_depends_on_the_viscosity():
+    thin, thick = (pipe_errors(4.3, "bouzidi", nu)[0] for nu in (1 / 6, 1.0))
+    assert not relative("L2", thin, thick, 0.1).passed
+
+
+def test_torque_sees_walls_half_way():
+    flow = ring("half-way")
+    assert not absolute("torque", 0.0, flow.outer - 1.0, SMALL["central-linear"]).passed
+
+
+def test_permeability_of_a_block_sees_one_relaxation_time():
+    thin, thick = (permeability(tau, "half-way", "bgk", QUICK) for tau in (1.0, 1.5))
+    assert thick / thin - 1.0 > 100.0 * SPREAD["fp64"]
+
+
+@pytest.mark.parametrize(("lattice", "fraction"), [("face", 0.125), ("body", 0.6802)])
+def test_no_verdict_hangs_on_a_reference_that_nobody_could_read(lattice, fraction):
+    assert published(lattice, fraction) is None
+
+
+def test_two_steps_average_out_an_oscillation_of_period_two():
+    class Swinging:
+        value = 1.5
+
+        def step(self):
+            self.value = 2.0 - self.value
+
+    swinging = Swinging()
+    assert [float(flows.over_two_steps(swinging, lambda: swinging.value)) for _ in range(2)] == [1.0, 1.0]
+
+
+def test_less_than_the_most_passes_and_more_or_nan_fails():
+    assert [at_most("x", 1.0, value, 0.1).passed for value in (0.2, 1.05, 1.2, nan)] == [True, True, False, False]
+
+
+def test_a_row_for_the_reader_says_so_and_fails_only_without_a_number():
+    assert shown("x", 1.0, 9.0).passed and "no verdict" in shown("x", 1.0, 9.0).quantity
+    assert not shown("x", 1.0, nan).passed
