@@ -54,16 +54,16 @@ def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
     return Voxels(flags, spacing_m, periodic=periodic, walls=("lid",), wall_shape=planes)
 
 
-def cylinder_array(size=40, cells=1, solid_fraction=0.12566370614359174, spacing_m=1.0) -> Voxels:
+def cylinder_array(size=40, cells=1, solid_fraction=0.12566370614359174, shift=(0.0, 0.0), spacing_m=1.0) -> Voxels:
     """``cells`` x ``cells`` unit cells with a cylinder along z in the middle of each, in a box ``size`` voxels wide.
 
-    Periodic; the cylinders are labelled ``cylinders``. Source of the case: Sangani, Acrivos, Int. J. Multiphase
-    Flow 8 (1982) 193.
+    Periodic; all cylinders are moved by ``shift`` [voxels] (x, y) and labelled ``cylinders``. Source of the case:
+    Sangani, Acrivos, Int. J. Multiphase Flow 8 (1982) 193.
     """
     check_positive(size=size, cells=cells, solid_fraction=solid_fraction, spacing_m=spacing_m)
     _check_fraction(solid_fraction, np.pi / 4)
     size, cell = int(size), int(size) / int(cells)
-    centre = np.full(3, 0.5 * cell - 0.5)
+    centre = np.full(3, 0.5 * cell - 0.5) + np.append(shift, 0.0)
     wall = RoundWall(centre, cell * np.sqrt(solid_fraction / np.pi), (0.0, 0.0, 1.0), (cell, cell, 0.0))
     return _around(wall, (1, size, size), spacing_m, "cylinders")
 

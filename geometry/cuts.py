@@ -22,19 +22,21 @@ DIRECTIONS = np.array([vector[::-1] for vector in product((-1, 0, 1), repeat=3) 
 """(26, 3) vectors (x, y, z) to the neighbours of a voxel, by :func:`geometry.walls.direction_code`."""
 
 
-def cut_links(nodes: NodeList, shape: WallShape) -> NodeList:
+def cut_links(nodes: NodeList, shape: WallShape, vectors=DIRECTIONS) -> NodeList:
     """The same nodes with the distances at which ``shape`` cuts their links into solid or labelled wall.
 
-    All 26 directions are looked at. Distances are at least 1e-3 and at most 1; a link into solid that meets no wall
-    gets one half, as half-way bounce-back has it, and is counted in ``Cuts.n_missed``. Links that leave a box one
-    voxel thick across are left out: they are no links of a plane flow.
+    Only links along ``vectors`` are looked at: (Q, 3) lattice vectors (x, y, z) with components -1, 0 or 1, all 26
+    directions by default; a zero vector has no links. Distances are at least 1e-3 and at most 1; a link into solid that
+    meets no wall gets one half, as half-way bounce-back has it, and is counted in ``Cuts.n_missed``. Links that leave a
+    box one voxel thick across are left out: they are no links of a plane flow.
     """
-    parts = [part for vector in DIRECTIONS if not _leaves_a_sheet(nodes, vector) for part in _cut(nodes, shape, vector)]
+    looked_at = [vector for vector in np.asarray(vectors) if vector.any() and not _leaves_a_sheet(nodes, vector)]
+    parts = [part for vector in looked_at for part in _cut(nodes, shape, vector)]
     voxel, direction, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(link_keys(voxel, direction))
     missed = np.isnan(distance)
     distance = np.where(missed, HALF_WAY, np.clip(distance, SHORTEST, 1.0))
-    cuts = Cuts(voxel[order], direction[order].astype(np.uint8), distance[order], int(np.count_nonzero(missed)))
+    cuts = Cuts(voxel[order], direction[order], distance[order], int(np.count_nonzero(missed)))
     return replace(nodes, cuts=cuts)
 
 
@@ -45,7 +47,7 @@ def _cut(nodes: NodeList, shape: WallShape, vector: np.ndarray):
         far = neighbour_table(nodes, [vector], chunk)[0]
         cut = chunk[(far == WALL_LINK) | (far <= FIRST_WALL_LINK)]
         distance = shape.distances(nodes.coordinates(cut).astype(np.float64), vector) if cut.size else np.empty(0)
-        yield nodes.voxel[cut], np.full(cut.size, direction_code(vector)), distance
+        yield nodes.voxel[cut], np.full(cut.size, direction_code(vector), dtype=np.uint8), distance
 
 
 def _leaves_a_sheet(nodes: NodeList, vector: np.ndarray) -> bool:

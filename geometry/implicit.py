@@ -5,6 +5,8 @@ All lengths are in voxels and all places are voxel coordinates (x, y, z): voxel 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -19,6 +21,30 @@ SAMPLES = 8
 
 ROOT_TOLERANCE = 1e-12
 MAX_ITERATIONS = 100
+
+CELL_MARGIN = 2.0
+"""A cell of a grid of centres is at least the radius and this wide [voxels]: a link then touches few cells."""
+
+MAX_CELLS_ALONG = 128
+REACH_SLACK = 1e-6
+"""Centres this much further from a link than the radius [voxels] are still tried: rounding must not lose any."""
+
+
+class CentreGrid(NamedTuple):
+    """Centres by cell: those of cell c are ``members[start[c]:start[c + 1]]``.
+
+    Attributes:
+        low: (3,) lowest corner of the grid.
+        edge: (3,) edge lengths of a cell.
+        counts: (3,) cells along x, y, z; x fastest.
+        start, members: as said.
+    """
+
+    low: np.ndarray
+    edge: np.ndarray
+    counts: np.ndarray
+    start: np.ndarray
+    members: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -40,7 +66,16 @@ class RoundWall:
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """Closed form; see :class:`geometry.walls.WallShape`."""
-        return _round_cuts(start, np.asarray(vector, dtype=np.float64), *self._arrays(), float(self.radius))
+        centres, axis, periods = self._arrays()
+        if not len(centres):
+            return np.full(len(start), np.nan)
+        vector = np.asarray(vector, dtype=np.float64)
+        return _round_cuts(np.ascontiguousarray(start), vector, centres, axis, periods, float(self.radius), self.grid)
+
+    @cached_property
+    def grid(self) -> CentreGrid:
+        """The centres sorted into cells; there must be one at least."""
+        return sort_centres(*self._arrays(), float(self.radius))
 
     def gaps(self, points: np.ndarray) -> np.ndarray:
         """(n,) distance of points (n, 3) from the nearest surface, positive outside, negative inside."""
@@ -123,6 +158,23 @@ class MovedWall:
         return self.shape.distances(start - np.asarray(self.offset, dtype=np.float64), vector)
 
 
+def sort_centres(centres: np.ndarray, axis: np.ndarray, periods: np.ndarray, radius: float) -> CentreGrid:
+    """Sort centres (k, 3) into cells; see :class:`RoundWall`.
+
+    There is one cell along a coordinate axis that cylinders advance along: the centre is then but a point of many.
+    """
+    repeats = periods > 0.0
+    low = np.where(repeats, 0.0, centres.min(axis=0) - 1.0)
+    extent = np.where(repeats, periods, np.ptp(centres, axis=0) + 2.0)
+    counts = np.where(axis == 0.0, np.clip(extent // (radius + CELL_MARGIN), 1, MAX_CELLS_ALONG), 1).astype(np.int64)
+    edge = extent / counts
+    x, y, z = (np.floor((centres - low) / edge).astype(np.int64) % counts).T
+    number = (z * counts[1] + y) * counts[0] + x
+    n_members = np.bincount(number, minlength=int(np.prod(counts)))
+    start = np.concatenate(([0], np.cumsum(n_members)))
+    return CentreGrid(low, edge, counts, start, np.argsort(number, kind="stable"))
+
+
 def plane_pair(axis: int, low: float, high: float) -> PlaneWall:
     """Two planes across a coordinate axis (0, 1, 2)."""
     normals = np.zeros((2, 3))
@@ -177,9 +229,11 @@ def _across(a, b, axis):
 
 
 @njit(cache=True)
-def _first_root(start, vector, centre, axis, radius):
-    """Smallest fraction at which a link meets one round surface; infinite if it does not."""
-    place = start - centre
+def _first_root(place, vector, axis, radius):
+    """Smallest fraction at which a link meets one round surface; infinite if it does not.
+
+    ``place``: start of the link as seen from the centre.
+    """
     a, b = _across(vector, vector, axis), _across(vector, place, axis)
     c = _across(place, place, axis) - radius * radius
     rest = b * b - a * c
@@ -190,17 +244,54 @@ def _first_root(start, vector, centre, axis, radius):
     return -c / (np.sqrt(rest) + b) if b > 0.0 else (np.sqrt(rest) - b) / a
 
 
+@njit(cache=True)
+def _touched_cells(start, end, reach, periods, grid, box):
+    """Set ``box`` (2, 3) to the first cell along each axis that may hold a centre near a link, and how many do."""
+    for i in range(3):
+        first = np.int64(np.floor((min(start[i], end[i]) - reach - grid.low[i]) / grid.edge[i]))
+        last = np.int64(np.floor((max(start[i], end[i]) + reach - grid.low[i]) / grid.edge[i]))
+        if grid.counts[i] == 1:
+            first, last = 0, 0
+        elif periods[i] == 0.0:
+            first, last = max(first, 0), min(last, grid.counts[i] - 1)
+        box[0, i], box[1, i] = first, max(0, min(last - first + 1, grid.counts[i]))
+
+
+@njit(cache=True)
+def _cell(step, box, counts):
+    """Number of the cell ``step`` steps into a box of cells, x fastest; the grid wraps."""
+    x = (box[0, 0] + step % box[1, 0]) % counts[0]
+    y = (box[0, 1] + step // box[1, 0] % box[1, 1]) % counts[1]
+    z = (box[0, 2] + step // (box[1, 0] * box[1, 1])) % counts[2]
+    return (z * counts[1] + y) * counts[0] + x
+
+
+@njit(cache=True)
+def _first_of_body(ends, vector, centre, axis, periods, radius, place):
+    """First hit of one body; its images nearest to both ends (2, 3) of the link are tried. ``place`` is scratch."""
+    first = np.inf
+    for end in range(2):
+        _image(ends[end], centre, periods, place)
+        for i in range(3):
+            place[i] = ends[0, i] - place[i]
+        first = min(first, _first_root(place, vector, axis, radius))
+    return first
+
+
 @njit(cache=True, parallel=True)
-def _round_cuts(start, vector, centres, axis, periods, radius):
-    """(n,) first hit of each link; the images nearest to both of its ends are tried."""
+def _round_cuts(start, vector, centres, axis, periods, radius, grid):
+    """(n,) first hit of each link; only centres in the cells near it are tried."""
     distance = np.empty(len(start))
     for n in prange(len(start)):
-        first = np.inf
-        image = np.empty(3)
-        for k in range(len(centres)):
-            for end in range(2):
-                _image(start[n] + end * vector, centres[k], periods, image)
-                first = min(first, _first_root(start[n], vector, image, axis, radius))
+        first, place = np.inf, np.empty(3)
+        ends, box = np.empty((2, 3)), np.empty((2, 3), np.int64)
+        ends[0], ends[1] = start[n], start[n] + vector
+        _touched_cells(ends[0], ends[1], radius + REACH_SLACK, periods, grid, box)
+        for step in range(box[1, 0] * box[1, 1] * box[1, 2]):
+            cell = _cell(step, box, grid.counts)
+            for m in range(grid.start[cell], grid.start[cell + 1]):
+                centre = centres[grid.members[m]]
+                first = min(first, _first_of_body(ends, vector, centre, axis, periods, radius, place))
         distance[n] = min(first, 1.0) if first <= 1.0 + ROUNDING else np.nan
     return distance
 

@@ -1,11 +1,12 @@
 """NodeList: fluid nodes only, in lexicographic order, kinds as contiguous groups."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FIRST_WALL_NUMBER, FLUID, MAX_OPENINGS
+from geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
 from geometry.voxels import Opening, Voxels
 from geometry.walls import Cuts, Wall
 
@@ -86,9 +87,9 @@ def build_nodes(voxels: Voxels) -> NodeList:
             f"the image of shape {voxels.shape} (nz, ny, nx) holds no fluid voxel;"
             " check which value means fluid, or refine the spacing"
         )
-    label_voxel = _where(flags, lambda slab: slab >= FIRST_OPENING)
+    label_voxel = _labelled_near_fluid(flags, voxels.periodic)
     label_number = flags.ravel()[label_voxel] - np.uint8(FIRST_OPENING)
-    n_voxels = np.bincount(label_number, minlength=FIRST_WALL_NUMBER + len(voxels.walls))[FIRST_WALL_NUMBER:]
+    n_voxels = sum(np.bincount(slab.ravel(), minlength=256) for slab in flags)
     frame = NodeList(
         voxel=fluid,
         group_start=np.array([0, fluid.size]),
@@ -99,7 +100,7 @@ def build_nodes(voxels: Voxels) -> NodeList:
         openings=voxels.openings,
         label_voxel=label_voxel,
         label_number=label_number,
-        walls=tuple(Wall(name, int(n)) for name, n in zip(voxels.walls, n_voxels, strict=True)),
+        walls=tuple(Wall(name, int(n_voxels[wall_flag(k)])) for k, name in enumerate(voxels.walls)),
     )
     return regroup(frame, fluid)
 
@@ -108,6 +109,36 @@ def _where(flags, condition) -> np.ndarray:
     """Ascending voxel ids where a condition holds; slab by slab, since the box may be far larger than its fluid."""
     slab_size = flags[0].size
     return np.concatenate([z * slab_size + np.flatnonzero(condition(slab)) for z, slab in enumerate(flags)])
+
+
+def _labelled_near_fluid(flags, periodic) -> np.ndarray:
+    """Ascending ids of the voxels of openings and labelled walls that have fluid among their 26 neighbours."""
+    nz = len(flags)
+
+    @lru_cache(maxsize=3)
+    def near(z: int) -> np.ndarray:
+        return _widened(_widened(flags[z] == FLUID, 0, periodic[1]), 1, periodic[0])
+
+    parts = [np.empty(0, dtype=np.int64)]
+    for z, slab in enumerate(flags):
+        labelled = slab >= FIRST_OPENING
+        if labelled.any():
+            around = [k % nz for k in (z - 1, z, z + 1) if periodic[2] or 0 <= k < nz]
+            labelled &= np.logical_or.reduce([near(k) for k in around])
+            parts.append(z * slab.size + np.flatnonzero(labelled))
+    return np.concatenate(parts)
+
+
+def _widened(mask: np.ndarray, axis: int, wraps: bool) -> np.ndarray:
+    """Truth of a voxel or of one of its two neighbours along an axis."""
+    mask = np.moveaxis(mask, axis, 0)
+    wide = mask.copy(order="K")
+    wide[1:] |= mask[:-1]
+    wide[:-1] |= mask[1:]
+    if wraps:
+        wide[0] |= mask[-1]
+        wide[-1] |= mask[0]
+    return np.moveaxis(wide, 0, axis)
 
 
 def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:

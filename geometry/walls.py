@@ -1,6 +1,7 @@
 """Records of walls: their names, where along a link the true wall lies, and what can tell that."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -53,14 +54,18 @@ class Cuts:
         """Number of links with a distance."""
         return int(self.voxel.size)
 
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """(m,) int64 ascending :func:`link_keys` of the links."""
+        return link_keys(self.voxel, self.direction)
+
     def of(self, voxel: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """(n,) float64 distances of the links from voxel ids (n,) along vectors (n, 3) or (3,); NaN where absent."""
-        wanted = link_keys(np.asarray(voxel, dtype=np.int64), direction_code(vector))
+        wanted = link_keys(voxel, direction_code(vector))
         if not self.n_links:
             return np.full(wanted.shape, np.nan)
-        keys = link_keys(self.voxel, self.direction)
-        place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-        return np.where(keys[place] == wanted, self.distance[place], np.nan)
+        place = np.minimum(np.searchsorted(self.keys, wanted), self.n_links - 1)
+        return np.where(self.keys[place] == wanted, self.distance[place], np.nan)
 
     def of_nodes(self, voxel: np.ndarray) -> "Cuts":
         """The cuts of the nodes with these voxel ids only."""
@@ -75,4 +80,4 @@ def direction_code(vector: np.ndarray) -> np.ndarray:
 
 def link_keys(voxel: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """int64 keys that order links by voxel id, then by direction code."""
-    return voxel * N_DIRECTIONS + direction
+    return np.asarray(voxel, dtype=np.int64) * N_DIRECTIONS + direction

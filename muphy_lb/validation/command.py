@@ -21,6 +21,7 @@ def add_options(parser) -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: seconds instead of minutes")
     parser.add_argument("--backend", default=DEFAULT.backend, help="auto, cpu, cuda or numpy (default: auto)")
     parser.add_argument("--precision", default=DEFAULT.precision, help="fp64 or fp32 (default: fp64)")
+    parser.add_argument("--both", action="store_true", help="run in fp64 and fp32, and compare them too")
     parser.add_argument("--json", metavar="FILE", help="write the outcome")
     parser.add_argument("--report", metavar="FOLDER", help="write a page with tables and plots, and each plot")
 
@@ -40,6 +41,7 @@ def validate(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
     """
     from muphy_lb.output.atomic import check_writable, write_text
     from muphy_lb.validation.cases import CASES
+    from muphy_lb.validation.precision import with_single_precision
     from muphy_lb.validation.report import as_json, verdict, write_report
 
     names = options.names or list(CASES)
@@ -48,11 +50,16 @@ def validate(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
         say("\n".join(f"{name:<22}{_description(CASES[name])}" for name in names))
         return 0
     settings, device = _settings(options)
+    single = replace(settings, precision="fp32")
+    if options.both and options.precision != "fp64":
+        raise InputError("validate: --both compares fp32 with fp64; leave --precision out")
     if options.report:
         check_writable(options.report)
     outcomes = []
     for name in names:
         outcomes.append(_outcome(name, CASES[name], settings, device))
+        if options.both:
+            outcomes[-1] = with_single_precision(outcomes[-1], _outcome(name, CASES[name], single, device))
         say(f"{outcomes[-1]}\n")
     if options.json:
         write_text(options.json, as_json(outcomes))

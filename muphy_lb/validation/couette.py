@@ -94,7 +94,7 @@ def ring(rule: str, scale: int = 1, settings: Settings = DEFAULT) -> Ring:
 
 
 def _torques(simulation) -> np.ndarray:
-    forces = simulation.wall_forces()
+    forces = simulation.wall_forces(averaged=False)
     return np.array([forces[name].torque_n_m[2] for name in ("inner", "outer")])
 
 

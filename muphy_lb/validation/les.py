@@ -67,7 +67,10 @@ def sheared(constant: float, scheme: Mapping, settings: Settings = DEFAULT) -> t
     start_from_velocity(simulation, velocity)
 
     def measure():
-        return np.append(simulation.velocity_m_s()[:, 0], simulation.wall_forces()["plate"].force_n[0])
+        force_n = simulation.wall_forces()["plate"].force_n[
+            0
+        ]  # before the field, which takes the place of the last step
+        return np.append(simulation.velocity_m_s()[:, 0], force_n)
 
     interval = round(0.25 * HEIGHT**2 / VISCOSITY)
     *computed, force = settle(simulation, measure, interval, STEADY[settings.precision], 100 * interval)

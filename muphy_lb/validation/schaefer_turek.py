@@ -210,7 +210,7 @@ def pressure_difference_pa(simulation: Simulation, setup: Setup) -> float:
 
 def _instant(simulation: Simulation, n_steps: int = 0) -> np.ndarray:
     simulation.step(n_steps)
-    force = simulation.wall_forces()["cylinder"]
+    force = simulation.wall_forces(averaged=False)["cylinder"]
     return np.array([force.drag_coefficient, force.lift_coefficient])
 
 

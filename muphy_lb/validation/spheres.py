@@ -76,7 +76,7 @@ def drag(size: int, lattice: str, fraction: float, rule: str, settings: Settings
     geometry = {"shape": "sphere_array", "options": options}
     simulation = forced_flow(geometry, tau, (FORCE, 0.0, 0.0), settings=settings, tables=creeping(rule))
     total = settled(simulation, lambda: simulation.engine.moments()[1].sum(dtype=np.float64), PORE * size)
-    force = over_two_steps(simulation, lambda: simulation.wall_forces()["spheres"].force_n[0])
+    force = over_two_steps(simulation, lambda: simulation.wall_forces(averaged=False)["spheres"].force_n[0])
     n_spheres = len(SITES[lattice])
     radius = size * np.cbrt(3.0 * fraction / (4.0 * np.pi * n_spheres))
     per_sphere = FORCE * size**3 / n_spheres

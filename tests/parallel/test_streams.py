@@ -1,4 +1,4 @@
-"""What runs beside the interior waits for it where it must: the latest interior that the waits allow gives the same flow."""
+"""What runs beside the interior waits for it where it must: an interior as late as allowed gives the same flow."""
 
 import numpy as np
 import pytest

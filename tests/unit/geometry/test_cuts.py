@@ -121,6 +121,58 @@ def test_a_periodic_wall_cuts_alike_over_the_border():
     np.testing.assert_allclose(np.sort(cuts.distance), np.sort(expected.distance), atol=EXACT)
 
 
+BODIES = {
+    "balls": ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
+    "periodic balls": ((0.0, 0.0, 0.0), (31.0, 0.0, 40.5)),
+    "periodic cylinders": ((0.0, 0.0, 1.0), (31.0, 27.5, 0.0)),
+    "tilted cylinders": ((2.0, 1.0, 0.0), (0.0, 0.0, 0.0)),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("radius", [0.7, 3.1, 14.0])
+def test_many_bodies_are_met_first_where_the_nearest_of_them_is(name, radius):
+    random, (axis, periods) = np.random.default_rng(2), BODIES[name]
+    centres = random.uniform(-10, 50, size=(60, 3))
+    on_some = centres[random.integers(60, size=600)] + random.normal(size=(600, 3)) * radius
+    start = np.concatenate((on_some, random.uniform(-60, 100, size=(200, 3))))
+    together = RoundWall(centres, radius, axis, periods)
+    each = FirstWall(tuple(RoundWall(centre, radius, axis, periods) for centre in centres))
+    for vector in ([1, 0, 0], [-1, 1, 0], [1, -1, 1]):
+        found = together.distances(start, np.array(vector))
+        assert np.array_equal(found, each.distances(start, np.array(vector)), equal_nan=True)
+        assert np.count_nonzero(~np.isnan(found)) > 20
+
+
+@pytest.mark.parametrize("shift", [(1, 0, 0), (-1, 0, 1), (3, 0, -2)])
+def test_periodic_balls_are_met_alike_in_every_box(shift):
+    random, periods = np.random.default_rng(3), np.array([31.0, 0.0, 40.5])
+    wall = RoundWall(random.uniform(0, 30, size=(60, 3)), 3.1, periods=tuple(periods))
+    start = random.uniform(0, 30, size=(2000, 3))
+    for vector in ([1, 0, 0], [-1, 1, 0], [1, -1, 1]):
+        found, moved = (wall.distances(at, np.array(vector)) for at in (start, start + shift * periods))
+        np.testing.assert_allclose(moved, found, atol=1e-9)
+        assert np.count_nonzero(~np.isnan(found)) > 20
+
+
+def test_no_body_is_met_nowhere():
+    assert np.isnan(RoundWall(np.empty((0, 3)), 1.0).distances(np.zeros((2, 3)), np.array([1, 0, 0]))).all()
+
+
+def test_only_links_along_the_asked_vectors_are_cut(ball):
+    vectors = np.array([[0, 0, 0], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [1, 1, 0]])
+    cuts = cut_links(around_a_ball(), RoundWall(CENTRE, RADIUS), vectors).cuts
+    kept = np.isin(ball.cuts.direction, direction_code(vectors))
+    for name in ("voxel", "direction", "distance"):
+        assert np.array_equal(getattr(cuts, name), getattr(ball.cuts, name)[kept]), name
+    assert cuts.direction.dtype == np.uint8 and 0 < cuts.n_links < ball.cuts.n_links
+
+
+def test_the_keys_of_cuts_ascend_and_are_made_once(ball):
+    assert ball.cuts.keys is ball.cuts.keys and ball.cuts.keys.dtype == np.int64
+    assert (np.diff(ball.cuts.keys) > 0).all()
+
+
 @QUICK
 @given(st.sampled_from(DIRECTIONS.tolist()), st.floats(-3, 3), st.floats(-3, 3), st.floats(0.3, 4.0))
 def test_the_first_of_two_crossings_is_taken(vector, x, y, radius):
