@@ -15,7 +15,7 @@ from muphy_lb.engine import LinkConditions
 from muphy_lb.errors import InputError
 from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights
 from muphy_lb.physics.profiles import PROFILES, measured
-from muphy_lb.physics.walls import STATIONARY, WallMotion, slotted_coefficients, wall_place
+from muphy_lb.physics.walls import STATIONARY, WallMotion, slotted_coefficients, treat_walls, wall_place
 from muphy_lb.physics.waveform import FourierSeries, PeriodicSpline
 from muphy_lb.prepare import condition_of
 from muphy_lb.units import Units
@@ -130,7 +130,8 @@ def course_of(case: Case, nodes: NodeList, conditions, force: np.ndarray, units:
 
 def link_conditions(domain, nodes: NodeList, frames, conditions, rule: str, motions) -> tuple[LinkConditions, int]:
     """Conditions of one rank's links, and how many of its interpolated links fell back to half-way bounce-back."""
-    weights = link_weights(nodes, domain.lattice, domain.links, frames, conditions)
+    slip = treat_walls(rule, motions).slip
+    weights = link_weights(nodes, domain.lattice, domain.links, frames, conditions, slip)
     walls, n_fallback = slotted_coefficients(nodes, domain, rule, motions)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))

@@ -74,7 +74,9 @@ class Simulation:
         self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
         self.nodes, self.cleaning = self.communicator.broadcast(self._on_root(lambda: load_nodes(case)))
         self.lattice = lattice_named(case.lattice.name)
-        self.frames = opening_frames(self.nodes, self.lattice)
+        slips = {section.name for section in case.walls if section.slip}
+        slip = [number for number, wall in enumerate(self.nodes.walls) if wall.name in slips]
+        self.frames = opening_frames(self.nodes, self.lattice, slip)
         self.numerics = self._resolve()
         owner = self.communicator.broadcast(
             self._on_root(lambda: share_nodes(self.nodes, case, self.communicator.size))

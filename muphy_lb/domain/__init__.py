@@ -4,7 +4,7 @@ from muphy_lb.domain.addresses import STREAMINGS, AddressTable, LinkAddresses, b
 from muphy_lb.domain.halo import HaloPlan
 from muphy_lb.domain.links import LinkRecords, opening_records
 from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension
-from muphy_lb.domain.walls import FOLDED, MIRRORED, SLOTTED, WallTreatment
+from muphy_lb.domain.walls import FOLDED, MIRRORED, SLOTTED, WallTreatment, open_corners
 
 __all__ = [
     "FOLDED",
@@ -20,5 +20,6 @@ __all__ = [
     "build_addresses",
     "build_local_domain",
     "check_dimension",
+    "open_corners",
     "opening_records",
 ]

@@ -9,7 +9,7 @@ from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, 
 from geometry.nodes import NodeList
 from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
-from muphy_lb.domain.walls import FOLDED, SLOTTED, Mirrored, WallTreatment, mirrored_links
+from muphy_lb.domain.walls import FOLDED, SLOTTED, Mirrored, WallTreatment, mirrored_links, open_corners
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
 
@@ -82,7 +82,7 @@ def build_local_domain(
             f"rank {rank} owns none of the {nodes.n_nodes} fluid nodes; use fewer ranks or another partition"
         )
     walls = walls or WallTreatment((FOLDED,) * len(nodes.walls))
-    table = neighbour_table(nodes, lattice.c, number)
+    table = open_corners(neighbour_table(nodes, lattice.c, number), walls.slip, lattice)
     mirrored = mirrored_links(table, walls, lattice)
     edge = _is_edge(table, owner, rank)
     edge[mirrored.node[owner[mirrored.far] != rank]] = True

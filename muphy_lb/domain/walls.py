@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
+from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
+from muphy_lb.domain.links import REMOTE_LINK
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
 
@@ -25,6 +26,11 @@ class WallTreatment:
 
     labelled: tuple[int, ...] = ()
     plain: int = FOLDED
+
+    @property
+    def slip(self) -> tuple[int, ...]:
+        """Numbers of the labelled walls that slip."""
+        return tuple(number for number, kind in enumerate(self.labelled) if kind == MIRRORED)
 
     def has_slots(self, table: np.ndarray) -> np.ndarray:
         """(n,) mask of the nodes of a (Q, n) neighbour table with a link that gets a slot."""
@@ -49,6 +55,28 @@ class Mirrored:
     q_in: np.ndarray
 
 
+def open_corners(table: np.ndarray, slip, lattice: Lattice) -> np.ndarray:
+    """The (Q, n) neighbour table with links that graze a slip wall at the rim of an opening counted as the opening's.
+
+    Such a link leads past a slip wall into the corner behind it, and its tangential part into an opening: the mirror
+    image of a link into that opening. Without this it would bounce back and brake the flow along the wall.
+
+    Args:
+        table: link codes as of ``geometry.neighbours``; changed in place.
+        slip: numbers of the labelled walls that slip.
+        lattice: the velocity set.
+    """
+    codes = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
+    for q in range(1, lattice.q) if len(slip) else ():
+        for mirror in _reflections(q, lattice):
+            along = table[mirror.along]
+            leads_out = (along <= FIRST_OPENING_LINK) & (along > FIRST_WALL_LINK)
+            behind = (table[q] == WALL_LINK) | ((table[q] <= FIRST_WALL_LINK) & (table[q] > REMOTE_LINK))
+            corner = leads_out & behind & np.isin(table[mirror.face], codes)
+            table[q, corner] = along[corner]
+    return table
+
+
 def mirrored_links(table: np.ndarray, treatment: WallTreatment, lattice: Lattice) -> Mirrored:
     """Specular reflection half-way between fluid and wall voxels, for links that meet a flat piece of a slip wall.
 
@@ -62,42 +90,53 @@ def mirrored_links(table: np.ndarray, treatment: WallTreatment, lattice: Lattice
     Raises:
         InputError: a slip wall on a lattice without the tangential links that it needs.
     """
-    slip = [number for number, kind in enumerate(treatment.labelled) if kind == MIRRORED]
-    if slip and lattice.name == "D3Q15":
-        raise InputError("a wall slips, which D3Q15 cannot do: it has no face diagonals; use D3Q19 or D3Q27")
+    slip = treatment.slip
     codes = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
     found = [_of_direction(q, table, codes, lattice) for q in range(1, lattice.q)] if slip else []
     empty = np.zeros((5, 0), dtype=np.int64)
     return Mirrored(*np.concatenate([empty, *found], axis=1))
 
 
-def _of_direction(q: int, table, codes, lattice) -> np.ndarray:
-    """(5, m) rows of :class:`Mirrored` for one outgoing direction; of each normal axis in turn."""
+@dataclass(frozen=True)
+class _Reflection:
+    """Directions around a link that one flat wall reflects: ``face`` straight at the wall, ``along`` it, ``q_far`` away
+    from it on the other side, and the ``others`` of its components."""
+
+    face: int
+    along: int
+    q_far: int
+    others: tuple[int, ...]
+
+
+def _reflections(q: int, lattice: Lattice):
+    """Reflections of direction q, one for each axis that may be normal to the wall; none for a link straight at it.
+
+    Raises:
+        InputError: the lattice lacks the tangential links that reflection needs.
+    """
+    if lattice.name == "D3Q15":
+        raise InputError("a wall slips, which D3Q15 cannot do: it has no face diagonals; use D3Q19 or D3Q27")
     number_of = {tuple(vector): k for k, vector in enumerate(lattice.c.tolist())}
     vector = lattice.c[q]
     axes = np.flatnonzero(vector)
-    face = {axis: number_of[tuple(vector[axis] * np.eye(3, dtype=int)[axis])] for axis in axes}
-    rows = []
-    for normal in axes:
-        tangent = vector.copy()
-        tangent[normal] = 0
-        if not tangent.any():
-            continue  # straight at the wall: bounce-back is the reflection
-        along = number_of[tuple(tangent)]
-        flat = np.isin(table[q], codes) & np.isin(table[face[normal]], codes) & (table[along] >= 0)
-        for axis in axes[axes != normal]:
-            flat &= table[face[axis]] >= 0
+    component = {axis: np.where(np.arange(3) == axis, vector, 0) for axis in axes}
+    for normal in axes if axes.size > 1 else ():
+        tangent = vector - component[normal]
+        straight = {axis: number_of[tuple(component[axis])] for axis in axes}
+        others = tuple(straight[axis] for axis in axes if axis != normal)
+        away = number_of[tuple(tangent - component[normal])]
+        yield _Reflection(straight[normal], number_of[tuple(tangent)], away, others)
+
+
+def _of_direction(q: int, table, codes, lattice) -> np.ndarray:
+    """(5, m) rows of :class:`Mirrored` for one outgoing direction."""
+    rows = [np.zeros((5, 0), dtype=np.int64)]
+    for mirror in _reflections(q, lattice):
+        flat = np.isin(table[q], codes) & np.isin(table[mirror.face], codes) & (table[mirror.along] >= 0)
+        for other in mirror.others:
+            flat &= table[other] >= 0
         node = np.flatnonzero(flat)
-        reflected = tangent.copy()
-        reflected[normal] = -vector[normal]
-        q_far = number_of[tuple(reflected)]
-        rows.append(
-            [
-                node,
-                np.full_like(node, q),
-                table[along, node],
-                np.full_like(node, q_far),
-                np.full_like(node, lattice.opposite[q]),
-            ]
-        )
-    return np.concatenate([np.zeros((5, 0), dtype=np.int64), *(np.array(row) for row in rows)], axis=1)
+        constants = (np.full_like(node, number) for number in (q, mirror.q_far, lattice.opposite[q]))
+        q_out, q_far, q_in = constants
+        rows.append(np.array([node, q_out, table[mirror.along, node], q_far, q_in]))
+    return np.concatenate(rows, axis=1)

@@ -6,7 +6,7 @@ import numpy as np
 
 from geometry.neighbours import neighbour_table
 from geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.domain import LinkRecords, opening_records
+from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import PRESSURE, VELOCITY, link_momentum
@@ -49,21 +49,24 @@ class OpeningFrame:
     half_widths: np.ndarray
 
 
-def opening_links(nodes: NodeList, lattice: Lattice) -> LinkRecords:
-    """All opening links of a geometry, in rank-independent order; ``node`` is the node-list number."""
+def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
+    """All opening links of a geometry, in rank-independent order; ``node`` is the node-list number.
+
+    ``slip``: numbers of the labelled walls that slip.
+    """
     touching = np.arange(nodes.group_start[1], nodes.n_nodes)
-    table = neighbour_table(nodes, lattice.c, touching)
+    table = open_corners(neighbour_table(nodes, lattice.c, touching), slip, lattice)
     links = opening_records(table, nodes.voxel[touching])
     return LinkRecords(touching[links.node], links.q, links.boundary, links.voxel)
 
 
-def opening_frames(nodes: NodeList, lattice: Lattice) -> tuple[OpeningFrame, ...]:
-    """Measure every opening from its links.
+def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningFrame, ...]:
+    """Measure every opening from its links; ``slip``: numbers of the labelled walls that slip.
 
     Raises:
         InputError: no lattice link crosses an opening.
     """
-    links = opening_links(nodes, lattice)
+    links = opening_links(nodes, lattice, slip)
     midpoint = _midpoints(nodes, lattice, links)
     return tuple(
         _frame(nodes, lattice, links, midpoint, number, np.flatnonzero(links.boundary == number))
@@ -77,13 +80,13 @@ def opening_areas_m2(nodes: NodeList, frames) -> dict[str, float]:
     return {opening.name: frame.area * nodes.spacing_m**2 for opening, frame in openings}
 
 
-def link_weights(nodes: NodeList, lattice: Lattice, links: LinkRecords, frames, conditions) -> np.ndarray:
+def link_weights(nodes: NodeList, lattice: Lattice, links: LinkRecords, frames, conditions, slip=()) -> np.ndarray:
     """(L,) mass that enters through each link per unit of its opening's value, profile included.
 
     Links are scaled so that exactly area times mean velocity flows: without that the flow would be short of the
     diagonal links that end in the wall beside the rim.
     """
-    every = opening_links(nodes, lattice)
+    every = opening_links(nodes, lattice, slip)
     weights = np.zeros(links.n_links)
     for number, (frame, condition) in enumerate(zip(frames, conditions, strict=True)):
         total = _shaped_momentum(nodes, lattice, every.select(every.boundary == number), frame, condition).sum()

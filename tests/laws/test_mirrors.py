@@ -11,10 +11,13 @@ from hypothesis.extra.numpy import arrays
 from geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from geometry.nodes import build_nodes
 from geometry.voxels import Voxels
+from muphy_lb.case import case_from_dict
 from muphy_lb.domain import FOLDED, MIRRORED, STREAMINGS, WallTreatment, build_addresses, build_local_domain
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
+from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.walls import WallMotion
+from muphy_lb.simulation import Simulation
 from tests.laws.walled import channel, walled_nodes
 from tests.support import Ranks, Setup, advance, build_engine, in_node_order, random_owner, random_populations
 
@@ -188,3 +191,31 @@ def test_slip_makes_a_difference(lattice):
 def test_a_slip_wall_is_refused_where_the_lattice_lacks_tangential_links(streaming):
     with pytest.raises(InputError, match="D3Q15 cannot do: it has no face diagonals; use D3Q19 or D3Q27"):
         build_engine(channel(D3Q15, HEIGHT), replace(Setup(D3Q15, motions=(SLIP, STICK)), streaming=streaming))
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("lattice", [D2Q9, D3Q19, D3Q27], ids=lambda lattice: lattice.name)
+def test_a_plug_flow_between_slipping_plates_passes_openings_unchanged(lattice, streaming):
+    plates = [{"name": name, "box_m": [[-1, y, -9], [30, y, 9]], "slip": True} for name, y in (("low", 0), ("high", 9))]
+    simulation = Simulation(
+        case_from_dict(
+            {
+                "geometry": {
+                    "shape": "channel",
+                    "spacing_m": 1.0,
+                    "options": {"length": 12, "height": 8, "ends": "open"},
+                },
+                "openings": [{"name": "inlet", "velocity_m_s": 0.02}, {"name": "outlet", "velocity_m_s": -0.02}],
+                "walls": plates,
+                "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 0.1},
+                "lattice": {"name": lattice.name, "time_step_s": 1.0},
+                "compute": {"backend": "cpu", "precision": "fp64", "streaming": streaming},
+                "run": {"steps": 1, "ramp_steps": 0},
+            }
+        ),
+        SerialCommunicator(),
+    )
+    n_nodes = simulation.nodes.n_nodes
+    simulation.engine.start_from(np.ones(n_nodes), np.repeat([[0.02], [0.0], [0.0]], n_nodes, axis=1))
+    simulation.step(50)
+    assert np.abs(simulation.velocity_m_s() - (0.02, 0.0, 0.0)).max() < 1e-14
