@@ -60,60 +60,72 @@ class FieldWriter:
             self._series.append(simulation.time_s, simulation.step_number, fields)
 
 
-class OpeningWriter:
+class _SeriesWriter:
+    """Appends rows of named numbers to a CSV file; subclasses say which."""
+
+    file: str
+
+    def __init__(self, simulation, folder: Path, resume_step: int | None):
+        self.every = simulation.case.output.series_every_steps
+        self._simulation = simulation
+        self._written_step = resume_step
+        self._series = None
+        if simulation.communicator.rank == 0:
+            self._series = CsvSeries(folder / self.file, ("step", "time_s", *self.columns()), resume_step)
+
+    def columns(self) -> list[str]:
+        """Names behind step and time."""
+        raise NotImplementedError
+
+    def numbers(self) -> list[float] | None:
+        """One number a column, on rank 0; collective."""
+        raise NotImplementedError
+
+    def act(self) -> None:
+        """Write one row, unless this step has one."""
+        if self._simulation.step_number == self._written_step:
+            return
+        self._written_step = self._simulation.step_number
+        numbers = self.numbers()
+        if self._series:
+            row = {"step": self._simulation.step_number, "time_s": self._simulation.time_s}
+            self._series.append(row | dict(zip(self.columns(), numbers, strict=True)))
+
+
+class OpeningWriter(_SeriesWriter):
     """Appends flow rate and pressure of every opening to ``openings.csv``."""
 
-    def __init__(self, simulation, folder: Path, resume_step: int | None):
-        self.every = simulation.case.output.series_every_steps
-        self._simulation = simulation
-        self._written_step = resume_step
-        self._series = None
-        if simulation.communicator.rank == 0:
-            quantities = ("flow_rate_m3_s", "pressure_pa")
-            names = [f"{opening.name}_{quantity}" for opening in simulation.nodes.openings for quantity in quantities]
-            self._series = CsvSeries(folder / SERIES_FILE, ("step", "time_s", *names), resume_step)
+    file = SERIES_FILE
 
-    def act(self) -> None:
-        """Write one row, unless this step has one."""
-        if self._simulation.step_number == self._written_step:
-            return
-        self._written_step = self._simulation.step_number
-        openings = self._simulation.openings()
-        if not self._series:
-            return
-        row = {"step": self._simulation.step_number, "time_s": self._simulation.time_s}
-        for name, state in openings.items():
-            row[f"{name}_flow_rate_m3_s"] = state.flow_rate_m3_s
-            row[f"{name}_pressure_pa"] = state.mean_pressure_pa
-        self._series.append(row)
+    def columns(self) -> list[str]:
+        """Flow rate and pressure of each opening."""
+        openings = self._simulation.nodes.openings
+        return [f"{opening.name}_{quantity}" for opening in openings for quantity in ("flow_rate_m3_s", "pressure_pa")]
+
+    def numbers(self) -> list[float] | None:
+        """Their values."""
+        states = self._simulation.openings()
+        return states and [x for state in states.values() for x in (state.flow_rate_m3_s, state.mean_pressure_pa)]
 
 
-class WallWriter:
+class WallWriter(_SeriesWriter):
     """Appends force and torque on every labelled wall to ``walls.csv``, each the mean of two consecutive steps."""
 
-    def __init__(self, simulation, folder: Path, resume_step: int | None):
-        self.every = simulation.case.output.series_every_steps
-        self._simulation = simulation
-        self._written_step = resume_step
-        self._series = None
-        if simulation.communicator.rank == 0:
-            names = [f"{wall.name}_{quantity}" for wall in simulation.nodes.walls for quantity in WALL_COLUMNS]
-            self._series = CsvSeries(folder / WALLS_FILE, ("step", "time_s", *names), resume_step)
+    file = WALLS_FILE
 
-    def act(self) -> None:
-        """Write one row, unless this step has one."""
-        if self._simulation.step_number == self._written_step:
-            return
-        self._written_step = self._simulation.step_number
-        forces = self._simulation.wall_forces()
-        if not self._series:
-            return
-        row = {"step": self._simulation.step_number, "time_s": self._simulation.time_s}
-        for name, wall in forces.items():
-            coefficients = (nan if c is None else c for c in (wall.drag_coefficient, wall.lift_coefficient))
-            numbers = (*wall.force_n, *wall.torque_n_m, *coefficients)
-            row |= {f"{name}_{quantity}": x for quantity, x in zip(WALL_COLUMNS, numbers, strict=True)}
-        self._series.append(row)
+    def columns(self) -> list[str]:
+        """Force, torque and coefficients of each wall."""
+        return [f"{wall.name}_{quantity}" for wall in self._simulation.nodes.walls for quantity in WALL_COLUMNS]
+
+    def numbers(self) -> list[float] | None:
+        """Their values; not a number for a coefficient without reference values."""
+        walls = self._simulation.wall_forces()
+        return walls and [x for wall in walls.values() for x in self._of(wall)]
+
+    @staticmethod
+    def _of(wall) -> tuple[float, ...]:
+        coefficients = (nan if c is None else c for c in (wall.drag_coefficient, wall.lift_coefficient))
+        return (*wall.force_n, *wall.torque_n_m, *coefficients)
 
 
 def draw_picture(simulation, folder: Path) -> None:
