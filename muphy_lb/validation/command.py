@@ -47,7 +47,7 @@ def validate(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
     names = options.names or list(CASES)
     _check_request(names, CASES, n_ranks)
     if options.list:
-        say("\n".join(f"{name:<22}{_description(CASES[name])}" for name in names))
+        say("\n".join(f"{name:<24}{_description(CASES[name])}" for name in names))
         return 0
     settings, device = _settings(options)
     single = replace(settings, precision="fp32")
