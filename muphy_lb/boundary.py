@@ -1,9 +1,7 @@
 """From the case's openings, walls and forces to lattice conditions, and their course in time."""
 
-import warnings
 from collections.abc import Callable
 from difflib import get_close_matches
-from pathlib import Path
 
 import numpy as np
 
@@ -16,7 +14,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights
 from muphy_lb.physics.profiles import PROFILES, measured
 from muphy_lb.physics.walls import STATIONARY, WallMotion, slotted_coefficients, treat_walls, wall_place
-from muphy_lb.physics.waveform import FourierSeries, PeriodicSpline
+from muphy_lb.physics.waveform import FourierSeries, PeriodicSpline, read_table
 from muphy_lb.prepare import condition_of
 from muphy_lb.units import Units
 
@@ -165,7 +163,7 @@ def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Un
 
 
 def _measured(case: Case, section: OpeningSection, units: Units):
-    radius_m, velocity = _table(case.folder / section.profile_file, f"openings.{section.name}.profile_file")
+    radius_m, velocity = read_table(case.folder / section.profile_file, f"openings.{section.name}.profile_file")
     return measured(radius_m / units.spacing_m, velocity)
 
 
@@ -175,7 +173,7 @@ def _factor(case: Case, section: WaveformSection | None) -> Callable | None:
     if section.file is None:
         return FourierSeries(section.period_s, section.mean, section.cosine, section.sine)
     path = case.folder / section.file
-    time_s, value = _table(path, "waveform.file")
+    time_s, value = read_table(path, "waveform.file")
     if time_s.size > MOST_POINTS:
         raise InputError(f"waveform.file {path}: {time_s.size} points; at most {MOST_POINTS} are taken: thin them out")
     if time_s.size < 4 or abs(value[-1] - value[0]) > 1e-6 * np.abs(value).max():
@@ -188,18 +186,3 @@ def _factor(case: Case, section: WaveformSection | None) -> Callable | None:
 
 def _delayed(factor: Callable, delay_s: float) -> Callable:
     return lambda time_s: factor(time_s - delay_s)
-
-
-def _table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Two columns of a CSV file with one line of headings; the first column ascends."""
-    try:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # an empty table is refused below
-            rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{key}: cannot read {path} ({error}); it must be CSV with one line of headings") from error
-    if rows.shape[1] != 2 or rows.shape[0] < 2 or not np.isfinite(rows).all() or not (np.diff(rows[:, 0]) > 0).all():
-        raise InputError(
-            f"{key}: {path} has {rows.shape[0]} rows of {rows.shape[1]} columns; it must have two columns of finite"
-            " numbers, the first one ascending"
-        )
-    return rows[:, 0], rows[:, 1]

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from muphy_lb.boundary_sections import OpeningSection, WaveformSection
 from muphy_lb.case import Case
 from muphy_lb.errors import InputError
+from muphy_lb.physics.waveform import read_table
 from muphy_lb.units import Units, relaxation_time, viscosity
 
 MAX_LATTICE_VELOCITY = 0.3
@@ -156,7 +157,7 @@ def _plan(case: Case, spacing_m: float, cs2: float, areas_m2: Mapping) -> _Plan:
     factors = [peaks[opening.profile] for opening in case.openings]
     imposed += [math.hypot(*wall.velocity_m_s) if wall.velocity_m_s else None for wall in case.walls]
     factors += [1.0] * len(case.walls)
-    swings = [_swing(section.waveform) for section in (*case.openings, *case.walls)]
+    swings = [_swing(section.waveform, case) for section in (*case.openings, *case.walls)]
     speeds = [(speed, f * w) for speed, f, w in zip(imposed, factors, swings, strict=True) if speed is not None]
     largest_m_s = max((speed for speed, _ in speeds), default=0.0)
     fastest_m_s = max((speed * factor for speed, factor in speeds), default=0.0)
@@ -179,10 +180,12 @@ def _imposed_m_s(opening: OpeningSection, area_m2: float | None, case: Case) -> 
     return abs(flow_m3_s) / area_m2 if flow_m3_s is not None and area_m2 else None
 
 
-def _swing(waveform: WaveformSection | None) -> float:
-    """A bound of the factor that a Fourier series reaches; 1 for a table, which is not read yet."""
-    if waveform is None or waveform.file is not None:
+def _swing(waveform: WaveformSection | None, case: Case) -> float:
+    """A bound of the factor that a waveform reaches."""
+    if waveform is None:
         return 1.0
+    if waveform.file is not None:
+        return float(abs(read_table(case.folder / waveform.file, "waveform.file")[1]).max())
     return abs(waveform.mean) + sum(abs(amplitude) for amplitude in (*waveform.cosine, *waveform.sine))
 
 
@@ -237,7 +240,8 @@ def _density_changes(numerics: Numerics, plan: _Plan) -> Iterator[tuple[OpeningS
     """Each opening with a pressure, and the lattice density there less 1."""
     for opening in plan.case.openings:
         if opening.pressure_pa is not None:
-            yield opening, numerics.units.pressure_to_density(opening.pressure_pa, plan.cs2) - 1.0
+            change = numerics.units.pressure_to_density(opening.pressure_pa, plan.cs2) - 1.0
+            yield opening, change * _swing(opening.waveform, plan.case)
 
 
 def _refuse_compressible(numerics: Numerics, plan: _Plan) -> None:

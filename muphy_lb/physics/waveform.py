@@ -1,9 +1,13 @@
 """How a boundary value or a force goes through time: a factor, periodic, as a Fourier series or through table
 points."""
 
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+
+from muphy_lb.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -56,3 +60,22 @@ class PeriodicSpline:
         a, b = (self._time[k + 1] - t) / step, (t - self._time[k]) / step
         bend = (a**3 - a) * self._second[k] + (b**3 - b) * self._second[k + 1]
         return a * self._value[k] + b * self._value[k + 1] + bend * step**2 / 6.0
+
+
+def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
+    """Two columns of a CSV file with one line of headings; the first column ascends.
+
+    Raises:
+        InputError: it cannot be read, or is not that; ``key`` of the case names it.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # an empty table is refused below
+            rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{key}: cannot read {path} ({error}); it must be CSV with one line of headings") from error
+    if rows.shape[1] != 2 or rows.shape[0] < 2 or not np.isfinite(rows).all() or not (np.diff(rows[:, 0]) > 0).all():
+        raise InputError(
+            f"{key}: {path} has {rows.shape[0]} rows of {rows.shape[1]} columns; it must have two columns of finite"
+            " numbers, the first one ascending"
+        )
+    return rows[:, 0], rows[:, 1]

@@ -141,6 +141,20 @@ def test_mach_number_is_that_of_the_largest_value_of_a_waveform():
     assert pulsatile.reference_velocity_m_s == plain.reference_velocity_m_s
 
 
+def test_mach_number_and_density_see_the_largest_factor_of_a_table(tmp_path):
+    (tmp_path / "beat.csv").write_text("time,factor\n0,1\n1,-2.5\n2,0\n3,1\n")
+    table = {"file": str(tmp_path / "beat.csv")}
+    steady, beating = (
+        resolve(make_case(inlet={"velocity_m_s": SPEED_M_S} | more)) for more in ({}, {"waveform": table})
+    )
+    assert beating.mach == pytest.approx(2.5 * steady.mach, rel=EXACT)
+    pressure_pa = 0.3 * CS2 * 1000.0 * steady.units.speed_m_s**2
+    assert "lattice density there would be" in refusal(
+        make_case(outlet={"pressure_pa": pressure_pa, "waveform": table})
+    )
+    assert resolve(make_case(outlet={"pressure_pa": pressure_pa}))
+
+
 def test_named_reference_velocity_is_used():
     case = make_case({"relaxation_time": 0.8, "reference_velocity_m_s": 0.02})
     assert resolve(case).reference_velocity_m_s == 0.02
