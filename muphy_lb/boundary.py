@@ -1,7 +1,6 @@
 """From the case's openings, walls and forces to lattice conditions, and their course in time."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 import numpy as np
 
@@ -13,9 +12,9 @@ from muphy_lb.engine import LinkConditions
 from muphy_lb.errors import InputError
 from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights
 from muphy_lb.physics.profiles import PROFILES, measured
-from muphy_lb.physics.walls import STATIONARY, WallMotion, slotted_coefficients, treat_walls, wall_place
+from muphy_lb.physics.walls import STATIONARY, WallMotion, slotted_coefficients, wall_place
 from muphy_lb.physics.waveform import FourierSeries, PeriodicSpline, read_table
-from muphy_lb.prepare import condition_of
+from muphy_lb.prepare import condition_of, nearest_or_all
 from muphy_lb.units import Units
 
 # Rows of the schedule that go to the device at once while a value changes with time.
@@ -92,8 +91,7 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
     names = [wall.name for wall in nodes.walls]
     for name in sections:
         if name not in names:
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(names) or 'none'}"
+            hint = nearest_or_all(name, names)
             raise InputError(f"walls.{name}: the geometry has no wall of that name; {hint} or give its box_m")
         if not (nodes.label_number == FIRST_WALL_NUMBER + names.index(name)).any():
             raise InputError(f"walls.{name}: no fluid touches this wall; check its box_m or the label in the image")
@@ -128,8 +126,7 @@ def course_of(case: Case, nodes: NodeList, conditions, force: np.ndarray, units:
 
 def link_conditions(domain, nodes: NodeList, frames, conditions, rule: str, motions) -> tuple[LinkConditions, int]:
     """Conditions of one rank's links, and how many of its interpolated links fell back to half-way bounce-back."""
-    slip = treat_walls(rule, motions).slip
-    weights = link_weights(nodes, domain.lattice, domain.links, frames, conditions, slip)
+    weights = link_weights(nodes, domain.lattice, domain.links, frames, conditions, domain.walls.slip)
     walls, n_fallback = slotted_coefficients(nodes, domain, rule, motions)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
@@ -149,12 +146,11 @@ def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: fl
 
 
 def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Units) -> WallMotion:
+    place = wall_place(nodes, number)
     if section is None:
-        place = wall_place(nodes, number)
         return WallMotion(centre=place.centre, place=place)
     velocity = np.array(section.velocity_m_s or STATIONARY)
     rotation = np.array(section.rotation_rad_s or STATIONARY)
-    place = wall_place(nodes, number)
     centre = np.array(place.centre)
     if section.centre_m is not None:
         centre = (np.array(section.centre_m) - nodes.origin_m) / nodes.spacing_m

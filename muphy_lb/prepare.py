@@ -97,6 +97,12 @@ def condition_of(nodes: NodeList, case: Case) -> tuple[OpeningSection, ...]:
     return tuple(sections[opening.name] for opening in nodes.openings)
 
 
+def nearest_or_all(name: str, there: list[str]) -> str:
+    """The remedy for a name that the geometry does not have: the nearest that it has, else all of them."""
+    near = get_close_matches(name, there, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(there) or 'none'}"
+
+
 def _load(case: Case) -> Voxels:
     geometry = case.geometry
     options = dict(geometry.options)
@@ -154,8 +160,7 @@ def _match_openings(nodes: NodeList, case: Case) -> None:
     asked = [section.name for section in case.openings]
     for name in asked:
         if name not in there:
-            near = get_close_matches(name, there, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(there) or 'none'}"
+            hint = nearest_or_all(name, there)
             raise InputError(f"openings.{name}: the geometry has no opening of that name; {hint} or give its position")
     missing = [name for name in there if name not in asked]
     if missing:

@@ -1,6 +1,7 @@
 """Simulation: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, inf, log2, sqrt
 
 import numpy as np
@@ -20,7 +21,7 @@ from muphy_lb.physics.conditions import PRESSURE, opening_areas_m2, opening_fram
 from muphy_lb.physics.walls import HALF_WAY, treat_walls
 from muphy_lb.preflight import Numerics, describe, resolve
 from muphy_lb.prepare import load_nodes, share_nodes
-from muphy_lb.wall_forces import WallForce, link_distances, wall_forces
+from muphy_lb.wall_forces import WallForce, labelled_links, wall_forces
 
 REALS = {"fp32": np.float32, "fp64": np.float64}
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
@@ -213,6 +214,11 @@ class Simulation:
             self._forces, self._forces_step = wall_forces(self), self.step_number
         return self._forces
 
+    @cached_property
+    def labelled_links(self):
+        """The local links into labelled walls, on first use; see :func:`muphy_lb.wall_forces.labelled_links`."""
+        return labelled_links(self.nodes, self.domain)
+
     def watched(self) -> dict[str, dict[str, float]] | None:
         """The quantities of ``run.steady_watch`` by group and name, on rank 0; collective."""
         measures = {
@@ -279,7 +285,6 @@ class Simulation:
             self.domain, self.nodes, self.frames, self.conditions, case.lattice.walls, self.motions
         )
         self._course = course_of(case, self.nodes, self.conditions, present, self.units)
-        self.wall_distances = link_distances(self.nodes, self.domain, case.lattice.walls)
         engine = Engine(backend, self.communicator, self.domain, model, conditions, self._speed_scale())
         engine.warm_up()
         return engine

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from geometry.nodes import voxel_coordinates
-
-HALF_WAY_DISTANCE = 0.5
+from muphy_lb.domain import LinkRecords, LocalDomain
+from muphy_lb.physics.walls import cut_distances
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,9 @@ def wall_forces(simulation, averaged: bool = True) -> dict[str, WallForce] | Non
         simulation: the flow.
         averaged: over the last two steps, since interpolated walls oscillate with that period.
     """
-    domain = simulation.domain
-    exchange, distance = simulation.engine.wall_exchange(averaged), simulation.wall_distances
-    links = domain.slotted.join(domain.folded)
-    mine = links.boundary < len(simulation.nodes.walls)
-    kept = links.select(mine)
-    gathered = simulation.communicator.gather((kept.boundary, kept.voxel, kept.q, exchange[mine], distance[mine]))
+    labelled, links, distance = simulation.labelled_links
+    exchange = simulation.engine.wall_exchange(averaged)[labelled]
+    gathered = simulation.communicator.gather((links.boundary, links.voxel, links.q, exchange, distance))
     if gathered is None:
         return None
     columns = [np.concatenate(column) for column in zip(*gathered, strict=True)]
@@ -69,6 +66,15 @@ def wall_forces(simulation, averaged: bool = True) -> dict[str, WallForce] | Non
     return result
 
 
+def labelled_links(nodes, domain: LocalDomain) -> tuple[np.ndarray, LinkRecords, np.ndarray]:
+    """Which of the links that ``Engine.wall_exchange`` tells of lead into labelled walls, those links, and the fraction
+    of each at which it meets the wall."""
+    links = domain.slotted.join(domain.folded)
+    labelled = links.boundary < len(nodes.walls)
+    links = links.select(labelled)
+    return labelled, links, cut_distances(nodes, links, domain.lattice)
+
+
 def _in_si(simulation, number: int, force: np.ndarray, torque: np.ndarray) -> WallForce:
     units, record = simulation.units, simulation.nodes.walls[number]
     section = next((s for s in simulation.case.walls if s.name == record.name), None)
@@ -82,12 +88,3 @@ def _in_si(simulation, number: int, force: np.ndarray, torque: np.ndarray) -> Wa
             for direction in (section.drag_direction, section.lift_direction)
         )
     return WallForce(*(tuple(v.tolist()) for v in (force_n, units.torque_to_si(torque), share)), *coefficients)
-
-
-def link_distances(nodes, domain, rule: str) -> np.ndarray:
-    """(S + F,) fraction of each link into slotted and folded labelled walls at which it meets the wall."""
-    links = domain.slotted.join(domain.folded)
-    if rule == "half-way" or nodes.cuts is None:
-        return np.full(links.n_links, HALF_WAY_DISTANCE)
-    distance = nodes.cuts.of(links.voxel, domain.lattice.c[links.q])
-    return np.where(np.isnan(distance), HALF_WAY_DISTANCE, distance)

@@ -4,10 +4,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK
+from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
 
 # Codes of the local neighbour table continue those of geometry: far below those of openings and walls.
 REMOTE_LINK = -1000
+
+
+def is_opening(code: np.ndarray) -> np.ndarray:
+    """Whether each link code leads into an opening."""
+    return (code <= FIRST_OPENING_LINK) & (code > FIRST_WALL_LINK)
+
+
+def is_labelled_wall(code: np.ndarray) -> np.ndarray:
+    """Whether each link code leads into a labelled wall."""
+    return (code <= FIRST_WALL_LINK) & (code > REMOTE_LINK)
+
+
+def is_wall(code: np.ndarray) -> np.ndarray:
+    """Whether each link code leads into any wall."""
+    return (code == WALL_LINK) | is_labelled_wall(code)
 
 
 @dataclass(frozen=True)
@@ -43,12 +58,12 @@ class LinkRecords:
 
 def opening_records(table: np.ndarray, voxel: np.ndarray) -> LinkRecords:
     """Collect the opening links of a (Q, n) neighbour table whose columns are the nodes ``voxel``."""
-    return _records(table, voxel, lambda row: (row <= FIRST_OPENING_LINK) & (row > FIRST_WALL_LINK), FIRST_OPENING_LINK)
+    return _records(table, voxel, is_opening, FIRST_OPENING_LINK)
 
 
 def wall_records(table: np.ndarray, voxel: np.ndarray) -> LinkRecords:
     """Collect the links into labelled walls of a (Q, n) neighbour table."""
-    return _records(table, voxel, lambda row: (row <= FIRST_WALL_LINK) & (row > REMOTE_LINK), FIRST_WALL_LINK)
+    return _records(table, voxel, is_labelled_wall, FIRST_WALL_LINK)
 
 
 def code_records(table: np.ndarray, voxel: np.ndarray, code: int, boundary: int) -> LinkRecords:

@@ -32,6 +32,7 @@ class LocalDomain:
         pitch: row length of a population array, a multiple of ``WARP``.
         neighbour: (Q, n) int32 local node at x + c_q, ``WALL_LINK``, ``FIRST_WALL_LINK - k``, ``REMOTE_LINK`` or
             ``FIRST_OPENING_LINK - k``.
+        walls: how walls are treated.
         halo: what crosses to other ranks.
         links: the links into openings; each has a slot.
         slotted: the links into slotted walls, behind those of the openings; labelled walls go by their number, all
@@ -47,6 +48,7 @@ class LocalDomain:
     n_edge: int
     pitch: int
     neighbour: np.ndarray
+    walls: WallTreatment
     halo: HaloPlan
     links: LinkRecords
     slotted: LinkRecords
@@ -105,6 +107,7 @@ def build_local_domain(
         n_edge=n_edge,
         pitch=_whole_rows(number.size),
         neighbour=table,
+        walls=walls,
         halo=halo,
         links=opening_records(table, nodes.voxel[number]),
         slotted=slotted,

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
-from muphy_lb.domain.links import REMOTE_LINK
+from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
+from muphy_lb.domain.links import is_opening, is_wall
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
 
@@ -70,9 +70,7 @@ def open_corners(table: np.ndarray, slip, lattice: Lattice) -> np.ndarray:
     for q in range(1, lattice.q) if len(slip) else ():
         for mirror in _reflections(q, lattice):
             along = table[mirror.along]
-            leads_out = (along <= FIRST_OPENING_LINK) & (along > FIRST_WALL_LINK)
-            behind = (table[q] == WALL_LINK) | ((table[q] <= FIRST_WALL_LINK) & (table[q] > REMOTE_LINK))
-            corner = leads_out & behind & np.isin(table[mirror.face], codes)
+            corner = is_opening(along) & is_wall(table[q]) & np.isin(table[mirror.face], codes)
             table[q, corner] = along[corner]
     return table
 

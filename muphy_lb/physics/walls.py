@@ -8,11 +8,12 @@ from geometry.flags import FIRST_WALL_NUMBER
 from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, LinkRecords, LocalDomain, WallTreatment
-from muphy_lb.domain.links import REMOTE_LINK
+from muphy_lb.domain.links import is_wall
 from muphy_lb.errors import InputError
+from muphy_lb.lattice import Lattice
 from muphy_lb.operators import link_momentum, wall_coefficients
 
-HALF_WAY = "half-way"
+HALF_WAY, HALF = "half-way", 0.5
 MAX_WALL_VELOCITY = 0.3
 STATIONARY = (0.0, 0.0, 0.0)
 
@@ -100,12 +101,12 @@ def slotted_coefficients(
         InputError: interpolation without known distances to the wall.
     """
     links, lattice = domain.slotted, domain.lattice
-    distance, fallback = np.full(links.n_links, 0.5), np.zeros(links.n_links, dtype=bool)
+    distance, fallback = np.full(links.n_links, HALF), np.zeros(links.n_links, dtype=bool)
     if rule != HALF_WAY and links.n_links:
         distance = _distances(nodes, links, lattice, rule)
         behind = domain.neighbour[lattice.opposite[links.q], links.node]
-        fallback = _is_wall(behind)
-        distance[fallback] = 0.5
+        fallback = is_wall(behind)
+        distance[fallback] = HALF
     momentum = np.zeros(links.n_links)
     if any(motion.moves for motion in motions):
         momentum = link_momentum(lattice, links.q, _velocities(nodes, domain, distance, motions))
@@ -142,12 +143,15 @@ def _distances(nodes, links: LinkRecords, lattice, rule) -> np.ndarray:
             " not know it; use a surface, a shape or a .gmy file (prepared: python -m geometry ... --cut-distances), or"
             " lattice.walls = 'half-way'"
         )
+    return cut_distances(nodes, links, lattice)
+
+
+def cut_distances(nodes: NodeList, links: LinkRecords, lattice: Lattice) -> np.ndarray:
+    """(L,) fraction of each link at which it meets the wall: half where the geometry does not know."""
+    if nodes.cuts is None:
+        return np.full(links.n_links, HALF)
     distance = nodes.cuts.of(links.voxel, lattice.c[links.q])
-    return np.where(np.isnan(distance), 0.5, distance)
-
-
-def _is_wall(code: np.ndarray) -> np.ndarray:
-    return (code == WALL_LINK) | ((code <= FIRST_WALL_LINK) & (code > REMOTE_LINK))
+    return np.where(np.isnan(distance), HALF, distance)
 
 
 def _passes_a_stationary_wall(domain: LocalDomain, links: LinkRecords, motions) -> np.ndarray:
@@ -160,6 +164,6 @@ def _passes_a_stationary_wall(domain: LocalDomain, links: LinkRecords, motions) 
             q = int(np.flatnonzero((lattice.c == vector).all(axis=1))[0])
             code = domain.neighbour[q, links.node]
             wall = np.where(code == WALL_LINK, len(motions), FIRST_WALL_LINK - code)
-            touches = _is_wall(code) & still[np.where(_is_wall(code), wall, 0)]
+            touches = is_wall(code) & still[np.where(is_wall(code), wall, 0)]
             mask |= touches & (lattice.c[links.q, axis] == sign) & (np.abs(lattice.c[links.q]).sum(axis=1) > 1)
     return mask

@@ -6,12 +6,12 @@ from math import inf
 import numpy as np
 
 from muphy_lb.simulation import Simulation
-from muphy_lb.validation.flows import order_of_convergence
+from muphy_lb.validation.fields import extremum, interpolate, middle, on_box
+from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, settle
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.record import Row, Validation, absolute, at_least, relative
 from muphy_lb.validation.references import cubic_cavity, ghia
 from muphy_lb.validation.settings import DEFAULT, Settings
-from muphy_lb.validation.setup_lattice import extremum, interpolate, lattice_simulation, middle, on_box, settle
 
 CITATION = (
     "Ghia, Ghia, Shin, J. Comput. Phys. 48, 387 (1982), less his misprint v(0.9063) at Re 400; extrema: Botella,"

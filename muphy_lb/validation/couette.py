@@ -9,9 +9,8 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.units import relaxation_time
 from muphy_lb.validation.flows import creeping, forced_flow, order_of_convergence, over_two_steps, settled
 from muphy_lb.validation.plot import Plot, Series, convergence
-from muphy_lb.validation.record import Validation, absolute, at_least
+from muphy_lb.validation.record import Validation, absolute, at_least, at_most
 from muphy_lb.validation.references.couette import TaylorCouette
-from muphy_lb.validation.rows import at_most
 from muphy_lb.validation.settings import DEFAULT, Settings
 
 CITATION = (

@@ -14,9 +14,8 @@ from muphy_lb.simulation import Simulation
 from muphy_lb.units import relaxation_time
 from muphy_lb.validation.flows import creeping, forced_flow, over_two_steps, settled
 from muphy_lb.validation.plot import Plot, Series, convergence
-from muphy_lb.validation.record import Row, Validation, relative
+from muphy_lb.validation.record import Row, Validation, at_most, relative, shown
 from muphy_lb.validation.references.cylinders import TOELKE_FRACTION, TOELKE_LATTICE, permeability_number
-from muphy_lb.validation.rows import at_most, shown
 from muphy_lb.validation.settings import DEFAULT, Settings
 
 CELL_CITATION = (

@@ -17,9 +17,30 @@ from muphy_lb.validation.settings import DEFAULT, Settings
 STEADY = 1e-10
 ROUND_OFF = {"fp32": 1e-6, "fp64": 0.0}  # change below which stored populations of that precision may never settle
 MAX_STEPS = 400_000
+RAMP_STEPS = 200  # of walls that a forced flow moves
 VIEWS_PER_VISCOUS_TIME, SHORTEST_INTERVAL = 10, 100
 SETTLED = 1e-9
 NO_TABLES = MappingProxyType({})
+
+
+def lattice_simulation(settings: Settings, geometry: Mapping, viscosity: float, **tables) -> Simulation:
+    """A simulation on one rank, of density 1 and time step 1, that starts without a ramp.
+
+    Args:
+        settings: backend and precision.
+        geometry: the table ``[geometry]`` of a case; the voxel edge is 1 if it does not say.
+        viscosity: kinematic, lattice units.
+        tables: further keys of ``fluid``, ``flow``, ``lattice``, ``walls``, ``openings`` and ``run``, lattice units.
+    """
+    defaults = {
+        "geometry": {"spacing_m": 1.0, **geometry},
+        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": float(viscosity)},
+        "lattice": {"name": "D2Q9", "collision": "trt", "time_step_s": 1.0},
+        "compute": settings.compute_table(),
+        "run": {"steps": 1, "ramp_steps": 0},
+    }
+    merged = {key: {**table, **tables.pop(key, {})} for key, table in defaults.items()}
+    return Simulation(case_from_dict({**merged, **tables}), SerialCommunicator())
 
 
 def forced_flow(
@@ -40,17 +61,11 @@ def forced_flow(
         settings: backend and precision.
         tables: further tables of the case; that of ``lattice`` is added to the one made here. See :func:`creeping`.
     """
-    cs2 = float(lattice_named(lattice).cs2)
-    table = {
-        **tables,
-        "geometry": {**geometry, "spacing_m": 1.0},
-        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(relaxation_time, cs2)},
-        "flow": {"acceleration_m_s2": [float(component) for component in force]},
-        "lattice": {"name": lattice, "time_step_s": 1.0, **tables.get("lattice", {})},
-        "compute": settings.compute_table(),
-        "run": {"steps": MAX_STEPS},
-    }
-    return Simulation(case_from_dict(table), SerialCommunicator())
+    own = {"lattice": {"name": lattice, "collision": "bgk", **tables.get("lattice", {})}}
+    drive = {"acceleration_m_s2": [float(component) for component in force]}
+    run = {"steps": MAX_STEPS, "ramp_steps": RAMP_STEPS}
+    nu = viscosity(relaxation_time, float(lattice_named(lattice).cs2))
+    return lattice_simulation(settings, geometry, nu, **{**tables, **own, "flow": drive, "run": run})
 
 
 def creeping(walls: str = "half-way", collision: str = "trt", **lattice) -> dict:
@@ -68,26 +83,32 @@ def start_from_velocity(simulation: Simulation, velocity: np.ndarray) -> None:
 def until_steady(
     simulation: Simulation, measure: Callable[[], np.ndarray], tolerance: float = STEADY, interval: int = 100
 ) -> np.ndarray:
-    """Step until a measured array changes by less than ``tolerance`` of its largest value in ``interval`` steps.
+    """:func:`settle` within MAX_STEPS steps; in single precision the tolerance is at least the round-off of the
+    populations."""
+    tolerance = max(tolerance, ROUND_OFF[simulation.case.compute.precision])
+    return settle(simulation, measure, interval, tolerance, MAX_STEPS)
 
-    In single precision the tolerance is at least the round-off of the populations.
+
+def settle(
+    simulation: Simulation, measure: Callable[[], np.ndarray], interval: int, tolerance: float, most_steps: int
+) -> np.ndarray:
+    """Step until a measured array changes by less than ``tolerance`` of its largest value in ``interval`` steps.
 
     Returns:
         The array as last measured.
 
     Raises:
-        MuphyError: it still changes after MAX_STEPS steps.
+        MuphyError: it still changes after ``most_steps`` steps.
     """
-    tolerance = max(tolerance, ROUND_OFF[simulation.case.compute.precision])
     now = np.asarray(measure())
-    for _ in range(0, MAX_STEPS, interval):
+    for _ in range(0, most_steps, interval):
         last = now
         simulation.step(interval)
         now = np.asarray(measure())
         change = np.abs(now - last).max()
         if change < tolerance * np.abs(now).max():
             return now
-    raise MuphyError(f"the flow is not steady after {MAX_STEPS} steps: it still changed by {change:.3g} in {interval}")
+    raise MuphyError(f"the flow is not steady after {most_steps} steps: it still changed by {change:.3g} in {interval}")
 
 
 def settled(

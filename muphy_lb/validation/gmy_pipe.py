@@ -17,9 +17,8 @@ from muphy_lb.units import relaxation_time
 from muphy_lb.validation.flows import creeping, forced_flow, settled, start_from_velocity
 from muphy_lb.validation.permeability import DATA_VARIABLE
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Validation, relative
+from muphy_lb.validation.record import Validation, relative, shown
 from muphy_lb.validation.references.poiseuille import pipe_flow_rate, pipe_velocity
-from muphy_lb.validation.rows import shown
 from muphy_lb.validation.settings import DEFAULT, Settings
 
 CITATION = (

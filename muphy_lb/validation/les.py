@@ -11,10 +11,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.validation.flows import start_from_velocity
+from muphy_lb.validation.flows import lattice_simulation, settle, start_from_velocity
 from muphy_lb.validation.record import Validation, absolute, relative
 from muphy_lb.validation.settings import DEFAULT, Settings
-from muphy_lb.validation.setup_lattice import lattice_simulation, settle
 
 CITATION = (
     "Smagorinsky, Mon. Weather Rev. 91, 99 (1963): nu + C^2 |S|; in uniform shear |S| is the velocity over the gap"

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.validation.flows import order_of_convergence, start_from_velocity
+from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, settle, start_from_velocity
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.record import Row, Validation, absolute, at_least
 from muphy_lb.validation.references import rheology as reference
 from muphy_lb.validation.settings import DEFAULT, Settings
-from muphy_lb.validation.setup_lattice import lattice_simulation, settle
 
 CITATION = (
     "Bird, Armstrong, Hassager, Dynamics of Polymeric Liquids (1987), chapter 4; laws cut off at the same viscosities,"

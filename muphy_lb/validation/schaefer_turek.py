@@ -19,11 +19,12 @@ from muphy_lb.case import case_from_dict
 from muphy_lb.errors import MuphyError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.simulation import Simulation
+from muphy_lb.validation.fields import on_box
+from muphy_lb.validation.flows import settle
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.record import Row, Validation, absolute, relative
 from muphy_lb.validation.references import schaefer_turek as reference
 from muphy_lb.validation.settings import DEFAULT, Settings
-from muphy_lb.validation.setup_lattice import on_box, settle
 
 CITATION = "Schaefer, Turek, Benchmark computations of laminar flow around a cylinder (1996); values: FeatFlow"
 MAGIC = 0.25

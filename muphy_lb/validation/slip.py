@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from muphy_lb.validation.flows import start_from_velocity
+from muphy_lb.validation.flows import lattice_simulation, settle, start_from_velocity
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.record import Validation, absolute, at_least
 from muphy_lb.validation.references.poiseuille import channel_velocity
 from muphy_lb.validation.settings import DEFAULT, Settings
-from muphy_lb.validation.setup_lattice import lattice_simulation, settle
 
 CITATION = "symmetry: a plate along which the fluid slips is the middle of a channel of twice the height"
 LATTICES, QUICK_LATTICES = ("D2Q9", "D3Q19", "D3Q27"), ("D2Q9",)

@@ -10,7 +10,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.units import relaxation_time
 from muphy_lb.validation.flows import creeping, forced_flow, over_two_steps, settled
 from muphy_lb.validation.plot import Plot, Series
-from muphy_lb.validation.record import Validation, relative
+from muphy_lb.validation.record import Validation, relative, shown
 from muphy_lb.validation.references.spheres import (
     BODY,
     BOUNCE_BACK_K,
@@ -23,7 +23,6 @@ from muphy_lb.validation.references.spheres import (
     ZICK_HOMSY,
     series,
 )
-from muphy_lb.validation.rows import shown
 from muphy_lb.validation.settings import DEFAULT, Settings
 
 CITATION = (

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.simulation import Simulation
-from muphy_lb.validation.flows import order_of_convergence, start_from_velocity
+from muphy_lb.validation.fields import start_from_flow
+from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_from_velocity
 from muphy_lb.validation.plot import convergence
 from muphy_lb.validation.record import Row, Validation, absolute, at_least
 from muphy_lb.validation.references.taylor_green import TaylorGreen
 from muphy_lb.validation.settings import DEFAULT, Settings
-from muphy_lb.validation.setup_lattice import lattice_simulation, start_from_flow
 
 CITATION = (
     "Taylor, Green, Proc. R. Soc. A 158, 499 (1937): exact solution; the start: Krueger et al. (2017), section 5.5"

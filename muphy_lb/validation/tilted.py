@@ -13,9 +13,8 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.units import relaxation_time
 from muphy_lb.validation.flows import creeping, forced_flow, order_of_convergence, settled, start_from_velocity
 from muphy_lb.validation.plot import convergence
-from muphy_lb.validation.record import Row, Validation, at_least, relative
+from muphy_lb.validation.record import Row, Validation, at_least, relative, shown
 from muphy_lb.validation.references.poiseuille import pipe_flow_rate, pipe_velocity
-from muphy_lb.validation.rows import shown
 from muphy_lb.validation.settings import DEFAULT, Settings
 
 CITATION = (

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.simulation import Simulation
-from muphy_lb.validation.flows import order_of_convergence, start_from_velocity
+from muphy_lb.validation.flows import lattice_simulation, order_of_convergence, start_from_velocity
 from muphy_lb.validation.plot import Plot, Series, convergence
 from muphy_lb.validation.record import Row, Validation, absolute, at_least, relative
 from muphy_lb.validation.references.womersley import PipeWomersley, PlaneWomersley, Womersley
 from muphy_lb.validation.settings import DEFAULT, Settings
-from muphy_lb.validation.setup_lattice import lattice_simulation
 
 CITATION = (
     "Womersley, J. Physiol. 127, 553 (1955); Landau, Lifshitz, Fluid Mechanics, section 24; errors between plates:"

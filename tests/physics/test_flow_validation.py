@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 
 from muphy_lb.errors import MuphyError
-from muphy_lb.validation import les, rheology, setup_lattice, slip, womersley
+from muphy_lb.validation import fields, flows, les, rheology, slip, womersley
 from muphy_lb.validation.cases import CASES
 from muphy_lb.validation.cavity import SECOND_ORDER, driven_cavity
 from muphy_lb.validation.record import absolute, relative
@@ -18,15 +17,6 @@ from muphy_lb.validation.taylor_green import VISCOSITY_ERROR_TIMES_SQUARE, Schem
 
 QUICK = Settings(quick=True)
 TIME = np.linspace(0.0, 10.0, 401)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Domains of a few thousand nodes: on a busy machine threads would wait for each other longer than they work."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
 
 
 @pytest.mark.parametrize("name", ["free-slip", "smagorinsky"])
@@ -41,28 +31,28 @@ def test_case_passes_in_single_precision(name):
 def test_a_cubic_is_interpolated_exactly():
     x = np.linspace(0.1, 0.9, 9)
     points = np.array([0.1, 0.17, 0.5, 0.88, 0.95])
-    np.testing.assert_allclose(setup_lattice.interpolate(x, x**3 - x, points), points**3 - points, atol=1e-14)
+    np.testing.assert_allclose(fields.interpolate(x, x**3 - x, points), points**3 - points, atol=1e-14)
 
 
 @pytest.mark.parametrize("n", [8, 9])
 def test_the_middle_of_a_cubic_is_its_value_there(n):
     x = (np.arange(n) + 0.5) / n
-    assert setup_lattice.middle(np.stack((x**3, x**2)), 1) == pytest.approx([0.125, 0.25], abs=1e-14)
+    assert fields.middle(np.stack((x**3, x**2)), 1) == pytest.approx([0.125, 0.25], abs=1e-14)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_extremum_of_a_parabola_is_its_vertex(sign):
     x = np.linspace(0.0, 1.0, 11)
-    place, value = setup_lattice.extremum(x, sign * (3.0 - (x - 0.437) ** 2), sign)
+    place, value = fields.extremum(x, sign * (3.0 - (x - 0.437) ** 2), sign)
     assert (place, value) == pytest.approx((0.437, 3.0 * sign))
 
 
 def test_a_flow_that_never_settles_is_an_error():
     geometry = {"shape": "channel", "options": {"length": 1, "height": 8}}
     flow = {"acceleration_m_s2": [1e-5, 0.0, 0.0]}
-    simulation = setup_lattice.lattice_simulation(QUICK, geometry, 0.1, flow=flow)
+    simulation = flows.lattice_simulation(QUICK, geometry, 0.1, flow=flow)
     with pytest.raises(MuphyError, match="not steady after 20 steps"):
-        setup_lattice.settle(simulation, simulation.velocity_m_s, 10, 1e-12, 20)
+        flows.settle(simulation, simulation.velocity_m_s, 10, 1e-12, 20)
 
 
 # Cavity

@@ -4,7 +4,6 @@ import json
 from argparse import ArgumentParser
 from math import nan
 
-import numba
 import numpy as np
 import pytest
 
@@ -21,15 +20,6 @@ from muphy_lb.validation.vessel import TOLERANCE, flow_rates_m3_s, tree_flow
 
 HEIGHTS = (8, 16, 32)
 QUICK = Settings(quick=True)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Domains of a few hundred nodes: on a busy machine threads would wait for each other longer than they work."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
 
 
 def run_command(*arguments):

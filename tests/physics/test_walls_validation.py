@@ -3,7 +3,6 @@
 from dataclasses import replace
 from math import nan
 
-import numba
 import numpy as np
 import pytest
 
@@ -13,9 +12,8 @@ from muphy_lb.validation.couette import SMALL, ring
 from muphy_lb.validation.cylinders import BALANCE, EXACT, Seepage, array_rows, cell, toelke_method
 from muphy_lb.validation.gmy_pipe import FILE, NOMINAL_RADIUS, wall_radius
 from muphy_lb.validation.poiseuille_trt import Wall, difference
-from muphy_lb.validation.record import Validation, absolute, relative
+from muphy_lb.validation.record import Validation, absolute, at_most, relative, shown
 from muphy_lb.validation.references.cylinders import TOELKE_FRACTION, TOELKE_LATTICE
-from muphy_lb.validation.rows import at_most, shown
 from muphy_lb.validation.settings import Settings
 from muphy_lb.validation.spheres import published
 from muphy_lb.validation.tilted import pipe_errors
@@ -23,15 +21,6 @@ from muphy_lb.validation.viscosity import SPREAD, permeability
 
 QUICK = Settings(quick=True)
 MESH = 1024
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Domains of a few thousand nodes: on a busy machine threads would wait for each other longer than they work."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
 
 
 def seepage(theta_factor, k_factor):

@@ -1,34 +1,8 @@
-"""What the flow cases share: a simulation whose SI units are its lattice units, its start, its end, its fields."""
-
-from collections.abc import Callable, Mapping
+"""Fields of the flow cases: a start with its viscous stress, values on the box, on lines and at their extrema."""
 
 import numpy as np
 
-from muphy_lb.case import case_from_dict
-from muphy_lb.errors import MuphyError
-from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.simulation import Simulation
-from muphy_lb.validation.settings import Settings
-
-
-def lattice_simulation(settings: Settings, geometry: Mapping, viscosity: float, **tables) -> Simulation:
-    """A simulation on one rank, of density 1 and time step 1, that starts without a ramp.
-
-    Args:
-        settings: backend and precision.
-        geometry: the table ``[geometry]`` of a case; the voxel edge is 1 if it does not say.
-        viscosity: kinematic, lattice units.
-        tables: further keys of ``fluid``, ``flow``, ``lattice``, ``walls``, ``openings`` and ``run``, lattice units.
-    """
-    defaults = {
-        "geometry": {"spacing_m": 1.0, **geometry},
-        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": float(viscosity)},
-        "lattice": {"name": "D2Q9", "collision": "trt", "time_step_s": 1.0},
-        "compute": settings.compute_table(),
-        "run": {"steps": 1, "ramp_steps": 0},
-    }
-    merged = {key: {**table, **tables.pop(key, {})} for key, table in defaults.items()}
-    return Simulation(case_from_dict({**merged, **tables}), SerialCommunicator())
 
 
 def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.ndarray, strain: np.ndarray) -> None:
@@ -50,31 +24,6 @@ def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.nd
     stress = -(lattice.w[:, None] * tau / cs2) * rho * np.einsum("qab,nab->qn", tensor, s)
     equilibrium = simulation.engine.model.equilibrium.populations(rho, u, lattice)
     simulation.engine.start_from_populations(equilibrium + stress - lattice.w[:, None])
-
-
-def settle(
-    simulation: Simulation, measure: Callable[[], np.ndarray], interval: int, tolerance: float, most_steps: int
-) -> np.ndarray:
-    """Step until a measured array changes by less than ``tolerance`` of its largest value in ``interval`` steps.
-
-    Returns:
-        The array as last measured.
-
-    Raises:
-        MuphyError: it still changes after ``most_steps`` steps.
-    """
-    now, change = np.asarray(measure()), np.inf
-    for _ in range(0, most_steps, interval):
-        last = now
-        simulation.step(interval)
-        now = np.asarray(measure())
-        change = np.abs(now - last).max() / max(np.abs(now).max(), np.finfo(np.float64).tiny)
-        if change < tolerance:
-            return now
-    raise MuphyError(
-        f"the flow is not steady after {most_steps} steps: the change in {interval} steps is {change:.3g} of the"
-        f" largest value; allowed: {tolerance:.3g}"
-    )
 
 
 def on_box(simulation: Simulation, values: np.ndarray) -> np.ndarray:
