@@ -42,7 +42,7 @@ def _cavity(name: str, published: str, **lattice) -> PaperRow:
 
 
 # Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the card's
-# memory # bandwidth that he reached on an 8800 Ultra, and the flow through his 18 x 18 cylinders (Table 5) in MLUPS.
+# memory bandwidth that he reached on an 8800 Ultra, and the flow through his 18 x 18 cylinders (Table 5) in MLUPS.
 TOELKE = (
     _cavity("LBGKL, cavity", "59 % of the bandwidth", collision="bgk", equilibrium="stokes"),
     _cavity("LBGK, cavity", "51 % of the bandwidth", collision="bgk", equilibrium="incompressible"),

@@ -52,10 +52,9 @@ def plan_halo(nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice, t
         node.append(crossing)
         q.append(np.full(crossing.size, direction))
     node, q = np.concatenate(node), np.concatenate(q)
-    far, far_q = np.append(table[q, node], mirrored.far), np.append(q, mirrored.q_far)
-    node, q = np.append(node, mirrored.node), np.append(q, mirrored.q_out)
-    crosses = owner[far] != rank
-    node, q, far, far_q = node[crosses], q[crosses], far[crosses], far_q[crosses]
+    crosses = owner[mirrored.far] != rank
+    far, far_q = np.append(table[q, node], mirrored.far[crosses]), np.append(q, mirrored.q_far[crosses])
+    node, q = np.append(node, mirrored.node[crosses]), np.append(q, mirrored.q_out[crosses])
     far_rank = owner[far]
     # f_q leaves node for the far node; by symmetry a population of the far node arrives at node in the opposite
     # direction.
