@@ -1,25 +1,70 @@
 """The neighbour table: for every node and lattice vector, the number of the node it leads to."""
 
 import numpy as np
-from numba import njit, prange
 
+from geometry.errors import GeometryError
 from geometry.flags import FIRST_WALL_NUMBER
 from geometry.nodes import NodeList
+from geometry.search import NOTHING, follow, places_in
 
-WALL_LINK = -1
+WALL_LINK = NOTHING
 FIRST_OPENING_LINK = -2
 FIRST_WALL_LINK = FIRST_OPENING_LINK - FIRST_WALL_NUMBER
-CHUNK = 4096
-GALLOP = 8
 
 
-def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | None = None) -> np.ndarray:
+class NeighbourSearch:
+    """The neighbours of the nodes of a node list: prepared once, then asked for one part of the nodes after another.
+
+    The preparation takes 16 bytes for a node near an opening, 2 bytes for a labelled voxel and nothing for other nodes.
+    """
+
+    def __init__(self, nodes: NodeList):
+        plain_end = int(nodes.group_start[1])
+        grouped = plain_end + np.argsort(nodes.voxel[plain_end:])
+        self._voxel = nodes.voxel
+        self._places = places_in(nodes.shape, nodes.periodic, nodes.voxel[:plain_end])._replace(
+            grouped=nodes.voxel[grouped],
+            grouped_node=grouped,
+            labelled=nodes.label_voxel,
+            label_code=FIRST_OPENING_LINK - nodes.label_number.astype(np.int16),
+        )
+
+    def table(self, vectors, subset: np.ndarray | slice = slice(None), out: np.ndarray | None = None) -> np.ndarray:
+        """Neighbour node numbers along lattice vectors.
+
+        Args:
+            vectors: (Q, 3) integer lattice vectors (x, y, z).
+            subset: the nodes to tabulate: node numbers in any order (fast where they ascend), or a slice.
+            out: (Q, n) array of that type to write to, such as columns of a larger one; a new array by default.
+
+        Returns:
+            ``out``, or else (Q, n) int32 (int64 beyond 2^31 nodes): node numbers and link codes as said at
+            :func:`neighbour_table`.
+
+        Raises:
+            GeometryError: ``out`` has another shape.
+        """
+        vectors = np.asarray(vectors, dtype=np.int64).reshape(-1, 3)
+        chosen = subset if isinstance(subset, slice) else np.asarray(subset, dtype=np.int64)
+        voxel = np.ascontiguousarray(self._voxel[chosen])
+        if out is None:
+            out = np.empty((len(vectors), voxel.size), dtype=np.int32 if self._voxel.size < 2**31 else np.int64)
+        elif out.shape != (len(vectors), voxel.size):
+            raise GeometryError(
+                f"out has shape {out.shape}; {len(vectors)} vectors from {voxel.size} nodes need"
+                f" {(len(vectors), voxel.size)}"
+            )
+        follow(voxel, vectors, self._places, out)
+        return out
+
+
+def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | slice | None = None) -> np.ndarray:
     """Neighbour node numbers along lattice vectors.
 
     Args:
         nodes: the node list.
         vectors: (Q, 3) integer lattice vectors (x, y, z).
-        subset: node numbers to tabulate; all of them by default.
+        subset: node numbers to tabulate, or a slice of them; all of them by default.
 
     Returns:
         (Q, n) int32 (int64 beyond 2^31 nodes): the node at ``x + vectors[q]``; ``WALL_LINK`` (-1) where that voxel
@@ -27,89 +72,4 @@ def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | None = None) 
         ``FIRST_WALL_LINK - k`` (-114 - k) where it belongs to labelled wall ``k``.
         Periodic axes wrap.
     """
-    chosen = np.arange(nodes.n_nodes) if subset is None else np.asarray(subset, dtype=np.int64)
-    plain_end = int(nodes.group_start[1])
-    grouped = plain_end + np.argsort(nodes.voxel[plain_end:])
-    dtype = np.int32 if nodes.n_nodes < 2**31 else np.int64
-    table = np.empty((len(vectors), chosen.size), dtype=dtype)
-    for q, vector in enumerate(np.asarray(vectors, dtype=np.int64)):
-        _fill_direction(
-            table[q],
-            nodes.voxel[chosen],
-            vector,
-            np.array(nodes.shape[::-1]),
-            np.array(nodes.periodic),
-            nodes.voxel[:plain_end],
-            nodes.voxel[grouped],
-            grouped,
-            nodes.label_voxel,
-            nodes.label_number,
-        )
-    return table
-
-
-@njit(cache=True)
-def _target_voxel(voxel, vector, size, periodic):
-    """Voxel id one vector away, -1 outside a non-periodic box."""
-    target = 0
-    stride = 1
-    rest = voxel
-    for i in range(3):
-        x = rest % size[i] + vector[i]
-        rest //= size[i]
-        if x < 0 or x >= size[i]:
-            if not periodic[i]:
-                return -1
-            x %= size[i]
-        target += stride * x
-        stride *= size[i]
-    return target
-
-
-@njit(cache=True)
-def _first_not_below(ids, target, hint):
-    """Position of the first of the ascending ids that is >= target; fast when it lies just behind the hint."""
-    low = 0
-    if hint == 0 or ids[hint - 1] < target:
-        low = hint
-        for j in range(hint, min(hint + GALLOP, ids.size)):
-            if ids[j] >= target:
-                return j
-    high = ids.size
-    while low < high:
-        middle = (low + high) // 2
-        if ids[middle] < target:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True)
-def _outside_group_zero(target, grouped_voxel, grouped_node, label_voxel, label_number):
-    """Node number or link code of a target voxel that is not in group 0."""
-    j = _first_not_below(grouped_voxel, target, 0)
-    if j < grouped_voxel.size and grouped_voxel[j] == target:
-        return grouped_node[j]
-    j = _first_not_below(label_voxel, target, 0)
-    if j < label_voxel.size and label_voxel[j] == target:
-        return FIRST_OPENING_LINK - np.int64(label_number[j])
-    return np.int64(WALL_LINK)
-
-
-@njit(parallel=True, cache=True)
-def _fill_direction(
-    row, voxel, vector, size, periodic, plain_voxel, grouped_voxel, grouped_node, label_voxel, label_number
-):
-    for chunk in prange((row.size + CHUNK - 1) // CHUNK):
-        hint = 0
-        for n in range(chunk * CHUNK, min(row.size, (chunk + 1) * CHUNK)):
-            target = _target_voxel(voxel[n], vector, size, periodic)
-            if target < 0:
-                row[n] = WALL_LINK
-                continue
-            hint = _first_not_below(plain_voxel, target, hint)
-            if hint < plain_voxel.size and plain_voxel[hint] == target:
-                row[n] = hint
-            else:
-                row[n] = _outside_group_zero(target, grouped_voxel, grouped_node, label_voxel, label_number)
+    return NeighbourSearch(nodes).table(vectors, slice(None) if subset is None else subset)

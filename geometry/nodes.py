@@ -2,15 +2,22 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
+from numba import njit, prange
 
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
+from geometry.search import follow, places_in
 from geometry.voxels import Opening, Voxels
 from geometry.walls import Cuts, Wall
 
-NO_OPENING = 1 + MAX_OPENINGS
+AROUND = np.array(list(product((-1, 0, 1), repeat=3)))
+"""(27, 3) vectors to a voxel and its neighbours."""
+
+CHUNK = 2**18
+"""Labelled voxels looked at together."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +88,14 @@ def build_nodes(voxels: Voxels) -> NodeList:
         GeometryError: there is no fluid voxel, or a flag is unknown.
     """
     flags = voxels.check_flags().flags
-    fluid = _where(flags, lambda slab: slab == FLUID)
+    fluid = _fluid_voxels(flags)
     if fluid.size == 0:
         raise GeometryError(
             f"the image of shape {voxels.shape} (nz, ny, nx) holds no fluid voxel;"
             " check which value means fluid, or refine the spacing"
         )
     label_voxel = _labelled_near_fluid(flags, voxels.periodic)
-    label_number = flags.ravel()[label_voxel] - np.uint8(FIRST_OPENING)
-    n_voxels = sum(np.bincount(slab.ravel(), minlength=256) for slab in flags)
+    n_voxels = voxels.count_flags() if voxels.walls else None
     frame = NodeList(
         voxel=fluid,
         group_start=np.array([0, fluid.size]),
@@ -99,16 +105,53 @@ def build_nodes(voxels: Voxels) -> NodeList:
         periodic=voxels.periodic,
         openings=voxels.openings,
         label_voxel=label_voxel,
-        label_number=label_number,
+        label_number=flags.flat[label_voxel] - np.uint8(FIRST_OPENING),
         walls=tuple(Wall(name, int(n_voxels[wall_flag(k)])) for k, name in enumerate(voxels.walls)),
     )
     return regroup(frame, fluid)
 
 
-def _where(flags, condition) -> np.ndarray:
-    """Ascending voxel ids where a condition holds; slab by slab, since the box may be far larger than its fluid."""
-    slab_size = flags[0].size
-    return np.concatenate([z * slab_size + np.flatnonzero(condition(slab)) for z, slab in enumerate(flags)])
+def _fluid_voxels(flags) -> np.ndarray:
+    """Ascending ids of the fluid voxels."""
+    last = np.cumsum(_fluid_by_layer(flags))
+    fluid = np.empty(last[-1] if last.size else 0, dtype=np.int64)
+    _number_fluid(fluid, last, flags)
+    return fluid
+
+
+@njit(parallel=True, cache=True)
+def _fluid_by_layer(flags):
+    """(nz,) number of fluid voxels in each layer."""
+    nz, ny, nx = flags.shape
+    counts = np.zeros(nz, dtype=np.int64)
+    for z in prange(nz):
+        n = 0
+        for y in range(ny):
+            for x in range(nx):
+                n += flags[z, y, x] == FLUID
+        counts[z] = n
+    return counts
+
+
+@njit(parallel=True, cache=True)
+def _number_fluid(fluid, last, flags):
+    """Write the ids of the fluid voxels of layer z up to position ``last[z]``, behind those of the layer below."""
+    nz, ny, nx = flags.shape
+    for z in prange(nz):
+        n = last[z - 1] if z else 0
+        for y in range(ny):
+            n = _number_row(fluid, n, flags[z, y], (z * ny + y) * nx)
+
+
+@njit(cache=True)
+def _number_row(fluid, n, row, first):
+    """Write the ids of the fluid voxels of a row that starts with voxel ``first`` from position n on; returns the next
+    position."""
+    for x in range(row.size):
+        if row[x] == FLUID:
+            fluid[n] = first + x
+            n += 1
+    return n
 
 
 def _labelled_near_fluid(flags, periodic) -> np.ndarray:
@@ -146,26 +189,54 @@ def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:
 
     Labelled voxels that touch none of these nodes are left out, and so are cuts of other nodes.
     """
-    group = np.full(fluid.size, NO_OPENING)
-    touches = np.zeros(frame.label_voxel.size, dtype=bool)
-    label_group = np.minimum(1 + frame.label_number.astype(np.int64), NO_OPENING)
-    for vector in np.ndindex(3, 3, 3):
-        target = shifted_voxels(frame.label_voxel, np.array(vector) - 1, frame.shape, frame.periodic)
-        node = np.minimum(np.searchsorted(fluid, target), fluid.size - 1)
-        hit = fluid[node] == target
-        touches |= hit
-        np.minimum.at(group, node[hit], label_group[hit])
-    group[group == NO_OPENING] = 0
-    order = np.argsort(group, kind="stable")
+    touches, near, group = _touching(frame, fluid)
     counts = np.bincount(group, minlength=1 + len(frame.openings))
+    counts[0] = fluid.size - near.size
     return replace(
         frame,
-        voxel=fluid[order],
+        voxel=_moved_behind(fluid, near, np.argsort(group, kind="stable")) if near.size else fluid,
         group_start=np.concatenate(([0], np.cumsum(counts))),
         label_voxel=frame.label_voxel[touches],
         label_number=frame.label_number[touches],
         cuts=None if frame.cuts is None else frame.cuts.of_nodes(fluid),
     )
+
+
+def _touching(frame: NodeList, fluid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which labelled voxels touch a node; the ascending positions in ``fluid`` of the nodes that touch an opening; and
+    the groups of these nodes."""
+    places = places_in(frame.shape, frame.periodic, fluid)
+    touches = np.zeros(frame.label_voxel.size, dtype=bool)
+    found = [np.empty((2, 0), dtype=np.int64)]
+    for first in range(0, touches.size, CHUNK):
+        part = slice(first, first + CHUNK)
+        number = frame.label_number[part].astype(np.int64)
+        node = np.empty((len(AROUND), number.size), dtype=np.int64)
+        follow(frame.label_voxel[part], AROUND, places, node)
+        hit = node >= 0
+        touches[part] = hit.any(axis=0)
+        hit &= number < MAX_OPENINGS
+        found.append(np.stack((node[hit], np.broadcast_to(1 + number, hit.shape)[hit])))
+    node, group = np.concatenate(found, axis=1)
+    order = np.lexsort((group, node))
+    near, lowest = np.unique(node[order], return_index=True)
+    return touches, near, group[order][lowest]
+
+
+@njit(cache=True)
+def _moved_behind(ids, chosen, order):
+    """The ids with those at the ascending positions ``chosen`` moved behind all others, there in the given order."""
+    moved = np.empty_like(ids)
+    n_others = ids.size - chosen.size
+    n = 0
+    for i in range(ids.size):
+        if n < chosen.size and chosen[n] == i:
+            n += 1
+        else:
+            moved[i - n] = ids[i]
+    for i in range(order.size):
+        moved[n_others + i] = ids[chosen[order[i]]]
+    return moved
 
 
 def shifted_voxels(voxel, vector, shape, periodic) -> np.ndarray:

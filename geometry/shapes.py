@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
+from numba import njit
 
 from geometry import benchmark_shapes
 from geometry.errors import GeometryError
@@ -94,9 +95,10 @@ def sphere_pack(size=64, radius=8.0, porosity=0.4, seed=0, spacing_m=1.0) -> Vox
     size, random = int(size), np.random.default_rng(seed)
     flags = np.full((size,) * 3, FLUID, dtype=FLAG_DTYPE)
     n_fluid, centres = flags.size, []
+    reach = min(int(np.ceil(radius)) + 1, size // 2)
     while n_fluid > porosity * flags.size:
         centres.append(random.random(3) * size)
-        n_fluid -= _place_sphere(flags, centres[-1], radius)
+        n_fluid -= _place_sphere(flags, centres[-1], float(radius**2), reach)
     wall = RoundWall(np.reshape(centres, (-1, 3))[:, ::-1], float(radius), periods=(float(size),) * 3)
     return Voxels(flags, spacing_m, periodic=(True, True, True), wall_shape=wall)
 
@@ -162,15 +164,27 @@ def _tree_openings(tubes: list[Tube]) -> list[Opening]:
     ]
 
 
-def _place_sphere(flags: np.ndarray, centre: np.ndarray, radius: float) -> int:
+@njit(cache=True)
+def _place_sphere(flags, centre, radius_squared, reach):
     """Make one sphere of a periodic cube solid; returns how many voxels were fluid before."""
-    reach = min(int(np.ceil(radius)) + 1, flags.shape[0] // 2)
-    base = np.floor(centre).astype(np.int64)
-    steps = np.arange(-reach, reach + 1)
-    z, y, x = np.ix_(*(base[i] + steps for i in range(3)))
-    inside = (z - centre[0]) ** 2 + (y - centre[1]) ** 2 + (x - centre[2]) ** 2 < radius**2
-    cells = tuple(np.argwhere(inside).T[i] + base[i] - reach for i in range(3))
-    voxel = np.unique(np.ravel_multi_index(cells, flags.shape, mode="wrap"))
-    hit = voxel[flags.ravel()[voxel] == FLUID]
-    flags.ravel()[hit] = SOLID
-    return hit.size
+    size = len(flags)
+    first = np.floor(centre).astype(np.int64) - reach
+    n_hit = 0
+    for z in range(first[0], first[0] + 2 * reach + 1):
+        for y in range(first[1], first[1] + 2 * reach + 1):
+            across = (z - centre[0]) ** 2 + (y - centre[1]) ** 2
+            if across < radius_squared:
+                row = flags[z % size, y % size]
+                n_hit += _place_chord(row, first[2], first[2] + 2 * reach + 1, across, centre[2], radius_squared)
+    return n_hit
+
+
+@njit(cache=True)
+def _place_chord(row, first, last, across, centre, radius_squared):
+    """The part of :func:`_place_sphere` in one row."""
+    n_hit = 0
+    for x in range(first, last):
+        if across + (x - centre) ** 2 < radius_squared and row[x % row.size] == FLUID:
+            row[x % row.size] = SOLID
+            n_hit += 1
+    return n_hit

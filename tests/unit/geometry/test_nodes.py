@@ -1,6 +1,7 @@
 """Node lists: what becomes a node, in which order, and in which group."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, SOLID, WALL, wall_flag
-from geometry.nodes import build_nodes, regroup, shifted_voxels, voxel_coordinates
+from geometry.nodes import CHUNK, build_nodes, regroup, shifted_voxels, voxel_coordinates
 from geometry.voxels import Opening, Voxels
 
 QUICK = settings(max_examples=60, deadline=None)
@@ -94,6 +95,46 @@ def test_only_labelled_voxels_that_touch_fluid_are_kept(voxels):
             kept.append(voxel)
     assert nodes.label_voxel.tolist() == kept
     assert nodes.label_number.tolist() == [int(flag) - FIRST_OPENING for flag in voxels.flags.ravel()[kept]]
+
+
+def test_the_groups_and_labels_of_a_large_image_are_those_of_its_voxels():
+    """More labelled voxels than are looked at together, and all three axes periodic."""
+    kinds = np.array([SOLID, FLUID, FIRST_OPENING, FIRST_OPENING + 1, FIRST_WALL], dtype=FLAG_DTYPE)
+    flags = np.random.default_rng(0).choice(kinds, (70, 72, 74), p=(0.001, 0.079, 0.02, 0.04, 0.86))
+    nodes = build_nodes(Voxels(flags, periodic=(True,) * 3, openings=OPENINGS, walls=("body",)))
+    steps = [np.array(step) - 1 for step in np.ndindex(3, 3, 3)]
+    around = [np.roll(flags, step, axis=(0, 1, 2)) for step in steps]
+    opening = np.min([np.where((f >= FIRST_OPENING) & (f < FIRST_WALL), f, FIRST_WALL) for f in around], axis=0)
+    group = np.where(opening < FIRST_WALL, opening.astype(np.int64) - FIRST_OPENING + 1, 0)
+    fluid = np.flatnonzero(flags == FLUID)
+    labelled = (flags >= FIRST_OPENING) & np.any([f == FLUID for f in around], axis=0)
+    assert np.count_nonzero(labelled) > CHUNK
+    assert np.array_equal(nodes.voxel, fluid[np.argsort(group.ravel()[fluid], kind="stable")])
+    assert np.array_equal(np.diff(nodes.group_start), np.bincount(group.ravel()[fluid], minlength=3))
+    assert np.array_equal(nodes.label_voxel, np.flatnonzero(labelled))
+    assert np.array_equal(nodes.label_number, flags[labelled] - FIRST_OPENING)
+
+
+def test_nodes_without_labels_are_one_group_in_the_order_of_their_voxels():
+    flags = np.random.default_rng(0).choice(np.array([SOLID, FLUID], dtype=FLAG_DTYPE), (5, 6, 7))
+    nodes = build_nodes(Voxels(flags))
+    assert np.array_equal(nodes.voxel, np.flatnonzero(flags == FLUID))
+    assert nodes.group_start.tolist() == [0, nodes.n_nodes]
+
+
+@QUICK
+@given(images())
+def test_the_layout_of_the_image_in_memory_does_not_matter(voxels):
+    turned = np.asfortranarray(voxels.flags)
+    found, expected = build_nodes(replace(voxels, flags=turned)), build_nodes(voxels)
+    for name in ("voxel", "group_start", "label_voxel", "label_number", "walls"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+
+
+@QUICK
+@given(images())
+def test_every_voxel_counts_once_under_its_flag(voxels):
+    assert np.array_equal(voxels.count_flags(), np.bincount(voxels.flags.ravel(), minlength=256))
 
 
 @QUICK

@@ -112,6 +112,16 @@ def test_the_sphere_pack_has_the_porosity_asked_for():
     assert 0.6 * 40**3 - sphere <= voxels.n_fluid <= 0.6 * 40**3
 
 
+@pytest.mark.parametrize(("size", "radius", "seed"), [(24, 5.0, 0), (25, 4, 1), (9, 3.7, 2)])
+def test_the_sphere_pack_is_the_spheres_drawn_until_the_porosity_is_reached(size, radius, seed):
+    random, solid = np.random.default_rng(seed), np.zeros((size,) * 3, dtype=bool)
+    while np.count_nonzero(~solid) > 0.5 * solid.size:
+        away = (np.arange(size)[:, np.newaxis] - random.random(3) * size + size / 2) % size - size / 2
+        z, y, x = np.ix_(*away.T)
+        solid |= z**2 + y**2 + x**2 < radius**2
+    assert np.array_equal(sphere_pack(size, radius, 0.5, seed).flags, np.where(solid, SOLID, FLUID))
+
+
 def test_spheres_wrap_around_the_box():
     flags = sphere_pack(size=20, radius=6.0, porosity=0.99, seed=3).flags
     counts = [np.count_nonzero(flags == SOLID, axis=axes) for axes in ((1, 2), (0, 2), (0, 1))]
