@@ -6,9 +6,9 @@ import numpy as np
 
 from geometry.flags import FIRST_WALL_NUMBER
 from geometry.nodes import NodeList
+from muphy_lb.borders import LinkConditions
 from muphy_lb.boundary_sections import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case import Case
-from muphy_lb.engine import LinkConditions
 from muphy_lb.errors import InputError
 from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights
 from muphy_lb.physics.profiles import PROFILES, measured

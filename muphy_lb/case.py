@@ -67,10 +67,12 @@ class ComputeSection(Section):
 
     backend: Literal["auto", "numpy", "cpu", "cuda"] = "auto"
     """what runs the kernels"""
-    precision: Literal["fp32", "fp64"] = "fp32"
-    """type of the stored populations"""
-    streaming: Literal["pull", "push"] = "pull"
-    """gather before or scatter after the collision"""
+    precision: Literal["fp64", "fp32", "fp16"] = "fp32"
+    """type of the stored populations; fp16 is computed with in fp32"""
+    streaming: Literal["pull", "push", "aa"] = "pull"
+    """gather before or scatter after the collision, or in place, which takes half the memory"""
+    order: Literal["lexicographic", "tiles", "curve"] = "lexicographic"
+    """how a rank runs through its nodes"""
     partition: str = "metis"
     """how nodes are shared among ranks"""
 

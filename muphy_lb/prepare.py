@@ -61,7 +61,7 @@ def share_nodes(nodes: NodeList, case: Case, n_ranks: int) -> np.ndarray:
         PartitionError: neither; a stored partitioning is for another number of ranks; more ranks than nodes.
     """
     if n_ranks == 1:
-        return np.zeros(nodes.n_nodes, dtype=np.int32)
+        return np.broadcast_to(np.int32(0), nodes.n_nodes)
     stored = _stored_partition(case, n_ranks)
     if stored is not None:
         return stored

@@ -6,6 +6,7 @@ from math import ceil, inf, log2, sqrt
 
 import numpy as np
 
+from geometry.nodes import NodeList
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.boundary import course_of, link_conditions, opening_conditions, wall_motions
 from muphy_lb.case import Case, load_case
@@ -19,11 +20,12 @@ from muphy_lb.parallel import NodeGather, connect
 from muphy_lb.physics import isothermal
 from muphy_lb.physics.conditions import PRESSURE, opening_areas_m2, opening_frames
 from muphy_lb.physics.walls import HALF_WAY, treat_walls
+from muphy_lb.precision import PRECISIONS
 from muphy_lb.preflight import Numerics, describe, resolve
 from muphy_lb.prepare import load_nodes, share_nodes
+from muphy_lb.tuning import tune
 from muphy_lb.wall_forces import WallForce, labelled_links, wall_forces
 
-REALS = {"fp32": np.float32, "fp64": np.float64}
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
 FIXED_POINT_BITS = 60
 TRIAL_STEPS = 4
@@ -64,16 +66,18 @@ class Simulation:
     Args:
         case: the checked case.
         communicator: the ranks; found by itself if not given.
+        nodes: the geometry, on rank 0, if it is already there; else the case's geometry is read.
 
     Raises:
         MuphyError, GeometryError, PartitionError: the case cannot be run; the message says why.
     """
 
-    def __init__(self, case: Case, communicator=None):
+    def __init__(self, case: Case, communicator=None, nodes: NodeList | None = None):
         self.case = case
         self.communicator = communicator or connect()
         self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
-        self.nodes, self.cleaning = self.communicator.broadcast(self._on_root(lambda: load_nodes(case)))
+        given = None if nodes is None else (nodes, "geometry handed over as it is")
+        self.nodes, self.cleaning = self.communicator.broadcast(self._on_root(lambda: given or load_nodes(case)))
         self.lattice = lattice_named(case.lattice.name)
         slips = {section.name for section in case.walls if section.slip}
         slip = [number for number, wall in enumerate(self.nodes.walls) if wall.name in slips]
@@ -84,7 +88,8 @@ class Simulation:
         )
         self.motions = wall_motions(case, self.nodes, self.units)
         treatment = treat_walls(case.lattice.walls, self.motions)
-        self.domain = build_local_domain(self.nodes, owner, self.communicator.rank, self.lattice, treatment)
+        rank, order = self.communicator.rank, case.compute.order
+        self.domain = build_local_domain(self.nodes, owner, rank, self.lattice, treatment, order)
         self.conditions = opening_conditions(case, self.nodes, self.frames, self.units, float(self.lattice.cs2))
         self.engine = self._build_engine()
         self._has_started = False
@@ -100,7 +105,7 @@ class Simulation:
 
     def describe(self) -> str:
         """What will be computed, for people; collective."""
-        bytes_per_node = self.communicator.maximum(self.engine.bytes_allocated / self.domain.n_nodes)
+        bytes_per_node = self.communicator.maximum(self.engine.backend.allocated_bytes / self.domain.n_nodes)
         table = describe(
             self.numerics, self.nodes.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups
         )
@@ -153,11 +158,13 @@ class Simulation:
 
     def step(self, n_steps: int = 1) -> None:
         """Advance."""
-        for _ in range(n_steps):
+        while n_steps > 0:
             if self.step_number >= self._scheduled_until:
                 self._upload_schedule()
-            self.step_number += 1
-            self.engine.step()
+            stretch = int(min(n_steps, self._scheduled_until - self.step_number))
+            self.engine.advance(stretch)
+            self.step_number += stretch
+            n_steps -= stretch
 
     def timed_mflups(self, n_steps: int) -> float:
         """Million node updates per second of all ranks over some steps, which the step number does not count."""
@@ -256,8 +263,9 @@ class Simulation:
         check_dimension(self.nodes, self.lattice, uniform_acceleration_m_s2(self.case, self.nodes))
         if self.case.lattice.walls != HALF_WAY and self.case.compute.streaming != "pull":
             raise InputError(
-                f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': push has no"
-                f" access to what it sent away; set compute.streaming = 'pull' or lattice.walls = {HALF_WAY!r}"
+                f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': the"
+                f" others have no access to what they sent away; set compute.streaming = 'pull' or lattice.walls ="
+                f" {HALF_WAY!r}"
             )
         self._refuse_to_watch_nothing()
         areas_m2 = opening_areas_m2(self.nodes, self.frames)
@@ -276,7 +284,7 @@ class Simulation:
     def _build_engine(self) -> Engine:
         case = self.case
         backend = make_backend(
-            self._backend_name, self.lattice, REALS[case.compute.precision], self.communicator.local_rank
+            self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
         force, operator, present = force_of(case, self.nodes, self.domain, self.units)
         fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
@@ -286,6 +294,7 @@ class Simulation:
         )
         self._course = course_of(case, self.nodes, self.conditions, present, self.units)
         engine = Engine(backend, self.communicator, self.domain, model, conditions, self._speed_scale())
+        tune(engine)
         engine.warm_up()
         return engine
 

@@ -11,8 +11,10 @@ from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
 from geometry.nodes import NodeList, build_nodes
 from geometry.voxels import Opening, Voxels
 from muphy_lb.backends import make_backend
+from muphy_lb.borders import LinkConditions
 from muphy_lb.domain import LocalDomain, build_local_domain
-from muphy_lb.engine import Engine, LinkConditions
+from muphy_lb.domain.order import LEXICOGRAPHIC
+from muphy_lb.engine import Engine
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import BGK, COMPRESSIBLE, CONSTANT, PRESSURE, VELOCITY, Closure, Equilibrium, Relaxation
 from muphy_lb.parallel import SerialCommunicator
@@ -20,6 +22,7 @@ from muphy_lb.physics import Fluid, Model, isothermal
 from muphy_lb.physics.conditions import Condition, link_weights, opening_frames
 from muphy_lb.physics.profiles import parabolic
 from muphy_lb.physics.walls import HALF_WAY, WallMotion, slotted_coefficients, treat_walls
+from muphy_lb.precision import FP64, Precision
 
 SPEED_SCALE = 2.0**40
 PATIENCE_S = 60.0
@@ -34,7 +37,7 @@ class Setup:
 
     lattice: Lattice
     backend: str = "numpy"
-    real: type = np.float64
+    precision: Precision = FP64
     streaming: str = "pull"
     rates: tuple[float, ...] = (1.25,)
     force: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -44,6 +47,7 @@ class Setup:
     closure: Closure = CONSTANT
     wall_rule: str = HALF_WAY
     motions: tuple[WallMotion, ...] = ()
+    order: str = LEXICOGRAPHIC
 
     def motions_of(self, nodes: NodeList) -> tuple[WallMotion, ...]:
         """What each labelled wall does; without being told it rests."""
@@ -104,7 +108,7 @@ def build_engine(nodes, setup: Setup, owner=None, rank=0, communicator=None) -> 
     """Engine of one rank, isothermal BGK, with no population set."""
     owner = np.zeros(nodes.n_nodes, dtype=np.int64) if owner is None else owner
     treatment = treat_walls(setup.wall_rule, setup.motions_of(nodes))
-    domain = build_local_domain(nodes, owner, rank, setup.lattice, treatment)
+    domain = build_local_domain(nodes, owner, rank, setup.lattice, treatment, setup.order)
     return engine_on(domain, nodes, setup, communicator)
 
 
@@ -118,7 +122,7 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> En
         walls=slotted_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
     )
-    backend = make_backend(setup.backend, lattice, setup.real)
+    backend = make_backend(setup.backend, lattice, setup.precision)
     return Engine(backend, communicator or SerialCommunicator(), domain, setup.model(), conditions, SPEED_SCALE)
 
 

@@ -10,7 +10,6 @@ _CLASSES = {
     "cuda": ("muphy_lb.backends.cuda.backend", "CudaBackend"),
 }
 BACKENDS = tuple(_CLASSES)
-PRECISIONS = ("fp32", "fp64")
 
 
 def resolve_backend(name: str) -> str:
@@ -32,11 +31,15 @@ def resolve_backend(name: str) -> str:
     return name
 
 
-def make_backend(name: str, lattice, real, local_rank: int = 0):
-    """Build the named backend; rank ``local_rank`` of a machine takes GPU ``local_rank`` modulo their number."""
+def make_backend(name: str, lattice, precision, local_rank: int = 0):
+    """Build the named backend; rank ``local_rank`` of a machine takes GPU ``local_rank`` modulo their number.
+
+    Raises:
+        BackendError: the device cannot be used, or not with this precision.
+    """
     module, cls = _CLASSES[name]
     backend = getattr(importlib.import_module(module), cls)
-    return backend(lattice, real, local_rank) if cls == "CudaBackend" else backend(lattice, real)
+    return backend(lattice, precision, local_rank) if cls == "CudaBackend" else backend(lattice, precision)
 
 
 def count_gpus() -> int:

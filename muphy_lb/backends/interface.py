@@ -6,57 +6,74 @@ callable without arguments, so that a time step is a list of calls and nothing i
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from muphy_lb.domain import AddressTable, Pattern
 from muphy_lb.operators import Operator
+from muphy_lb.precision import Precision
 
 Launch = Callable[[], None]
 
 
 @dataclass(frozen=True)
-class Populations:
-    """One flat device buffer of populations: Q rows of ``pitch``, of which the first ``n_nodes`` are nodes."""
+class State:
+    """Populations of all local nodes.
+
+    Attributes:
+        buffer: flat device array in storage format.
+        places: where population q of a node lies, for each q: as in :class:`muphy_lb.domain.Pattern`.
+        table: device form of the table that these places refer to; see :meth:`Backend.stream_table`.
+        n_nodes: number of nodes.
+    """
 
     buffer: Any
-    pitch: int
+    places: tuple[int, ...]
+    table: Any
     n_nodes: int
 
 
 @dataclass(frozen=True)
 class StreamArrays:
-    """What a stream-and-collide launch touches: buffers before and after the step, and the (Q, pitch) address table."""
+    """What a stream-and-collide launch touches: buffers before and after the step (one and the same in place), and the
+    device form of the pattern's table."""
 
     old: Any
     new: Any
     table: Any
-    pitch: int
+    pattern: Pattern
 
 
 @dataclass(frozen=True)
 class NodeRange:
-    """Local nodes ``[first, last)``; those of the edge run beside the interior where the device can."""
+    """Local nodes ``[first, last)``; those of the edge run beside the interior where the device can. ``is_reversed``
+    asks to begin with the last ones, which a step before has just written."""
 
     first: int
     last: int
     is_edge: bool = False
+    is_reversed: bool = False
 
 
-@dataclass(frozen=True)
-class LinkArrays:
-    """Device arrays of the opening links, all of length L unless said.
+class LinkArrays(NamedTuple):
+    """Device arrays of the opening links: M nodes with openings, and their L links, node after node. Like the two below
+    it is handed to compiled code as it is.
 
     Attributes:
-        node, q: local node and outgoing direction.
-        outgoing, incoming: flat addresses of the population that leaves and of the one that enters.
-        opening: opening number.
-        momentum: mass entering per unit velocity.
+        node: (M,) local nodes.
+        start: (M + 1,) links of node m are ``[start[m], start[m + 1])``.
+        state: (Q M,) flat addresses of the populations of these nodes, one turn's.
+        q: (L,) outgoing directions.
+        outgoing, incoming: (L,) flat addresses of the population that leaves and of the one that enters.
+        opening: (L,) opening number.
+        momentum: (L,) mass entering per unit velocity.
         kind, value: (n_openings or more,) condition kind and its value (velocity scale or rho_out - 1).
-        pitch: row length of the population buffers.
     """
 
     node: Any
+    start: Any
+    state: Any
     q: Any
     outgoing: Any
     incoming: Any
@@ -64,11 +81,9 @@ class LinkArrays:
     momentum: Any
     kind: Any
     value: Any
-    pitch: int
 
 
-@dataclass(frozen=True)
-class WallArrays:
+class WallArrays(NamedTuple):
     """Device arrays of the links into slotted walls, all of length L unless said.
 
     Attributes:
@@ -89,8 +104,7 @@ class WallArrays:
     value: Any
 
 
-@dataclass(frozen=True)
-class ReductionArrays:
+class ReductionArrays(NamedTuple):
     """Partial results per worker: ``mass`` (sum of rho - 1), ``peak`` (largest speed, inf where a value is not finite),
     ``speed`` (int64: sum of speed * scale, truncated node by node, hence exact in any order)."""
 
@@ -110,17 +124,22 @@ class KernelUsage:
 
 
 class Backend(Protocol):
-    """One device: its memory and its skeletons.
+    """One device: its memory and its skeletons. Buffers of populations are in storage format and stored units
+    (:class:`muphy_lb.precision.Precision`); all other numbers are in lattice units.
 
     Attributes:
         name: ``"numpy"``, ``"cpu"`` or ``"cuda"``.
         device: the device in words.
         on_host: whether device arrays are host arrays, ready as soon as a call returns.
+        precision: number formats.
+        allocated_bytes: bytes of the device arrays that are alive.
     """
 
     name: str
     device: str
     on_host: bool
+    precision: Precision
+    allocated_bytes: int
 
     def array(self, host: np.ndarray) -> Any:
         """Device copy of a host array."""
@@ -156,29 +175,41 @@ class Backend(Protocol):
     def reduction_workers(self, n_nodes: int) -> int:
         """Length of the partial results that :meth:`bind_reduction` fills."""
 
-    def bind_stream_collide(
-        self, collide: Operator, streaming: str, arrays: StreamArrays, nodes: NodeRange, parameters: tuple
-    ) -> Launch:
-        """Stream and collide a node range."""
+    def stream_table(self, addresses: AddressTable, turn: int) -> Any:
+        """Device form of the table of a turn."""
 
-    def stream_collide_usage(self, collide: Operator, streaming: str) -> KernelUsage | None:
+    def launch_shapes(self, pattern: Pattern) -> tuple:
+        """Ways to launch stream-and-collide on this device, the likely best first; all give the same bits."""
+
+    def bind_stream_collide(
+        self, collide: Operator, arrays: StreamArrays, nodes: NodeRange, parameters: tuple, shape=None
+    ) -> Launch:
+        """Stream and collide a node range; ``shape`` is one of :meth:`launch_shapes`, by default the first."""
+
+    def stream_collide_usage(self, collide: Operator, arrays: StreamArrays, shape=None) -> KernelUsage | None:
         """Of the compiled stream-and-collide kernel; None where there is none to ask."""
 
     def bind_links(
-        self, openings: Operator, macroscopic: Operator, state, buffer, links: LinkArrays, parameters: tuple
+        self, operators: tuple[Operator, Operator], state, buffer, target, links: LinkArrays, parameters: tuple
     ) -> Launch:
-        """Fill the incoming population of every opening link of ``buffer``; velocities come from ``state``."""
+        """Compute the incoming population of every opening link from what leaves in ``buffer`` and put it into
+        ``target``; velocities come from ``state``. The operators are those of openings and of moments."""
 
-    def bind_walls(self, walls: Operator, buffer, links: WallArrays) -> Launch:
-        """Fill the incoming population of every link into a slotted wall."""
+    def bind_walls(self, walls: Operator, buffer, target, links: WallArrays) -> Launch:
+        """Compute the incoming population of every link into a slotted wall from ``buffer``, and put it into
+        ``target``."""
 
-    def bind_moments(self, macroscopic: Operator, populations: Populations, out, parameters: tuple) -> Launch:
-        """Write rho - 1, ux, uy, uz of every node into the four rows of length ``n_nodes`` of ``out``."""
+    def bind_moments(self, macroscopic: Operator, state: State, nodes: NodeRange, out, parameters: tuple) -> Launch:
+        """Write rho - 1, ux, uy, uz of a node range into the four rows of ``out``, each as long as the range."""
 
-    def bind_reduction(
-        self, macroscopic: Operator, populations: Populations, result: ReductionArrays, parameters: tuple
-    ) -> Launch:
+    def bind_reduction(self, macroscopic: Operator, state: State, result: ReductionArrays, parameters: tuple) -> Launch:
         """Fill the partial results of mass, largest speed and exact sum of speeds."""
+
+    def bind_read(self, state: State, nodes: NodeRange, out) -> Launch:
+        """Copy the populations of a node range, as stored, into the Q rows of ``out``, each as long as the range."""
+
+    def bind_write(self, state: State, nodes: NodeRange, rows) -> Launch:
+        """The inverse of :meth:`bind_read`."""
 
     def bind_copy(self, source, target) -> Launch:
         """Copy an array on the device, in the order of the interior's work."""

@@ -1,25 +1,44 @@
 """domain: one rank's nodes in run order, the address table, boundary link records, halo plan."""
 
-from muphy_lb.domain.addresses import STREAMINGS, AddressTable, LinkAddresses, build_addresses
+from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_addresses
+from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.halo import HaloPlan
+from muphy_lb.domain.layout import ROW, TILE, WARP, all_addresses, flat_address
 from muphy_lb.domain.links import LinkRecords, opening_records
 from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension
+from muphy_lb.domain.order import ORDERS
+from muphy_lb.domain.patterns import STREAMINGS, Pattern, entry, is_entry, patterns
+from muphy_lb.domain.runs import RunTable, compress, decode
 from muphy_lb.domain.walls import FOLDED, MIRRORED, SLOTTED, WallTreatment, open_corners
 
 __all__ = [
     "FOLDED",
     "MIRRORED",
+    "ORDERS",
+    "ROW",
     "SLOTTED",
     "STREAMINGS",
+    "TILE",
+    "WARP",
     "AddressTable",
+    "Exchange",
     "HaloPlan",
     "LinkAddresses",
     "LinkRecords",
     "LocalDomain",
+    "Pattern",
+    "RunTable",
     "WallTreatment",
+    "all_addresses",
     "build_addresses",
     "build_local_domain",
     "check_dimension",
+    "compress",
+    "decode",
+    "entry",
+    "flat_address",
+    "is_entry",
     "open_corners",
     "opening_records",
+    "patterns",
 ]

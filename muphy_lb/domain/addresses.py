@@ -1,20 +1,28 @@
-"""AddressTable: geometry, walls, periodicity, halo and openings folded into one table of flat addresses.
+"""AddressTable: geometry, walls, periodicity, halo and openings folded into flat addresses.
 
-A population buffer is one flat array: Q rows of ``pitch`` populations, then the halo slots, then one slot per opening
-link and per link of a slotted wall. Pull reads ``f[q] = old[table[q, n]]``; push writes ``new[table[q, n]] = f[q]``.
-The bulk loop meets no branch.
+A population buffer is one flat array: tiles of nodes (``layout``), then the halo slots, then, for pull and push, one
+slot per opening link and per link of a slotted wall. What a step loads and stores through its table the pattern says
+(``patterns``); here is where each entry of the table leads. The bulk loop meets no branch.
+
+In place (A-A) a link into an opening or a slotted wall needs no slot: the population that leaves lies, in every phase,
+where the one that enters is expected.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numba import njit, prange
 
-from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
-from muphy_lb.domain.links import REMOTE_LINK
-from muphy_lb.domain.local import LocalDomain
+from muphy_lb.domain.exchange import Exchange, plan_exchanges
+from muphy_lb.domain.layout import ROW, TILE, buffer_size, flat_address, whole
+from muphy_lb.domain.local import PART, LocalDomain
+from muphy_lb.domain.patterns import Pattern, entry, is_entry, patterns
+from muphy_lb.domain.runs import RunTable, compress
 
-STREAMINGS = ("pull", "push")
+# Buffers of halves are also seen as buffers of 32-bit words.
+WORDS = 2
 
 
 @dataclass(frozen=True)
@@ -31,102 +39,191 @@ class LinkAddresses:
 
 
 @dataclass(frozen=True)
+class Overrides:
+    """Table entries that do not follow from the neighbours alone: entry of direction ``q`` of ``node``, by node."""
+
+    node: np.ndarray
+    q: np.ndarray
+    address: np.ndarray
+
+
+@dataclass(frozen=True)
 class AddressTable:
-    """Where each population comes from (pull) or goes to (push).
+    """Where each population comes from and goes to.
 
     Attributes:
-        streaming: ``"pull"`` or ``"push"``.
-        table: (Q, pitch) unsigned flat addresses; padding columns hold their own address.
-        halo_start: first halo slot; pull receives into the halo slots, push sends from them.
-        n_halo: number of halo slots.
+        domain: whose nodes.
+        patterns: of consecutive steps.
         n_slots: size of one population buffer.
-        crossing: (k,) flat addresses at the other end of the exchange: pull packs what it sends from there, push
-            unpacks what it receives to there.
+        n_halo: number of halo slots, the first of which follows the tiles.
+        overrides: entries that halo, links and mirrored links change.
+        exchanges: what crosses to other ranks, for each pattern.
         links: where the opening links find and leave their populations.
         slotted: the same of the links into slotted walls.
         folded: the same of the links into labelled walls without slots; only read, to measure forces.
     """
 
-    streaming: str
-    table: np.ndarray
-    halo_start: int
-    n_halo: int
+    domain: LocalDomain
+    patterns: tuple[Pattern, ...]
     n_slots: int
-    crossing: np.ndarray
+    n_halo: int
+    overrides: Overrides
+    exchanges: tuple[Exchange, ...]
     links: LinkAddresses
     slotted: LinkAddresses
     folded: LinkAddresses
 
+    @property
+    def streaming(self) -> str:
+        """Name of the pattern."""
+        return self.patterns[0].streaming
+
+    def plain(self, turn: int) -> np.ndarray:
+        """(K, pitch) int64 table of a turn, uncompressed: the specification."""
+        return np.concatenate(list(self.parts(turn)), axis=1)
+
+    def runs(self, turn: int) -> RunTable:
+        """The table of a turn, compressed."""
+        return compress(self.parts(turn), len(self.patterns[turn].directions), self.n_slots)
+
+    def parts(self, turn: int) -> Iterator[np.ndarray]:
+        """The table of a turn, (K, m) after (K, m)."""
+        for first in range(0, self.domain.pitch, PART):
+            yield self._part(self.patterns[turn], np.arange(first, min(first + PART, self.domain.pitch)))
+
+    def at(self, q: np.ndarray, node: np.ndarray) -> np.ndarray:
+        """Table addresses of single entries: direction ``q`` of ``node``, in whatever turn it has one."""
+        nodes, place = np.unique(node, return_inverse=True)
+        address = np.empty(q.size, dtype=np.int64)
+        for pattern in self.patterns:
+            mine = pattern.turn(q)
+            row = np.searchsorted(pattern.directions, q[mine])
+            address[mine] = self._part(pattern, nodes)[row, place[mine]]
+        return address
+
+    def _part(self, pattern: Pattern, nodes: np.ndarray) -> np.ndarray:
+        """(K, m) addresses of ascending local nodes; padding has its own."""
+        domain, directions = self.domain, np.array(pattern.directions)
+        lattice = domain.lattice
+        table = np.empty((directions.size, nodes.size), dtype=np.int64)
+        n_real = int(np.searchsorted(nodes, domain.n_nodes))
+        table[:, n_real:] = flat_address(directions[:, None], nodes[n_real:], lattice.q)
+        real = nodes[:n_real]
+        is_stretch = n_real > 0 and real[-1] - real[0] == n_real - 1
+        chosen = slice(int(real[0]), int(real[-1]) + 1) if is_stretch else real
+        towards = lattice.c[lattice.opposite[directions] if pattern.upstream else directions]
+        rows = np.array([[row[q] for q in pattern.directions] for row in (pattern.far_row, pattern.wall_row)])
+        _fill(table, domain.neighbours(towards, chosen), real, rows, (lattice.q, TILE, ROW))
+        self._override(table, directions, real)
+        return table
+
+    def _override(self, table, directions, nodes) -> None:
+        over = self.overrides
+        first, last = np.searchsorted(over.node, (nodes[0], nodes[-1] + 1)) if nodes.size else (0, 0)
+        node, q, address = over.node[first:last], over.q[first:last], over.address[first:last]
+        column = np.searchsorted(nodes, node)
+        row = np.searchsorted(directions, q)
+        there = (nodes[np.minimum(column, nodes.size - 1)] == node) & np.isin(q, directions)
+        table[row[there], column[there]] = address[there]
+
+    def resolve(self, turn: int, places: tuple[int, ...], nodes: np.ndarray) -> np.ndarray:
+        """(Q, m) flat addresses of some places of ascending local nodes; entries are those of a turn's table."""
+        table = self._part(self.patterns[turn], nodes)
+        rows = flat_address(np.maximum(places, 0)[:, None], nodes, self.domain.lattice.q)
+        for q, place in enumerate(places):
+            if is_entry(place):
+                rows[q] = table[entry(place)]
+        return rows
+
+    def places_after(self, turn: int) -> tuple[int, ...]:
+        """Where the populations of a node lie after a step of a turn."""
+        pattern = self.patterns[turn]
+        return pattern.store if pattern.in_place else tuple(range(self.domain.lattice.q))
+
+    @cached_property
+    def arriving(self) -> np.ndarray:
+        """(S,) where the node of each slotted link will pull from on the side away from the wall."""
+        return self.at(self.domain.slotted.q, self.domain.slotted.node)
+
 
 def build_addresses(domain: LocalDomain, streaming: str) -> AddressTable:
-    """Fold a local domain into the address table of a streaming pattern.
+    """Fold a local domain into the addresses of a streaming pattern.
 
     Half-way bounce-back: the population that would come from a wall is the node's own, reversed
     (Ladd, J. Fluid Mech. 271, 285 (1994)).
     """
-    halo, links, pitch = domain.halo, domain.links, domain.pitch
-    opposite = domain.lattice.opposite
-    pull = streaming == "pull"
-    halo_start = domain.lattice.q * pitch
-    n_halo = halo.n_receive if pull else halo.n_send
+    kinds = patterns(streaming, domain.lattice)
+    pattern = kinds[0]
+    opposite, q_count = domain.lattice.opposite, domain.lattice.q
+    halo, links, slotted = domain.halo, domain.links, domain.slotted
+    halo_start = buffer_size(domain.pitch, q_count)
+    n_halo = halo.n_receive if pattern.upstream else halo.n_send
     link_start = halo_start + n_halo
-    n_slots = link_start + links.n_links + domain.slotted.n_links
-    table = _bulk_table(domain, pull, np.uint32 if n_slots < 2**32 else np.uint64)
-    records = links.join(domain.slotted)
-    slot = link_start + np.arange(records.n_links)
-    _fold_mirrored(table, domain, pull)
-    table[opposite[records.q] if pull else records.q, records.node] = slot
-    sends = halo.send_q * pitch + halo.send_node
-    receives = halo.receive_q * pitch + halo.receive_node
-    table.reshape(-1)[receives if pull else sends] = halo_start + np.arange(n_halo)
-    leaving, entering = (q * pitch + records.node for q in (records.q, opposite[records.q]))
-    outgoing, incoming = (leaving, slot) if pull else (slot, entering)
+    records = links.join(slotted)
+    n_link_slots = 0 if pattern.in_place else records.n_links
+    slot = link_start + np.arange(n_link_slots)
+    table_q = opposite[records.q] if pattern.upstream else records.q
+    crossing = (halo.receive_q, halo.receive_node) if pattern.upstream else (halo.send_q, halo.send_node)
+    entries = [_mirrored_entries(domain, pattern), (*crossing, halo_start + np.arange(n_halo))]
+    entries += [] if pattern.in_place else [(table_q, records.node, slot)]
+    joined = _joined_links(pattern, records, slot, opposite, q_count)
     first, rest = slice(None, links.n_links), slice(links.n_links, None)
-    folded = domain.folded
-    q_at_node, q_at_table = (folded.q, opposite[folded.q]) if pull else (opposite[folded.q], folded.q)
-    at_node = q_at_node * pitch + folded.node
-    via_table = table[q_at_table, folded.node].astype(np.int64)
-    return AddressTable(
-        streaming=streaming,
-        table=table,
-        halo_start=halo_start,
+    bare = AddressTable(
+        domain=domain,
+        patterns=kinds,
+        n_slots=whole(link_start + n_link_slots, WORDS),
         n_halo=n_halo,
-        n_slots=n_slots,
-        crossing=sends if pull else receives,
-        links=LinkAddresses(outgoing[first], incoming[first]),
-        slotted=LinkAddresses(outgoing[rest], incoming[rest]),
-        folded=LinkAddresses(at_node, via_table) if pull else LinkAddresses(via_table, at_node),
+        overrides=_sorted(entries),
+        exchanges=plan_exchanges(domain, kinds, halo_start),
+        links=LinkAddresses(joined.outgoing[first], joined.incoming[first]),
+        slotted=LinkAddresses(joined.outgoing[rest], joined.incoming[rest]),
+        folded=LinkAddresses(*np.empty((2, 0), dtype=np.int64)),
     )
+    return bare if domain.folded.n_links == 0 else _with_folded(bare)
 
 
-def _fold_mirrored(table: np.ndarray, domain: LocalDomain, pull: bool) -> None:
-    """Free slip: the population that would come from the wall left the mirrored node."""
-    mirrored, opposite = domain.mirrored, domain.lattice.opposite
-    if pull:
-        table[mirrored.q_in, mirrored.node] = opposite[mirrored.q_far] * domain.pitch + mirrored.far
-    else:
-        table[mirrored.q_out, mirrored.node] = mirrored.q_far * domain.pitch + mirrored.far
+def _joined_links(pattern: Pattern, records, slot, opposite, q_count) -> LinkAddresses:
+    entering = flat_address(opposite[records.q], records.node, q_count)
+    if pattern.in_place:
+        return LinkAddresses(entering, entering)
+    leaving = flat_address(records.q, records.node, q_count)
+    return LinkAddresses(leaving, slot) if pattern.upstream else LinkAddresses(slot, entering)
 
 
-def _bulk_table(domain: LocalDomain, pull: bool, dtype) -> np.ndarray:
-    """Fluid and wall links; the entries of opening and remote links are set by the caller."""
-    opposite = domain.lattice.opposite
-    table = np.empty((domain.lattice.q, domain.pitch), dtype=dtype)
-    far_direction = opposite if pull else np.arange(domain.lattice.q)
-    _fill_bulk(table, domain.neighbour, far_direction, opposite)
-    return table
+def _with_folded(table: AddressTable) -> AddressTable:
+    """The same with the links into labelled walls without slots: one end at the node, one where its table says."""
+    folded, pattern = table.domain.folded, table.patterns[0]
+    opposite, q_count = table.domain.lattice.opposite, table.domain.lattice.q
+    back = opposite[folded.q]
+    at_node = flat_address(folded.q if pattern.streaming == "pull" else back, folded.node, q_count)
+    via_table = table.at(back if pattern.upstream else folded.q, folded.node)
+    ends = (at_node, via_table) if pattern.upstream else (via_table, at_node)
+    return replace(table, folded=LinkAddresses(*ends))
+
+
+def _mirrored_entries(domain: LocalDomain, pattern: Pattern) -> tuple:
+    """Free slip: the population that would come from the wall left the mirrored node, and the other way round."""
+    mirrored, opposite, q_count = domain.mirrored, domain.lattice.opposite, domain.lattice.q
+    if pattern.streaming == "pull":
+        return mirrored.q_in, mirrored.node, flat_address(opposite[mirrored.q_far], mirrored.far, q_count)
+    q = mirrored.q_in if pattern.upstream else mirrored.q_out
+    return q, mirrored.node, flat_address(mirrored.q_far, mirrored.far, q_count)
+
+
+def _sorted(entries) -> Overrides:
+    """By node; where two speak of one entry the later one counts, so it comes last."""
+    q, node, address = (np.concatenate(column) for column in zip(*entries, strict=True))
+    order = np.argsort(node, kind="stable")
+    return Overrides(node[order], q[order], address[order])
 
 
 @njit(parallel=True, cache=True)
-def _fill_bulk(table, neighbour, far_direction, opposite):
-    pitch = table.shape[1]
-    n_nodes = neighbour.shape[1]
-    for q in range(table.shape[0]):
-        far = neighbour[far_direction[q]]
-        for n in prange(pitch):
-            address = q * pitch + n
-            if n < n_nodes and far[n] >= 0:
-                address = q * pitch + far[n]
-            elif n < n_nodes and (far[n] == WALL_LINK or REMOTE_LINK < far[n] <= FIRST_WALL_LINK):
-                address = opposite[q] * pitch + n
-            table[q, n] = address
+def _fill(table, codes, nodes, rows, layout):
+    """Entries by the neighbours alone: the far node's row where there is one, the node's own elsewhere. The sizes of
+    the layout are arguments: compiled code on disk does not notice when another file's constants change."""
+    q_count, tile, row_size = layout
+    for n in prange(nodes.size):
+        for k in range(table.shape[0]):
+            far = np.int64(codes[k, n])
+            node, row = (far, rows[0, k]) if far >= 0 else (nodes[n], rows[1, k])
+            table[k, n] = node // tile * (q_count * row_size) + row * row_size + node % tile

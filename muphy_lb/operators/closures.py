@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
-from muphy_lb.operators.operator import constants
-from muphy_lb.operators.unroll import unroll
+from muphy_lb.operators.moments import stress_node
 
 
 @dataclass(frozen=True)
@@ -22,8 +21,8 @@ class Closure:
         name: in case files.
         reference: ``reference(omega, stress, closing)`` -> omega per node; ``omega`` the Newtonian rate, ``stress`` the
             (n,) values |Pi| / rho, ``closing`` the parameters of the collision from the closure's own on.
-        node: factory ``node(real, jit, first)`` of ``rate(omega, stress, parameters)``, whose own parameters begin at
-            ``parameters[first]``.
+        node: factory ``node(precision, jit, first)`` of ``rate(omega, stress, parameters)``, whose own parameters begin
+            at ``parameters[first]``; none of these is in stored units.
         parameter_names: names of these parameters, in order.
         needs_stress: false only for the constant one.
     """
@@ -40,31 +39,17 @@ class Closure:
         return len(self.parameter_names)
 
 
-CONSTANT = Closure("constant", lambda omega, stress, closing: omega, lambda real, jit, first: None, needs_stress=False)
+CONSTANT = Closure("constant", lambda omega, stress, closing: omega, lambda *choices: None, needs_stress=False)
 
 
-def stress_invariant(lattice, real, jit, equilibrium):
-    """Node function ``(f, deviation, ux, uy, uz, fx, fy, fz)`` -> |Pi| / rho; f are stored populations."""
-    w, cx, cy, cz = constants(lattice, real)
-    even, _, _, _, velocity_scale = equilibrium.terms(real, jit)
-    pair_count, two = lattice.q // 2, real(2)
-    source_part = real(0 if equilibrium.is_linear else 0.5)
+def stress_invariant(lattice, precision, jit, equilibrium):
+    """Node function ``(f, state, force)`` -> |Pi| / rho, a pure number, of arguments in stored units."""
+    stress = stress_node(lattice, precision, jit, equilibrium)
+    inverse_inertia, half = equilibrium.moments(precision, jit).inverse_inertia, precision.real(0.5)
 
-    def invariant(f, deviation, ux, uy, uz, fx, fy, fz):
-        gx, gy, gz = source_part * fx, source_part * fy, source_part * fz
-        xx, yy, zz = two * (ux * gx), two * (uy * gy), two * (uz * gz)
-        xy, yz, zx = ux * gy + gx * uy, uy * gz + gy * uz, uz * gx + gz * ux
-        uu = ux * ux + uy * uy + uz * uz
-        for p in range(pair_count):
-            cu = cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz
-            f_neq = f[2 * p + 1] + f[2 * p + 2] - two * (w[2 * p + 1] * even(deviation, cu, uu))
-            xx += cx[2 * p + 1] * (cx[2 * p + 1] * f_neq)
-            yy += cy[2 * p + 1] * (cy[2 * p + 1] * f_neq)
-            zz += cz[2 * p + 1] * (cz[2 * p + 1] * f_neq)
-            xy += cx[2 * p + 1] * (cy[2 * p + 1] * f_neq)
-            yz += cy[2 * p + 1] * (cz[2 * p + 1] * f_neq)
-            zx += cz[2 * p + 1] * (cx[2 * p + 1] * f_neq)
-        square = xx * xx + yy * yy + zz * zz + two * (xy * xy + yz * yz + zx * zx)
-        return sqrt(square) * velocity_scale(deviation)
+    def invariant(f, state, force):
+        xx, yy, zz, xy, yz, zx = stress(f, state, force)
+        square = xx * xx + yy * yy + zz * zz + half * (xy * xy + yz * yz + zx * zx)
+        return sqrt(square) * inverse_inertia(state[0])
 
-    return jit(unroll(invariant))
+    return jit(invariant)

@@ -2,7 +2,8 @@
 
 f~ = f + relaxation of (f^eq - f) + source, with u = (sum c_q f_q + F/2) / rho (Guo, Zheng, Shi 2002). Parameters of the
 node function, one flat tuple: those of the relaxation, those of the closure, the force. The first of all is omega, the
-rate that sets the viscosity, which the closure may replace node by node.
+rate that sets the viscosity, which the closure may replace node by node. For the node function populations and force
+are in stored units; rates and the closure's parameters never are.
 """
 
 from functools import cache
@@ -44,28 +45,25 @@ def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closur
             omega = closure.reference(omega, invariant / density, closing)
         return relaxation.reference(f, f_eq, source, omega, parameters, lattice) - shift(lattice)
 
-    def node(lattice, real, jit):
-        density_and_velocity = before_collision.node(lattice, real, jit)
-        force_at = force.node(lattice, real, jit)
-        relax = relaxation.node(lattice, real, jit, equilibrium)
+    def node(lattice, precision, jit):
+        state_at = before_collision.node(lattice, precision, jit)
+        force_at = force.node(lattice, precision, jit)
+        relax = relaxation.node(lattice, precision, jit, equilibrium)
         if not closure.needs_stress:
 
             def collide(f, n, parameters):
-                deviation, ux, uy, uz = density_and_velocity(f, n, parameters)
-                fx, fy, fz = force_at(n, parameters)
-                relax(f, deviation, ux, uy, uz, fx, fy, fz, parameters[0], parameters)
+                state = state_at(f, n, parameters)
+                relax(f, state, force_at(n, parameters), parameters[0], parameters)
 
             return jit(collide)
 
-        invariant = stress_invariant(lattice, real, jit, equilibrium)
-        rate = closure.node(real, jit, relaxation.n_rates)
+        invariant = stress_invariant(lattice, precision, jit, equilibrium)
+        rate = closure.node(precision, jit, relaxation.n_rates)
 
         def collide_with_closure(f, n, parameters):
-            deviation, ux, uy, uz = density_and_velocity(f, n, parameters)
-            fx, fy, fz = force_at(n, parameters)
-            stress = invariant(f, deviation, ux, uy, uz, fx, fy, fz)
-            omega = rate(parameters[0], stress, parameters)
-            relax(f, deviation, ux, uy, uz, fx, fy, fz, omega, parameters)
+            state, body_force = state_at(f, n, parameters), force_at(n, parameters)
+            omega = rate(parameters[0], invariant(f, state, body_force), parameters)
+            relax(f, state, body_force, omega, parameters)
 
         return jit(collide_with_closure)
 

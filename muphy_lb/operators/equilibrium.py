@@ -4,11 +4,15 @@ compressible    f_q^eq = w_q rho [1 + 3 c.u + 9/2 (c.u)^2 - 3/2 u.u],           
 incompressible  f_q^eq = w_q { rho + rho_0 [3 c.u + 9/2 (c.u)^2 - 3/2 u.u] },      u = j / rho_0
 stokes          f_q^eq = w_q { rho + rho_0 3 c.u },                                u = j / rho_0
 
-with rho_0 = 1 and cs2 = 1/3. Qian, d'Humieres, Lallemand, Europhys. Lett. 17, 479 (1992); He, Luo, J. Stat. Phys. 88,
-927 (1997); the linear form: Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008), LBGKL and MRTL.
+with cs2 = 1/3, and rho_0 = 1 in the specification, ``precision.unit`` in the node functions. Qian, d'Humieres,
+Lallemand, Europhys. Lett. 17, 479 (1992); He, Luo, J. Stat. Phys. 88, 927 (1997); the linear form: Toelke, Comput.
+Visual. Sci. 13, 29 (2010, online 2008), LBGKL and MRTL.
 
 The source of a body force F follows the same choice (Guo, Zheng, Shi, Phys. Rev. E 65, 046308 (2002)):
 S_q = w_q [3 (c - u) + 9 (c.u) c].F, and w_q 3 c.F where terms of second order are dropped.
+
+For the node functions both are Hermite series (:mod:`muphy_lb.operators.hermite`): with r = rho or rho_0, as the
+velocity has it, f^eq - w rho_0 has the moments (rho - rho_0, r u, r u u), and S has (0, F, u F + F u).
 """
 
 from dataclasses import dataclass
@@ -16,19 +20,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.operators import hermite
 
-class Terms(NamedTuple):
-    """Node functions of an equilibrium and its source over w_q, split into parts even and odd in c_q.
 
-    ``even(deviation, cu, uu)``, ``odd(deviation, cu)``, ``source_even(cu, cf, uf)``, ``source_odd(cf)``, and
-    ``velocity_scale(deviation)``, what momentum is multiplied with; deviation = rho - 1, cu = c_q.u and so on.
+class Moments(NamedTuple):
+    """Node functions of an equilibrium and its source.
+
+    ``first(state, force, a, b)`` and ``second(state, force, a, b)`` are the first and second moment of a f^eq + b S;
+    ``inverse_inertia(deviation)`` is what momentum is multiplied with to give velocity. state = (deviation, ux, uy, uz)
+    with deviation = rho - rho_0, force = (fx, fy, fz). All but velocities, a and b are in stored units.
     """
 
-    even: object
-    odd: object
-    source_even: object
-    source_odd: object
-    velocity_scale: object
+    first: object
+    second: object
+    inverse_inertia: object
 
 
 @dataclass(frozen=True)
@@ -61,13 +66,22 @@ class Equilibrium:
         """(3, n) velocity of a momentum."""
         return momentum / rho if self.is_compressible else momentum
 
-    def terms(self, real, jit) -> Terms:
-        """The node functions; see :class:`Terms`."""
-        velocity_scale = _inverse_density if self.is_compressible else _one
-        if self.is_linear:
-            return Terms(*(jit(function(real)) for function in (_rest, _odd, _no_source, _source_odd, velocity_scale)))
-        even, odd = (_even, _odd_by_density) if self.is_compressible else (_even_by_one, _odd)
-        return Terms(*(jit(function(real)) for function in (even, odd, _source_even, _source_odd, velocity_scale)))
+    def moments(self, precision, jit) -> Moments:
+        """The node functions; see :class:`Moments`."""
+        density, inverse = (_own, _inverse) if self.is_compressible else (_reference, _inverse_reference)
+        first = jit(_first(jit(density(precision))))
+        second = jit(_none(precision) if self.is_linear else _second(first))
+        return Moments(first, second, jit(inverse(precision)))
+
+    def parts(self, lattice, precision, jit) -> tuple:
+        """Node functions ``(state, force, a, b)`` -> even, and odd, part of a f^eq + b S for pairs of opposites."""
+        first, second, _ = self.moments(precision, jit)
+        even_part = hermite.even_part(lattice, precision, jit, self.is_linear)
+        odd_part = hermite.odd_part(lattice, precision, jit)
+        return (
+            jit(lambda state, force, a, b: even_part(a * state[0], second(state, force, a, b))),
+            jit(lambda state, force, a, b: odd_part(first(state, force, a, b))),
+        )
 
 
 COMPRESSIBLE = Equilibrium("compressible", is_compressible=True, is_linear=False)
@@ -76,50 +90,51 @@ STOKES = Equilibrium("stokes", is_compressible=False, is_linear=True)
 EQUILIBRIA = {equilibrium.name: equilibrium for equilibrium in (COMPRESSIBLE, INCOMPRESSIBLE, STOKES)}
 
 
-def _even(real):
-    one, three_halves, nine_halves = real(1), real(1.5), real(4.5)
-    return lambda deviation, cu, uu: deviation + (one + deviation) * (nine_halves * cu * cu - three_halves * uu)
+def _own(precision):
+    rho_0 = precision.real(precision.unit)
+    return lambda deviation: rho_0 + deviation
 
 
-def _even_by_one(real):
-    three_halves, nine_halves = real(1.5), real(4.5)
-    return lambda deviation, cu, uu: deviation + (nine_halves * cu * cu - three_halves * uu)
+def _reference(precision):
+    rho_0 = precision.real(precision.unit)
+    return lambda deviation: rho_0
 
 
-def _rest(real):
-    return lambda deviation, cu, uu: deviation
+def _inverse(precision):
+    one, rho_0 = precision.real(1), precision.real(precision.unit)
+    return lambda deviation: one / (rho_0 + deviation)
 
 
-def _odd_by_density(real):
-    one, three = real(1), real(3)
-    return lambda deviation, cu: (one + deviation) * (three * cu)
+def _inverse_reference(precision):
+    inverse = precision.real(1 / precision.unit)
+    return lambda deviation: inverse
 
 
-def _odd(real):
-    three = real(3)
-    return lambda deviation, cu: three * cu
+def _first(density):
+    """a r u + b F."""
+
+    def first(state, force, a, b):
+        deviation, ux, uy, uz = state
+        fx, fy, fz = force
+        inertia = a * density(deviation)
+        return inertia * ux + b * fx, inertia * uy + b * fy, inertia * uz + b * fz
+
+    return first
 
 
-def _source_even(real):
-    three, nine = real(3), real(9)
-    return lambda cu, cf, uf: nine * cu * cf - three * uf
+def _second(first):
+    """a r u u + b (u F + F u) = (u g + g u) / 2 with g = a r u + 2 b F."""
+
+    def second(state, force, a, b):
+        _, ux, uy, uz = state
+        fx, fy, fz = force
+        jx, jy, jz = first(state, force, a, b)
+        gx, gy, gz = jx + b * fx, jy + b * fy, jz + b * fz
+        return ux * gx, uy * gy, uz * gz, ux * gy + uy * gx, uy * gz + uz * gy, uz * gx + ux * gz
+
+    return second
 
 
-def _no_source(real):
-    zero = real(0)
-    return lambda cu, cf, uf: zero
-
-
-def _source_odd(real):
-    three = real(3)
-    return lambda cf: three * cf
-
-
-def _inverse_density(real):
-    one = real(1)
-    return lambda deviation: one / (one + deviation)
-
-
-def _one(real):
-    one = real(1)
-    return lambda deviation: one
+def _none(precision):
+    zero = precision.real(0)
+    return lambda state, force, a, b: (zero, zero, zero, zero, zero, zero)

@@ -1,4 +1,4 @@
-"""Density and velocity from stored populations.
+"""Density, velocity and stress from stored populations.
 
 Storage holds h_q = f_q - w_q, so sum h_q is the density deviation rho - 1. With a body force F (Guo, Zheng, Shi,
 Phys. Rev. E 65, 046308 (2002)) the momentum is sum c_q f_q + F/2 from populations before collision and
@@ -15,13 +15,14 @@ from muphy_lb.operators.operator import Operator, constants, shift
 from muphy_lb.operators.unroll import unroll
 
 # Push stores populations before collision, pull those after it.
-HALF_FORCE = {"push": 0.5, "pull": -0.5}
+HALF_FORCE = {"pull": -0.5, "push": 0.5, "aa": -0.5}
 
 
 def macroscopic(streaming: str, equilibrium: Equilibrium = COMPRESSIBLE, force: Operator = UNIFORM) -> Operator:
     """Operator that yields (rho - 1, ux, uy, uz) of a node from what ``streaming`` stores.
 
-    Of the parameters of :func:`~muphy_lb.operators.collision.collision` only the force is used.
+    Of the parameters of :func:`~muphy_lb.operators.collision.collision` only the force is used. The node function takes
+    populations and force, and yields the density deviation, in stored units; velocities are not.
     """
     return _macroscopic(streaming, equilibrium, force)
 
@@ -37,26 +38,48 @@ def _macroscopic(streaming: str, equilibrium: Equilibrium, force: Operator) -> O
         momentum = lattice.c.T @ f + half_force * force.reference(n, parameters)
         return np.concatenate(((rho - 1.0)[None], equilibrium.velocity(momentum, rho)))
 
-    def node(lattice, real, jit):
-        _, cx, cy, cz = constants(lattice, real)
-        velocity_scale = equilibrium.terms(real, jit).velocity_scale
-        force_at = force.node(lattice, real, jit)
-        q_count, zero, half = lattice.q, real(0), real(half_force)
+    def node(lattice, precision, jit):
+        _, cx, cy, cz = constants(lattice, precision)
+        inverse_inertia = equilibrium.moments(precision, jit).inverse_inertia
+        force_at, pair_count, half = force.node(lattice, precision, jit), lattice.q // 2, precision.real(half_force)
 
         def density_and_velocity(f, n, parameters):
-            deviation, jx, jy, jz = zero, zero, zero, zero
-            for q in range(q_count):
-                deviation += f[q]
-                jx += cx[q] * f[q]
-                jy += cy[q] * f[q]
-                jz += cz[q] * f[q]
             fx, fy, fz = force_at(n, parameters)
-            scale = velocity_scale(deviation)
-            jx += half * fx
-            jy += half * fy
-            jz += half * fz
+            deviation, jx, jy, jz = f[0], half * fx, half * fy, half * fz
+            for p in range(pair_count):
+                deviation += f[2 * p + 1] + f[2 * p + 2]
+                jx += cx[2 * p + 1] * (f[2 * p + 1] - f[2 * p + 2])
+                jy += cy[2 * p + 1] * (f[2 * p + 1] - f[2 * p + 2])
+                jz += cz[2 * p + 1] * (f[2 * p + 1] - f[2 * p + 2])
+            scale = inverse_inertia(deviation)
             return deviation, jx * scale, jy * scale, jz * scale
 
         return jit(unroll(density_and_velocity))
 
     return Operator(f"macroscopic-{streaming}-{equilibrium.name}-{force.name}", reference, node)
+
+
+def stress_node(lattice, precision, jit, equilibrium: Equilibrium):
+    """Node function ``(f, state, force)`` -> Pi = sum c c (f - f^eq + S/2) of populations before collision.
+
+    It is sum c c f less rho - rho_0 over 3 along the axes of the lattice and the second moment of f^eq - S/2. A
+    symmetric tensor as in :mod:`muphy_lb.operators.hermite`, in stored units.
+    """
+    second, real = equilibrium.moments(precision, jit).second, precision.real
+    places = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
+    products = np.array([lattice.c[:, a] * lattice.c[:, b] * (1 + (a != b)) for a, b in places])
+    product = tuple(tuple(real(x) for x in row) for row in products)
+    at_rest = tuple(real(float(lattice.moment(place))) for place in places)
+    along = tuple(real(row.any()) for row in products)
+    count, pair_count, zero, one, minus_half = len(places), lattice.q // 2, real(0), real(1), real(-0.5)
+
+    def stress(f, state, force):
+        second_moment = second(state, force, one, minus_half)
+        pi = [zero] * count
+        for k in range(count):
+            pi[k] = -(at_rest[k] * state[0]) - along[k] * second_moment[k]
+            for p in range(pair_count):
+                pi[k] += product[k][2 * p + 1] * (f[2 * p + 1] + f[2 * p + 2])
+        return pi
+
+    return jit(unroll(stress))

@@ -19,9 +19,8 @@ import numpy as np
 
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import BASES, Lattice, MomentBasis
-from muphy_lb.operators.operator import constants
 from muphy_lb.operators.relaxation import Relaxation
-from muphy_lb.operators.trt import odd_rate, odd_rate_node
+from muphy_lb.operators.trt import odd_rate, odd_rate_node, relax_parts_node
 from muphy_lb.operators.unroll import unroll
 
 KINDS = ("viscosity", "magic", "constant")
@@ -54,8 +53,8 @@ def mrt(families: tuple[tuple[str, str], ...]) -> Relaxation:
         m, inverse = basis.matrix, np.array(basis.inverse, float)
         return f + inverse @ (s * (m @ (f_eq - f)) + (1 - s / 2) * (m @ source))
 
-    def node(lattice, real, jit, equilibrium):
-        return _node(lattice, real, jit, equilibrium, kinds)
+    def node(lattice, precision, jit, equilibrium):
+        return _node(lattice, precision, jit, equilibrium, kinds)
 
     return Relaxation("mrt", 2 + n_constants, reference, node)
 
@@ -139,54 +138,42 @@ def _parity(basis: MomentBasis, kinds, is_even: bool, real) -> _Parity:
     )
 
 
-def _node(lattice, real, jit, equilibrium, kinds):
-    w, cx, cy, cz = constants(lattice, real)
-    even, odd, source_even, source_odd, _ = equilibrium.terms(real, jit)
-    s_odd_of = odd_rate_node(real, jit)
-    even_base, even_slot, even_row, even_column, even_scale = _parity(BASES[lattice.name], kinds, True, real)
-    odd_base, odd_slot, odd_row, odd_column, odd_scale = _parity(BASES[lattice.name], kinds, False, real)
+def _node(lattice, precision, jit, equilibrium, kinds):
+    even_part, odd_part = equilibrium.parts(lattice, precision, jit)
+    relax_parts, s_odd_of = relax_parts_node(lattice, precision, jit), odd_rate_node(precision, jit)
+    even_base, even_slot, even_row, even_column, even_scale = _parity(BASES[lattice.name], kinds, True, precision.real)
+    odd_base, odd_slot, odd_row, odd_column, odd_scale = _parity(BASES[lattice.name], kinds, False, precision.real)
     n_even, n_odd, n_constants = len(even_slot), len(odd_slot), sum(kind == "constant" for kind in kinds.values())
-    n_rates, pair_count, zero, half = 2 + n_constants, lattice.q // 2, real(0), real(0.5)
+    n_rates, pair_count, n_parts = 2 + n_constants, lattice.q // 2, lattice.q // 2 + 1
+    zero, half, one, minus_half = (precision.real(x) for x in (0, 0.5, 1, -0.5))
 
-    def relax(f, deviation, ux, uy, uz, fx, fy, fz, omega, rates):
+    def relax(f, state, force, omega, rates):
         s = [omega] * n_rates
         s[1] = s_odd_of(omega, rates[1])
         for i in range(n_constants):
             s[i + 2] = rates[i + 2]
-        uu = ux * ux + uy * uy + uz * uz
-        uf = ux * fx + uy * fy + uz * fz
-        even_moment = [zero] * n_even
-        odd_moment = [zero] * n_odd
-        source = w[0] * source_even(zero, zero, uf)
-        h = w[0] * even(deviation, zero, uu) - f[0] - half * source
-        f[0] += s[even_base] * h + source
+        h_even, h_odd = even_part(state, force, one, minus_half), odd_part(state, force, one, minus_half)
+        even_change = [zero] * n_even
+        odd_change = [zero] * n_odd
         for k in range(n_even):
-            even_moment[k] += even_row[k][0] * (half * h)
-        for p in range(pair_count):
-            cu = cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz
-            cf = cx[2 * p + 1] * fx + cy[2 * p + 1] * fy + cz[2 * p + 1] * fz
-            source = w[2 * p + 1] * source_even(cu, cf, uf)
-            h = w[2 * p + 1] * even(deviation, cu, uu) - half * (f[2 * p + 1] + f[2 * p + 2] + source)
-            for k in range(n_even):
-                even_moment[k] += even_row[k][p + 1] * h
-            to_even = s[even_base] * h + source
-            source = w[2 * p + 1] * source_odd(cf)
-            h = w[2 * p + 1] * odd(deviation, cu) - half * (f[2 * p + 1] - f[2 * p + 2] + source)
-            for k in range(n_odd):
-                odd_moment[k] += odd_row[k][p + 1] * h
-            to_odd = s[odd_base] * h + source
-            f[2 * p + 1] += to_even + to_odd
-            f[2 * p + 2] += to_even - to_odd
-        for k in range(n_even):
-            change = even_moment[k] * ((s[even_slot[k]] - s[even_base]) * even_scale[k])
-            f[0] += even_column[k][0] * change
+            even_change[k] = even_row[k][0] * (half * (h_even[0] - f[0]))
             for p in range(pair_count):
-                f[2 * p + 1] += even_column[k][p + 1] * change
-                f[2 * p + 2] += even_column[k][p + 1] * change
+                even_change[k] += even_row[k][p + 1] * (h_even[p + 1] - half * (f[2 * p + 1] + f[2 * p + 2]))
+            even_change[k] *= (s[even_slot[k]] - s[even_base]) * even_scale[k]
         for k in range(n_odd):
-            change = odd_moment[k] * ((s[odd_slot[k]] - s[odd_base]) * odd_scale[k])
             for p in range(pair_count):
-                f[2 * p + 1] += odd_column[k][p + 1] * change
-                f[2 * p + 2] -= odd_column[k][p + 1] * change
+                odd_change[k] += odd_row[k][p + 1] * (h_odd[p + 1] - half * (f[2 * p + 1] - f[2 * p + 2]))
+            odd_change[k] *= (s[odd_slot[k]] - s[odd_base]) * odd_scale[k]
+        base_even = even_part(state, force, s[even_base], one - half * s[even_base])
+        base_odd = odd_part(state, force, s[odd_base], one - half * s[odd_base])
+        even = [zero] * n_parts
+        odd = [zero] * n_parts
+        for p in range(n_parts):
+            even[p], odd[p] = base_even[p], base_odd[p]
+            for k in range(n_even):
+                even[p] += even_column[k][p] * even_change[k]
+            for k in range(n_odd):
+                odd[p] += odd_column[k][p] * odd_change[k]
+        relax_parts(f, even, odd, s[even_base], s[odd_base])
 
     return jit(unroll(relax))

@@ -32,6 +32,9 @@ def openings(equilibrium: Equilibrium) -> Operator:
 
     Reference: ``reference(outgoing, q, condition, momentum, velocity, lattice)``, vectorised over links; ``condition``
     is (kind, value), the value a velocity scale or rho_out - 1; ``momentum`` comes from :func:`link_momentum`.
+
+    The node function ``incoming(outgoing, q, kind, value, momentum, ux, uy, uz)`` takes and returns populations in
+    stored units. So are ``momentum``, and ``value`` where it is rho_out - 1; where it is a velocity scale it is not.
     """
 
     def reference(outgoing, q, condition, momentum, velocity, lattice):
@@ -43,16 +46,20 @@ def openings(equilibrium: Equilibrium) -> Operator:
         by_velocity = outgoing + weight + momentum * value
         return np.where(kind == PRESSURE, by_pressure, by_velocity) - weight
 
-    def node(lattice, real, jit):
-        w, cx, cy, cz = constants(lattice, real)
-        even, two = equilibrium.terms(real, jit).even, real(2)
+    def node(lattice, precision, jit):
+        w, cx, cy, cz = constants(lattice, precision)
+        second, real = equilibrium.moments(precision, jit).second, precision.real
+        zero, one, two, third, nine_halves = (real(x) for x in (0, 1, 2, 1 / 3, 4.5))
+        no_force = (zero, zero, zero)
 
         @jit
         def incoming(outgoing, q, kind, value, momentum, ux, uy, uz):
             if kind == VELOCITY:
                 return outgoing + momentum * value
-            cu = cx[q] * ux + cy[q] * uy + cz[q] * uz
-            return two * w[q] * even(value, cu, ux * ux + uy * uy + uz * uz) - outgoing
+            xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz), no_force, one, zero)
+            x, y, z = cx[q], cy[q], cz[q]
+            along = x * (x * xx + y * xy) + y * (y * yy + z * yz) + z * (z * zz + x * zx)
+            return two * w[q] * (value + nine_halves * (along - third * (xx + yy + zz))) - outgoing
 
         return incoming
 

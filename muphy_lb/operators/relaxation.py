@@ -13,8 +13,9 @@ class Relaxation:
         n_rates: how many of the leading parameters of a collision are its own; the first is omega.
         reference: ``reference(f, f_eq, source, omega, rates, lattice)`` -> (Q, n) populations after collision, all full
             (not deviations); ``source`` comes without its factor 1 - s/2; ``omega`` is a number or (n,).
-        node: factory ``node(lattice, real, jit, equilibrium)`` of
-            ``relax(f, deviation, ux, uy, uz, fx, fy, fz, omega, rates)``, in place on stored populations f - w.
+        node: factory ``node(lattice, precision, jit, equilibrium)`` of
+            ``relax(f, state, force, omega, rates)``, in place on stored populations f - w; state = (deviation, ux, uy,
+            uz) and force = (fx, fy, fz). Populations, ``deviation`` and the force are in stored units.
     """
 
     name: str

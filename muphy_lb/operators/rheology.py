@@ -62,9 +62,10 @@ def _reference(law):
     return reference
 
 
-def _tau_bounds_node(real, jit, first):
+def _tau_bounds_node(precision, jit, first):
     """:func:`tau_bounds` as a node function; nu_min and nu_max begin at ``parameters[first]``."""
-    smallest, three, half, second = real(SMALLEST_TAU), real(3), real(0.5), first + 1
+    real, second = precision.real, first + 1
+    smallest, three, half = real(SMALLEST_TAU), real(3), real(0.5)
 
     def bounds(parameters):
         return max(smallest, three * parameters[first] + half), max(smallest, three * parameters[second] + half)
@@ -73,15 +74,16 @@ def _tau_bounds_node(real, jit, first):
 
 
 def _newton(viscosity, n_shape):
-    """Factory of the node function of a law ``viscosity(real, jit, first)`` with ``n_shape`` parameters of its own.
+    """Factory of the node function of a law with ``n_shape`` parameters of its own.
 
-    ``viscosity`` makes ``(ln g, parameters) -> (nu, d nu / d ln g)``. Newton's method for ln tau, kept between the
-    bounds of tau: in logarithms the slope of the equation lies between the index n and 1 whatever the units, and a law
-    that is cut off has the root of the whole law, cut off, because nu g grows with g.
+    ``viscosity(precision, jit, first)`` makes ``(ln g, parameters) -> (nu, d nu / d ln g)``. Newton's method for
+    ln tau, kept between the bounds of tau: in logarithms the slope of the equation lies between the index n and 1
+    whatever the units, and a law that is cut off has the root of the whole law, cut off, because nu g grows with g.
     """
 
-    def node(real, jit, first):
-        law, bounds = viscosity(real, jit, first), _tau_bounds_node(real, jit, first + n_shape)
+    def node(precision, jit, first):
+        law, bounds = viscosity(precision, jit, first), _tau_bounds_node(precision, jit, first + n_shape)
+        real = precision.real
         one, three, half = real(1), real(3), real(0.5)
         factor, smallest, iterations = real(RATE_FACTOR), real(SMALLEST_RATE), ITERATIONS[real]
 
@@ -102,8 +104,8 @@ def _newton(viscosity, n_shape):
     return node
 
 
-def _power_law(real, jit, first):
-    one, second = real(1), first + 1
+def _power_law(precision, jit, first):
+    one, second = precision.real(1), first + 1
 
     def viscosity(log_rate, parameters):
         nu = parameters[first] * exp((parameters[second] - one) * log_rate)
@@ -112,8 +114,8 @@ def _power_law(real, jit, first):
     return jit(viscosity)
 
 
-def _carreau_yasuda(real, jit, first):
-    one = real(1)
+def _carreau_yasuda(precision, jit, first):
+    one = precision.real(1)
     i_nu_0, i_nu_inf, i_time, i_a, i_index = range(first, first + 5)
 
     def viscosity(log_rate, parameters):
@@ -126,9 +128,9 @@ def _carreau_yasuda(real, jit, first):
     return jit(viscosity)
 
 
-def _casson(real, jit, first):
+def _casson(precision, jit, first):
     """With r = sqrt(g) the equation is quadratic: (3 k_1^2 + 1/2) r^2 + 6 k_0 k_1 r = (3 / sqrt(2)) Q - 3 k_0^2."""
-    bounds, second = _tau_bounds_node(real, jit, first + 2), first + 1
+    bounds, second, real = _tau_bounds_node(precision, jit, first + 2), first + 1, precision.real
     zero, one, three, half = real(0), real(1), real(3), real(0.5)
     factor, smallest = real(RATE_FACTOR), real(SMALLEST_RATE**0.5)
 

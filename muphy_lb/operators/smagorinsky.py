@@ -19,7 +19,8 @@ def _reference(omega, stress, closing):
     return 2 / (tau + np.sqrt(tau**2 + FACTOR * closing[0] ** 2 * stress))
 
 
-def _node(real, jit, first):
+def _node(precision, jit, first):
+    real = precision.real
     one, two, factor = real(1), real(2), real(FACTOR)
 
     def rate(omega, stress, parameters):

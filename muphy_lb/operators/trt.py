@@ -6,7 +6,6 @@ s+ = omega, s- = 1 / (1/2 + Lambda / (1/omega - 1/2)). Lambda, the "magic" param
 Ginzburg, Verhaeghe, d'Humieres, Commun. Comput. Phys. 3, 427 (2008). Rates: ``(omega, Lambda)``.
 """
 
-from muphy_lb.operators.operator import constants
 from muphy_lb.operators.relaxation import Relaxation
 from muphy_lb.operators.unroll import unroll
 
@@ -16,10 +15,42 @@ def odd_rate(omega, magic):
     return 1.0 / (0.5 + magic / (1.0 / omega - 0.5))
 
 
-def odd_rate_node(real, jit):
+def odd_rate_node(precision, jit):
     """:func:`odd_rate` as a node function."""
-    one, half = real(1), real(0.5)
+    one, half = precision.real(1), precision.real(0.5)
     return jit(lambda omega, magic: one / (half + magic / (one / omega - half)))
+
+
+def relax_parts_node(lattice, precision, jit):
+    """Node function ``(f, even, odd, s_even, s_odd)``: f_q <- (1 - s+) f+ + even + (1 - s-) f- + odd, in place.
+
+    ``even`` and ``odd`` are parts for pairs of opposites (:mod:`muphy_lb.operators.hermite`).
+    """
+    pair_count, one, half = lattice.q // 2, precision.real(1), precision.real(0.5)
+
+    def relax_parts(f, even, odd, s_even, s_odd):
+        even_kept, odd_kept = half * (one - s_even), half * (one - s_odd)
+        f[0] = even[0] + (one - s_even) * f[0]
+        for p in range(pair_count):
+            f_even = even[p + 1] + even_kept * (f[2 * p + 1] + f[2 * p + 2])
+            f_odd = odd[p + 1] + odd_kept * (f[2 * p + 1] - f[2 * p + 2])
+            f[2 * p + 1] = f_even + f_odd
+            f[2 * p + 2] = f_even - f_odd
+
+    return jit(unroll(relax_parts))
+
+
+def two_rates_node(lattice, precision, jit, equilibrium):
+    """Node function ``(f, state, force, s_even, s_odd)``: the collision with these two rates, in place."""
+    even_part, odd_part = equilibrium.parts(lattice, precision, jit)
+    relax_parts, one, half = relax_parts_node(lattice, precision, jit), precision.real(1), precision.real(0.5)
+
+    def two_rates(f, state, force, s_even, s_odd):
+        even = even_part(state, force, s_even, one - half * s_even)
+        odd = odd_part(state, force, s_odd, one - half * s_odd)
+        relax_parts(f, even, odd, s_even, s_odd)
+
+    return jit(two_rates)
 
 
 def _reference(f, f_eq, source, omega, rates, lattice):
@@ -31,31 +62,9 @@ def _reference(f, f_eq, source, omega, rates, lattice):
     return f + change
 
 
-def _node(lattice, real, jit, equilibrium):
-    w, cx, cy, cz = constants(lattice, real)
-    even, odd, source_even, source_odd, _ = equilibrium.terms(real, jit)
-    s_odd_of = odd_rate_node(real, jit)
-    pair_count, zero, one, half = lattice.q // 2, real(0), real(1), real(0.5)
-
-    def relax(f, deviation, ux, uy, uz, fx, fy, fz, omega, rates):
-        s_odd = s_odd_of(omega, rates[1])
-        uu = ux * ux + uy * uy + uz * uz
-        uf = ux * fx + uy * fy + uz * fz
-        even_part, odd_part = one - half * omega, one - half * s_odd
-        f[0] += omega * (w[0] * even(deviation, zero, uu) - f[0]) + even_part * w[0] * source_even(zero, zero, uf)
-        for p in range(pair_count):
-            cu = cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz
-            cf = cx[2 * p + 1] * fx + cy[2 * p + 1] * fy + cz[2 * p + 1] * fz
-            f_even = half * (f[2 * p + 1] + f[2 * p + 2])
-            f_odd = half * (f[2 * p + 1] - f[2 * p + 2])
-            to_even = omega * (w[2 * p + 1] * even(deviation, cu, uu) - f_even)
-            to_even += even_part * w[2 * p + 1] * source_even(cu, cf, uf)
-            to_odd = s_odd * (w[2 * p + 1] * odd(deviation, cu) - f_odd)
-            to_odd += odd_part * w[2 * p + 1] * source_odd(cf)
-            f[2 * p + 1] += to_even + to_odd
-            f[2 * p + 2] += to_even - to_odd
-
-    return jit(unroll(relax))
+def _node(lattice, precision, jit, equilibrium):
+    two_rates, s_odd_of = two_rates_node(lattice, precision, jit, equilibrium), odd_rate_node(precision, jit)
+    return jit(lambda f, state, force, omega, rates: two_rates(f, state, force, omega, s_odd_of(omega, rates[1])))
 
 
 TRT = Relaxation("trt", 2, _reference, _node)

@@ -2,8 +2,9 @@
 
 A loop over populations keeps its array and its lattice constants in memory once the body grows; straight-line code
 keeps them in registers, and terms with a zero component disappear. For the same reason a local vector,
-``moment = [zero] * n_rows``, becomes that many scalars ``moment_0``, ``moment_1``, ... The generated text is kept where
-tracebacks and debuggers find it (``linecache``), and as ``__generated_source__`` of the function.
+``moment = [zero] * n_rows``, becomes that many scalars ``moment_0``, ``moment_1``, ..., and the whole of it a tuple of
+them. The generated text is kept where tracebacks and debuggers find it (``linecache``), and as ``__generated_source__``
+of the function.
 """
 
 import ast
@@ -43,12 +44,15 @@ def unroll(function):
 
 
 class _Unroller(ast.NodeTransformer):
-    """Rewrites statements; ``scalars`` collects the tuple entries it names, e.g. ``w_3``, ``vectors`` local vectors."""
+    """Rewrites statements.
+
+    ``scalars`` collects the tuple entries that it names, e.g. ``w_3``, and ``vectors`` the lengths of local vectors.
+    """
 
     def __init__(self, constants):
         self.constants = constants
         self.scalars = {}
-        self.vectors = set()
+        self.vectors = {}
 
     def statements(self, body) -> list:
         """Rewritten statements, loops replaced by their repetitions, additions of nothing left out."""
@@ -66,9 +70,17 @@ class _Unroller(ast.NodeTransformer):
                 result.append(rewritten)
         return result
 
+    def visit_Name(self, node):
+        """The name of a local vector becomes the tuple of its scalars."""
+        if node.id not in self.vectors:
+            return node
+        return ast.Tuple([ast.Name(f"{node.id}_{k}", node.ctx) for k in range(self.vectors[node.id])], node.ctx)
+
     def visit_Subscript(self, node):
         """``w[3]`` becomes the name ``w_3``, of a constant tuple or a local vector; ``M[2][3]`` becomes ``M_2_3``."""
-        self.generic_visit(node)
+        node.slice = self.visit(node.slice)
+        if not isinstance(node.value, ast.Name):
+            node.value = self.visit(node.value)
         k = self._integer(node.slice)
         if not (isinstance(node.value, ast.Name) and type(k) is int):
             return node
@@ -125,10 +137,9 @@ class _Unroller(ast.NodeTransformer):
     def _scalars_of(self, statement) -> list:
         """One assignment for each entry of a local vector."""
         (target,), (value,) = statement.targets, statement.value.left.elts
-        self.vectors.add(target.id)
+        self.vectors[target.id] = self._integer(statement.value.right)
         value = self.visit(value)
-        names = (ast.Name(f"{target.id}_{k}", ast.Store()) for k in range(self._integer(statement.value.right)))
-        return [ast.Assign([name], value) for name in names]
+        return [ast.Assign([name], value) for name in self.visit(target).elts]
 
     def _adds_nothing(self, statement) -> bool:
         added = isinstance(statement, ast.AugAssign) and isinstance(statement.op, (ast.Add, ast.Sub))

@@ -11,7 +11,8 @@ central-linear    a = 1,  b = -c = k        d = -4 W / (1 + 2 s),  k = (1 - 2 s)
                   relaxation times; leaves an undamped oscillation of period two: average forces over an even number of
                   steps.
 
-a + b + c = 1, so the rules hold for stored deviations f - w as they stand.
+a + b + c = 1, so the rules hold for stored deviations f - w as they stand. For the node function a, b, c are pure
+numbers; the populations, and d times the scheduled value of the wall, its last argument, are in stored units.
 """
 
 from collections.abc import Callable, Mapping
@@ -63,7 +64,7 @@ def _reference(outgoing, arriving, opposed, coefficients, value):
     return a * outgoing + b * arriving + c * opposed + d * value
 
 
-def _node(lattice, real, jit):
+def _node(lattice, precision, jit):
     return jit(lambda outgoing, arriving, opposed, a, b, c, added: a * outgoing + b * arriving + c * opposed + added)
 
 

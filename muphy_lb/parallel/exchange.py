@@ -1,30 +1,26 @@
 """Halo exchange: one packed message per neighbour and step, staged through host buffers, started and finished apart."""
 
-from muphy_lb.domain import AddressTable, HaloPlan
+from muphy_lb.domain import Exchange
 
 
 class HaloExchange:
     """Start/finish exchange of the crossing populations of one buffer.
 
-    Pull gathers the populations that leave and receives straight into the halo slots; push sends straight from the
-    halo slots and scatters what arrives.
-
     Args:
         communicator: the ranks.
         backend: device of the buffer.
-        plan: who sends what to whom.
-        addresses: where it lies in the buffer.
+        neighbours: ranks, ascending.
+        plan: what is sent and received.
         buffer: the population buffer to exchange.
-        staging: see :class:`Staging`, shared by the exchanges of all buffers.
+        staging: see :class:`Staging`, shared by all exchanges of a rank.
     """
 
-    def __init__(self, communicator, backend, plan: HaloPlan, addresses: AddressTable, buffer, staging):
-        self._communicator, self._backend, self._plan, self._staging = communicator, backend, plan, staging
-        slots = slice(addresses.halo_start, addresses.halo_start + addresses.n_halo)
-        pull = addresses.streaming == "pull"
-        leaving, arriving = (staging.crossing, slots) if pull else (slots, staging.crossing)
-        self._pack = backend.bind_pack(buffer, leaving, staging.packed, staging.send)
-        self._unpack = backend.bind_unpack(staging.receive, staging.packed, buffer, arriving)
+    def __init__(self, communicator, backend, neighbours, plan: Exchange, buffer, staging: "Staging"):
+        self._communicator, self._backend, self._neighbours, self._plan = communicator, backend, neighbours, plan
+        self._send, self._receive = staging.send[: plan.n_pack], staging.receive[: plan.n_unpack]
+        self._pack = backend.bind_pack(buffer, *staging.on_device(plan.pack, plan.n_pack), self._send)
+        addresses, packed = staging.on_device(plan.unpack, plan.n_unpack)
+        self._unpack = backend.bind_unpack(self._receive, packed, buffer, addresses)
         self._requests = []
 
     def start(self) -> None:
@@ -42,23 +38,35 @@ class HaloExchange:
         self._unpack()
 
     def _post(self) -> None:
-        plan, staging = self._plan, self._staging
-        receives = [
-            self._communicator.start_receive(staging.receive[plan.receive_start[j] : plan.receive_start[j + 1]], rank)
-            for j, rank in enumerate(plan.neighbours)
-        ]
-        sends = [
-            self._communicator.start_send(staging.send[plan.send_start[j] : plan.send_start[j + 1]], rank)
-            for j, rank in enumerate(plan.neighbours)
-        ]
+        receives = self._messages(self._communicator.start_receive, self._receive, self._plan.unpack_start)
+        sends = self._messages(self._communicator.start_send, self._send, self._plan.pack_start)
         self._requests = receives + sends
+
+    def _messages(self, post, buffer, start) -> list:
+        return [post(buffer[start[j] : start[j + 1]], rank) for j, rank in enumerate(self._neighbours)]
 
 
 class Staging:
-    """Buffers between device and messages: page-locked send and receive buffers, a packed device buffer, addresses."""
+    """Buffers between device and messages: page-locked send and receive buffers, and a packed device buffer.
 
-    def __init__(self, backend, plan: HaloPlan, addresses: AddressTable, dtype):
-        self.send = backend.host_buffer(plan.n_send, dtype)
-        self.receive = backend.host_buffer(plan.n_receive, dtype)
-        self.packed = backend.zeros(addresses.crossing.size, dtype)
-        self.crossing = backend.array(addresses.crossing.astype(addresses.table.dtype))
+    Args:
+        backend: the device.
+        plans: all exchanges that use them, one at a time.
+    """
+
+    def __init__(self, backend, plans: tuple[Exchange, ...]):
+        storage = backend.precision.storage
+        self._backend = backend
+        self.send = backend.host_buffer(max(plan.n_pack for plan in plans), storage)
+        self.receive = backend.host_buffer(max(plan.n_unpack for plan in plans), storage)
+        self._packed = backend.zeros(max(self.send.size, self.receive.size), storage)
+        self._addresses = {}
+
+    def on_device(self, addresses, n: int) -> tuple:
+        """Addresses where the device can read them, copied once, and room for as many packed populations; a slice needs
+        neither."""
+        if isinstance(addresses, slice):
+            return addresses, None
+        if id(addresses) not in self._addresses:
+            self._addresses[id(addresses)] = self._backend.array(addresses)
+        return self._addresses[id(addresses)], self._backend.view(self._packed, 0, n)

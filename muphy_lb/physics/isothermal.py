@@ -1,6 +1,6 @@
 """Isothermal flow: one set of populations, a collision with body force, openings, walls.
 
-One step, pull:  openings | start exchange | interior | finish exchange | walls | edge.
+One step, pull and aa:  openings | start exchange | interior | finish exchange | walls | edge.
 One step, push:  edge | start exchange | interior | finish exchange | openings | walls.
 Everything but the interior belongs to the edge and runs beside it where the device can.
 """
@@ -60,7 +60,7 @@ def isothermal(
     Args:
         lattice: velocity set.
         fluid: the collision.
-        streaming: ``"pull"`` or ``"push"``.
+        streaming: ``"pull"``, ``"push"`` or ``"aa"``.
         force: body force per volume (lattice units, rho_0 = 1), in the form that the operator reads.
         force_operator: ``UNIFORM``, ``FIELD`` (three arrays with a value per local node) or ``VARYING``.
 
@@ -76,8 +76,8 @@ def isothermal(
     at_openings = Stage(LINKS, (openings(fluid.equilibrium), measure))
     at_walls = Stage(WALL_LINKS, (WALLS,))
     start, finish = Stage(EXCHANGE_START), Stage(EXCHANGE_FINISH)
-    pull = (at_openings, start, interior, finish, at_walls, edge)
-    push = (edge, start, interior, finish, at_openings, at_walls)
+    first = (at_openings, start, interior, finish, at_walls, edge)
+    last = (edge, start, interior, finish, at_openings, at_walls)
     return Model(
         name="isothermal",
         lattice=lattice,
@@ -85,6 +85,6 @@ def isothermal(
         equilibrium=fluid.equilibrium,
         collision=collide,
         macroscopic=measure,
-        stages=pull if streaming == "pull" else push,
+        stages=last if streaming == "push" else first,
         parameters=(*fluid.rates, *force),
     )

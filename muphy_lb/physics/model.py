@@ -42,7 +42,7 @@ class Model:
     Attributes:
         name: for messages and outputs.
         lattice: velocity set of the populations.
-        streaming: ``"pull"`` (stores populations after collision) or ``"push"`` (before).
+        streaming: ``"pull"``, ``"aa"`` (store populations after collision) or ``"push"`` (before).
         equilibrium: the state without stresses.
         collision: what a node does.
         macroscopic: density and velocity from what is stored.

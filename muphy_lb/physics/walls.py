@@ -104,7 +104,7 @@ def slotted_coefficients(
     distance, fallback = np.full(links.n_links, HALF), np.zeros(links.n_links, dtype=bool)
     if rule != HALF_WAY and links.n_links:
         distance = _distances(nodes, links, lattice, rule)
-        behind = domain.neighbour[lattice.opposite[links.q], links.node]
+        behind = _codes(domain, lattice.opposite[links.q], links.node)
         fallback = is_wall(behind)
         distance[fallback] = HALF
     momentum = np.zeros(links.n_links)
@@ -162,8 +162,14 @@ def _passes_a_stationary_wall(domain: LocalDomain, links: LinkRecords, motions) 
         for sign in (1, -1):
             vector = sign * np.eye(3, dtype=int)[axis]
             q = int(np.flatnonzero((lattice.c == vector).all(axis=1))[0])
-            code = domain.neighbour[q, links.node]
+            code = _codes(domain, np.full(links.n_links, q), links.node)
             wall = np.where(code == WALL_LINK, len(motions), FIRST_WALL_LINK - code)
             touches = is_wall(code) & still[np.where(is_wall(code), wall, 0)]
             mask |= touches & (lattice.c[links.q, axis] == sign) & (np.abs(lattice.c[links.q]).sum(axis=1) > 1)
     return mask
+
+
+def _codes(domain: LocalDomain, q: np.ndarray, node: np.ndarray) -> np.ndarray:
+    """(S,) local node or link code along direction ``q[i]`` from ``node[i]``."""
+    nodes, place = np.unique(node, return_inverse=True)
+    return domain.neighbours(domain.lattice.c, nodes)[q, place]

@@ -26,6 +26,7 @@ from muphy_lb.operators import (
     mrt_for,
 )
 from muphy_lb.operators.operator import shift
+from muphy_lb.precision import FP64, Precision
 from tests.support import random_populations
 
 N = 4
@@ -73,6 +74,11 @@ class Case:
     def parameters(self) -> tuple:
         """Of the collision: rates, closure, force."""
         return self.omega, *self.rates, *CLOSING[self.closure.name], *(float(x) for x in self.force)
+
+    def stored_parameters(self, precision: Precision) -> tuple:
+        """Of the node function of the collision: typed scalars, the force in stored units."""
+        *rates, fx, fy, fz = (precision.real(value) for value in self.parameters)
+        return *rates, *(precision.real(precision.unit) * component for component in (fx, fy, fz))
 
     @property
     def undriven(self):
@@ -134,32 +140,34 @@ compiled = numba.njit(error_model="numpy")
 
 
 @cache
-def node_function(operator: Operator, lattice: Lattice, real, jit):
+def node_function(operator: Operator, lattice: Lattice, precision: Precision, jit):
     """The node function, made once."""
-    return operator.node(lattice, real, jit)
+    return operator.node(lattice, precision, jit)
 
 
-def by_node(case: Case, stored: np.ndarray, real=np.float64, jit=plain) -> np.ndarray:
-    """After collision, by the node function in a precision, node by node."""
-    collide = node_function(case.operator, case.lattice, real, jit)
-    parameters = tuple(real(value) for value in case.parameters)
-    result = stored.astype(real)
+def by_node(case: Case, stored: np.ndarray, precision: Precision = FP64, jit=plain) -> np.ndarray:
+    """After collision, by the node function in a precision, node by node; in and out with rho_0 = 1."""
+    collide = node_function(case.operator, case.lattice, precision, jit)
+    parameters = case.stored_parameters(precision)
+    result = stored.astype(precision.real) * precision.real(precision.unit)
     for n in range(stored.shape[1]):
         f = result[:, n].copy()
         collide(f, n, parameters)
         result[:, n] = f
-    return result
+    return result / precision.real(precision.unit)
 
 
 def before(case: Case, real=np.float64) -> np.ndarray:
-    """(Q, N) stored populations far from equilibrium."""
-    return random_populations(case.lattice, N, real=real)
+    """(Q, N) stored populations far from equilibrium, with rho_0 = 1."""
+    return random_populations(case.lattice, N).astype(real)
 
 
 @cache
-def after(case: Case, real=None) -> np.ndarray:
-    """After the collision of :func:`before`: by the specification, or in plain Python with scalars of type ``real``."""
-    return by_reference(case, before(case)) if real is None else by_node(case, before(case, real), real)
+def after(case: Case, precision: Precision | None = None) -> np.ndarray:
+    """After the collision of :func:`before`: by the specification, or in plain Python in a precision."""
+    if precision is None:
+        return by_reference(case, before(case))
+    return by_node(case, before(case, precision.real), precision)
 
 
 def moving_state(lattice: Lattice, n: int = N) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ from muphy_lb.lattice import LATTICES
 from muphy_lb.operators import BGK, CARREAU_YASUDA, CASSON, CLOSURES, EQUILIBRIA, POWER_LAW, SMAGORINSKY
 from muphy_lb.operators.operator import shift
 from muphy_lb.operators.rheology import SMALLEST_TAU, carreau_yasuda, casson, power_law, tau_bounds
+from muphy_lb.precision import FP32, FP64
 from tests.laws.collisions import (
     CLOSING,
     OMEGA,
@@ -37,7 +38,7 @@ ALL_FLUIDS = pytest.mark.parametrize(
     ("closure", "closing"), FLUIDS, ids=[f"{closure.name}{closing}" for closure, closing in FLUIDS]
 )
 # Relative error of tau: of Newton's method and of the cancellation in nu at a rate of shear of 1e-8.
-BOUND = {np.float64: 1e-10, np.float32: 2e-5}
+BOUND = {FP64: 1e-10, FP32: 2e-5}
 FLOWING = [closure for closure in CLOSURES.values() if closure.needs_stress]
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 
@@ -54,27 +55,27 @@ def tau_of_law(closure, closing, shear_rate):
         return np.clip(3 * LAWS[closure](shear_rate, *shape) + 0.5, *tau_bounds(nu_min, nu_max))
 
 
-def solved(closure, closing, stress, real=np.float64):
+def solved(closure, closing, stress, precision=FP64):
     """(n,) tau that the compiled node function finds for (n,) values |Pi| / rho."""
-    rate = closure.node(real, compiled, 1)
+    rate, real = closure.node(precision, compiled, 1), precision.real
     parameters = tuple(real(value) for value in (OMEGA, *closing))
     return np.array([1 / float(rate(real(OMEGA), real(value), parameters)) for value in stress])
 
 
 @ALL_FLUIDS
-@pytest.mark.parametrize("real", BOUND, ids=lambda real: real.__name__)
-def test_tau_solves_its_own_equation(closure, closing, real):
+@pytest.mark.parametrize("precision", BOUND, ids=lambda precision: precision.name)
+def test_tau_solves_its_own_equation(closure, closing, precision):
     """From every rate of shear the law gives tau, tau and rate give the stress, and the stress gives back tau."""
     expected = tau_of_law(closure, closing, SHEAR_RATES[1:])
-    found = solved(closure, closing, invariant(SHEAR_RATES[1:], expected), real)
-    assert np.abs(found / expected - 1).max() < BOUND[real]
+    found = solved(closure, closing, invariant(SHEAR_RATES[1:], expected), precision)
+    assert np.abs(found / expected - 1).max() < BOUND[precision]
 
 
 @ALL_FLUIDS
 def test_the_specification_solves_the_same_equation(closure, closing):
     expected = tau_of_law(closure, closing, SHEAR_RATES[1:])
     found = 1 / closure.reference(OMEGA, invariant(SHEAR_RATES[1:], expected), closing)
-    assert np.abs(found / expected - 1).max() < BOUND[np.float64]
+    assert np.abs(found / expected - 1).max() < BOUND[FP64]
 
 
 @pytest.mark.parametrize(
@@ -124,10 +125,10 @@ def test_stress_thins_or_thickens_by_the_index(index, sign):
 
 
 @ALL_FLUIDS
-@pytest.mark.parametrize("real", BOUND, ids=lambda real: real.__name__)
-def test_tau_stays_within_its_bounds_whatever_the_stress(closure, closing, real):
+@pytest.mark.parametrize("precision", BOUND, ids=lambda precision: precision.name)
+def test_tau_stays_within_its_bounds_whatever_the_stress(closure, closing, precision):
     closing = (*closing[:-2], 0.01, 0.4)
-    tau = solved(closure, closing, [0.0, 1e-38, 1e-20, 1e-9, 1e-3, 1.0, 1e3, 1e9], real)
+    tau = solved(closure, closing, [0.0, 1e-38, 1e-20, 1e-9, 1e-3, 1.0, 1e3, 1e9], precision)
     low, high = tau_bounds(0.01, 0.4)
     assert tau.min() > low * (1 - 1e-6) and tau.max() < high * (1 + 1e-6)
 

@@ -21,6 +21,7 @@ from muphy_lb.operators import (
     mrt_for,
 )
 from muphy_lb.operators.operator import shift
+from muphy_lb.precision import FP32, FP64
 from tests.laws.collisions import (
     OMEGA,
     Case,
@@ -42,10 +43,10 @@ from tests.laws.collisions import (
 )
 
 # Round-off of sums of some twenty terms of order one.
-ROUND_OFF = {None: 1e-14, np.float64: 1e-14, np.float32: 1e-6}
+ROUND_OFF = {None: 1e-14, FP64: 1e-14, FP32: 1e-6}
 # Populations are about 1e-2; Newton's method of the closures stops at round-off of tau.
-PARITY = {np.float64: 1e-14, np.float32: 1e-6}
-REALS = pytest.mark.parametrize("real", [np.float64, np.float32], ids=lambda real: real.__name__)
+PARITY = {FP64: 1e-14, FP32: 1e-6}
+PRECISIONS = pytest.mark.parametrize("precision", [FP64, FP32], ids=lambda precision: precision.name)
 ALL = pytest.mark.parametrize("case", cases(), ids=str)
 NODES = pytest.mark.parametrize("case", node_cases(), ids=str)
 NEWTONIAN = pytest.mark.parametrize("case", cases([CONSTANT]), ids=str)
@@ -58,9 +59,10 @@ def largest(difference) -> float:
     return float(np.abs(difference).max())
 
 
-def gained(case: Case, real=None) -> np.ndarray:
+def gained(case: Case, precision=None) -> np.ndarray:
     """(4, n) density and momentum that a collision adds."""
-    return moments(after(case, real), case.lattice) - moments(before(case, real or np.float64), case.lattice)
+    stored = before(case, (precision or FP64).real)
+    return moments(after(case, precision), case.lattice) - moments(stored, case.lattice)
 
 
 @ALL
@@ -80,33 +82,33 @@ def test_equilibrium_is_a_fixed_point(case):
 
 
 @NODES
-@REALS
-def test_the_node_function_is_the_specification(case, real):
-    assert largest(after(case, real) - after(case)) < PARITY[real]
+@PRECISIONS
+def test_the_node_function_is_the_specification(case, precision):
+    assert largest(after(case, precision) - after(case)) < PARITY[precision]
 
 
 @NODES
-@REALS
-def test_the_node_function_conserves_mass_and_changes_momentum_by_the_force(case, real):
+@PRECISIONS
+def test_the_node_function_conserves_mass_and_changes_momentum_by_the_force(case, precision):
     expected = np.append(0.0, case.force)[:, None]
-    assert largest(gained(case, real) - expected) < ROUND_OFF[real]
+    assert largest(gained(case, precision) - expected) < ROUND_OFF[precision]
 
 
 @NODES
-@REALS
-def test_rest_stays_rest(case, real):
-    assert largest(by_node(case.undriven, np.zeros((case.lattice.q, 1)), real)) == 0.0
+@PRECISIONS
+def test_rest_stays_rest(case, precision):
+    assert largest(by_node(case.undriven, np.zeros((case.lattice.q, 1)), precision)) == 0.0
 
 
 @pytest.mark.parametrize("case", compiled_cases(), ids=str)
 def test_the_compiled_node_function_is_the_specification(case):
-    assert largest(by_node(case, before(case), np.float64, compiled) - after(case)) < PARITY[np.float64]
+    assert largest(by_node(case, before(case), FP64, compiled) - after(case)) < PARITY[FP64]
 
 
 @pytest.mark.parametrize("case", compiled_cases()[-2:], ids=str)
 def test_the_node_function_compiled_in_single_precision_is_the_specification(case):
     single = before(case, np.float32)
-    assert largest(by_node(case, single, np.float32, compiled) - by_reference(case, single)) < PARITY[np.float32]
+    assert largest(by_node(case, single, FP32, compiled) - by_reference(case, single)) < PARITY[FP32]
 
 
 @NEWTONIAN
@@ -184,7 +186,7 @@ def test_omega_two_without_force_is_its_own_inverse(lattice):
 @EVERY_LATTICE
 def test_two_equal_rates_are_one(lattice):
     equal = Case(lattice, TRT, ((1 / OMEGA - 0.5) ** 2,))
-    assert largest(after(equal, np.float64) - after(Case(lattice, BGK))) < 1e-15
+    assert largest(after(equal, FP64) - after(Case(lattice, BGK))) < 1e-15
 
 
 @EVERY_LATTICE
@@ -193,12 +195,12 @@ def test_equal_rates_of_all_moments_are_one(lattice, kind):
     families = [family for family in BASES[lattice.name].adjustable if family != "shear"]
     constants = () if kind == "viscosity" else (OMEGA,) * len(families)
     equal = Case(lattice, mrt(tuple((family, kind) for family in families)), (0.1, *constants))
-    assert largest(after(equal, np.float64) - after(Case(lattice, BGK))) < 1e-15
+    assert largest(after(equal, FP64) - after(Case(lattice, BGK))) < 1e-15
 
 
 @EVERY_LATTICE
 def test_one_rate_of_even_and_one_of_odd_moments_are_two_relaxation_times(lattice):
-    assert largest(after(Case(lattice, MRT, (0.1,)), np.float64) - after(Case(lattice, TRT, (0.1,)))) < 1e-15
+    assert largest(after(Case(lattice, MRT, (0.1,)), FP64) - after(Case(lattice, TRT, (0.1,)))) < 1e-15
 
 
 @pytest.mark.parametrize("omega", [0.6, 1.0, 1.9])
@@ -206,21 +208,21 @@ def test_toelkes_rate_of_the_energy_flux_is_a_magic_parameter_of_three_sixteenth
     """Toelke (2008), Eq. (9): s_h = 8 (2 - s_nu) / (8 - s_nu)."""
     relaxation, rates = mrt_for(D2Q9, {"energy_flux": 8 * (2 - omega) / (8 - omega)})
     toelke, trt = Case(D2Q9, relaxation, rates, omega=omega), Case(D2Q9, TRT, (3 / 16,), omega=omega)
-    assert largest(after(toelke) - after(trt)) < 1e-15 and largest(after(toelke, np.float64) - after(trt)) < 1e-15
+    assert largest(after(toelke) - after(trt)) < 1e-15 and largest(after(toelke, FP64) - after(trt)) < 1e-15
 
 
 @EVERY_LATTICE
-@REALS
-def test_every_family_of_moments_relaxes_with_its_own_rate(lattice, real):
+@PRECISIONS
+def test_every_family_of_moments_relaxes_with_its_own_rate(lattice, precision):
     basis = BASES[lattice.name]
     rates = {family: 0.3 + 0.2 * k for k, family in enumerate(basis.adjustable) if family != "shear"}
     case = Case(lattice, *mrt_for(lattice, rates)).undriven
     rho, u = density_and_velocity(case, before(case), "push")
     f_eq = case.equilibrium.populations(rho, u, lattice) - shift(lattice)
-    left, left_after = (basis.matrix @ (f - f_eq) for f in (before(case), after(case, real)))
+    left, left_after = (basis.matrix @ (f - f_eq) for f in (before(case), after(case, precision)))
     kept = np.array([1 - (rates | {"shear": OMEGA}).get(family, 0.0) for family in basis.families])
     scale = np.abs(basis.matrix).sum(axis=1)[:, None]
-    assert largest((left_after - kept[:, None] * left) / scale) < ROUND_OFF[real] / 10
+    assert largest((left_after - kept[:, None] * left) / scale) < ROUND_OFF[precision] / 10
 
 
 @ONE_EQUILIBRIUM
@@ -235,13 +237,13 @@ def test_regularisation_alone_keeps_nothing_but_density_momentum_and_stress(case
 
 
 @pytest.mark.parametrize("case", cases([CONSTANT], [STOKES]), ids=str)
-@REALS
-def test_stokes_collisions_superpose(case, real):
+@PRECISIONS
+def test_stokes_collisions_superpose(case, precision):
     """Collisions are linear in populations and force: that of 2 a - 3 b is twice that of a less thrice that of b."""
     a, b = before(case), before(case)[:, ::-1]
-    driven, free = by_node(case, a[:, :2], real), by_node(case.undriven, b[:, :2], real)
-    both = by_node(case.turned(2 * np.eye(3)), (2 * a - 3 * b)[:, :2], real)
-    assert largest(both - (2 * driven - 3 * free)) < ROUND_OFF[real]
+    driven, free = by_node(case, a[:, :2], precision), by_node(case.undriven, b[:, :2], precision)
+    both = by_node(case.turned(2 * np.eye(3)), (2 * a - 3 * b)[:, :2], precision)
+    assert largest(both - (2 * driven - 3 * free)) < ROUND_OFF[precision]
 
 
 @EVERY_LATTICE
@@ -249,7 +251,7 @@ def test_stokes_collisions_superpose(case, real):
 @pytest.mark.parametrize("equilibrium", EQUILIBRIA.values(), ids=EQUILIBRIA)
 def test_the_node_function_of_moments_is_the_specification(lattice, streaming, equilibrium):
     case, operator = Case(lattice, BGK, (), equilibrium), macroscopic(streaming, equilibrium)
-    node = operator.node(lattice, np.float64, plain)
+    node = operator.node(lattice, FP64, plain)
     found = np.array([node(f.copy(), n, case.parameters) for n, f in enumerate(before(case).T)]).T
     assert largest(found - operator.reference(before(case), np.arange(N), lattice, case.parameters)) < 1e-15
 

@@ -15,9 +15,10 @@ from muphy_lb.lattice import LATTICES as ALL
 from muphy_lb.operators import COMPRESSIBLE, PRESSURE, VELOCITY, link_momentum, openings
 from muphy_lb.physics.conditions import Condition, link_weights, opening_frames, opening_links
 from muphy_lb.physics.profiles import PROFILES, measured, parabolic, plug, rectangular
+from muphy_lb.precision import FP64
 from tests.support import IN, OUT, Setup, advance, build_engine, random_nodes, start_at_rest, with_openings
 
-BOTH = pytest.mark.parametrize("streaming", STREAMINGS)
+EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
 EVERY_LATTICE = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "cpu"])
@@ -116,7 +117,7 @@ def test_opening_links_are_listed_once(lattice):
 
 
 @LATTICES
-@BOTH
+@EVERY_STREAMING
 @BACKENDS
 @pytest.mark.parametrize("profile", [*PROFILES.values(), HOLLOW], ids=[*PROFILES, "measured"])
 def test_the_mass_that_enters_is_area_times_velocity(lattice, streaming, backend, profile):
@@ -130,7 +131,7 @@ def test_the_mass_that_enters_is_area_times_velocity(lattice, streaming, backend
 
 
 @EVERY_LATTICE
-@BOTH
+@EVERY_STREAMING
 def test_the_measured_flux_of_each_opening_is_area_times_velocity(lattice, streaming):
     nodes = random_nodes(lattice)
     areas = [frame.area for frame in opening_frames(nodes, lattice)]
@@ -206,7 +207,7 @@ def test_a_profile_that_carries_no_flow_is_refused():
 
 
 @LATTICES
-@BOTH
+@EVERY_STREAMING
 @BACKENDS
 def test_uniform_flow_from_velocity_to_pressure_opening_stays_uniform(lattice, streaming, backend):
     """Equilibrium at rho = 1 and u along the normal satisfies both link conditions exactly."""
@@ -220,7 +221,7 @@ def test_uniform_flow_from_velocity_to_pressure_opening_stays_uniform(lattice, s
 
 
 @LATTICES
-@BOTH
+@EVERY_STREAMING
 def test_pressure_openings_drive_the_density_to_theirs(lattice, streaming):
     """Starting 0.5 % below: acoustic waves leave through the openings; measured 1e-9 and less of it is left."""
     nodes = build_nodes(duct(lattice))
@@ -233,7 +234,7 @@ def test_pressure_openings_drive_the_density_to_theirs(lattice, streaming):
 
 
 @LATTICES
-@BOTH
+@EVERY_STREAMING
 def test_a_pressure_difference_drives_flow_towards_the_lower_one(lattice, streaming):
     nodes = build_nodes(duct(lattice, periodic=False))
     conditions = (Condition(PRESSURE, 0.002), Condition(PRESSURE, 0.0))
@@ -246,7 +247,7 @@ def test_a_pressure_difference_drives_flow_towards_the_lower_one(lattice, stream
 
 
 @LATTICES
-@BOTH
+@EVERY_STREAMING
 def test_changed_opening_values_take_effect_in_the_next_step(lattice, streaming):
     nodes = random_nodes(lattice)
     areas = [frame.area for frame in opening_frames(nodes, lattice)]
@@ -265,7 +266,7 @@ def test_the_compiled_condition_is_the_specified_one(lattice, kind):
     q, kinds, value = rng.integers(1, lattice.q, n), np.full(n, kind), rng.uniform(-0.1, 0.1, n)
     outgoing, momentum, velocity = rng.normal(size=n), rng.normal(size=n), rng.uniform(-0.1, 0.1, (3, n))
     specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momentum, velocity, lattice)
-    incoming = openings(COMPRESSIBLE).node(lattice, np.float64, lambda function: function)
+    incoming = openings(COMPRESSIBLE).node(lattice, FP64, lambda function: function)
     rows = zip(outgoing, q, kinds, value, momentum, *velocity, strict=True)
     assert np.abs([incoming(*row) for row in rows] - specified).max() < 1e-15
 

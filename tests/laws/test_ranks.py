@@ -1,16 +1,27 @@
-"""Nothing depends on the number of ranks: several engines in one process against one engine."""
+"""Nothing depends on the number of ranks, on the order of a rank's nodes, or on the parts in which it is looked at."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from muphy_lb.domain import STREAMINGS
+from muphy_lb.domain import ORDERS, STREAMINGS, WARP
 from muphy_lb.lattice import D2Q9, D3Q19
-from tests.support import THROUGH_FLOW, Ranks, Setup, random_nodes, random_owner, random_populations
+from tests.laws.walled import MOVING, walled_nodes
+from tests.parity.plain_python import PlainPython
+from tests.support import (
+    THROUGH_FLOW,
+    Ranks,
+    Setup,
+    advance,
+    build_engine,
+    random_nodes,
+    random_owner,
+    random_populations,
+)
 
 STEPS = 50
-BOTH = pytest.mark.parametrize("streaming", STREAMINGS)
+EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
 BASE = Setup(D3Q19, force=(1e-5, 2e-5, 0.0), conditions=THROUGH_FLOW)
 
@@ -24,7 +35,7 @@ def populations_after(nodes, setup, owner):
 
 
 @LATTICES
-@BOTH
+@EVERY_STREAMING
 @pytest.mark.parametrize("n_ranks", [2, 4])
 def test_compiled_populations_do_not_depend_on_the_ranks_bit_by_bit(lattice, streaming, n_ranks):
     nodes = random_nodes(lattice)
@@ -35,7 +46,7 @@ def test_compiled_populations_do_not_depend_on_the_ranks_bit_by_bit(lattice, str
 
 
 @LATTICES
-@BOTH
+@EVERY_STREAMING
 def test_specified_populations_do_not_depend_on_the_ranks(lattice, streaming):
     """The specification multiplies matrices, whose last bit depends on their shape: round-off of 50 steps."""
     nodes = random_nodes(lattice)
@@ -45,7 +56,7 @@ def test_specified_populations_do_not_depend_on_the_ranks(lattice, streaming):
     assert np.abs(alone - shared).max() < 1e-13
 
 
-@BOTH
+@EVERY_STREAMING
 def test_the_totals_of_all_ranks_add_up(streaming):
     nodes = random_nodes(D3Q19)
     setup = replace(BASE, streaming=streaming, backend="cpu")
@@ -57,3 +68,54 @@ def test_the_totals_of_all_ranks_add_up(streaming):
         totals = [engine.totals() for engine in ranks.engines]
         sums.append((sum(total.fixed_speed for total in totals), max(total.speed for total in totals)))
     assert sums[0] == sums[1]
+
+
+def in_python(setup):
+    """The same with node functions in plain Python, in which bits do not depend on the place of a node."""
+    return PlainPython(**{field.name: getattr(setup, field.name) for field in fields(setup)})
+
+
+@LATTICES
+@EVERY_STREAMING
+@pytest.mark.parametrize("walled", [False, True], ids=["openings", "moving walls"])
+@pytest.mark.parametrize("n_ranks", [1, 2])
+def test_populations_do_not_depend_on_the_order_of_the_nodes_bit_by_bit(lattice, streaming, walled, n_ranks):
+    nodes = walled_nodes(lattice) if walled else random_nodes(lattice)
+    what = {"motions": MOVING} if walled else {"conditions": THROUGH_FLOW}
+    setup, found, numbers = Setup(lattice, streaming=streaming, force=BASE.force, **what), [], []
+    for order in ORDERS:
+        ranks = Ranks(nodes, in_python(replace(setup, order=order)), random_owner(nodes, n_ranks))
+        ranks.set_populations(random_populations(lattice, nodes.n_nodes))
+        ranks.step(3)
+        found.append(ranks.populations())
+        numbers.append(ranks.engines[0].domain.number)
+    assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+    assert not np.array_equal(numbers[0], numbers[2]) and np.abs(found[0]).max() > 1e-3
+
+
+def seen(lattice, streaming, backend):
+    """Populations and moments after two and three steps of an engine begun with populations, and with equilibrium."""
+    nodes = random_nodes(lattice)
+    setup = replace(BASE, lattice=lattice, streaming=streaming, backend=backend)
+    rng, found = np.random.default_rng(2), []
+    engine = build_engine(nodes, setup)
+    engine.set_populations(random_populations(lattice, nodes.n_nodes))
+    for n_steps in (2, 1):
+        advance(engine, n_steps)
+        found += [engine.populations(), engine.moments()]
+    engine.start_from(rng.uniform(0.9, 1.1, nodes.n_nodes), np.zeros((3, nodes.n_nodes)))
+    return np.concatenate([*found, engine.populations(), engine.moments()])
+
+
+@LATTICES
+@EVERY_STREAMING
+@pytest.mark.parametrize("backend", ["numpy", "cpu"])
+def test_what_is_seen_of_a_domain_does_not_depend_on_the_parts_in_which_it_is_looked_at(
+    lattice, streaming, backend, monkeypatch
+):
+    """The specification multiplies matrices, whose last bit depends on their shape."""
+    whole = seen(lattice, streaming, backend)
+    monkeypatch.setattr("muphy_lb.engine.PART", 3 * WARP)
+    parts = seen(lattice, streaming, backend)
+    assert whole.shape[1] > 3 * WARP and whole.shape[1] % WARP
+    assert np.abs(parts - whole).max() <= (1e-14 if backend == "numpy" else 0.0)

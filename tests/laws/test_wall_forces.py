@@ -16,7 +16,7 @@ from muphy_lb.physics.walls import HALF_WAY, WallMotion
 from tests.laws.walled import INTERPOLATED, MOVING, ScatteredDistances, channel, walled_nodes
 from tests.support import Ranks, Setup, advance, box_shape, build_engine, random_owner, random_populations
 
-BOTH = pytest.mark.parametrize("streaming", STREAMINGS)
+EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 FORCE = {2: (1e-4, 2e-4, 0.0), 3: (1e-4, 2e-4, -1e-4)}
@@ -48,7 +48,7 @@ def momentum(engine):
 def imbalance(setup, nodes):
     """Largest violation, over some steps, of: force on the walls = force on the fluid - gain of momentum.
 
-    Pull tells the force of the step to come, push that of the step before.
+    Push tells the force of the step before, the others that of the step to come.
     """
     engine = build_engine(nodes, setup)
     engine.set_populations(random_populations(setup.lattice, nodes.n_nodes))
@@ -56,7 +56,7 @@ def imbalance(setup, nodes):
     for _ in range(STEPS):
         before, ahead = momentum(engine), force_on(engine)
         advance(engine, 1)
-        force = ahead if setup.streaming == "pull" else force_on(engine)
+        force = force_on(engine) if setup.streaming == "push" else ahead
         assert np.abs(force).max() > 1e-3
         gained = momentum(engine) - before
         worst = max(worst, np.abs(force - (nodes.n_nodes * np.array(setup.force) - gained)).max())
@@ -64,7 +64,7 @@ def imbalance(setup, nodes):
 
 
 @pytest.mark.parametrize(("lattice", "motions"), HALF_WAY_CASES)
-@BOTH
+@EVERY_STREAMING
 @BACKENDS
 def test_the_force_on_half_way_walls_balances_the_momentum(lattice, streaming, backend, motions):
     setup = Setup(lattice, backend, streaming=streaming, force=FORCE[lattice.dimension], motions=motions)
@@ -116,10 +116,11 @@ def test_the_torque_on_the_walls_balances_the_angular_momentum(lattice, rule):
 
 
 @EVERY_LATTICE
+@pytest.mark.parametrize("ahead", ["pull", "aa"])
 @pytest.mark.parametrize("motions", [(), MOVING], ids=["at rest", "moving"])
-def test_pull_tells_the_force_that_push_tells_one_step_later(lattice, motions):
+def test_the_others_tell_the_force_that_push_tells_one_step_later(lattice, motions, ahead):
     nodes, forces = walled_nodes(lattice), []
-    for streaming, n_steps in (("pull", 20), ("push", 21)):
+    for streaming, n_steps in ((ahead, 20), ("push", 21)):
         setup = Setup(lattice, streaming=streaming, force=FORCE[lattice.dimension], motions=motions)
         engine = build_engine(nodes, setup)
         engine.start_from(np.full(1, 1.01), np.array([[0.02], [0.01], [0.0]]))
@@ -135,7 +136,7 @@ def exchange_of(ranks):
     return np.concatenate(found)[np.lexsort((q, voxel, wall))]
 
 
-RULES = [(HALF_WAY, "push"), (HALF_WAY, "pull"), *((rule, "pull") for rule in INTERPOLATED)]
+RULES = [*((HALF_WAY, streaming) for streaming in STREAMINGS), *((rule, "pull") for rule in INTERPOLATED)]
 
 
 @pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
@@ -155,7 +156,8 @@ def test_the_exchange_with_every_wall_link_does_not_depend_on_the_ranks_bit_by_b
 @pytest.mark.parametrize("n_steps", [1, 2, 5])
 @pytest.mark.parametrize(("rule", "streaming"), RULES)
 def test_the_averaged_exchange_is_the_mean_of_the_last_two_steps(rule, streaming, n_steps):
-    """Push tells of steps that were made: after the first there is nothing to average with."""
+    """Push tells of steps that were made: after the first there is nothing to average with. In place nothing is left of
+    the step before, ever."""
     nodes, single = walled_nodes(D2Q9, ScatteredDistances()), []
     engine = build_engine(nodes, Setup(D2Q9, streaming=streaming, wall_rule=rule, motions=MOVING))
     engine.set_populations(random_populations(D2Q9, nodes.n_nodes)[:, engine.domain.number])
@@ -164,16 +166,16 @@ def test_the_averaged_exchange_is_the_mean_of_the_last_two_steps(rule, streaming
         engine.step()
     engine.set_populations(random_populations(D2Q9, nodes.n_nodes)[:, engine.domain.number])
     advance(engine, n_steps)
-    is_alone = streaming == "push" and n_steps == 1
+    is_alone = streaming == "aa" or (streaming == "push" and n_steps == 1)
     expected = single[n_steps] if is_alone else 0.5 * (single[n_steps] + single[n_steps - 1])
     assert np.abs(engine.wall_exchange(averaged=True) - expected).max() < 1e-15
 
 
-@pytest.mark.parametrize("rule", WALL_RULES)
-def test_measuring_the_force_does_not_disturb_the_flow(rule):
+@pytest.mark.parametrize(("rule", "streaming"), RULES)
+def test_measuring_the_force_does_not_disturb_the_flow(rule, streaming):
     nodes, states = walled_nodes(D2Q9, ScatteredDistances()), []
     for is_measured in (False, True):
-        engine = build_engine(nodes, Setup(D2Q9, wall_rule=rule, motions=MOVING))
+        engine = build_engine(nodes, Setup(D2Q9, streaming=streaming, wall_rule=rule, motions=MOVING))
         engine.set_populations(random_populations(D2Q9, nodes.n_nodes)[:, engine.domain.number])
         for _ in range(STEPS):
             if is_measured:
@@ -195,7 +197,7 @@ def body_in_a_box(lattice):
 
 
 @EVERY_LATTICE
-@BOTH
+@EVERY_STREAMING
 def test_a_closed_body_in_a_uniform_pressure_feels_no_force(lattice, streaming):
     nodes = body_in_a_box(lattice)
     engine = build_engine(nodes, Setup(lattice, streaming=streaming))
@@ -205,7 +207,7 @@ def test_a_closed_body_in_a_uniform_pressure_feels_no_force(lattice, streaming):
 
 
 @EVERY_LATTICE
-@BOTH
+@EVERY_STREAMING
 def test_couette_flow_drags_at_both_walls_with_viscosity_times_shear(lattice, streaming):
     speed, height = 0.05, 6
     nodes = channel(lattice, height)

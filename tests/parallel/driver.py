@@ -11,7 +11,7 @@ from tests.vessel import changed
 
 N_STEPS, MIDDLE = 60, 30
 PARTITIONS = ("metis", "XYZ", "curve")
-STREAMINGS = ("pull", "push")
+STREAMINGS = ("pull", "push", "aa")
 PERIODIC_ROCK = {
     "geometry": {"shape": "sphere_pack", "spacing_m": 1e-5, "options": {"size": 16, "radius": 4.0, "porosity": 0.6}},
     "openings": [],

@@ -1,4 +1,4 @@
-"""The flows that every backend must compute alike: 100 steps in a random geometry with walls, two openings, a force.
+"""The flows that every backend must compute alike: many steps in a random geometry with walls, two openings, a force.
 
 Run as ``python -m tests.parity.cases BACKEND FILE`` it writes the results of one backend: the way to Numba's CUDA
 simulator, which must be chosen before numba is imported.
@@ -10,48 +10,65 @@ from dataclasses import replace
 import numpy as np
 
 from geometry.nodes import build_nodes
-from muphy_lb.domain import STREAMINGS
-from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.domain import STREAMINGS, AddressTable, compress
+from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
+from muphy_lb.physics.walls import WallMotion
+from muphy_lb.precision import FP16, FP32, FP64
+from tests.laws.walled import MOVING, walled_nodes
 from tests.support import (
     THROUGH_FLOW,
+    Ranks,
     Setup,
     advance,
     build_engine,
     in_node_order,
+    random_owner,
+    random_populations,
     random_voxels,
     start_at_rest,
     with_openings,
 )
 
-STEPS = 100
+STEPS, SIMULATED_STEPS = 100, 20
 FORCE = {2: (1e-5, 2e-5, 0.0), 3: (1e-5, 2e-5, -1e-5)}
-LATTICES = (D2Q9, D3Q19)
-REALS = (np.float64, np.float32)
-# Compilers fuse operations differently: round-off of 100 steps on populations; measured 2e-15 and 3e-8.
-BOUND = {np.float64: 1e-12, np.float32: 2e-6}
+PRECISIONS = (FP64, FP32)
+# Compilers fuse operations differently: round-off of 100 steps on populations; measured 2e-15, 3e-8, and in half
+# precision, in which every step rounds deviations of up to 0.17 by a part in 2^11, 6e-5.
+BOUND = {FP64: 1e-12, FP32: 2e-6, FP16: 2e-4}
 # Threads of a block that do nothing cost the simulator as much as those that work.
 SIMULATED_BLOCK = 32
 # Exit code of a program that lacks what it needs, so that its tests are skipped.
 CANNOT_RUN = 3
 
 
-def setups():
+def setups(precisions=PRECISIONS):
     """Every combination of lattice, streaming and precision."""
-    for lattice in LATTICES:
+    for lattice in (D2Q9, D3Q19):
         for streaming in STREAMINGS:
-            for real in REALS:
+            for precision in precisions:
                 force = FORCE[lattice.dimension]
-                yield Setup(lattice, real=real, streaming=streaming, force=force, conditions=THROUGH_FLOW)
+                yield Setup(lattice, precision=precision, streaming=streaming, force=force, conditions=THROUGH_FLOW)
+
+
+def on_gpu():
+    """Those that a GPU computes."""
+    return list(setups((*PRECISIONS, FP16)))
 
 
 def simulated_setups():
-    """Those that the simulator computes; the longest are left to the GPU in single precision."""
-    return [setup for setup in setups() if setup.lattice is D2Q9 or setup.real is np.float64]
+    """Those that the simulator computes; the longest are left to the GPU in single and half precision."""
+    return [setup for setup in on_gpu() if setup.lattice is D2Q9 or setup.precision is FP64]
+
+
+def wide_setups():
+    """Those that the simulator computes once more with wide addresses: one for each way to give nodes to threads."""
+    chosen = (("pull", FP64), ("aa", FP32), ("pull", FP16))
+    return [s for s in simulated_setups() if s.lattice is D2Q9 and (s.streaming, s.precision) in chosen]
 
 
 def name(setup: Setup) -> str:
-    """Such as ``D3Q19-pull-float64``."""
-    return f"{setup.lattice.name}-{setup.streaming}-{setup.real.__name__}"
+    """Such as ``D3Q19-pull-fp64``."""
+    return f"{setup.lattice.name}-{setup.streaming}-{setup.precision.name}"
 
 
 def geometry(lattice):
@@ -60,30 +77,82 @@ def geometry(lattice):
     return build_nodes(with_openings(random_voxels(shape, seed=1, periodic=(False, True, False))))
 
 
-def compute(setup: Setup) -> tuple[np.ndarray, np.ndarray]:
+def compute(setup: Setup, n_steps=STEPS) -> tuple[np.ndarray, np.ndarray]:
     """(Q, n) populations and (4, n) moments after the steps, in node-list order."""
-    engine = advance(start_at_rest(build_engine(geometry(setup.lattice), setup)), STEPS)
+    engine = build_engine(geometry(setup.lattice), setup)
+    shrink_blocks(engine)
+    advance(start_at_rest(engine), n_steps)
     return in_node_order(engine, engine.populations()), in_node_order(engine, engine.moments())
+
+
+def in_place_setups():
+    """Setups to compute in place and by pull, by name: borders with openings, or with two walls of which one moves or
+    slips and the other rests. The smallest and the largest lattice in space are left to one of them."""
+    borders = {
+        "openings": {"conditions": THROUGH_FLOW},
+        "moving": {"motions": MOVING},
+        "slip": {"motions": (WallMotion(slips=True), WallMotion())},
+    }
+    for lattice in LATTICES.values():
+        for border in borders if lattice in (D2Q9, D3Q19) else ("moving",):
+            yield f"{lattice.name}-{border}", Setup(lattice, force=FORCE[lattice.dimension], **borders[border])
+
+
+def measured(setup: Setup, n_ranks: int) -> np.ndarray:
+    """All that can be asked of three steps, in an order that does not depend on the ranks, in one array."""
+    nodes = walled_nodes(setup.lattice, fluid=0.5) if setup.motions else geometry(setup.lattice)
+    ranks = Ranks(nodes, setup, random_owner(nodes, n_ranks))
+    for engine in ranks.engines:
+        shrink_blocks(engine)
+    ranks.set_populations(random_populations(setup.lattice, nodes.n_nodes))
+    ranks.step(3)
+    exchanged = ranks.each(lambda engine: engine.wall_exchange())
+    found, moments = [], np.empty((4, nodes.n_nodes))
+    for engine, exchange in zip(ranks.engines, exchanged, strict=True):
+        walls = engine.domain.slotted.join(engine.domain.folded)
+        found += of_links(engine.domain.links, *engine.link_fluxes()) + of_links(walls, exchange)
+        moments[:, engine.domain.number] = engine.moments()
+    totals = [engine.totals() for engine in ranks.engines]
+    sums = [sum(total.fixed_speed for total in totals), max(total.speed for total in totals)]
+    return np.concatenate((ranks.populations().ravel(), moments.ravel(), sums, *sorted(found)))
+
+
+def of_links(links, *values) -> list[tuple]:
+    """A record for each link: where it is, and the values."""
+    return list(zip(links.boundary, links.voxel, links.q, *values, strict=True))
+
+
+def shrink_blocks(engine) -> None:
+    """In the simulator, launch no more threads than needed."""
+    if engine.backend.name != "cuda":
+        return
+    from muphy_lb.backends.cuda import backend, device
+
+    if device.SIMULATOR:
+        backend.BLOCK = backend.WORKERS = SIMULATED_BLOCK
+        shape = engine.backend.launch_shapes(engine.addresses.patterns[0])[0]
+        engine.use_shape(shape._replace(block=SIMULATED_BLOCK))
+
+
+def widen_addresses() -> None:
+    """Tables as of buffers with more than 2^32 populations."""
+    AddressTable.runs = lambda table, turn: compress(table.parts(turn), len(table.patterns[turn].directions), 2**33)
 
 
 def write_results(backend: str, path: str) -> None:
     """Compute the simulator's setups on a backend and write one .npz file."""
     results = {}
     for setup in simulated_setups():
-        results[f"{name(setup)}-populations"], results[f"{name(setup)}-moments"] = compute(
-            replace(setup, backend=backend)
-        )
+        found = compute(replace(setup, backend=backend), SIMULATED_STEPS)
+        results[f"{name(setup)}-populations"], results[f"{name(setup)}-moments"] = found
+    for label, setup in in_place_setups():
+        for streaming, n_ranks in (("pull", 1), ("aa", 3)):
+            results[f"{label}-{streaming}"] = measured(replace(setup, backend=backend, streaming=streaming), n_ranks)
+    widen_addresses()
+    for setup in wide_setups():
+        results[f"{name(setup)}-wide"], _ = compute(replace(setup, backend=backend), SIMULATED_STEPS)
     np.savez(path, **results)
 
 
-def shrink_blocks() -> None:
-    """In the simulator, launch no more threads than needed."""
-    from muphy_lb.backends.cuda import backend, device
-
-    if device.SIMULATOR:
-        backend.BLOCK = SIMULATED_BLOCK
-
-
 if __name__ == "__main__":
-    shrink_blocks()
     write_results(*sys.argv[1:])

@@ -30,8 +30,8 @@ class PlainPython(Setup):
         )
 
     def node(self, operator):
-        """The operator's node function with the identity as its compiler."""
-        return operator.node(self.lattice, self.real, lambda function: function)
+        """The operator's node function with the identity as its compiler; the NumPy backend speaks lattice units."""
+        return operator.node(self.lattice, replace(self.precision, unit=1.0), lambda function: function)
 
 
 def collision_in_python(collide):

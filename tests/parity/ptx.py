@@ -1,4 +1,4 @@
-"""Compiles the D3Q19 stream kernels to PTX without a GPU, and prints a JSON list of what was found in each.
+"""Compiles stream kernels to PTX without a GPU, and prints a JSON list of what was found in each.
 
 Run as ``python -m tests.parity.ptx`` in a process of its own, in which it stands in for the device that
 device functions ask for.
@@ -7,49 +7,105 @@ device functions ask for.
 import json
 import re
 import sys
-from itertools import product
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import numpy as np
-from numba import types
+from numba import from_dtype, types
 
 from muphy_lb.backends.cuda import skeletons
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.domain import STREAMINGS
+from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, SINGLE
+from muphy_lb.domain import Pattern, patterns
 from muphy_lb.lattice import D3Q19
-from muphy_lb.operators import BGK, collision
+from muphy_lb.operators import BGK, TRT, Operator, collision
+from muphy_lb.precision import FP16, FP32, FP64, Precision
 from tests.parity.cases import CANNOT_RUN
 
-SCALARS = {np.float32: types.float32, np.float64: types.float64}
-CAPABILITIES = ((7, 5), (9, 0))
-KERNELS = (*product([np.float32], CAPABILITIES), (np.float64, (8, 0)))
+CAPABILITY, ANOTHER = (9, 0), (8, 0)
+RATES = {BGK: 1, TRT: 2}
+ARITHMETIC = re.compile(r"^\s*(?:fma|mul|add|sub|neg)(?:\.\w+)*\.f32\b", re.MULTILINE)
 
 
-def signature(real):
-    """Of a stream kernel: old, new, table, pitch, first, last, parameters."""
-    populations, table = types.Array(SCALARS[real], 1, "C"), types.Array(types.uint32, 1, "C")
-    sizes = (types.uint64,) * 3
-    return types.void(populations, populations, table, *sizes, types.UniTuple(SCALARS[real], 4))
+def kernels() -> Iterator[tuple]:
+    """Relaxation, name of the step, pattern, precision, index type, nodes of a thread, compute capability: every kernel
+    of production, and a sample of those for larger buffers, two relaxation times and other devices."""
+    for streaming in ("pull", "aa"):
+        for turn, pattern in enumerate(patterns(streaming, D3Q19)):
+            for precision in (FP64, FP32, FP16):
+                for threads in (SINGLE, DOUBLE):
+                    yield BGK, f"{streaming}{turn}", pattern, precision, np.uint32, threads, CAPABILITY
+    pull, push, even = (patterns(streaming, D3Q19)[0] for streaming in ("pull", "push", "aa"))
+    yield BGK, "pull0", pull, FP16, np.uint32, PAIRED, CAPABILITY
+    for precision in (FP64, FP32, FP16):
+        yield BGK, "push0", push, precision, np.uint32, SINGLE, CAPABILITY
+    yield BGK, "pull0", pull, FP32, np.uint64, SINGLE, CAPABILITY
+    yield BGK, "aa0", even, FP32, np.uint64, DOUBLE, CAPABILITY
+    yield BGK, "pull0", pull, FP16, np.uint64, PAIRED, CAPABILITY
+    yield TRT, "pull0", pull, FP32, np.uint32, SINGLE, CAPABILITY
+    yield BGK, "pull0", pull, FP32, np.uint32, SINGLE, ANOTHER
 
 
-def findings(streaming, real, capability) -> dict:
-    """What the PTX of one kernel holds."""
-    skeletons.stream_collide.cache_clear()
+def compiled(operator: Operator, n_parameters: int, pattern: Pattern, lattice, precision: Precision, **how) -> str:
+    """PTX of a stream kernel; ``how`` gives index_type, threads and capability, if not the usual ones."""
+    index, threads = how.get("index_type", np.uint32), how.get("threads", SINGLE)
+    capability = how.get("capability", CAPABILITY)
+    forget_devices()
     cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    kernel = skeletons.stream_collide(collision(BGK), streaming, D3Q19, real)
-    ptx, _ = cuda.compile_ptx(kernel.py_func, signature(real), cc=capability)
+    kernel = skeletons.stream_collide(operator, pattern, lattice, precision, index, threads)
+    stored, real = (from_dtype(np.dtype(scalar)) for scalar in (precision.storage, precision.real))
+    old, lines, bases = (types.Array(each, 1, "C") for each in (stored, types.uint32, from_dtype(np.dtype(index))))
+    new = lines if threads == PAIRED else old
+    parameters = types.UniTuple(real, n_parameters)
+    numbers = (types.int64, types.int64, types.uint32, types.uint32)
+    ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(old, new, lines, bases, *numbers, parameters), cc=capability)
+    return ptx
+
+
+def forget_devices() -> None:
+    """Device functions remember the capability that they were first compiled for."""
+    caches: list[Callable] = [skeletons.stream_collide, skeletons.access]
+    for cached in caches:
+        cached.cache_clear()
+
+
+def counts(ptx: str) -> dict:
+    """What the PTX of a kernel holds."""
     return {
-        "name": f"{streaming}-{real.__name__}-sm_{capability[0]}{capability[1]}",
-        "precision": real.__name__,
         "in_local_memory": "__local_depot" in ptx,
+        "calls": len(re.findall(r"^\s*(?:@%p\d+\s+)?call\b", ptx, re.MULTILINE)),
         "double_operations": len(re.findall(r"^\s*\w[\w.]*\.f64\b", ptx, re.MULTILINE)),
-        "loads": len(re.findall(r"\bld\.global", ptx)),
+        "operations": len(ARITHMETIC.findall(ptx)),
+        "quads": len(re.findall(r"\bld\.global\.v4", ptx)),
+        "loads": len(re.findall(r"\bld\.global(?!\.v4)", ptx)),
         "stores": len(re.findall(r"\bst\.global", ptx)),
+    }
+
+
+def findings(relaxation, step, pattern, precision, index_type, threads, capability) -> dict:
+    """What the PTX of one kernel of D3Q19 holds."""
+    operator, n_parameters = collision(relaxation), RATES[relaxation] + 3
+    how = {"index_type": index_type, "threads": threads, "capability": capability}
+    ptx = compiled(operator, n_parameters, pattern, D3Q19, precision, **how)
+    wide = "" if index_type is np.uint32 else "-wide"
+    device = "" if capability == CAPABILITY else "-sm_{}{}".format(*capability)
+    return counts(ptx) | {
+        "name": f"{relaxation.name}-{step}-{precision.name}-{threads}{wide}{device}",
+        "precision": precision.name,
+        "threads": threads,
+        "nodes": NODES_PER_THREAD[threads],
+        "entries": len(pattern.directions),
     }
 
 
 def main():
     """Print the findings of every kernel; end with CANNOT_RUN where there is no compiler."""
+    refuse_without_compiler()
+    print(json.dumps([findings(*kernel) for kernel in kernels()]))
+
+
+def refuse_without_compiler() -> None:
+    """End with CANNOT_RUN where there is no compiler."""
     try:
         from numba.cuda.cudadrv.nvvm import NVVM
 
@@ -57,7 +113,6 @@ def main():
     except Exception as error:  # a missing NVVM shows itself in many exception types
         print(f"no NVVM, which compiles CUDA kernels: {error}")
         sys.exit(CANNOT_RUN)
-    print(json.dumps([findings(streaming, *kernel) for streaming, kernel in product(STREAMINGS, KERNELS)]))
 
 
 if __name__ == "__main__":

@@ -12,15 +12,29 @@ import pytest
 from geometry.nodes import build_nodes
 from muphy_lb.domain import STREAMINGS, build_local_domain
 from muphy_lb.lattice import D3Q19
-from muphy_lb.operators import BGK, collision
+from muphy_lb.precision import FP16, FP64
 from tests.conftest import ROOT
-from tests.parity.cases import BOUND, LATTICES, REALS, compute, name, setups, simulated_setups
+from tests.parity.cases import (
+    BOUND,
+    PRECISIONS,
+    SIMULATED_STEPS,
+    STEPS,
+    compute,
+    geometry,
+    in_place_setups,
+    name,
+    on_gpu,
+    setups,
+    simulated_setups,
+    wide_setups,
+)
 from tests.parity.kinds import KINDS
 from tests.parity.plain_python import PlainPython
 from tests.support import (
     THROUGH_FLOW,
     Setup,
     advance,
+    build_engine,
     engine_on,
     in_node_order,
     random_voxels,
@@ -29,18 +43,18 @@ from tests.support import (
 )
 
 ALL = pytest.mark.parametrize("setup", list(setups()), ids=name)
-DEVICES = pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+ON_GPU = pytest.mark.parametrize("setup", on_gpu(), ids=name)
 
 
 @cache
-def specified(setup):
+def specified(setup, n_steps=STEPS):
     """Populations and moments of the NumPy backend in double precision."""
-    return compute(replace(setup, real=np.float64))
+    return compute(replace(setup, precision=FP64), n_steps)
 
 
-def distance(found, setup) -> float:
+def distance(found, setup, n_steps) -> float:
     """Largest difference of populations or moments from the specification."""
-    return max(float(np.abs(a - b).max()) for a, b in zip(found, specified(setup), strict=True))
+    return max(float(np.abs(a - b).max()) for a, b in zip(found, specified(setup, n_steps), strict=True))
 
 
 def distance_of_populations(found, setup) -> float:
@@ -68,75 +82,112 @@ def test_the_specification_flows(setup):
 
 @ALL
 def test_the_compiled_cpu_code_agrees(setup):
-    assert distance_of_populations(compute(replace(setup, backend="cpu")), setup) < BOUND[setup.real]
+    assert distance_of_populations(compute(replace(setup, backend="cpu")), setup) < BOUND[setup.precision]
 
 
-@ALL
+@ON_GPU
 def test_the_specification_in_its_own_precision_agrees(setup):
-    assert distance_of_populations(compute(setup), setup) < BOUND[setup.real]
+    assert distance_of_populations(compute(setup), setup) < BOUND[setup.precision]
 
 
-@ALL
+@ON_GPU
 def test_the_node_functions_in_plain_python_agree(setup):
     plain = PlainPython(**{field.name: getattr(setup, field.name) for field in fields(setup)})
-    assert distance_of_populations(compute(plain), setup) < BOUND[setup.real]
+    assert distance_of_populations(compute(plain), setup) < BOUND[setup.precision]
 
 
 @pytest.mark.parametrize("setup", simulated_setups(), ids=name)
 def test_the_cuda_kernels_agree_in_the_simulator(setup, simulated):
     found = [simulated[f"{name(setup)}-{what}"] for what in ("populations", "moments")]
-    assert distance(found, setup) < BOUND[setup.real]
+    assert distance(found, setup, SIMULATED_STEPS) < BOUND[setup.precision]
 
 
-@ALL
+@pytest.mark.parametrize("setup", wide_setups(), ids=name)
+def test_wide_addresses_give_the_bits_of_narrow_ones_in_the_simulator(setup, simulated):
+    assert np.array_equal(simulated[f"{name(setup)}-wide"], simulated[f"{name(setup)}-populations"])
+
+
+@pytest.mark.parametrize("label", [label for label, _ in in_place_setups()])
+def test_in_place_on_three_ranks_gives_the_bits_of_pull_on_one_in_the_simulator(label, simulated):
+    pull, in_place = simulated[f"{label}-pull"], simulated[f"{label}-aa"]
+    assert np.array_equal(pull, in_place) and np.isfinite(pull).all() and np.abs(pull).max() > 1e-3
+
+
+@ON_GPU
 @pytest.mark.gpu
 def test_the_cuda_kernels_agree_on_a_gpu(setup):
-    assert distance_of_populations(compute(replace(setup, backend="cuda")), setup) < BOUND[setup.real]
+    assert distance_of_populations(compute(replace(setup, backend="cuda")), setup) < BOUND[setup.precision]
 
 
-@DEVICES
-@pytest.mark.parametrize("streaming", STREAMINGS)
-@pytest.mark.parametrize("real", REALS, ids=lambda real: real.__name__)
-def test_edge_beside_interior_gives_the_bits_of_one_launch(backend, streaming, real):
+def edge_and_interior(setup):
+    """Populations after 60 steps of edge beside interior, and of all nodes in one launch."""
     nodes = build_nodes(with_openings(random_voxels((24, 24, 64), seed=2, fluid=0.9, periodic=(False, True, False))))
-    setup = Setup(D3Q19, backend, real, streaming, force=(1e-5, 2e-5, 0.0), conditions=THROUGH_FLOW)
+    setup = replace(setup, force=(1e-5, 2e-5, 0.0), conditions=THROUGH_FLOW)
     split = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, D3Q19)
     assert 0 < split.n_edge < split.n_nodes
-    found = []
     for domain in (split, replace(split, n_edge=split.n_nodes)):
         engine = advance(start_at_rest(engine_on(domain, nodes, setup)), 60)
-        found.append(in_node_order(engine, engine.populations()))
-    assert np.array_equal(*found) and np.isfinite(found[0]).all()
+        yield in_node_order(engine, engine.populations())
+
+
+DEVICES = [
+    *(pytest.param("cpu", precision, id=f"cpu-{precision.name}") for precision in PRECISIONS),
+    *(pytest.param("cuda", p, id=f"cuda-{p.name}", marks=pytest.mark.gpu) for p in (*PRECISIONS, FP16)),
+]
+
+
+@pytest.mark.parametrize(("backend", "precision"), DEVICES)
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_edge_beside_interior_gives_the_bits_of_one_launch(backend, precision, streaming):
+    split, whole = edge_and_interior(Setup(D3Q19, backend, precision, streaming))
+    assert np.array_equal(split, whole) and np.isfinite(split).all()
+
+
+@pytest.mark.parametrize(("backend", "precision"), DEVICES)
+def test_in_place_gives_the_bits_of_pull(backend, precision):
+    pull, in_place = (next(edge_and_interior(Setup(D3Q19, backend, precision, s))) for s in ("pull", "aa"))
+    assert np.array_equal(pull, in_place)
 
 
 @pytest.mark.parametrize("kind", ["mrt-smagorinsky", "power-law", "D3Q27-mrt"])
 def test_every_kind_of_collision_agrees_on_the_cpu(kind):
     setup = KINDS[kind]
-    assert distance_of_populations(compute(replace(setup, backend="cpu")), setup) < BOUND[setup.real]
+    assert distance_of_populations(compute(replace(setup, backend="cpu")), setup) < BOUND[setup.precision]
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("real", REALS, ids=lambda real: real.__name__)
+@pytest.mark.parametrize("precision", (*PRECISIONS, FP16), ids=lambda precision: precision.name)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_collision_agrees_on_a_gpu_and_stays_in_registers(kind, real):
-    from muphy_lb.backends.cuda import skeletons
-
-    setup = replace(KINDS[kind], real=real)
-    assert distance_of_populations(compute(replace(setup, backend="cuda")), setup) < BOUND[real]
-    kernel = skeletons.stream_collide(setup.model().collision, setup.streaming, setup.lattice, real)
-    used = kernel.get_local_mem_per_thread()
-    assert used and set(used.values()) == {0}
+def test_every_kind_of_collision_agrees_on_a_gpu_and_stays_in_registers(kind, precision):
+    setup = replace(KINDS[kind], backend="cuda", precision=precision)
+    assert distance_of_populations(compute(setup), replace(setup, backend="numpy")) < BOUND[precision]
+    assert usages(setup) == {0}
 
 
+def usages(setup):
+    """Bytes of local memory that a thread of the kernel needs, in every launch shape."""
+    engine = build_engine(geometry(setup.lattice), setup)
+    shapes = engine.backend.launch_shapes(engine.addresses.patterns[0])
+    found = set()
+    for shape in shapes:
+        engine.use_shape(shape)
+        advance(start_at_rest(engine), 2)
+        found.add(engine.stream_usage().local_bytes)
+    return found
+
+
+@ON_GPU
 @pytest.mark.gpu
-@pytest.mark.parametrize("lattice", LATTICES, ids=lambda lattice: lattice.name)
-@pytest.mark.parametrize("streaming", STREAMINGS)
-@pytest.mark.parametrize("real", REALS, ids=lambda real: real.__name__)
-def test_the_populations_of_a_node_stay_in_registers(lattice, streaming, real):
-    from muphy_lb.backends.cuda import skeletons
+def test_the_populations_of_a_node_stay_in_registers(setup):
+    assert usages(replace(setup, backend="cuda")) == {0}
 
-    setup = next(s for s in setups() if (s.lattice, s.streaming, s.real) == (lattice, streaming, real))
-    compute(replace(setup, backend="cuda"))
-    kernel = skeletons.stream_collide(collision(BGK), streaming, lattice, real)
-    used = kernel.get_local_mem_per_thread()
-    assert used and set(used.values()) == {0}
+
+@ON_GPU
+@pytest.mark.gpu
+def test_every_launch_shape_gives_the_same_bits_on_a_gpu(setup):
+    engine = build_engine(geometry(setup.lattice), replace(setup, backend="cuda"))
+    found = []
+    for shape in engine.backend.launch_shapes(engine.addresses.patterns[0]):
+        engine.use_shape(shape)
+        found.append(advance(start_at_rest(engine), 20).populations())
+    assert len(found) > 2 and all(np.array_equal(found[0], other) for other in found)

@@ -12,7 +12,7 @@ from tests.structure.source import PACKAGES, ROOT, imported, lies_in, modules, r
 # Parts of muphy_lb, lowest first. A part imports its own row and the rows above it. Files directly in muphy_lb/ that
 # no row names put the parts together, as simulation.py does: they share its row.
 ROWS = (
-    {"errors", "lattice", "section", "toml_text", "units"},
+    {"errors", "lattice", "precision", "section", "toml_text", "units"},
     {"domain", "operators"},
     {"parallel"},
     {"backends"},

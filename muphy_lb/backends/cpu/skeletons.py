@@ -1,134 +1,291 @@
-"""Node and link loops in Numba, parallel over chunks of consecutive nodes; every node runs the same compiled update.
+"""Node and link loops in Numba, vectorised over nodes and parallel over chunks of them.
 
-Addresses are unsigned: Numba guards signed indices against negative values.
-The rest population, always number 0, stays where it is: its row of the address table is not read.
+A warp of nodes is gathered into a small block, collided there and stored. Lanes of the block lie side by side and its
+shape is a constant, so LLVM compiles the loop over lanes, with the node function inlined, to packed arithmetic. Without
+fused or reassociated arithmetic every lane computes what a scalar would: bits do not depend on where a node lies.
 """
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
 
-from muphy_lb.backends.access import ACCESS
+from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
+from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
 
-CHUNK = 2048
+# Warps of one piece of work.
+CHUNK = TILE // WARP
+CHUNK_NODES = TILE
+# How many warps ahead populations are asked for: the distances in memory are too irregular for the CPU to foresee.
+AHEAD = 8
+ONE = np.uint32(1)
 
-# NumPy's error model: no exception branch around divisions. Fused or reassociated arithmetic stays off, so that bits
-# do not depend on where a node lies in a loop.
-node_jit = njit(error_model="numpy")
+# NumPy's error model: no exception branch around divisions. Fused or reassociated arithmetic stays off. A node function
+# that is called instead of inlined would stop the vectoriser.
+node_jit = njit(error_model="numpy", forceinline=True)
+sweep_jit = njit(error_model="numpy")
 loop_jit = njit(error_model="numpy", parallel=True)
 
 
+class Places(NamedTuple):
+    """Where the rows of a block come from or go to: ``own[i] -> row[i]`` of the node itself, and entry k of the table
+    ``-> through[k]``; ``through`` is empty if no place needs the table."""
+
+    row: tuple[int, ...]
+    own: tuple[int, ...]
+    through: tuple[int, ...]
+
+
+def split(places) -> Places:
+    """The places of the populations q = 0, 1, ... as two lists."""
+    own = [q for q, place in enumerate(places) if not is_entry(place)]
+    by_entry = {entry(place): q for q, place in enumerate(places) if is_entry(place)}
+    return Places(tuple(own), tuple(places[q] for q in own), tuple(by_entry[k] for k in sorted(by_entry)))
+
+
+@node_jit
+def first_address(warp, q_count):
+    """Address of population 0 of the first node of a warp."""
+    return warp // np.int64(CHUNK) * np.int64(q_count * ROW) + warp % np.int64(CHUNK) * np.int64(WARP)
+
+
+@node_jit
+def from_lowest(starts):
+    """The lanes from the first whose bit is set on; none if no bit is set."""
+    return ~((starts & (~starts + ONE)) - ONE) if starts else np.uint32(0)
+
+
 @cache
-def stream_collide(collide_operator, streaming, lattice, real):
-    """Load the populations of a node, collide, store them."""
-    collide = collide_operator.node(lattice, real, node_jit)
-    load, store = (node_jit(access) for access in ACCESS[streaming])
-    q_count = lattice.q
+def gather(places: Places, q_count: int):
+    """Fill a block with the populations of a warp, run by run where they come through the table."""
+    rows, own, through = places
+    n_own, n_through = len(rows), len(through)
+
+    @node_jit
+    def load(block, buffer, lines, bases, warp):
+        start = first_address(warp, q_count)
+        for i in range(n_own):
+            move_row(block, rows[i] * WARP, buffer, start + own[i] * ROW)
+        if n_through:
+            run = np.int64(lines[warp, 0]) + 1
+            for k in range(n_through):
+                starts = lines[warp, 1 + k]
+                if starts == ONE:
+                    move_row(block, through[k] * WARP, buffer, np.int64(bases[run]))
+                    run += 1
+                    continue
+                while starts:
+                    later = starts & (starts - ONE)
+                    lanes = from_lowest(starts) & ~from_lowest(later)
+                    move_lanes(block, through[k] * WARP, buffer, np.int64(bases[run]), lanes)
+                    starts = later
+                    run += 1
+
+    return load
+
+
+@cache
+def ask_for(n_through: int):
+    """Prefetch the first run of every entry of a warp, which most often is the only one."""
+
+    @node_jit
+    def ask(buffer, lines, bases, warp):
+        run = np.int64(lines[warp, 0]) + 1
+        for k in range(n_through):
+            prefetch_row(buffer, np.int64(bases[run]))
+            run += np.int64(count_bits(lines[warp, 1 + k]))
+
+    return ask
+
+
+@cache
+def scatter(places: Places, q_count: int, streams: bool):
+    """Store a block; ``streams``: past the caches, right for a buffer that is larger and not read again soon."""
+    rows, own, through = places
+    n_own, n_through = len(rows), len(through)
+    store_row = stream_row if streams else move_row
+
+    @node_jit
+    def store(block, buffer, lines, bases, warp):
+        start = first_address(warp, q_count)
+        for i in range(n_own):
+            store_row(buffer, start + own[i] * ROW, block, rows[i] * WARP)
+        if n_through:
+            run = np.int64(lines[warp, 0]) + 1
+            for k in range(n_through):
+                starts = lines[warp, 1 + k]
+                if starts == ONE:
+                    move_row(buffer, np.int64(bases[run]), block, through[k] * WARP)
+                    run += 1
+                    continue
+                while starts:
+                    later = starts & (starts - ONE)
+                    lanes = from_lowest(starts) & ~from_lowest(later)
+                    move_lanes(buffer, np.int64(bases[run]), block, through[k] * WARP, lanes)
+                    starts = later
+                    run += 1
+
+    return store
+
+
+@cache
+def stream_collide(collide_operator, pattern, lattice, precision, streams):
+    """Load the populations of a node, collide, store them.
+
+    The skeleton takes warps; the nodes of the last one are all there, as padding if need be, and so are their entries
+    of arrays among the parameters.
+    """
+    collide = collide_operator.node(lattice, precision, node_jit)
+    q_count, real = lattice.q, precision.real
+    load, store = gather(split(pattern.load), q_count), scatter(split(pattern.store), q_count, streams)
+    ask = ask_for(len(split(pattern.load).through))
+
+    @sweep_jit
+    def sweep(old, new, lines, bases, first, last, parameters):
+        block = np.empty((q_count, WARP), real)
+        last_warp = np.int64(lines.shape[0] - 1)
+        for warp in range(first, last):
+            load(block, old, lines, bases, warp)
+            ask(old, lines, bases, min(warp + AHEAD, last_warp))
+            n = np.uint64(warp * WARP)
+            for lane in range(WARP):
+                collide(block[:, lane], n + np.uint64(lane), parameters)
+            store(block, new, lines, bases, warp)
+        fence()
 
     @loop_jit
-    def skeleton(old, new, table, first, last, parameters):
-        pitch = np.uint64(table.shape[1])
-        flat = table.reshape(-1)
+    def skeleton(old, new, lines, bases, first, last, parameters):
         for chunk in prange((last - first + CHUNK - 1) // CHUNK):
-            f = np.empty(q_count, real)
             start = first + chunk * CHUNK
-            for n in range(start, min(last, start + CHUNK)):
-                f[0] = old[n]
-                address = np.uint64(n)
-                for q in range(1, q_count):
-                    address += pitch
-                    f[q] = load(old, flat, address)
-                collide(f, n, parameters)
-                new[n] = f[0]
-                address = np.uint64(n)
-                for q in range(1, q_count):
-                    address += pitch
-                    store(new, flat, address, f[q])
+            sweep(old, new, lines, bases, start, min(last, start + CHUNK), parameters)
 
+    skeleton.sweep = sweep
     return skeleton
 
 
 @cache
-def links(openings_operator, macroscopic_operator, lattice, real):
-    """Fill the incoming population of every opening link."""
-    condition = openings_operator.node(lattice, real, node_jit)
-    macroscopic = macroscopic_operator.node(lattice, real, node_jit)
-    q_count = lattice.q
+def links(openings_operator, macroscopic_operator, lattice, precision):
+    """Compute the incoming population of every opening link, node by node."""
+    condition = openings_operator.node(lattice, precision, node_jit)
+    macroscopic = macroscopic_operator.node(lattice, precision, node_jit)
+    q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
 
     @njit(error_model="numpy")
-    def skeleton(state, buffer, node, q_out, outgoing, incoming, opening, momentum, kind, value, pitch, parameters):
+    def skeleton(state, buffer, target, links, parameters):
         f = np.empty(q_count, real)
-        for link in range(node.size):
+        n_nodes = links.node.size
+        for m in range(n_nodes):
             for q in range(q_count):
-                f[q] = state[q * pitch + node[link]]
-            _, ux, uy, uz = macroscopic(f, node[link], parameters)
-            k = opening[link]
-            leaving = buffer[outgoing[link]]
-            buffer[incoming[link]] = condition(leaving, q_out[link], kind[k], value[k], momentum[link], ux, uy, uz)
+                f[q] = state[links.state[q * n_nodes + m]]
+            _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
+            for link in range(links.start[m], links.start[m + 1]):
+                k = links.opening[link]
+                kind, value = links.kind[k], unit * links.value[k]
+                leaving, momentum = buffer[links.outgoing[link]], links.momentum[link]
+                target[links.incoming[link]] = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
 
     return skeleton
 
 
 @cache
-def walls(walls_operator, lattice, real):
-    """Fill the incoming population of every link into a slotted wall."""
-    returned = walls_operator.node(lattice, real, node_jit)
+def walls(walls_operator, lattice, precision):
+    """Compute the incoming population of every link into a slotted wall."""
+    returned = walls_operator.node(lattice, precision, node_jit)
+    unit = precision.real(precision.unit)
 
     @loop_jit
-    def skeleton(buffer, outgoing, arriving, opposed, incoming, coefficients, wall, value):
-        n_links = wall.size
+    def skeleton(buffer, target, links):
+        n_links, coefficients = links.wall.size, links.coefficients
         for link in prange(n_links):
             a, b = coefficients[link], coefficients[n_links + link]
             c, d = coefficients[2 * n_links + link], coefficients[3 * n_links + link]
-            met = buffer[outgoing[link]], buffer[arriving[link]], buffer[opposed[link]]
-            buffer[incoming[link]] = returned(met[0], met[1], met[2], a, b, c, d * value[wall[link]])
+            met = buffer[links.outgoing[link]], buffer[links.arriving[link]], buffer[links.opposed[link]]
+            added = d * (unit * links.value[links.wall[link]])
+            target[links.incoming[link]] = returned(met[0], met[1], met[2], a, b, c, added)
 
     return skeleton
 
 
 @cache
-def moments(macroscopic_operator, lattice, real):
-    """Write rho - 1, ux, uy, uz of every node."""
-    macroscopic = macroscopic_operator.node(lattice, real, node_jit)
-    q_count = lattice.q
+def moments(macroscopic_operator, places, lattice, precision):
+    """Write rho - 1, ux, uy, uz of the nodes of a range."""
+    macroscopic = macroscopic_operator.node(lattice, precision, node_jit)
+    q_count, real = lattice.q, precision.real
+    load = gather(split(places), q_count)
 
     @loop_jit
-    def skeleton(buffer, pitch, out, parameters):
-        n_nodes = out.shape[1]
-        for chunk in prange((n_nodes + CHUNK - 1) // CHUNK):
-            f = np.empty(q_count, real)
-            for n in range(chunk * CHUNK, min(n_nodes, (chunk + 1) * CHUNK)):
-                for q in range(q_count):
-                    f[q] = buffer[q * pitch + n]
-                out[0, n], out[1, n], out[2, n], out[3, n] = macroscopic(f, n, parameters)
+    def skeleton(buffer, lines, bases, first, last, out, parameters):
+        for warp in prange(first // WARP, (last + WARP - 1) // WARP):
+            block = np.empty((q_count, WARP), real)
+            load(block, buffer, lines, bases, warp)
+            for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
+                deviation, ux, uy, uz = macroscopic(block[:, n % WARP], n, parameters)
+                i = n - first
+                out[0, i], out[1, i], out[2, i], out[3, i] = deviation, ux, uy, uz
 
     return skeleton
 
 
 @cache
-def reduction(macroscopic_operator, lattice, real):
+def reduction(macroscopic_operator, places, lattice, precision):
     """Mass, largest speed and exact sum of speeds, one partial result per chunk."""
-    macroscopic = macroscopic_operator.node(lattice, real, node_jit)
-    q_count = lattice.q
+    macroscopic = macroscopic_operator.node(lattice, precision, node_jit)
+    q_count, real = lattice.q, precision.real
+    load = gather(split(places), q_count)
 
     @loop_jit
-    def skeleton(buffer, pitch, n_nodes, mass, peak, speed_sum, scale, parameters):
-        for chunk in prange((n_nodes + CHUNK - 1) // CHUNK):
-            f = np.empty(q_count, real)
+    def skeleton(buffer, lines, bases, n_nodes, result, parameters):
+        mass, peak, speed_sum = result.mass, result.peak, result.speed  # arrays in a tuple would be written to copies
+        for chunk in prange(mass.size):
+            block = np.empty((q_count, WARP), real)
             total, largest, fixed = 0.0, 0.0, 0
-            for n in range(chunk * CHUNK, min(n_nodes, (chunk + 1) * CHUNK)):
-                for q in range(q_count):
-                    f[q] = buffer[q * pitch + n]
-                deviation, ux, uy, uz = macroscopic(f, n, parameters)
+            for n in range(chunk * CHUNK_NODES, min(n_nodes, (chunk + 1) * CHUNK_NODES)):
+                if n % WARP == 0:
+                    load(block, buffer, lines, bases, n // WARP)
+                deviation, ux, uy, uz = macroscopic(block[:, n % WARP], n, parameters)
                 speed = np.sqrt(np.float64(ux * ux + uy * uy + uz * uz))
                 if np.isfinite(speed):
                     total += deviation
                     largest = max(largest, speed)
-                    fixed += np.int64(speed * scale)
+                    fixed += np.int64(speed * result.scale)
                 else:
                     largest = np.inf
             mass[chunk], peak[chunk], speed_sum[chunk] = total, largest, fixed
+
+    return skeleton
+
+
+@cache
+def read(places, q_count, real):
+    """Copy the populations of a node range into rows."""
+    load = gather(split(places), q_count)
+
+    @loop_jit
+    def skeleton(buffer, lines, bases, first, last, rows):
+        for warp in prange(first // WARP, (last + WARP - 1) // WARP):
+            block = np.empty((q_count, WARP), real)
+            load(block, buffer, lines, bases, warp)
+            for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
+                for q in range(q_count):
+                    rows[q, n - first] = block[q, n % WARP]
+
+    return skeleton
+
+
+@cache
+def write(places, q_count, real):
+    """Copy rows into the populations of a node range, which begins with a warp; padding gets zeros."""
+    store = scatter(split(places), q_count, False)
+
+    @loop_jit
+    def skeleton(buffer, lines, bases, first, last, rows):
+        for warp in prange(first // WARP, (last + WARP - 1) // WARP):
+            block = np.zeros((q_count, WARP), real)
+            for n in range(warp * WARP, min(last, (warp + 1) * WARP)):
+                for q in range(q_count):
+                    block[q, n % WARP] = rows[q, n - first]
+            store(block, buffer, lines, bases, warp)
 
     return skeleton
 
@@ -138,3 +295,10 @@ def copy(source, target):
     """target = source, the yardstick of the memory."""
     for i in prange(source.size):
         target[i] = source[i]
+
+
+@loop_jit
+def clear(array):
+    """Zeros, written by the threads that will use them: memory lies near whoever touches it first."""
+    for chunk in prange((array.size + ROW - 1) // ROW):
+        array[chunk * ROW : (chunk + 1) * ROW] = 0

@@ -1,11 +1,15 @@
 """The CUDA backend: device memory, two streams (interior, and edge with higher
 priority), kernels bound to their launch configuration."""
 
+import weakref
+from typing import NamedTuple
+
 import numpy as np
 
 from muphy_lb.backends.cuda import skeletons
 from muphy_lb.backends.cuda.device import (
     SIMULATOR,
+    clear,
     cuda,
     event,
     memory_free,
@@ -13,20 +17,33 @@ from muphy_lb.backends.cuda.device import (
     select_device,
     urgent_stream,
 )
+from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, SINGLE, Shape
 from muphy_lb.backends.interface import (
     KernelUsage,
     LinkArrays,
     NodeRange,
-    Populations,
     ReductionArrays,
+    State,
     StreamArrays,
     WallArrays,
 )
 from muphy_lb.errors import BackendError
 
-# H200, fp32 pull, sphere pack: 128, 256, 384, 512 threads a block give 17 170, 17 320, 17 400, 17 370 MFLUPS.
-BLOCK = 384
+BLOCK = 256
 WORKERS = 256 if SIMULATOR else 1 << 15
+
+
+class DeviceTable(NamedTuple):
+    """A run table on the device."""
+
+    lines: object
+    bases: object
+    n_entries: int
+
+    @property
+    def index_type(self):
+        """Type of an address."""
+        return self.bases.dtype.type
 
 
 class CudaBackend:
@@ -39,10 +56,11 @@ class CudaBackend:
     name = "cuda"
     on_host = False
 
-    def __init__(self, lattice, real, device_index=0):
+    def __init__(self, lattice, precision, device_index=0):
         self.device = select_device(device_index)
         self.lattice = lattice
-        self.real = real
+        self.precision = precision
+        self.allocated_bytes = 0
         self._interior = cuda.stream()
         self._edge = urgent_stream()
         self._marked = event()
@@ -59,7 +77,11 @@ class CudaBackend:
 
     def zeros(self, size, dtype):
         """Flat device array of zeros."""
-        return self.array(np.zeros(size, dtype))
+        device = self._allocate(size, np.dtype(dtype))
+        if size:
+            clear(device)
+            cuda.synchronize()
+        return device
 
     def host_buffer(self, size, dtype):
         """Page-locked host array."""
@@ -111,46 +133,76 @@ class CudaBackend:
         """Enough to fill the card, whatever the domain."""
         return WORKERS
 
-    def bind_stream_collide(self, collide, streaming, arrays: StreamArrays, nodes: NodeRange, parameters):
-        """One thread per node."""
-        kernel = skeletons.stream_collide(collide, streaming, self.lattice, self.real)
-        bounds = (np.uint64(arrays.pitch), np.uint64(nodes.first), np.uint64(nodes.last))
-        arguments = (arrays.old, arrays.new, arrays.table, *bounds, parameters)
-        return self._bind(kernel, nodes.last - nodes.first, arguments, on_edge=nodes.is_edge)
+    def stream_table(self, addresses, turn):
+        """The run table."""
+        runs = addresses.runs(turn)
+        return DeviceTable(self.array(runs.lines), self.array(runs.bases), runs.n_directions)
 
-    def stream_collide_usage(self, collide, streaming):
+    def launch_shapes(self, pattern):
+        """Two nodes a thread keep more loads on their way, if there are registers for them: in half precision, and in
+        place, where table addresses have to be kept anyway."""
+        singles = [Shape(SINGLE, block) for block in (256, 128, 384)]
+        doubles = [Shape(DOUBLE, block) for block in (64, 96, 128)]
+        if self.precision.storage is np.float16 and pattern.streaming == "pull":
+            return (*(Shape(PAIRED, block) for block in (128, 256)), *singles)
+        wants_two = pattern.in_place and self.precision.real is np.float32
+        return (*doubles, *singles) if wants_two else (*singles, *doubles)
+
+    def bind_stream_collide(self, collide, arrays: StreamArrays, nodes: NodeRange, parameters, shape=None):
+        """One thread for one or two nodes."""
+        shape = shape or self.launch_shapes(arrays.pattern)[0]
+        kernel = self._stream_kernel(collide, arrays, shape)
+        n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
+        n_blocks = -(-n_threads // shape.block)
+        sweep = (n_blocks - 1, -1) if nodes.is_reversed else (0, 1)
+        new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
+        table, bounds = arrays.table, (np.uint32(nodes.first), np.uint32(nodes.last))
+        arguments = (arrays.old, new, table.lines, table.bases, *sweep, *bounds, parameters)
+        return self._bind(kernel, n_threads, arguments, on_edge=nodes.is_edge, block=shape.block)
+
+    def stream_collide_usage(self, collide, arrays: StreamArrays, shape=None):
         """Registers and local memory per thread."""
-        kernel = skeletons.stream_collide(collide, streaming, self.lattice, self.real)
+        kernel = self._stream_kernel(collide, arrays, shape or self.launch_shapes(arrays.pattern)[0])
         if SIMULATOR or not kernel.overloads:
             return None
         registers, local = kernel.get_regs_per_thread(), kernel.get_local_mem_per_thread()
         return KernelUsage(max(registers.values()), max(local.values()))
 
-    def bind_links(self, openings, macroscopic, state, buffer, links: LinkArrays, parameters):
-        """One thread per link."""
-        kernel = skeletons.links(openings, macroscopic, self.lattice, self.real)
-        records = (links.node, links.q, links.outgoing, links.incoming, links.opening, links.momentum)
-        arguments = (state, buffer, *records, links.kind, links.value, np.uint64(links.pitch), parameters)
-        return self._bind(kernel, links.node.size, arguments, on_edge=True)
+    def _stream_kernel(self, collide, arrays: StreamArrays, shape: Shape):
+        return skeletons.stream_collide(
+            collide, arrays.pattern, self.lattice, self.precision, arrays.table.index_type, shape.threads
+        )
 
-    def bind_walls(self, walls, buffer, links: WallArrays):
+    def bind_links(self, operators, state, buffer, target, links: LinkArrays, parameters):
+        """One thread per node with openings."""
+        kernel = skeletons.links(*operators, self.lattice, self.precision)
+        return self._bind(kernel, links.node.size, (state, buffer, target, links, parameters), on_edge=True)
+
+    def bind_walls(self, walls, buffer, target, links: WallArrays):
         """One thread per wall link, on the edge stream."""
-        kernel = skeletons.walls(walls, self.lattice, self.real)
-        records = (links.outgoing, links.arriving, links.opposed, links.incoming, links.coefficients, links.wall)
-        return self._bind(kernel, links.wall.size, (buffer, *records, links.value), on_edge=True)
+        kernel = skeletons.walls(walls, self.lattice, self.precision)
+        return self._bind(kernel, links.wall.size, (buffer, target, links), on_edge=True)
 
-    def bind_moments(self, macroscopic, populations: Populations, out, parameters):
+    def bind_moments(self, macroscopic, state: State, nodes: NodeRange, out, parameters):
         """One thread per node."""
-        kernel = skeletons.moments(macroscopic, self.lattice, self.real)
-        sizes = (np.uint64(populations.pitch), np.uint64(populations.n_nodes))
-        return self._bind(kernel, populations.n_nodes, (populations.buffer, *sizes, out, parameters))
+        kernel = skeletons.moments(macroscopic, *self._reach(state), self.lattice, self.precision, _index_type(state))
+        return self._bind(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out, parameters))
 
-    def bind_reduction(self, macroscopic, populations: Populations, result: ReductionArrays, parameters):
+    def bind_reduction(self, macroscopic, state: State, result: ReductionArrays, parameters):
         """A fixed number of workers."""
-        kernel = skeletons.reduction(macroscopic, self.lattice, self.real)
-        sizes = (populations.pitch, populations.n_nodes)
-        arguments = (populations.buffer, *sizes, result.mass, result.peak, result.speed, result.scale, parameters)
+        kernel = skeletons.reduction(macroscopic, *self._reach(state), self.lattice, self.precision, _index_type(state))
+        arguments = (state.buffer, *state.table[:2], state.n_nodes, result, parameters)
         return self._bind(kernel, result.mass.size, arguments)
+
+    def bind_read(self, state: State, nodes: NodeRange, out):
+        """One thread per node."""
+        kernel = skeletons.read(*self._reach(state), self.precision, _index_type(state))
+        return self._bind(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out))
+
+    def bind_write(self, state: State, nodes: NodeRange, rows):
+        """One thread per node."""
+        kernel = skeletons.write(*self._reach(state), self.precision, _index_type(state))
+        return self._bind(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), rows))
 
     def view(self, array, first, last):
         """A slice of a device array."""
@@ -192,9 +244,12 @@ class CudaBackend:
 
         return unpack
 
-    def _bind(self, kernel, n_threads, arguments, on_edge=False):
+    def _reach(self, state: State):
+        return state.places, state.table.n_entries
+
+    def _bind(self, kernel, n_threads, arguments, on_edge=False, block=BLOCK):
         stream = self._edge if on_edge else self._interior
-        launch = (max(1, -(-n_threads // BLOCK)), BLOCK, stream)
+        launch = (max(1, -(-n_threads // block)), block, stream)
         if SIMULATOR:  # its kernels know only the latest of their configurations
             return lambda: kernel[launch](*arguments)
         configured = kernel[launch]
@@ -202,13 +257,29 @@ class CudaBackend:
 
     def _allocate(self, size, dtype):
         try:
-            return cuda.device_array(size, dtype)
+            array = cuda.device_array(size, dtype)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
                 raise
             free, total = memory_free()
             raise BackendError(
                 f"the GPU {self.device} has {free / 2**30:.1f} of {total / 2**30:.1f} GiB free, and"
-                f" {size * np.dtype(dtype).itemsize / 2**30:.1f} GiB more are needed; use more ranks, fp32 or a coarser"
-                " spacing"
+                f" {size * np.dtype(dtype).itemsize / 2**30:.1f} GiB more are needed; use more ranks,"
+                " compute.streaming = 'aa', a smaller compute.precision or a coarser spacing"
             ) from error
+        n_bytes = size * np.dtype(dtype).itemsize
+        self.allocated_bytes += n_bytes
+        weakref.finalize(array, self._forget, n_bytes)
+        return array
+
+    def _forget(self, n_bytes):
+        self.allocated_bytes -= n_bytes
+
+
+def _index_type(state: State):
+    return state.table.index_type
+
+
+def _bounded(state: State, nodes: NodeRange) -> tuple:
+    """What every kernel over a range of nodes begins with."""
+    return (state.buffer, state.table.lines, state.table.bases, np.uint32(nodes.first), np.uint32(nodes.last))

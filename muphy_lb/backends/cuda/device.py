@@ -8,6 +8,10 @@ from numba import cuda
 from muphy_lb.errors import BackendError
 
 SIMULATOR = bool(numba.config.ENABLE_CUDASIM)
+if SIMULATOR:
+    intrinsic = None
+else:
+    from numba.cuda.extending import intrinsic
 INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[cuda]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
 
 
@@ -43,6 +47,14 @@ def select_device(index: int) -> str:
 def memory_free() -> tuple[int, int]:
     """(free, total) bytes of the current device."""
     return tuple(int(size) for size in cuda.current_context().get_memory_info())
+
+
+def clear(array) -> None:
+    """Zeros, whatever the size; Numba's own assignment takes an element a thread."""
+    if SIMULATOR:
+        array[:] = 0
+    else:
+        cuda.cudadrv.driver.device_memset(array, 0, array.nbytes)
 
 
 def urgent_stream():
@@ -101,4 +113,15 @@ def event():
     return cuda.event() if SIMULATOR else cuda.event(timing=False)
 
 
-__all__ = ["SIMULATOR", "cuda", "event", "memory_free", "n_devices", "record_graph", "select_device", "urgent_stream"]
+__all__ = [
+    "SIMULATOR",
+    "clear",
+    "cuda",
+    "event",
+    "intrinsic",
+    "memory_free",
+    "n_devices",
+    "record_graph",
+    "select_device",
+    "urgent_stream",
+]

@@ -1,138 +1,237 @@
-"""Node and link loops as Numba-CUDA kernels: one thread per node or link.
-
-Addresses are unsigned: Numba guards signed indices against negative values, which costs more than the load.
-The rest population, always number 0, stays where it is: its row of the address table is not read.
-"""
+"""Node and link loops as Numba-CUDA kernels."""
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.access import ACCESS
+from muphy_lb.backends.cuda.access import access, device_jit, find_pairs, store_pairs, used_entries
 from muphy_lb.backends.cuda.device import cuda
 
-device_jit = cuda.jit(device=True)
+# Ways to give nodes to threads: one each; two each, a warp apart; two neighbours each, which needs half precision and
+# stores that stay within the node.
+SINGLE, DOUBLE, PAIRED = "single", "double", "paired"
+NODES_PER_THREAD = {SINGLE: 1, DOUBLE: 2, PAIRED: 2}
+
+
+class Shape(NamedTuple):
+    """How stream-and-collide is launched: the nodes of a thread, and the threads of a block."""
+
+    threads: str
+    block: int
 
 
 @cache
-def stream_collide(collide_operator, streaming, lattice, real):
-    """Load the populations of a node, collide, store them."""
-    collide = collide_operator.node(lattice, real, device_jit)
-    load, store = (device_jit(access) for access in ACCESS[streaming])
-    q_count = lattice.q
+def stream_collide(collide_operator, pattern, lattice, precision, index_type, threads=SINGLE):
+    """Load the populations of a node, collide, store them.
+
+    Blocks run through the nodes from ``start`` on in steps of one block, ``step`` being 1 or -1.
+    """
+    collide = collide_operator.node(lattice, precision, device_jit)
+    reach = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
+    own, find, load, store, n_entries = reach
+    q_count, real = lattice.q, precision.real
+    one, five, warp, in_warp = np.uint32(1), np.uint32(5), np.uint32(32), np.uint32(31)
 
     @cuda.jit
-    def kernel(old, new, table, pitch, first, last, parameters):
-        n = first + np.uint64(cuda.grid(1))
+    def single(old, new, lines, bases, start, step, first, last, parameters):
+        block = start + step * cuda.blockIdx.x
+        n = np.uint32(first + block * cuda.blockDim.x + cuda.threadIdx.x)
         if n < last:
             f = cuda.local.array(q_count, real)
-            f[0] = old[n]
-            address = n
-            for q in range(1, q_count):
-                address += pitch
-                f[q] = load(old, table, address)
+            entries = cuda.local.array(n_entries, index_type)
+            find(lines, bases, n, entries)
+            load(old, own(n), entries, f)
             collide(f, n, parameters)
-            new[n] = f[0]
-            address = n
-            for q in range(1, q_count):
-                address += pitch
-                store(new, table, address, f[q])
+            store(new, own(n), entries, f)
 
-    return kernel
+    @cuda.jit
+    def double(old, new, lines, bases, start, step, first, last, parameters):
+        thread = np.uint32((start + step * cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x)
+        n = np.uint32(first + np.uint32((thread >> five) * np.uint32(64)) + np.uint32(thread & in_warp))
+        m = np.uint32(n + warp)
+        if n < last:
+            f, g = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
+            entries_f = cuda.local.array(n_entries, index_type)
+            entries_g = cuda.local.array(n_entries, index_type)
+            find(lines, bases, n, entries_f)
+            find(lines, bases, m, entries_g)
+            load(old, own(n), entries_f, f)
+            load(old, own(m), entries_g, g)
+            collide(f, n, parameters)
+            collide(g, m, parameters)
+            store(new, own(n), entries_f, f)
+            store(new, own(m), entries_g, g)
+
+    if threads != PAIRED:
+        return {SINGLE: single, DOUBLE: double}[threads]
+    store_both, find_both = store_pairs(q_count), find_pairs(n_entries, index_type)
+
+    @cuda.jit
+    def paired(old, new_words, lines, bases, start, step, first, last, parameters):
+        thread = np.uint32((start + step * cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x)
+        n = np.uint32(first + np.uint32(thread + thread))
+        m = np.uint32(n + one)
+        if n < last:
+            f, g = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
+            entries_f = cuda.local.array(n_entries, index_type)
+            entries_g = cuda.local.array(n_entries, index_type)
+            find_both(lines, bases, n, entries_f, entries_g)
+            load(old, own(n), entries_f, f)
+            load(old, own(m), entries_g, g)
+            collide(f, n, parameters)
+            collide(g, m, parameters)
+            store_both(new_words, own(n), f, g)
+
+    return paired
 
 
 @cache
-def links(openings_operator, macroscopic_operator, lattice, real):
-    """Fill the incoming population of every opening link."""
-    condition = openings_operator.node(lattice, real, device_jit)
-    macroscopic = macroscopic_operator.node(lattice, real, device_jit)
-    q_count = lattice.q
+def links(openings_operator, macroscopic_operator, lattice, precision):
+    """Compute the incoming population of every opening link; one thread does all links of a node, since in place they
+    overwrite what the velocity of the node is made of."""
+    condition = openings_operator.node(lattice, precision, device_jit)
+    macroscopic = macroscopic_operator.node(lattice, precision, device_jit)
+    q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
 
     @cuda.jit
-    def kernel(state, buffer, node, q_out, outgoing, incoming, opening, momentum, kind, value, pitch, parameters):
-        link = cuda.grid(1)
-        if link < node.size:
+    def kernel(state, buffer, target, links, parameters):
+        m, n_nodes = cuda.grid(1), links.node.size
+        if m < n_nodes:
             f = cuda.local.array(q_count, real)
-            address = np.uint64(node[link])
             for q in range(q_count):
-                f[q] = state[address]
-                address += pitch
-            _, ux, uy, uz = macroscopic(f, node[link], parameters)
-            k = opening[link]
-            leaving = buffer[outgoing[link]]
-            buffer[incoming[link]] = condition(leaving, q_out[link], kind[k], value[k], momentum[link], ux, uy, uz)
+                f[q] = real(state[links.state[q * n_nodes + m]])
+            _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
+            for link in range(links.start[m], links.start[m + 1]):
+                k = links.opening[link]
+                kind, value = links.kind[k], unit * links.value[k]
+                leaving, momentum = real(buffer[links.outgoing[link]]), links.momentum[link]
+                entering = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
+                target[links.incoming[link]] = storage(entering)
 
     return kernel
 
 
 @cache
-def walls(walls_operator, lattice, real):
-    """Fill the incoming population of every link into a slotted wall."""
-    returned = walls_operator.node(lattice, real, device_jit)
+def walls(walls_operator, lattice, precision):
+    """Compute the incoming population of every link into a slotted wall."""
+    returned = walls_operator.node(lattice, precision, device_jit)
+    real, storage, unit = precision.real, precision.storage, precision.real(precision.unit)
 
     @cuda.jit
-    def kernel(buffer, outgoing, arriving, opposed, incoming, coefficients, wall, value):
-        link, n_links = cuda.grid(1), wall.size
+    def kernel(buffer, target, links):
+        link, n_links, coefficients = cuda.grid(1), links.wall.size, links.coefficients
         if link < n_links:
             a, b = coefficients[link], coefficients[n_links + link]
             c, d = coefficients[2 * n_links + link], coefficients[3 * n_links + link]
-            leaving, arrives, left = buffer[outgoing[link]], buffer[arriving[link]], buffer[opposed[link]]
-            buffer[incoming[link]] = returned(leaving, arrives, left, a, b, c, d * value[wall[link]])
+            leaving, left = real(buffer[links.outgoing[link]]), real(buffer[links.opposed[link]])
+            arrives, added = real(buffer[links.arriving[link]]), d * (unit * links.value[links.wall[link]])
+            target[links.incoming[link]] = storage(returned(leaving, arrives, left, a, b, c, added))
 
     return kernel
 
 
 @cache
-def moments(macroscopic_operator, lattice, real):
-    """Write rho - 1, ux, uy, uz of every node."""
-    macroscopic = macroscopic_operator.node(lattice, real, device_jit)
-    q_count = lattice.q
+def moments(macroscopic_operator, places, n_entries, lattice, precision, index_type):
+    """Write rho - 1, ux, uy, uz of the nodes of a range."""
+    macroscopic = macroscopic_operator.node(lattice, precision, device_jit)
+    reach = access(places, places, used_entries(places, n_entries), precision, index_type)
+    own, find, load, _, size = reach
+    q_count, real, per_unit = lattice.q, precision.real, precision.real(1 / precision.unit)
 
     @cuda.jit
-    def kernel(buffer, pitch, n_nodes, out, parameters):
-        n = np.uint64(cuda.grid(1))
-        if n < n_nodes:
-            f = cuda.local.array(q_count, real)
-            address = n
-            for q in range(q_count):
-                f[q] = buffer[address]
-                address += pitch
+    def kernel(buffer, lines, bases, first, last, out, parameters):
+        i = np.uint32(cuda.grid(1))
+        n, count = np.uint32(first + i), np.uint64(last - first)
+        if n < last:
+            f, entries = cuda.local.array(q_count, real), cuda.local.array(size, index_type)
+            find(lines, bases, n, entries)
+            load(buffer, own(n), entries, f)
             deviation, ux, uy, uz = macroscopic(f, n, parameters)
-            out[n] = deviation
-            out[n + n_nodes] = ux
-            out[n + n_nodes + n_nodes] = uy
-            out[n + n_nodes + n_nodes + n_nodes] = uz
+            out[i] = deviation * per_unit
+            out[i + count] = ux
+            out[i + count + count] = uy
+            out[i + count + count + count] = uz
 
     return kernel
 
 
 @cache
-def reduction(macroscopic_operator, lattice, real):
+def reduction(macroscopic_operator, places, n_entries, lattice, precision, index_type):
     """Mass, largest speed and exact sum of speeds; worker i takes nodes i, i + workers, i + 2 workers ..."""
-    macroscopic = macroscopic_operator.node(lattice, real, device_jit)
-    q_count = lattice.q
+    macroscopic = macroscopic_operator.node(lattice, precision, device_jit)
+    reach = access(places, places, used_entries(places, n_entries), precision, index_type)
+    own, find, load, _, size = reach
+    q_count, real, per_unit = lattice.q, precision.real, 1.0 / precision.unit
     infinity = float("inf")
 
     @cuda.jit
-    def kernel(buffer, pitch, n_nodes, mass, peak, speed_sum, scale, parameters):
-        worker = cuda.grid(1)
-        if worker < mass.size:
-            f = cuda.local.array(q_count, real)
+    def kernel(buffer, lines, bases, n_nodes, result, parameters):
+        worker, n_workers = cuda.grid(1), result.mass.size
+        if worker < n_workers:
+            f, entries = cuda.local.array(q_count, real), cuda.local.array(size, index_type)
             total, largest, fixed = 0.0, 0.0, np.int64(0)
-            for n in range(worker, n_nodes, mass.size):
-                for q in range(q_count):
-                    f[q] = buffer[q * pitch + n]
+            for node in range(worker, n_nodes, n_workers):
+                n = np.uint32(node)
+                find(lines, bases, n, entries)
+                load(buffer, own(n), entries, f)
                 deviation, ux, uy, uz = macroscopic(f, n, parameters)
                 speed = float(ux * ux + uy * uy + uz * uz) ** 0.5
                 if speed < infinity:
-                    total += deviation
+                    total += deviation * per_unit
                     largest = max(largest, speed)
-                    fixed += np.int64(speed * scale)
+                    fixed += np.int64(speed * result.scale)
                 else:
                     largest = infinity
-            mass[worker] = total
-            peak[worker] = largest
-            speed_sum[worker] = fixed
+            result.mass[worker] = total
+            result.peak[worker] = largest
+            result.speed[worker] = fixed
+
+    return kernel
+
+
+@cache
+def read(places, n_entries, precision, index_type):
+    """Copy the populations of a node range into rows."""
+    reach = access(places, places, used_entries(places, n_entries), precision, index_type)
+    own, find, load, _, size = reach
+    q_count, real, storage = len(places), precision.real, precision.storage
+
+    @cuda.jit
+    def kernel(buffer, lines, bases, first, last, rows):
+        i = np.uint32(cuda.grid(1))
+        n, count = np.uint32(first + i), np.uint64(last - first)
+        if n < last:
+            f, entries = cuda.local.array(q_count, real), cuda.local.array(size, index_type)
+            find(lines, bases, n, entries)
+            load(buffer, own(n), entries, f)
+            row = np.uint64(i)
+            for q in range(q_count):
+                rows[row] = storage(f[q])
+                row += count
+
+    return kernel
+
+
+@cache
+def write(places, n_entries, precision, index_type):
+    """Copy rows into the populations of a node range."""
+    reach = access(places, places, used_entries(places, n_entries), precision, index_type)
+    own, find, _, store, size = reach
+    q_count, real = len(places), precision.real
+
+    @cuda.jit
+    def kernel(buffer, lines, bases, first, last, rows):
+        i = np.uint32(cuda.grid(1))
+        n, count = np.uint32(first + i), np.uint64(last - first)
+        if n < last:
+            f, entries = cuda.local.array(q_count, real), cuda.local.array(size, index_type)
+            find(lines, bases, n, entries)
+            row = np.uint64(i)
+            for q in range(q_count):
+                f[q] = real(rows[row])
+                row += count
+            store(buffer, own(n), entries, f)
 
     return kernel
 

@@ -1,8 +1,14 @@
-"""The specification: every skeleton as a line or two of NumPy, calling the operators' vectorised references."""
+"""The specification: every skeleton as a line or two of NumPy, calling the operators' vectorised references.
+
+It reads the uncompressed table, and computes in double precision and in lattice units whatever is stored.
+"""
+
+import weakref
 
 import numpy as np
 
-from muphy_lb.backends.interface import LinkArrays, NodeRange, Populations, ReductionArrays, StreamArrays, WallArrays
+from muphy_lb.backends.interface import LinkArrays, NodeRange, ReductionArrays, State, StreamArrays, WallArrays
+from muphy_lb.domain import all_addresses, entry, is_entry
 
 
 class NumpyBackend:
@@ -12,19 +18,22 @@ class NumpyBackend:
     device = "CPU (NumPy specification)"
     on_host = True
 
-    def __init__(self, lattice, real):
+    def __init__(self, lattice, precision):
         self.lattice = lattice
-        self.real = real
+        self.precision = precision
+        self.allocated_bytes = 0
 
     def array(self, host):
         """A copy."""
-        return np.array(host)
+        return self._count(np.array(host))
 
     def zeros(self, size, dtype):
         """Zeros."""
-        return np.zeros(size, dtype)
+        return self._count(np.zeros(size, dtype))
 
-    host_buffer = zeros
+    def host_buffer(self, size, dtype):
+        """Zeros."""
+        return np.zeros(size, dtype)
 
     def to_host(self, array):
         """A copy."""
@@ -55,67 +64,71 @@ class NumpyBackend:
         """One."""
         return 1
 
-    def _populations(self, buffer, pitch):
-        return buffer[: self.lattice.q * pitch].reshape(self.lattice.q, pitch)
+    def stream_table(self, addresses, turn):
+        """The uncompressed table."""
+        return self.array(addresses.plain(turn))
 
-    def _macroscopic(self, macroscopic, populations: Populations, parameters):
-        f = self._populations(populations.buffer, populations.pitch)[:, : populations.n_nodes]
-        return macroscopic.reference(f, np.arange(populations.n_nodes), self.lattice, parameters)
+    def launch_shapes(self, pattern):
+        """None to choose from."""
+        return (None,)
 
-    def bind_stream_collide(self, collide, streaming, arrays: StreamArrays, nodes: NodeRange, parameters):
-        """f = old[table] (pull), or new[table] = f (push)."""
-        part = slice(nodes.first, nodes.last)
+    def bind_stream_collide(self, collide, arrays: StreamArrays, nodes: NodeRange, parameters, shape=None):
+        """new[store] = collide(old[load])."""
         n = np.arange(nodes.first, nodes.last)
-        old, new = (self._populations(buffer, arrays.pitch) for buffer in (arrays.old, arrays.new))
+        pattern, whole = arrays.pattern, State(arrays.old, (), arrays.table, nodes.last)
+        load, store = (self._addresses(whole, places)[:, n] for places in (pattern.load, pattern.store))
 
-        def pull():
-            new[:, part] = collide.reference(arrays.old[arrays.table[:, part]], n, self.lattice, parameters)
+        def step():
+            f = self._loaded(arrays.old[load])
+            arrays.new[store] = self._stored(collide.reference(f, n, self.lattice, self._in_lattice_units(parameters)))
 
-        def push():
-            arrays.new[arrays.table[:, part]] = collide.reference(old[:, part], n, self.lattice, parameters)
+        return step
 
-        return {"pull": pull, "push": push}[streaming]
-
-    def stream_collide_usage(self, collide, streaming):
+    def stream_collide_usage(self, collide, arrays, shape=None):
         """No kernel."""
         return None
 
-    def bind_links(self, openings, macroscopic, state, buffer, links: LinkArrays, parameters):
-        """buffer[incoming] = condition(buffer[outgoing])."""
+    def bind_links(self, operators, state, buffer, target, links: LinkArrays, parameters):
+        """target[incoming] = condition(buffer[outgoing])."""
+        openings, macroscopic = operators
+        of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
 
         def fill():
-            f = self._populations(state, links.pitch)[:, links.node]
-            velocity = macroscopic.reference(f, links.node, self.lattice, parameters)[1:]
+            f = self._loaded(state[links.state.reshape(self.lattice.q, -1)])
+            own = self._in_lattice_units(parameters)
+            velocity = macroscopic.reference(f, links.node, self.lattice, own)[1:, of_link]
             condition = links.kind[links.opening], links.value[links.opening]
-            buffer[links.incoming] = openings.reference(
-                buffer[links.outgoing], links.q, condition, links.momentum, velocity, self.lattice
+            entering = openings.reference(
+                self._loaded(buffer[links.outgoing]), links.q, condition, links.momentum, velocity, self.lattice
             )
+            target[links.incoming] = self._stored(entering)
 
         return fill
 
-    def bind_walls(self, walls, buffer, links: WallArrays):
-        """buffer[incoming] = rule(buffer[outgoing], buffer[arriving], buffer[opposed])."""
+    def bind_walls(self, walls, buffer, target, links: WallArrays):
+        """target[incoming] = rule(buffer[outgoing], buffer[arriving], buffer[opposed])."""
         coefficients = links.coefficients.reshape(4, -1)
 
         def fill():
-            met = (buffer[address] for address in (links.outgoing, links.arriving, links.opposed))
-            buffer[links.incoming] = walls.reference(*met, coefficients, links.value[links.wall])
+            met = (self._loaded(buffer[address]) for address in (links.outgoing, links.arriving, links.opposed))
+            target[links.incoming] = self._stored(walls.reference(*met, coefficients, links.value[links.wall]))
 
         return fill
 
-    def bind_moments(self, macroscopic, populations: Populations, out, parameters):
+    def bind_moments(self, macroscopic, state: State, nodes: NodeRange, out, parameters):
         """Four rows: rho - 1, ux, uy, uz."""
 
         def moments():
-            out.reshape(4, -1)[...] = self._macroscopic(macroscopic, populations, parameters)
+            out.reshape(4, -1)[...] = self._macroscopic(macroscopic, state, nodes, parameters)
 
         return moments
 
-    def bind_reduction(self, macroscopic, populations: Populations, result: ReductionArrays, parameters):
+    def bind_reduction(self, macroscopic, state: State, result: ReductionArrays, parameters):
         """One worker does it all."""
 
         def reduce():
-            deviation, *u = self._macroscopic(macroscopic, populations, parameters)
+            nodes = NodeRange(0, state.n_nodes)
+            deviation, *u = self._macroscopic(macroscopic, state, nodes, parameters)
             speed = np.sqrt(sum(component**2 for component in u))
             finite = bool(np.isfinite(speed).all())
             result.mass[0] = deviation.sum()
@@ -123,6 +136,24 @@ class NumpyBackend:
             result.speed[0] = (speed * result.scale).astype(np.int64).sum() if finite else 0
 
         return reduce
+
+    def bind_read(self, state: State, nodes: NodeRange, out):
+        """out = buffer[places]."""
+        places = self._addresses(state, state.places)[:, nodes.first : nodes.last]
+
+        def read():
+            out.reshape(places.shape)[...] = state.buffer[places]
+
+        return read
+
+    def bind_write(self, state: State, nodes: NodeRange, rows):
+        """buffer[places] = rows."""
+        places = self._addresses(state, state.places)[:, nodes.first : nodes.last]
+
+        def write():
+            state.buffer[places] = rows.reshape(places.shape)
+
+        return write
 
     def view(self, array, first, last):
         """A slice."""
@@ -150,3 +181,38 @@ class NumpyBackend:
             buffer[addresses] = host
 
         return unpack
+
+    def _addresses(self, state: State, places):
+        """(Q, n) flat addresses of some places."""
+        rows = all_addresses([max(place, 0) for place in places], self.lattice.q, state.n_nodes)
+        for q, place in enumerate(places):
+            if is_entry(place):
+                rows[q] = state.table[entry(place), : state.n_nodes]
+        return rows
+
+    def _macroscopic(self, macroscopic, state: State, nodes: NodeRange, parameters):
+        places = self._addresses(state, state.places)[:, nodes.first : nodes.last]
+        n = np.arange(nodes.first, nodes.last)
+        f = self._loaded(state.buffer[places])
+        return macroscopic.reference(f, n, self.lattice, self._in_lattice_units(parameters))
+
+    def _in_lattice_units(self, parameters):
+        """The force comes in stored units."""
+        unit = self.precision.unit
+        return parameters if unit == 1.0 else (*parameters[:-3], *(component / unit for component in parameters[-3:]))
+
+    def _loaded(self, stored):
+        """From storage to lattice units."""
+        return stored if self.precision.unit == 1.0 else stored.astype(np.float64) / self.precision.unit
+
+    def _stored(self, f):
+        """From lattice units to storage."""
+        return f if self.precision.unit == 1.0 else (f * self.precision.unit).astype(self.precision.storage)
+
+    def _count(self, array):
+        self.allocated_bytes += array.nbytes
+        weakref.finalize(array, self._forget, array.nbytes)
+        return array
+
+    def _forget(self, n_bytes):
+        self.allocated_bytes -= n_bytes

@@ -138,6 +138,20 @@ def test_a_local_vector_becomes_scalars():
     assert "total[" not in unrolled.__generated_source__ and "total_2 *= total_0" in unrolled.__generated_source__
 
 
+def test_the_whole_of_a_local_vector_is_a_tuple_of_its_scalars():
+    zero, count, first = 0.5, 2, 0
+
+    def node(f):
+        total = [zero] * count
+        for i in range(count):
+            total[i] += f[i]
+        total[first] += sum(total)
+        return total
+
+    assert tuple(node([1.0, 2.0])) == unroll(node)([1.0, 2.0]) == (5.5, 2.5)
+    assert "return (total_0, total_1)" in unroll(node).__generated_source__
+
+
 def test_a_local_vector_without_entries_vanishes():
     zero, none = 0.0, 0
 

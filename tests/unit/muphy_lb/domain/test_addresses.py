@@ -1,4 +1,4 @@
-"""The address table: a permutation of a closed domain, and no address used twice in any other."""
+"""The plain address table: a permutation of a closed domain, and no address used twice in any other."""
 
 import numpy as np
 import pytest
@@ -9,16 +9,20 @@ from hypothesis.extra.numpy import arrays
 from geometry.flags import FLAG_DTYPE
 from geometry.nodes import build_nodes
 from geometry.voxels import Voxels
-from muphy_lb.domain import STREAMINGS, build_addresses, build_local_domain
+from muphy_lb.domain import STREAMINGS, all_addresses, build_addresses, build_local_domain
+from muphy_lb.domain.layout import buffer_size
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.lattice import LATTICES as ALL
+from tests.random_domains import SPECIAL, SPECIAL_IN_SPACE
 from tests.support import random_nodes, random_owner
+from tests.tables import are_permutations, own_rows, turns, whole_map
 
-BOTH = pytest.mark.parametrize("streaming", STREAMINGS)
+EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 LATTICES = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)
 QUICK = settings(max_examples=40, deadline=None)
 IN_SPACE = st.sampled_from([D3Q15, D3Q19, D3Q27])
 PERIODIC = st.tuples(st.booleans(), st.booleans(), st.booleans())
+STREAMING = st.sampled_from(STREAMINGS)
 
 
 def some_flags(shapes):
@@ -31,106 +35,157 @@ SPACE = some_flags(st.tuples(*[st.integers(1, 5)] * 3))
 PLANE = some_flags(st.tuples(st.just(1), st.integers(1, 7), st.integers(1, 7)))
 
 
-def closed_tables(flags, periodic, lattice):
-    """(pull table, push table) of a geometry without openings on one rank."""
-    nodes = build_nodes(Voxels(flags, periodic=periodic))
-    domain = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice)
-    return tuple(build_addresses(domain, streaming).table for streaming in STREAMINGS)
+def whole_domain(nodes, lattice):
+    """All nodes on one rank."""
+    return build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice)
 
 
-def is_permutation(table):
-    """Whether every address of the table's own rows occurs once."""
-    return np.array_equal(np.sort(table.ravel()), np.arange(table.size))
+def closed(flags, periodic, lattice, streaming):
+    """Addresses of a geometry without openings on one rank."""
+    return build_addresses(whole_domain(build_nodes(Voxels(flags, periodic=periodic)), lattice), streaming)
 
 
-def checkerboard(shape):
-    """Flags of alternating fluid and solid."""
-    return (np.indices(shape).sum(axis=0) % 2).astype(FLAG_DTYPE)
-
-
-SPECIAL = {
-    "one node": np.ones((1, 1, 1), FLAG_DTYPE),
-    "row along x": np.ones((1, 1, 9), FLAG_DTYPE),
-    "row along y": np.ones((1, 9, 1), FLAG_DTYPE),
-    "31 nodes": np.ones((1, 1, 31), FLAG_DTYPE),
-    "32 nodes": np.ones((1, 4, 8), FLAG_DTYPE),
-    "33 nodes": np.ones((1, 3, 11), FLAG_DTYPE),
-    "checkerboard": checkerboard((1, 7, 9)),
-}
-SPECIAL_IN_SPACE = SPECIAL | {"row along z": np.ones((9, 1, 1), FLAG_DTYPE), "3D checkerboard": checkerboard((4, 5, 6))}
 CASES = [(D2Q9, name) for name in SPECIAL] + [(D3Q19, name) for name in SPECIAL_IN_SPACE]
 
 
 @pytest.mark.parametrize(("lattice", "name"), CASES, ids=lambda value: getattr(value, "name", value))
 @pytest.mark.parametrize("periodic", [(False,) * 3, (True,) * 3], ids=["walls", "periodic"])
-def test_the_table_of_a_closed_special_domain_is_a_permutation(lattice, name, periodic):
-    assert all(is_permutation(table) for table in closed_tables(SPECIAL_IN_SPACE[name], periodic, lattice))
+@EVERY_STREAMING
+def test_the_table_of_a_closed_special_domain_is_a_permutation(lattice, name, periodic, streaming):
+    assert are_permutations(closed(SPECIAL_IN_SPACE[name], periodic, lattice, streaming))
 
 
 @QUICK
-@given(SPACE, PERIODIC, IN_SPACE)
-def test_the_table_of_a_closed_domain_is_a_permutation_in_space(flags, periodic, lattice):
-    assert all(is_permutation(table) for table in closed_tables(flags, periodic, lattice))
+@given(SPACE, PERIODIC, IN_SPACE, STREAMING)
+def test_the_table_of_a_closed_domain_is_a_permutation_in_space(flags, periodic, lattice, streaming):
+    assert are_permutations(closed(flags, periodic, lattice, streaming))
 
 
 @QUICK
-@given(PLANE, PERIODIC)
-def test_the_table_of_a_closed_domain_is_a_permutation_in_the_plane(flags, periodic):
-    assert all(is_permutation(table) for table in closed_tables(flags, periodic, D2Q9))
+@given(PLANE, PERIODIC, STREAMING)
+def test_the_table_of_a_closed_domain_is_a_permutation_in_the_plane(flags, periodic, streaming):
+    assert are_permutations(closed(flags, periodic, D2Q9, streaming))
 
 
 @QUICK
 @given(SPACE, PERIODIC, IN_SPACE)
 def test_pull_undoes_push(flags, periodic, lattice):
-    pull, push = (table.ravel() for table in closed_tables(flags, periodic, lattice))
-    assert np.array_equal(pull[push], np.arange(pull.size))
+    pull, push = (whole_map(closed(flags, periodic, lattice, streaming)) for streaming in ("pull", "push"))
+    assert np.array_equal(pull[push], np.arange(pull.size)) and np.array_equal(push[pull], np.arange(pull.size))
+
+
+def is_in_place(addresses, turn):
+    """Whether each node stores exactly where it loaded, and no two nodes touch the same address."""
+    pattern, nodes = addresses.patterns[turn], np.arange(addresses.domain.n_nodes)
+    loaded, stored = (addresses.resolve(turn, places, nodes) for places in (pattern.load, pattern.store))
+    return np.array_equal(np.sort(loaded, axis=0), np.sort(stored, axis=0)) and np.unique(loaded).size == loaded.size
+
+
+@QUICK
+@given(SPACE, PERIODIC, IN_SPACE)
+def test_a_step_in_place_stores_where_it_loads_and_nowhere_else(flags, periodic, lattice):
+    addresses = closed(flags, periodic, lattice, "aa")
+    assert all(is_in_place(addresses, turn) for turn in turns(addresses))
 
 
 @LATTICES
-@BOTH
+def test_a_step_in_place_stores_where_it_loads_on_every_rank_and_at_openings(lattice):
+    for domain in shared_domains(lattice):
+        addresses = build_addresses(domain, "aa")
+        assert domain.links.n_links and all(is_in_place(addresses, turn) for turn in turns(addresses))
+
+
+@QUICK
+@given(SPACE, PERIODIC, IN_SPACE, STREAMING)
+def test_a_step_of_a_closed_domain_loads_and_stores_every_population_once(flags, periodic, lattice, streaming):
+    addresses = closed(flags, periodic, lattice, streaming)
+    nodes = np.arange(addresses.domain.n_nodes)
+    everything = np.sort(all_addresses(range(lattice.q), lattice.q, nodes.size), axis=None)
+    for turn, pattern in enumerate(addresses.patterns):
+        for places in (pattern.load, pattern.store):
+            assert np.array_equal(np.sort(addresses.resolve(turn, places, nodes), axis=None), everything)
+
+
+def shared_domains(lattice):
+    """Domains of three ranks with random nodes."""
+    nodes = random_nodes(lattice)
+    owner = random_owner(nodes, 3)
+    return [build_local_domain(nodes, owner, rank, lattice) for rank in range(3)]
+
+
+@LATTICES
+@EVERY_STREAMING
 def test_no_address_of_a_shared_domain_is_used_twice(lattice, streaming):
-    nodes = random_nodes(lattice)
-    owner = random_owner(nodes, 3)
-    for rank in range(3):
-        addresses = build_addresses(build_local_domain(nodes, owner, rank, lattice), streaming)
-        assert np.unique(addresses.table).size == addresses.table.size
-        assert addresses.table.max() < addresses.n_slots
-
-
-@LATTICES
-@BOTH
-def test_every_halo_and_link_slot_is_used(lattice, streaming):
-    nodes = random_nodes(lattice)
-    owner = random_owner(nodes, 3)
-    for rank in range(3):
-        domain = build_local_domain(nodes, owner, rank, lattice)
+    for domain in shared_domains(lattice):
         addresses = build_addresses(domain, streaming)
-        slots = np.arange(addresses.halo_start, addresses.n_slots)
-        assert np.isin(slots, addresses.table).all()
-        assert slots.size == addresses.n_halo + domain.links.n_links > 0
+        for turn in turns(addresses):
+            table = addresses.plain(turn)
+            assert np.unique(table).size == table.size
+            assert table.min() >= 0 and table.max() < addresses.n_slots
 
 
 @LATTICES
-@BOTH
-def test_the_rest_population_stays(lattice, streaming):
-    nodes = random_nodes(lattice)
-    domain = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice)
-    assert np.array_equal(build_addresses(domain, streaming).table[0], np.arange(domain.pitch))
+@EVERY_STREAMING
+def test_every_halo_and_link_slot_is_used(lattice, streaming):
+    """In place there are no link slots; of the halo's each turn uses its own."""
+    for domain in shared_domains(lattice):
+        addresses = build_addresses(domain, streaming)
+        n_slots = addresses.n_halo + (0 if streaming == "aa" else domain.links.n_links)
+        slots = buffer_size(domain.pitch, lattice.q) + np.arange(n_slots)
+        used = np.concatenate([addresses.plain(turn).ravel() for turn in turns(addresses)])
+        assert np.array_equal(np.sort(used[used >= slots[0]]), slots)
+        assert 0 <= addresses.n_slots - (slots[-1] + 1) <= 1
 
 
 @LATTICES
-@BOTH
+@EVERY_STREAMING
+def test_what_a_rank_packs_and_unpacks_lies_in_its_buffer_and_is_touched_once(lattice, streaming):
+    for domain in shared_domains(lattice):
+        addresses = build_addresses(domain, streaming)
+        for exchange in addresses.exchanges:
+            whole = np.arange(addresses.n_slots)
+            packed, unpacked = whole[exchange.pack], whole[exchange.unpack]
+            assert np.unique(packed).size == packed.size == exchange.n_pack > 0
+            assert np.unique(unpacked).size == unpacked.size == exchange.n_unpack > 0
+
+
+@LATTICES
+@EVERY_STREAMING
+def test_single_entries_are_those_of_the_table(lattice, streaming):
+    addresses = build_addresses(whole_domain(random_nodes(lattice), lattice), streaming)
+    rng = np.random.default_rng(0)
+    q, node = rng.integers(1, lattice.q, 50), rng.integers(addresses.domain.n_nodes, size=50)
+    expected = np.empty(50, int)
+    for turn, pattern in enumerate(addresses.patterns):
+        mine, table = pattern.turn(q), addresses.plain(turn)
+        expected[mine] = table[np.searchsorted(pattern.directions, q[mine]), node[mine]]
+    assert np.array_equal(addresses.at(q, node), expected)
+
+
+@LATTICES
+@EVERY_STREAMING
 def test_padding_stays(lattice, streaming):
+    addresses = build_addresses(whole_domain(random_nodes(lattice), lattice), streaming)
+    n = addresses.domain.n_nodes
+    assert n < addresses.domain.pitch
+    for turn in turns(addresses):
+        assert np.array_equal(addresses.plain(turn)[:, n:], own_rows(addresses, turn)[:, n:])
+
+
+@LATTICES
+@EVERY_STREAMING
+def test_the_table_does_not_depend_on_the_parts_that_it_is_built_in(lattice, streaming, monkeypatch):
     nodes = random_nodes(lattice)
-    domain = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice)
-    table = build_addresses(domain, streaming).table
-    own = np.arange(table.size).reshape(table.shape)
-    assert domain.n_nodes < domain.pitch
-    assert np.array_equal(table[:, domain.n_nodes :], own[:, domain.n_nodes :])
+    owner, found = random_owner(nodes, 2), []
+    for part in (1 << 20, 96):
+        for module in ("addresses", "local"):
+            monkeypatch.setattr(f"muphy_lb.domain.{module}.PART", part)
+        addresses = build_addresses(build_local_domain(nodes, owner, 0, lattice), streaming)
+        found.append(np.concatenate([addresses.plain(turn) for turn in turns(addresses)]))
+    assert np.array_equal(*found)
 
 
-@BOTH
+@EVERY_STREAMING
 def test_addresses_are_unsigned_and_narrow(streaming):
-    nodes = random_nodes(D3Q19)
-    domain = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, D3Q19)
-    assert build_addresses(domain, streaming).table.dtype == np.uint32
+    runs = build_addresses(whole_domain(random_nodes(D3Q19), D3Q19), streaming).runs(0)
+    assert runs.lines.dtype == runs.bases.dtype == np.uint32

@@ -6,8 +6,8 @@ import pytest
 from geometry.neighbours import FIRST_OPENING_LINK, WALL_LINK, neighbour_table
 from geometry.nodes import build_nodes
 from muphy_lb.domain import build_local_domain
+from muphy_lb.domain.layout import GROUP, TILE
 from muphy_lb.domain.links import REMOTE_LINK
-from muphy_lb.domain.local import WARP
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice import LATTICES as ALL
@@ -24,7 +24,7 @@ def slabs(nodes, n_ranks):
 
 
 def long_channel(lattice):
-    """Nodes of a channel long enough for an interior of several warps."""
+    """Nodes of a channel long enough for an interior of several groups."""
     return build_nodes(random_voxels((1 if lattice.dimension == 2 else 5, 11, 60), fluid=0.9))
 
 
@@ -33,9 +33,14 @@ def domains(nodes, owner, lattice):
     return [build_local_domain(nodes, owner, rank, lattice) for rank in range(owner.max() + 1)]
 
 
+def neighbours(domain):
+    """(Q, n) local node or code at the end of every link."""
+    return domain.neighbours(domain.lattice.c, np.arange(domain.n_nodes))
+
+
 def leaves(domain):
     """(n,) truth: the node has a link to another rank or into an opening."""
-    return (domain.neighbour <= FIRST_OPENING_LINK).any(axis=0)
+    return (neighbours(domain) <= FIRST_OPENING_LINK).any(axis=0)
 
 
 @LATTICES
@@ -63,12 +68,12 @@ def test_no_interior_node_has_a_link_that_leaves(lattice, owners):
 
 
 @LATTICES
-def test_the_edge_is_filled_up_to_whole_warps_only(lattice):
+def test_the_edge_is_filled_up_to_whole_groups_only(lattice):
     nodes = long_channel(lattice)
     for domain in domains(nodes, slabs(nodes, 3), lattice):
         needed = int(leaves(domain).sum())
         assert 0 < needed < domain.n_nodes
-        assert needed <= domain.n_edge < needed + WARP and domain.n_edge % WARP == 0
+        assert needed <= domain.n_edge < needed + GROUP and domain.n_edge % GROUP == 0
 
 
 @LATTICES
@@ -100,7 +105,7 @@ def test_local_links_lead_where_the_links_of_the_geometry_lead(lattice, n_ranks)
     owner = random_owner(nodes, n_ranks)
     for rank, domain in enumerate(domains(nodes, owner, lattice)):
         far = neighbour_table(nodes, lattice.c, domain.number)
-        local = domain.neighbour
+        local = neighbours(domain)
         here = (far >= 0) & (owner[far] == rank)
         assert np.array_equal(domain.number[local[here]], far[here])
         assert (local[(far >= 0) & ~here] == REMOTE_LINK).all()
@@ -128,8 +133,8 @@ def test_link_records_are_sorted_by_opening_voxel_and_direction(lattice):
     assert keys == sorted(keys) and set(links.boundary) == {0, 1}
 
 
-@pytest.mark.parametrize(("n", "pitch"), [(1, 32), (31, 32), (32, 32), (33, 64)])
-def test_the_pitch_is_the_next_whole_warp(n, pitch):
+@pytest.mark.parametrize(("n", "pitch"), [(1, TILE), (TILE - 1, TILE), (TILE, TILE), (TILE + 1, 2 * TILE)])
+def test_the_pitch_is_the_next_whole_tile(n, pitch):
     nodes = build_nodes(random_voxels((1, 1, n), fluid=1.0))
     domain = build_local_domain(nodes, np.zeros(n, int), 0, D2Q9)
     assert (domain.n_nodes, domain.pitch) == (n, pitch)

@@ -9,7 +9,8 @@ from geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, neighbour_table
 from geometry.nodes import build_nodes
 from geometry.voxels import Voxels
-from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, STREAMINGS, WallTreatment, build_addresses, build_local_domain
+from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, WallTreatment, build_addresses, build_local_domain
+from muphy_lb.domain.layout import buffer_size
 from muphy_lb.domain.walls import mirrored_links
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27, LATTICES
@@ -89,13 +90,25 @@ def test_nodes_with_a_slotted_link_are_on_the_edge(lattice):
 
 
 @EVERY_LATTICE
-@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("streaming", ["pull", "push"])
 def test_every_slot_of_a_wall_link_is_used_once(lattice, streaming):
     for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED), SLOTTED)):
         addresses = build_addresses(domain, streaming)
-        slots = np.arange(addresses.halo_start + addresses.n_halo, addresses.n_slots)
-        assert slots.size == domain.slotted.n_links > 0
-        assert np.isin(slots, addresses.table).all() and np.unique(addresses.table).size == addresses.table.size
+        table, incoming = addresses.plain(0), addresses.slotted.incoming
+        slots = buffer_size(domain.pitch, lattice.q) + addresses.n_halo + np.arange(domain.slotted.n_links)
+        named = incoming if streaming == "pull" else addresses.slotted.outgoing
+        assert np.array_equal(named, slots) and slots.size > 0
+        assert np.isin(slots, table).all() and np.unique(table).size == table.size
+
+
+@EVERY_LATTICE
+def test_in_place_a_link_needs_no_slot(lattice):
+    """What leaves lies where what enters is expected."""
+    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED), SLOTTED)):
+        addresses = build_addresses(domain, "aa")
+        first = buffer_size(domain.pitch, lattice.q) + addresses.n_halo
+        assert addresses.n_slots - first in (0, 1) and domain.slotted.n_links > 0
+        assert np.array_equal(addresses.slotted.outgoing, addresses.slotted.incoming)
 
 
 def test_only_slotted_walls_have_slots():

@@ -1,0 +1,121 @@
+"""Rows of WARP consecutive elements as single values of LLVM, which become as many vector registers as the CPU needs.
+
+Written as loops, LLVM unrolls the fixed trip counts into scalar moves before it looks for vectors.
+"""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from muphy_lb.domain import WARP
+
+CACHE_LINE = 64
+
+_INT32 = ir.IntType(32)
+
+
+def _row_pointer(context, builder, array_type, array, index):
+    """Pointer to ``array[index : index + WARP]``, and the type of the row."""
+    data = context.make_array(array_type)(context, builder, array).data
+    row = ir.VectorType(context.get_data_type(array_type.dtype), WARP)
+    return builder.bitcast(builder.gep(data, [index]), row.as_pointer()), row
+
+
+def _element_bytes(array_type):
+    return array_type.dtype.bitwidth // 8
+
+
+def _call_masked(builder, name, array_type, result, arguments):
+    """Call ``llvm.masked.load`` or ``llvm.masked.store`` for a row."""
+    full_name = f"llvm.masked.{name}.v{WARP}f{array_type.dtype.bitwidth}.p0"
+    function_type = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(cgutils.get_or_insert_function(builder.module, function_type, full_name), arguments)
+
+
+@intrinsic
+def move_row(typingctx, target, i, source, j):
+    """``target[i + lane] = source[j + lane]`` for all lanes."""
+
+    def codegen(context, builder, signature, arguments):
+        to, i, origin, j = arguments
+        pointer, _ = _row_pointer(context, builder, signature.args[2], origin, j)
+        row = builder.load(pointer, align=_element_bytes(signature.args[2]))
+        pointer, _ = _row_pointer(context, builder, signature.args[0], to, i)
+        builder.store(row, pointer, align=_element_bytes(signature.args[0]))
+        return context.get_dummy_value()
+
+    return types.void(target, i, source, j), codegen
+
+
+@intrinsic
+def move_lanes(typingctx, target, i, source, j, lanes):
+    """``target[i + lane] = source[j + lane]`` for the lanes whose bit is set; nothing else is touched."""
+
+    def codegen(context, builder, signature, arguments):
+        to, i, origin, j, bits = arguments
+        mask = builder.bitcast(bits, ir.VectorType(ir.IntType(1), WARP))
+        align = ir.Constant(_INT32, _element_bytes(signature.args[0]))
+        pointer, row = _row_pointer(context, builder, signature.args[2], origin, j)
+        loaded = [pointer, align, mask, ir.Constant(row, ir.Undefined)]
+        value = _call_masked(builder, "load", signature.args[2], row, loaded)
+        pointer, _ = _row_pointer(context, builder, signature.args[0], to, i)
+        _call_masked(builder, "store", signature.args[0], ir.VoidType(), [value, pointer, align, mask])
+        return context.get_dummy_value()
+
+    return types.void(target, i, source, j, types.uint32), codegen
+
+
+@intrinsic
+def stream_row(typingctx, target, i, source, j):
+    """:func:`move_row` past the caches; ``target[i]`` must start a cache line. Threads meet behind :func:`fence`."""
+
+    def codegen(context, builder, signature, arguments):
+        to, i, origin, j = arguments
+        pointer, _ = _row_pointer(context, builder, signature.args[2], origin, j)
+        row = builder.load(pointer, align=_element_bytes(signature.args[2]))
+        pointer, _ = _row_pointer(context, builder, signature.args[0], to, i)
+        store = builder.store(row, pointer, align=CACHE_LINE)
+        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
+        return context.get_dummy_value()
+
+    return types.void(target, i, source, j), codegen
+
+
+@intrinsic
+def fence(typingctx):
+    """Everything stored before is there for other threads."""
+
+    def codegen(context, builder, signature, arguments):
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def prefetch_row(typingctx, source, j):
+    """Ask for ``source[j : j + WARP]`` in the second cache; harmless outside the array."""
+
+    def codegen(context, builder, signature, arguments):
+        row, _ = _row_pointer(context, builder, signature.args[0], *arguments)
+        bytes_, size = ir.IntType(8).as_pointer(), WARP * _element_bytes(signature.args[0])
+        function_type = ir.FunctionType(ir.VoidType(), [bytes_, _INT32, _INT32, _INT32])
+        prefetch = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+        read, second_cache, data = (ir.Constant(_INT32, value) for value in (0, 2, 1))
+        for offset in range(0, size, CACHE_LINE):
+            line = builder.gep(builder.bitcast(row, bytes_), [ir.Constant(ir.IntType(64), offset)])
+            builder.call(prefetch, [line, read, second_cache, data])
+        return context.get_dummy_value()
+
+    return types.void(source, j), codegen
+
+
+@intrinsic
+def count_bits(typingctx, bits):
+    """Number of bits that are set."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return bits(bits), codegen

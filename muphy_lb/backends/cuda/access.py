@@ -1,0 +1,179 @@
+"""How a thread reaches the populations of a node: through the run table, or in the node's own rows.
+
+Addresses are unsigned: Numba guards signed indices against negative values, which costs more than the load, and it
+promotes mixed integers to 64 bits, which is why every index is brought back to its type. The loops are unrolled
+(``muphy_lb.operators.unroll``), so that all local arrays become registers.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.vectors import load_words, pack_halves
+from muphy_lb.domain import ROW, TILE, entry, is_entry
+from muphy_lb.domain.layout import whole
+from muphy_lb.domain.runs import LINE_UNIT
+from muphy_lb.operators.unroll import unroll
+
+device_jit = cuda.jit(device=True)
+TILE_BITS = np.uint32(TILE.bit_length() - 1)
+IN_TILE = np.uint32(TILE - 1)
+WARP_BITS, IN_WARP, ALL_LANES, ONE = np.uint32(5), np.uint32(31), np.uint32(0xFFFFFFFF), np.uint32(1)
+
+
+class Access(NamedTuple):
+    """Device functions of one way to reach populations, and the size of the array of table addresses.
+
+    ``own(n)``: address of row 0 of a node. ``find(lines, bases, n, entries)``: its table addresses. ``load(buffer, own,
+    entries, f)`` and ``store(buffer, own, entries, f)``.
+    """
+
+    own: object
+    find: object
+    load: object
+    store: object
+    n_entries: int
+
+
+@cache
+def access(load_places, store_places, n_entries: int, precision, index_type) -> Access:
+    """The functions that load from some places and store to others.
+
+    Args:
+        load_places, store_places: as in :class:`muphy_lb.domain.Pattern`.
+        n_entries: number of entries of the table, 0 if no place needs it.
+        precision: number formats.
+        index_type: ``np.uint32`` or ``np.uint64``, as the bases of the table.
+    """
+    q_count = len(load_places)
+    own = device_jit(_own(q_count))
+    find = device_jit(unroll(_find(n_entries, index_type)) if n_entries else _find_nothing)
+    load = device_jit(unroll(_load(*_constants(load_places), precision.real)))
+    store = device_jit(unroll(_store(*_constants(store_places), precision.storage)))
+    return Access(own, find, load, store, max(1, n_entries))
+
+
+def used_entries(places, n_entries: int) -> int:
+    """How many entries must be looked up for some places."""
+    return n_entries if any(is_entry(place) for place in places) else 0
+
+
+def store_pairs(q_count: int):
+    """Device function ``(words, own, f, g)`` that stores two consecutive nodes' populations in half precision, the
+    first of them even, in their own rows of a buffer of 32-bit words."""
+    offset = tuple(np.uint64(q * ROW // 2) for q in range(q_count))
+    one = np.uint64(1)
+
+    def store(words, own, f, g):
+        word = own >> one
+        for q in range(q_count):
+            words[word + offset[q]] = pack_halves(f[q], g[q])
+
+    return device_jit(unroll(store))
+
+
+def _own(q_count: int):
+    tile_size = np.uint64(q_count * ROW)
+
+    def own(n):
+        return np.uint64(n >> TILE_BITS) * tile_size + np.uint64(n & IN_TILE)
+
+    return own
+
+
+def find_pairs(n_entries: int, index_type):
+    """Device function ``(lines, bases, n, entries, entries_next)``: ``Access.find`` of an even node and of the next,
+    which belongs to the same warp."""
+    decode = device_jit(unroll(_masks(n_entries)))
+
+    def find(lines, bases, n, entries, entries_next):
+        lane = np.uint32(n & IN_WARP)
+        next_lane = np.uint32(lane + ONE)
+        up_to = np.uint32(ALL_LANES >> np.uint32(IN_WARP - lane))
+        up_to_next = np.uint32(ALL_LANES >> np.uint32(IN_WARP - next_lane))
+        mask = cuda.local.array(n_words, types.uint32)
+        decode(lines, n, mask)
+        first = mask[0]
+        for k in range(n_entries):
+            started = np.uint32(cuda.popc(np.uint32(mask[k + 1] & up_to)))
+            entries[k] = index_type(bases[np.uint32(first + started)] + lane)
+            started = np.uint32(cuda.popc(np.uint32(mask[k + 1] & up_to_next)))
+            entries_next[k] = index_type(bases[np.uint32(first + started)] + next_lane)
+            first = np.uint32(first + np.uint32(cuda.popc(mask[k + 1])))
+
+    n_words = whole(1 + n_entries, LINE_UNIT)
+    return device_jit(unroll(find))
+
+
+def _find_nothing(lines, bases, n, entries):
+    pass
+
+
+def _find(n_entries: int, index_type):
+    """Decode the run table (``muphy_lb.domain.runs``)."""
+    decode = device_jit(unroll(_masks(n_entries)))
+    n_words = whole(1 + n_entries, LINE_UNIT)
+
+    def find(lines, bases, n, entries):
+        lane = np.uint32(n & IN_WARP)
+        up_to = np.uint32(ALL_LANES >> np.uint32(IN_WARP - lane))
+        mask = cuda.local.array(n_words, types.uint32)
+        decode(lines, n, mask)
+        first = mask[0]
+        for k in range(n_entries):
+            started = np.uint32(cuda.popc(np.uint32(mask[k + 1] & up_to)))
+            entries[k] = index_type(bases[np.uint32(first + started)] + lane)
+            first = np.uint32(first + np.uint32(cuda.popc(mask[k + 1])))
+
+    return find
+
+
+def _masks(n_entries: int):
+    """Read the line of a node's warp."""
+    n_quads = whole(1 + n_entries, LINE_UNIT) // LINE_UNIT
+    words = np.uint64(n_quads * LINE_UNIT)
+    quad = tuple(np.uint64(k * LINE_UNIT) for k in range(n_quads))
+
+    def read(lines, n, mask):
+        line = np.uint64(n >> WARP_BITS) * words
+        for k in range(n_quads):
+            a, b, c, d = load_words(lines, line + quad[k])
+            mask[4 * k] = a
+            mask[4 * k + 1] = b
+            mask[4 * k + 2] = c
+            mask[4 * k + 3] = d
+
+    return read
+
+
+def _constants(places) -> tuple:
+    """Number of places; for each: whether it is an entry, which one, and else the offset of its row."""
+    in_table = tuple(int(is_entry(place)) for place in places)
+    number = tuple(entry(place) if is_entry(place) else 0 for place in places)
+    offset = tuple(np.uint64(max(place, 0) * ROW) for place in places)
+    return len(places), in_table, number, offset
+
+
+def _load(q_count, in_table, number, offset, real):
+    def load(buffer, own, entries, f):
+        for q in range(q_count):
+            if in_table[q]:
+                f[q] = real(buffer[entries[number[q]]])
+            else:
+                f[q] = real(buffer[own + offset[q]])
+
+    return load
+
+
+def _store(q_count, in_table, number, offset, storage):
+    def store(buffer, own, entries, f):
+        for q in range(q_count):
+            if in_table[q]:
+                buffer[entries[number[q]]] = storage(f[q])
+            else:
+                buffer[own + offset[q]] = storage(f[q])
+
+    return store

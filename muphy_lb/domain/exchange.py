@@ -1,0 +1,77 @@
+"""Exchange: which addresses a rank packs for its neighbours before a step, and where it puts what they packed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from muphy_lb.domain.halo import HaloPlan
+from muphy_lb.domain.layout import flat_address
+from muphy_lb.domain.patterns import Pattern
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One exchange; message j goes to and comes from neighbour j.
+
+    Attributes:
+        pack: (n,) flat addresses of what is sent, or a slice of the buffer.
+        pack_start: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it.
+        unpack, unpack_start: the same for what is received.
+    """
+
+    pack: np.ndarray | slice
+    pack_start: np.ndarray
+    unpack: np.ndarray | slice
+    unpack_start: np.ndarray
+
+    @property
+    def n_pack(self) -> int:
+        """Populations sent."""
+        return int(self.pack_start[-1])
+
+    @property
+    def n_unpack(self) -> int:
+        """Populations received."""
+        return int(self.unpack_start[-1])
+
+
+def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int) -> tuple[Exchange, ...]:
+    """The exchange that each pattern needs.
+
+    Pull gathers what leaves and receives straight into the halo slots, push sends straight from them. In place a pair
+    of directions does the one before the step that exchanges it with the neighbours, and the other, with the slots that
+    this step has filled, before the next.
+    """
+    halo, pattern = domain.halo, patterns[0]
+    slots = slice(halo_start, halo_start + (halo.n_receive if pattern.upstream else halo.n_send))
+    if pattern.in_place:
+        return tuple(_in_place(domain, kind, halo_start) for kind in patterns)
+    if pattern.upstream:
+        leaving = flat_address(halo.send_q, halo.send_node, domain.lattice.q)
+        return (Exchange(leaving, halo.send_start, slots, halo.receive_start),)
+    arriving = flat_address(halo.receive_q, halo.receive_node, domain.lattice.q)
+    return (Exchange(slots, halo.send_start, arriving, halo.receive_start),)
+
+
+def _in_place(domain, pattern: Pattern, halo_start: int) -> Exchange:
+    """Of each message the directions whose turn it is come first, then those that return from the slots."""
+    halo, lattice = domain.halo, domain.lattice
+    crossing = flat_address(lattice.opposite[halo.send_q], halo.send_node, lattice.q)
+    slots = halo_start + np.arange(halo.n_receive)
+    sends, receives = pattern.turn(halo.send_q), pattern.turn(halo.receive_q)
+    out, back = _block(halo, halo.send_start), _block(halo, halo.receive_start)
+    pack = _merge(halo, (crossing[sends], out[sends]), (slots[~receives], back[~receives]))
+    unpack = _merge(halo, (slots[receives], back[receives]), (crossing[~sends], out[~sends]))
+    return Exchange(*pack, *unpack)
+
+
+def _block(halo: HaloPlan, start) -> np.ndarray:
+    """Message that each element of a list belongs to."""
+    return np.repeat(np.arange(len(halo.neighbours)), np.diff(start))
+
+
+def _merge(halo: HaloPlan, *parts) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses ordered by message, the parts one behind the other in each, and where each message starts."""
+    address, message = (np.concatenate(column) for column in zip(*parts, strict=True))
+    counts = np.bincount(message, minlength=len(halo.neighbours))
+    return address[np.argsort(message, kind="stable")], np.concatenate(([0], np.cumsum(counts)))

@@ -1,0 +1,33 @@
+"""Orders in which a rank may run through its nodes.
+
+The run table is shortest where consecutive nodes are neighbours along x: lexicographic order. The others exist to be
+measured against it.
+"""
+
+import numpy as np
+
+from geometry.nodes import NodeList
+from muphy_lb.errors import InputError
+from partition.curve import hilbert_index
+
+LEXICOGRAPHIC = "lexicographic"
+ORDERS = (LEXICOGRAPHIC, "tiles", "curve")
+# Edge of a tile in voxels; along x a whole warp, so that runs stay long.
+TILE_XYZ = (32, 8, 8)
+
+
+def order_keys(nodes: NodeList, number: np.ndarray, order: str):
+    """What to index (n,) node-list numbers with to bring them into an order.
+
+    Raises:
+        InputError: unknown order.
+    """
+    if order not in ORDERS:
+        raise InputError(f"order is {order!r}; allowed: {', '.join(ORDERS)}")
+    if order == LEXICOGRAPHIC or number.size == 0:
+        return slice(None)
+    place = nodes.coordinates(number)
+    if order == "curve":
+        return np.argsort(hilbert_index(place), kind="stable")
+    tile = place // TILE_XYZ
+    return np.lexsort((nodes.voxel[number], *tile.T))

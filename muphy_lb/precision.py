@@ -1,0 +1,42 @@
+"""Precisions: how a population is stored, and in which arithmetic it is computed with.
+
+Stored is f_q - w_q rho_0, the deviation from rest, so that the relative error of a number format is one of the
+deviation and not of the much larger w_q. The unit is such that rho_0 has the value ``unit``. In half precision that is
+2^15: the smallest normal number, 6.1e-5, then stands for a deviation of 1.9e-9 rho_0, and the largest, 65504, for
+2.0 rho_0. The arithmetic is in the same unit, so nothing is multiplied on the way from memory or back, and a power of
+two changes none of its roundings.
+
+The idea of scaled 16-bit storage: Lehmann, Krause, Amati, Sega, Harting, Gekle, Phys. Rev. E 106, 015308 (2022).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Number formats and unit of the populations.
+
+    "In stored units" is said of all that is proportional to mass, density, momentum or force, and was multiplied with
+    ``unit``; velocities and rates have no such factor.
+
+    Attributes:
+        name: in case files.
+        storage: NumPy scalar type of a stored population.
+        real: NumPy scalar type of the arithmetic.
+        unit: reference density rho_0 in stored units; populations are stored as (f_q - w_q) * unit with rho_0 = 1.
+    """
+
+    name: str
+    storage: type
+    real: type
+    unit: float
+
+
+FP64 = Precision("fp64", np.float64, np.float64, 1.0)
+FP32 = Precision("fp32", np.float32, np.float32, 1.0)
+FP16 = Precision("fp16", np.float16, np.float32, 2.0**15)
+PRECISIONS: Mapping[str, Precision] = MappingProxyType({precision.name: precision for precision in (FP64, FP32, FP16)})

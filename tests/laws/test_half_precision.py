@@ -1,0 +1,141 @@
+"""Half precision: what it stores of a flow is exact or rounded once, and the rest of the laws hold bit by bit.
+
+CPUs do not offer it; here the specification and the node functions in plain Python round what they store.
+"""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from muphy_lb.backends import make_backend
+from muphy_lb.domain import STREAMINGS
+from muphy_lb.errors import BackendError
+from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
+from muphy_lb.operators import PRESSURE, VELOCITY
+from muphy_lb.physics.conditions import Condition
+from muphy_lb.precision import FP16, FP64
+from tests.laws.walled import MOVING, walled_nodes
+from tests.parity.plain_python import PlainPython
+from tests.support import (
+    THROUGH_FLOW,
+    Ranks,
+    Setup,
+    advance,
+    build_engine,
+    in_node_order,
+    random_nodes,
+    random_owner,
+    random_populations,
+    start_at_rest,
+)
+
+EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
+TWO_LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
+BACKENDS = pytest.mark.parametrize("backend", ["numpy", pytest.param("cuda", marks=pytest.mark.gpu)])
+# Half an ulp of a number with 11 significant bits.
+UNIT_ROUND_OFF = 2.0**-11
+STEPS = 20
+CLOSED = (Condition(VELOCITY, 0.0), Condition(PRESSURE, 0.0))
+
+
+def in_python(setup):
+    """The same with node functions in plain Python, in which bits do not depend on the shape of a matrix."""
+    return PlainPython(**{field.name: getattr(setup, field.name) for field in fields(setup)})
+
+
+def states(setup, nodes):
+    """(STEPS + 1, Q, n) populations in node-list order before and after every step, and the engine."""
+    engine = build_engine(nodes, setup)
+    start = random_populations(setup.lattice, nodes.n_nodes).astype(np.float16)
+    engine.set_populations(start.astype(float)[:, engine.domain.number])
+    found = [in_node_order(engine, engine.populations())]
+    for _ in range(STEPS):
+        found.append(in_node_order(engine, advance(engine, 1).populations()))
+    return np.array(found), engine
+
+
+@EVERY_LATTICE
+@EVERY_STREAMING
+@BACKENDS
+def test_moments_are_off_by_no_more_than_one_rounding_of_the_deviations_a_step(lattice, streaming, backend):
+    """Neither collision (omega between 0 and 2) nor streaming makes errors grow, so that the roundings of the steps add
+    up at most; a moment's error is then that of the sum of the absolute values of a node's deviations."""
+    nodes = random_nodes(lattice)
+    setup = Setup(lattice, backend, streaming=streaming, force=(1e-5, 2e-5, 0.0), conditions=THROUGH_FLOW)
+    exact, reference = states(setup, nodes)
+    _, rounded = states(replace(setup, precision=FP16), nodes)
+    difference = np.abs(rounded.moments() - reference.moments()).max()
+    bound = UNIT_ROUND_OFF * np.abs(exact).sum(axis=1).max(axis=1).sum()
+    assert 1e-7 < difference < bound < 0.01
+
+
+@EVERY_LATTICE
+@EVERY_STREAMING
+@BACKENDS
+def test_a_fluid_at_rest_stays_at_rest_exactly(lattice, streaming, backend):
+    """The specification adds and subtracts w_q; the node functions do not."""
+    setup = Setup(lattice, backend, FP16, streaming, conditions=CLOSED)
+    setup = in_python(setup) if backend == "numpy" else setup
+    engine = advance(start_at_rest(build_engine(random_nodes(lattice), setup)), 4)
+    assert not engine.populations().any() and not engine.moments().any()
+
+
+@EVERY_LATTICE
+@EVERY_STREAMING
+@BACKENDS
+@pytest.mark.parametrize("middle", [7, 8])
+def test_a_run_begun_again_in_the_middle_ends_with_the_same_bits(lattice, streaming, backend, middle):
+    """The populations that are read are those that are stored."""
+    nodes = random_nodes(lattice)
+    setup = Setup(lattice, backend, FP16, streaming, force=(1e-5, 2e-5, 0.0), conditions=THROUGH_FLOW)
+    found, engine = states(setup, nodes)
+    engine.set_populations(found[middle][:, engine.domain.number])
+    assert np.array_equal(in_node_order(engine, engine.populations()), found[middle])
+    assert np.array_equal(in_node_order(engine, advance(engine, STEPS - middle).populations()), found[-1])
+
+
+@EVERY_LATTICE
+def test_what_is_stored_is_in_half_precision(lattice):
+    """Populations times the unit are numbers that half precision holds."""
+    found, _ = states(Setup(lattice, precision=FP16, conditions=THROUGH_FLOW), random_nodes(lattice))
+    stored = found.astype(np.float64) * FP16.unit
+    assert np.array_equal(stored.astype(np.float16), stored) and np.abs(stored).max() > 1.0
+
+
+@EVERY_LATTICE
+@BACKENDS
+def test_in_place_leaves_the_bits_of_pull(lattice, backend):
+    nodes = random_nodes(lattice)
+    setup = Setup(lattice, backend, FP16, force=(1e-5, 2e-5, 0.0), conditions=THROUGH_FLOW)
+    assert np.array_equal(*(states(replace(setup, streaming=streaming), nodes)[0] for streaming in ("pull", "aa")))
+
+
+@TWO_LATTICES
+@EVERY_STREAMING
+@pytest.mark.parametrize("geometry", ["openings", "moving walls"])
+def test_populations_do_not_depend_on_the_ranks_bit_by_bit(lattice, streaming, geometry):
+    walled = geometry == "moving walls"
+    nodes = walled_nodes(lattice) if walled else random_nodes(lattice)
+    what = {"motions": MOVING} if walled else {"conditions": THROUGH_FLOW}
+    setup = in_python(Setup(lattice, precision=FP16, streaming=streaming, force=(1e-5, 2e-5, 0.0), **what))
+    found = []
+    for owner in (np.zeros(nodes.n_nodes, int), random_owner(nodes, 3)):
+        ranks = Ranks(nodes, setup, owner)
+        ranks.set_populations(random_populations(lattice, nodes.n_nodes))
+        ranks.step(5)
+        found.append(ranks.populations())
+    assert np.array_equal(*found) and np.abs(found[0]).max() > 1e-3
+
+
+def test_a_cpu_refuses_half_precision():
+    with pytest.raises(BackendError, match="precision 'fp16' needs a GPU, .*use fp32 or fp64, or backend = 'cuda'"):
+        make_backend("cpu", D3Q19, FP16)
+
+
+def test_the_specification_in_double_precision_rounds_nothing_of_this():
+    """The bounds above would mean little if double precision met them no better than half."""
+    found, _ = states(Setup(D2Q9, precision=FP64, conditions=THROUGH_FLOW), random_nodes(D2Q9))
+    stored = found[-1] * FP16.unit
+    assert np.mean(stored.astype(np.float16) == stored) < 0.2
