@@ -9,6 +9,7 @@ from pathlib import Path
 
 from geometry.errors import GeometryError
 from muphy_lb import __version__
+from muphy_lb.bench.command import add_options as add_bench_options
 from muphy_lb.compare.command import add_options as add_compare_options
 from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.parallel import SerialCommunicator, connect, wait_for_turn
@@ -104,33 +105,9 @@ def _execute(case, folder, communicator, resume: bool) -> int:
 
 
 def _bench(options, communicator) -> int:
-    import json
+    from muphy_lb.bench.command import bench
 
-    from muphy_lb.bench.stream import measure, table
-    from muphy_lb.output.atomic import write_text
-
-    variants = [(p, s) for p in options.precision.split(",") for s in options.streaming.split(",")]
-    if (options.case is None) == (options.paper is None):
-        raise InputError("bench needs a case file or --paper NAME, and not both")
-    if options.paper:
-        from muphy_lb.bench.papers import run_paper
-
-        pairs = run_paper(options.paper, variants, communicator, options.steps, options.runs)
-        title, results = options.paper, [result for _, result in pairs]
-        for row, result in pairs:
-            here = f"{result.mflups:.0f} MFLUPS, {result.fraction:.0%} of the copy bandwidth"
-            _say(
-                communicator,
-                f"{row.name}: published {row.published}; {result.streaming} {result.precision} here: {here}",
-            )
-    else:
-        case = _load_case(options.case, options, communicator)
-        title = case.title
-        results = [measure(case, *variant, communicator, options.steps, options.runs) for variant in variants]
-    _say(communicator, f"{title}: {results[0].device}\n{table(results)}")
-    if options.json and communicator.rank == 0:
-        write_text(options.json, json.dumps([result.record() for result in results], indent=2) + "\n")
-    return 0
+    return bench(options, lambda text: _say(communicator, text), communicator)
 
 
 def _compare(options, communicator) -> int:
@@ -208,15 +185,7 @@ def _parser() -> argparse.ArgumentParser:
     resume = add("resume", _resume, "continue a run from its newest checkpoint")
     resume.add_argument("folder", metavar="OUT", help="output folder of the run")
     add_set(resume)
-    bench = add("bench", _bench, "time the step of a case beside the copy bandwidth of the device")
-    bench.add_argument("case", nargs="?", help="case file (TOML)")
-    bench.add_argument("--paper", choices=["toelke"], help="run the benchmarks of a paper beside its figures")
-    bench.add_argument("--precision", default="fp32", help="comma-separated (default: fp32)")
-    bench.add_argument("--streaming", default="pull,push", help="comma-separated (default: pull,push)")
-    bench.add_argument("--steps", type=int, default=200, help="steps per run (default: 200)")
-    bench.add_argument("--runs", type=int, default=5, help="runs, of which the median counts (default: 5)")
-    bench.add_argument("--json", metavar="FILE", help="write the measurements")
-    add_set(bench)
+    add_bench_options(add("bench", _bench, "time the step of a case beside the copy bandwidth of the device"))
     add_compare_options(add("compare", _compare, "time one flow in several sizes on several backends"))
     add_options(add("validate", _validate, "compare the solver with analytic and published numbers"))
     info = add("info", _info, "tell what a case or a prepared geometry would be, without running it")

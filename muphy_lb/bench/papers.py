@@ -1,11 +1,9 @@
 """Benchmarks of the papers that this program descends from, run again beside their figures."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from muphy_lb.bench.stream import Measurement, measure
-from muphy_lb.case import case_from_dict
 from muphy_lb.units import viscosity
 
 CAVITY_SIZE = 2048
@@ -58,31 +56,19 @@ TOELKE = (
 PAPERS: Mapping[str, tuple[PaperRow, ...]] = MappingProxyType({"toelke": TOELKE})
 
 
-def run_paper(name: str, variants, communicator, n_steps: int, n_runs: int) -> list[tuple[PaperRow, Measurement]]:
-    """Time every row of a paper; collective.
-
-    Args:
-        name: key of ``PAPERS``.
-        variants: (precision, streaming) pairs.
-        communicator: the ranks.
-        n_steps, n_runs: as in :func:`muphy_lb.bench.stream.measure`.
-    """
-    return [
-        (row, measure(_case(row), *variant, communicator, n_steps, n_runs))
-        for row in PAPERS[name]
-        for variant in variants
-    ]
+def paper_tables(name: str) -> Iterator[tuple[dict, str]]:
+    """Every row of a paper as the nested tables of a case, and its figure; ``name``: key of ``PAPERS``."""
+    for row in PAPERS[name]:
+        yield _table(row), row.published
 
 
-def _case(row: PaperRow):
-    return case_from_dict(
-        {
-            "title": row.name,
-            "geometry": {**row.geometry, "spacing_m": 1.0},
-            "walls": list(row.walls),
-            "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, 1.0 / 3.0)},
-            "flow": {"acceleration_m_s2": [row.force, 0.0, 0.0]},
-            "lattice": {"name": "D2Q9", "time_step_s": 1.0, **row.lattice},
-            "run": {"steps": 1},
-        }
-    )
+def _table(row: PaperRow) -> dict:
+    return {
+        "title": row.name,
+        "geometry": {**row.geometry, "options": dict(row.geometry["options"]), "spacing_m": 1.0},
+        "walls": [dict(wall) for wall in row.walls],
+        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, 1.0 / 3.0)},
+        "flow": {"acceleration_m_s2": [row.force, 0.0, 0.0]},
+        "lattice": {"name": "D2Q9", "time_step_s": 1.0, **row.lattice},
+        "run": {"steps": 1, "ramp_steps": 0},
+    }

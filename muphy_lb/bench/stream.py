@@ -1,17 +1,41 @@
 """How fast a whole time step runs, beside the copy bandwidth of the same device measured in the same run."""
 
+import gc
 import statistics
 import time
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from geometry.nodes import NodeList
+from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.bench.copying import copy_bandwidth_tb_s
 from muphy_lb.case import Case
+from muphy_lb.domain import WARP
+from muphy_lb.lattice import lattice_named
+from muphy_lb.precision import PRECISIONS
 from muphy_lb.simulation import Simulation
 
-COPY_BYTES = 1 << 32
-COPY_BYTES_ON_HOST = 1 << 28
-COPY_REPETITIONS = 20
+# Steps enqueued to see what a launch costs the host: too few to fill the queue of a device, which would make it wait.
+STEPS_ENQUEUED = 64
+ENQUEUE_REPETITIONS = 5
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is changed in a case from one measurement to the next: keys of ``[compute]``."""
+
+    precision: str
+    streaming: str
+    order: str
+
+
+@dataclass(frozen=True)
+class Effort:
+    """``n_runs`` runs of ``n_steps`` steps."""
+
+    n_steps: int = 200
+    n_runs: int = 5
 
 
 @dataclass(frozen=True)
@@ -19,28 +43,50 @@ class Measurement:
     """One variant of a case, timed.
 
     Attributes:
+        kernel: velocity set and collision.
+        n_fluid: nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in.
         mflups: million fluid-node updates per second of the whole time step, all ranks, median of the runs.
         mflups_low, mflups_high: extremes of the runs.
-        bytes_per_update: bytes a node update must move: Q populations read, Q written, Q - 1 table entries.
+        bytes_per_update: bytes that a node update moves, counted: Q populations read and Q written in storage format,
+            and ``table_bytes_per_update``: the table that a step reads, over the nodes (in place the mean of two
+            steps).
         moved_tb_s: bytes_per_update times updates per second and rank.
-        copy_tb_s: bandwidth of a large copy on the same device, bytes read plus written.
+        copy_tb_s: bandwidth of a large copy on the same device, bytes read plus written; mean of the ranks. It is
+            measured before the case takes its memory, and on the host once more after the runs: the better counts.
         fraction: moved_tb_s / copy_tb_s.
+        bytes_per_node: all device memory over the nodes; ``table_bytes_per_node`` of them are address tables.
+        runs_per_warp: mean number of runs of the address table for a warp and a direction; None where it is not
+            compressed.
+        launch_us: microseconds that the host takes to enqueue one step; None where it waits for the step (host
+            backends, several ranks).
+        shape: how stream-and-collide is launched; None where there is no choice.
         registers, local_bytes: of one thread of the stream-and-collide kernel; None where there is none to ask.
     """
 
     kernel: str
     device: str
+    backend: str
     ranks: int
     n_fluid: int
+    box: tuple[int, int, int]
     precision: str
     streaming: str
+    order: str
+    n_steps: int
+    n_runs: int
     mflups: float
     mflups_low: float
     mflups_high: float
-    bytes_per_update: int
+    bytes_per_update: float
+    table_bytes_per_update: float
     moved_tb_s: float
     copy_tb_s: float
     fraction: float
+    bytes_per_node: float
+    table_bytes_per_node: float
+    runs_per_warp: float | None
+    launch_us: float | None
+    shape: str | None
     registers: int | None
     local_bytes: int | None
 
@@ -49,79 +95,108 @@ class Measurement:
         return asdict(self)
 
 
-def measure(
-    case: Case, precision: str, streaming: str, communicator, n_steps: int = 200, n_runs: int = 5
-) -> Measurement:
-    """Time the whole time step (openings, exchange, bulk) of a case; collective."""
-    compute = case.compute.model_copy(update={"precision": precision, "streaming": streaming})
-    simulation = Simulation(case.model_copy(update={"compute": compute}), communicator)
-    copy_tb_s = copy_bandwidth_tb_s(simulation.engine.backend)
-    simulation.step(max(1, n_steps // 4))
-    rates = sorted(_rate(simulation, n_steps) for _ in range(n_runs))
+def measure(case: Case, nodes: NodeList | None, variant: Variant, effort: Effort, communicator) -> Measurement:
+    """Time the whole time step (openings, exchange, bulk) of a case; collective.
+
+    Args:
+        case: what is computed.
+        nodes: its geometry, on rank 0; read as the case says if not given.
+        variant: what to change in the case.
+        effort: how long.
+        communicator: the ranks.
+    """
+    case = case.model_copy(update={"compute": case.compute.model_copy(update=asdict(variant))})
+    copy_tb_s = _copy_tb_s(case, communicator)
+    simulation = Simulation(case, communicator, nodes)
+    simulation.step(max(1, effort.n_steps // 4))
+    rates = sorted(1e6 * simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
+    launch_us = _launch_us(simulation.engine) if communicator.size == 1 else None
     simulation.health()
-    rate = statistics.median(rates)
-    engine = simulation.engine
-    usage = engine.backend.stream_collide_usage(engine.model.collision, streaming)
-    q_count = simulation.lattice.q
-    bytes_per_update = 2 * q_count * np.dtype(engine.real).itemsize + (q_count - 1) * engine.addresses.table.itemsize
-    moved_tb_s = rate * bytes_per_update / communicator.size / 1e12
+    if simulation.engine.backend.on_host:  # shared machines are now fast, now slow; a card may have no memory left
+        copy_tb_s = max(copy_tb_s, _copy_tb_s(case, communicator))
     return Measurement(
-        kernel=f"{simulation.lattice.name} {engine.model.collision.name}",
-        device=engine.backend.device,
+        kernel=f"{simulation.lattice.name} {simulation.engine.model.collision.name}",
+        device=simulation.engine.backend.device,
+        backend=simulation.engine.backend.name,
         ranks=communicator.size,
         n_fluid=simulation.nodes.n_nodes,
-        precision=precision,
-        streaming=streaming,
-        mflups=rate / 1e6,
+        box=simulation.nodes.shape[::-1],
+        **asdict(variant),
+        **asdict(effort),
+        mflups=statistics.median(rates) / 1e6,
         mflups_low=rates[0] / 1e6,
         mflups_high=rates[-1] / 1e6,
-        bytes_per_update=bytes_per_update,
-        moved_tb_s=moved_tb_s,
-        copy_tb_s=copy_tb_s,
-        fraction=moved_tb_s / copy_tb_s,
-        registers=usage.registers if usage else None,
-        local_bytes=usage.local_bytes if usage else None,
+        **_traffic(simulation, statistics.median(rates), copy_tb_s),
+        launch_us=launch_us,
+        **_compiled(simulation.engine),
     )
 
 
-def copy_bandwidth_tb_s(backend) -> float:
-    """Bandwidth of a large copy [TB/s], bytes read plus bytes written; best of several."""
-    size = (COPY_BYTES_ON_HOST if backend.on_host else COPY_BYTES) // 4
-    source = backend.array(np.random.default_rng(0).random(size, dtype=np.float32))
-    copy = backend.bind_copy(source, backend.zeros(size, np.float32))
-    best = min(_seconds(copy, backend) for _ in range(COPY_REPETITIONS))
-    return 2 * 4 * size / best / 1e12
+def table_bytes(table) -> int:
+    """Size of a backend's form of an address table: an array, or a tuple with arrays."""
+    return sum(getattr(part, "nbytes", 0) for part in (table if isinstance(table, tuple) else (table,)))
 
 
-def table(measurements) -> str:
-    """Measurements as a table for people."""
-    head = (
-        f"{'kernel':<46}{'precision':>9} {'streaming':>9} {'nodes':>12} {'ranks':>5} {'MFLUPS':>9} {'(low-high)':>15}"
-        f" {'B/update':>8} {'TB/s':>6} {'copy':>6} {'fraction':>8} {'registers':>9} {'local B':>7}"
-    )
-    rows = [head]
-    for m in measurements:
-        spread = f"({m.mflups_low:.0f}-{m.mflups_high:.0f})"
-        rows.append(
-            f"{m.kernel:<46}{m.precision:>9} {m.streaming:>9} {m.n_fluid:>12,} {m.ranks:>5} {m.mflups:>9.0f}"
-            f" {spread:>15} {m.bytes_per_update:>8} {m.moved_tb_s:>6.3f} {m.copy_tb_s:>6.3f} {m.fraction:>8.0%}"
-            f" {_known(m.registers):>9} {_known(m.local_bytes):>7}"
-        )
-    return "\n".join(rows)
+def shape_text(shape) -> str | None:
+    """A launch shape in words."""
+    return " ".join(map(str, shape)) if isinstance(shape, tuple) else shape
 
 
-def _known(number: int | None) -> str:
-    return "-" if number is None else str(number)
+def _copy_tb_s(case: Case, communicator) -> float:
+    """Mean over the ranks, on the device of a case."""
+    gc.collect()  # what was measured before may hold most of the memory, in cycles
+    lattice, precision = lattice_named(case.lattice.name), PRECISIONS[case.compute.precision]
+    backend = make_backend(resolve_backend(case.compute.backend), lattice, precision, communicator.local_rank)
+    return communicator.total(copy_bandwidth_tb_s(backend)) / communicator.size
 
 
-def _rate(simulation, n_steps: int) -> float:
-    """Node updates per second."""
-    return 1e6 * simulation.timed_mflups(n_steps)
+def _traffic(simulation, rate: float, copy_tb_s: float) -> dict:
+    """Fields of :class:`Measurement` about bytes; collective."""
+    engine, n_nodes, total = simulation.engine, simulation.nodes.n_nodes, simulation.communicator.total
+    sizes = [total(table_bytes(table)) / n_nodes for table in engine.tables]
+    populations = 2 * simulation.lattice.q * np.dtype(engine.precision.storage).itemsize
+    bytes_per_update = populations + statistics.mean(sizes)
+    moved_tb_s = rate * bytes_per_update / simulation.communicator.size / 1e12
+    return {
+        "bytes_per_update": bytes_per_update,
+        "table_bytes_per_update": statistics.mean(sizes),
+        "moved_tb_s": moved_tb_s,
+        "copy_tb_s": copy_tb_s,
+        "fraction": moved_tb_s / copy_tb_s,
+        "bytes_per_node": total(engine.backend.allocated_bytes) / n_nodes,
+        "table_bytes_per_node": sum(sizes),
+        "runs_per_warp": _runs_per_warp(engine),
+    }
 
 
-def _seconds(work, backend) -> float:
-    backend.synchronise()
+def _runs_per_warp(engine) -> float | None:
+    """Runs of this rank's tables for a warp and a direction."""
+    if not all(hasattr(table, "bases") for table in engine.tables):
+        return None
+    n_runs = sum(table.bases.size - 1 for table in engine.tables)
+    n_rows = engine.domain.pitch // WARP * sum(len(pattern.directions) for pattern in engine.addresses.patterns)
+    return n_runs / n_rows
+
+
+def _compiled(engine) -> dict:
+    """Fields of :class:`Measurement` about the kernel."""
+    usage = engine.stream_usage()
+    return {
+        "shape": shape_text(engine.shape or engine.backend.launch_shapes(engine.addresses.patterns[0])[0]),
+        "registers": usage.registers if usage else None,
+        "local_bytes": usage.local_bytes if usage else None,
+    }
+
+
+def _launch_us(engine) -> float | None:
+    """Microseconds to enqueue one step; advances the flow."""
+    return None if engine.backend.on_host else min(_enqueue_us(engine) for _ in range(ENQUEUE_REPETITIONS))
+
+
+def _enqueue_us(engine) -> float:
+    engine.backend.synchronise()
     start = time.perf_counter()
-    work()
-    backend.synchronise()
-    return time.perf_counter() - start
+    engine.advance(STEPS_ENQUEUED)
+    taken = time.perf_counter() - start
+    engine.backend.synchronise()
+    return 1e6 * taken / STEPS_ENQUEUED

@@ -1,0 +1,60 @@
+"""The copy bandwidth of a device: the yardstick of everything that waits for memory."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+
+# Bytes of each of the two arrays: far beyond the caches.
+COPY_BYTES = 1 << 32
+COPY_BYTES_ON_HOST = 1 << 29
+COPY_REPETITIONS = 20
+BLOCK_BYTES = 1 << 24
+
+
+def copy_bandwidth_tb_s(backend) -> float:
+    """Bandwidth of a large copy [TB/s], bytes read plus bytes written; best of several.
+
+    On the host all threads of Numba copy, each the part that it was the first to touch; the C library does the copying,
+    which stores past the caches.
+    """
+    if backend.on_host:
+        with ThreadPoolExecutor(numba.config.NUMBA_NUM_THREADS) as pool:
+            return _best(_host_copy(pool, numba.config.NUMBA_NUM_THREADS), COPY_BYTES_ON_HOST, backend)
+    return _best(_device_copy(backend), COPY_BYTES, backend)
+
+
+def _host_copy(pool, n_threads: int):
+    """A copy by threads between two arrays that they have touched."""
+    source, target = (np.empty(COPY_BYTES_ON_HOST // 4, dtype=np.float32) for _ in range(2))
+    bounds = np.linspace(0, source.size, n_threads + 1).astype(np.int64)
+    parts = [(source[first:last], target[first:last]) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+
+    def on_threads(work):
+        list(pool.map(work, parts))
+
+    on_threads(lambda part: (part[0].fill(1.5), part[1].fill(0.0)))
+    return lambda: on_threads(lambda part: np.copyto(part[1], part[0]))
+
+
+def _device_copy(backend):
+    """A copy between two arrays of the device, of numbers that differ."""
+    source, target = (backend.zeros(COPY_BYTES // 4, np.float32) for _ in range(2))
+    block = backend.array(np.random.default_rng(0).random(min(BLOCK_BYTES, COPY_BYTES) // 4, dtype=np.float32))
+    for first in range(0, source.size - block.size + 1, block.size):
+        backend.bind_copy(block, backend.view(source, first, first + block.size))()
+    return backend.bind_copy(source, target)
+
+
+def _best(copy, n_bytes: int, backend) -> float:
+    """TB/s of the fastest of several copies of ``n_bytes``."""
+    return 2 * n_bytes / min(_seconds(copy, backend) for _ in range(COPY_REPETITIONS)) / 1e12
+
+
+def _seconds(work, backend) -> float:
+    backend.synchronise()
+    start = time.perf_counter()
+    work()
+    backend.synchronise()
+    return time.perf_counter() - start

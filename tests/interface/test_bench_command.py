@@ -1,0 +1,314 @@
+"""``muphy-lb bench``: what it measures, writes and says, and how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+from argparse import ArgumentParser
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from geometry.nodes import build_nodes
+from geometry.shapes import build_shape
+from geometry.store import write_geometry
+from muphy_lb.__main__ import main
+from muphy_lb.backends import make_backend
+from muphy_lb.backends.numpy.backend import NumpyBackend
+from muphy_lb.bench import copying, table1
+from muphy_lb.bench.built_in import BUILT_IN, built_in_table
+from muphy_lb.bench.command import add_options, bench
+from muphy_lb.bench.stream import Measurement
+from muphy_lb.domain.layout import TILE, whole
+from muphy_lb.errors import InputError
+from muphy_lb.lattice import lattice_named
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.precision import FP32, FP64
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = {"box": 6, "spheres": 12, "artery": 4}
+QUICK = ("--backend", "numpy", "--steps", "2", "--runs", "3")
+POPULATIONS = 2 * 19 * 4
+WIDEST_LINE = 160
+CASE = """
+title = "duct"
+[geometry]
+shape = "square_duct"
+spacing_m = 1.0
+options = {length = 5, side = 4}
+[fluid]
+density_kg_m3 = 1.0
+kinematic_viscosity_m2_s = 0.1
+[lattice]
+time_step_s = 1.0
+[compute]
+streaming = "aa"
+[run]
+steps = 1
+"""
+ON_A_RANK = """
+import sys
+from muphy_lb.__main__ import main
+from muphy_lb.bench import copying
+copying.COPY_BYTES_ON_HOST = 1 << 16
+main(["bench", *sys.argv[1:]])
+"""
+IN_THE_SIMULATOR = """
+import sys
+from muphy_lb.__main__ import main
+from muphy_lb.bench import copying, stream, table1
+copying.COPY_BYTES, copying.COPY_REPETITIONS = 1 << 12, 1
+table1.PAPER_BOX, table1.RECORDED = (6, 5, 4), 2
+stream.STEPS_ENQUEUED, stream.ENQUEUE_REPETITIONS = 2, 1
+quick = ["--backend", "cuda", "--steps", "2", "--runs", "1", "--json"]
+main(["bench", "--paper", "table1", "--size", "3", *quick, sys.argv[1]])
+main(["bench", "--geometry", "box", "--size", "3", *quick, sys.argv[2]])
+"""
+
+
+@pytest.fixture(autouse=True)
+def _small_copies(monkeypatch):
+    """The copy bandwidth of arrays that fit into the caches: quick, and good enough here."""
+    monkeypatch.setattr(copying, "COPY_BYTES", 1 << 16)
+    monkeypatch.setattr(copying, "COPY_BYTES_ON_HOST", 1 << 16)
+
+
+def call(*arguments, communicator=None):
+    """The command: exit code and what was said."""
+    parser, said = ArgumentParser(), []
+    add_options(parser)
+    options = parser.parse_args([str(argument) for argument in arguments])
+    return bench(options, said.append, communicator or SerialCommunicator()), "\n".join(said)
+
+
+def measured(folder, *arguments) -> dict:
+    """The JSON that the command writes."""
+    assert call(*arguments, *QUICK, "--json", folder / "bench.json")[0] == 0
+    return json.loads((folder / "bench.json").read_text())
+
+
+def refusal(*arguments, **options) -> str:
+    """Text of the error that ends the command."""
+    with pytest.raises(InputError) as caught:
+        call(*arguments, **options)
+    return str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def case_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("case") / "duct.toml"
+    path.write_text(CASE)
+    return path
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_built_in_geometry_is_timed(name, tmp_path):
+    (found,) = measured(tmp_path, "--geometry", name, "--size", SIZES[name])["measurements"]
+    assert found["title"] == name and found["mflups_low"] <= found["mflups"] <= found["mflups_high"]
+    assert found["mflups"] > 0 and found["n_fluid"] > 100
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_geometries_have_ten_million_nodes_by_default(name, tmp_path):
+    size = 2 * SIZES[name]
+    (found,) = measured(tmp_path, "--geometry", name, "--size", size)["measurements"]
+    assert found["n_fluid"] * (BUILT_IN[name].size / size) ** 3 == pytest.approx(1.02e7, rel=0.06)
+
+
+def test_the_artery_has_an_inlet_and_outlets():
+    kinds = [sorted(opening.keys() - {"name"}) for opening in built_in_table("artery", None)["openings"]]
+    assert kinds == [["profile", "velocity_m_s"]] + 4 * [["pressure_pa"]]
+
+
+def test_the_json_says_what_ran_where_and_when(tmp_path):
+    record = measured(tmp_path, "--geometry", "box", "--size", 4)
+    assert record.keys() == {"title", "date", "version", "commit", "device", "measurements"}
+    assert record["device"] == NumpyBackend.device and record["date"].endswith("+00:00")
+
+
+def test_the_json_has_every_measured_quantity(tmp_path):
+    (found,) = measured(tmp_path, "--geometry", "box", "--size", 4)["measurements"]
+    assert found.keys() == {field.name for field in fields(Measurement)} | {"title", "published"}
+
+
+def test_every_combination_of_what_is_asked_for_is_timed_once(tmp_path):
+    asked = ("--precision", "fp32,fp16", "--streaming", "pull,aa,pull", "--order", "lexicographic,curve")
+    found = measured(tmp_path, "--geometry", "box", "--size", 4, *asked)["measurements"]
+    choices = [(m["precision"], m["streaming"], m["order"]) for m in found]
+    assert len(choices) == len(set(choices)) == 8 and ("fp16", "aa", "curve") in choices
+
+
+def test_what_is_not_asked_for_is_the_case_s(case_file, tmp_path):
+    (found,) = measured(tmp_path, case_file)["measurements"]
+    assert (found["title"], found["streaming"], found["precision"], found["n_fluid"]) == ("duct", "aa", "fp32", 80)
+
+
+def test_bytes_of_an_update_are_both_populations_and_the_table(tmp_path):
+    found = measured(tmp_path, "--geometry", "box", "--size", 16, "--streaming", "pull,aa")["measurements"]
+    pull, in_place = (m["bytes_per_update"] - POPULATIONS for m in found)
+    # The specification keeps 8 bytes for each of 18 directions, of whole tiles.
+    padded = whole(16**3, TILE) / 16**3
+    assert (pull, in_place) == (18 * 8 * padded, 9 * 8 * padded)
+    assert all(m["table_bytes_per_update"] == m["bytes_per_update"] - POPULATIONS for m in found)
+
+
+def test_moved_bytes_are_those_of_the_updates(tmp_path):
+    (m,) = measured(tmp_path, "--geometry", "box", "--size", 8)["measurements"]
+    assert m["moved_tb_s"] == pytest.approx(1e-6 * m["mflups"] * m["bytes_per_update"], rel=1e-12)
+    assert m["fraction"] == pytest.approx(m["moved_tb_s"] / m["copy_tb_s"], rel=1e-12)
+
+
+def test_memory_of_a_node_holds_buffers_and_tables(tmp_path):
+    found = measured(tmp_path, "--geometry", "box", "--size", 16, "--streaming", "pull,aa")["measurements"]
+    pull, in_place = (m["bytes_per_node"] - m["table_bytes_per_node"] for m in found)
+    assert POPULATIONS < pull < 3 * POPULATIONS and pull - in_place == pytest.approx(POPULATIONS / 2, rel=0.05)
+
+
+def test_no_line_is_wider_than_a_terminal(tmp_path):
+    _, said = call("--geometry", "artery", "--size", 4, *QUICK)
+    assert max(map(len, said.splitlines())) <= WIDEST_LINE and "artery" in said
+
+
+def test_keys_of_a_built_in_case_can_be_changed(tmp_path):
+    (found,) = measured(tmp_path, "--geometry", "box", "--size", 4, "--set", "lattice.collision=mrt")["measurements"]
+    assert found["kernel"].startswith("D3Q19 mrt")
+
+
+def test_copies_multiply_the_nodes(tmp_path):
+    (found,) = measured(tmp_path, "--geometry", "box", "--size", 4, "--tile", "3,2,1")["measurements"]
+    assert (found["n_fluid"], found["box"]) == (6 * 64, [12, 8, 4])
+
+
+@pytest.mark.parametrize("ends", ["periodic", "open"])
+def test_a_prepared_geometry_gets_a_flow(ends, tmp_path):
+    path = tmp_path / "pipe.h5"
+    nodes = build_nodes(build_shape("pipe", length=8, radius=3.2, spacing_m=1e-3, ends=ends))
+    write_geometry(path, nodes)
+    (found,) = measured(tmp_path, "--geometry", path)["measurements"]
+    assert (found["title"], found["n_fluid"]) == ("pipe", nodes.n_nodes)
+
+
+def test_the_rows_of_toelke_s_paper_stand_beside_his_figures(tmp_path):
+    record = measured(tmp_path, "--paper", "toelke", "--set", "geometry.options.size=36")
+    published = [m["published"] for m in record["measurements"]]
+    assert record["title"] == "toelke" and published[0] == "59 % of the bandwidth" and published[3] == "481 MLUPS"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), ("exactly one of", "--geometry NAME")),
+        (("case.toml", "--geometry", "box"), ("exactly one of",)),
+        (("--geometry", "sphere"), ("'sphere'", "'spheres'")),
+        (("--paper", "toelk"), ("'toelk'", "'toelke'")),
+        (("--geometry", "box", "--backend", "cud"), ("'cud'", "'cuda'")),
+        (("--geometry", "box", "--size", "2", "--precision", "fp23"), ("'fp23'", "'fp32'")),
+        (("--geometry", "box", "--size", "2", "--streaming", "pul"), ("'pul'", "'pull'")),
+        (("--geometry", "box", "--size", "2", "--order", "curv"), ("'curv'", "'curve'")),
+        (("--geometry", "box", "--size", "0"), ("--size is 0", "above zero")),
+        (("--geometry", "box", "--runs", "0"), ("--runs is 0", "above zero")),
+        (("case.toml", "--size", "4"), ("--size goes with a built-in",)),
+        (("--paper", "toelke", "--tile", "2,2,2"), ("--tile goes with a geometry",)),
+        (("--paper", "table1", "--order", "curve"), ("--order goes with whole time steps",)),
+        (("--geometry", "box", "--size", "2", "--tile", "2,2"), ("'2,2'", "4,4,4")),
+        (("--geometry", "artery", "--size", "4", "--tile", "2,1,1"), ("inlet", "--tile")),
+        (("--geometry", "box", "--size", "2", "--set", "run.step=3"), ("step", "steps")),
+        (("--geometry", "box", "--size", "2", "--set", "nonsense"), ("'nonsense'", "section.key=value")),
+    ],
+)
+def test_what_cannot_be_run_is_refused_with_a_remedy(arguments, words):
+    text = refusal(*arguments)
+    assert all(word in text for word in words), text
+
+
+def test_the_command_is_wired(tmp_path, capsys):
+    assert main(["bench", "--geometry", "box", "--size", "4", *QUICK]) == 0
+    assert "box: 64 nodes in 4 x 4 x 4 voxels" in capsys.readouterr().out
+
+
+def test_two_ranks_share_a_benchmark(mpirun, tmp_path):
+    path = tmp_path / "two.json"
+    done = mpirun(2, ["-c", ON_A_RANK, "--geometry", "box", "--size", 8, *QUICK, "--json", path])
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(path.read_text())["measurements"]
+    assert (found["ranks"], found["n_fluid"]) == (2, 512)
+
+
+class Elsewhere(NumpyBackend):
+    """A device that is not the host, as far as copying goes."""
+
+    on_host = False
+
+
+@pytest.mark.parametrize("cls", [NumpyBackend, Elsewhere])
+def test_a_copy_has_a_bandwidth(cls):
+    assert 1e-6 < copying.copy_bandwidth_tb_s(cls(lattice_named("D3Q19"), FP32)) < 1e3
+
+
+def kernels_of_table_1():
+    """The kernels on a tiny box, by the specification, with different numbers in both buffers."""
+    lattice = lattice_named("D3Q19")
+    addresses = table1.box_addresses((4, 3, 5), lattice)
+    kernels = table1.Kernels(make_backend("numpy", lattice, FP64), addresses)
+    kernels.buffers[1][:] = -7.0
+    places = np.arange(19)
+    own = addresses.resolve(0, tuple(places), np.arange(60))
+    away = addresses.resolve(0, addresses.patterns[0].store, np.arange(60))
+    return kernels, own, away
+
+
+@pytest.mark.parametrize("row", [row for row in table1.ROWS if not row.collides], ids=lambda row: row.name)
+def test_kernels_of_table_1_that_do_not_collide_only_move(row):
+    kernels, own, away = kernels_of_table_1()
+    kernels.launches(row)[0]()
+    before, after = kernels.buffers
+    np.testing.assert_array_equal(after[away if row.scatters else own], before[own])
+
+
+@pytest.mark.parametrize("row", [row for row in table1.ROWS if row.collides], ids=lambda row: row.name)
+def test_kernels_of_table_1_that_collide_keep_the_mass_of_a_node_and_nothing_else(row):
+    kernels, own, away = kernels_of_table_1()
+    kernels.launches(row)[0]()
+    before, after = kernels.buffers[0][own], kernels.buffers[1][away if row.scatters else own]
+    np.testing.assert_allclose(after.sum(axis=0), before.sum(axis=0), atol=1e-15)
+    assert np.abs(after - before).max() > 1e-4
+
+
+def test_table_1_counts_the_table_where_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(table1, "PAPER_BOX", (TILE, 1, 1))
+    found = measured(tmp_path, "--paper", "table1", "--size", 4)["measurements"]
+    assert [m["bytes_per_update"] for m in found[:4]] == 2 * [POPULATIONS, POPULATIONS + 18 * 8]
+    for m in found:
+        assert m["gb_s"] == pytest.approx(m["bytes_per_update"] * m["n_nodes"] / m["us_per_launch"] / 1e3, rel=1e-12)
+
+
+def test_table_1_needs_one_process():
+    class TwoRanks(SerialCommunicator):
+        size = 2
+
+    assert "one process" in refusal("--paper", "table1", communicator=TwoRanks())
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """JSON of Table I and of a box on the CUDA backend in Numba's simulator, in a process of its own."""
+    paths = [tmp_path_factory.mktemp("simulated") / name for name in ("table1.json", "box.json")]
+    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", IN_THE_SIMULATOR, *map(str, paths)]
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def test_the_kernels_of_table_1_run_in_the_simulator(simulated):
+    found = simulated[0]["measurements"]
+    assert [m["kernel"] for m in found] == 2 * [row.name for row in table1.ROWS]
+    assert [m["n_nodes"] for m in found] == 4 * [120] + 4 * [27] and all(m["mflups"] > 0 for m in found)
+
+
+def test_a_device_tells_runs_launch_shape_and_launch_time(simulated):
+    (found,) = simulated[1]["measurements"]
+    assert found["device"] == "CUDA simulator" and found["shape"] == "single 256"
+    assert found["runs_per_warp"] > 1 and found["launch_us"] > 0
