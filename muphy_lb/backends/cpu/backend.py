@@ -93,7 +93,7 @@ class CpuBackend(NumpyBackend):
         """Compiled moments."""
         skeleton = skeletons.moments(macroscopic, state.places, self.lattice, self.precision)
         arguments = (state.buffer, *state.table, nodes.first, nodes.last, out.reshape(4, -1), parameters)
-        return _on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+        return lambda: skeleton(*arguments)
 
     def bind_reduction(self, macroscopic, state: State, result: ReductionArrays, parameters):
         """Compiled reduction."""
@@ -105,13 +105,13 @@ class CpuBackend(NumpyBackend):
         """Compiled copy."""
         skeleton = skeletons.read(state.places, self.lattice.q, self.precision.real)
         arguments = (state.buffer, *state.table, nodes.first, nodes.last, out.reshape(self.lattice.q, -1))
-        return _on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+        return lambda: skeleton(*arguments)
 
     def bind_write(self, state: State, nodes: NodeRange, rows):
         """Compiled copy."""
         skeleton = skeletons.write(state.places, self.lattice.q, self.precision.real)
         arguments = (state.buffer, *state.table, nodes.first, nodes.last, rows.reshape(self.lattice.q, -1))
-        return _on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+        return lambda: skeleton(*arguments)
 
     def bind_copy(self, source, target):
         """Parallel copy."""

@@ -24,6 +24,7 @@ ONE = np.uint32(1)
 # NumPy's error model: no exception branch around divisions. Fused or reassociated arithmetic stays off. A node function
 # that is called instead of inlined would stop the vectoriser.
 node_jit = njit(error_model="numpy", forceinline=True)
+# Parallel loops take twice as long to compile; what runs once per output does without.
 sweep_jit = njit(error_model="numpy")
 loop_jit = njit(error_model="numpy", parallel=True)
 
@@ -214,9 +215,9 @@ def moments(macroscopic_operator, places, lattice, precision):
     q_count, real = lattice.q, precision.real
     load = gather(split(places), q_count)
 
-    @loop_jit
+    @sweep_jit
     def skeleton(buffer, lines, bases, first, last, out, parameters):
-        for warp in prange(first // WARP, (last + WARP - 1) // WARP):
+        for warp in range(first // WARP, (last + WARP - 1) // WARP):
             block = np.empty((q_count, WARP), real)
             load(block, buffer, lines, bases, warp)
             for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
@@ -261,9 +262,9 @@ def read(places, q_count, real):
     """Copy the populations of a node range into rows."""
     load = gather(split(places), q_count)
 
-    @loop_jit
+    @sweep_jit
     def skeleton(buffer, lines, bases, first, last, rows):
-        for warp in prange(first // WARP, (last + WARP - 1) // WARP):
+        for warp in range(first // WARP, (last + WARP - 1) // WARP):
             block = np.empty((q_count, WARP), real)
             load(block, buffer, lines, bases, warp)
             for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
@@ -278,9 +279,9 @@ def write(places, q_count, real):
     """Copy rows into the populations of a node range, which begins with a warp; padding gets zeros."""
     store = scatter(split(places), q_count, False)
 
-    @loop_jit
+    @sweep_jit
     def skeleton(buffer, lines, bases, first, last, rows):
-        for warp in prange(first // WARP, (last + WARP - 1) // WARP):
+        for warp in range(first // WARP, (last + WARP - 1) // WARP):
             block = np.zeros((q_count, WARP), real)
             for n in range(warp * WARP, min(last, (warp + 1) * WARP)):
                 for q in range(q_count):

@@ -1,0 +1,99 @@
+"""The self-timing: the fastest way is found, remembered, and never needed."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from muphy_lb import tuning
+from muphy_lb.backends.cuda.skeletons import Shape
+
+SLOW, FAST = Shape("single", 128), Shape("double", 64)
+SECONDS = {SLOW: 3.0, FAST: 1.0}
+
+
+class StubEngine:
+    """An engine whose launches move a clock by what each shape takes."""
+
+    def __init__(self, clock, shapes=(SLOW, FAST), n_nodes=tuning.FEWEST_NODES):
+        self.clock, self.timed, self.shape = clock, [], None
+        self.domain = SimpleNamespace(n_nodes=n_nodes, n_edge=0)
+        self.addresses = SimpleNamespace(patterns=(None,))
+        self.precision = SimpleNamespace(name="fp32")
+        named = SimpleNamespace(name="any")
+        self.model = SimpleNamespace(lattice=named, collision=named, streaming="pull")
+        self.backend = SimpleNamespace(device="a card", synchronise=lambda: None, launch_shapes=lambda pattern: shapes)
+
+    def interior_launches(self, shape):
+        """Launches from each buffer."""
+        self.timed.append(shape)
+
+        def launch():
+            self.clock.now += SECONDS[shape]
+
+        return [launch, launch]
+
+    def use_shape(self, shape):
+        """Take a shape."""
+        self.shape = shape
+
+
+@pytest.fixture
+def clock(monkeypatch, tmp_path):
+    """A clock that only launches move, and an empty cache."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(tuning.time, "perf_counter", lambda: clock.now)
+    monkeypatch.setenv("MUPHY_CACHE", str(tmp_path / "cache"))
+    return clock
+
+
+def test_the_fastest_shape_is_taken(clock):
+    engine = StubEngine(clock)
+    tuning.tune(engine)
+    assert engine.shape == FAST and engine.timed == [SLOW, FAST]
+
+
+def test_a_second_run_on_the_card_times_nothing(clock):
+    tuning.tune(StubEngine(clock))
+    again = StubEngine(clock)
+    tuning.tune(again)
+    assert again.shape == FAST and again.timed == []
+
+
+def test_another_card_is_timed_anew(clock):
+    tuning.tune(StubEngine(clock))
+    other = StubEngine(clock)
+    other.backend.device = "another card"
+    tuning.tune(other)
+    assert other.timed == [SLOW, FAST]
+
+
+def test_a_remembered_shape_that_is_not_offered_any_more_is_timed_anew(clock):
+    tuning.tune(StubEngine(clock))
+    other = StubEngine(clock, shapes=(SLOW, Shape("double", 999)))
+    SECONDS[Shape("double", 999)] = 2.0
+    tuning.tune(other)
+    assert other.shape == Shape("double", 999)
+
+
+@pytest.mark.parametrize("spoilt", ["", "{", "[1, 2]"])
+def test_a_spoilt_cache_is_made_anew(clock, spoilt):
+    path = tuning.cache_folder() / "tuning.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(spoilt)
+    engine = StubEngine(clock)
+    tuning.tune(engine)
+    assert engine.shape == FAST and list(json.loads(path.read_text()).values()) == ["double 64"]
+
+
+def test_a_cache_that_cannot_be_written_stops_nothing(clock, tmp_path):
+    (tmp_path / "cache").write_text("a file where the folder would be")
+    engine = StubEngine(clock)
+    tuning.tune(engine)
+    assert engine.shape == FAST
+
+
+def test_small_domains_and_devices_without_a_choice_are_not_timed(clock):
+    for engine in (StubEngine(clock, n_nodes=1000), StubEngine(clock, shapes=(None,))):
+        tuning.tune(engine)
+        assert engine.shape is None and engine.timed == []
