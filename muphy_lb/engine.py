@@ -303,9 +303,9 @@ class Engine:
     def _bind_step(self, parity):
         """The launches of one step from buffer ``parity`` into the other; stages with nothing to do are left out.
 
-        Openings, packing and unpacking touch edge nodes and slots only. Walls and the edge nodes themselves read what
-        the interior wrote in the step before, and the edge overwrites what it read, so they wait for it; the interior
-        waits likewise.
+        Openings, packing and unpacking write to edge nodes and slots only. Walls and the edge nodes themselves read
+        what the interior wrote in the step before, and the edge overwrites what it read, so they wait for it; the
+        interior waits likewise.
         """
         exchange, borders = self._exchanges[parity], self._borders
         launches = []
@@ -313,7 +313,7 @@ class Engine:
             if stage.skeleton == STREAM_COLLIDE:
                 launches += self._bind_nodes(stage, parity, self.shape)
             elif stage.skeleton == LINKS:
-                launches += [borders.bind_links(parity)] if borders.has_openings else []
+                launches += self._bind_links(parity) if borders.has_openings else []
             elif stage.skeleton == WALL_LINKS and borders.has_slotted_walls:
                 launches += [self.backend.edge_waits, borders.bind_walls(parity)]
             elif stage.skeleton == EXCHANGE_START and exchange:
@@ -323,6 +323,12 @@ class Engine:
         if self.domain.n_edge:
             launches = [self.backend.mark_interior, *launches, self.backend.interior_waits]
         return launches
+
+    def _bind_links(self, parity):
+        """The openings of a step. In place they read, for the velocity of a node, populations that the node left with
+        its neighbours, which the interior is about to overwrite: it waits for them."""
+        launches = [self._borders.bind_links(parity)]
+        return [*launches, self.backend.interior_waits] if self.addresses.patterns[0].in_place else launches
 
     def interior_launches(self, shape) -> list:
         """Stream-and-collide of the interior alone, from each buffer."""

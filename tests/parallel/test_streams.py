@@ -1,4 +1,4 @@
-"""What runs beside the interior waits for it where it must: an interior as late as allowed gives the same flow."""
+"""Edge and interior wait for each other where they must: either of them as late as allowed gives the same flow."""
 
 import numpy as np
 import pytest
@@ -63,6 +63,48 @@ class LateInterior(NumpyBackend):
             work()
 
 
+class LateEdge(NumpyBackend):
+    """The specification on two streams: interior work runs at once, edge work when the interior waits for it."""
+
+    def __init__(self, lattice, precision):
+        super().__init__(lattice, precision)
+        self._waiting = []
+
+    def interior_waits(self):
+        """Do all edge work."""
+        todo, self._waiting = self._waiting, []
+        for work in todo:
+            work()
+
+    synchronise = interior_waits
+
+    def to_host(self, array):
+        """After everything launched before."""
+        self.synchronise()
+        return super().to_host(array)
+
+    def update(self, array, host):
+        """After everything launched before."""
+        self.synchronise()
+        super().update(array, host)
+
+    def bind_stream_collide(self, collide, arrays, nodes, parameters, shape=None):
+        """Edge later, interior at once."""
+        work = super().bind_stream_collide(collide, arrays, nodes, parameters, shape)
+        return self._later(work) if nodes.is_edge else work
+
+    def bind_links(self, *arguments):
+        """Belongs to the edge."""
+        return self._later(super().bind_links(*arguments))
+
+    def bind_walls(self, *arguments):
+        """Belongs to the edge."""
+        return self._later(super().bind_walls(*arguments))
+
+    def _later(self, work):
+        return lambda: self._waiting.append(work)
+
+
 def geometry(rule):
     """A random box with openings, or with moving and interpolated walls."""
     if rule is None:
@@ -72,13 +114,14 @@ def geometry(rule):
 
 @pytest.mark.parametrize("streaming", STREAMINGS)
 @pytest.mark.parametrize("rule", [None, "half-way", "bouzidi", "central-linear"])
-def test_a_late_interior_changes_nothing(rule, streaming, monkeypatch):
+@pytest.mark.parametrize("late", [LateInterior, LateEdge])
+def test_a_late_stream_changes_nothing(late, rule, streaming, monkeypatch):
     if streaming != "pull" and rule not in (None, "half-way"):
         pytest.skip("only pull has interpolated walls")
     what = {"conditions": THROUGH_FLOW} if rule is None else {"wall_rule": rule, "motions": MOVING}
     setup = Setup(D2Q9, streaming=streaming, force=(1e-5, 2e-5, 0.0), **what)
     found = []
-    for backend in (NumpyBackend, LateInterior):
+    for backend in (NumpyBackend, late):
         monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
         engine = advance(start_at_rest(build_engine(geometry(rule), setup)), STEPS)
         assert 0 < engine.domain.n_edge < engine.domain.n_nodes

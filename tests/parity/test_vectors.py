@@ -1,4 +1,4 @@
-"""The CPU's loop over nodes is compiled to vector instructions; losing them would be silent and cost a factor of five."""
+"""The loop over nodes of the CPU is compiled to vector instructions: losing them would be silent and cost a lot."""
 
 import re
 
