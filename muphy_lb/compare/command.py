@@ -3,11 +3,14 @@
 import inspect
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 from geometry.shapes import SHAPES
-from muphy_lb.backends import BACKENDS, PRECISIONS, resolve_backend
+from muphy_lb.backends import BACKENDS, make_backend, resolve_backend
 from muphy_lb.errors import BackendError, InputError
+from muphy_lb.lattice import lattice_named
+from muphy_lb.precision import PRECISIONS
 from muphy_lb.section import did_you_mean
 
 FAILED_EXIT_CODE = 1
@@ -97,9 +100,12 @@ def _plan(options, case):
     _check_has_size(case)
     unusable = {backend: reason for backend in backends if (reason := _why_unusable(backend))}
     usable = tuple(backend for backend in backends if backend not in unusable)
-    if not usable:
+    impossible = {pair: reason for pair in product(usable, precisions) if (reason := _why_impossible(*pair))}
+    unusable |= {f"{backend} in {precision}": reason for (backend, precision), reason in impossible.items()}
+    plan = Plan(usable, sizes, precisions, options.steps, options.seconds, frozenset(impossible))
+    if any(not plan.backends_in(precision) for precision in precisions):
         raise BackendError(f"compare: none of the backends can be used: {'; '.join(unusable.values())}")
-    return Plan(usable, sizes, precisions, options.steps, options.seconds), unusable
+    return plan, unusable
 
 
 def _names(text: str, allowed: tuple[str, ...], option: str) -> tuple[str, ...]:
@@ -142,6 +148,15 @@ def _why_unusable(backend: str) -> str:
     """Why a backend cannot be used here; empty if it can."""
     try:
         resolve_backend(backend)
+    except BackendError as error:
+        return str(error)
+    return ""
+
+
+def _why_impossible(backend: str, precision: str) -> str:
+    """Why a backend cannot do a precision; empty if it can."""
+    try:
+        make_backend(backend, lattice_named("D2Q9"), PRECISIONS[precision])
     except BackendError as error:
         return str(error)
     return ""

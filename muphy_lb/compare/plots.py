@@ -17,7 +17,7 @@ from muphy_lb.output.atomic import atomic_write
 DPI = 150
 TIMES_SIZE_IN, PLANE_SIZE_IN = (11.0, 4.5), (8.0, 6.5)
 MARKERS = "osD^v"
-LINE_STYLES = {"fp64": "-", "fp32": "--"}
+LINE_STYLES = {"fp64": "-", "fp32": "--", "fp16": ":"}
 COLOUR_MAP, SOLID_COLOUR = "viridis", "0.75"
 N_ARROWS = 28  # along the longer edge
 

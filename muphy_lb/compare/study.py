@@ -19,7 +19,7 @@ MIN_STEPS = 10
 RUNS = 3  # of which the median counts: a shared machine disturbs single ones
 AGREEMENT_STEPS = 100
 # Compilers fuse operations differently: the round-off of 100 steps, as in the parity tests.
-BOUNDS: Mapping[str, float] = MappingProxyType({"fp64": 1e-12, "fp32": 2e-6})
+BOUNDS: Mapping[str, float] = MappingProxyType({"fp64": 1e-12, "fp32": 2e-6, "fp16": 2e-4})
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,10 @@ class Plan:
     Attributes:
         backends: names of backends that can be used here.
         sizes: values of ``geometry.options.size``.
-        precisions: ``"fp32"``, ``"fp64"``, or both.
+        precisions: names of :data:`muphy_lb.precision.PRECISIONS`.
         steps: most steps of one run.
         seconds: time for the runs of one measurement [s]; passed only where MIN_STEPS steps take longer.
+        impossible: pairs of a backend and a precision that it cannot do.
     """
 
     backends: tuple[str, ...]
@@ -39,6 +40,11 @@ class Plan:
     precisions: tuple[str, ...]
     steps: int
     seconds: float
+    impossible: frozenset[tuple[str, str]] = frozenset()
+
+    def backends_in(self, precision: str) -> tuple[str, ...]:
+        """The backends that can do a precision, the reference first."""
+        return tuple(backend for backend in self.backends if (backend, precision) not in self.impossible)
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,7 @@ def time_all(case: Case, plan: Plan, tell: Callable[[Timing], None]) -> list[Tim
     timings = []
     for size, precision in product(plan.sizes, plan.precisions):
         reference = None
-        for backend in plan.backends:
+        for backend in plan.backends_in(precision):
             timing = time_one(variant(case, size, backend, precision), plan.steps, plan.seconds)
             reference = reference or timing
             speed_up = reference.seconds_per_1000_steps / timing.seconds_per_1000_steps
@@ -149,8 +155,11 @@ def time_one(case: Case, max_steps: int, seconds: float) -> Timing:
 
 def check_agreement(case: Case, plan: Plan) -> Iterator[Agreement]:
     """Compare the velocities of every backend with the reference's, at the smallest size, after the same steps."""
-    size, (reference, *others) = min(plan.sizes), plan.backends
-    for precision in plan.precisions if others else ():
+    size = min(plan.sizes)
+    for precision in plan.precisions:
+        reference, *others = plan.backends_in(precision)
+        if not others:
+            continue
         expected = _velocity(variant(case, size, reference, precision))
         for backend in others:
             found = _velocity(variant(case, size, backend, precision))

@@ -5,10 +5,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.section import did_you_mean
+from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.settings import DEFAULT, Settings
 
 FAILED_EXIT_CODE = 1
@@ -20,8 +19,15 @@ def add_options(parser) -> None:
     parser.add_argument("--list", action="store_true", help="tell the cases, and run none")
     parser.add_argument("--quick", action="store_true", help="small sizes: seconds instead of minutes")
     parser.add_argument("--backend", default=DEFAULT.backend, help="auto, cpu, cuda or numpy (default: auto)")
-    parser.add_argument("--precision", default=DEFAULT.precision, help="fp64 or fp32 (default: fp64)")
-    parser.add_argument("--both", action="store_true", help="run in fp64 and fp32, and compare them too")
+    parser.add_argument(
+        "--precision",
+        default=DEFAULT.precision,
+        help="fp64, fp32, or fp16 at the sizes of --quick (default: fp64)",
+    )
+    parser.add_argument("--streaming", default=DEFAULT.streaming, help="pull, push or aa (default: pull)")
+    parser.add_argument(
+        "--compare-precisions", action="store_true", help="run in every precision, and tell how far each is from fp64"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the outcome")
     parser.add_argument("--report", metavar="FOLDER", help="write a page with tables and plots, and each plot")
 
@@ -35,13 +41,13 @@ def validate(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
         n_ranks: ranks that were started.
 
     Raises:
-        InputError: an unknown case, backend or precision, or more than one rank.
-        BackendError: the backend cannot run here.
+        InputError: an unknown case, backend, precision or streaming, or more than one rank.
+        BackendError: the backend cannot run here, or not in this precision.
         OutputError: the report or the JSON file cannot be written.
     """
     from muphy_lb.output.atomic import check_writable, write_text
     from muphy_lb.validation.cases import CASES
-    from muphy_lb.validation.precision import with_single_precision
+    from muphy_lb.validation.precision import possible_precisions, table
     from muphy_lb.validation.report import as_json, verdict, write_report
 
     names = options.names or list(CASES)
@@ -50,22 +56,18 @@ def validate(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
         say("\n".join(f"{name:<24}{_description(CASES[name])}" for name in names))
         return 0
     settings, device = _settings(options)
-    single = replace(settings, precision="fp32")
-    if options.both and options.precision != "fp64":
-        raise InputError("validate: --both compares fp32 with fp64; leave --precision out")
+    others = possible_precisions(settings.backend)[1:] if options.compare_precisions else ()
     if options.report:
         check_writable(options.report)
     outcomes = []
     for name in names:
-        outcomes.append(_outcome(name, CASES[name], settings, device))
-        if options.both:
-            outcomes[-1] = with_single_precision(outcomes[-1], _outcome(name, CASES[name], single, device))
+        outcomes.append(_compared(name, CASES[name], settings, others, device))
         say(f"{outcomes[-1]}\n")
     if options.json:
         write_text(options.json, as_json(outcomes))
     if options.report:
         say(f"written: {write_report(options.report, outcomes)}")
-    say(verdict(outcomes))
+    say("\n\n".join(filter(None, (table(outcomes), verdict(outcomes)))))
     return 0 if all(outcome.passed for outcome in outcomes) else FAILED_EXIT_CODE
 
 
@@ -79,14 +81,36 @@ def _check_request(names, cases, n_ranks: int) -> None:
 
 def _settings(options) -> tuple[Settings, str]:
     """The settings, and the device that they choose, in words."""
-    from muphy_lb.backends import PRECISIONS, make_backend, resolve_backend
+    from muphy_lb.backends import make_backend, resolve_backend
+    from muphy_lb.domain import STREAMINGS
     from muphy_lb.lattice import lattice_named
+    from muphy_lb.precision import PRECISIONS
 
-    if options.precision not in PRECISIONS:
-        raise InputError(f"validate: precision is {options.precision!r}; allowed: {', '.join(PRECISIONS)}")
+    for key, allowed in (("precision", PRECISIONS), ("streaming", STREAMINGS)):
+        if getattr(options, key) not in allowed:
+            raise InputError(f"validate: {key} is {getattr(options, key)!r}; allowed: {', '.join(allowed)}")
+    if options.compare_precisions and options.precision != "fp64":
+        raise InputError("validate: --compare-precisions compares all with fp64; leave --precision out")
     name = resolve_backend(options.backend)
-    backend = make_backend(name, lattice_named("D2Q9"), np.float64)
-    return Settings(options.quick, name, options.precision), f"{backend.device}, backend {name}, {options.precision}"
+    backend = make_backend(name, lattice_named("D2Q9"), PRECISIONS[options.precision])
+    settings = Settings(options.quick or options.precision == HALF, name, options.precision, options.streaming)
+    return settings, f"{backend.device}, backend {name}, {options.precision}, {options.streaming}"
+
+
+def _compared(name: str, case: Callable, settings: Settings, precisions, device: str):
+    """What a case gives, and how far the other precisions take it from that; half precision at the small sizes
+    (:mod:`muphy_lb.validation.limits` tells why)."""
+    from muphy_lb.validation.precision import with_difference
+
+    outcome = _outcome(name, case, settings, device)
+    doubles = {settings.quick: outcome}
+    for precision in precisions:
+        chosen = replace(settings, precision=precision, quick=settings.quick or precision == HALF)
+        if chosen.quick not in doubles:
+            doubles[chosen.quick] = _outcome(name, case, replace(settings, quick=chosen.quick), device)
+        other = _outcome(name, case, chosen, device)
+        outcome = with_difference(outcome, doubles[chosen.quick], other, precision)
+    return outcome
 
 
 def _outcome(name: str, case: Callable, settings: Settings, device: str):

@@ -13,6 +13,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.simulation import Simulation
 from muphy_lb.units import relaxation_time
 from muphy_lb.validation.flows import creeping, forced_flow, over_two_steps, settled
+from muphy_lb.validation.limits import left_out_rules, possible_rules
 from muphy_lb.validation.plot import Plot, Series, convergence
 from muphy_lb.validation.record import Row, Validation, at_most, relative, shown
 from muphy_lb.validation.references.cylinders import TOELKE_FRACTION, TOELKE_LATTICE, permeability_number
@@ -33,10 +34,11 @@ FORCE = 1e-6
 CELL_SIZES, CELL_SIZE, SMALL_CELL = (40, 80, 160), 40, 20
 RULES = ("half-way", "bouzidi", "central-linear")
 HALF_WAY_K = 0.399517  # of a cell of 40 voxels
-K_TOLERANCE = 0.005
-SAME = {"fp64": 1e-5, "fp32": 1e-4}
-BALANCE = {"fp64": 1e-7, "fp32": 1e-4}
-EQUAL = {"fp64": 1e-10, "fp32": 1e-4}
+K_TOLERANCE = {"fp64": 0.005, "fp32": 0.005, "fp16": 0.01}
+# fp16: the roundings of a pore's width, at most 0.3 % measured; the walls' rules differ by 3 %, BGK drifts by 77 %.
+SAME = {"fp64": 1e-5, "fp32": 1e-4, "fp16": 1e-2}
+BALANCE = {"fp64": 1e-7, "fp32": 1e-4, "fp16": 1e-2}
+EQUAL = {"fp64": 1e-10, "fp32": 1e-4, "fp16": 1e-2}
 BGK_DRIFT, BGK_TOLERANCE = 1.77, 0.02
 CELLS = 18
 N_QUICK_MESHES = 2
@@ -63,21 +65,26 @@ class Seepage:
 def cylinder_cell(settings: Settings = DEFAULT) -> Validation:
     """One periodic cell with a cylinder: permeability, force, collisions, viscosity."""
     sizes = CELL_SIZES[:1] if settings.quick else CELL_SIZES
-    flows = {(rule, size): cell(size, rule, settings=settings) for rule in RULES for size in sizes}
+    rules = possible_rules(RULES, settings)
+    flows = {(rule, size): cell(size, rule, settings=settings) for rule in rules for size in sizes}
     rows = [row for (rule, size), flow in flows.items() for row in _accuracy(rule, size, flow, settings)]
     rows += _collisions(settings)
-    errors = {rule: [abs(flows[rule, size].k / EXACT - 1.0) for size in sizes] for rule in RULES}
+    errors = {rule: [abs(flows[rule, size].k / EXACT - 1.0) for size in sizes] for rule in rules}
     plot = convergence("Cell with a cylinder: error of k", "voxels per cell", sizes, errors, 1.0)
-    return Validation("cylinder-cell", CELL_CITATION, tuple(rows), plots=(plot,))
+    left_out = left_out_rules(RULES, settings)
+    return Validation("cylinder-cell", CELL_CITATION, tuple(rows), plots=(plot,), left_out=left_out)
 
 
 def cylinder_array(settings: Settings = DEFAULT) -> Validation:
     """Toelke's 18 x 18 cylinders on his meshes: error of k beside his."""
     meshes = tuple(TOELKE_LATTICE)[: N_QUICK_MESHES if settings.quick else None]
     half_way = {mesh: array(mesh, "half-way", settings) for mesh in meshes}
-    true_wall = {mesh: array(mesh, "central-linear", settings) for mesh in meshes[: 1 if settings.quick else None]}
+    rule = "central-linear"
+    exact_meshes = meshes[: 1 if settings.quick else None] if settings.interpolates else ()
+    true_wall = {mesh: array(mesh, rule, settings) for mesh in exact_meshes}
     rows = [row for mesh in meshes for row in array_rows(mesh, half_way[mesh], true_wall.get(mesh))]
-    return Validation("cylinder-array", ARRAY_CITATION, tuple(rows), plots=_array_plots(half_way, true_wall))
+    plots, left_out = _array_plots(half_way, true_wall), left_out_rules((rule,), settings)
+    return Validation("cylinder-array", ARRAY_CITATION, tuple(rows), plots=plots, left_out=left_out)
 
 
 def cell(size: int, rule: str, nu: float = NU, method: Mapping | None = None, settings: Settings = DEFAULT) -> Seepage:
@@ -151,7 +158,7 @@ def _accuracy(rule: str, size: int, flow: Seepage, settings: Settings):
         if size == CELL_SIZE:
             yield relative(f"k, {where}, regression", HALF_WAY_K, flow.k, SAME[settings.precision])
     else:
-        yield relative(f"k, {where}", EXACT, flow.k, K_TOLERANCE)
+        yield relative(f"k, {where}", EXACT, flow.k, K_TOLERANCE[settings.precision])
     tolerance = BALANCE[settings.precision]
     yield relative(f"force on cylinder / body force on fluid, {where}", 1.0, flow.balance, tolerance)
     yield relative(f"force and solid's share / (g a^2), {where}", 1.0, flow.whole, tolerance)
@@ -160,7 +167,7 @@ def _accuracy(rule: str, size: int, flow: Seepage, settings: Settings):
 def _collisions(settings: Settings):
     """What the collision and the viscosity change."""
     precision, k = settings.precision, {}
-    for rule in ("half-way", "central-linear"):
+    for rule in possible_rules(("half-way", "central-linear"), settings):
         k[rule], thick = (cell(SMALL_CELL, rule, nu, None, settings).k for nu in (NU, 1.0))
         what = f"k(nu = 1) / k(nu = 1/6), TRT, {rule}, a = {SMALL_CELL}"
         yield relative(what, 1.0, thick / k[rule], SAME[precision])

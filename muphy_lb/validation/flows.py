@@ -15,7 +15,8 @@ from muphy_lb.units import viscosity
 from muphy_lb.validation.settings import DEFAULT, Settings
 
 STEADY = 1e-10
-ROUND_OFF = {"fp32": 1e-6, "fp64": 0.0}  # change below which stored populations of that precision may never settle
+# Change below which stored populations of that precision may never settle: a few roundings of the mean.
+ROUND_OFF = {"fp64": 0.0, "fp32": 1e-6, "fp16": 1e-4}
 MAX_STEPS = 400_000
 RAMP_STEPS = 200  # of walls that a forced flow moves
 VIEWS_PER_VISCOUS_TIME, SHORTEST_INTERVAL = 10, 100
@@ -83,7 +84,7 @@ def start_from_velocity(simulation: Simulation, velocity: np.ndarray) -> None:
 def until_steady(
     simulation: Simulation, measure: Callable[[], np.ndarray], tolerance: float = STEADY, interval: int = 100
 ) -> np.ndarray:
-    """:func:`settle` within MAX_STEPS steps; in single precision the tolerance is at least the round-off of the
+    """:func:`settle` within MAX_STEPS steps; the tolerance is at least the round-off of the
     populations."""
     tolerance = max(tolerance, ROUND_OFF[simulation.case.compute.precision])
     return settle(simulation, measure, interval, tolerance, MAX_STEPS)

@@ -15,6 +15,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.simulation import Simulation
 from muphy_lb.units import relaxation_time
 from muphy_lb.validation.flows import creeping, forced_flow, settled, start_from_velocity
+from muphy_lb.validation.limits import left_out_rules, possible_rules
 from muphy_lb.validation.permeability import DATA_VARIABLE
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.record import Validation, relative, shown
@@ -62,7 +63,7 @@ def gmy_pipe(settings: Settings = DEFAULT) -> Validation:
         return Validation("gmy-pipe", CITATION, skipped=f"no {FILE} in ${DATA_VARIABLE}")
     if settings.quick:
         return Validation("gmy-pipe", CITATION, skipped="212,400 nodes are too many for --quick")
-    flows = {rule: pipe_flow(path, rule, settings) for rule in RULES}
+    flows = {rule: pipe_flow(path, rule, settings) for rule in possible_rules(RULES, settings)}
     half_way, *interpolated = flows.items()
     rows = [
         relative(f"flow rate / Hagen-Poiseuille, {rule}", 1.0, flow.ratio, TOLERANCE) for rule, flow in interpolated
@@ -71,7 +72,8 @@ def gmy_pipe(settings: Settings = DEFAULT) -> Validation:
     for rule, flow in flows.items():
         nominal = flow.ratio * (flow.radius / NOMINAL_RADIUS) ** 4
         rows.append(shown(f"the same for R = 5 um, {rule}", 1.0, nominal))
-    return Validation("gmy-pipe", CITATION, tuple(rows), plots=(_plot(flows),))
+    left_out = left_out_rules(RULES, settings)
+    return Validation("gmy-pipe", CITATION, tuple(rows), plots=(_plot(flows),), left_out=left_out)
 
 
 def pipe_flow(path: Path, rule: str, settings: Settings = DEFAULT) -> PipeFlow:

@@ -19,6 +19,8 @@ class Row:
         computed: what the solver gives.
         error: how far off, relative or absolute as the constructor says.
         tolerance: largest error that passes; infinite for a row that is shown for the reader and judged by nobody.
+        scale: what differences of the computed value between precisions are told over: the size of the reference, but
+            at least 1 where the error is absolute, and 1 where the reference is 0.
     """
 
     quantity: str
@@ -26,6 +28,7 @@ class Row:
     computed: float
     error: float
     tolerance: float
+    scale: float = 1.0
 
     @property
     def passed(self) -> bool:
@@ -44,7 +47,32 @@ class Row:
 
     def record(self) -> dict:
         """Plain dictionary, verdict included; None for a number that is not finite, which JSON cannot hold."""
-        return {key: _finite_or_none(value) for key, value in asdict(self).items()} | {"passed": self.passed}
+        return _without_infinities(asdict(self)) | {"passed": self.passed}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far a precision takes a case from double precision.
+
+    Attributes:
+        precision: its name.
+        largest: difference of a computed value over the scale of its row, the largest of the case.
+        quantity: where that is.
+        n_values: how many values were compared.
+        bound: largest difference that passes.
+    """
+
+    precision: str
+    largest: float
+    quantity: str
+    n_values: int
+    bound: float
+
+    @property
+    def row(self) -> Row:
+        """As a comparison of the case."""
+        what = f"{self.precision} from fp64, worst of {self.n_values} values: {self.quantity}"
+        return absolute(what, 0.0, self.largest, self.bound)
 
 
 @dataclass(frozen=True)
@@ -57,6 +85,8 @@ class Validation:
         rows: the comparisons.
         skipped: why nothing was computed; empty if it was.
         plots: pictures for the report.
+        left_out: what was not computed, or is not judged, with the reasons.
+        differences: of other precisions from double precision; each is among the rows too.
         failure: the error that ended the case early; empty if none did.
         device: what computed it, filled in by the command.
         seconds: wall time, compilation included, filled in by the command.
@@ -67,6 +97,8 @@ class Validation:
     rows: tuple[Row, ...] = ()
     skipped: str = ""
     plots: tuple[Plot, ...] = ()
+    left_out: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
     failure: str = ""
     device: str = ""
     seconds: float = 0.0
@@ -80,7 +112,8 @@ class Validation:
         """Plain dictionary, for JSON."""
         rows = [row.record() for row in self.rows]
         plots = [_without_gaps(asdict(plot)) for plot in self.plots]
-        return asdict(self) | {"rows": rows, "plots": plots, "passed": self.passed}
+        differences = [_without_infinities(asdict(difference)) for difference in self.differences]
+        return asdict(self) | {"rows": rows, "plots": plots, "differences": differences, "passed": self.passed}
 
     def __str__(self):
         lines = [f"{self.name}: {self.citation}"]
@@ -88,6 +121,7 @@ class Validation:
             lines.append(f"  skipped: {self.skipped}")
         if self.rows:
             lines += [LAYOUT.format(*HEADINGS).rstrip(), *map(_line, self.rows)]
+        lines += [f"  left out: {reason}" for reason in self.left_out]
         if self.failure:
             lines.append(f"  FAILED: {self.failure}")
         if self.device and not self.skipped:
@@ -97,31 +131,37 @@ class Validation:
 
 def relative(quantity: str, reference: float, computed: float, tolerance: float) -> Row:
     """A row whose error is |computed / reference - 1|."""
-    return _row(quantity, reference, computed, abs(computed / reference - 1.0), tolerance)
+    return _row(quantity, reference, computed, abs(computed / reference - 1.0), tolerance, abs(reference))
 
 
 def absolute(quantity: str, reference: float, computed: float, tolerance: float) -> Row:
     """A row whose error is |computed - reference|."""
-    return _row(quantity, reference, computed, abs(computed - reference), tolerance)
+    return _row(quantity, reference, computed, abs(computed - reference), tolerance, max(abs(reference), 1.0))
 
 
 def at_least(quantity: str, reference: float, computed: float, tolerance: float) -> Row:
     """A row whose error is how far the computed value stays below the reference; more is as good."""
-    return _row(quantity, reference, computed, max(reference - computed, 0.0 * computed), tolerance)
+    error = max(reference - computed, 0.0 * computed)
+    return _row(quantity, reference, computed, error, tolerance, abs(reference) or 1.0)
 
 
 def at_most(quantity: str, reference: float, computed: float, tolerance: float = 0.0) -> Row:
     """A row whose error is how far the computed value passes the reference; less is as good."""
-    return _row(quantity, reference, computed, max(computed - reference, 0.0 * computed), tolerance)
+    error = max(computed - reference, 0.0 * computed)
+    return _row(quantity, reference, computed, error, tolerance, abs(reference) or 1.0)
 
 
 def shown(quantity: str, reference: float, computed: float) -> Row:
     """A row for the reader: its relative error has no bound; only what is not a number fails."""
-    return _row(quantity, reference, computed, abs(computed / reference - 1.0), math.inf)
+    return _row(quantity, reference, computed, abs(computed / reference - 1.0), math.inf, abs(reference))
 
 
 def _row(quantity, *numbers) -> Row:
     return Row(quantity, *map(float, numbers))
+
+
+def _without_infinities(values: dict) -> dict:
+    return {key: _finite_or_none(value) for key, value in values.items()}
 
 
 def _finite_or_none(value):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from muphy_lb import __version__
 from muphy_lb.output.atomic import atomic_write, check_writable, write_text
+from muphy_lb.validation import precision
 from muphy_lb.validation.plot import draw
 from muphy_lb.validation.record import HEADINGS, Validation
 
@@ -58,9 +59,10 @@ def verdict(outcomes: Sequence[Validation]) -> str:
     """One line: how many comparisons passed, and which cases were skipped or ended early."""
     rows = [row for outcome in outcomes for row in outcome.rows if row.is_judged]
     parts = [f"{sum(row.passed for row in rows)} of {len(rows)} comparisons passed"]
-    for word in ("skipped", "failure"):
-        names = [outcome.name for outcome in outcomes if getattr(outcome, word)]
-        parts += [f"{'ended early' if word == 'failure' else word}: {', '.join(names)}"] if names else []
+    words = {"skipped": "skipped", "left_out": "skipped or not judged in part", "failure": "ended early"}
+    for field, word in words.items():
+        names = [outcome.name for outcome in outcomes if getattr(outcome, field)]
+        parts += [f"{word}: {', '.join(names)}"] if names else []
     return "; ".join(parts)
 
 
@@ -74,6 +76,7 @@ def _page(outcomes, pictures) -> str:
             "<h1>muphy_lb validation</h1>",
             f'<p>{escape(verdict(outcomes))}</p><p class="note">muphy_lb {__version__}, {now}</p>',
             _table(("case", "comparisons passed", "time [s]", ""), map(_summary, outcomes)),
+            *_differences(outcomes),
             *sections,
             "</body></html>\n",
         )
@@ -87,10 +90,18 @@ def _summary(outcome: Validation) -> tuple[str, ...]:
     return f'<a href="#{name}">{name}</a>', passed, f"{outcome.seconds:.1f}", _marked(_word(outcome))
 
 
+def _differences(outcomes) -> list[str]:
+    """The table of differences between precisions; nothing where none were compared."""
+    rows = [tuple(map(escape, row)) for row in precision.table_rows(outcomes)]
+    return [f"<h2>Precisions</h2><p>{precision.TITLE}</p>", _table(precision.HEADINGS, rows)] if rows else []
+
+
 def _section(outcome: Validation, drawn: Sequence[bytes]) -> str:
     name = escape(outcome.name)
     parts = [f'<h2 id="{name}">{name} {_marked(_word(outcome))}</h2>', f"<p>{escape(outcome.citation)}</p>"]
-    parts += [f'<p class="note">{escape(text)}</p>' for text in (outcome.skipped, outcome.failure) if text]
+    parts += [
+        f'<p class="note">{escape(text)}</p>' for text in (outcome.skipped, *outcome.left_out, outcome.failure) if text
+    ]
     if outcome.rows:
         parts.append(_table(HEADINGS, map(_row, outcome.rows)))
     if outcome.device and not outcome.skipped:

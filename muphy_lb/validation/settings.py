@@ -1,4 +1,4 @@
-"""What a validation run may choose: size, backend, precision."""
+"""What a validation run may choose: size, backend, precision, streaming."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,23 @@ class Settings:
     Attributes:
         quick: small sizes, seconds instead of minutes.
         backend: what runs the kernels, as ``compute.backend`` of a case file.
-        precision: of the stored populations, ``"fp32"`` or ``"fp64"``.
+        precision: of the stored populations, as ``compute.precision``.
+        streaming: as ``compute.streaming``.
     """
 
     quick: bool = False
     backend: str = "auto"
     precision: str = "fp64"
+    streaming: str = "pull"
 
     def compute_table(self) -> dict:
         """The table ``[compute]`` of a case file."""
-        return {"backend": self.backend, "precision": self.precision}
+        return {"backend": self.backend, "precision": self.precision, "streaming": self.streaming}
+
+    @property
+    def interpolates(self) -> bool:
+        """Whether walls may lie anywhere on their links: only pull still has what a node sent away."""
+        return self.streaming == "pull"
 
 
 DEFAULT = Settings()

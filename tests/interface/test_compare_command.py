@@ -125,6 +125,20 @@ def test_a_backend_that_cannot_be_used_is_listed_with_the_reason(case_file, tmp_
     assert code == 0 and "no CUDA GPU" in unusable["cuda"] and f"cuda: not timed: {unusable['cuda']}" in said
 
 
+def test_a_precision_that_a_backend_cannot_do_is_left_to_the_others(case_file, tmp_path):
+    arguments = ("--sizes", "8", "--precision", "fp32,fp16", "-o", tmp_path)
+    code, said = call(case_file, *QUICK, *arguments)
+    record = json.loads((tmp_path / "compare.json").read_text())
+    timed = [(timing["precision"], timing["backend"]) for timing in record["timings"]]
+    assert code == 0 and timed == [("fp32", "numpy"), ("fp32", "cpu"), ("fp16", "numpy")]
+    assert "cpu in fp16: not timed: precision 'fp16' needs a GPU" in said
+
+
+def test_a_precision_that_no_backend_can_do_is_an_error(case_file):
+    arguments = ("--precision", "fp16", "--backends", "cpu")
+    assert "'fp16' needs a GPU" in refusal(case_file, *arguments, error=BackendError)
+
+
 def test_no_usable_backend_is_an_error(case_file, monkeypatch):
     monkeypatch.setattr("muphy_lb.backends.count_gpus", lambda: 0)
     assert "no CUDA GPU" in refusal(case_file, "--backends", "cuda", error=BackendError)
@@ -134,7 +148,7 @@ def test_no_usable_backend_is_an_error(case_file, monkeypatch):
     ("arguments", "words"),
     [
         (["--backends", "numpy,cpus"], "--backends has 'cpus'; did you mean 'cpu'?"),
-        (["--precision", "fp16"], "--precision has 'fp16'; did you mean"),
+        (["--precision", "fp8"], "--precision has 'fp8'; did you mean"),
         (["--sizes", "16,big"], "--sizes has 'big'; give whole numbers"),
         (["--sizes", "0"], "--sizes has '0'; give whole numbers"),
         (["--sizes", ""], "--sizes has ''; give whole numbers"),

@@ -11,7 +11,7 @@ import pytest
 from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
 from muphy_lb.validation.command import add_options, validate
 from muphy_lb.validation.plot import Plot, Series, convergence, draw
-from muphy_lb.validation.record import Validation, absolute
+from muphy_lb.validation.record import Validation, absolute, relative
 from muphy_lb.validation.settings import Settings
 
 PNG = b"\x89PNG"
@@ -73,13 +73,22 @@ def test_settings_reach_the_cases(run):
     assert settings_seen(run, "--quick", "--backend", "numpy", "--precision", "fp32") == Settings(True, "numpy", "fp32")
 
 
+def test_streaming_reaches_the_cases(run):
+    settings = settings_seen(run, "--streaming", "aa")
+    assert settings.streaming == settings.compute_table()["streaming"] == "aa"
+
+
+def test_half_precision_takes_the_small_sizes(run):
+    assert settings_seen(run, "--backend", "numpy", "--precision", "fp16") == Settings(True, "numpy", "fp16")
+
+
 def test_backend_is_chosen_once_for_all_cases(run):
     assert settings_seen(run).backend in ("cpu", "cuda")
 
 
 def test_outcome_tells_time_and_device(run):
     _, said = run("--backend", "numpy", "--precision", "fp32", good=good)
-    assert re.search(r"\d\.\d s on CPU \(NumPy specification\), backend numpy, fp32", said)
+    assert re.search(r"\d\.\d s on CPU \(NumPy specification\), backend numpy, fp32, pull", said)
 
 
 @pytest.mark.parametrize(("case", "code"), [(good, 0), (wrong, 1), (diverging, 1)])
@@ -97,7 +106,9 @@ def test_a_case_that_ends_early_does_not_stop_the_others(run):
     ("arguments", "message"),
     [
         (("--backend", "gpu"), "backend is 'gpu'; allowed: auto, numpy, cpu, cuda"),
-        (("--precision", "fp16"), "precision is 'fp16'; allowed: fp32, fp64"),
+        (("--precision", "fp8"), "precision is 'fp8'; allowed: fp64, fp32, fp16"),
+        (("--streaming", "ab"), "streaming is 'ab'; allowed: pull, push, aa"),
+        (("--compare-precisions", "--precision", "fp32"), "leave --precision out"),
         (("--list", "god"), "unknown case 'god'; did you mean 'good'"),
     ],
 )
@@ -110,6 +121,41 @@ def test_a_backend_that_is_not_here_is_refused(run, monkeypatch):
     monkeypatch.setattr("muphy_lb.backends.count_gpus", lambda: 0)
     with pytest.raises(BackendError, match="no CUDA GPU"):
         run("--backend", "cuda", good=good)
+
+
+def test_a_precision_that_the_backend_cannot_do_is_refused(run):
+    with pytest.raises(BackendError, match="'fp16' needs a GPU"):
+        run("--backend", "cpu", "--precision", "fp16", good=good)
+
+
+def test_every_precision_that_the_backend_can_do_is_compared_with_fp64(run, tmp_path):
+    seen = []
+
+    def rounded(settings):
+        """A case that fewer bits change."""
+        seen.append((settings.precision, settings.quick))
+        value = {"fp64": 1.0, "fp32": 1.001, "fp16": 1.02}[settings.precision]
+        return Validation("rounded", "c", (relative("drag", 1.0, value, 0.1),))
+
+    arguments = ("--backend", "numpy", "--compare-precisions", "--report", tmp_path)
+    code, said = run(*arguments, rounded=rounded)
+    assert seen == [("fp64", False), ("fp32", False), ("fp64", True), ("fp16", True)]
+    assert code == 0 and "rounded                 fp16         2.0e-02  1.0e-01  drag" in said
+    (record,) = json.loads((tmp_path / "report.json").read_text())
+    found = [(each["precision"], round(each["largest"], 6)) for each in record["differences"]]
+    assert found == [("fp32", 0.001), ("fp16", 0.02)]
+    assert "<td>rounded</td><td>fp16</td><td>2.0e-02</td>" in (tmp_path / "report.html").read_text()
+
+
+def test_what_is_left_out_is_told_with_the_reason(run, tmp_path):
+    def partial(settings):
+        """A case that leaves something out."""
+        return Validation("partial", "c", (absolute("a", 0.0, 0.0, 0.1),), left_out=("bouzidi walls: need pull",))
+
+    code, said = run("--report", tmp_path, partial=partial)
+    assert code == 0 and "left out: bouzidi walls: need pull" in said
+    assert "skipped or not judged in part: partial" in said
+    assert "bouzidi walls: need pull" in (tmp_path / "report.html").read_text()
 
 
 def test_report_holds_a_page_the_data_and_every_plot(run, tmp_path):

@@ -50,6 +50,12 @@ def test_case_passes_in_single_precision(name):
     assert outcome.rows and outcome.passed, str(outcome)
 
 
+@pytest.mark.parametrize("name", ["conservation", "vessel", "free-slip"])
+def test_case_passes_in_place(name):
+    outcome = CASES[name](Settings(quick=True, streaming="aa"))
+    assert outcome.rows and outcome.passed, str(outcome)
+
+
 @pytest.mark.parametrize("wall_distance", [0.4, 1.0])
 def test_order_of_convergence_sees_a_wall_in_the_wrong_place(wall_distance):
     errors = [channel_error(height, wall_distance=wall_distance) for height in HEIGHTS]

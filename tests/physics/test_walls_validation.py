@@ -6,7 +6,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from muphy_lb.validation import cylinders, flows
+from muphy_lb.validation import cylinders, flows, limits
 from muphy_lb.validation.cases import CASES
 from muphy_lb.validation.couette import SMALL, ring
 from muphy_lb.validation.cylinders import BALANCE, EXACT, Seepage, array_rows, cell, toelke_method
@@ -34,6 +34,25 @@ def test_case_passes_in_single_precision(name):
     assert outcome.rows and outcome.passed, str(outcome)
 
 
+def test_walls_that_streaming_in_place_cannot_do_are_left_out_by_name():
+    in_place = Settings(streaming="aa")
+    reason = "bouzidi, central-linear walls: need pull, streaming is aa"
+    assert limits.possible_rules(cylinders.RULES, in_place) == ("half-way",)
+    assert limits.left_out_rules(cylinders.RULES, in_place) == (reason,)
+    assert limits.left_out_rules(cylinders.RULES, Settings()) == ()
+
+
+@pytest.mark.parametrize("name", ["tilted-pipe", "taylor-couette"])
+def test_case_passes_in_place_without_interpolated_walls(name):
+    outcome = CASES[name](replace(QUICK, streaming="aa"))
+    assert outcome.rows and outcome.passed and "need pull" in outcome.left_out[0], str(outcome)
+
+
+def test_a_case_of_interpolated_walls_alone_is_skipped_in_place():
+    outcome = CASES["schaefer-turek"](replace(QUICK, streaming="aa"))
+    assert not outcome.rows and "need pull" in outcome.skipped
+
+
 def test_a_pipe_without_data_is_skipped_with_a_reason(monkeypatch):
     monkeypatch.delenv("MUPHY_DATA", raising=False)
     outcome = CASES["gmy-pipe"](Settings())
@@ -52,7 +71,7 @@ def test_force_balance_sees_a_flow_that_is_not_steady(monkeypatch):
 
 
 def test_permeability_of_the_cell_sees_a_wall_half_way():
-    assert not relative("k", EXACT, cell(20, "half-way").k, cylinders.K_TOLERANCE).passed
+    assert not relative("k", EXACT, cell(20, "half-way").k, cylinders.K_TOLERANCE["fp64"]).passed
 
 
 def test_rates_of_toelke_are_those_of_lambda_three_sixteenths():
