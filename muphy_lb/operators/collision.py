@@ -13,7 +13,7 @@ import numpy as np
 from muphy_lb.operators.closures import CONSTANT, Closure, stress_invariant
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, Equilibrium
 from muphy_lb.operators.forces import UNIFORM
-from muphy_lb.operators.moments import macroscopic
+from muphy_lb.operators.moments import macroscopic, state_node
 from muphy_lb.operators.operator import Operator, shift
 from muphy_lb.operators.relaxation import Relaxation
 
@@ -46,14 +46,14 @@ def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closur
         return relaxation.reference(f, f_eq, source, omega, parameters, lattice) - shift(lattice)
 
     def node(lattice, precision, jit):
-        state_at = before_collision.node(lattice, precision, jit)
+        state_at = state_node(lattice, precision, jit, equilibrium)
         force_at = force.node(lattice, precision, jit)
         relax = relaxation.node(lattice, precision, jit, equilibrium)
         if not closure.needs_stress:
 
             def collide(f, n, parameters):
-                state = state_at(f, n, parameters)
-                relax(f, state, force_at(n, parameters), parameters[0], parameters)
+                body_force = force_at(n, parameters)
+                relax(f, state_at(f, body_force), body_force, parameters[0], parameters)
 
             return jit(collide)
 
@@ -61,7 +61,8 @@ def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closur
         rate = closure.node(precision, jit, relaxation.n_rates)
 
         def collide_with_closure(f, n, parameters):
-            state, body_force = state_at(f, n, parameters), force_at(n, parameters)
+            body_force = force_at(n, parameters)
+            state = state_at(f, body_force)
             omega = rate(parameters[0], invariant(f, state, body_force), parameters)
             relax(f, state, body_force, omega, parameters)
 

@@ -27,12 +27,14 @@ class Moments(NamedTuple):
     """Node functions of an equilibrium and its source.
 
     ``first(state, force, a, b)`` and ``second(state, force, a, b)`` are the first and second moment of a f^eq + b S;
-    ``inverse_inertia(deviation)`` is what momentum is multiplied with to give velocity. state = (deviation, ux, uy, uz)
-    with deviation = rho - rho_0, force = (fx, fy, fz). All but velocities, a and b are in stored units.
+    ``inertia(deviation)`` is r, what velocity is multiplied with to give momentum, and ``inverse_inertia`` its inverse.
+    state = (deviation, ux, uy, uz, jx, jy, jz) with deviation = rho - rho_0 and j = r u, force = (fx, fy, fz). All but
+    velocities, a and b are in stored units.
     """
 
     first: object
     second: object
+    inertia: object
     inverse_inertia: object
 
 
@@ -69,13 +71,13 @@ class Equilibrium:
     def moments(self, precision, jit) -> Moments:
         """The node functions; see :class:`Moments`."""
         density, inverse = (_own, _inverse) if self.is_compressible else (_reference, _inverse_reference)
-        first = jit(_first(jit(density(precision))))
+        first = jit(_first)
         second = jit(_none(precision) if self.is_linear else _second(first))
-        return Moments(first, second, jit(inverse(precision)))
+        return Moments(first, second, jit(density(precision)), jit(inverse(precision)))
 
     def parts(self, lattice, precision, jit) -> tuple:
         """Node functions ``(state, force, a, b)`` -> even, and odd, part of a f^eq + b S for pairs of opposites."""
-        first, second, _ = self.moments(precision, jit)
+        first, second, _, _ = self.moments(precision, jit)
         even_part = hermite.even_part(lattice, precision, jit, self.is_linear)
         odd_part = hermite.odd_part(lattice, precision, jit)
         return (
@@ -110,23 +112,18 @@ def _inverse_reference(precision):
     return lambda deviation: inverse
 
 
-def _first(density):
-    """a r u + b F."""
-
-    def first(state, force, a, b):
-        deviation, ux, uy, uz = state
-        fx, fy, fz = force
-        inertia = a * density(deviation)
-        return inertia * ux + b * fx, inertia * uy + b * fy, inertia * uz + b * fz
-
-    return first
+def _first(state, force, a, b):
+    """a j + b F."""
+    _, _, _, _, jx, jy, jz = state
+    fx, fy, fz = force
+    return a * jx + b * fx, a * jy + b * fy, a * jz + b * fz
 
 
 def _second(first):
     """a r u u + b (u F + F u) = (u g + g u) / 2 with g = a r u + 2 b F."""
 
     def second(state, force, a, b):
-        _, ux, uy, uz = state
+        _, ux, uy, uz, _, _, _ = state
         fx, fy, fz = force
         jx, jy, jz = first(state, force, a, b)
         gx, gy, gz = jx + b * fx, jy + b * fy, jz + b * fz

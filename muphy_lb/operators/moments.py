@@ -39,24 +39,42 @@ def _macroscopic(streaming: str, equilibrium: Equilibrium, force: Operator) -> O
         return np.concatenate(((rho - 1.0)[None], equilibrium.velocity(momentum, rho)))
 
     def node(lattice, precision, jit):
-        _, cx, cy, cz = constants(lattice, precision)
-        inverse_inertia = equilibrium.moments(precision, jit).inverse_inertia
-        force_at, pair_count, half = force.node(lattice, precision, jit), lattice.q // 2, precision.real(half_force)
+        state_at, force_at = (
+            state_node(lattice, precision, jit, equilibrium, half_force),
+            force.node(lattice, precision, jit),
+        )
 
         def density_and_velocity(f, n, parameters):
-            fx, fy, fz = force_at(n, parameters)
-            deviation, jx, jy, jz = f[0], half * fx, half * fy, half * fz
-            for p in range(pair_count):
-                deviation += f[2 * p + 1] + f[2 * p + 2]
-                jx += cx[2 * p + 1] * (f[2 * p + 1] - f[2 * p + 2])
-                jy += cy[2 * p + 1] * (f[2 * p + 1] - f[2 * p + 2])
-                jz += cz[2 * p + 1] * (f[2 * p + 1] - f[2 * p + 2])
-            scale = inverse_inertia(deviation)
-            return deviation, jx * scale, jy * scale, jz * scale
+            deviation, ux, uy, uz, _, _, _ = state_at(f, force_at(n, parameters))
+            return deviation, ux, uy, uz
 
-        return jit(unroll(density_and_velocity))
+        return jit(density_and_velocity)
 
     return Operator(f"macroscopic-{streaming}-{equilibrium.name}-{force.name}", reference, node)
+
+
+def state_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: float = HALF_FORCE["push"]):
+    """Node function ``(f, force)`` -> (deviation, ux, uy, uz, jx, jy, jz): density, velocity, momentum.
+
+    The momentum is handed on as it was summed: density times velocity is off by a rounding that is the same in every
+    step of a steady flow, and adds up.
+    """
+    _, cx, cy, cz = constants(lattice, precision)
+    inverse_inertia = equilibrium.moments(precision, jit).inverse_inertia
+    pair_count, half = lattice.q // 2, precision.real(half_force)
+
+    def state(f, force):
+        fx, fy, fz = force
+        deviation, jx, jy, jz = f[0], half * fx, half * fy, half * fz
+        for p in range(pair_count):
+            deviation += f[2 * p + 1] + f[2 * p + 2]
+            jx += cx[2 * p + 1] * (f[2 * p + 1] - f[2 * p + 2])
+            jy += cy[2 * p + 1] * (f[2 * p + 1] - f[2 * p + 2])
+            jz += cz[2 * p + 1] * (f[2 * p + 1] - f[2 * p + 2])
+        scale = inverse_inertia(deviation)
+        return deviation, jx * scale, jy * scale, jz * scale, jx, jy, jz
+
+    return jit(unroll(state))
 
 
 def stress_node(lattice, precision, jit, equilibrium: Equilibrium):

@@ -48,7 +48,8 @@ def openings(equilibrium: Equilibrium) -> Operator:
 
     def node(lattice, precision, jit):
         w, cx, cy, cz = constants(lattice, precision)
-        second, real = equilibrium.moments(precision, jit).second, precision.real
+        _, second, inertia, _ = equilibrium.moments(precision, jit)
+        real = precision.real
         zero, one, two, third, nine_halves = (real(x) for x in (0, 1, 2, 1 / 3, 4.5))
         no_force = (zero, zero, zero)
 
@@ -56,7 +57,8 @@ def openings(equilibrium: Equilibrium) -> Operator:
         def incoming(outgoing, q, kind, value, momentum, ux, uy, uz):
             if kind == VELOCITY:
                 return outgoing + momentum * value
-            xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz), no_force, one, zero)
+            r = inertia(value)
+            xx, yy, zz, xy, yz, zx = second((value, ux, uy, uz, r * ux, r * uy, r * uz), no_force, one, zero)
             x, y, z = cx[q], cy[q], cz[q]
             along = x * (x * xx + y * xy) + y * (y * yy + z * yz) + z * (z * zz + x * zx)
             return two * w[q] * (value + nine_halves * (along - third * (xx + yy + zz))) - outgoing

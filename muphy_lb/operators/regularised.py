@@ -23,7 +23,7 @@ def _reference(f, f_eq, source, omega, rates, lattice):
 
 def _node(lattice, precision, jit, equilibrium):
     even_part, odd_part = hermite.even_part(lattice, precision, jit), hermite.odd_part(lattice, precision, jit)
-    first, second, _ = equilibrium.moments(precision, jit)
+    first, second, _, _ = equilibrium.moments(precision, jit)
     stress_at = stress_node(lattice, precision, jit, equilibrium)
     pair_count, zero, one, half, six = lattice.q // 2, precision.real(0), precision.real(1), precision.real(0.5), 6
 

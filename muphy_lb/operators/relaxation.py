@@ -15,7 +15,7 @@ class Relaxation:
             (not deviations); ``source`` comes without its factor 1 - s/2; ``omega`` is a number or (n,).
         node: factory ``node(lattice, precision, jit, equilibrium)`` of
             ``relax(f, state, force, omega, rates)``, in place on stored populations f - w; state = (deviation, ux, uy,
-            uz) and force = (fx, fy, fz). Populations, ``deviation`` and the force are in stored units.
+            uz, jx, jy, jz) and force = (fx, fy, fz). All but velocities are in stored units.
     """
 
     name: str

@@ -54,7 +54,8 @@ def state(request):
     rho, u = density_and_velocity(case, stored, "push")
     f_eq = case.equilibrium.populations(rho, u, case.lattice) - shift(case.lattice)
     source = case.equilibrium.source(u, case.force[:, None], case.lattice)
-    return case, stored[:, 0], f_eq[:, 0], source[:, 0], (rho[0] - 1, *u[:, 0]), tuple(case.force)
+    momentum = u[:, 0] * (rho[0] if case.equilibrium.is_compressible else 1.0)
+    return case, stored[:, 0], f_eq[:, 0], source[:, 0], (rho[0] - 1, *u[:, 0], *momentum), tuple(case.force)
 
 
 @EVERY_LATTICE
