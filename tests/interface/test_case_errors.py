@@ -31,7 +31,7 @@ relaxation_time = 0.8
 [run]
 steps = 100
 """
-REMOVED = object()
+REMOVED = "no such key"
 
 
 def changed(path, value):
