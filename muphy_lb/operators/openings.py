@@ -34,7 +34,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
     is (kind, value), the value a velocity scale or rho_out - 1; ``momentum`` comes from :func:`link_momentum`.
 
     The node function ``incoming(outgoing, q, kind, value, momentum, ux, uy, uz)`` takes and returns populations in
-    stored units. So are ``momentum``, and ``value`` where it is rho_out - 1; where it is a velocity scale it is not.
+    stored units, and ``value`` times their unit; ``momentum`` is a pure number.
     """
 
     def reference(outgoing, q, condition, momentum, velocity, lattice):
