@@ -50,9 +50,12 @@ class Borders:
     def __init__(self, backend, model: Model, addresses: AddressTable, buffers, conditions, values: Values):
         self._backend, self._model, self._addresses = backend, model, addresses
         self._buffers, self._parameters = buffers, values.parameters
-        self._links = self._link_arrays(conditions, values.now)
+        nodes, place = np.unique(addresses.domain.links.node, return_inverse=True)
+        states = [self._state(turn, nodes) for turn in range(len(addresses.patterns))]
+        self._links = self._link_arrays(conditions, values.now, nodes, states)
         self._walls = self._wall_arrays(conditions, values.now)
-        self._link_probe = Probe(backend, buffers, [self._link_addresses(parity) for parity in (0, 1)])
+        probed = [self._link_addresses(rows[:, place]) for rows in states]
+        self._link_probe = Probe(backend, buffers, [probed[parity % len(probed)] for parity in (0, 1)])
         self._wall_probe = Probe(backend, buffers, [self._wall_addresses()] * 2)
 
     @property
@@ -115,11 +118,11 @@ class Borders:
     def _operators(self, skeleton):
         return next(stage.operators for stage in self._model.stages if stage.skeleton == skeleton)
 
-    def _link_arrays(self, conditions: LinkConditions, now) -> tuple[LinkArrays, ...]:
-        """Links node after node, for each turn."""
+    def _link_arrays(self, conditions: LinkConditions, now, nodes, states) -> tuple[LinkArrays, ...]:
+        """Links node after node, for each turn; ``states`` is where the populations of their nodes lie before it."""
         links, addresses, array = self._addresses.domain.links, self._addresses, self._backend.array
         self._order = order = np.argsort(links.node, kind="stable")
-        nodes, start = np.unique(links.node[order], return_index=True)
+        start = np.searchsorted(links.node[order], nodes)
         records = LinkArrays(
             node=array(nodes),
             start=array(np.append(start, links.n_links)),
@@ -132,8 +135,7 @@ class Borders:
             kind=array(conditions.kind.astype(np.int64)),
             value=self._backend.view(now, 0, conditions.kind.size),
         )
-        turns = range(len(addresses.patterns))
-        return tuple(records._replace(state=array(self._state(turn, nodes).reshape(-1))) for turn in turns)
+        return tuple(records._replace(state=array(rows.reshape(-1))) for rows in states)
 
     def _state(self, turn: int, nodes: np.ndarray) -> np.ndarray:
         """(Q, m) where the populations of ascending local nodes lie before a step of a turn."""
@@ -158,12 +160,10 @@ class Borders:
             value=self._backend.view(now, n_openings, n_values),
         )
 
-    def _link_addresses(self, parity: int) -> np.ndarray:
-        """Of what leaves and enters through each opening link, and of all populations of its node."""
-        addresses = self._addresses
-        nodes, place = np.unique(addresses.domain.links.node, return_inverse=True)
-        at_node = self._state(parity % len(addresses.patterns), nodes)[:, place]
-        return np.concatenate((addresses.links.outgoing, addresses.links.incoming, at_node.ravel()))
+    def _link_addresses(self, at_node: np.ndarray) -> np.ndarray:
+        """Of what leaves and enters through each opening link, and of all populations of its node, (Q, L)."""
+        links = self._addresses.links
+        return np.concatenate((links.outgoing, links.incoming, at_node.ravel()))
 
     def _wall_addresses(self) -> np.ndarray:
         slotted, folded = self._addresses.slotted, self._addresses.folded

@@ -13,6 +13,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from muphy_lb.errors import InputError
+
 _WORDED = "worded"  # type of the validation errors that already carry the text for the user
 
 
@@ -51,6 +53,19 @@ def did_you_mean(name: str, allowed: Sequence[str]) -> str:
     """The remedy for an unknown name: the nearest allowed one, else all of them."""
     nearest = get_close_matches(name, allowed, n=1, cutoff=0.5)
     return f"did you mean {nearest[0]!r}?" if nearest else f"allowed: {', '.join(allowed)}"
+
+
+def names_among(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:
+    """The comma-separated names of an option of the command line, each once.
+
+    Raises:
+        InputError: one that is not allowed; ``option`` says where, such as ``"bench: --precision"``.
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        if name not in allowed:
+            raise InputError(f"{option} has {name!r}; {did_you_mean(name, allowed)}")
+    return names
 
 
 class Section(BaseModel):

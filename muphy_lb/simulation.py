@@ -212,8 +212,8 @@ class Simulation:
         """Force and torque of the fluid on every labelled wall, on rank 0; collective.
 
         Args:
-            averaged: over this step and the one before: interpolated walls leave an oscillation of period two. Ask
-                before fields of the same step, which take the place of the step before; the answer is kept.
+            averaged: over this step and the one before, where that is still there: interpolated walls leave an
+                oscillation of period two. The answer is kept.
         """
         if not averaged:
             return wall_forces(self, averaged=False)

@@ -47,8 +47,8 @@ class StreamArrays:
 
 @dataclass(frozen=True)
 class NodeRange:
-    """Local nodes ``[first, last)``; those of the edge run beside the interior where the device can. ``is_reversed``
-    asks to begin with the last ones, which a step before has just written."""
+    """Local nodes ``[first, last)``, the first at the start of a warp; those of the edge run beside the interior where
+    the device can. ``is_reversed`` asks to begin with the last ones, which a step before has just written."""
 
     first: int
     last: int

@@ -9,7 +9,7 @@ from muphy_lb.bench.built_in import BUILT_IN, built_in_table
 from muphy_lb.bench.papers import PAPERS, paper_tables
 from muphy_lb.errors import InputError
 from muphy_lb.precision import PRECISIONS
-from muphy_lb.section import did_you_mean
+from muphy_lb.section import did_you_mean, names_among
 
 TABLE_1 = "table1"
 VARIED = ("precision", "streaming", "order")
@@ -87,7 +87,12 @@ def _variants(options, compute):
     from muphy_lb.domain.patterns import STREAMINGS
 
     allowed = dict(zip(VARIED, (tuple(PRECISIONS), STREAMINGS, ORDERS), strict=True))
-    return product(*(_names(getattr(options, key) or getattr(compute, key), allowed[key], key) for key in VARIED))
+    return product(
+        *(
+            names_among(getattr(options, key) or getattr(compute, key), allowed[key], f"bench: --{key}")
+            for key in VARIED
+        )
+    )
 
 
 def _jobs(options, communicator):
@@ -117,7 +122,8 @@ def _time_table_1(options, say, communicator) -> tuple[str, str, list[dict]]:
     measurements = []
     say(f"Bernaschi et al. 2009, Table I\n{table1.HEADER}")
     for box, precision in product(
-        (table1.PAPER_BOX, (edge,) * 3), _names(options.precision or "fp32", tuple(PRECISIONS), "precision")
+        (table1.PAPER_BOX, (edge,) * 3),
+        names_among(options.precision or "fp32", tuple(PRECISIONS), "bench: --precision"),
     ):
         for timing in table1.time_rows(box, options.backend or "auto", precision, effort):
             say(table1.text(timing))
@@ -161,15 +167,6 @@ def _copies(text: str | None) -> tuple[int, int, int]:
     if len(words) != 3 or not all(word.strip().isdecimal() and int(word) > 0 for word in words):
         raise InputError(f"bench: --tile is {text!r}; give the numbers of copies along x, y and z, such as 4,4,4")
     return tuple(int(word) for word in words)
-
-
-def _names(text: str, allowed, option: str) -> tuple[str, ...]:
-    """The comma-separated names, each once."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-    for name in names:
-        if name not in allowed:
-            raise InputError(f"bench: --{option} has {name!r}; {did_you_mean(name, allowed)}")
-    return names
 
 
 def _papers() -> str:

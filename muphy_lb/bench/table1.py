@@ -2,10 +2,10 @@
 
 Bernaschi, Fatica, Melchionna, Succi, Kaxiras, Concurrency Computat.: Pract. Exper. 22 (2010; online 2009),
 doi 10.1002/cpe.1466: four kernels on 62 x 30 x 30 nodes, D3Q19, on a C870 (56 MFLUPS for a whole step; the table's
-other figures are not at hand). A node's populations are loaded from its own rows; then
-stored there again (in another buffer), or scattered to the neighbours through the address table; with a BGK collision
-in between, or without. Here the kernels are those of a time step: a pattern that leaves populations where they were
-takes the place of push, and an operator that does nothing that of the collision.
+other figures are not at hand). A node's populations are loaded from its own rows; then stored there again (in another
+buffer), or scattered to the neighbours through the address table; with a BGK collision in between, or without. Here the
+kernels are those of a time step: a pattern that leaves populations where they were takes the place of push, and an
+operator that does nothing that of the collision.
 """
 
 import statistics
@@ -47,8 +47,8 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class Row:
-    """A kernel of the table: whether it collides, whether it scatters; ``published``: the paper's figure, in words,
-    None where it is not at hand."""
+    """A kernel of the table: whether it collides, whether it scatters; ``published``: the paper's figure on its box, in
+    words, None where it is not at hand."""
 
     name: str
     collides: bool
@@ -75,7 +75,7 @@ class KernelTiming:
         bytes_per_update: bytes that a node moves: populations read and written, and its share of the address table.
         gb_s: bytes_per_update times nodes per second; ``copy_gb_s`` of a large copy.
         registers, local_bytes: of one thread; None where there is none to ask.
-        published: the paper's figure, None where it is not at hand.
+        published: the paper's figure, None where there is none, or it is not at hand.
     """
 
     kernel: str
@@ -131,7 +131,7 @@ def time_rows(box: tuple[int, int, int], backend_name: str, precision: str, effo
             shape=shape_text(backend.launch_shapes(kernels.pattern(row))[0]),
             registers=usage.registers if usage else None,
             local_bytes=usage.local_bytes if usage else None,
-            published=row.published,
+            published=row.published if box == PAPER_BOX else None,
         )
 
 

@@ -11,7 +11,7 @@ from muphy_lb.backends import BACKENDS, make_backend, resolve_backend
 from muphy_lb.errors import BackendError, InputError
 from muphy_lb.lattice import lattice_named
 from muphy_lb.precision import PRECISIONS
-from muphy_lb.section import did_you_mean
+from muphy_lb.section import names_among
 
 FAILED_EXIT_CODE = 1
 DEFAULT_SIZES = "16,32,64,128,256,512"
@@ -91,8 +91,8 @@ def _plan(options, case):
     """What to compare, and the reason for each backend that cannot be used here."""
     from muphy_lb.compare.study import Plan
 
-    backends = _names(options.backends, BACKENDS, "backends")
-    precisions = _names(options.precision or case.compute.precision, PRECISIONS, "precision")
+    backends = names_among(options.backends, BACKENDS, "compare: --backends")
+    precisions = names_among(options.precision or case.compute.precision, tuple(PRECISIONS), "compare: --precision")
     sizes = _sizes(options.sizes)
     for name in ("steps", "seconds"):
         if not getattr(options, name) > 0:
@@ -106,15 +106,6 @@ def _plan(options, case):
     if any(not plan.backends_in(precision) for precision in precisions):
         raise BackendError(f"compare: none of the backends can be used: {'; '.join(unusable.values())}")
     return plan, unusable
-
-
-def _names(text: str, allowed: tuple[str, ...], option: str) -> tuple[str, ...]:
-    """The comma-separated names, each once."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-    for name in names:
-        if name not in allowed:
-            raise InputError(f"compare: --{option} has {name!r}; {did_you_mean(name, allowed)}")
-    return names
 
 
 def _sizes(text: str) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ where the one that enters is expected.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numba import njit, prange
@@ -140,7 +139,7 @@ class AddressTable:
         pattern = self.patterns[turn]
         return pattern.store if pattern.in_place else tuple(range(self.domain.lattice.q))
 
-    @cached_property
+    @property
     def arriving(self) -> np.ndarray:
         """(S,) where the node of each slotted link will pull from on the side away from the wall."""
         return self.at(self.domain.slotted.q, self.domain.slotted.node)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 
-from muphy_lb.domain.layout import WARP
+from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.errors import InputError
 
 # Lines are read in words of 16 bytes.
@@ -37,11 +37,6 @@ class RunTable:
     lines: np.ndarray
     bases: np.ndarray
     n_directions: int
-
-    @property
-    def nbytes(self) -> int:
-        """Size of the table."""
-        return self.lines.nbytes + self.bases.nbytes
 
     @property
     def runs_per_warp(self) -> float:
@@ -91,8 +86,7 @@ def decode(table: RunTable) -> np.ndarray:
 
 def _start_lines(addresses, n_directions):
     """Lines with their masks, and the number of runs of each warp."""
-    words = -(-(1 + n_directions) // LINE_UNIT) * LINE_UNIT
-    lines = np.zeros((addresses.shape[1] // WARP, words), dtype=np.uint32)
+    lines = np.zeros((addresses.shape[1] // WARP, whole(1 + n_directions, LINE_UNIT)), dtype=np.uint32)
     counts = np.zeros(len(lines), dtype=np.int64)
     _fill_masks(addresses, lines, counts)
     return lines, counts

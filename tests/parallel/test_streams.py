@@ -14,23 +14,12 @@ from tests.support import THROUGH_FLOW, Setup, advance, build_engine, in_node_or
 STEPS = 30
 
 
-class LateInterior(NumpyBackend):
-    """The specification on two streams: edge work runs at once, interior work when something waits for it."""
+class TwoStreams(NumpyBackend):
+    """The specification with one of its streams late: its work waits in a list until something waits for it."""
 
     def __init__(self, lattice, precision):
         super().__init__(lattice, precision)
         self._waiting, self._marked = [], 0
-
-    def mark_interior(self):
-        """Remember how much of the interior was launched."""
-        self._marked = len(self._waiting)
-
-    def edge_waits(self):
-        """Do the remembered work."""
-        self._do(self._marked)
-
-    def interior_waits(self):
-        """The edge is always done."""
 
     def synchronise(self):
         """Do everything."""
@@ -46,14 +35,7 @@ class LateInterior(NumpyBackend):
         self.synchronise()
         super().update(array, host)
 
-    def bind_stream_collide(self, collide, arrays, nodes, parameters, shape=None):
-        """Interior later, edge at once."""
-        work = super().bind_stream_collide(collide, arrays, nodes, parameters, shape)
-        return work if nodes.is_edge else lambda: self._waiting.append(work)
-
-    def bind_copy(self, source, target):
-        """In the order of the interior's work."""
-        work = super().bind_copy(source, target)
+    def _later(self, work):
         return lambda: self._waiting.append(work)
 
     def _do(self, n: int) -> None:
@@ -63,30 +45,36 @@ class LateInterior(NumpyBackend):
             work()
 
 
-class LateEdge(NumpyBackend):
-    """The specification on two streams: interior work runs at once, edge work when the interior waits for it."""
+class LateInterior(TwoStreams):
+    """Edge work runs at once, interior work when something waits for it."""
 
-    def __init__(self, lattice, precision):
-        super().__init__(lattice, precision)
-        self._waiting = []
+    def mark_interior(self):
+        """Remember how much of the interior was launched."""
+        self._marked = len(self._waiting)
+
+    def edge_waits(self):
+        """Do the remembered work."""
+        self._do(self._marked)
+
+    def interior_waits(self):
+        """The edge is always done."""
+
+    def bind_stream_collide(self, collide, arrays, nodes, parameters, shape=None):
+        """Interior later, edge at once."""
+        work = super().bind_stream_collide(collide, arrays, nodes, parameters, shape)
+        return work if nodes.is_edge else self._later(work)
+
+    def bind_copy(self, source, target):
+        """In the order of the interior's work."""
+        return self._later(super().bind_copy(source, target))
+
+
+class LateEdge(TwoStreams):
+    """Interior work runs at once, edge work when the interior waits for it."""
 
     def interior_waits(self):
         """Do all edge work."""
-        todo, self._waiting = self._waiting, []
-        for work in todo:
-            work()
-
-    synchronise = interior_waits
-
-    def to_host(self, array):
-        """After everything launched before."""
         self.synchronise()
-        return super().to_host(array)
-
-    def update(self, array, host):
-        """After everything launched before."""
-        self.synchronise()
-        super().update(array, host)
 
     def bind_stream_collide(self, collide, arrays, nodes, parameters, shape=None):
         """Edge later, interior at once."""
@@ -100,9 +88,6 @@ class LateEdge(NumpyBackend):
     def bind_walls(self, *arguments):
         """Belongs to the edge."""
         return self._later(super().bind_walls(*arguments))
-
-    def _later(self, work):
-        return lambda: self._waiting.append(work)
 
 
 def geometry(rule):

@@ -33,16 +33,21 @@ def _call_masked(builder, name, array_type, result, arguments):
     return builder.call(cgutils.get_or_insert_function(builder.module, function_type, full_name), arguments)
 
 
+def _move(context, builder, signature, arguments, align):
+    """Load a row and store it; returns the store, whose target is ``align`` bytes aligned."""
+    to, i, origin, j = arguments
+    pointer, _ = _row_pointer(context, builder, signature.args[2], origin, j)
+    row = builder.load(pointer, align=_element_bytes(signature.args[2]))
+    pointer, _ = _row_pointer(context, builder, signature.args[0], to, i)
+    return builder.store(row, pointer, align=align)
+
+
 @intrinsic
 def move_row(typingctx, target, i, source, j):
     """``target[i + lane] = source[j + lane]`` for all lanes."""
 
     def codegen(context, builder, signature, arguments):
-        to, i, origin, j = arguments
-        pointer, _ = _row_pointer(context, builder, signature.args[2], origin, j)
-        row = builder.load(pointer, align=_element_bytes(signature.args[2]))
-        pointer, _ = _row_pointer(context, builder, signature.args[0], to, i)
-        builder.store(row, pointer, align=_element_bytes(signature.args[0]))
+        _move(context, builder, signature, arguments, _element_bytes(signature.args[0]))
         return context.get_dummy_value()
 
     return types.void(target, i, source, j), codegen
@@ -71,11 +76,7 @@ def stream_row(typingctx, target, i, source, j):
     """:func:`move_row` past the caches; ``target[i]`` must start a cache line. Threads meet behind :func:`fence`."""
 
     def codegen(context, builder, signature, arguments):
-        to, i, origin, j = arguments
-        pointer, _ = _row_pointer(context, builder, signature.args[2], origin, j)
-        row = builder.load(pointer, align=_element_bytes(signature.args[2]))
-        pointer, _ = _row_pointer(context, builder, signature.args[0], to, i)
-        store = builder.store(row, pointer, align=CACHE_LINE)
+        store = _move(context, builder, signature, arguments, CACHE_LINE)
         store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT32, 1)]))
         return context.get_dummy_value()
 

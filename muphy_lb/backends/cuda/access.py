@@ -56,9 +56,34 @@ def access(load_places, store_places, n_entries: int, precision, index_type) -> 
     return Access(own, find, load, store, max(1, n_entries))
 
 
-def used_entries(places, n_entries: int) -> int:
-    """How many entries must be looked up for some places."""
-    return n_entries if any(is_entry(place) for place in places) else 0
+def reader(places, n_entries: int, precision, index_type):
+    """Device function ``(buffer, lines, bases, n, f)`` that loads the populations of a node from some places."""
+    own, find, load, _, size = _access_to(places, n_entries, precision, index_type)
+
+    def read(buffer, lines, bases, n, f):
+        entries = cuda.local.array(size, index_type)
+        find(lines, bases, n, entries)
+        load(buffer, own(n), entries, f)
+
+    return device_jit(read)
+
+
+def writer(places, n_entries: int, precision, index_type):
+    """The inverse of :func:`reader`."""
+    own, find, _, store, size = _access_to(places, n_entries, precision, index_type)
+
+    def write(buffer, lines, bases, n, f):
+        entries = cuda.local.array(size, index_type)
+        find(lines, bases, n, entries)
+        store(buffer, own(n), entries, f)
+
+    return device_jit(write)
+
+
+def _access_to(places, n_entries: int, precision, index_type) -> Access:
+    """Entries are looked up only if one of the places needs them."""
+    needed = n_entries if any(is_entry(place) for place in places) else 0
+    return access(places, places, needed, precision, index_type)
 
 
 def store_pairs(q_count: int):
@@ -87,21 +112,17 @@ def _own(q_count: int):
 def find_pairs(n_entries: int, index_type):
     """Device function ``(lines, bases, n, entries, entries_next)``: ``Access.find`` of an even node and of the next,
     which belongs to the same warp."""
-    decode = device_jit(unroll(_masks(n_entries)))
+    decode, address = device_jit(unroll(_masks(n_entries))), device_jit(_address(index_type))
 
     def find(lines, bases, n, entries, entries_next):
         lane = np.uint32(n & IN_WARP)
         next_lane = np.uint32(lane + ONE)
-        up_to = np.uint32(ALL_LANES >> np.uint32(IN_WARP - lane))
-        up_to_next = np.uint32(ALL_LANES >> np.uint32(IN_WARP - next_lane))
         mask = cuda.local.array(n_words, types.uint32)
         decode(lines, n, mask)
         first = mask[0]
         for k in range(n_entries):
-            started = np.uint32(cuda.popc(np.uint32(mask[k + 1] & up_to)))
-            entries[k] = index_type(bases[np.uint32(first + started)] + lane)
-            started = np.uint32(cuda.popc(np.uint32(mask[k + 1] & up_to_next)))
-            entries_next[k] = index_type(bases[np.uint32(first + started)] + next_lane)
+            entries[k] = address(bases, first, mask[k + 1], lane)
+            entries_next[k] = address(bases, first, mask[k + 1], next_lane)
             first = np.uint32(first + np.uint32(cuda.popc(mask[k + 1])))
 
     n_words = whole(1 + n_entries, LINE_UNIT)
@@ -114,21 +135,30 @@ def _find_nothing(lines, bases, n, entries):
 
 def _find(n_entries: int, index_type):
     """Decode the run table (``muphy_lb.domain.runs``)."""
-    decode = device_jit(unroll(_masks(n_entries)))
+    decode, address = device_jit(unroll(_masks(n_entries))), device_jit(_address(index_type))
     n_words = whole(1 + n_entries, LINE_UNIT)
 
     def find(lines, bases, n, entries):
         lane = np.uint32(n & IN_WARP)
-        up_to = np.uint32(ALL_LANES >> np.uint32(IN_WARP - lane))
         mask = cuda.local.array(n_words, types.uint32)
         decode(lines, n, mask)
         first = mask[0]
         for k in range(n_entries):
-            started = np.uint32(cuda.popc(np.uint32(mask[k + 1] & up_to)))
-            entries[k] = index_type(bases[np.uint32(first + started)] + lane)
+            entries[k] = address(bases, first, mask[k + 1], lane)
             first = np.uint32(first + np.uint32(cuda.popc(mask[k + 1])))
 
     return find
+
+
+def _address(index_type):
+    """Of a lane, from the mask of a direction and the number of its first run."""
+
+    def address(bases, first, mask, lane):
+        up_to = np.uint32(ALL_LANES >> np.uint32(IN_WARP - lane))
+        started = np.uint32(cuda.popc(np.uint32(mask & up_to)))
+        return index_type(bases[np.uint32(first + started)] + lane)
+
+    return address
 
 
 def _masks(n_entries: int):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.cuda.access import access, device_jit, find_pairs, store_pairs, used_entries
+from muphy_lb.backends.cuda.access import access, device_jit, find_pairs, reader, store_pairs, writer
 from muphy_lb.backends.cuda.device import cuda
 
 # Ways to give nodes to threads: one each; two each, a warp apart; two neighbours each, which needs half precision and
@@ -135,8 +135,7 @@ def walls(walls_operator, lattice, precision):
 def moments(macroscopic_operator, places, n_entries, lattice, precision, index_type):
     """Write rho - 1, ux, uy, uz of the nodes of a range."""
     macroscopic = macroscopic_operator.node(lattice, precision, device_jit)
-    reach = access(places, places, used_entries(places, n_entries), precision, index_type)
-    own, find, load, _, size = reach
+    load = reader(places, n_entries, precision, index_type)
     q_count, real, per_unit = lattice.q, precision.real, precision.real(1 / precision.unit)
 
     @cuda.jit
@@ -144,9 +143,8 @@ def moments(macroscopic_operator, places, n_entries, lattice, precision, index_t
         i = np.uint32(cuda.grid(1))
         n, count = np.uint32(first + i), np.uint64(last - first)
         if n < last:
-            f, entries = cuda.local.array(q_count, real), cuda.local.array(size, index_type)
-            find(lines, bases, n, entries)
-            load(buffer, own(n), entries, f)
+            f = cuda.local.array(q_count, real)
+            load(buffer, lines, bases, n, f)
             deviation, ux, uy, uz = macroscopic(f, n, parameters)
             out[i] = deviation * per_unit
             out[i + count] = ux
@@ -160,8 +158,7 @@ def moments(macroscopic_operator, places, n_entries, lattice, precision, index_t
 def reduction(macroscopic_operator, places, n_entries, lattice, precision, index_type):
     """Mass, largest speed and exact sum of speeds; worker i takes nodes i, i + workers, i + 2 workers ..."""
     macroscopic = macroscopic_operator.node(lattice, precision, device_jit)
-    reach = access(places, places, used_entries(places, n_entries), precision, index_type)
-    own, find, load, _, size = reach
+    load = reader(places, n_entries, precision, index_type)
     q_count, real, per_unit = lattice.q, precision.real, 1.0 / precision.unit
     infinity = float("inf")
 
@@ -169,12 +166,11 @@ def reduction(macroscopic_operator, places, n_entries, lattice, precision, index
     def kernel(buffer, lines, bases, n_nodes, result, parameters):
         worker, n_workers = cuda.grid(1), result.mass.size
         if worker < n_workers:
-            f, entries = cuda.local.array(q_count, real), cuda.local.array(size, index_type)
+            f = cuda.local.array(q_count, real)
             total, largest, fixed = 0.0, 0.0, np.int64(0)
             for node in range(worker, n_nodes, n_workers):
                 n = np.uint32(node)
-                find(lines, bases, n, entries)
-                load(buffer, own(n), entries, f)
+                load(buffer, lines, bases, n, f)
                 deviation, ux, uy, uz = macroscopic(f, n, parameters)
                 speed = float(ux * ux + uy * uy + uz * uz) ** 0.5
                 if speed < infinity:
@@ -193,8 +189,7 @@ def reduction(macroscopic_operator, places, n_entries, lattice, precision, index
 @cache
 def read(places, n_entries, precision, index_type):
     """Copy the populations of a node range into rows."""
-    reach = access(places, places, used_entries(places, n_entries), precision, index_type)
-    own, find, load, _, size = reach
+    load = reader(places, n_entries, precision, index_type)
     q_count, real, storage = len(places), precision.real, precision.storage
 
     @cuda.jit
@@ -202,9 +197,8 @@ def read(places, n_entries, precision, index_type):
         i = np.uint32(cuda.grid(1))
         n, count = np.uint32(first + i), np.uint64(last - first)
         if n < last:
-            f, entries = cuda.local.array(q_count, real), cuda.local.array(size, index_type)
-            find(lines, bases, n, entries)
-            load(buffer, own(n), entries, f)
+            f = cuda.local.array(q_count, real)
+            load(buffer, lines, bases, n, f)
             row = np.uint64(i)
             for q in range(q_count):
                 rows[row] = storage(f[q])
@@ -216,8 +210,7 @@ def read(places, n_entries, precision, index_type):
 @cache
 def write(places, n_entries, precision, index_type):
     """Copy rows into the populations of a node range."""
-    reach = access(places, places, used_entries(places, n_entries), precision, index_type)
-    own, find, _, store, size = reach
+    store = writer(places, n_entries, precision, index_type)
     q_count, real = len(places), precision.real
 
     @cuda.jit
@@ -225,13 +218,12 @@ def write(places, n_entries, precision, index_type):
         i = np.uint32(cuda.grid(1))
         n, count = np.uint32(first + i), np.uint64(last - first)
         if n < last:
-            f, entries = cuda.local.array(q_count, real), cuda.local.array(size, index_type)
-            find(lines, bases, n, entries)
+            f = cuda.local.array(q_count, real)
             row = np.uint64(i)
             for q in range(q_count):
                 f[q] = real(rows[row])
                 row += count
-            store(buffer, own(n), entries, f)
+            store(buffer, lines, bases, n, f)
 
     return kernel
 
