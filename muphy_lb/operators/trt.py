@@ -24,18 +24,22 @@ def odd_rate_node(precision, jit):
 def relax_parts_node(lattice, precision, jit):
     """Node function ``(f, even, odd, s_even, s_odd)``: f_q <- (1 - s+) f+ + even + (1 - s-) f- + odd, in place.
 
-    ``even`` and ``odd`` are parts for pairs of opposites (:mod:`muphy_lb.operators.hermite`).
+    ``even`` and ``odd`` are parts for pairs of opposites (:mod:`muphy_lb.operators.hermite`). The rest population gets
+    what the others leave: weights in single precision do not add up to one, and mass would drift.
     """
     pair_count, one, half = lattice.q // 2, precision.real(1), precision.real(0.5)
 
     def relax_parts(f, even, odd, s_even, s_odd):
         even_kept, odd_kept = half * (one - s_even), half * (one - s_odd)
-        f[0] = even[0] + (one - s_even) * f[0]
+        rest = f[0]
         for p in range(pair_count):
-            f_even = even[p + 1] + even_kept * (f[2 * p + 1] + f[2 * p + 2])
+            f_sum = f[2 * p + 1] + f[2 * p + 2]
+            f_even = even[p + 1] + even_kept * f_sum
+            rest += f_sum - (f_even + f_even)
             f_odd = odd[p + 1] + odd_kept * (f[2 * p + 1] - f[2 * p + 2])
             f[2 * p + 1] = f_even + f_odd
             f[2 * p + 2] = f_even - f_odd
+        f[0] = rest
 
     return jit(unroll(relax_parts))
 

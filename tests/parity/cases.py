@@ -32,9 +32,10 @@ from tests.support import (
 STEPS, SIMULATED_STEPS = 100, 20
 FORCE = {2: (1e-5, 2e-5, 0.0), 3: (1e-5, 2e-5, -1e-5)}
 PRECISIONS = (FP64, FP32)
-# Compilers fuse operations differently: round-off of 100 steps on populations; measured 2e-15, 3e-8, and in half
-# precision, in which every step rounds deviations of up to 0.17 by a part in 2^11, 6e-5.
-BOUND = {FP64: 1e-12, FP32: 2e-6, FP16: 2e-4}
+# Compilers fuse operations differently: round-off of 100 steps on populations; measured 2e-15 and 3e-8. In half
+# precision numbers near the largest deviation, 0.22, are 1.2e-4 apart: three of these. Measured: 2.2e-4 (MRT on an
+# H200), where half precision itself is up to 2.7e-4 away from single.
+BOUND = {FP64: 1e-12, FP32: 2e-6, FP16: 3 * 2.0**-13}
 # Threads of a block that do nothing cost the simulator as much as those that work.
 SIMULATED_BLOCK = 32
 # Exit code of a program that lacks what it needs, so that its tests are skipped.

@@ -68,8 +68,8 @@ def test_a_node_stores_its_populations_once_and_two_neighbours_theirs_together(k
     assert not names_where(kernels, lambda kernel: kernel["stores"] != stores(kernel))
 
 
-@pytest.mark.parametrize(("name", "most"), [("bgk-pull0-fp32-single", 150), ("trt-pull0-fp32-single", 165)])
+@pytest.mark.parametrize(("name", "most"), [("bgk-pull0-fp32-single", 175), ("trt-pull0-fp32-single", 188)])
 def test_a_collision_takes_few_operations(kernels, name, most):
-    """Measured: 142 and 155."""
+    """Measured: 166 and 178, of which 24 give the rest population what keeps the mass."""
     (kernel,) = (kernel for kernel in kernels if kernel["name"] == name)
     assert D3Q19.q < kernel["operations"] <= most
