@@ -1,8 +1,7 @@
 """NodeList: fluid nodes only, in lexicographic order, kinds as contiguous groups."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from itertools import product
 
 import numpy as np
 from numba import njit, prange
@@ -10,14 +9,25 @@ from numba import njit, prange
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
 from geometry.search import follow, places_in
+from geometry.vicinity import AROUND, Vicinity, widened
 from geometry.voxels import Opening, Voxels
 from geometry.walls import Cuts, Wall
 
-AROUND = np.array(list(product((-1, 0, 1), repeat=3)))
-"""(27, 3) vectors to a voxel and its neighbours."""
-
 CHUNK = 2**18
 """Labelled voxels looked at together."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """All of a geometry but its nodes; the attributes are those of :class:`NodeList`."""
+
+    n_nodes: int
+    shape: tuple[int, int, int]
+    spacing_m: float
+    origin_m: tuple[float, float, float]
+    periodic: tuple[bool, bool, bool]
+    openings: tuple[Opening, ...]
+    walls: tuple[Wall, ...]
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,11 @@ class NodeList:
     def n_nodes(self) -> int:
         """Number of fluid nodes."""
         return int(self.voxel.size)
+
+    @property
+    def outline(self) -> Outline:
+        """The small record that says all but where the nodes are."""
+        return Outline(**{field.name: getattr(self, field.name) for field in fields(Outline)})
 
     @property
     def group(self) -> np.ndarray:
@@ -160,7 +175,7 @@ def _labelled_near_fluid(flags, periodic) -> np.ndarray:
 
     @lru_cache(maxsize=3)
     def near(z: int) -> np.ndarray:
-        return _widened(_widened(flags[z] == FLUID, 0, periodic[1]), 1, periodic[0])
+        return widened(widened(flags[z] == FLUID, 0, periodic[1]), 1, periodic[0])
 
     parts = [np.empty(0, dtype=np.int64)]
     for z, slab in enumerate(flags):
@@ -170,18 +185,6 @@ def _labelled_near_fluid(flags, periodic) -> np.ndarray:
             labelled &= np.logical_or.reduce([near(k) for k in around])
             parts.append(z * slab.size + np.flatnonzero(labelled))
     return np.concatenate(parts)
-
-
-def _widened(mask: np.ndarray, axis: int, wraps: bool) -> np.ndarray:
-    """Truth of a voxel or of one of its two neighbours along an axis."""
-    mask = np.moveaxis(mask, axis, 0)
-    wide = mask.copy(order="K")
-    wide[1:] |= mask[:-1]
-    wide[:-1] |= mask[1:]
-    if wraps:
-        wide[0] |= mask[-1]
-        wide[-1] |= mask[0]
-    return np.moveaxis(wide, 0, axis)
 
 
 def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:
@@ -237,6 +240,36 @@ def _moved_behind(ids, chosen, order):
     for i in range(order.size):
         moved[n_others + i] = ids[chosen[order[i]]]
     return moved
+
+
+def rim_of(nodes: NodeList) -> NodeList:
+    """The nodes that touch an opening, in their order, as a list of their own: group 0 is empty.
+
+    Args:
+        nodes: the whole list; its arrays may be datasets of a file, of which only slices are read.
+    """
+    first, last = int(nodes.group_start[1]), int(nodes.group_start[-1])
+    voxel = nodes.voxel[first:last]
+    label_voxel, label_number = labels_near(nodes, Vicinity(np.sort(voxel), nodes.shape, nodes.periodic))
+    return replace(
+        nodes,
+        voxel=voxel,
+        group_start=np.maximum(nodes.group_start - first, 0),
+        label_voxel=label_voxel,
+        label_number=label_number,
+        cuts=None,
+    )
+
+
+def labels_near(nodes: NodeList, vicinity: Vicinity) -> tuple[np.ndarray, np.ndarray]:
+    """The labelled voxels (ids, numbers) of a list within a vicinity; its arrays may be datasets of a file."""
+    found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8))]
+    for first in range(0, nodes.label_voxel.size, CHUNK):
+        voxel = nodes.label_voxel[first : first + CHUNK]
+        near = vicinity.holds(voxel)
+        found.append((voxel[near], nodes.label_number[first : first + CHUNK][near]))
+    label_voxel, label_number = (np.concatenate(column) for column in zip(*found, strict=True))
+    return label_voxel, label_number
 
 
 def shifted_voxels(voxel, vector, shape, periodic) -> np.ndarray:

@@ -8,7 +8,9 @@ and ``neighbours/LATTICE`` tables (Q, n) with their ``vectors``.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -55,17 +57,35 @@ def read_geometry(path) -> NodeList:
     Raises:
         GeometryError: the file is missing, truncated, holds no geometry, or has another version.
     """
+    with unread_geometry(path) as nodes:
+        return read_arrays(nodes)
+
+
+def read_arrays(unread: NodeList) -> NodeList:
+    """The list of :func:`unread_geometry` with all its arrays in memory."""
+    cuts = unread.cuts and replace(unread.cuts, **{name: getattr(unread.cuts, name)[...] for name in CUT_ARRAYS})
+    return replace(unread, cuts=cuts, **{name: getattr(unread, name)[...] for name in ARRAYS})
+
+
+@contextmanager
+def unread_geometry(path) -> Iterator[NodeList]:
+    """The node list of a CASE.h5 whose arrays, but ``group_start``, are datasets of the open file: a slice is read when
+    it is taken.
+
+    Raises:
+        GeometryError: as :func:`read_geometry`.
+    """
     with _open_geometry(path) as group:
-        openings = tuple(_read_opening(group[f"openings/{k}"]) for k in range(len(group.get("openings", ()))))
-        return NodeList(
-            **{name: group[name][...] for name in ARRAYS},
+        arrays = {name: group[name] for name in ARRAYS}
+        yield NodeList(
+            **arrays | {"group_start": group["group_start"][...]},
             shape=tuple(int(size) for size in group.attrs["shape"]),
             spacing_m=float(group.attrs["spacing_m"]),
             origin_m=tuple(float(x) for x in group.attrs["origin_m"]),
             periodic=tuple(bool(p) for p in group.attrs["periodic"]),
-            openings=openings,
+            openings=tuple(_read_opening(group[f"openings/{k}"]) for k in range(len(group.get("openings", ())))),
             walls=tuple(_read_wall(group[f"walls/{k}"]) for k in range(len(group.get("walls", ())))),
-            cuts=_read_cuts(group["cuts"]) if "cuts" in group else None,
+            cuts=_unread_cuts(group["cuts"]) if "cuts" in group else None,
         )
 
 
@@ -156,5 +176,5 @@ def _read_wall(record) -> Wall:
     return Wall(str(record.attrs["name"]), int(record.attrs["n_voxels"]))
 
 
-def _read_cuts(group) -> Cuts:
-    return Cuts(*(group[name][...] for name in CUT_ARRAYS), n_missed=int(group.attrs["n_missed"]))
+def _unread_cuts(group) -> Cuts:
+    return Cuts(*(group[name] for name in CUT_ARRAYS), n_missed=int(group.attrs["n_missed"]))

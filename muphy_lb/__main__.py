@@ -1,4 +1,4 @@
-"""The command line: ``muphy-lb run | resume | bench | compare | validate | info``."""
+"""The command line: ``muphy-lb run | resume | bench | compare | scaling | validate | info``."""
 
 import argparse
 import logging
@@ -13,6 +13,7 @@ from muphy_lb.bench.command import add_options as add_bench_options
 from muphy_lb.compare.command import add_options as add_compare_options
 from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.parallel import SerialCommunicator, connect, wait_for_turn
+from muphy_lb.scaling.command import add_options as add_scaling_options
 from muphy_lb.validation.command import add_options
 from partition.errors import PartitionError
 
@@ -87,12 +88,13 @@ def _load_case(path, options, communicator):
 def _execute(case, folder, communicator, resume: bool) -> int:
     from muphy_lb.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.output.atomic import check_writable
+    from muphy_lb.sentry import Sentry
     from muphy_lb.simulation import Simulation
 
     if communicator.rank == 0:
         check_writable(folder)
     clock = Clock()
-    with StopSignals() as signals:
+    with StopSignals() as signals, Sentry(communicator, folder):
         simulation = Simulation(case, communicator)
         _say(communicator, simulation.describe())
         reason, summary = Run(simulation, folder, resume, clock).execute(signals)
@@ -116,10 +118,30 @@ def _compare(options, communicator) -> int:
     return compare(options, lambda text: _say(communicator, text), communicator.size)
 
 
+def _scaling(options, communicator) -> int:
+    from muphy_lb.scaling.command import scaling
+
+    return scaling(options, lambda text: _say(communicator, text), communicator)
+
+
 def _validate(options, communicator) -> int:
     from muphy_lb.validation.command import validate
 
     return validate(options, lambda text: _say(communicator, text), communicator.size)
+
+
+def _trace(options, communicator) -> int:
+    from muphy_lb.simulation import Simulation
+    from muphy_lb.timeline import trace
+
+    if options.steps < 1:
+        raise InputError(f"trace: --steps is {options.steps}; give the number of steps to record, 1 or more")
+    simulation = Simulation(_load_case(options.case, options, communicator), communicator)
+    table = trace(simulation, options.steps, options.output)
+    transport = simulation.engine.transport
+    _say(communicator, f"microseconds a step of each stage, {options.steps} steps; halo exchange: {transport}\n{table}")
+    _say(communicator, f"written to {options.output}; open it at https://ui.perfetto.dev or in chrome://tracing")
+    return 0
 
 
 def _info(options, communicator) -> int:
@@ -187,7 +209,13 @@ def _parser() -> argparse.ArgumentParser:
     add_set(resume)
     add_bench_options(add("bench", _bench, "time the step of a case beside the copy bandwidth of the device"))
     add_compare_options(add("compare", _compare, "time one flow in several sizes on several backends"))
+    add_scaling_options(add("scaling", _scaling, "time a case on more and more ranks, and predict many more"))
     add_options(add("validate", _validate, "compare the solver with analytic and published numbers"))
+    trace = add("trace", _trace, "time every stage of some steps on every rank, and draw them on a time line")
+    trace.add_argument("case", help="case file (TOML)")
+    trace.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="time line (default: %(default)s)")
+    trace.add_argument("--steps", type=int, default=10, help="steps to record (default: %(default)s)")
+    add_set(trace)
     info = add("info", _info, "tell what a case or a prepared geometry would be, without running it")
     info.add_argument("file", metavar="CASE.toml|CASE.h5")
     return parser

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 
 from geometry.flags import FIRST_WALL_NUMBER
-from geometry.nodes import NodeList
+from geometry.nodes import NodeList, Outline
 from muphy_lb.borders import LinkConditions
 from muphy_lb.boundary_sections import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case import Case
 from muphy_lb.errors import InputError
-from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition, link_weights
+from muphy_lb.physics.conditions import PRESSURE, VELOCITY, Condition
 from muphy_lb.physics.profiles import PROFILES, measured
 from muphy_lb.physics.walls import STATIONARY, WallMotion, slotted_coefficients, wall_place
 from muphy_lb.physics.waveform import FourierSeries, PeriodicSpline, read_table
@@ -74,7 +74,7 @@ class Course:
         return np.hstack((rows, drive[:, None] * self._force))
 
 
-def opening_conditions(case: Case, nodes: NodeList, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
+def opening_conditions(case: Case, nodes: Outline, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
     """Lattice conditions of the openings, in the geometry's order."""
     sections = condition_of(nodes, case)
     return tuple(_condition(case, *pair, units, cs2) for pair in zip(sections, frames, strict=True))
@@ -82,6 +82,11 @@ def opening_conditions(case: Case, nodes: NodeList, frames, units: Units, cs2: f
 
 def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion, ...]:
     """What each labelled wall does, in the geometry's order.
+
+    Args:
+        case: the case.
+        nodes: the whole geometry, or its datasets in a file.
+        units: sizes of the lattice units.
 
     Raises:
         InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that would leave
@@ -93,7 +98,7 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
         if name not in names:
             hint = nearest_or_all(name, names)
             raise InputError(f"walls.{name}: the geometry has no wall of that name; {hint} or give its box_m")
-        if not (nodes.label_number == FIRST_WALL_NUMBER + names.index(name)).any():
+        if not (nodes.label_number[...] == FIRST_WALL_NUMBER + names.index(name)).any():
             raise InputError(f"walls.{name}: no fluid touches this wall; check its box_m or the label in the image")
     for section in case.walls:
         _refuse_to_leave_the_plane(section, case.lattice.name)
@@ -109,7 +114,7 @@ def _refuse_to_leave_the_plane(section: WallSection, lattice: str) -> None:
         )
 
 
-def course_of(case: Case, nodes: NodeList, conditions, force: np.ndarray, units: Units) -> Course:
+def course_of(case: Case, nodes: Outline, conditions, force: np.ndarray, units: Units) -> Course:
     """The course of a case's boundary values and force."""
     sections = condition_of(nodes, case)
     walls = {section.name: section for section in case.walls}
@@ -124,9 +129,17 @@ def course_of(case: Case, nodes: NodeList, conditions, force: np.ndarray, units:
     return Course(values, [*factors, None], force, drive, case.run.ramp_steps, units.time_step_s)
 
 
-def link_conditions(domain, nodes: NodeList, frames, conditions, rule: str, motions) -> tuple[LinkConditions, int]:
-    """Conditions of one rank's links, and how many of its interpolated links fell back to half-way bounce-back."""
-    weights = link_weights(nodes, domain.lattice, domain.links, frames, conditions, domain.walls.slip)
+def link_conditions(domain, nodes: NodeList, weights, conditions, rule: str, motions) -> tuple[LinkConditions, int]:
+    """Conditions of one rank's links, and how many of its interpolated links fell back to half-way bounce-back.
+
+    Args:
+        domain: the rank's nodes.
+        nodes: its part of the geometry.
+        weights: (L,) of its opening links.
+        conditions: of all openings.
+        rule: of the walls.
+        motions: of all labelled walls.
+    """
     walls, n_fallback = slotted_coefficients(nodes, domain, rule, motions)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))

@@ -32,6 +32,7 @@ Watched = Annotated[
     Field(strict=False),
     AfterValidator(_not_empty),
 ]
+Speeds = Annotated[tuple[Positive, ...], Field(strict=False)]
 FILE_KEYS = ("file", "acceleration_file", "profile_file")
 FieldNames = Annotated[tuple[Literal["density", "velocity", "pressure"], ...], Field(strict=False)]
 
@@ -73,8 +74,12 @@ class ComputeSection(Section):
     """gather before or scatter after the collision, or in place, which takes half the memory"""
     order: Literal["lexicographic", "tiles", "curve"] = "lexicographic"
     """how a rank runs through its nodes"""
-    partition: str = "metis"
-    """how nodes are shared among ranks"""
+    transport: Literal["auto", "host", "cuda-aware", "nccl", "peer"] = "auto"
+    """how GPUs of different ranks exchange halos; auto takes the fastest that works"""
+    partition: str = "auto"
+    """how nodes are shared among ranks: a method, a stored partitioning, or auto, the shortest predicted step"""
+    rank_speeds: Speeds = ()
+    """relative speeds of the ranks, by which nodes are shared; empty if they are equal"""
 
 
 class RunSection(Section):

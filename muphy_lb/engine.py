@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.backends.interface import NodeRange, ReductionArrays, State, StreamArrays
-from muphy_lb.borders import Borders, LinkConditions, Values
+from muphy_lb.borders import Borders, Values
 from muphy_lb.domain import LocalDomain, build_addresses
-from muphy_lb.parallel import HaloExchange, Staging
+from muphy_lb.parallel import Halo, HaloConnector
+from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ORDERING, Task
 from muphy_lb.physics.model import (
     EDGE,
     EXCHANGE_FINISH,
@@ -20,11 +21,10 @@ from muphy_lb.physics.model import (
     WALL_LINKS,
     Model,
 )
+from muphy_lb.schedule import CYCLE, plain, recorded, recorded_cycle, without_repeats
 
 # Nodes whose populations or moments pass through the scratch memory at once.
 PART = 1 << 17
-# Steps of one launch where nothing changes from step to step: launches count most on small domains.
-CYCLE = 16
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,14 @@ class Engine:
 
     Args:
         backend: the device.
-        communicator: the ranks.
+        connector: connects it to the other ranks.
         domain: this rank's nodes.
         model: the physics.
-        conditions: what happens at the local links.
+        conditions: what happens at the local links (:class:`muphy_lb.borders.LinkConditions`).
         speed_scale: scale of the exact integer sum of speeds.
     """
 
-    def __init__(
-        self, backend, communicator, domain: LocalDomain, model: Model, conditions: LinkConditions, speed_scale
-    ):
+    def __init__(self, backend, connector: HaloConnector, domain: LocalDomain, model: Model, conditions, speed_scale):
         self.backend, self.domain, self.model = backend, domain, model
         self.precision, self.real = backend.precision, backend.precision.real
         self._units = np.append(np.ones(conditions.value.size), np.full(3, self.precision.unit))
@@ -66,16 +64,15 @@ class Engine:
         self._parity, self._steps_kept, self._scratch = 0, 0, {}
         values = Values(self._now, self._parameters)
         self._borders = Borders(backend, model, addresses, self._buffers, conditions, values)
-        self._exchanges = self._bind_exchanges(communicator)
-        self.shape, self._cycle = None, None
-        self._steps = [self._bind_step(parity) for parity in (0, 1)]
+        self._connector, self._halo = connector, connector.connect(backend, self._halo_of_buffers())
+        self.use_shape(None)
         self._reductions = self._bind_reductions(speed_scale)
 
     def step(self) -> None:
         """One time step."""
         if self._rows:
             self._take_row()
-        for launch in self._steps[self._parity]:
+        for launch in self._launches[self._parity]:
             launch()
         self._parity ^= 1
         self._steps_kept += 1
@@ -91,21 +88,29 @@ class Engine:
                 self.step()
                 n_steps -= 1
 
+    def step_by(self, do) -> None:
+        """One time step, each task (:class:`muphy_lb.parallel.task.Task`) handed to ``do``."""
+        if self._rows:
+            self._take_row()
+        for task in self.steps[self._parity]:
+            do(task)
+        self._parity ^= 1
+        self._steps_kept += 1
+
     def use_shape(self, shape) -> None:
         """Launch stream-and-collide in another way; see :meth:`muphy_lb.backends.interface.Backend.launch_shapes`."""
         self.shape, self._cycle = shape, None
-        self._steps = [self._bind_step(parity) for parity in (0, 1)]
+        self.steps = [self._bind_step(parity) for parity in (0, 1)]
+        self._launches = [plain(tasks) for tasks in self.steps]
 
     def warm_up(self) -> None:
-        """Run every launch once on a fluid at rest, so that compilation is over before the clock starts; then make one
-        launch of each step, and of many of them, where no other rank takes part."""
+        """Run every task once on a fluid at rest, so that compilation is over before the clock starts; then record
+        them."""
         for _ in range(2):
             self.step()
-        if not any(self._exchanges):
-            self.backend.synchronise()
-            launches = self._steps
-            self._steps = [[self.backend.record(step)] for step in launches]
-            self._cycle = self.backend.record((launches[0] + launches[1]) * (CYCLE // 2))
+        self.backend.synchronise()
+        self._launches = [recorded(tasks, self.backend) for tasks in self.steps]
+        self._cycle = recorded_cycle(self.steps, self.backend)
         self.totals()
         self.backend.synchronise()
 
@@ -204,16 +209,20 @@ class Engine:
 
     def _complete(self) -> None:
         """Fill the slots of the present state, as the next step will; in place only halo slots can be filled twice."""
-        parity, exchange = self._parity, self._exchanges[self._parity]
+        parity, line = self._parity, self._halo.lines[self._parity]
         fills_slots = self.model.streaming == "pull"
         if fills_slots and self._borders.has_openings:
             self._borders.bind_links(parity)()
-        if exchange:
-            exchange.start()
-            exchange.finish()
+        if line:
+            line.run()
         if fills_slots and self._borders.has_slotted_walls:
             self._borders.bind_walls(parity)()
+        self._meet()
+
+    def _meet(self) -> None:
+        """Nobody goes on while another rank still reads what neighbours write to."""
         self.backend.synchronise()
+        self._connector.communicator.barrier()
 
     def _take_row(self) -> None:
         self.backend.bind_copy(self._rows.pop(), self._now)()
@@ -233,7 +242,7 @@ class Engine:
                 self.backend.update(rows, values.astype(storage).reshape(rows.shape))
                 uploaded = rows.size
             self.backend.bind_write(self._state(0), nodes, rows)()
-        self.backend.synchronise()
+        self._meet()
 
     def _scratch_array(self, name: str, n_rows: int, nodes: NodeRange, dtype):
         """Device memory that is kept between calls."""
@@ -288,56 +297,70 @@ class Engine:
         """What the compiler gave one thread of the stream-and-collide kernel."""
         return self.backend.stream_collide_usage(self.model.collision, self._stream_arrays(0), self.shape)
 
-    def _bind_exchanges(self, communicator):
-        """The exchange before (pull, in place) or in the middle of (push) a step from each buffer."""
-        halo, plans = self.domain.halo, self.addresses.exchanges
-        if not halo.neighbours:
-            return [None, None]
-        staging = Staging(self.backend, plans)
-        exchanged = self._buffers[::-1] if self.model.streaming == "push" else self._buffers
-        return [
-            HaloExchange(communicator, self.backend, halo.neighbours, plans[self._turn(parity)], buffer, staging)
-            for parity, buffer in enumerate(exchanged)
-        ]
+    @property
+    def transport(self) -> str:
+        """How halos travel: names of transports joined by "+", or "none"."""
+        return self._halo.used
 
-    def _bind_step(self, parity):
-        """The launches of one step from buffer ``parity`` into the other; stages with nothing to do are left out.
+    @property
+    def halo_bytes(self) -> float:
+        """Bytes that this rank sends in a step, on average."""
+        plans = self.addresses.exchanges
+        return sum(plan.n_pack for plan in plans) / len(plans) * np.dtype(self.precision.storage).itemsize
 
-        Openings, packing and unpacking write to edge nodes and slots only. Walls and the edge nodes themselves read
-        what the interior wrote in the step before, and the edge overwrites what it read, so they wait for it; the
-        interior waits likewise.
+    @property
+    def n_neighbours(self) -> int:
+        """Ranks that this one exchanges halos with."""
+        return len(self.domain.halo.neighbours)
+
+    def _halo_of_buffers(self) -> Halo:
+        """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
+        plans = tuple(self.addresses.exchanges[self._turn(parity)] for parity in (0, 1))
+        buffers = self._buffers[::-1] if self.model.streaming == "push" else self._buffers
+        return Halo(self.domain.halo.neighbours, plans, tuple(buffers))
+
+    def _bind_step(self, parity) -> list[Task]:
+        """The tasks of one step from buffer ``parity`` into the other; stages with nothing to do are left out.
+
+        Openings and packing write to edge nodes and slots only. What comes behind the messages reads what the interior
+        wrote in the step before, and the edge overwrites what it read, so they wait for it; the interior waits
+        likewise.
         """
-        exchange, borders = self._exchanges[parity], self._borders
-        launches = []
+        line, borders = self._halo.lines[parity], self._borders
+        wait, tasks = Task("order", ORDERING, self.backend.edge_waits), []
         for stage in self.model.stages:
             if stage.skeleton == STREAM_COLLIDE:
-                launches += self._bind_nodes(stage, parity, self.shape)
-            elif stage.skeleton == LINKS:
-                launches += self._bind_links(parity) if borders.has_openings else []
+                tasks += self._bind_nodes(stage, parity, self.shape)
+            elif stage.skeleton == LINKS and borders.has_openings:
+                tasks += self._bind_links(parity)
             elif stage.skeleton == WALL_LINKS and borders.has_slotted_walls:
-                launches += [self.backend.edge_waits, borders.bind_walls(parity)]
-            elif stage.skeleton == EXCHANGE_START and exchange:
-                launches.append(exchange.start)
-            elif stage.skeleton == EXCHANGE_FINISH and exchange:
-                launches.append(exchange.finish)
+                tasks += [wait, Task("walls", ON_EDGE, borders.bind_walls(parity))]
+            elif stage.skeleton == EXCHANGE_START and line:
+                tasks += line.start
+            elif stage.skeleton == EXCHANGE_FINISH and line:
+                tasks += [*line.arrive, wait, *line.unpack]
         if self.domain.n_edge:
-            launches = [self.backend.mark_interior, *launches, self.backend.interior_waits]
-        return launches
+            marks = [
+                Task("order", ORDERING, work) for work in (self.backend.mark_interior, self.backend.interior_waits)
+            ]
+            tasks = [marks[0], *without_repeats(tasks, wait.run), marks[1]]
+        return tasks
 
-    def _bind_links(self, parity):
+    def _bind_links(self, parity) -> list[Task]:
         """The openings of a step. In place they read, for the velocity of a node, populations that the node left with
         its neighbours, which the interior is about to overwrite: it waits for them."""
-        launches = [self._borders.bind_links(parity)]
-        return [*launches, self.backend.interior_waits] if self.addresses.patterns[0].in_place else launches
+        tasks = [Task("openings", ON_EDGE, self._borders.bind_links(parity))]
+        wait = Task("order", ORDERING, self.backend.interior_waits)
+        return [*tasks, wait] if self.addresses.patterns[0].in_place else tasks
 
     def interior_launches(self, shape) -> list:
         """Stream-and-collide of the interior alone, from each buffer."""
         stage = next(
             stage for stage in self.model.stages if stage.skeleton == STREAM_COLLIDE and stage.part == INTERIOR
         )
-        return [self._bind_nodes(stage, parity, shape)[0] for parity in (0, 1)]
+        return [self._bind_nodes(stage, parity, shape)[0].run for parity in (0, 1)]
 
-    def _bind_nodes(self, stage, parity, shape):
+    def _bind_nodes(self, stage, parity, shape) -> list[Task]:
         n_edge, n_nodes = self.domain.n_edge, self.domain.n_nodes
         bounds = (0, n_edge) if stage.part == EDGE else (n_edge, n_nodes)
         if bounds[0] == bounds[1]:
@@ -345,7 +368,9 @@ class Engine:
         nodes = NodeRange(*bounds, is_edge=stage.part == EDGE, is_reversed=parity == 1)
         arrays = self._stream_arrays(parity)
         launch = self.backend.bind_stream_collide(*stage.operators, arrays, nodes, self._parameters, shape)
-        return [self.backend.edge_waits, launch] if nodes.is_edge else [launch]
+        if not nodes.is_edge:
+            return [Task("interior", ON_INTERIOR, launch)]
+        return [Task("order", ORDERING, self.backend.edge_waits), Task("edge", ON_EDGE, launch)]
 
     def _bind_reductions(self, speed_scale):
         """Reductions of buffer 0 and 1, and the arrays they share."""

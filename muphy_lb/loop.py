@@ -119,8 +119,8 @@ class Run:
             write_text(self.folder / CASE_FILE, simulation.case.to_toml(self.folder))
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.watch, written)
         self.fields = FieldWriter(simulation, self.folder, resume_step) if simulation.case.output.vtk else None
-        self.series = OpeningWriter(simulation, self.folder, resume_step) if simulation.nodes.openings else None
-        self.walls = WallWriter(simulation, self.folder, resume_step) if simulation.nodes.walls else None
+        self.series = OpeningWriter(simulation, self.folder, resume_step) if simulation.outline.openings else None
+        self.walls = WallWriter(simulation, self.folder, resume_step) if simulation.outline.walls else None
         self._observers = [o for o in (self.series, self.walls, self.fields, self.checkpoints) if o is not None]
         self._clock = clock or Clock()
         self._last_progress = time.perf_counter()
@@ -229,7 +229,7 @@ class Run:
         remaining = (last - step) * self._clock.stepping_s / max(self._clock.steps, 1)
         velocity = self.simulation.units.velocity_to_si(health.max_speed)
         watched = f" | {self.watch}" if self.watch.tolerance is not None else ""
-        mflups = self._clock.mflups(self.simulation.nodes.n_nodes)
+        mflups = self._clock.mflups(self.simulation.outline.n_nodes)
         return (
             f"step {step}/{last} ({100 * step / last:.1f} %) | {mflups:.1f} MFLUPS"
             f" | ETA {remaining:.0f} s | max velocity {velocity:.4g} m/s | mass drift {health.mass_drift:+.2e}{watched}"
@@ -240,7 +240,7 @@ class Run:
         speed = {
             "wall_time_s": self._clock.wall_time_s,
             "stepping_time_s": self._clock.stepping_s,
-            "mflups": self._clock.mflups(simulation.nodes.n_nodes),
+            "mflups": self._clock.mflups(simulation.outline.n_nodes),
         }
         if self.checkpoints.every or reason not in (COMPLETED, STEADY):
             self.checkpoints.act()

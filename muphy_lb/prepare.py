@@ -1,5 +1,8 @@
 """From a case to what the ranks share: the node list and the owner of every node."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,19 +13,26 @@ from geometry.clean import clean
 from geometry.cuts import cut_links
 from geometry.labels import label_box
 from geometry.load import SHAPE_PREFIX, load_voxels
-from geometry.nodes import NodeList, build_nodes
+from geometry.nodes import NodeList, Outline, build_nodes
 from geometry.openings import carve
-from geometry.store import read_geometry
+from geometry.store import read_arrays, unread_geometry
 from geometry.voxels import Opening, Voxels
+from muphy_lb.backends import resolve_backend
 from muphy_lb.boundary_sections import OpeningSection
 from muphy_lb.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import lattice_named
+from muphy_lb.precision import PRECISIONS
+from partition.choice import choose
+from partition.costs import NODE_COSTS, STEP_COSTS
 from partition.errors import PartitionError
-from partition.graph import graph_from_voxels
-from partition.partition import partition
+from partition.halo import Exchange
+from partition.kinds import weighted_by_kind
+from partition.partition import AUTO, check_parts, partition
 from partition.store import list_partitions, partition_name, read_partition
+from partition.voxels import graph_from_voxels
 
+LOG = logging.getLogger(__name__)
 PREPARED = ".h5"
 BARE_FORMATS = (".npy", ".raw")
 
@@ -35,54 +45,103 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
         InputError: openings of the case and of the geometry do not match.
     """
     if is_prepared(case):
-        _refuse_preparation(case)
-        nodes, report = read_geometry(case.folder / case.geometry.file), f"read {case.geometry.file}"
-        if case.lattice.walls == "half-way":
-            nodes = replace(nodes, cuts=None)  # 17 bytes a link on every rank for nothing
-    else:
-        voxels = _cut(_labelled(_load(case), case), case)
-        keep = case.geometry.keep or ("openings" if voxels.openings else "all")
-        nodes, cleaned = clean(build_nodes(voxels), keep)
-        report = str(cleaned)
-        if case.lattice.walls != "half-way" and voxels.wall_shape is not None:
-            nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
-            report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
+        with unread_nodes(case) as unread:
+            return read_arrays(unread), f"read {case.geometry.file}"
+    voxels = _cut(_labelled(_load(case), case), case)
+    keep = case.geometry.keep or ("openings" if voxels.openings else "all")
+    nodes, cleaned = clean(build_nodes(voxels), keep)
+    report = str(cleaned)
+    if case.lattice.walls != "half-way" and voxels.wall_shape is not None:
+        nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
+        report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
     _match_openings(nodes, case)
     return nodes, report
+
+
+@contextmanager
+def unread_nodes(case: Case) -> Iterator[NodeList]:
+    """The node list of a case on a prepared geometry, its arrays still datasets of the open file.
+
+    Raises:
+        GeometryError: the geometry cannot be read.
+        InputError: the case does not fit it.
+    """
+    _refuse_preparation(case)
+    with unread_geometry(case.folder / case.geometry.file) as nodes:
+        _match_openings(nodes, case)
+        yield replace(nodes, cuts=None) if case.lattice.walls == "half-way" else nodes
 
 
 def share_nodes(nodes: NodeList, case: Case, n_ranks: int) -> np.ndarray:
     """(n,) int32 owner of every node, by ``compute.partition`` of the case.
 
     That is the name of a partitioning stored in the prepared geometry, or of a method; a stored ``METHOD-N`` for this
-    number of ranks is used before the method is run again.
+    number of ranks is used before the method is run again. The automatic choice is logged with its reasons.
 
     Raises:
         PartitionError: neither; a stored partitioning is for another number of ranks; more ranks than nodes.
+        InputError: ``compute.rank_speeds`` is not empty and not one number for each rank.
     """
+    speeds = _rank_speeds(case, n_ranks)
     if n_ranks == 1:
         return np.broadcast_to(np.int32(0), nodes.n_nodes)
     stored = _stored_partition(case, n_ranks)
     if stored is not None:
         return stored
+    method, backend = case.compute.partition, resolve_backend(case.compute.backend)
+    exchange = Exchange(lattice_named(case.lattice.name).c[1:], _bytes_per_population(case))
     graph = graph_from_voxels(nodes.voxel, nodes.shape, nodes.periodic)
-    return partition(graph, n_ranks, case.compute.partition)
+    check_parts(graph, n_ranks, method)
+    graph = weighted_by_kind(graph, nodes.group, NODE_COSTS[backend], exchange)
+    if method != AUTO:
+        return partition(graph, n_ranks, method, speeds)
+    owner, choice = choose(graph, n_ranks, exchange, STEP_COSTS[backend], speeds)
+    LOG.info(choice.reason)
+    return owner
+
+
+def _rank_speeds(case: Case, n_ranks: int) -> tuple[float, ...] | None:
+    """Relative speeds of the ranks, None if they are equal."""
+    speeds = case.compute.rank_speeds
+    if speeds and len(speeds) != n_ranks:
+        raise InputError(
+            f"compute.rank_speeds has {len(speeds)} values for {n_ranks} ranks; give one for each rank, or leave it out"
+        )
+    return speeds or None
+
+
+def _bytes_per_population(case: Case) -> int:
+    return np.dtype(PRECISIONS[case.compute.precision].storage).itemsize
 
 
 def _stored_partition(case: Case, n_ranks: int) -> np.ndarray | None:
     """Owners from the prepared geometry, if it has a partitioning of the asked name or method."""
-    if not is_prepared(case):
+    name = stored_name(case, n_ranks)
+    return None if name is None else read_partition(case.folder / case.geometry.file, name)
+
+
+def stored_name(case: Case, n_ranks: int) -> str | None:
+    """Name of the stored partitioning that these ranks will use; None if there is none, or nothing to share.
+
+    Raises:
+        PartitionError: the one that the case asks for is for another number of ranks.
+        InputError: ``compute.rank_speeds`` is for another number of ranks.
+    """
+    speeds = _rank_speeds(case, n_ranks)
+    if n_ranks == 1 or not is_prepared(case):
         return None
     path, name = case.folder / case.geometry.file, case.compute.partition
     parts = {record.name: record.n_parts for record in list_partitions(path)}
-    for candidate in (name, partition_name(name, n_ranks)):
+    # Cuts for equal ranks do not suit unequal ones; what the command stores by default is METIS's.
+    methods = () if speeds else (name, "metis") if name == AUTO else (name,)
+    for candidate in (name, *(partition_name(method, n_ranks) for method in methods)):
         if candidate in parts and parts[candidate] != n_ranks:
             raise PartitionError(
                 f"partitioning {candidate!r} of {path} is for {parts[candidate]} ranks, this run has {n_ranks};"
                 " give another name or method in compute.partition, or start as many ranks"
             )
         if candidate in parts:
-            return read_partition(path, candidate)
+            return candidate
     return None
 
 
@@ -91,7 +150,7 @@ def is_prepared(case: Case) -> bool:
     return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
 
 
-def condition_of(nodes: NodeList, case: Case) -> tuple[OpeningSection, ...]:
+def condition_of(nodes: NodeList | Outline, case: Case) -> tuple[OpeningSection, ...]:
     """The case's section of each opening, in the geometry's order."""
     sections = {section.name: section for section in case.openings}
     return tuple(sections[opening.name] for opening in nodes.openings)

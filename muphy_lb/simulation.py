@@ -6,23 +6,23 @@ from math import ceil, inf, log2, sqrt
 
 import numpy as np
 
-from geometry.nodes import NodeList
+from geometry.nodes import NodeList, Outline, voxel_coordinates
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.boundary import course_of, link_conditions, opening_conditions, wall_motions
 from muphy_lb.case import Case, load_case
-from muphy_lb.domain import build_local_domain, check_dimension
+from muphy_lb.domain import LocalDomain, check_dimension, domain_of
 from muphy_lb.engine import Engine
 from muphy_lb.errors import DivergedError, InputError
 from muphy_lb.fluid import fluid_of
 from muphy_lb.forcing import force_of, uniform_acceleration_m_s2
 from muphy_lb.lattice import lattice_named
-from muphy_lb.parallel import NodeGather, connect
+from muphy_lb.parallel import HaloConnector, NodeGather, connect
 from muphy_lb.physics import isothermal
-from muphy_lb.physics.conditions import PRESSURE, opening_areas_m2, opening_frames
+from muphy_lb.physics.conditions import PRESSURE, carried_flow, link_weights, opening_areas_m2, opening_frames
 from muphy_lb.physics.walls import HALF_WAY, treat_walls
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.preflight import Numerics, describe, resolve
-from muphy_lb.prepare import load_nodes, share_nodes
+from muphy_lb.sharing import SharedGeometry
 from muphy_lb.tuning import tune
 from muphy_lb.wall_forces import WallForce, labelled_links, wall_forces
 
@@ -76,26 +76,15 @@ class Simulation:
         self.case = case
         self.communicator = communicator or connect()
         self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
-        given = None if nodes is None else (nodes, "geometry handed over as it is")
-        self.nodes, self.cleaning = self.communicator.broadcast(self._on_root(lambda: given or load_nodes(case)))
+        self.geometry = SharedGeometry(case, self.communicator, nodes)
         self.lattice = lattice_named(case.lattice.name)
-        slips = {section.name for section in case.walls if section.slip}
-        slip = [number for number, wall in enumerate(self.nodes.walls) if wall.name in slips]
-        self.frames = opening_frames(self.nodes, self.lattice, slip)
-        self.numerics = self._resolve()
-        owner = self.communicator.broadcast(
-            self._on_root(lambda: share_nodes(self.nodes, case, self.communicator.size))
-        )
-        self.motions = wall_motions(case, self.nodes, self.units)
-        treatment = treat_walls(case.lattice.walls, self.motions)
-        rank, order = self.communicator.rank, case.compute.order
-        self.domain = build_local_domain(self.nodes, owner, rank, self.lattice, treatment, order)
-        self.conditions = opening_conditions(case, self.nodes, self.frames, self.units, float(self.lattice.cs2))
+        self._survey_openings()
+        self.motions = self.geometry.survey(lambda nodes: wall_motions(case, nodes, self.units))
+        self.domain = self._build_domain()
         self.engine = self._build_engine()
         self._has_started = False
         self.measured_mflups = self.timed_mflups(TRIAL_STEPS)
         self.step_number = 0
-        self._gather = NodeGather(self.communicator, self.domain.number, self.nodes.n_nodes)
         self.start_from_rest()
 
     @classmethod
@@ -107,13 +96,15 @@ class Simulation:
         """What will be computed, for people; collective."""
         bytes_per_node = self.communicator.maximum(self.engine.backend.allocated_bytes / self.domain.n_nodes)
         table = describe(
-            self.numerics, self.nodes.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups
+            self.numerics, self.outline.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups
         )
         backend = self.engine.backend
         walls = self._describe_walls()
         how = f"{backend.name} on {backend.device}, {self.case.compute.precision}, {self.case.compute.streaming}"
         method = f"{self.lattice.name}, {self.engine.model.collision.name}; walls: {walls}"
-        return "\n".join((self.case.title, self.cleaning, f"backend: {how}", f"method: {method}", table)).lstrip()
+        return "\n".join(
+            (self.case.title, self.geometry.report, f"backend: {how}", f"method: {method}", table)
+        ).lstrip()
 
     def _describe_walls(self) -> str:
         """The rule of the walls and what it cannot do here; collective."""
@@ -129,6 +120,16 @@ class Simulation:
             n_mirrored = total(self.domain.n_mirrored)
             text.append(f"slip: {n_mirrored:,} of {n_links:,} links are mirrored, straight ones reflect anyway")
         return "; ".join(text)
+
+    @property
+    def outline(self) -> Outline:
+        """All of the geometry but its nodes."""
+        return self.geometry.outline
+
+    @property
+    def nodes(self) -> NodeList | Outline:
+        """The whole node list on rank 0, which may read it only now; the outline elsewhere."""
+        return self.geometry.nodes
 
     @property
     def units(self):
@@ -172,7 +173,7 @@ class Simulation:
         seconds = self.communicator.maximum(self.engine.time_steps(n_steps))
         if self._has_started:
             self._upload_schedule()
-        return n_steps * self.nodes.n_nodes / seconds / 1e6
+        return n_steps * self.outline.n_nodes / seconds / 1e6
 
     def density(self) -> np.ndarray | None:
         """(n,) lattice density on rank 0."""
@@ -201,12 +202,12 @@ class Simulation:
             return None
         opening, voxel, q, entering, deviation = (np.concatenate(column) for column in zip(*gathered, strict=True))
         order = np.lexsort((q, voxel, opening))
-        count = len(self.nodes.openings)
+        count = len(self.outline.openings)
         flow = np.bincount(opening[order], entering[order], count)
         mean = np.bincount(opening[order], deviation[order], count) / np.maximum(
             np.bincount(opening, minlength=count), 1
         )
-        return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.nodes.openings)}
+        return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.outline.openings)}
 
     def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
         """Force and torque of the fluid on every labelled wall, on rank 0; collective.
@@ -224,7 +225,7 @@ class Simulation:
     @cached_property
     def labelled_links(self):
         """The local links into labelled walls, on first use; see :func:`muphy_lb.wall_forces.labelled_links`."""
-        return labelled_links(self.nodes, self.domain)
+        return labelled_links(self._part_nodes, self.domain)
 
     def watched(self) -> dict[str, dict[str, float]] | None:
         """The quantities of ``run.steady_watch`` by group and name, on rank 0; collective."""
@@ -251,16 +252,37 @@ class Simulation:
         max_speed = self.communicator.maximum(totals.speed)
         if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
             raise DivergedError(self._divergence_message())
-        n = self.nodes.n_nodes
+        n = self.outline.n_nodes
         mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
         drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
         return Health(drift, max_speed, mean_speed)
 
+    @cached_property
+    def _gather(self) -> NodeGather:
+        return NodeGather(self.communicator, self.domain.number, self.outline.n_nodes)
+
     def _on_root(self, work):
         return work() if self.communicator.rank == 0 else None
 
+    def _survey_openings(self) -> None:
+        """What only the nodes around all openings tell, and the numbers of the run, which follow from that."""
+        survey, case, lattice = self.geometry.survey, self.case, self.lattice
+        slips = {section.name for section in case.walls if section.slip}
+        slip = [number for number, wall in enumerate(self.outline.walls) if wall.name in slips]
+        self.frames = frames = survey(lambda nodes: opening_frames(nodes, lattice, slip))
+        self.numerics = self._resolve()
+        self.conditions = opening_conditions(case, self.outline, frames, self.units, float(lattice.cs2))
+        self._carried = survey(lambda nodes: carried_flow(nodes, lattice, frames, self.conditions, slip))
+
+    def _build_domain(self) -> LocalDomain:
+        part = self.geometry.part()
+        self._part_nodes = part.nodes
+        return domain_of(
+            part, self.lattice, treat_walls(self.case.lattice.walls, self.motions), self.case.compute.order
+        )
+
     def _resolve(self) -> Numerics:
-        check_dimension(self.nodes, self.lattice, uniform_acceleration_m_s2(self.case, self.nodes))
+        check_dimension(self.outline, self.lattice, uniform_acceleration_m_s2(self.case, self.outline))
         if self.case.lattice.walls != HALF_WAY and self.case.compute.streaming != "pull":
             raise InputError(
                 f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': the"
@@ -268,13 +290,13 @@ class Simulation:
                 f" {HALF_WAY!r}"
             )
         self._refuse_to_watch_nothing()
-        areas_m2 = opening_areas_m2(self.nodes, self.frames)
-        return resolve(self.case, self.nodes.spacing_m, areas_m2, float(self.lattice.cs2))
+        areas_m2 = opening_areas_m2(self.outline, self.frames)
+        return resolve(self.case, self.outline.spacing_m, areas_m2, float(self.lattice.cs2))
 
     def _refuse_to_watch_nothing(self) -> None:
         """A steady-state criterion that can never fire must not be asked for."""
-        run, nodes = self.case.run, self.nodes
-        there = {"mean_speed": True, "permeability": True, "flow_rates": nodes.openings, "forces": nodes.walls}
+        run, outline = self.case.run, self.outline
+        there = {"mean_speed": True, "permeability": True, "flow_rates": outline.openings, "forces": outline.walls}
         if run.steady_tolerance is not None and not any(there[name] for name in run.steady_watch):
             raise InputError(
                 f"run.steady_watch is {', '.join(run.steady_watch)}, but the geometry has no opening and no labelled"
@@ -286,14 +308,17 @@ class Simulation:
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
-        force, operator, present = force_of(case, self.nodes, self.domain, self.units)
+        force, operator, present = force_of(case, self.outline, self.domain, self.units)
         fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
         model = isothermal(self.lattice, fluid, case.compute.streaming, force, operator)
+        links = self.domain.links
+        weights = link_weights(self.outline, self.lattice, links, self.frames, self.conditions, self._carried)
         conditions, self.n_fallback_links = link_conditions(
-            self.domain, self.nodes, self.frames, self.conditions, case.lattice.walls, self.motions
+            self.domain, self._part_nodes, weights, self.conditions, case.lattice.walls, self.motions
         )
-        self._course = course_of(case, self.nodes, self.conditions, present, self.units)
-        engine = Engine(backend, self.communicator, self.domain, model, conditions, self._speed_scale())
+        self._course = course_of(case, self.outline, self.conditions, present, self.units)
+        connector = HaloConnector(self.communicator, case.compute.transport)
+        engine = Engine(backend, connector, self.domain, model, conditions, self._speed_scale())
         tune(engine)
         engine.warm_up()
         return engine
@@ -319,7 +344,7 @@ class Simulation:
         )
 
     def _speed_scale(self) -> float:
-        return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.nodes.n_nodes + 1)))
+        return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.outline.n_nodes + 1)))
 
     def _pressure_scale(self) -> float:
         return self.units.density_to_pressure(2.0, float(self.lattice.cs2))
@@ -332,11 +357,11 @@ class Simulation:
         return finish(collected) if self.communicator.rank == 0 else None
 
     def _opening_state(self, number: int, entering: float, mean_deviation: float) -> OpeningState:
-        record = self.nodes.openings[number]
+        record = self.outline.openings[number]
         sign = 1.0 if record.kind == "inlet" else -1.0
         return OpeningState(
             kind=record.kind,
-            area_m2=self.frames[number].area * self.nodes.spacing_m**2,
+            area_m2=self.frames[number].area * self.outline.spacing_m**2,
             flow_rate_m3_s=sign * self.units.flow_rate_to_si(float(entering)),
             mean_pressure_pa=self._pressure_scale() * float(mean_deviation),
         )
@@ -347,21 +372,24 @@ class Simulation:
         speed = np.sqrt(sum(component**2 for component in velocity))
         speed[~np.isfinite(speed)] = np.inf
         worst = int(np.argmax(speed))
-        found = self.communicator.gather((float(speed[worst]), int(self.domain.number[worst])))
+        place = int(self.domain.number[worst]), int(self.domain.voxel[worst])
+        found = self.communicator.gather((float(speed[worst]), *place, self.communicator.rank))
         message = self._on_root(lambda: self._describe_divergence(*max(found)))
         return self.communicator.broadcast(message)
 
-    def _describe_divergence(self, speed: float, number: int) -> str:
-        x, y, z = self.nodes.coordinates([number])[0]
-        place = ", ".join(f"{value:.4g}" for value in self.nodes.positions_m([number])[0])
+    def _describe_divergence(self, speed: float, _number: int, voxel: int, rank: int) -> str:
+        xyz = voxel_coordinates(np.array([voxel]), self.outline.shape)[0]
+        x, y, z = xyz
+        place = ", ".join(f"{value:.4g}" for value in self.outline.origin_m + self.outline.spacing_m * xyz)
         mach = speed / sqrt(float(self.lattice.cs2))
         what = (
             f"the Mach number is {mach:.2g} (allowed: {self.case.run.max_mach:g})"
             if np.isfinite(speed)
             else ("a population is not finite")
         )
+        whose = f", on rank {rank}" if self.communicator.size > 1 else ""
         return (
-            f"the run diverged at step {self.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m;"
+            f"the run diverged at step {self.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m{whose};"
             f" relaxation time {self.numerics.relaxation_time:.4g}. Use a smaller lattice_velocity or time_step_s,"
             " a finer spacing_m, or a longer run.ramp_steps"
         )

@@ -55,9 +55,9 @@ def wall_forces(simulation, averaged: bool = True) -> dict[str, WallForce] | Non
     wall, voxel, q, exchange, distance = (column[order] for column in columns)
     vector = simulation.lattice.c[q]
     force = vector * exchange[:, None]
-    position = voxel_coordinates(voxel, simulation.nodes.shape) + distance[:, None] * vector
+    position = voxel_coordinates(voxel, simulation.outline.shape) + distance[:, None] * vector
     result = {}
-    for number, record in enumerate(simulation.nodes.walls):
+    for number, record in enumerate(simulation.outline.walls):
         part = wall == number
         motion = simulation.motions[number]
         arm = motion.place.arm(position[part], motion.centre)
@@ -68,7 +68,7 @@ def wall_forces(simulation, averaged: bool = True) -> dict[str, WallForce] | Non
 
 def labelled_links(nodes, domain: LocalDomain) -> tuple[np.ndarray, LinkRecords, np.ndarray]:
     """Which of the links that ``Engine.wall_exchange`` tells of lead into labelled walls, those links, and the fraction
-    of each at which it meets the wall."""
+    of each at which it meets the wall; ``nodes`` is the part of the geometry around the domain."""
     links = domain.slotted.join(domain.folded)
     labelled = links.boundary < len(nodes.walls)
     links = links.select(labelled)
@@ -76,7 +76,7 @@ def labelled_links(nodes, domain: LocalDomain) -> tuple[np.ndarray, LinkRecords,
 
 
 def _in_si(simulation, number: int, force: np.ndarray, torque: np.ndarray) -> WallForce:
-    units, record = simulation.units, simulation.nodes.walls[number]
+    units, record = simulation.units, simulation.outline.walls[number]
     section = next((s for s in simulation.case.walls if s.name == record.name), None)
     force_n = units.force_to_si(force)
     share = units.force_to_si(simulation.present_force * record.n_voxels)

@@ -1,13 +1,22 @@
 """Command line: share out the nodes of a CASE.h5 among ranks."""
 
 import argparse
+import json
 import sys
+from pathlib import Path
 
+from partition.choice import choose
+from partition.compare import compare, comparison_table
+from partition.costs import NODE_COSTS, STEP_COSTS, StepCost
 from partition.errors import PartitionError
-from partition.graph import Graph
-from partition.partition import METHODS, partition
-from partition.quality import BYTES_PER_LINK, quality, quality_table
-from partition.store import list_partitions, partition_name, read_graph, write_partition
+from partition.halo import Exchange
+from partition.methods import METHODS
+from partition.partition import AUTO, check_parts, partition
+from partition.quality import quality
+from partition.store import list_partitions, partition_name, read_graph, read_weighted_graph, write_partition
+from partition.voxels import VoxelGraph
+
+BYTES = {"fp64": 8, "fp32": 4, "fp16": 2}
 
 
 def main(arguments=None) -> int:
@@ -32,28 +41,41 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="partition", description="Share out the nodes of CASE.h5 among ranks and store the result there."
     )
-    parser.add_argument("case", metavar="CASE.h5", help="file made by python -m geometry")
-    parser.add_argument("n_parts", metavar="N_PARTS", type=int, nargs="?", help="number of parts (ranks)")
-    parser.add_argument("--method", default="metis", help=f"one of: {', '.join(METHODS)} (default: metis)")
-    parser.add_argument("--name", help="name of the partitioning in the file (default: METHOD-N_PARTS)")
-    parser.add_argument(
+    add = parser.add_argument
+    add("case", metavar="CASE.h5", help="file made by python -m geometry")
+    add("n_parts", metavar="N_PARTS", type=_counts, nargs="?", help="number of parts (ranks), or several: 2,4,8")
+    add("--method", default="metis", help=f"one of: {AUTO}, {', '.join(METHODS)} (default: metis)")
+    add("--name", help="name of the partitioning in the file (default: METHOD-N_PARTS)")
+    add(
         "--weights",
         metavar="GROUP:COST",
         type=_group_cost,
         nargs="+",
         default=[],
-        help="cost per node of node groups (0: plain nodes, 1 + k: nodes at opening k); others cost 1",
+        help="cost per node of node groups (0: plain nodes, 1 + k: nodes at opening k), others cost 1;"
+        " without it nodes cost what they do on the backend",
     )
-    parser.add_argument(
-        "--bytes-per-link",
-        metavar="BYTES",
-        type=int,
-        default=BYTES_PER_LINK,
-        help="bytes a cut face sends per step and direction in the halo estimate (default: %(default)s)",
+    add("--shares", metavar="SPEED", type=float, nargs="+", help="relative speeds of the ranks (default: equal)")
+    add("--precision", choices=BYTES, default="fp32", help="of the halo's populations (default: %(default)s)")
+    add("--backend", choices=STEP_COSTS, default="cuda", help="whose costs predict times (default: %(default)s)")
+    add(
+        "--costs",
+        metavar=("NODE_S", "LATENCY_S", "BYTES_PER_S"),
+        type=float,
+        nargs=3,
+        help="predict times with these seconds per node and message and this bandwidth instead",
     )
-    parser.add_argument("--compare", action="store_true", help="print a table of all methods and store nothing")
-    parser.add_argument("--list", action="store_true", help="print the partitionings in the file")
+    add("--compare", action="store_true", help="print a table of all methods and store nothing")
+    add("--json", metavar="FILE", help="with --compare: write the table there too")
+    add("--list", action="store_true", help="print the partitionings in the file")
     return parser
+
+
+def _counts(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"invalid int value: {text!r}; write 4, or 2,4,8") from None
 
 
 def _group_cost(text: str) -> tuple[int, float]:
@@ -69,18 +91,51 @@ def _answer(options) -> str:
         return _listing(options.case)
     if options.n_parts is None:
         raise PartitionError("the number of parts is missing; write python -m partition CASE.h5 N_PARTS, or use --list")
-    graph = read_graph(options.case, dict(options.weights))
+    if options.name and len(options.n_parts) > 1:
+        raise PartitionError(f"--name {options.name} cannot name {len(options.n_parts)} partitionings; leave it out")
+    exchange = Exchange(bytes_per_population=BYTES[options.precision])
+    if options.weights:
+        graph = read_graph(options.case, dict(options.weights))
+    else:
+        graph = read_weighted_graph(options.case, NODE_COSTS[options.backend], exchange)
     if options.compare:
-        return quality_table({method: _cut(graph, method, options)[1] for method in METHODS})
-    owner, report = _cut(graph, options.method, options)
-    name = partition_name(options.method, options.n_parts) if options.name is None else options.name
-    write_partition(options.case, name, owner, options.method)
-    return f"{options.case}: {name}: {report}"
+        return _comparison(graph, exchange, options)
+    return "\n".join(_store(graph, n_parts, exchange, options) for n_parts in options.n_parts)
 
 
-def _cut(graph: Graph, method: str, options) -> tuple:
-    owner = partition(graph, options.n_parts, method)
-    return owner, quality(graph, owner, options.n_parts, options.bytes_per_link)
+def _step_cost(options) -> StepCost:
+    return StepCost(*options.costs) if options.costs else STEP_COSTS[options.backend]
+
+
+def _store(graph: VoxelGraph, n_parts: int, exchange: Exchange, options) -> str:
+    """Cut, write and measure one partitioning; returns what there is to say."""
+    check_parts(graph, n_parts, options.method)
+    method, cost = options.method, _step_cost(options)
+    lines = []
+    if method == AUTO:
+        owner, choice = choose(graph, n_parts, exchange, cost, options.shares)
+        method = choice.method
+        lines.append(str(choice))
+    else:
+        owner = partition(graph, n_parts, method, options.shares)
+    name = options.name or partition_name(options.method, n_parts)
+    write_partition(options.case, name, owner, method)
+    lines.append(f"{options.case}: {name}: {quality(graph, owner, n_parts, exchange, cost, options.shares)}")
+    return "\n".join(lines)
+
+
+def _comparison(graph: VoxelGraph, exchange: Exchange, options) -> str:
+    cost = _step_cost(options)
+    comparisons = [compare(graph, n_parts, exchange, cost) for n_parts in options.n_parts]
+    if options.json:
+        parts = {str(n): found.as_dict() for n, found in zip(options.n_parts, comparisons, strict=True)}
+        settings = {"case": Path(options.case).name, "nodes": graph.n_nodes, "precision": options.precision}
+        record = settings | {"cost": vars(cost), "parts": parts}
+        try:
+            Path(options.json).write_text(json.dumps(record, indent=1))
+        except OSError as error:
+            raise PartitionError(f"cannot write {options.json}: {error}; give another file") from error
+    return comparison_table(comparisons)
 
 
 def _listing(case: str) -> str:

@@ -7,15 +7,19 @@ import numpy as np
 from numba import njit, prange
 
 from partition.graph import Graph
-from partition.weights import equal_weight_bounds
+from partition.voxels import VoxelGraph
+from partition.weights import part_shares, weight_bounds
 
 INDEX_BITS = 63
 
 
-def hilbert_cut(graph: Graph, n_parts: int) -> np.ndarray:
-    """(n,) int32 owners of equal-weight pieces of the curve; no part is empty if n_parts <= n_nodes."""
+def hilbert_cut(graph: Graph | VoxelGraph, n_parts: int, shares=None) -> np.ndarray:
+    """(n,) int32 owners of pieces of the curve, of equal weight or in proportion to ``shares``.
+
+    No part is empty if n_parts <= n_nodes.
+    """
     order = np.argsort(hilbert_index(graph.coordinates), kind="stable")
-    bounds = equal_weight_bounds(graph.weights[order], n_parts)
+    bounds = weight_bounds(graph.weights[order], part_shares(shares, n_parts))
     owner = np.empty(graph.n_nodes, dtype=np.int32)
     owner[order] = np.repeat(np.arange(n_parts, dtype=np.int32), np.diff(bounds))
     return owner

@@ -7,7 +7,6 @@ from numba import njit, prange
 
 from partition.errors import PartitionError
 
-CHUNK = 4096
 ABSENT = -1
 
 
@@ -18,8 +17,9 @@ class Graph:
     Attributes:
         indptr: (n + 1,) int64; the neighbours of node ``n`` are ``indices[indptr[n]:indptr[n + 1]]``.
         indices: (m,) int64 neighbour node numbers, m directed links.
-        coordinates: (n, 3) int64 positions (x, y, z) on a grid.
+        coordinates: (n, 3) integer positions (x, y, z) on a grid.
         weights: (n,) int64 work of each node, at least 1.
+        link_weights: (m,) int64 cost of cutting each directed link, the same from both ends; None: all equal.
 
     Raises:
         PartitionError: lengths that do not fit together, or a weight below 1.
@@ -29,6 +29,7 @@ class Graph:
     indices: np.ndarray
     coordinates: np.ndarray
     weights: np.ndarray
+    link_weights: np.ndarray | None = None
 
     def __post_init__(self):
         n = self.n_nodes
@@ -72,58 +73,23 @@ def graph_from_neighbours(table: np.ndarray, coordinates: np.ndarray, weights: n
     indices = np.empty(indptr[-1], dtype=np.int64)
     _fill_links(table, indptr, indices)
     _check_undirected(indptr, indices)
-    return Graph(indptr, indices, np.asarray(coordinates, dtype=np.int64), _integer_weights(weights, n))
+    weights = np.ones(n, dtype=np.int64) if weights is None else integer_weights(weights).astype(np.int64, copy=False)
+    return Graph(indptr, indices, np.asarray(coordinates), weights)
 
 
-def graph_from_voxels(voxel: np.ndarray, shape, periodic, weights: np.ndarray | None = None) -> Graph:
-    """The graph of voxels that share a face; node numbers are positions in ``voxel``.
-
-    Args:
-        voxel: (n,) int64 voxel ids ``(z * ny + y) * nx + x``, each once, in any order.
-        shape: (nz, ny, nx) of the box.
-        periodic: three flags (x, y, z); periodic axes wrap.
-        weights: (n,) integer node weights; ones by default.
+def integer_weights(weights) -> np.ndarray:
+    """Node weights as an array.
 
     Raises:
-        PartitionError: an id outside the box, or one that appears twice.
+        PartitionError: they are no integers.
     """
-    voxel = np.asarray(voxel, dtype=np.int64)
-    size = np.array(shape[::-1], dtype=np.int64)
-    order = np.argsort(voxel, kind="stable")
-    ordered = voxel[order]
-    _check_voxels(ordered, size)
-    strides = np.array((1, size[0], size[0] * size[1]))
-    table = np.empty((6, voxel.size), dtype=np.int32 if voxel.size < 2**31 else np.int64)
-    for i in range(3):
-        for row, step in zip(table[2 * i : 2 * i + 2], (-1, 1), strict=True):
-            _fill_neighbours(row, order, ordered, (size[i], strides[i], step), bool(periodic[i]))
-    coordinates = np.empty((voxel.size, 3), dtype=np.int64)
-    for i in range(3):
-        coordinates[:, i] = voxel // strides[i] % size[i]
-    return graph_from_neighbours(table, coordinates, weights)
-
-
-def _check_voxels(ordered: np.ndarray, size: np.ndarray) -> None:
-    if ordered.size and (ordered[0] < 0 or ordered[-1] >= np.prod(size)):
-        wrong = ordered[0] if ordered[0] < 0 else ordered[-1]
-        raise PartitionError(
-            f"voxel id {wrong} lies outside the box of {np.prod(size)} voxels; check that ids are (z * ny + y) * nx + x"
-        )
-    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if repeated.size:
-        raise PartitionError(f"voxel id {ordered[repeated[0]]} appears twice; every node needs a voxel of its own")
-
-
-def _integer_weights(weights, n: int) -> np.ndarray:
-    if weights is None:
-        return np.ones(n, dtype=np.int64)
     weights = np.asarray(weights)
     if not np.issubdtype(weights.dtype, np.integer):
         raise PartitionError(
             f"node weights have type {weights.dtype}; they are integers of at least 1:"
             " scale them, for example with partition.weights.weights_from_groups"
         )
-    return weights.astype(np.int64, copy=False)
+    return weights
 
 
 def _check_undirected(indptr: np.ndarray, indices: np.ndarray) -> None:
@@ -135,44 +101,6 @@ def _check_undirected(indptr: np.ndarray, indices: np.ndarray) -> None:
             f"node {nodes[0]} has neighbour {one_way[nodes[0]]}, which does not have it in turn;"
             " a neighbour table must hold the opposite of each of its directions"
         )
-
-
-@njit(parallel=True, cache=True)
-def _fill_neighbours(row, order, ordered, along, wraps):
-    """Node number of the face neighbour of each node; ``along`` is (size, stride, step) of the axis.
-
-    Inside a chunk the targets ascend with the voxel ids, except where they wrap, so that a position in the
-    ascending ids that only moves on finds them.
-    """
-    size, stride, step = along
-    for chunk in prange((ordered.size + CHUNK - 1) // CHUNK):
-        first = chunk * CHUNK
-        position = np.searchsorted(ordered, ordered[first] + step * stride)
-        for j in range(first, min(ordered.size, first + CHUNK)):
-            x = ordered[j] // stride % size + step
-            found = ABSENT
-            if 0 <= x < size:
-                target = ordered[j] + step * stride
-                position = _first_not_below(ordered, position, target)
-                found = _node_at(order, ordered, position, target)
-            elif wraps:
-                target = ordered[j] - step * (size - 1) * stride
-                found = _node_at(order, ordered, np.searchsorted(ordered, target), target)
-            row[order[j]] = found
-
-
-@njit(cache=True)
-def _first_not_below(ordered, position, target):
-    while position < ordered.size and ordered[position] < target:
-        position += 1
-    return position
-
-
-@njit(cache=True)
-def _node_at(order, ordered, position, target):
-    if position < ordered.size and ordered[position] == target:
-        return order[position]
-    return ABSENT
 
 
 @njit(cache=True)

@@ -9,16 +9,18 @@ import pymetis
 
 from partition.curve import hilbert_cut
 from partition.graph import Graph
+from partition.weights import part_shares
 
 SEED = 1
 IMBALANCE_PER_MILLE = 10
 
 
-def metis_cut(graph: Graph, n_parts: int) -> np.ndarray:
-    """(n,) int32 owners with few cut links; the same graph gives the same owners again.
+def metis_cut(graph: Graph, n_parts: int, shares=None) -> np.ndarray:
+    """(n,) int32 owners with little weight of cut links; the same graph gives the same owners again.
 
-    METIS aims at an imbalance of 1.01; parts need not be connected. It may leave parts empty when a part has few nodes
-    or a node weighs more than a part should: then the Hilbert curve cuts instead, which leaves none.
+    METIS aims at an imbalance of 1.01 against equal parts, or against parts in proportion to ``shares``; parts need not
+    be connected. It may leave parts empty when a part has few nodes or a node weighs more than a part should: then the
+    Hilbert curve cuts instead, which leaves none.
     """
     if n_parts == 1:
         return np.zeros(graph.n_nodes, dtype=np.int32)
@@ -26,10 +28,12 @@ def metis_cut(graph: Graph, n_parts: int) -> np.ndarray:
         n_parts,
         pymetis.CSRAdjacency(graph.indptr, graph.indices),
         vweights=graph.weights,
+        eweights=graph.link_weights,
+        tpwgts=None if shares is None else part_shares(shares, n_parts).tolist(),
         recursive=False,
         options=pymetis.Options(seed=SEED, ufactor=IMBALANCE_PER_MILLE),
     )
     owner = np.asarray(found.vertex_part, dtype=np.int32)
     if np.bincount(owner, minlength=n_parts).min() == 0:
-        return hilbert_cut(graph, n_parts)
+        return hilbert_cut(graph, n_parts, shares)
     return owner

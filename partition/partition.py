@@ -1,42 +1,48 @@
 """One call for all methods: a graph and a number of parts give the owner of each node."""
 
-from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
-from partition.cartesian import cartesian_cut
-from partition.curve import hilbert_cut
+from partition.choice import choose
 from partition.errors import PartitionError
-from partition.graph import Graph
-from partition.metis import metis_cut
+from partition.methods import METHODS
+from partition.voxels import VoxelGraph
 
-METHODS: Mapping[str, Callable[[Graph, int], np.ndarray]] = MappingProxyType(
-    {"metis": metis_cut, "curve": hilbert_cut}
-    | {axes: partial(cartesian_cut, axes=axes.lower()) for axes in ("X", "Y", "Z", "XY", "XZ", "YZ", "XYZ")}
-)
+AUTO = "auto"
 
 
-def partition(graph: Graph, n_parts: int, method: str = "metis") -> np.ndarray:
-    """Cut a graph into parts of nearly equal weight.
+def partition(graph: VoxelGraph, n_parts: int, method: str = AUTO, shares=None) -> np.ndarray:
+    """Cut a graph into parts of nearly equal weight, or of weight in proportion to ``shares``.
 
     Args:
         graph: the graph.
         n_parts: number of parts (ranks).
-        method: one of ``METHODS``.
+        method: one of ``METHODS``, or "auto": the one whose step should be shortest on the default machine;
+            :func:`partition.choice.choose` takes other machines and says why.
+        shares: relative speeds of the ranks, one positive number for each; equal by default.
 
     Returns:
         (n,) int32 part of each node, 0 to n_parts - 1; no part is empty. The same input gives the same output.
 
     Raises:
-        PartitionError: unknown method, n_parts below 1 or above the number of nodes.
+        PartitionError: unknown method, n_parts below 1 or above the number of nodes, bad shares.
     """
-    if method not in METHODS:
-        folded = {name.lower(): name for name in METHODS}
+    check_parts(graph, n_parts, method)
+    return choose(graph, n_parts, shares=shares)[0] if method == AUTO else METHODS[method](graph, n_parts, shares)
+
+
+def check_parts(graph: VoxelGraph, n_parts: int, method: str) -> None:
+    """Refuse an unknown method and numbers of parts that the graph cannot have.
+
+    Raises:
+        PartitionError: as :func:`partition`.
+    """
+    names = (AUTO, *METHODS)
+    if method not in names:
+        folded = {name.lower(): name for name in names}
         nearest = folded[get_close_matches(method.lower(), folded, n=1, cutoff=0.0)[0]]
-        raise PartitionError(f"unknown method {method!r}; did you mean {nearest!r}? There are: {', '.join(METHODS)}")
+        raise PartitionError(f"unknown method {method!r}; did you mean {nearest!r}? There are: {', '.join(names)}")
     if n_parts < 1:
         raise PartitionError(f"the number of parts is {n_parts}; give at least 1")
     if n_parts > graph.n_nodes:
@@ -44,4 +50,3 @@ def partition(graph: Graph, n_parts: int, method: str = "metis") -> np.ndarray:
             f"more ranks than nodes: {n_parts} parts of a graph of {graph.n_nodes} nodes;"
             f" give at most {graph.n_nodes} parts or refine the geometry"
         )
-    return METHODS[method](graph, n_parts)

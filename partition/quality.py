@@ -1,16 +1,28 @@
-"""How good a partitioning is: balance, cut and what the ranks must exchange."""
+"""How good a partitioning is: balance, cut, what the ranks must exchange, and how long a step should take."""
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 
 import numpy as np
-from numba import njit
 
-from partition.graph import Graph
+from partition.costs import StepCost
+from partition.halo import Exchange, Load, count_loads
+from partition.voxels import VoxelGraph
+from partition.weights import part_shares
 
-BYTES_PER_LINK = 8
-COLUMNS = ("parts", "imbalance", "edge cut", "neighbours", "at most", "halo bytes", "at most", "boundary nodes")
-FORMATS = ("d", ".4f", "d", ".1f", "d", "d", "d", "d")
+COLUMNS = (
+    ("parts", "d"),
+    ("imbalance", ".4f"),
+    ("edge cut", "d"),
+    ("neighbours", ".1f"),
+    ("at most", "d"),
+    ("halo bytes", "d"),
+    ("at most", "d"),
+    ("boundary nodes", "d"),
+    ("step us", ".2f"),
+)
+D3Q19_FP32 = Exchange()
+H200 = StepCost()
 
 
 @dataclass(frozen=True)
@@ -19,12 +31,13 @@ class Quality:
 
     Attributes:
         n_parts: number of parts.
-        imbalance: weight of the heaviest part divided by the mean; 1 is perfect.
-        edge_cut: links (each counted once) between different parts.
-        mean_neighbours, max_neighbours: parts that a part has links to.
-        halo_bytes: estimate of what all ranks together send in a step: cut directed links times bytes per link.
+        imbalance: weight of the heaviest part divided by its share; 1 is perfect.
+        edge_cut: faces (each counted once) between different parts.
+        mean_neighbours, max_neighbours: parts that a part exchanges messages with.
+        halo_bytes: what all ranks together send in a step: one population for each directed link between parts.
         max_halo_bytes: the same for the rank that sends most.
         boundary_nodes: nodes with a link to another part.
+        step_us: predicted time of a step [us], by :class:`partition.costs.StepCost`.
     """
 
     n_parts: int
@@ -35,68 +48,80 @@ class Quality:
     halo_bytes: int
     max_halo_bytes: int
     boundary_nodes: int
+    step_us: float
 
     def row(self) -> tuple[str, ...]:
         """The numbers as text, one for each of ``COLUMNS``."""
-        return tuple(format(value, spec) for value, spec in zip(astuple(self), FORMATS, strict=True))
+        return tuple(format(value, spec) for value, (_, spec) in zip(astuple(self), COLUMNS, strict=True))
 
     def __str__(self) -> str:
-        """The numbers in one line."""
-        parts, imbalance, cut, mean, most, halo, most_halo, boundary = self.row()
+        """The numbers in one line, without the predicted time, which depends on the machine."""
+        parts, imbalance, cut, mean, most, halo, most_halo, boundary, _ = self.row()
         return (
             f"{parts} parts, imbalance {imbalance}, edge cut {cut}, neighbours {mean} (at most {most}),"
             f" halo bytes per step {halo} (at most {most_halo} a rank), boundary nodes {boundary}"
         )
 
 
-def quality(graph: Graph, owner: np.ndarray, n_parts: int, bytes_per_link: int = BYTES_PER_LINK) -> Quality:
+def quality(
+    graph: VoxelGraph,
+    owner: np.ndarray,
+    n_parts: int,
+    exchange: Exchange = D3Q19_FP32,
+    cost: StepCost = H200,
+    shares=None,
+) -> Quality:
     """Measure a partitioning.
 
     Args:
         graph: the graph that was cut.
         owner: (n,) integer part of each node.
         n_parts: number of parts.
-        bytes_per_link: bytes that one cut directed link sends per step. One population of 8 bytes is exact for a graph
-            with a link per lattice direction; a graph of faces stands for several directions a link.
+        exchange: what crosses borders.
+        cost: the machine of the predicted time.
+        shares: relative speeds of the ranks; equal by default.
     """
-    source, target = _cut_links(graph.indptr, graph.indices, owner)
-    work = np.bincount(owner, weights=graph.weights, minlength=n_parts)
-    sent = bytes_per_link * np.bincount(owner[source], minlength=n_parts)
-    pairs = np.unique(owner[source].astype(np.int64) * n_parts + owner[target])
-    neighbours = np.bincount(pairs // n_parts, minlength=n_parts)
+    return qualities(graph, {"": owner}, n_parts, exchange, cost, shares)[""]
+
+
+def qualities(
+    graph: VoxelGraph,
+    owners: Mapping[str, np.ndarray],
+    n_parts: int,
+    exchange: Exchange = D3Q19_FP32,
+    cost: StepCost = H200,
+    shares=None,
+) -> dict[str, Quality]:
+    """Measure several named partitionings at once; arguments as for :func:`quality`."""
+    loads = count_loads(graph, list(owners.values()), n_parts, exchange)
+    wanted = part_shares(shares, n_parts)
+    return {
+        name: _quality(load, exchange, wanted, cost.seconds(load, exchange, wanted).max())
+        for name, load in zip(owners, loads, strict=True)
+    }
+
+
+def _quality(load: Load, exchange: Exchange, shares: np.ndarray, step_s: float) -> Quality:
+    sent = load.populations * exchange.bytes_per_population
     return Quality(
-        n_parts=n_parts,
-        imbalance=float(work.max() / work.mean()),
-        edge_cut=source.size // 2,
-        mean_neighbours=float(neighbours.mean()),
-        max_neighbours=int(neighbours.max()),
+        n_parts=shares.size,
+        imbalance=float((load.work / shares).max() / load.work.sum()),
+        edge_cut=load.cut_faces,
+        mean_neighbours=float(load.neighbours.mean()),
+        max_neighbours=int(load.neighbours.max()),
         halo_bytes=int(sent.sum()),
         max_halo_bytes=int(sent.max()),
-        boundary_nodes=np.unique(source).size,
+        boundary_nodes=load.edge_nodes,
+        step_us=1e6 * float(step_s),
     )
 
 
-def quality_table(qualities: Mapping[str, Quality]) -> str:
-    """A table with one line per named partitioning."""
-    lines = [("method", *COLUMNS), *((name, *quality.row()) for name, quality in qualities.items())]
+def quality_table(rows: list[tuple[str, Quality, str]]) -> str:
+    """A table with one line per partitioning: its method, its numbers, and a mark behind them."""
+    lines = [("method", *(name for name, _ in COLUMNS)), *((method, *found.row()) for method, found, _ in rows)]
+    marks = ["", *(mark for *_, mark in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in lines)
-
-
-@njit(cache=True)
-def _cut_links(indptr, indices, owner):
-    """Source and target nodes of the directed links between different parts, ascending in the source."""
-    n_cut = 0
-    for n in range(indptr.size - 1):
-        for j in range(indptr[n], indptr[n + 1]):
-            n_cut += owner[indices[j]] != owner[n]
-    source = np.empty(n_cut, dtype=np.int64)
-    target = np.empty(n_cut, dtype=np.int64)
-    i = 0
-    for n in range(indptr.size - 1):
-        for j in range(indptr[n], indptr[n + 1]):
-            if owner[indices[j]] != owner[n]:
-                source[i] = n
-                target[i] = indices[j]
-                i += 1
-    return source, target
+    return "\n".join(
+        "  ".join([*(text.rjust(width) for text, width in zip(line, widths, strict=True)), mark]).rstrip()
+        for line, mark in zip(lines, marks, strict=True)
+    )

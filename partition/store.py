@@ -15,8 +15,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from partition.costs import NodeCost
 from partition.errors import PartitionError
-from partition.graph import Graph, graph_from_voxels
+from partition.halo import Exchange
+from partition.kinds import weighted_by_kind
+from partition.voxels import VoxelGraph, graph_from_voxels
 from partition.weights import weights_from_groups
 
 VERSION = 1
@@ -37,12 +40,31 @@ def partition_name(method: str, n_parts: int) -> str:
     return f"{method}-{n_parts}"
 
 
-def read_graph(path, cost: Mapping[int, float] = EQUAL_COSTS) -> Graph:
+def read_graph(path, cost: Mapping[int, float] = EQUAL_COSTS) -> VoxelGraph:
     """The graph of face neighbours of the nodes in a CASE.h5, weighted by the cost of their groups.
 
     Raises:
         PartitionError: the file is missing, broken or has no geometry, or ``cost`` names a group that is not there.
     """
+    graph, group = _read_nodes(path)
+    unknown = sorted(set(cost) - set(range(int(group.max()) + 1)))
+    if unknown:
+        raise PartitionError(f"there is no group {unknown[0]} in {path}; its groups are 0 to {group.max()}")
+    return graph.with_weights(weights_from_groups(group, cost))
+
+
+def read_weighted_graph(path, cost: NodeCost, exchange: Exchange) -> VoxelGraph:
+    """The graph of face neighbours of the nodes in a CASE.h5, weighted by their kinds.
+
+    Raises:
+        PartitionError: the file is missing, broken or has no geometry.
+    """
+    graph, group = _read_nodes(path)
+    return weighted_by_kind(graph, group, cost, exchange)
+
+
+def _read_nodes(path) -> tuple[VoxelGraph, np.ndarray]:
+    """The graph and the (n,) uint8 group of each node."""
     with _open_case(path) as file:
         geometry = file["geometry"]
         try:
@@ -51,11 +73,7 @@ def read_graph(path, cost: Mapping[int, float] = EQUAL_COSTS) -> Graph:
         except KeyError as error:
             raise PartitionError(f"{path}: /geometry is incomplete: {error}; make it anew") from error
     counts = np.diff(group_start)
-    unknown = sorted(set(cost) - set(range(counts.size)))
-    if unknown:
-        raise PartitionError(f"there is no group {unknown[0]} in {path}; its groups are 0 to {counts.size - 1}")
-    group = np.repeat(np.arange(counts.size, dtype=np.uint8), counts)
-    return graph_from_voxels(voxel, shape, periodic, weights_from_groups(group, cost))
+    return graph_from_voxels(voxel, shape, periodic), np.repeat(np.arange(counts.size, dtype=np.uint8), counts)
 
 
 def write_partition(path, name: str, owner: np.ndarray, method: str) -> None:
@@ -91,6 +109,19 @@ def read_partition(path, name: str) -> np.ndarray:
     Raises:
         PartitionError: no such file, no partitioning of this name (the message names those there are), another version.
     """
+    with unread_partition(path, name) as stored:
+        owner = stored[...]
+    _check_owner(owner, owner.size, path)
+    return owner
+
+
+@contextmanager
+def unread_partition(path, name: str) -> Iterator[h5py.Dataset]:
+    """(n,) int32 owners of the named partitioning as a dataset of the open file: a slice is read when it is taken.
+
+    Raises:
+        PartitionError: as :func:`read_partition`, but for parts without a node, which nobody has looked for.
+    """
     with _open_case(path) as file:
         stored = file.get("partition", {})
         if name not in stored:
@@ -103,9 +134,9 @@ def read_partition(path, name: str) -> np.ndarray:
             raise PartitionError(
                 f"{path}: partitioning {name!r} has version {version}, this program reads {VERSION}; make it anew"
             )
-        owner = stored[name]["owner"][...]
-        _check_owner(owner, file["geometry/voxel"].size, path)
-    return owner
+        owner = stored[name]["owner"]
+        _check_length(owner, file["geometry/voxel"].size, path)
+        yield owner
 
 
 def list_partitions(path) -> tuple[StoredPartition, ...]:
@@ -121,11 +152,15 @@ def list_partitions(path) -> tuple[StoredPartition, ...]:
         )
 
 
-def _check_owner(owner: np.ndarray, n_nodes: int, path) -> None:
+def _check_length(owner, n_nodes: int, path) -> None:
     if owner.shape != (n_nodes,):
         raise PartitionError(
             f"owners of shape {owner.shape} for the {n_nodes} nodes of {path}; partition this geometry anew"
         )
+
+
+def _check_owner(owner: np.ndarray, n_nodes: int, path) -> None:
+    _check_length(owner, n_nodes, path)
     if owner.min() < 0 or np.bincount(owner).min() == 0:
         raise PartitionError(
             f"owners for {path} lie between {owner.min()} and {owner.max()} with a negative or unused number;"

@@ -20,7 +20,7 @@ def weights_from_groups(group: np.ndarray, cost: Mapping[int, float] | Sequence[
         cost: cost per node of each group, in any unit; a group that a mapping does not name costs 1.
 
     Returns:
-        (n,) int64 weights of at least 1.
+        (n,) unsigned integer weights of at least 1, of the smallest type that holds them.
 
     Raises:
         PartitionError: a cost that is not positive and finite, or a sequence that ends before the last group.
@@ -35,7 +35,7 @@ def weights_from_groups(group: np.ndarray, cost: Mapping[int, float] | Sequence[
     by_group = np.zeros(256, dtype=np.int64)
     by_group[present] = np.rint(RESOLUTION * costs / costs.min(initial=np.inf)).astype(np.int64)
     by_group //= max(1, np.gcd.reduce(by_group))
-    return by_group[group]
+    return by_group.astype(np.min_scalar_type(by_group.max()))[group]
 
 
 def _cost_of(group: int, cost) -> float:
@@ -46,24 +46,44 @@ def _cost_of(group: int, cost) -> float:
     return float(cost[group])
 
 
-def equal_weight_bounds(weights: np.ndarray, n_pieces: int, least: int = 1) -> np.ndarray:
-    """Where to cut an ordered row of nodes into pieces of equal weight.
+def part_shares(shares: Sequence[float] | None, n_parts: int) -> np.ndarray:
+    """(n_parts,) float64 fraction of the work that each part gets, in proportion to ``shares``; equal without them.
 
-    Each cut lies at the node border nearest to its ideal place, so a piece's weight is within one node's weight of the
-    mean as long as ``least`` does not bind.
+    Raises:
+        PartitionError: not one positive finite number for each part.
+    """
+    if shares is None:
+        return np.full(n_parts, 1.0 / n_parts)
+    given = np.asarray(shares, dtype=np.float64)
+    if given.shape != (n_parts,):
+        raise PartitionError(f"{given.size} shares for {n_parts} parts; give one positive number for each part")
+    wrong = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
+    if wrong.size:
+        raise PartitionError(
+            f"part {wrong[0]} has share {given[wrong[0]]}; a share is a finite number above 0: correct it"
+        )
+    return given / given.sum()
+
+
+def weight_bounds(weights: np.ndarray, shares: np.ndarray, least: int = 1) -> np.ndarray:
+    """Where to cut an ordered row of nodes into pieces of given shares of the weight.
+
+    Each cut lies at the node border nearest to its ideal place, so a piece's weight is within one node's weight of its
+    share as long as ``least`` does not bind.
 
     Args:
-        weights: (n,) int64 weights in order, n >= n_pieces * least.
-        n_pieces: number of pieces.
+        weights: (n,) integer weights in order, n >= pieces * least.
+        shares: (n_pieces,) positive; pieces get weight in proportion to them.
         least: fewest nodes that a piece may have.
 
     Returns:
         (n_pieces + 1,) int64 bounds; piece k is ``bounds[k]:bounds[k + 1]``.
     """
-    before = np.concatenate(([0], np.cumsum(weights)))
-    k = np.arange(n_pieces + 1)
-    ideal = before[-1] * k // n_pieces
+    before = np.concatenate(([0], np.cumsum(weights, dtype=np.int64)))
+    cumulated = np.concatenate(([0.0], np.cumsum(shares)))
+    ideal = np.rint(before[-1] * (cumulated / cumulated[-1])).astype(np.int64)
     bounds = np.searchsorted(before, ideal)
     bounds -= (bounds > 0) & (ideal - before[bounds - 1] < before[bounds] - ideal)
+    k = np.arange(ideal.size)
     bounds = np.maximum.accumulate(bounds - least * k)
-    return np.minimum(bounds, weights.size - least * n_pieces) + least * k
+    return np.minimum(bounds, weights.size - least * k[-1]) + least * k

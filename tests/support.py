@@ -17,9 +17,9 @@ from muphy_lb.domain.order import LEXICOGRAPHIC
 from muphy_lb.engine import Engine
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import BGK, COMPRESSIBLE, CONSTANT, PRESSURE, VELOCITY, Closure, Equilibrium, Relaxation
-from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.parallel import HaloConnector, SerialCommunicator
 from muphy_lb.physics import Fluid, Model, isothermal
-from muphy_lb.physics.conditions import Condition, link_weights, opening_frames
+from muphy_lb.physics.conditions import Condition, carried_flow, link_weights, opening_frames
 from muphy_lb.physics.profiles import parabolic
 from muphy_lb.physics.walls import HALF_WAY, WallMotion, slotted_coefficients, treat_walls
 from muphy_lb.precision import FP64, Precision
@@ -116,14 +116,16 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> En
     """Engine on a domain that is already there."""
     lattice, motions = setup.lattice, setup.motions_of(nodes)
     frames = opening_frames(nodes, lattice)
+    carried = carried_flow(nodes, lattice, frames, setup.conditions)
     conditions = LinkConditions(
-        momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions),
+        momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions, carried),
         kind=np.array([condition.kind for condition in setup.conditions]),
         walls=slotted_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
     )
     backend = make_backend(setup.backend, lattice, setup.precision)
-    return Engine(backend, communicator or SerialCommunicator(), domain, setup.model(), conditions, SPEED_SCALE)
+    connector = HaloConnector(communicator or SerialCommunicator())
+    return Engine(backend, connector, domain, setup.model(), conditions, SPEED_SCALE)
 
 
 def start_at_rest(engine: Engine) -> Engine:

@@ -147,9 +147,6 @@ class Backend(Protocol):
     def zeros(self, size: int, dtype) -> Any:
         """Device array of zeros."""
 
-    def host_buffer(self, size: int, dtype) -> np.ndarray:
-        """Host array that transfers to and from the device quickly (page-locked where that matters)."""
-
     def to_host(self, array) -> np.ndarray:
         """Host copy of a device array, after everything launched before."""
 
@@ -168,9 +165,16 @@ class Backend(Protocol):
     def interior_waits(self) -> None:
         """Let the interior wait for the edge."""
 
-    def record(self, launches: list[Launch]) -> Launch:
-        """One launch that does them all, in order, after everything launched before; each must have run once already,
-        and none may talk to other ranks."""
+    def record(self, launches: list[Launch], queue: str | None = None) -> Launch:
+        """One launch that does them all, in order; each must have run once already, and none may wait on the host. They
+        belong to one queue (``muphy_lb.parallel.task``), or without it to both, and then come after everything before.
+        """
+
+    def stamp(self, queue: str) -> Any:
+        """Note the time at which a queue gets here."""
+
+    def seconds_between(self, first, second) -> float:
+        """Between two stamps that have been reached."""
 
     def reduction_workers(self, n_nodes: int) -> int:
         """Length of the partial results that :meth:`bind_reduction` fills."""
@@ -217,11 +221,59 @@ class Backend(Protocol):
     def view(self, array, first: int, last: int) -> Any:
         """Elements ``[first, last)`` of a device array, without a copy."""
 
-    def bind_pack(self, buffer, addresses, packed, host: np.ndarray) -> Launch:
-        """Start copying ``buffer[addresses]`` (an address array or a slice) to the host buffer."""
+    def bind_gather(self, buffer, addresses, packed) -> Launch:
+        """Copy ``buffer[addresses]`` to ``packed``, on the edge."""
 
-    def finish_pack(self) -> None:
-        """Wait until the host buffers of all packs are filled."""
+    def bind_scatter(self, packed, buffer, addresses) -> Launch:
+        """Copy ``packed`` to ``buffer[addresses]``, on the edge."""
 
-    def bind_unpack(self, host: np.ndarray, packed, buffer, addresses) -> Launch:
-        """Copy the host buffer to ``buffer[addresses]``; later launches see it."""
+    def finish_edge(self) -> None:
+        """Wait until all that the edge was given is done."""
+
+
+class DeviceBackend(Backend, Protocol):
+    """What a backend offers beyond that whose memory is not the host's.
+
+    Attributes:
+        has_peers: whether other processes of the machine can reach its memory.
+    """
+
+    has_peers: bool
+
+    def host_buffer(self, size: int, dtype) -> np.ndarray:
+        """Page-locked host array."""
+
+    def bind_download(self, array, host: np.ndarray) -> Launch:
+        """Copy a device array to a page-locked one, on the edge."""
+
+    def bind_upload(self, host: np.ndarray, array) -> Launch:
+        """Copy a page-locked array to the device, on the edge."""
+
+    def nccl(self):
+        """NCCL as :mod:`muphy_lb.backends.cuda.nccl` offers it.
+
+        Raises:
+            Exception: of any kind, if it is not there.
+        """
+
+    def share(self, array, first: int) -> Any:
+        """What another process of the machine needs to reach ``array[first]`` and what follows; can be sent to it."""
+
+    def open_shared(self, handle) -> int:
+        """The address here of what another process has shared."""
+
+    def close_shared(self) -> None:
+        """Give up all that :meth:`open_shared` has opened."""
+
+    def make_signal(self, flags, there: np.ndarray, is_trusted: bool) -> Any:
+        """Flags that ranks raise at each other: ``flags`` is a device array with one for each neighbour, ``there`` the
+        addresses of ours at the neighbours. Without trust, waiting for them is given up after some seconds."""
+
+    def bind_send(self, buffer, addresses, targets, signal) -> Launch:
+        """Copy ``buffer[addresses[i]]`` to the address ``targets[i]``, then raise our flags; on the edge."""
+
+    def bind_await(self, signal) -> Launch:
+        """Let the edge wait until every neighbour has raised its flag once more than at the last wait."""
+
+    def came_in_time(self, signal) -> bool:
+        """Whether waiting for its flags was never given up."""

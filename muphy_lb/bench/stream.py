@@ -119,8 +119,8 @@ def measure(case: Case, nodes: NodeList | None, variant: Variant, effort: Effort
         device=simulation.engine.backend.device,
         backend=simulation.engine.backend.name,
         ranks=communicator.size,
-        n_fluid=simulation.nodes.n_nodes,
-        box=simulation.nodes.shape[::-1],
+        n_fluid=simulation.outline.n_nodes,
+        box=simulation.outline.shape[::-1],
         **asdict(variant),
         **asdict(effort),
         mflups=statistics.median(rates) / 1e6,
@@ -152,7 +152,7 @@ def _copy_tb_s(case: Case, communicator) -> float:
 
 def _traffic(simulation, rate: float, copy_tb_s: float) -> dict:
     """Fields of :class:`Measurement` about bytes; collective."""
-    engine, n_nodes, total = simulation.engine, simulation.nodes.n_nodes, simulation.communicator.total
+    engine, n_nodes, total = simulation.engine, simulation.outline.n_nodes, simulation.communicator.total
     sizes = [total(table_bytes(table)) / n_nodes for table in engine.tables]
     populations = 2 * simulation.lattice.q * np.dtype(engine.precision.storage).itemsize
     bytes_per_update = populations + statistics.mean(sizes)

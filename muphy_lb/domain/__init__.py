@@ -5,8 +5,9 @@ from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.halo import HaloPlan
 from muphy_lb.domain.layout import ROW, TILE, WARP, all_addresses, flat_address
 from muphy_lb.domain.links import LinkRecords, opening_records
-from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension
+from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension, domain_of
 from muphy_lb.domain.order import ORDERS
+from muphy_lb.domain.part import Part, part_of
 from muphy_lb.domain.patterns import STREAMINGS, Pattern, entry, is_entry, patterns
 from muphy_lb.domain.runs import RunTable, compress, decode
 from muphy_lb.domain.walls import FOLDED, MIRRORED, SLOTTED, WallTreatment, open_corners
@@ -26,6 +27,7 @@ __all__ = [
     "LinkAddresses",
     "LinkRecords",
     "LocalDomain",
+    "Part",
     "Pattern",
     "RunTable",
     "WallTreatment",
@@ -35,10 +37,12 @@ __all__ = [
     "check_dimension",
     "compress",
     "decode",
+    "domain_of",
     "entry",
     "flat_address",
     "is_entry",
     "open_corners",
     "opening_records",
+    "part_of",
     "patterns",
 ]

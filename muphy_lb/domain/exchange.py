@@ -34,6 +34,19 @@ class Exchange:
         """Populations received."""
         return int(self.unpack_start[-1])
 
+    def part(self, chosen) -> "Exchange":
+        """The exchange with some of the neighbours, given by their ascending positions."""
+        sent, received = (self.pack, self.pack_start), (self.unpack, self.unpack_start)
+        return Exchange(*_messages(*sent, chosen), *_messages(*received, chosen))
+
+
+def _messages(addresses, start, chosen) -> tuple[np.ndarray, np.ndarray]:
+    """The addresses of some messages, one behind the other, and where each starts."""
+    if isinstance(addresses, slice):
+        addresses = np.arange(addresses.start, addresses.stop)
+    parts = [addresses[start[j] : start[j + 1]] for j in chosen]
+    return np.concatenate(parts), np.cumsum([0, *(part.size for part in parts)])
+
 
 def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int) -> tuple[Exchange, ...]:
     """The exchange that each pattern needs.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.nodes import NodeList
+from muphy_lb.domain.part import Part
 from muphy_lb.domain.walls import Mirrored
 from muphy_lb.lattice import Lattice
 
@@ -42,9 +42,10 @@ class HaloPlan:
         return int(self.receive_node.size)
 
 
-def plan_halo(nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice, table, mirrored: Mirrored) -> HaloPlan:
-    """Plan the halo of one rank from its (Q, n) table of node-list numbers at x + c_q, in local order, and the links
-    that a slip wall mirrors."""
+def plan_halo(part: Part, lattice: Lattice, table, mirrored: Mirrored) -> HaloPlan:
+    """Plan the halo of one rank from its part, a (Q, n) table of places in it at x + c_q, and the links that a slip
+    wall mirrors; nodes of the plan are columns of the table."""
+    owner, voxel, rank = part.owner, part.nodes.voxel, part.rank
     node, q = [], []
     for direction, row in enumerate(table):
         fluid = np.flatnonzero(row >= 0)
@@ -58,12 +59,12 @@ def plan_halo(nodes: NodeList, owner: np.ndarray, rank: int, lattice: Lattice, t
     far_rank = owner[far]
     # f_q leaves node for the far node; by symmetry a population of the far node arrives at node in the opposite
     # direction.
-    send = np.lexsort((far_q, nodes.voxel[far], far_rank))
+    send = np.lexsort((far_q, voxel[far], far_rank))
     arriving_q = lattice.opposite[q]
     own = table[0, node]
-    receive = np.lexsort((arriving_q, nodes.voxel[own], far_rank))
+    receive = np.lexsort((arriving_q, voxel[own], far_rank))
     neighbours = np.unique(far_rank)
-    start = np.searchsorted(far_rank[send], np.append(neighbours, neighbours[-1:] + 1))
+    start = np.append(np.searchsorted(far_rank[send], neighbours), far_rank.size)
     return HaloPlan(
         neighbours=tuple(int(r) for r in neighbours),
         send_start=start,

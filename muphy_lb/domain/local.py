@@ -11,12 +11,13 @@ from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.layout import GROUP, TILE, whole
 from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
 from muphy_lb.domain.order import LEXICOGRAPHIC, order_keys
+from muphy_lb.domain.part import Part, part_of
 from muphy_lb.domain.walls import FOLDED, SLOTTED, Mirrored, WallTreatment, mirrored_links, open_corners
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
 
-# Nodes whose neighbours are looked up at once: a table of 150 MB in D3Q19.
-PART = 1 << 20
+# Nodes whose neighbours are looked up at once: tables of 20 and 40 MB in D3Q19.
+PART = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class LocalDomain:
 
     Attributes:
         lattice: the velocity set.
-        number: (n,) int64 node-list number of each local node; the rank-independent place of its values.
+        number: (n,) int64 place of each local node in the whole node list; the rank-independent place of its values.
         voxel: (n,) int64 voxel ids.
         n_edge: the edge is local nodes ``[0, n_edge)``, the interior ``[n_edge, n)``.
         pitch: number of nodes that a population buffer has room for, a multiple of ``TILE``.
@@ -41,9 +42,10 @@ class LocalDomain:
         folded: the links into labelled walls that have no slot.
         mirrored: the links that slip walls mirror to a node of this rank (``far`` is a local node).
         n_mirrored: those that slip walls mirror to a node of any rank.
-        search: finds neighbours in the whole node list.
-        local_of: local number of each node of the node list, ``REMOTE_LINK`` on other ranks; None where both are the
-            same.
+        search: finds neighbours in the rank's part of the node list.
+        listed: (n,) int64 place of each local node in that part.
+        local_of: local number of each node of that part, ``REMOTE_LINK`` for those of other ranks. Both are None where
+            they would change nothing.
     """
 
     lattice: Lattice
@@ -59,6 +61,7 @@ class LocalDomain:
     mirrored: Mirrored
     n_mirrored: int
     search: NeighbourSearch
+    listed: np.ndarray | None
     local_of: np.ndarray | None
 
     @property
@@ -71,7 +74,7 @@ class LocalDomain:
         ``FIRST_WALL_LINK - k``, ``REMOTE_LINK`` or ``FIRST_OPENING_LINK - k``."""
         if self.local_of is None:
             return self.search.table(vectors, nodes)
-        table = self.search.table(vectors, self.number[nodes])
+        table = self.search.table(vectors, self.listed[nodes])
         _localise(table, self.local_of)
         return table
 
@@ -84,44 +87,53 @@ def build_local_domain(
     walls: WallTreatment | None = None,
     order: str = LEXICOGRAPHIC,
 ) -> LocalDomain:
-    """Cut one rank's domain out of a node list.
+    """Cut one rank's domain out of the whole node list.
 
     Args:
         nodes: the whole geometry.
         owner: (n,) rank of every node, in node-list order.
         rank: whose domain to build.
+        lattice, walls, order: as of :func:`domain_of`.
+
+    Raises:
+        InputError: the rank owns no node, or a two-dimensional lattice meets a three-dimensional box.
+    """
+    return domain_of(part_of(nodes, owner, rank), lattice, walls, order)
+
+
+def domain_of(
+    part: Part, lattice: Lattice, walls: WallTreatment | None = None, order: str = LEXICOGRAPHIC
+) -> LocalDomain:
+    """Bring a rank's part of a geometry into run order.
+
+    Args:
+        part: its nodes and those around them.
         lattice: the velocity set.
         walls: how walls are treated; all folded if not given.
         order: of the nodes inside edge and interior, one of ``muphy_lb.domain.order.ORDERS``.
 
     Raises:
-        InputError: the rank owns no node, or a two-dimensional lattice meets a three-dimensional box.
+        InputError: a two-dimensional lattice meets a three-dimensional box.
     """
+    nodes = part.nodes
     check_dimension(nodes, lattice)
-    number = np.flatnonzero(owner == rank)
-    if number.size == 0:
-        raise InputError(
-            f"rank {rank} owns none of the {nodes.n_nodes} fluid nodes; use fewer ranks or another partition"
-        )
     walls = walls or WallTreatment((FOLDED,) * len(nodes.walls))
-    search = NeighbourSearch(nodes)
-    special = _special_nodes(search, number, owner, rank, lattice, walls)
-    number, n_edge = _run_order(nodes, number, special, order)
-    is_whole_list = number is None
-    number = np.arange(nodes.n_nodes) if is_whole_list else number
-    local_of = None if is_whole_list else _inverse(number, nodes.n_nodes)
-    local = special.number if is_whole_list else local_of[special.number].astype(np.int64)
+    search, own = NeighbourSearch(nodes), part.own
+    special = _special_nodes(search, own, part, lattice, walls)
+    listed, n_edge = _run_order(nodes, own, special, order)
+    local_of = None if listed is None else _inverse(listed, nodes.n_nodes)
+    local = special.listed if listed is None else local_of[special.listed].astype(np.int64)
     mirrored = mirrored_links(special.table, walls, lattice)
-    halo = plan_halo(nodes, owner, rank, lattice, special.table, mirrored)
-    near = owner[mirrored.far] == rank
-    voxel = nodes.voxel[special.number]
+    halo = plan_halo(part, lattice, special.table, mirrored)
+    near = part.owner[mirrored.far] == part.rank
+    voxel = nodes.voxel[special.listed]
     slotted, folded = _wall_links(special.table, voxel, walls)
     return LocalDomain(
         lattice=lattice,
-        number=number,
-        voxel=nodes.voxel if is_whole_list else nodes.voxel[number],
+        number=_chosen(np.arange(nodes.n_nodes) if part.number is None else part.number, listed),
+        voxel=_chosen(nodes.voxel, listed),
         n_edge=n_edge,
-        pitch=whole(number.size, TILE),
+        pitch=whole(own.size, TILE),
         walls=walls,
         halo=replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node]),
         links=_at(opening_records(special.table, voxel), local),
@@ -130,53 +142,59 @@ def build_local_domain(
         mirrored=_localised(mirrored, near, local, local_of),
         n_mirrored=int(mirrored.node.size),
         search=search,
+        listed=listed,
         local_of=local_of,
     )
 
 
+def _chosen(values: np.ndarray, places: np.ndarray | None) -> np.ndarray:
+    """The values at some places, all of them for None."""
+    return values if places is None else values[places]
+
+
 @dataclass(frozen=True)
 class _Special:
-    """Nodes with a link that is neither an ordinary one nor one into a folded, nameless wall: their ``number`` in the
-    node list, their columns of the neighbour ``table`` (Q, k) of node-list numbers and codes, and whether each belongs
-    to the edge."""
+    """Nodes with a link that is neither an ordinary one nor one into a folded, nameless wall: where they are ``listed``
+    in the part, their columns of the neighbour ``table`` (Q, k) of such places and codes, and whether each belongs to
+    the edge."""
 
-    number: np.ndarray
+    listed: np.ndarray
     table: np.ndarray
     is_edge: np.ndarray
 
 
-def _special_nodes(search, number, owner, rank, lattice, walls) -> _Special:
+def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
     found = []
-    for first in range(0, number.size, PART):
-        part = number[first : first + PART]
-        table = open_corners(search.table(lattice.c, part), walls.slip, lattice)
-        edge, special = _classify(table, owner, rank)
+    for first in range(0, own.size, PART):
+        nodes = own[first : first + PART]
+        table = open_corners(search.table(lattice.c, nodes), walls.slip, lattice)
+        edge, special = _classify(table, part.owner, part.rank)
         mirrored = mirrored_links(table, walls, lattice)
-        edge[mirrored.node[owner[mirrored.far] != rank]] = True
+        edge[mirrored.node[part.owner[mirrored.far] != part.rank]] = True
         edge |= walls.has_slots(table)
         chosen = np.flatnonzero(special | edge)
-        found.append((part[chosen], table[:, chosen], edge[chosen]))
-    numbers, tables, edges = zip(*found, strict=True)
-    return _Special(np.concatenate(numbers), np.concatenate(tables, axis=1), np.concatenate(edges))
+        found.append((nodes[chosen], table[:, chosen], edge[chosen]))
+    places, tables, edges = zip(*found, strict=True)
+    return _Special(np.concatenate(places), np.concatenate(tables, axis=1), np.concatenate(edges))
 
 
-def _run_order(nodes, number, special: _Special, order: str) -> tuple[np.ndarray | None, int]:
-    """Node-list numbers in run order, None if that is the whole list as it is, and the size of the edge."""
-    edge = special.number[special.is_edge]
-    n_edge = min(whole(edge.size, GROUP), number.size)
+def _run_order(nodes, own, special: _Special, order: str) -> tuple[np.ndarray | None, int]:
+    """Places of the own nodes in run order, None if that is the whole list as it is, and the size of the edge."""
+    edge = special.listed[special.is_edge]
+    n_edge = min(whole(edge.size, GROUP), own.size)
     if n_edge == 0 and order == LEXICOGRAPHIC:
-        return (None if number.size == nodes.n_nodes else number), 0
-    inside = np.ones(number.size, dtype=bool)
-    inside[np.searchsorted(number, edge)] = False
+        return (None if own.size == nodes.n_nodes else own), 0
+    inside = np.ones(own.size, dtype=bool)
+    inside[np.searchsorted(own, edge)] = False
     fill = n_edge - edge.size
-    interior = number[inside]
+    interior = own[inside]
     parts = np.concatenate((edge, interior[:fill])), interior[fill:]
     return np.concatenate([part[order_keys(nodes, part, order)] for part in parts]), n_edge
 
 
-def _inverse(number, n_total) -> np.ndarray:
+def _inverse(listed, n_total) -> np.ndarray:
     local_of = np.full(n_total, REMOTE_LINK, dtype=np.int32 if n_total < 2**31 else np.int64)
-    local_of[number] = np.arange(number.size)
+    local_of[listed] = np.arange(listed.size)
     return local_of
 
 
@@ -237,7 +255,7 @@ def _classify(table, owner, rank):
 
 @njit(parallel=True, cache=True)
 def _localise(table, local_of):
-    """Replace node-list numbers in the table by local ones, in place, and links to other ranks by REMOTE_LINK."""
+    """Replace places in the part by local numbers in the table, in place, and links to other ranks by REMOTE_LINK."""
     for n in prange(table.shape[1]):
         for q in range(table.shape[0]):
             if table[q, n] >= 0:

@@ -1,12 +1,14 @@
 """Checkpoints: HDF5 files that any number of ranks can continue from, bit for bit.
 
-Layout (version 1): dataset ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the
+Layout (version 3): dataset ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the
 form that the streaming stores; attributes version, step, initial_mass, lattice, streaming, precision, voxel_digest and
-case (TOML) and watch (what the steady-state criterion remembers, JSON).
+case (TOML), watch (what the steady-state criterion remembers, JSON), and checksum: CRC-32 (zlib's) of the other
+attributes and the rows, so that a file that a crash or a disk has damaged is not continued from.
 """
 
-import hashlib
 import json
+import logging
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +20,12 @@ from muphy_lb.errors import InputError
 from muphy_lb.output.atomic import atomic_write, output_errors
 from muphy_lb.output.hdf5 import opened
 
-VERSION = 2
+LOG = logging.getLogger(__name__)
+VERSION = 3
 PATTERN = "step_*.h5"
 LEFT_OVER = ".step_*.tmp"
+DAMAGE = (OSError, KeyError, RuntimeError, TypeError, ValueError)  # what HDF5 raises of files that are not whole
+CHUNK = 1 << 20  # values of a row read at once
 
 
 @dataclass(frozen=True)
@@ -51,15 +56,15 @@ def write_checkpoint(path: Path, simulation, watch: dict) -> None:
     with output_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as temporary, opened(temporary, "w") as file:
-        shape = (simulation.lattice.q, simulation.nodes.n_nodes)
+        shape = (simulation.lattice.q, simulation.outline.n_nodes)
         rows = file.create_dataset("populations", shape, dtype=simulation.engine.real)
+        state = {"step": simulation.step_number, "initial_mass": simulation.initial_mass, "watch": json.dumps(watch)}
+        file.attrs.update(_identity(simulation) | state | {"case": simulation.case.to_toml(path.parent)})
+        checksum = _checksum(file.attrs, rows)
         for q, row in enumerate(simulation.populations()):
             rows[q] = row
-        file.attrs.update(_identity(simulation))
-        file.attrs.update(
-            {"step": simulation.step_number, "initial_mass": simulation.initial_mass, "watch": json.dumps(watch)}
-        )
-        file.attrs["case"] = simulation.case.to_toml(path.parent)
+            checksum = zlib.crc32(np.ascontiguousarray(row, rows.dtype), checksum)
+        file.attrs["checksum"] = checksum
 
 
 def keep_only(paths: Sequence[Path], folder: Path) -> None:
@@ -78,43 +83,63 @@ def restore(folder: Path, simulation) -> Checkpoint:
     communicator = simulation.communicator
     checkpoint = communicator.broadcast(newest(folder) if communicator.rank == 0 else None)
     with h5py.File(checkpoint.path, "r") as file:
-        _check_identity(checkpoint.path, dict(file.attrs), simulation)
-        rows = [row[simulation.domain.number] for row in _rows(file["populations"])]
-    simulation.restart_from(np.stack(rows), checkpoint.step, checkpoint.initial_mass)
+        refusal = _refusal(checkpoint.path, dict(file.attrs), simulation) if communicator.rank == 0 else None
+        if refusal := communicator.broadcast(refusal):
+            raise InputError(refusal)
+        populations = _columns(file["populations"], simulation.domain.number)
+    simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass)
     return checkpoint
 
 
 def newest(folder: Path) -> Checkpoint:
-    """The newest checkpoint of a folder that can be read whole.
+    """The newest checkpoint of a folder that is as it was written; a damaged one is told of and passed over.
 
     Raises:
         InputError: there is none.
     """
     found = sorted(Path(folder).glob(PATTERN), reverse=True)
     for path in found:
-        checkpoint = _read(path)
-        if checkpoint:
-            return checkpoint
+        try:
+            return _read(path)
+        except DAMAGE as error:
+            LOG.warning("checkpoint %s is passed over: %s", path, error)
     raise InputError(
-        f"{folder} holds no valid checkpoint ({len(found)} unreadable); set output.checkpoint_every_steps, or stop the"
+        f"{folder} holds no valid checkpoint ({len(found)} damaged); set output.checkpoint_every_steps, or stop the"
         " run with SIGUSR1, a wall_time or a STOP file, which all write one"
     )
 
 
-def _read(path: Path) -> Checkpoint | None:
-    try:
-        with h5py.File(path, "r") as file:
-            if file.attrs["version"] != VERSION or "populations" not in file:
-                return None
-            attributes = file.attrs
-            watch = json.loads(attributes["watch"])
-            return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), watch)
-    except (OSError, KeyError, ValueError):
-        return None
+def _read(path: Path) -> Checkpoint:
+    with h5py.File(path, "r") as file:
+        attributes = dict(file.attrs)
+        if attributes["version"] != VERSION:
+            raise ValueError(f"it has version {attributes['version']}, this program reads {VERSION}")
+        rows = file["populations"]
+        checksum = _checksum(attributes, rows)
+        for q in range(rows.shape[0]):
+            for first in range(0, rows.shape[1], CHUNK):
+                checksum = zlib.crc32(rows[q, first : first + CHUNK], checksum)
+    if checksum != attributes["checksum"]:
+        raise ValueError("it is damaged, its checksum does not match")
+    watch = json.loads(attributes["watch"])
+    return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), watch)
 
 
-def _rows(dataset):
-    return (dataset[q] for q in range(dataset.shape[0]))
+def _checksum(attributes, rows) -> int:
+    """CRC-32 of all that a checkpoint says beside the values of its rows, as HDF5 gives it back."""
+    said = sorted((name, str(value)) for name, value in attributes.items() if name != "checksum")
+    return zlib.crc32(repr((said, rows.shape, rows.dtype.str)).encode())
+
+
+def _columns(dataset, number: np.ndarray) -> np.ndarray:
+    """(Q, m) columns ``number`` of a (Q, n) dataset, of which one stretch of a row after the other is in memory."""
+    columns = np.empty((dataset.shape[0], number.size), dataset.dtype)
+    order = np.argsort(number, kind="stable")
+    for first in range(0, dataset.shape[1], CHUNK):
+        wanted = order[slice(*np.searchsorted(number, (first, first + CHUNK), sorter=order))]
+        for q in range(dataset.shape[0]) if wanted.size else ():
+            columns[q, wanted] = dataset[q, first : first + CHUNK][number[wanted] - first]
+    return columns
 
 
 def _identity(simulation) -> dict:
@@ -123,14 +148,16 @@ def _identity(simulation) -> dict:
         "lattice": simulation.lattice.name,
         "streaming": simulation.engine.model.streaming,
         "precision": simulation.case.compute.precision,
-        "voxel_digest": hashlib.sha256(simulation.nodes.voxel.tobytes()).hexdigest(),
+        "voxel_digest": simulation.geometry.voxel_digest,
     }
 
 
-def _check_identity(path: Path, found: dict, simulation) -> None:
+def _refusal(path: Path, found: dict, simulation) -> str | None:
+    """Why a checkpoint cannot be continued, if so; on rank 0, which alone knows the geometry."""
     for name, expected in _identity(simulation).items():
         if found.get(name) != expected:
-            raise InputError(
+            return (
                 f"checkpoint {path} has {name} = {found.get(name)}, this run has {expected};"
                 " resume with the case that wrote it"
             )
+    return None

@@ -3,6 +3,8 @@
 Writers are called on every rank, because the simulation's fields are collective; rank 0 writes.
 """
 
+import resource
+import sys
 from dataclasses import asdict
 from math import nan
 from pathlib import Path
@@ -47,7 +49,7 @@ class FieldWriter:
         if simulation.step_number == self._written_step:
             return
         self._written_step = simulation.step_number
-        if simulation.nodes.walls:
+        if simulation.outline.walls:
             simulation.wall_forces()  # while the step before is still there; the answer is kept
         density_si = simulation.units.density_kg_m3
         makers = {
@@ -99,7 +101,7 @@ class OpeningWriter(_SeriesWriter):
 
     def columns(self) -> list[str]:
         """Flow rate and pressure of each opening."""
-        openings = self._simulation.nodes.openings
+        openings = self._simulation.outline.openings
         return [f"{opening.name}_{quantity}" for opening in openings for quantity in ("flow_rate_m3_s", "pressure_pa")]
 
     def numbers(self) -> list[float] | None:
@@ -115,7 +117,7 @@ class WallWriter(_SeriesWriter):
 
     def columns(self) -> list[str]:
         """Force, torque and coefficients of each wall."""
-        return [f"{wall.name}_{quantity}" for wall in self._simulation.nodes.walls for quantity in WALL_COLUMNS]
+        return [f"{wall.name}_{quantity}" for wall in self._simulation.outline.walls for quantity in WALL_COLUMNS]
 
     def numbers(self) -> list[float] | None:
         """Their values; not a number for a coefficient without reference values."""
@@ -140,8 +142,9 @@ def draw_picture(simulation, folder: Path) -> None:
 
 def summarise(simulation, folder: Path, speed: dict, outcome: dict) -> dict | None:
     """Write ``summary.json`` and return its record on rank 0."""
-    walls = simulation.wall_forces() if simulation.nodes.walls else {}
+    walls = simulation.wall_forces() if simulation.outline.walls else {}
     openings, health = simulation.openings(), simulation.health()
+    peak_memory_mib = simulation.communicator.gather(process_peak_mib())
     if simulation.communicator.rank:
         return None
     compute, numerics = simulation.case.compute, simulation.numerics
@@ -155,13 +158,14 @@ def summarise(simulation, folder: Path, speed: dict, outcome: dict) -> dict | No
         "lattice": simulation.lattice.name,
         "collision": simulation.engine.model.collision.name,
         "walls_rule": simulation.case.lattice.walls,
-        "n_fluid": simulation.nodes.n_nodes,
-        "spacing_m": simulation.nodes.spacing_m,
+        "n_fluid": simulation.outline.n_nodes,
+        "spacing_m": simulation.outline.spacing_m,
         "time_step_s": simulation.units.time_step_s,
         "relaxation_time": numerics.relaxation_time,
         "steps": simulation.step_number,
         "time_s": simulation.time_s,
         **speed,
+        "peak_memory_mib": peak_memory_mib,
         "mass_relative_drift": health.mass_drift,
         "max_velocity_m_s": simulation.units.velocity_to_si(health.max_speed),
         "mean_velocity_m_s": simulation.units.velocity_to_si(health.mean_speed),
@@ -172,6 +176,12 @@ def summarise(simulation, folder: Path, speed: dict, outcome: dict) -> dict | No
     }
     write_summary(folder / SUMMARY_FILE, record)
     return record
+
+
+def process_peak_mib() -> float:
+    """Most memory that this process has held so far [MiB], libraries and compiler included."""
+    per_unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * per_unit / 2**20
 
 
 def _scaled(values, scale):

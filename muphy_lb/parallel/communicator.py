@@ -1,5 +1,6 @@
 """The only module that imports mpi4py: the ranks of a run, with a serial stand-in and one way to end them all."""
 
+import ctypes
 import os
 import sys
 import time
@@ -16,6 +17,7 @@ LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM
 VOICE_DELAY_S = 1.0
 # mpirun drops what a rank wrote just before it aborts.
 FORWARD_DELAY_S = 0.2
+SWAP_TAG = 1
 
 
 class SerialCommunicator:
@@ -44,6 +46,10 @@ class SerialCommunicator:
     def barrier(self):
         """Wait for all ranks."""
 
+    def first(self, n_ranks: int):
+        """A communicator of the first ranks, None on the others."""
+        return self
+
     def abort(self, exit_code: int):
         """End all ranks with an exit code."""
         sys.stdout.flush()
@@ -71,7 +77,31 @@ class MpiCommunicator:
     @cached_property
     def local_rank(self) -> int:
         """Rank among those on this machine; the first use is collective."""
-        return self._world.Split_type(self._mpi.COMM_TYPE_SHARED).Get_rank()
+        return self._machine.Get_rank()
+
+    @cached_property
+    def machine_ranks(self) -> frozenset[int]:
+        """The ranks on this machine; the first use is collective."""
+        return frozenset(self._machine.allgather(self.rank))
+
+    @cached_property
+    def library(self) -> str:
+        """Name and version of the MPI library."""
+        return self._mpi.Get_library_version().split(",")[0].split("\n")[0].strip("\0 ")
+
+    @cached_property
+    def is_cuda_aware(self) -> bool:
+        """Whether the MPI library declares that it takes device memory."""
+        return "cuda" in self._memory_kinds() or _query_cuda_support()
+
+    @cached_property
+    def _machine(self):
+        return self._world.Split_type(self._mpi.COMM_TYPE_SHARED)
+
+    def _memory_kinds(self) -> str:
+        """What MPI 4.1 tells of the memory that it takes; empty before that."""
+        info = self._world.Get_info()
+        return info.get("mpi_memory_alloc_kinds") or ""
 
     def broadcast(self, value):
         """The value of rank 0."""
@@ -93,6 +123,13 @@ class MpiCommunicator:
         """Wait for all ranks."""
         self._world.Barrier()
 
+    def first(self, n_ranks: int):
+        """A communicator of the first ranks, None on the others; collective."""
+        if n_ranks == self.size:
+            return self
+        group = self._world.Split(0 if self.rank < n_ranks else self._mpi.UNDEFINED)
+        return None if group == self._mpi.COMM_NULL else MpiCommunicator(self._mpi, group)
+
     def send(self, array: np.ndarray, rank: int):
         """Send an array to a rank."""
         self._world.Send(array, rank)
@@ -101,13 +138,21 @@ class MpiCommunicator:
         """Receive an array from a rank."""
         self._world.Recv(array, rank)
 
-    def start_send(self, array: np.ndarray, rank: int):
-        """Start sending an array; returns a request."""
-        return self._world.Isend(array, rank)
+    def swap(self, messages: dict) -> dict:
+        """Send a small object to each of some ranks, and receive one from each of them."""
+        requests = [self._world.isend(message, rank, SWAP_TAG) for rank, message in messages.items()]
+        received = {rank: self._world.recv(source=rank, tag=SWAP_TAG) for rank in messages}
+        self._mpi.Request.waitall(requests)
+        return received
 
-    def start_receive(self, array: np.ndarray, rank: int):
-        """Start receiving an array; returns a request."""
-        return self._world.Irecv(array, rank)
+    def start_send(self, array, rank: int):
+        """Start sending a contiguous array of host memory, or of device memory to a CUDA-aware MPI; returns a
+        request."""
+        return self._world.Isend(array.view(np.uint8), rank)  # MPI has no half precision
+
+    def start_receive(self, array, rank: int):
+        """Start receiving such an array; returns a request."""
+        return self._world.Irecv(array.view(np.uint8), rank)
 
     def wait_all(self, requests):
         """Wait for requests."""
@@ -123,6 +168,18 @@ class MpiCommunicator:
     def finalise(self):
         """Leave MPI."""
         self._mpi.Finalize()
+
+
+def _query_cuda_support() -> bool:
+    """What the extension of Open MPI and MPICH says, asked from the library that is loaded already."""
+    for name in ("libmpi.so.40", "libmpi.so.12", "libmpi.so"):
+        try:
+            library = ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+        except OSError:
+            continue
+        if hasattr(library, "MPIX_Query_cuda_support"):
+            return bool(library.MPIX_Query_cuda_support())
+    return False
 
 
 def connect():

@@ -1,11 +1,11 @@
 """What happens at each opening: kind, value and profile, in lattice units."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from geometry.neighbours import neighbour_table
-from geometry.nodes import NodeList, voxel_coordinates
+from geometry.nodes import NodeList, Outline, rim_of, voxel_coordinates
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
@@ -52,12 +52,18 @@ class OpeningFrame:
 def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
     """All opening links of a geometry, in rank-independent order; ``node`` is the node-list number.
 
-    ``slip``: numbers of the labelled walls that slip.
+    A link that :func:`muphy_lb.domain.open_corners` gives to an opening ends beside one, in solid: were it fluid, it
+    would touch the opening. So the nodes that do are all that is looked at.
+
+    Args:
+        nodes: the whole geometry, or its datasets in a file, of which only slices are read.
+        lattice: the velocity set.
+        slip: numbers of the labelled walls that slip.
     """
-    touching = np.arange(nodes.group_start[1], nodes.n_nodes)
-    table = open_corners(neighbour_table(nodes, lattice.c, touching), slip, lattice)
-    links = opening_records(table, nodes.voxel[touching])
-    return LinkRecords(touching[links.node], links.q, links.boundary, links.voxel)
+    rim = rim_of(nodes)
+    table = open_corners(neighbour_table(rim, lattice.c), slip, lattice)
+    links = opening_records(table, rim.voxel)
+    return replace(links, node=int(nodes.group_start[1]) + links.node)
 
 
 def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningFrame, ...]:
@@ -74,31 +80,59 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
     )
 
 
-def opening_areas_m2(nodes: NodeList, frames) -> dict[str, float]:
+def opening_areas_m2(nodes: NodeList | Outline, frames) -> dict[str, float]:
     """Cross-section of every opening by name [m^2]."""
     openings = zip(nodes.openings, frames, strict=True)
     return {opening.name: frame.area * nodes.spacing_m**2 for opening, frame in openings}
 
 
-def link_weights(nodes: NodeList, lattice: Lattice, links: LinkRecords, frames, conditions, slip=()) -> np.ndarray:
+def carried_flow(nodes: NodeList, lattice: Lattice, frames, conditions, slip=()) -> np.ndarray:
+    """(n_openings,) mass that all links of each opening together carry per unit of its value, profile included.
+
+    Args:
+        nodes, lattice, slip: as of :func:`opening_links`.
+        frames, conditions: of all openings.
+
+    Raises:
+        InputError: a profile lets nothing through.
+    """
+    return _carried(nodes, lattice, opening_links(nodes, lattice, slip), frames, conditions)
+
+
+def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions, carried=None) -> np.ndarray:
     """(L,) mass that enters through each link per unit of its opening's value, profile included.
 
     Links are scaled so that exactly area times mean velocity flows: without that the flow would be short of the
     diagonal links that end in the wall beside the rim.
+
+    Args:
+        nodes: the geometry, or its outline.
+        lattice: the velocity set.
+        links: some opening links.
+        frames, conditions: of all openings.
+        carried: what all links of each opening carry (:func:`carried_flow`); these links are all if it is not given.
     """
-    every = opening_links(nodes, lattice, slip)
+    carried = _carried(nodes, lattice, links, frames, conditions) if carried is None else carried
     weights = np.zeros(links.n_links)
     for number, (frame, condition) in enumerate(zip(frames, conditions, strict=True)):
-        total = _shaped_momentum(nodes, lattice, every.select(every.boundary == number), frame, condition).sum()
-        if not abs(total) > 0.0:
+        mine = np.flatnonzero(links.boundary == number)
+        momentum = _shaped_momentum(nodes, lattice, links.select(mine), frame, condition)
+        weights[mine] = momentum * (frame.area / carried[number])
+    return weights
+
+
+def _carried(nodes, lattice, links: LinkRecords, frames, conditions) -> np.ndarray:
+    """(n_openings,) mass that some links carry per unit of their opening's value."""
+    carried = np.zeros(len(frames))
+    for number, (frame, condition) in enumerate(zip(frames, conditions, strict=True)):
+        mine = links.select(links.boundary == number)
+        carried[number] = _shaped_momentum(nodes, lattice, mine, frame, condition).sum()
+        if not abs(carried[number]) > 0.0:
             raise InputError(
                 f"opening {nodes.openings[number].name!r}: its profile carries no flow through any link; check the"
                 " profile's radii against the opening's size"
             )
-        mine = np.flatnonzero(links.boundary == number)
-        momentum = _shaped_momentum(nodes, lattice, links.select(mine), frame, condition)
-        weights[mine] = momentum * (frame.area / total)
-    return weights
+    return carried
 
 
 def _shaped_momentum(nodes, lattice, links, frame, condition) -> np.ndarray:
@@ -139,6 +173,7 @@ __all__ = [
     "VELOCITY",
     "Condition",
     "OpeningFrame",
+    "carried_flow",
     "link_weights",
     "opening_areas_m2",
     "opening_frames",

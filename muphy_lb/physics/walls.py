@@ -38,8 +38,8 @@ class WallPlace:
 
 
 def wall_place(nodes: NodeList, number: int) -> WallPlace:
-    """Where labelled wall ``number`` lies."""
-    mine = nodes.label_voxel[nodes.label_number == FIRST_WALL_NUMBER + number]
+    """Where labelled wall ``number`` lies; the arrays of the whole list may be datasets of a file."""
+    mine = nodes.label_voxel[...][nodes.label_number[...] == FIRST_WALL_NUMBER + number]
     centre, period = np.zeros(3), np.full(3, np.inf)
     for axis, place in enumerate(voxel_coordinates(mine, nodes.shape).T if mine.size else ()):
         size, layers = nodes.shape[2 - axis], np.unique(place)

@@ -1,5 +1,6 @@
 """python -m partition: what it stores, what it prints, how it fails."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from partition.__main__ import main
-from partition.partition import METHODS
+from partition.methods import METHODS
 from partition.store import list_partitions, read_partition
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,16 +39,38 @@ def test_default_is_metis_under_the_default_name(case):
 
 
 def test_report_names_the_partitioning_and_its_quality(case, capsys):
-    main([case, "4", "--method", "Z"])
+    main([case, "4", "--method", "Z", "--weights", "1:1"])
+    # Between planes of 8 x 6 nodes, periodic along x: 48 straight links, 96 oblique ones along x, 80 along y.
     assert capsys.readouterr().out == (
         f"{case}: Z-4: 4 parts, imbalance 1.0000, edge cut 144, neighbours 1.5 (at most 2),"
-        " halo bytes per step 2304 (at most 768 a rank), boundary nodes 192\n"
+        f" halo bytes per step {6 * 224 * 4} (at most {2 * 224 * 4} a rank), boundary nodes 192\n"
     )
 
 
-def test_halo_bytes_follow_the_option(case, capsys):
-    main([case, "4", "--method", "Z", "--bytes-per-link", "40"])
-    assert "halo bytes per step 11520 " in capsys.readouterr().out
+def test_halo_bytes_follow_the_precision(case, capsys):
+    main([case, "4", "--method", "Z", "--weights", "1:1", "--precision", "fp64"])
+    assert f"halo bytes per step {6 * 224 * 8} " in capsys.readouterr().out
+
+
+def test_nodes_at_openings_weigh_more_unless_told_otherwise(case):
+    main([case, "2", "--method", "Z"])
+    assert np.bincount(read_partition(case, "Z-2")).tolist() == [144, 48]
+
+
+def test_shares_move_the_cut(case):
+    main([case, "2", "--method", "Z", "--weights", "1:1", "--shares", "3", "1"])
+    assert np.bincount(read_partition(case, "Z-2")).tolist() == [144, 48]
+
+
+def test_automatic_choice_says_what_it_took_and_stores_it(case, capsys):
+    main([case, "4", "--method", "auto"])
+    (stored,) = list_partitions(case)
+    assert stored.name == "auto-4" and f"partition: {stored.method}, predicted step" in capsys.readouterr().out
+
+
+def test_several_numbers_of_parts_are_stored_one_by_one(case):
+    main([case, "2,3", "--method", "curve"])
+    assert [(p.name, p.n_parts) for p in list_partitions(case)] == [("curve-2", 2), ("curve-3", 3)]
 
 
 def test_name_can_be_given(case):
@@ -78,6 +101,31 @@ def test_compare_prints_a_line_for_each_method(case, capsys):
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["method", *METHODS]
 
 
+def test_compare_marks_one_method_for_each_number_of_parts(case, capsys):
+    main([case, "2,4", "--compare"])
+    marked = [line.split() for line in capsys.readouterr().out.splitlines() if line.endswith("<- auto")]
+    assert [words[1] for words in marked] == ["2", "4"]
+
+
+def test_compare_writes_what_it_prints(case, tmp_path, capsys):
+    main([case, "4", "--compare", "--json", str(tmp_path / "table.json")])
+    record = json.loads((tmp_path / "table.json").read_text())
+    found = record["parts"]["4"]
+    printed = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines()[1:]}
+    assert record["nodes"] == 192 and printed[found["auto"]][-1] == "auto"
+    assert {name: words[3] for name, words in printed.items()} == {
+        name: str(row["edge_cut"]) for name, row in found["methods"].items()
+    }
+
+
+def test_costs_of_a_machine_move_the_predicted_step(case, tmp_path):
+    file = tmp_path / "table.json"
+    main([case, "4", "--compare", "--json", str(file), "--costs", "1e-9", "1.0", "1e9"])
+    # Latency alone counts: a second for each neighbour.
+    steps = json.loads(file.read_text())["parts"]["4"]["methods"]
+    assert steps["Z"]["step_us"] == pytest.approx(1e6 * steps["Z"]["max_neighbours"], rel=1e-3)
+
+
 def test_compare_stores_nothing(case):
     main([case, "4", "--compare"])
     assert list_partitions(case) == ()
@@ -91,7 +139,13 @@ def test_compare_stores_nothing(case):
         (["193"], "more ranks than nodes: 193 parts of a graph of 192 nodes"),
         ([], "the number of parts is missing"),
         (["4", "--name", "a/b"], "bad name 'a/b'"),
+        (["2,3", "--name", "mine"], "--name mine cannot name 2 partitionings"),
         (["4", "--weights", "7:2"], "there is no group 7"),
+        (["4", "--costs", "0", "1", "1"], "costs of a step are 0.0 s a node"),
+        (["4", "--compare", "--costs", "1", "-1", "1"], "they must be finite and positive"),
+        (["4", "--shares", "1", "2"], "2 shares for 4 parts"),
+        (["4", "--method", "auto", "--shares", "1", "2", "0", "1"], "part 2 has share 0.0"),
+        (["4", "--compare", "--json", "absent/table.json"], "cannot write absent/table.json"),
         (["4", "--weights", "1:-2"], "group 1 costs -2.0"),
     ],
 )

@@ -19,10 +19,15 @@ ROWS = (
     {"physics"},
     {"output"},
     {"case", "engine", "loop", "simulation"},
-    {"__main__", "bench", "commands", "compare", "validation"},
+    {"__main__", "bench", "commands", "compare", "scaling", "validation"},
 )
 ROW_OF = {part: number for number, row in enumerate(ROWS) for part in row}
-IMPORT_NAMES = {"cuda-bindings": ("cuda",), "numba-cuda": ("numba",), "pydantic": ("pydantic", "pydantic_core")}
+IMPORT_NAMES = {
+    "cuda-bindings": ("cuda",),
+    "nccl4py": ("nccl",),
+    "numba-cuda": ("numba",),
+    "pydantic": ("pydantic", "pydantic_core"),
+}
 
 
 def part(name: str) -> str:

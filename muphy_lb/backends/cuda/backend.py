@@ -2,19 +2,25 @@
 priority), kernels bound to their launch configuration."""
 
 import weakref
+from functools import partial
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.cuda import skeletons
+from muphy_lb.backends.cuda import peers, skeletons
 from muphy_lb.backends.cuda.device import (
     SIMULATOR,
     clear,
+    close_memory,
     cuda,
     event,
+    event_seconds,
     memory_free,
+    open_memory,
     record_graph,
     select_device,
+    share_memory,
     urgent_stream,
 )
 from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, SINGLE, Shape
@@ -27,7 +33,9 @@ from muphy_lb.backends.interface import (
     StreamArrays,
     WallArrays,
 )
+from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.errors import BackendError
+from muphy_lb.parallel.task import ON_EDGE
 
 BLOCK = 256
 WORKERS = 256 if SIMULATOR else 1 << 15
@@ -55,6 +63,7 @@ class CudaBackend:
 
     name = "cuda"
     on_host = False
+    has_peers = not SIMULATOR
 
     def __init__(self, lattice, precision, device_index=0):
         self.device = select_device(device_index)
@@ -65,6 +74,7 @@ class CudaBackend:
         self._edge = urgent_stream()
         self._marked = event()
         self._edge_done = event()
+        self._opened = {}
 
     def array(self, host):
         """Flat device copy."""
@@ -116,18 +126,32 @@ class CudaBackend:
         self._edge_done.record(self._edge)
         self._edge_done.wait(self._interior)
 
-    def record(self, launches):
-        """One CUDA graph, in which the edge stream forks from the interior's and joins it again; none in the
-        simulator."""
+    def record(self, launches, queue=None):
+        """One CUDA graph; none in the simulator. With both queues the edge's stream forks from the interior's and joins
+        it again."""
 
-        def work():
-            self.mark_interior()
-            self.edge_waits()
+        def alone():
             for launch in launches:
                 launch()
+
+        def forked():
+            self.mark_interior()
+            self.edge_waits()
+            alone()
             self.interior_waits()
 
-        return work if SIMULATOR else record_graph(self._interior, work)
+        work, stream = (alone if queue else forked), (self._edge if queue == ON_EDGE else self._interior)
+        return work if SIMULATOR else record_graph(stream, work)
+
+    def stamp(self, queue):
+        """An event with a clock."""
+        stamp = event(timing=True)
+        stamp.record(self._edge if queue == ON_EDGE else self._interior)
+        return stamp
+
+    def seconds_between(self, first, second):
+        """Of the device's clock."""
+        return event_seconds(first, second)
 
     def reduction_workers(self, n_nodes):
         """Enough to fill the card, whatever the domain."""
@@ -212,37 +236,70 @@ class CudaBackend:
         """Device-to-device copy."""
         return lambda: target.copy_to_device(source, stream=self._interior)
 
-    def bind_pack(self, buffer, addresses, packed, host):
-        """Gather and copy to the host buffer, on the edge stream."""
-        contiguous = isinstance(addresses, slice)
-        source = buffer[addresses] if contiguous else packed
-        arguments = (buffer, addresses, packed)
-        gather = None if contiguous else self._bind(skeletons.gather, host.size, arguments, on_edge=True)
+    def bind_gather(self, buffer, addresses, packed):
+        """One thread a population."""
+        return self._bind(skeletons.gather, packed.size, (buffer, addresses, packed), on_edge=True)
 
-        def pack():
-            if gather:
-                gather()
-            source.copy_to_host(host, stream=self._edge)
+    def bind_scatter(self, packed, buffer, addresses):
+        """One thread a population."""
+        return self._bind(skeletons.scatter, packed.size, (packed, buffer, addresses), on_edge=True)
 
-        return pack
+    def bind_download(self, array, host):
+        """Asynchronous copy."""
+        return lambda: array.copy_to_host(host, stream=self._edge)
 
-    def finish_pack(self):
+    def bind_upload(self, host, array):
+        """Asynchronous copy."""
+        return lambda: array.copy_to_device(host, stream=self._edge)
+
+    def finish_edge(self):
         """Wait for the edge stream."""
         self._edge.synchronize()
 
-    def bind_unpack(self, host, packed, buffer, addresses):
-        """Copy to the device and scatter, on the edge stream."""
-        contiguous = isinstance(addresses, slice)
-        target = buffer[addresses] if contiguous else packed
-        arguments = (packed, buffer, addresses)
-        scatter = None if contiguous else self._bind(skeletons.scatter, host.size, arguments, on_edge=True)
+    def nccl(self):
+        """NCCL, working on the edge stream."""
+        from muphy_lb.backends.cuda import nccl
 
-        def unpack():
-            target.copy_to_device(host, stream=self._edge)
-            if scatter:
-                scatter()
+        return SimpleNamespace(new_identity=nccl.new_identity, join=partial(nccl.join, stream=self._edge))
 
-        return unpack
+    def share(self, array, first):
+        """Handle of the allocation, and how far the element lies inside."""
+        handle, offset = share_memory(array.device_ctypes_pointer.value)
+        return handle, offset + first * array.dtype.itemsize
+
+    def open_shared(self, handle):
+        """Allocations are opened once; what is left open is closed with the backend."""
+        allocation, offset = handle
+        if allocation not in self._opened:
+            address = open_memory(allocation)
+            self._opened[allocation] = address, weakref.finalize(self, close_memory, address)
+        return self._opened[allocation][0] + offset
+
+    def close_shared(self):
+        """Close them."""
+        for _, close in self._opened.values():
+            close()
+        self._opened.clear()
+
+    def make_signal(self, flags, there, is_trusted):
+        """Counters on the device, since a recorded launch cannot count."""
+        counters = [self.zeros(1, np.uint32) for _ in range(3)]
+        limit = np.array([peers.NO_LIMIT if is_trusted else peers.TRIAL_POLLS], dtype=np.uint64)
+        return peers.Signal(flags, self.array(there), *counters, self.array(limit), self.zeros(1, np.uint32))
+
+    def bind_send(self, buffer, addresses, targets, signal):
+        """One thread a population."""
+        words = buffer.view(peers.STORED_AS[buffer.dtype.itemsize])
+        return self._bind(peers.send, addresses.size, (words, addresses, targets, signal), on_edge=True)
+
+    def bind_await(self, signal):
+        """One block."""
+        n_threads = signal.flags.size
+        return self._bind(peers.wait, n_threads, (signal,), on_edge=True, block=whole(n_threads, WARP))
+
+    def came_in_time(self, signal):
+        """The kernel notes when it gives up."""
+        return not self.to_host(signal.failed)[0]
 
     def _reach(self, state: State):
         return state.places, state.table.n_entries

@@ -90,38 +90,82 @@ def record_graph(stream, work):
     """
     from cuda.bindings import driver
 
-    def checked(status, *result):
-        if status != driver.CUresult.CUDA_SUCCESS:
-            raise BackendError(
-                f"the CUDA driver refused to record launches: {status}; check the driver with nvidia-smi"
-            )
-        return result[0] if result else None
-
     handle = driver.CUstream(int(stream))
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-    checked(*driver.cuStreamBeginCapture(handle, mode))
+    _checked(*driver.cuStreamBeginCapture(handle, mode))
     try:
         work()
     finally:
-        graph = checked(*driver.cuStreamEndCapture(handle))
-    executable = checked(*driver.cuGraphInstantiate(graph, 0))
-    return lambda: checked(*driver.cuGraphLaunch(executable, handle))
+        graph = _checked(*driver.cuStreamEndCapture(handle))
+    executable = _checked(*driver.cuGraphInstantiate(graph, 0))
+    return lambda: _checked(*driver.cuGraphLaunch(executable, handle))
 
 
-def event():
-    """An event that orders streams; without the cost of a timer where the API offers that."""
-    return cuda.event() if SIMULATOR else cuda.event(timing=False)
+def share_memory(address: int) -> tuple[bytes, int]:
+    """What another process needs to reach an address of this one: a handle of its allocation, and how far it lies
+    inside.
+
+    Raises:
+        BackendError: the driver refuses.
+    """
+    from cuda.bindings import driver
+
+    base, _ = _checked(*driver.cuMemGetAddressRange(driver.CUdeviceptr(address)))
+    handle = _checked(*driver.cuIpcGetMemHandle(base))
+    return bytes(handle.reserved), address - int(base)
+
+
+def open_memory(handle: bytes) -> int:
+    """Address here of an allocation of another process.
+
+    Raises:
+        BackendError: the driver refuses.
+    """
+    from cuda.bindings import driver
+
+    theirs = driver.CUipcMemHandle()
+    theirs.reserved = handle
+    flags = driver.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+    return int(_checked(*driver.cuIpcOpenMemHandle(theirs, flags.value)))
+
+
+def close_memory(address: int) -> None:
+    """The inverse of :func:`open_memory`; at the end of a process it may come too late, and that is as well."""
+    from cuda.bindings import driver
+
+    driver.cuIpcCloseMemHandle(driver.CUdeviceptr(address))
+
+
+def _checked(status, *results):
+    """The results of a call of the driver."""
+    if status:
+        raise BackendError(f"the CUDA driver answered {status.name}; check the driver with nvidia-smi")
+    return results[0] if len(results) == 1 else results
+
+
+def event(timing: bool = False):
+    """An event that orders streams; without the cost of a clock, unless asked for, where the API offers that."""
+    return cuda.event() if SIMULATOR else cuda.event(timing=timing)
+
+
+def event_seconds(first, second) -> float:
+    """Between two events with clocks; the simulator has none."""
+    return 0.0 if SIMULATOR else cuda.event_elapsed_time(first, second) / 1e3
 
 
 __all__ = [
     "SIMULATOR",
     "clear",
+    "close_memory",
     "cuda",
     "event",
+    "event_seconds",
     "intrinsic",
     "memory_free",
     "n_devices",
+    "open_memory",
     "record_graph",
     "select_device",
+    "share_memory",
     "urgent_stream",
 ]

@@ -1,6 +1,7 @@
-"""Instructions that Numba has no name for: a load of four words at once, and a store of two halves in one word.
+"""Instructions that Numba has no name for: a load of four words at once, a store of two halves in one word, and what
+cards do in each other's memory.
 
-In the CUDA simulator they are plain Python.
+In the CUDA simulator the first two are plain Python; it has no other cards.
 """
 
 import numpy as np
@@ -39,6 +40,47 @@ def _pack_halves(typing_context, low, high):
     return signature, generate
 
 
+def _store_to(typing_context, address, value):
+    """Store an integer at an address."""
+    signature = types.void(types.uint64, value)
+
+    def generate(context, builder, signature, arguments):
+        kind = context.get_value_type(signature.args[1])
+        builder.store(arguments[1], builder.inttoptr(arguments[0], kind.as_pointer()))
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _store_release(typing_context, address, value):
+    """Store a word at an address of any card of the machine, behind everything that was stored before."""
+    signature = types.void(types.uint64, types.uint32)
+
+    def generate(context, builder, signature, arguments):
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64), WORD])
+        builder.asm(kind, "st.release.sys.global.u32 [$0], $1;", "l,r,~{memory}", arguments, True)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _load_acquire(typing_context, array, index):
+    """``array[index]`` of words that other cards store to; what they stored before is there too."""
+    signature = types.uint32(array, types.uint64)
+
+    def generate(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.ptrtoint(builder.gep(data, [arguments[1]]), ir.IntType(64))
+        kind = ir.FunctionType(WORD, [ir.IntType(64)])
+        return builder.asm(kind, "ld.acquire.sys.global.u32 $0, [$1];", "=r,l,~{memory}", [address], True)
+
+    return signature, generate
+
+
+def _not_in_the_simulator(*_):
+    raise NotImplementedError("the simulator has one card")
+
+
 def _load_words_in_python(array, index):
     return tuple(array[index + np.uint64(k)] for k in range(N_WORDS))
 
@@ -49,3 +91,6 @@ def _pack_halves_in_python(low, high):
 
 load_words = _load_words_in_python if SIMULATOR else intrinsic(_load_words)
 pack_halves = _pack_halves_in_python if SIMULATOR else intrinsic(_pack_halves)
+store_to = _not_in_the_simulator if SIMULATOR else intrinsic(_store_to)
+store_release = _not_in_the_simulator if SIMULATOR else intrinsic(_store_release)
+load_acquire = _not_in_the_simulator if SIMULATOR else intrinsic(_load_acquire)

@@ -3,6 +3,7 @@
 It reads the uncompressed table, and computes in double precision and in lattice units whatever is stored.
 """
 
+import time
 import weakref
 
 import numpy as np
@@ -51,7 +52,7 @@ class NumpyBackend:
 
     edge_waits = interior_waits = mark_interior
 
-    def record(self, launches):
+    def record(self, launches, queue=None):
         """A loop."""
 
         def run():
@@ -59,6 +60,14 @@ class NumpyBackend:
                 launch()
 
         return run
+
+    def stamp(self, queue):
+        """The time: what was launched is done."""
+        return time.perf_counter()
+
+    def seconds_between(self, first, second):
+        """A difference."""
+        return second - first
 
     def reduction_workers(self, n_nodes):
         """One."""
@@ -163,24 +172,24 @@ class NumpyBackend:
         """target = source."""
         return lambda: np.copyto(target, source)
 
-    def bind_pack(self, buffer, addresses, packed, host):
-        """host = buffer[addresses]."""
+    def bind_gather(self, buffer, addresses, packed):
+        """packed = buffer[addresses]."""
 
-        def pack():
-            host[...] = buffer[addresses]
+        def gather():
+            packed[...] = buffer[addresses]
 
-        return pack
+        return gather
 
-    def finish_pack(self):
-        """Packing is immediate."""
+    def bind_scatter(self, packed, buffer, addresses):
+        """buffer[addresses] = packed."""
 
-    def bind_unpack(self, host, packed, buffer, addresses):
-        """buffer[addresses] = host."""
+        def scatter():
+            buffer[addresses] = packed
 
-        def unpack():
-            buffer[addresses] = host
+        return scatter
 
-        return unpack
+    def finish_edge(self):
+        """One thing after the other."""
 
     def _addresses(self, state: State, places):
         """(Q, n) flat addresses of some places."""

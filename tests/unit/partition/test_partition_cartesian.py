@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partition.cartesian import cartesian_cut, parts_per_axis
-from partition.graph import graph_from_voxels
+from partition.voxels import graph_from_voxels
 
 
 def box(nx, ny, nz):
@@ -14,32 +14,37 @@ def box(nx, ny, nz):
 @pytest.mark.parametrize("i, axis", list(enumerate("xyz")))
 def test_cut_along_one_axis_makes_slabs(i, axis):
     graph = box(8, 8, 8)
-    assert cartesian_cut(graph, 4, axis).tolist() == (graph.coordinates[:, i] // 2).tolist()
+    assert cartesian_cut(graph, 4, axes=axis).tolist() == (graph.coordinates[:, i] // 2).tolist()
 
 
 @pytest.mark.parametrize("axes", [(0, 1), (0, 2), (1, 2)])
 def test_cut_along_two_axes_makes_columns(axes):
     graph = box(8, 8, 8)
     first, second = (graph.coordinates[:, i] // 4 for i in axes)
-    owner = cartesian_cut(graph, 4, "".join("xyz"[i] for i in axes))
+    owner = cartesian_cut(graph, 4, axes="".join("xyz"[i] for i in axes))
     assert owner.tolist() == (2 * first + second).tolist()
 
 
 def test_cut_along_three_axes_makes_blocks():
     graph = box(8, 8, 8)
     x, y, z = graph.coordinates.T // 4
-    assert cartesian_cut(graph, 8, "xyz").tolist() == (4 * x + 2 * y + z).tolist()
+    assert cartesian_cut(graph, 8, axes="xyz").tolist() == (4 * x + 2 * y + z).tolist()
 
 
 def test_cut_follows_the_weights():
     weights = np.array([3, 1, 1, 1])
     graph = graph_from_voxels(np.arange(4), (1, 1, 4), (False, False, False), weights)
-    assert cartesian_cut(graph, 2, "x").tolist() == [0, 1, 1, 1]
+    assert cartesian_cut(graph, 2, axes="x").tolist() == [0, 1, 1, 1]
+
+
+def test_first_axis_follows_the_shares_of_its_slabs():
+    owner = cartesian_cut(box(4, 4, 12), 4, [4.0, 2.0, 3.0, 3.0], axes="zx")
+    assert np.bincount(owner).tolist() == [64, 32, 48, 48]
 
 
 def test_heavy_first_node_leaves_nodes_for_every_nested_part():
     graph = graph_from_voxels(np.arange(8), (2, 2, 2), (False, False, False), np.array([1000, 1, 1, 1, 1, 1, 1, 1]))
-    assert sorted(cartesian_cut(graph, 8, "xyz")) == list(range(8))
+    assert sorted(cartesian_cut(graph, 8, axes="xyz")) == list(range(8))
 
 
 def test_parts_per_axis_are_near_equal_in_a_cube():

@@ -6,13 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partition.errors import PartitionError
-from partition.graph import Graph, graph_from_neighbours, graph_from_voxels
+from partition.graph import Graph, graph_from_neighbours
+from partition.voxels import graph_from_voxels
 
 OPEN = (False, False, False)
 
 
 def links(graph):
     """All directed links as sorted pairs of coordinates."""
+    graph = getattr(graph, "links", graph)
     source = np.repeat(np.arange(graph.n_nodes), np.diff(graph.indptr))
     return sorted(map(tuple, np.hstack((graph.coordinates[source], graph.coordinates[graph.indices])).tolist()))
 
@@ -59,17 +61,17 @@ def test_node_numbers_are_positions_in_the_voxel_list():
 
 
 def test_periodic_axis_of_one_voxel_makes_no_self_link():
-    assert graph_from_voxels(np.array([0]), (1, 1, 1), (True, True, True)).indices.size == 0
+    assert graph_from_voxels(np.array([0]), (1, 1, 1), (True, True, True)).links.indices.size == 0
 
 
 def test_periodic_axis_of_two_voxels_makes_one_link():
     graph = graph_from_voxels(np.array([0, 1]), (1, 1, 2), (True, False, False))
-    assert graph.indices.tolist() == [1, 0]
+    assert graph.links.indices.tolist() == [1, 0]
 
 
 def test_arrays_are_what_metis_takes_without_a_copy():
-    graph = graph_from_voxels(np.arange(8, dtype=np.int32), (2, 2, 2), OPEN, np.full(8, 3, dtype=np.uint8))
-    assert {array.dtype for array in vars(graph).values()} == {np.dtype(np.int64)}
+    graph = graph_from_voxels(np.arange(8, dtype=np.int32), (2, 2, 2), OPEN, np.full(8, 3, dtype=np.uint8)).links
+    assert {array.dtype for array in (graph.indptr, graph.indices, graph.weights)} == {np.dtype(np.int64)}
 
 
 def test_weights_are_ones_by_default():

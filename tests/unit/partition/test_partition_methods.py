@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partition.errors import PartitionError
-from partition.graph import graph_from_voxels
+from partition.methods import METHODS
 from partition.metis import metis_cut
-from partition.partition import METHODS, partition
+from partition.partition import partition
 from partition.quality import quality
+from partition.voxels import graph_from_voxels
 
 OPEN = (False, False, False)
 # A cut lies within one node of its quantile, and three cuts are nested at most.
@@ -54,7 +55,7 @@ every_method = pytest.mark.parametrize("method", METHODS)
 
 def heaviest_allowed(graph, n_parts, method):
     mean = graph.weights.sum() / n_parts
-    if method == "metis":
+    if method in ("metis", "tiles"):
         return METIS_IMBALANCE * mean + METIS_NODES * graph.weights.max()
     return mean + QUANTILE_NODES * graph.weights.max()
 
@@ -98,6 +99,34 @@ def test_heavy_nodes_get_a_part_with_fewer_nodes(method):
 
 
 @every_method
+def test_parts_have_weight_in_proportion_to_their_shares(method):
+    graph, shares = graph_named("weighted"), np.array([3.0, 1.0, 2.0, 2.0])
+    owner = partition(graph, 4, method, shares)
+    allowed = heaviest_allowed(graph, 4, method) - graph.weights.sum() / 4
+    assert np.all(part_weights(graph, owner) - shares / shares.sum() * graph.weights.sum() <= allowed)
+
+
+@every_method
+@pytest.mark.parametrize(
+    "shares, message",
+    [
+        ([1.0], "1 shares for 2 parts; give one positive number for each part"),
+        ([1.0, 0.0], r"part 1 has share 0\.0"),
+        ([np.inf, 1.0], "part 0 has share inf"),
+    ],
+)
+def test_bad_shares_are_an_error(method, shares, message):
+    with pytest.raises(PartitionError, match=message):
+        partition(graph_named("box"), 2, method, shares)
+
+
+@every_method
+def test_a_slow_rank_still_gets_a_node(method):
+    owner = partition(graph_named("box"), 3, method, [1.0, 1e-9, 1.0])
+    assert np.bincount(owner, minlength=3).min() > 0
+
+
+@every_method
 def test_single_node_is_owned_by_part_zero(method):
     assert partition(graph_from_voxels(np.array([5]), (2, 2, 2), OPEN), 1, method).tolist() == [0]
 
@@ -125,7 +154,7 @@ def test_no_part_of_a_random_graph_is_empty(method, graph, data):
 
 
 @pytest.mark.parametrize("name", sorted(set(GRAPHS) - {"unlinked"}))
-@pytest.mark.parametrize("method", ["metis", "curve"])
+@pytest.mark.parametrize("method", ["metis", "tiles", "curve"])
 def test_cut_is_far_below_that_of_random_owners(method, name):
     graph = graph_named(name)
     random = np.random.default_rng(3).permutation(np.arange(graph.n_nodes) % 8)
@@ -135,13 +164,13 @@ def test_cut_is_far_below_that_of_random_owners(method, name):
 
 def test_metis_cuts_no_more_than_slabs_of_a_cube():
     graph = graph_named("periodic")
-    assert quality(graph, metis_cut(graph, 8), 8).edge_cut <= quality(graph, partition(graph, 8, "X"), 8).edge_cut
+    assert quality(graph, metis_cut(graph.links, 8), 8).edge_cut <= quality(graph, partition(graph, 8, "X"), 8).edge_cut
 
 
 def test_metis_gets_the_graph_without_a_copy(monkeypatch, recwarn):
     part_graph = pymetis.part_graph
     monkeypatch.setattr(pymetis, "part_graph", lambda *a, **k: part_graph(*a, **k, warn_on_copies=True))
-    metis_cut(graph_named("weighted"), 4)
+    metis_cut(graph_named("weighted").links, 4)
     assert [str(warning.message) for warning in recwarn] == []
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from partition.graph import graph_from_voxels
-from partition.quality import BYTES_PER_LINK, quality, quality_table
+from partition.costs import StepCost
+from partition.halo import Exchange
+from partition.quality import quality, quality_table
+from partition.voxels import graph_from_voxels
 
 OPEN = (False, False, False)
 
@@ -34,16 +36,34 @@ def test_each_cut_link_counts_once(quarters):
     assert quarters.edge_cut == 8
 
 
-def test_neighbours_share_a_face(quarters):
-    assert (quarters.mean_neighbours, quarters.max_neighbours) == (2.0, 2)
+def test_unequal_shares_that_are_met_have_imbalance_one():
+    graph = graph_from_voxels(np.arange(4), (1, 1, 4), OPEN)
+    assert quality(graph, np.array([0, 0, 0, 1]), 2, shares=[3.0, 1.0]).imbalance == pytest.approx(1.0)
 
 
-def test_halo_counts_each_cut_link_in_both_directions(quarters):
-    assert (quarters.halo_bytes, quarters.max_halo_bytes) == (16 * BYTES_PER_LINK, 4 * BYTES_PER_LINK)
+def test_neighbours_are_those_of_the_lattice(quarters):
+    # D3Q19 has diagonals, so the quarter across the corner is one.
+    assert (quarters.mean_neighbours, quarters.max_neighbours) == (3.0, 3)
 
 
-def test_halo_is_in_proportion_to_the_bytes_per_link():
-    assert quality(*square(), 4, bytes_per_link=40).halo_bytes == 16 * 40
+def test_halo_counts_the_populations_that_cross(quarters):
+    # Each quarter sends 4 straight populations, 2 oblique ones to either side and 1 across the corner.
+    assert (quarters.halo_bytes, quarters.max_halo_bytes) == (4 * 9 * 4, 9 * 4)
+
+
+def test_halo_is_in_proportion_to_the_bytes_of_a_population():
+    assert quality(*square(), 4, Exchange(bytes_per_population=8)).halo_bytes == 4 * 9 * 8
+
+
+def test_fewer_directions_send_less():
+    faces = Exchange(np.array([(1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)]))
+    assert quality(*square(), 4, faces).halo_bytes == 4 * 4 * 4
+
+
+def test_predicted_step_follows_the_costs():
+    cost = StepCost(node_s=1.0, latency_s=0.0, bytes_per_s=1e30, exchange_s=0.0)
+    # Interior 1, edge 3, packing and unpacking 9 of 19 populations each.
+    assert quality(*square(), 4, cost=cost).step_us == pytest.approx(1e6 * (1 + 3 + 2 * 9 / 19))
 
 
 def test_boundary_nodes_touch_another_part(quarters):
@@ -58,11 +78,16 @@ def test_one_part_cuts_nothing():
 
 def test_text_names_every_number(quarters):
     assert str(quarters) == (
-        "4 parts, imbalance 1.0000, edge cut 8, neighbours 2.0 (at most 2),"
-        " halo bytes per step 128 (at most 32 a rank), boundary nodes 12"
+        "4 parts, imbalance 1.0000, edge cut 8, neighbours 3.0 (at most 3),"
+        " halo bytes per step 144 (at most 36 a rank), boundary nodes 12"
     )
 
 
 def test_table_lines_have_equal_width(quarters):
-    lines = quality_table({"a": quarters, "a longer name": quarters}).splitlines()
+    lines = quality_table([("a", quarters, ""), ("a longer name", quarters, "")]).splitlines()
     assert len(lines) == 3 and len(set(map(len, lines))) == 1
+
+
+def test_table_marks_a_line(quarters):
+    lines = quality_table([("a", quarters, ""), ("b", quarters, "<- auto")]).splitlines()
+    assert [line.endswith("<- auto") for line in lines] == [False, False, True]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partition.errors import PartitionError
-from partition.weights import RESOLUTION, equal_weight_bounds, weights_from_groups
+from partition.weights import RESOLUTION, part_shares, weight_bounds, weights_from_groups
 
 GROUP = np.array([0, 0, 1, 2], dtype=np.uint8)
 
@@ -18,6 +18,18 @@ def test_equal_costs_give_ones():
 def test_weights_are_in_proportion_to_costs():
     weights = weights_from_groups(GROUP, [2.0, 5.0, 3.0])
     assert (weights * 2.0).tolist() == (weights[0] * np.array([2.0, 2.0, 5.0, 3.0])).tolist()
+
+
+def test_weights_take_the_smallest_type():
+    assert weights_from_groups(GROUP, [1.0, 2.0, 3.0]).dtype == np.uint8
+
+
+def test_narrow_weights_are_summed_without_overflow():
+    assert weight_bounds(np.full(1000, 255, dtype=np.uint8), np.ones(2)).tolist() == [0, 500, 1000]
+
+
+def test_pieces_follow_their_shares():
+    assert weight_bounds(np.ones(60, dtype=int), np.array([3.0, 1.0, 2.0])).tolist() == [0, 30, 40, 60]
 
 
 def test_rounding_is_below_half_a_part_of_the_resolution():
@@ -46,7 +58,7 @@ def test_cost_that_is_not_positive_and_finite_is_an_error(wrong):
 def test_every_piece_has_its_least_number_of_nodes(weights, data):
     n_pieces = data.draw(st.integers(1, len(weights)))
     least = data.draw(st.integers(1, len(weights) // n_pieces))
-    bounds = equal_weight_bounds(np.array(weights), n_pieces, least)
+    bounds = weight_bounds(np.array(weights), part_shares(None, n_pieces), least)
     assert bounds[0] == 0 and bounds[-1] == len(weights) and np.diff(bounds).min() >= least
 
 
@@ -54,7 +66,7 @@ def test_every_piece_has_its_least_number_of_nodes(weights, data):
 @given(st.lists(st.integers(1, 50), min_size=100, max_size=200), st.integers(1, 6))
 def test_piece_weight_is_within_one_node_of_the_mean(weights, n_pieces):
     weights = np.array(weights)
-    bounds = equal_weight_bounds(weights, n_pieces)
+    bounds = weight_bounds(weights, part_shares(None, n_pieces))
     pieces = np.add.reduceat(weights, bounds[:-1])
     assert abs(pieces - weights.sum() / n_pieces).max() <= weights.max() + 1
 
@@ -63,8 +75,8 @@ def test_piece_weight_is_within_one_node_of_the_mean(weights, n_pieces):
 def test_heavy_end_leaves_every_piece_its_least_number_of_nodes(heavy):
     weights = np.ones(12, dtype=int)
     weights[heavy] = 1000
-    assert np.diff(equal_weight_bounds(weights, 3, least=4)).tolist() == [4, 4, 4]
+    assert np.diff(weight_bounds(weights, np.ones(3), least=4)).tolist() == [4, 4, 4]
 
 
 def test_pieces_of_equal_nodes_differ_by_at_most_one():
-    assert np.ptp(np.diff(equal_weight_bounds(np.ones(100, dtype=int), 7))) == 1
+    assert np.ptp(np.diff(weight_bounds(np.ones(100, dtype=int), np.ones(7)))) == 1

@@ -1,0 +1,110 @@
+"""Part: what one rank holds of a geometry: its own nodes and a ring of others' nodes around them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from geometry.nodes import NodeList, labels_near
+from geometry.vicinity import Vicinity
+from geometry.walls import Cuts
+from muphy_lb.errors import InputError
+
+# Nodes looked at together: 12 MB of a list that is read from a file.
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """The nodes of one rank and its ghosts: nodes of other ranks within one lattice vector of them.
+
+    What surrounds a rank's own node is the same here as in the whole list; around a ghost much is missing.
+
+    Attributes:
+        rank: whose part.
+        nodes: own nodes and ghosts, in node-list order, the labels around the own nodes and their cuts.
+        number: (n,) int64 place of each of them in the whole list; None if this is the whole list.
+        owner: (n,) int32 rank of each of them.
+    """
+
+    rank: int
+    nodes: NodeList
+    number: np.ndarray | None
+    owner: np.ndarray
+
+    @property
+    def own(self) -> np.ndarray:
+        """(k,) int64 places of the own nodes among ``nodes``."""
+        return np.flatnonzero(self.owner == self.rank)
+
+
+def part_of(nodes: NodeList, owner: np.ndarray, rank: int) -> Part:
+    """Cut the part of one rank out of the whole list, looking at one chunk after the other.
+
+    Args:
+        nodes: the whole list; its arrays may be datasets of a file, of which only slices are read.
+        owner: (n,) rank of every node; may be a dataset, too.
+        rank: whose part.
+
+    Raises:
+        InputError: the rank owns no node.
+    """
+    own = _own_voxels(nodes, owner, rank)
+    if own.size == 0:
+        raise InputError(
+            f"rank {rank} owns none of the {nodes.n_nodes} fluid nodes; use fewer ranks or another partition"
+        )
+    if own.size == nodes.n_nodes and isinstance(nodes.voxel, np.ndarray):
+        return Part(rank, nodes, None, np.broadcast_to(np.int32(rank), own.size))
+    vicinity = Vicinity(own, nodes.shape, nodes.periodic)
+    number, voxel, owner = _own_and_near(nodes, owner, rank, vicinity)
+    label_voxel, label_number = labels_near(nodes, vicinity)
+    near = replace(
+        nodes,
+        voxel=voxel,
+        group_start=np.searchsorted(number, nodes.group_start),
+        label_voxel=label_voxel,
+        label_number=label_number,
+        cuts=nodes.cuts and _cuts_of(nodes.cuts, own),
+    )
+    return Part(rank, near, number, owner)
+
+
+def chunks(size: int) -> Iterator[slice]:
+    """Slices of at most ``CHUNK`` of ``size`` values."""
+    return (slice(first, min(first + CHUNK, size)) for first in range(0, size, CHUNK))
+
+
+def _own_voxels(nodes: NodeList, owner, rank: int) -> np.ndarray:
+    """Ascending voxel ids of the rank's nodes."""
+    found = [np.empty(0, dtype=np.int64)]
+    for chunk in chunks(nodes.n_nodes):
+        mine = owner[chunk] == rank
+        if mine.any():
+            found.append(nodes.voxel[chunk][mine])
+    own = np.concatenate(found)
+    own.sort(kind="stable")  # few ascending stretches: quick
+    return own
+
+
+def _own_and_near(nodes: NodeList, owner, rank: int, vicinity: Vicinity) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers, voxel ids and owners of the rank's nodes and of its ghosts, in node-list order."""
+    found = []
+    for chunk in chunks(nodes.n_nodes):
+        voxel = nodes.voxel[chunk]
+        near = np.flatnonzero(vicinity.holds(voxel))
+        if near.size:
+            found.append((chunk.start + near, voxel[near], owner[chunk][near].astype(np.int32)))
+    number, voxel, owner = (np.concatenate(column) for column in zip(*found, strict=True))
+    return number, voxel, owner
+
+
+def _cuts_of(cuts: Cuts, own: np.ndarray) -> Cuts:
+    """The cuts of the links that start from ascending voxels; the count of misses stays that of the whole list."""
+    found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8), np.empty(0))]
+    for chunk in chunks(cuts.n_links):
+        voxel = cuts.voxel[chunk]
+        place = np.minimum(np.searchsorted(own, voxel), own.size - 1)
+        mine = own[place] == voxel
+        found.append((voxel[mine], cuts.direction[chunk][mine], cuts.distance[chunk][mine]))
+    return Cuts(*(np.concatenate(column) for column in zip(*found, strict=True)), n_missed=cuts.n_missed)

@@ -1,0 +1,167 @@
+"""Which transport takes which neighbour: what the case asks for, or the fastest of those that pass a trial."""
+
+import gc
+import logging
+import time
+from types import MappingProxyType
+
+import numpy as np
+
+from muphy_lb.domain import Exchange
+from muphy_lb.errors import BackendError
+from muphy_lb.parallel.exchange import NO_LINES, Halo, HaloLines, bind_lines, host_lines
+from muphy_lb.parallel.transports import DevicePointers, HostStaged, Nccl, Peer, Transport, TransportFailure, agree
+
+LOG = logging.getLogger(__name__)
+AUTO, PEER, HOST = "auto", Peer.name, HostStaged.name
+MAKERS = MappingProxyType({kind.name: kind for kind in (HostStaged, DevicePointers, Nccl, Peer)})
+TRANSPORTS = (AUTO, *MAKERS)
+# Where peer does not reach, fastest first.
+FAR = (Nccl.name, DevicePointers.name, HOST)
+TRIAL_WORDS, TRIAL_ROUNDS = 8, 10
+
+
+class HaloConnector:
+    """Connects the ranks that exchange halos.
+
+    Args:
+        communicator: the ranks.
+        wanted: one of ``TRANSPORTS``; ``"peer"`` is for neighbours on the same machine, others get what works.
+    """
+
+    def __init__(self, communicator, wanted: str = HOST):
+        self.communicator, self._wanted = communicator, wanted
+
+    def connect(self, backend, halo: Halo) -> HaloLines:
+        """Bind the exchanges of a rank; collective.
+
+        Raises:
+            BackendError: the transport that was asked for does not work here; the message says why.
+        """
+        if self.communicator.size == 1:
+            return NO_LINES
+        if self._wanted == HOST or (self._wanted == AUTO and backend.on_host):
+            return host_lines(self.communicator, backend, halo)
+        search = _Search(self.communicator, backend, halo)
+        found, text = search.fastest() if self._wanted == AUTO else search.asked_for(self._wanted)
+        LOG.info("halo exchange: %s", text)
+        return found
+
+
+class _Search:
+    """Tries transports. All methods are collective, and every rank comes to the same conclusion."""
+
+    def __init__(self, communicator, backend, halo: Halo):
+        gc.collect()  # what an earlier simulation had opened of others' memory is closed before that is freed for good
+        communicator.barrier()
+        self._communicator, self._backend, self._halo = communicator, backend, halo
+        beside = communicator.machine_ranks
+        self._near = [j for j, rank in enumerate(halo.neighbours) if rank in beside]
+        self._far = [j for j, rank in enumerate(halo.neighbours) if rank not in beside]
+        self._has_far = communicator.maximum(len(self._far)) > 0
+        self._working: dict[str, Transport] = {}
+        self._reasons: dict[str, str] = {}
+
+    def asked_for(self, name: str) -> tuple[HaloLines, str]:
+        """The transport of this name, and what to say about it."""
+        far = self._first_working(FAR) if name == PEER and self._has_far else name
+        chosen = self._near if name == PEER else self._near + self._far
+        try:
+            if self._works(name, chosen):
+                return self._bound(name, far), name if far == name else f"{name} inside a machine, {far} between them"
+        except TransportFailure as failure:
+            self._reasons[name] = str(failure)
+        raise BackendError(
+            f"compute.transport is {name!r}, which does not work here: {self._reasons[name]}; use 'auto', which takes"
+            " the fastest that works, or 'host', which always does"
+        )
+
+    def fastest(self) -> tuple[HaloLines, str]:
+        """The fastest of those that work, and what to say about it."""
+        far = self._first_working(FAR) if self._has_far else HOST
+        near = next((name for name in (PEER, *FAR[:-1]) if self._works(name, self._near)), HOST)
+        self._works(HOST, self._near)
+        lines = {}
+        for name in dict.fromkeys((near, far, HOST)):
+            try:
+                lines[name] = self._bound(name, far)
+            except TransportFailure as failure:
+                self._reasons[name] = str(failure)
+        seconds = {name: self._seconds(found) for name, found in lines.items()}
+        best = min(seconds, key=seconds.get)
+        timed = ", ".join(f"{name} {1e6 * seconds[name]:.0f}" for name in seconds)
+        text = f"{best}; microseconds an exchange: {timed}" + (f"; {far} between machines" if self._has_far else "")
+        refused = [f"{name} does not work here: {why}" for name, why in self._reasons.items()]
+        return lines[best], "; ".join((text, *refused))
+
+    def _first_working(self, names) -> str:
+        return next(name for name in names if self._works(name, self._near + self._far))
+
+    def _works(self, name: str, chosen: list[int]) -> bool:
+        """Whether a transport can be made, and carries a trial message to and from some of the neighbours."""
+        if name in self._working or name in self._reasons:
+            return name in self._working
+        try:
+            transport = MAKERS[name](self._communicator, self._backend)
+            self._prove(transport, sorted(chosen))
+        except TransportFailure as failure:
+            self._reasons[name] = str(failure)
+            return False
+        self._working[name] = transport
+        return True
+
+    def _prove(self, transport: Transport, chosen: list[int]) -> None:
+        """Every rank sends its number to some of its neighbours. Nobody sends before all can: some transports wait."""
+        backend, neighbours = self._backend, np.array(self._halo.neighbours, dtype=int)[chosen]
+        n, start = TRIAL_WORDS * neighbours.size, TRIAL_WORDS * np.arange(neighbours.size + 1)
+        plan = Exchange(slice(0, n), start, slice(n, 2 * n), start)
+        own = np.append(np.full(n, _mark(self._communicator.rank)), np.zeros(n)).astype(backend.precision.storage)
+        buffers = tuple(backend.array(own) for _ in range(2))
+        to_bind = (lambda: transport.lines(tuple(neighbours.tolist()), (plan, plan), buffers)) if n else tuple
+        lines = self._together(to_bind)
+
+        def carry():
+            for line in lines:
+                line.run()
+            backend.synchronise()
+            transport.trust()
+            expected = np.repeat(_mark(neighbours), TRIAL_WORDS)
+            if not all(np.array_equal(backend.to_host(buffer)[n:], expected) for buffer in buffers):
+                raise TransportFailure("a trial message did not arrive as it was sent")
+
+        self._together(carry)
+
+    def _together(self, work):
+        """What ``work()`` returns, if it does not fail on any rank."""
+        result, failure = None, None
+        try:
+            result = work()
+        except TransportFailure as error:
+            failure = str(error)
+        agree(self._communicator, failure)
+        return result
+
+    def _bound(self, near: str, far: str) -> HaloLines:
+        shares = {near: self._near} if near != far else {near: sorted(self._near + self._far)}
+        shares |= {far: self._far} if near != far else {}
+        return self._together(
+            lambda: bind_lines(self._halo, [(self._working[name], chosen) for name, chosen in shares.items()])
+        )
+
+    def _seconds(self, found: HaloLines) -> float:
+        """Of one exchange on the slowest rank; the populations are not set yet."""
+        for _ in range(2):  # the first round compiles
+            self._backend.synchronise()
+            self._communicator.barrier()
+            before = time.perf_counter()
+            for k in range(2 * TRIAL_ROUNDS):
+                if found.lines[k % 2]:
+                    found.lines[k % 2].run()
+            self._backend.synchronise()
+            seconds = time.perf_counter() - before
+        return self._communicator.maximum(seconds) / (2 * TRIAL_ROUNDS)
+
+
+def _mark(rank):
+    """A number that half precision holds exactly."""
+    return 1 + rank % 1000

@@ -1,0 +1,9 @@
+"""transports: ways in which messages travel, one file each; all move the same bytes."""
+
+from muphy_lb.parallel.transports.device_pointers import DevicePointers
+from muphy_lb.parallel.transports.host import HostStaged
+from muphy_lb.parallel.transports.nccl import Nccl
+from muphy_lb.parallel.transports.peer import Peer
+from muphy_lb.parallel.transports.transport import Line, Transport, TransportFailure, agree
+
+__all__ = ["DevicePointers", "HostStaged", "Line", "Nccl", "Peer", "Transport", "TransportFailure", "agree"]

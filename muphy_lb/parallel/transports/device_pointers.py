@@ -1,0 +1,49 @@
+"""cuda-aware: MPI is handed device memory, and finds the way itself.
+
+An MPI that cannot do that does not say so, it crashes: only one that declares it is asked.
+"""
+
+from muphy_lb.parallel.packing import Packing, Room, messages
+from muphy_lb.parallel.task import ON_HOST, Task
+from muphy_lb.parallel.transports.transport import Line, TransportFailure
+
+
+class DevicePointers:
+    """See :class:`muphy_lb.parallel.transports.transport.Transport`.
+
+    Args:
+        communicator: the ranks.
+        backend: the device.
+
+    Raises:
+        TransportFailure: the MPI library does not say that it can.
+    """
+
+    name = "cuda-aware"
+
+    def __init__(self, communicator, backend):
+        if not communicator.is_cuda_aware:
+            raise TransportFailure(f"the MPI library ({communicator.library}) does not say that it is CUDA-aware")
+        self._communicator, self._backend = communicator, backend
+
+    def lines(self, neighbours, plans, buffers):
+        """Messages start and end in device memory."""
+        room = Room(self._backend, plans)
+        packings = [Packing(self._backend, plan, buffer, room) for plan, buffer in zip(plans, buffers, strict=True)]
+        return tuple(self._line(neighbours, *pair) for pair in zip(packings, plans, strict=True))
+
+    def trust(self):
+        """MPI delivers or ends the run."""
+
+    def _line(self, neighbours, packing: Packing, plan) -> Line:
+        communicator, backend = self._communicator, self._backend
+        incoming = list(zip(messages(packing.incoming, plan.unpack_start, backend), neighbours, strict=True))
+        outgoing = list(zip(messages(packing.outgoing, plan.pack_start, backend), neighbours, strict=True))
+
+        def exchange():
+            requests = [communicator.start_receive(part, rank) for part, rank in incoming]
+            requests += [communicator.start_send(part, rank) for part, rank in outgoing]
+            communicator.wait_all(requests)
+
+        packed = Task("pack", ON_HOST, backend.finish_edge)
+        return Line(packing.pack, [packed, Task("exchange", ON_HOST, exchange)], packing.unpack)

@@ -1,0 +1,62 @@
+"""host: messages are copied to page-locked memory of the host, sent by any MPI, and copied back.
+
+The three steps of M. Bernaschi et al., Concurrency Computat.: Pract. Exper. 22, 1 (2010); the reference for all others.
+"""
+
+from muphy_lb.parallel.packing import Packing, Room
+from muphy_lb.parallel.task import ON_EDGE, ON_HOST, Task
+from muphy_lb.parallel.transports.transport import Line
+
+
+class HostStaged:
+    """See :class:`muphy_lb.parallel.transports.transport.Transport`.
+
+    Args:
+        communicator: the ranks.
+        backend: the device.
+    """
+
+    name = "host"
+
+    def __init__(self, communicator, backend):
+        self._communicator, self._backend = communicator, backend
+
+    def lines(self, neighbours, plans, buffers):
+        """Both share the buffers on the host and the room on the device: they happen one after the other."""
+        backend, storage = self._backend, self._backend.precision.storage
+        room = Room(backend, plans)
+        sizes = max(plan.n_pack for plan in plans), max(plan.n_unpack for plan in plans)
+        staging = [None, None] if backend.on_host else [backend.host_buffer(size, storage) for size in sizes]
+        packings = [Packing(backend, plan, buffer, room) for plan, buffer in zip(plans, buffers, strict=True)]
+        pairs = zip(packings, plans, strict=True)
+        return tuple(self._line(neighbours, packing, plan, *staging) for packing, plan in pairs)
+
+    def trust(self):
+        """MPI delivers or ends the run."""
+
+    def _line(self, neighbours, packing: Packing, plan, send, receive) -> Line:
+        if self._backend.on_host:
+            post, complete = self._messages(neighbours, plan, packing.outgoing, packing.incoming)
+            return Line([*packing.pack, post], [complete], packing.unpack)
+        send, receive = send[: plan.n_pack], receive[: plan.n_unpack]
+        post, complete = self._messages(neighbours, plan, send, receive)
+        down = Task("pack", ON_EDGE, self._backend.bind_download(packing.outgoing, send))
+        up = Task("unpack", ON_EDGE, self._backend.bind_upload(receive, packing.incoming))
+        packed = Task("pack", ON_HOST, self._backend.finish_edge)
+        return Line([*packing.pack, down], [packed, post, complete], [up, *packing.unpack])
+
+    def _messages(self, neighbours, plan, send, receive) -> tuple[Task, Task]:
+        """Post the messages; wait for them."""
+        communicator, requests = self._communicator, []
+        incoming = list(zip(_parts(receive, plan.unpack_start), neighbours, strict=True))
+        outgoing = list(zip(_parts(send, plan.pack_start), neighbours, strict=True))
+
+        def post():
+            requests[:] = [communicator.start_receive(part, rank) for part, rank in incoming]
+            requests.extend(communicator.start_send(part, rank) for part, rank in outgoing)
+
+        return Task("exchange", ON_HOST, post), Task("exchange", ON_HOST, lambda: communicator.wait_all(requests))
+
+
+def _parts(array, start) -> list:
+    return [array[a:b] for a, b in zip(start[:-1], start[1:], strict=True)]

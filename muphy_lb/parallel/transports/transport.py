@@ -1,0 +1,77 @@
+"""What every transport offers."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from muphy_lb.domain import Exchange
+from muphy_lb.parallel.task import Task
+
+
+class TransportFailure(Exception):
+    """A transport cannot be used here; the text says why."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The tasks of one exchange of one buffer, in order.
+
+    Attributes:
+        start: pack the messages and send them off; the interior may run behind it.
+        arrive: until all messages are there.
+        unpack: put them where they belong.
+    """
+
+    start: list[Task] = field(default_factory=list)
+    arrive: list[Task] = field(default_factory=list)
+    unpack: list[Task] = field(default_factory=list)
+
+    def __add__(self, other: "Line") -> "Line":
+        """Both together."""
+        return Line(self.start + other.start, self.arrive + other.arrive, self.unpack + other.unpack)
+
+    def run(self) -> None:
+        """The whole exchange."""
+        for task in (*self.start, *self.arrive, *self.unpack):
+            task.run()
+
+
+class Transport(Protocol):
+    """Moves messages to and from some neighbours.
+
+    Attributes:
+        name: as in the case file.
+    """
+
+    name: str
+
+    def lines(self, neighbours: tuple[int, ...], plans: tuple[Exchange, Exchange], buffers: tuple) -> tuple[Line, Line]:
+        """The exchanges before (or in) steps of even and odd number; collective among neighbours.
+
+        Args:
+            neighbours: ranks, ascending.
+            plans: what is exchanged; message j goes to and comes from neighbour j.
+            buffers: the population buffer of each.
+
+        Raises:
+            TransportFailure: it does not work here.
+        """
+
+    def trust(self) -> None:
+        """Called after a trial on a device that has been synchronised.
+
+        Raises:
+            TransportFailure: a message did not come.
+        """
+
+
+def agree(communicator, failure: str | None) -> None:
+    """Collective: every rank goes on, or none.
+
+    Raises:
+        TransportFailure: on every rank, with the text of the lowest rank that has one.
+    """
+    told = communicator.gather(failure)
+    first = next((f"{text} (rank {rank})" for rank, text in enumerate(told or ()) if text), None)
+    first = communicator.broadcast(first)
+    if first:
+        raise TransportFailure(first)

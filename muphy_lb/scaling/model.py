@@ -1,0 +1,232 @@
+"""How long a step takes: costs of one card and of its messages, fitted to measurements; pure functions.
+
+A card first computes its interior while the halo is packed, sent, received and unpacked, then its edge:
+
+    step = max(interior, halo) + edge                     (without overlap: interior + halo + edge)
+    interior = start + inner nodes * cost of a node,  edge = edge nodes * cost of a node
+    halo = packed bytes * cost of packing + messages * latency + bytes / bandwidth
+
+A compact part of m nodes has a surface of about m^(2/3) nodes; what crosses it is a multiple of that.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import cbrt
+
+import numpy as np
+
+# Columns of a fit that are closer to parallel than this tell nothing apart.
+WORST_CONDITION = 50.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the busiest card has to do in a step.
+
+    Attributes:
+        nodes, edge_nodes: all nodes, and those of them that wait for messages.
+        halo_bytes: bytes that it sends (and receives).
+        messages: messages that it sends.
+    """
+
+    nodes: float
+    edge_nodes: float = 0.0
+    halo_bytes: float = 0.0
+    messages: float = 0.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Costs [s] of one card and of what connects it to the others.
+
+    Attributes:
+        s_per_node: of a node update.
+        s_per_step: of a step without nodes.
+        s_per_packed_byte: of packing and unpacking a byte that is sent.
+        s_per_byte, s_per_message: of a message; waiting for slower ranks is in them where they are measured.
+        overlaps: whether the halo travels while the interior is computed.
+    """
+
+    s_per_node: float
+    s_per_step: float = 0.0
+    s_per_packed_byte: float = 0.0
+    s_per_byte: float = 0.0
+    s_per_message: float = 0.0
+    overlaps: bool = True
+
+
+@dataclass(frozen=True)
+class Link:
+    """A network: ``gb_s`` GB/s a card, ``latency_us`` microseconds a message."""
+
+    gb_s: float
+    latency_us: float
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A measured step: its load, and seconds of the parts of it and of the whole."""
+
+    load: Load
+    compute_s: float
+    pack_s: float
+    exchange_s: float
+    step_s: float
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A machine fitted to observations; ``residuals``: predicted over measured step time, minus one, of each."""
+
+    machine: Machine
+    residuals: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A geometry in parts: the largest of each number over the parts, and ``imbalance``: most nodes over the mean;
+    ``method``: who cut it."""
+
+    n_parts: int
+    nodes: float
+    edge_nodes: float
+    populations: float
+    neighbours: float
+    imbalance: float
+    method: str = "the study"
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What a part of m nodes has on its surface: multiples of m^(2/3).
+
+    Attributes:
+        populations: that cross it.
+        edge_nodes: nodes on it.
+        neighbours: parts around a part inside.
+        imbalance: nodes of the largest part over the mean.
+        is_bounded: parts at the rim have fewer neighbours: of p parts (1 - p^(-1/3)) of all surface is shared, as in a
+            cube cut into cubes. Otherwise the geometry is periodic and has no rim.
+    """
+
+    populations: float
+    edge_nodes: float
+    neighbours: float
+    imbalance: float = 1.0
+    is_bounded: bool = True
+
+    def load(self, n_nodes: float, n_parts: int, population_bytes: float) -> Load:
+        """Load of the busiest of ``n_parts`` cards that share ``n_nodes``."""
+        if n_parts == 1:
+            return Load(n_nodes)
+        nodes, shared = self.imbalance * n_nodes / n_parts, self.shared(n_parts)
+        area = shared * cbrt(nodes) ** 2
+        return Load(
+            nodes=nodes,
+            edge_nodes=min(nodes, self.edge_nodes * area),
+            halo_bytes=self.populations * area * population_bytes,
+            messages=min(n_parts - 1, max(1.0, self.neighbours * shared)),
+        )
+
+    def shared(self, n_parts: int) -> float:
+        """Share of all surface that lies between parts."""
+        return 1.0 - 1.0 / cbrt(n_parts) if self.is_bounded else 1.0
+
+
+def step_seconds(machine: Machine, load: Load) -> float:
+    """Time of one step of the busiest card [s]."""
+    edge = load.edge_nodes * machine.s_per_node
+    interior = machine.s_per_step + (load.nodes - load.edge_nodes) * machine.s_per_node
+    halo = load.halo_bytes * (machine.s_per_packed_byte + machine.s_per_byte) + load.messages * machine.s_per_message
+    return edge + (max(interior, halo) if machine.overlaps else interior + halo)
+
+
+def across(machine: Machine, link: Link) -> Machine:
+    """The machine with messages that also take a network: the slower of the two counts."""
+    return replace(
+        machine,
+        s_per_byte=max(machine.s_per_byte, 1e-9 / link.gb_s),
+        s_per_message=max(machine.s_per_message, 1e-6 * link.latency_us),
+    )
+
+
+def fit_machine(observations: Sequence[Observation]) -> Fit:
+    """Least squares of relative errors, part by part; whether halo and interior overlap is what fits the steps better.
+
+    Of one card the whole step is what it computes. Numbers that the observations cannot tell apart (equal loads) are
+    left out: first the constant costs.
+
+    Args:
+        observations: at least one.
+    """
+    alone = [seen.step_s if not seen.load.messages else seen.compute_s for seen in observations]
+    nodes = [seen.load.nodes for seen in observations]
+    s_per_node, s_per_step = _two_costs(nodes, [1.0] * len(nodes), alone)
+    together = [seen for seen in observations if seen.load.messages]
+    sent, messages = ([getattr(seen.load, name) for seen in together] for name in ("halo_bytes", "messages"))
+    s_per_byte, s_per_message = _two_costs(sent, messages, [seen.exchange_s for seen in together])
+    s_per_packed_byte = _one_cost(sent, [seen.pack_s for seen in together])
+    machine = Machine(s_per_node, s_per_step, s_per_packed_byte, s_per_byte, s_per_message)
+    fits = [_judged(replace(machine, overlaps=overlaps), observations) for overlaps in (True, False)]
+    return min(fits, key=lambda fit: sum(residual**2 for residual in fit.residuals))
+
+
+def fit_surface(cuts: Sequence[Cut], is_bounded: bool) -> Surface | None:
+    """The surface of the parts of a geometry: the multiples that lie nearest to those of all cuts; None without a cut.
+
+    Args:
+        cuts: the geometry in several numbers of parts, each above one.
+        is_bounded: see :class:`Surface`.
+    """
+    if not cuts:
+        return None
+    shared = np.array([Surface(0.0, 0.0, 0.0, is_bounded=is_bounded).shared(cut.n_parts) for cut in cuts])
+    areas = shared * np.cbrt([cut.nodes for cut in cuts]) ** 2
+    return Surface(
+        populations=float(np.mean([cut.populations for cut in cuts] / areas)),
+        edge_nodes=float(np.mean([cut.edge_nodes for cut in cuts] / areas)),
+        neighbours=float(np.mean([cut.neighbours for cut in cuts] / shared)),
+        imbalance=max(cut.imbalance for cut in cuts),
+        is_bounded=is_bounded,
+    )
+
+
+def cube_surface(populations_per_face: int, porosity: float, imbalance: float) -> Surface:
+    """The surface of cubes cut out of a rock whose pores are ``porosity`` of every plane.
+
+    Args:
+        populations_per_face: populations of the lattice that cross a face of a node.
+        porosity: share of the rock that is fluid.
+        imbalance: nodes of the largest part over the mean.
+    """
+    area = 6.0 * cbrt(porosity)
+    return Surface(populations_per_face * area, area, 26.0, imbalance)
+
+
+def _judged(machine: Machine, observations) -> Fit:
+    return Fit(machine, tuple(step_seconds(machine, seen.load) / seen.step_s - 1.0 for seen in observations))
+
+
+def _two_costs(sizes, counts, seconds) -> tuple[float, float]:
+    """Costs (of size, of count), not negative, that give the seconds with the least relative errors."""
+    relative = _relative((sizes, counts), seconds)
+    if relative.shape[0] > 1:
+        scale = np.linalg.norm(relative, axis=0)
+        if scale.all() and np.linalg.cond(relative / scale) < WORST_CONDITION:
+            costs = np.linalg.lstsq(relative / scale, np.ones(len(relative)), rcond=None)[0] / scale
+            if costs.min() >= 0.0:
+                return float(costs[0]), float(costs[1])
+    return _one_cost(sizes, seconds), 0.0
+
+
+def _one_cost(sizes, seconds) -> float:
+    """The cost of size that gives the seconds with the least relative errors; 0 where nothing was measured."""
+    relative = _relative((sizes,), seconds)[:, 0]
+    return float(relative.sum() / (relative @ relative)) if relative.any() else 0.0
+
+
+def _relative(columns, seconds) -> np.ndarray:
+    """(n, columns) sizes per second, of what took any time."""
+    rows = [(*row, taken) for *row, taken in zip(*columns, seconds, strict=True) if taken > 0.0]
+    table = np.array(rows, dtype=np.float64).reshape(-1, len(columns) + 1)
+    return table[:, :-1] / table[:, -1:]

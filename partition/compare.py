@@ -1,0 +1,51 @@
+"""All methods side by side, for several numbers of parts."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from partition.choice import CANDIDATES, best_of, mark
+from partition.costs import StepCost
+from partition.halo import Exchange
+from partition.methods import METHODS
+from partition.partition import partition
+from partition.quality import Quality, qualities, quality_table
+from partition.voxels import VoxelGraph
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The methods for one number of parts.
+
+    Attributes:
+        qualities: the numbers of each method.
+        chosen: the method that the automatic choice takes.
+        reason: why, in one sentence.
+    """
+
+    qualities: dict[str, Quality]
+    chosen: str
+    reason: str
+
+    def as_dict(self) -> dict:
+        """Plain values for a JSON file."""
+        rows = {name: asdict(found) for name, found in self.qualities.items()}
+        return {"auto": self.chosen, "reason": self.reason, "methods": rows}
+
+
+def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost) -> Comparison:
+    """Cut a graph by every method and measure all.
+
+    Raises:
+        PartitionError: n_parts below 1 or above the number of nodes.
+    """
+    owners = {method: partition(graph, n_parts, method) for method in METHODS}
+    found = qualities(graph, owners, n_parts, exchange, cost)
+    choice = best_of({method: found[method] for method in CANDIDATES})
+    return Comparison(found, choice.method, choice.reason)
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> str:
+    """One line per method and number of parts, the automatic choice marked."""
+    return quality_table(
+        [(name, found, mark(name, c.chosen)) for c in comparisons for name, found in c.qualities.items()]
+    )

@@ -1,0 +1,25 @@
+"""The methods by name; each gives every node an owner."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from partition.cartesian import cartesian_cut
+from partition.curve import hilbert_cut
+from partition.metis import metis_cut
+from partition.tiles import tile_cut
+from partition.voxels import VoxelGraph
+
+
+def _metis(graph: VoxelGraph, n_parts: int, shares=None) -> np.ndarray:
+    return metis_cut(graph.links, n_parts, shares)
+
+
+CARTESIAN = ("X", "Y", "Z", "XY", "XZ", "YZ", "XYZ")
+METHODS: Mapping[str, Callable[..., np.ndarray]] = MappingProxyType(
+    {"metis": _metis, "tiles": tile_cut, "curve": hilbert_cut}
+    | {axes: partial(cartesian_cut, axes=axes.lower()) for axes in CARTESIAN}
+)
+"""Called with a graph, the number of parts and their shares (None: equal); give (n,) int32 owners, no part empty."""

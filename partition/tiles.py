@@ -1,0 +1,210 @@
+"""Cuts of very large graphs: METIS on tiles, cubes of voxels weighted by their nodes.
+
+The links between tiles are counted while the nodes stream by in ascending order, with three planes of the box in
+memory; the graph of the nodes is never built. A part's border then runs along tiles, so it is a little larger than
+METIS would find among nodes; the smaller the tiles, the less.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+
+from partition.errors import PartitionError
+from partition.graph import Graph
+from partition.metis import metis_cut
+from partition.voxels import VoxelGraph
+
+TILES_PER_PART = 200
+"""Fewest tiles a part: one tile more or less is then half a per cent of it."""
+
+TILES_AIMED_AT = 500_000
+"""METIS cuts as many in a second or two."""
+
+
+@dataclass(frozen=True)
+class TileGraph:
+    """Tiles that hold nodes.
+
+    Attributes:
+        graph: one node per tile: weights are sums over its nodes, link weights numbers of faces that nodes share.
+        tile: (t,) int64 ascending row-major numbers of the tiles in the box of tiles.
+        side: voxels along an edge of a tile.
+        shape: (nz, ny, nx) of the box of voxels.
+    """
+
+    graph: Graph
+    tile: np.ndarray
+    side: int
+    shape: tuple[int, int, int]
+
+    def inherit(self, tile_owner: np.ndarray, voxel: np.ndarray) -> np.ndarray:
+        """(n,) int32 owner of each voxel: that of its tile."""
+        owner = np.empty(voxel.size, dtype=np.int32)
+        _inherit(owner, voxel, self.tile, tile_owner, np.array(self.shape[::-1]), self.side)
+        return owner
+
+
+def tile_cut(graph: VoxelGraph, n_parts: int, shares=None) -> np.ndarray:
+    """(n,) int32 owners: METIS on the tiles of the graph, whose nodes inherit; no part is empty."""
+    side = tile_side(graph.n_nodes, n_parts)
+    tiles = tile_graph(graph.chunks(), graph.shape, graph.periodic, side)
+    return tiles.inherit(metis_cut(tiles.graph, n_parts, shares), graph.voxel)
+
+
+def tile_side(n_nodes: int, n_parts: int) -> int:
+    """Voxels along the edge of tiles of which there are surely enough, since a tile holds at most side^3 nodes."""
+    least = max(TILES_PER_PART * n_parts, TILES_AIMED_AT)
+    side = max(1, round((n_nodes / least) ** (1 / 3)))
+    while side > 1 and side**3 * least > n_nodes:
+        side -= 1
+    return side
+
+
+def tile_graph(chunks: Iterable[tuple[np.ndarray, np.ndarray]], shape, periodic, side: int) -> TileGraph:
+    """The graph of the tiles of nodes that come in chunks.
+
+    Args:
+        chunks: voxel ids and weights of nodes, both (k,) integers; ids ascend inside a chunk and from chunk to chunk.
+        shape: (nz, ny, nx) of the box.
+        periodic: three flags (x, y, z); periodic axes wrap.
+        side: voxels along an edge of a tile.
+
+    Raises:
+        PartitionError: ids that do not ascend, such as one that appears twice.
+    """
+    size = np.array(shape[::-1], dtype=np.int64)
+    n_tiles = -(-size // side)
+    layers = zip(*_layers(chunks, size, np.array(periodic, dtype=bool), side), strict=True)
+    found, *sums = (np.concatenate(parts) for parts in layers)
+    tile, place = np.unique(found, return_inverse=True)
+    weights, *faces = (np.bincount(place, part, tile.size).astype(np.int64) for part in sums)
+    coordinates = np.stack(np.unravel_index(tile, n_tiles[::-1])[::-1], axis=-1)
+    one, other, link_weights = _tile_links(tile, coordinates, n_tiles, faces)
+    graph = _linked(coordinates, weights, (one, other, link_weights))
+    return TileGraph(graph, tile, side, tuple(int(n) for n in shape))
+
+
+def _planes(chunks, plane: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """z, ids inside the plane and weights of the nodes, plane by plane; a plane may come in several pieces."""
+    last = -1
+    for voxel, weights in chunks:
+        if voxel.size == 0:
+            continue
+        if voxel[0] <= last or np.any(voxel[1:] <= voxel[:-1]):
+            raise PartitionError(
+                "voxel ids do not ascend, or one appears twice; every node needs a voxel of its own, in ascending order"
+            )
+        last = voxel[-1]
+        z = np.arange(voxel[0] // plane, last // plane + 1)
+        bounds = np.searchsorted(voxel, plane * np.append(z, z[-1] + 1))
+        for k in np.flatnonzero(np.diff(bounds)):
+            piece = slice(bounds[k], bounds[k + 1])
+            yield int(z[k]), voxel[piece] - plane * z[k], weights[piece]
+
+
+def _layers(chunks, size, periodic, side) -> Iterator[tuple[np.ndarray, ...]]:
+    """Tile numbers, weights and faces shared with the tile before along x, y, z; one layer of tiles after the other.
+
+    Where z wraps, the faces between last and first plane come again with the last, as tiles without weight.
+    """
+    columns = -(-size[:2] // side)
+    sums = np.zeros((4, columns[1] * columns[0]), dtype=np.int64)
+    first, before, here = (np.zeros(size[0] * size[1], dtype=np.bool_) for _ in range(3))
+    wrapped = np.zeros_like(sums)
+    at = None
+    for z, ids, weights in _planes(chunks, int(size[0] * size[1])):
+        if at is not None and z != at:
+            before, here = here, before
+            here[:] = False
+            if z != at + 1:
+                before[:] = False
+            if z // side != at // side:
+                yield _occupied(sums, at // side)
+                sums[:] = 0
+        at = z
+        _add_plane(sums, here, ids, weights, (size[0], size[1], periodic[0], periodic[1], side))
+        if z % side == 0 and z > 0:
+            _add_faces(sums[3], before, ids, size[0], side)
+        if z == 0:
+            first |= here
+        if z == size[2] - 1 and periodic[2]:
+            _add_faces(wrapped[3], first, ids, size[0], side)
+    yield _occupied(sums, at // side)
+    yield _occupied(wrapped, 0)
+
+
+def _occupied(sums: np.ndarray, layer: int) -> tuple[np.ndarray, ...]:
+    found = np.flatnonzero(sums.any(axis=0))
+    return (found + layer * sums.shape[1], *sums[:, found])
+
+
+def _tile_links(tile, coordinates, n_tiles, faces) -> tuple[np.ndarray, ...]:
+    """Both tiles, the lower number first, and faces of each pair that shares some, by ascending pair."""
+    pairs, counts = [], []
+    strides = (1, n_tiles[0], n_tiles[0] * n_tiles[1])
+    for i in range(3):
+        here = np.flatnonzero(faces[i])
+        before = (coordinates[here, i] - 1) % n_tiles[i] - coordinates[here, i]
+        there = np.searchsorted(tile, tile[here] + before * strides[i])
+        apart = here != there
+        pairs.append((np.minimum(here, there) * tile.size + np.maximum(here, there))[apart])
+        counts.append(faces[i][here][apart])
+    pair, place = np.unique(np.concatenate(pairs), return_inverse=True)
+    return pair // tile.size, pair % tile.size, np.bincount(place, np.concatenate(counts), pair.size).astype(np.int64)
+
+
+def _linked(coordinates, weights, links) -> Graph:
+    """The graph with these undirected links (one end, other end, weight), each stored from both ends."""
+    one, other, link_weights = links
+    source, target = np.concatenate((one, other)), np.concatenate((other, one))
+    order = np.lexsort((target, source))
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(source, minlength=weights.size))))
+    return Graph(indptr, target[order], coordinates, weights, np.tile(link_weights, 2)[order])
+
+
+@njit(cache=True)
+def _add_plane(sums, here, ids, weights, frame):
+    """Mark the nodes of a plane; add their weight and their faces with the tiles before, along x and y, to the tiles.
+
+    Ids ascend, so a node looks back at nodes that are marked already, also at the first ones where an axis wraps.
+    """
+    nx, ny, wraps_x, wraps_y, side = frame
+    n_columns = (nx + side - 1) // side
+    for j in range(ids.size):
+        n = ids[j]
+        here[n] = True
+        y = n // nx
+        x = n - y * nx
+        row, column = y // side * n_columns, x // side
+        sums[0, row + column] += weights[j]
+        if x % side == 0 and x > 0 and here[n - 1]:
+            sums[1, row + column] += 1
+        if y % side == 0 and y > 0 and here[n - nx]:
+            sums[2, row + column] += 1
+        if wraps_x and x == nx - 1 and here[y * nx]:
+            sums[1, row] += 1
+        if wraps_y and y == ny - 1 and here[x]:
+            sums[2, column] += 1
+
+
+@njit(cache=True)
+def _add_faces(faces, other, ids, nx, side):
+    """Count the nodes of a plane that have a node at the same place of another plane, for their tiles."""
+    n_columns = (nx + side - 1) // side
+    for j in range(ids.size):
+        if other[ids[j]]:
+            y = ids[j] // nx
+            faces[y // side * n_columns + (ids[j] - y * nx) // side] += 1
+
+
+@njit(parallel=True, cache=True)
+def _inherit(owner, voxel, tile, tile_owner, size, side):
+    n_columns, n_rows = (size[0] + side - 1) // side, (size[1] + side - 1) // side
+    for n in prange(voxel.size):
+        row = voxel[n] // size[0]
+        column = (voxel[n] - row * size[0]) // side
+        z = row // size[1]
+        of_node = (z // side * n_rows + (row - z * size[1]) // side) * n_columns + column
+        owner[n] = tile_owner[np.searchsorted(tile, of_node)]

@@ -1,0 +1,74 @@
+"""Sharing among ranks from a case: by their speeds, by the kinds of nodes, and by the automatic choice."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from geometry.store import write_geometry
+from muphy_lb.case import case_from_dict
+from muphy_lb.errors import InputError
+from muphy_lb.prepare import load_nodes, share_nodes
+from partition.costs import NODE_COSTS
+from partition.store import write_partition
+from tests.vessel import changed, vessel
+
+
+def share(n_ranks, **compute):
+    """Nodes of the vessel, and their owners."""
+    case = case_from_dict(changed(compute={"backend": "cpu"} | compute))
+    nodes, _ = load_nodes(case)
+    return nodes, share_nodes(nodes, case, n_ranks)
+
+
+def work(nodes, owner):
+    cost = NODE_COSTS["cpu"]
+    return np.bincount(owner, np.where(nodes.group > 0, cost.opening, cost.bulk))
+
+
+@pytest.mark.parametrize("method", ["auto", "metis", "tiles", "curve", "XYZ"])
+def test_a_rank_of_half_the_speed_gets_half_the_work(method):
+    fast, slow = work(*share(2, partition=method, rank_speeds=[1.0, 0.5]))
+    assert fast / slow == pytest.approx(2.0, rel=0.05)
+
+
+@pytest.mark.parametrize("n_ranks", [1, 3])
+def test_speeds_for_another_number_of_ranks_are_an_error(n_ranks):
+    with pytest.raises(InputError, match=f"compute.rank_speeds has 2 values for {n_ranks} ranks; give one for each"):
+        share(n_ranks, rank_speeds=[1.0, 0.5])
+
+
+@pytest.mark.parametrize("speed", [0.0, -1.0])
+def test_a_speed_that_is_not_positive_is_an_error(speed):
+    with pytest.raises(InputError, match="compute.rank_speeds"):
+        case_from_dict(changed(compute={"rank_speeds": [1.0, speed]}))
+
+
+def test_the_automatic_choice_is_the_default_and_says_why(caplog):
+    with caplog.at_level(logging.INFO, "muphy_lb"):
+        share(2)
+    assert "predicted step" in caplog.text
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """A function: the vessel's case on a geometry with a partitioning metis-2 that no method would make."""
+    nodes, _ = load_nodes(vessel())
+    write_geometry(tmp_path / "vessel.h5", nodes)
+    write_partition(tmp_path / "vessel.h5", "metis-2", np.arange(nodes.n_nodes) % 2, "by hand")
+
+    def owners(**compute):
+        table = changed(compute={"backend": "cpu"} | compute) | {"geometry": {"file": "vessel.h5"}}
+        return share_nodes(nodes, case_from_dict(table, tmp_path), 2)
+
+    return owners
+
+
+def test_the_automatic_choice_is_not_made_where_the_command_has_made_one(prepared):
+    owner = prepared()
+    assert np.array_equal(owner, np.arange(owner.size) % 2)
+
+
+def test_a_partitioning_made_for_equal_ranks_is_not_used_for_unequal_ones(prepared):
+    owner = prepared(rank_speeds=[1.0, 0.5])
+    assert not np.array_equal(owner, np.arange(owner.size) % 2)

@@ -1,0 +1,247 @@
+"""Whatever ends a rank ends the run soon, in one voice that names it, and costs no checkpoint."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.loop import STOPPED_EXIT_CODE
+from muphy_lb.output.checkpoint import newest
+from muphy_lb.prepare import load_nodes
+from tests.conftest import find_launcher, launcher_settings, stop_group
+from tests.parallel import kills
+from tests.vessel import command, vessel, write_case
+
+pytestmark = pytest.mark.mpi
+
+QUICK = {"backend": "numpy"}  # the same ranks before and after: then NumPy's sums are the same, too
+N_RANKS, N_STEPS, EVERY, PATIENCE_S = 4, 150, 10, 30.0
+OUTPUT = {"checkpoint_every_steps": EVERY}
+MOMENTS = (kills.Moment(kills.ANY_MOMENT, 2, 50, 0.013), kills.Moment(kills.WRITING, 0, 80, 0.0))
+
+
+def checkpoints(folder):
+    return sorted((folder / "checkpoints").glob("step_*.h5"))
+
+
+def timed(mpirun, *arguments):
+    """The finished command on all ranks and its seconds."""
+    before = time.monotonic()
+    done = mpirun(N_RANKS, arguments, timeout=60)
+    return done, time.monotonic() - before
+
+
+def voice(done):
+    """The one line of the run's own on stderr; MPI's line about an abort is the only other that may be there."""
+    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("Abort(")]
+    return line
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory):
+    return write_case(tmp_path_factory.mktemp("case"), compute=QUICK, output=OUTPUT, run={"steps": N_STEPS})
+
+
+@pytest.fixture(scope="module")
+def end(case, tmp_path_factory, mpirun):
+    """Populations of the undisturbed run."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    done = mpirun(N_RANKS, ["-m", "muphy_lb", "run", case, "-o", folder])
+    assert done.returncode == 0, done.stderr
+    return kills.populations(folder)
+
+
+@pytest.fixture(scope="module", params=MOMENTS, ids=lambda moment: moment.when)
+def killed(request, case, tmp_path_factory, mpirun):
+    """A moment, what came of killing a rank then, and the output folder."""
+    out = tmp_path_factory.mktemp("killed") / "out"
+    return request.param, kills.kill(case, out, request.param), out
+
+
+def test_a_killed_rank_ends_the_run_soon(killed):
+    _, (done, seconds, _), _ = killed
+    assert done.returncode != 0 and seconds < PATIENCE_S
+
+
+def test_a_killed_rank_leaves_no_process(killed):
+    _, (_, _, left_over), _ = killed
+    assert left_over == 0
+
+
+def test_a_killed_rank_is_named_in_one_line_that_says_how_to_go_on(killed):
+    moment, (done, _, _), out = killed
+    assert voice(done).startswith(f"muphy-lb: error: rank {moment.rank} of {N_RANKS} (process ")
+    assert "was killed by SIGKILL" in voice(done) and voice(done).endswith(f"muphy-lb resume {out}")
+
+
+def test_a_killed_run_continues_bit_for_bit(killed, end, mpirun):
+    _, _, out = killed
+    assert newest(out / "checkpoints").path == checkpoints(out)[-1]
+    done = mpirun(N_RANKS, ["-m", "muphy_lb", "resume", out])
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(kills.populations(out), end)
+
+
+@pytest.mark.slow
+def test_twenty_runs_killed_at_random_moments_end_cleanly_and_continue(tmp_path):
+    outcomes = kills.study(tmp_path, kills.moments(20, seed=7))
+    assert all(outcome.is_clean for outcome in outcomes), kills.table(outcomes)
+
+
+@pytest.fixture
+def stopped(case, tmp_path):
+    """Output folder of a run that one rank has brought to step 20."""
+    command("run", case, "-o", tmp_path / "out", "--set", "run.steps=20")
+    return tmp_path / "out"
+
+
+def test_a_flow_that_diverges_on_one_rank_ends_all_in_one_voice(stopped, tmp_path, mpirun):
+    nodes, _ = load_nodes(vessel())
+    x, y, z = place = nodes.coordinates([nodes.n_nodes // 2])[0]
+    field = np.zeros((*nodes.shape, 3))
+    field[z, y, x] = 5e4
+    np.save(tmp_path / "field.npy", field)
+    more = ["--set", f"flow.acceleration_file='{tmp_path / 'field.npy'}'", "--set", f"run.steps={N_STEPS}"]
+    done, seconds = timed(mpirun, "-m", "muphy_lb", "resume", stopped, *more)
+    assert done.returncode == DivergedError.exit_code and seconds < PATIENCE_S
+    assert voice(done).startswith("muphy-lb: error: the run diverged at step 30")
+    told = re.search(r"at voxel \((\d+), (\d+), (\d+)\)", voice(done))
+    assert np.abs(np.array(told.groups(), dtype=int) - place).max() <= EVERY  # a voxel a step
+    assert newest(stopped / "checkpoints").step == 20
+
+
+MEMORY_EXHAUSTED = """
+import sys
+from muphy_lb import simulation
+from muphy_lb.__main__ import main
+from muphy_lb.errors import BackendError
+from muphy_lb.parallel import connect
+owner, name = {target}
+given, rank = getattr(owner, name), connect().rank
+def exhausted(*arguments, **options):
+    if rank == 2:
+        raise BackendError("the device has 12 bytes left")
+    return given(*arguments, **options)
+setattr(owner, name, exhausted)
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["simulation, 'make_backend'", "simulation.Simulation, 'step'"],
+    ids=["at the start", "in a step"],
+)
+def test_memory_that_one_rank_lacks_ends_all_and_names_it(target, case, stopped, mpirun):
+    script = MEMORY_EXHAUSTED.format(target=target)
+    done, seconds = timed(mpirun, "-c", script, "resume", stopped, "--set", f"run.steps={N_STEPS}")
+    assert done.returncode == BackendError.exit_code and seconds < PATIENCE_S
+    assert voice(done) == "muphy-lb: error: the device has 12 bytes left [rank 2 of 4]"
+    assert newest(stopped / "checkpoints").step == 20
+
+
+# MPI needs files of its own: the limit comes after its start. Only rank 0 writes.
+FULL_DISK = """
+import resource, sys
+from muphy_lb.__main__ import main
+from muphy_lb.parallel import connect
+if connect().rank == 0:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+main(sys.argv[1:])
+"""
+
+
+def test_a_disk_that_fills_on_one_rank_ends_all_and_costs_no_checkpoint(stopped, mpirun):
+    done, seconds = timed(mpirun, "-c", FULL_DISK, "resume", stopped, "--set", f"run.steps={N_STEPS}")
+    assert done.returncode == OutputError.exit_code and seconds < PATIENCE_S
+    assert "File too large" in voice(done) and voice(done).endswith("[rank 0 of 4]")
+    assert sorted((stopped / "checkpoints").iterdir()) == checkpoints(stopped)
+    assert newest(stopped / "checkpoints").step == 20
+
+
+def flip(path, place):
+    """Flip one bit of a file."""
+    with path.open("r+b") as file:
+        file.seek(place)
+        byte = file.read(1)[0]
+        file.seek(place)
+        file.write(bytes([byte ^ 1]))
+
+
+def somewhere_in_the_populations(path):
+    flip(path, path.stat().st_size // 2)
+
+
+def truncated(path):
+    os.truncate(path, path.stat().st_size - 512)
+
+
+def half_empty(path):
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 2)
+        file.write(bytes(size - size // 2))
+
+
+def without_content(path):
+    path.write_bytes(b"")
+
+
+def in_the_case(path):
+    flip(path, path.read_bytes().index(b"small vessel"))
+
+
+@pytest.mark.parametrize("damage", [somewhere_in_the_populations, truncated, half_empty, without_content, in_the_case])
+def test_a_damaged_checkpoint_is_passed_over_with_one_line(damage, stopped, caplog):
+    before, last = checkpoints(stopped)
+    damage(last)
+    assert newest(stopped / "checkpoints").path == before
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"checkpoint {last} is passed over: ") and "\n" not in record.getMessage()
+
+
+def test_no_flipped_bit_changes_what_a_run_continues_from(stopped):
+    _, last = checkpoints(stopped)
+    whole, state = last.read_bytes(), kills.populations(stopped)
+    chance = np.random.default_rng(5)
+    for place in (*range(0, 4096, 101), *chance.integers(len(whole), size=40).tolist()):
+        flip(last, place)
+        checkpoint = newest(stopped / "checkpoints")
+        if checkpoint.path == last:  # a bit that says nothing
+            assert checkpoint.step == 20 and np.array_equal(kills.populations(stopped), state)
+        last.write_bytes(whole)
+
+
+def test_damaged_checkpoints_alone_are_refused(stopped):
+    for path in checkpoints(stopped):
+        somewhere_in_the_populations(path)
+    with pytest.raises(InputError, match=r"no valid checkpoint \(2 damaged\)"):
+        newest(stopped / "checkpoints")
+
+
+def test_ctrl_c_at_mpirun_is_a_checkpoint_on_all_ranks(case, tmp_path):
+    if find_launcher() is None:
+        pytest.skip("no mpirun")
+    out, launcher = tmp_path / "out", find_launcher()
+    line = [launcher, "-n", str(N_RANKS), sys.executable, "-m", "muphy_lb", "run", case, "-o", out]
+    line += ["--set", "run.steps=1000000", "--set", "output.checkpoint_every_steps=0"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen(line, env=os.environ | launcher_settings(launcher), **pipes) as process:
+        try:
+            deadline = time.monotonic() + PATIENCE_S
+            while not (out / "openings.csv").exists() and time.monotonic() < deadline:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            told, _ = process.communicate(timeout=PATIENCE_S)
+        finally:
+            if process.poll() is None:
+                stop_group(process)
+    assert process.returncode == STOPPED_EXIT_CODE
+    assert f"stopped by signal SIGINT; continue with: muphy-lb resume {out}" in told
+    assert len(checkpoints(out)) == 1 and newest(out / "checkpoints").step > 0

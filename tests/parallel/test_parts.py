@@ -1,0 +1,169 @@
+"""Every rank gets its part of the geometry, from rank 0 or from the file, and nothing as large as the whole."""
+
+import json
+import queue
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import h5py
+import numpy as np
+import pytest
+
+from geometry.nodes import Outline, build_nodes
+from geometry.store import unread_geometry, write_geometry
+from muphy_lb.case import case_from_dict
+from muphy_lb.domain import part_of
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.prepare import load_nodes, share_nodes
+from muphy_lb.sharing import SharedGeometry
+from partition.errors import PartitionError
+from partition.store import unread_partition, write_partition
+from tests.support import random_owner, random_voxels
+from tests.unit.muphy_lb.domain.test_part import N_RANKS, assert_equal, geometry, shares
+from tests.vessel import changed, command, vessel
+
+PATIENCE_S = 30.0
+
+
+class Threads(SerialCommunicator):
+    """A rank among several of one process, as far as sharing a geometry needs it."""
+
+    def __init__(self, rank, letters):
+        self.rank, self.size, self._letters = rank, N_RANKS, letters
+
+    def send(self, array, rank):
+        """Post a copy."""
+        self._letters[self.rank][rank].put(array.copy())
+
+    def receive(self, array, rank):
+        """Wait for a letter of that size."""
+        letter = self._letters[rank][self.rank].get(timeout=PATIENCE_S)
+        assert (letter.dtype, letter.shape) == (array.dtype, array.shape)
+        array[...] = letter
+
+    def broadcast(self, value):
+        """The value of rank 0."""
+        for other in range(1, N_RANKS) if self.rank == 0 else ():
+            self._letters[0][other].put(value)
+        return value if self.rank == 0 else self._letters[0][self.rank].get(timeout=PATIENCE_S)
+
+    def total(self, value):
+        """Sum over all ranks."""
+        for other in range(N_RANKS):
+            self._letters[self.rank][other].put(value)
+        return sum(letters[self.rank].get(timeout=PATIENCE_S) for letters in self._letters)
+
+
+def on_all_ranks(work):
+    """What ``work(communicator)`` returns on each rank."""
+    letters = [[queue.Queue() for _ in range(N_RANKS)] for _ in range(N_RANKS)]
+    with ThreadPoolExecutor(N_RANKS) as pool:
+        return list(pool.map(lambda rank: work(Threads(rank, letters)), range(N_RANKS)))
+
+
+@pytest.fixture(params=["half-way", "bouzidi"])
+def prepared(request, tmp_path):
+    """The vessel's case on its prepared geometry, shared out among three ranks; and the nodes and owners."""
+    walls = {"lattice": {"walls": request.param}}
+    nodes, _ = load_nodes(vessel(**walls))
+    owner = random_owner(nodes, N_RANKS)
+    write_geometry(tmp_path / "vessel.h5", nodes)
+    write_partition(tmp_path / "vessel.h5", "mine", owner, "by hand")
+    table = changed(compute={"partition": "mine"}, **walls) | {"geometry": {"file": "vessel.h5"}}
+    return case_from_dict(table, tmp_path), nodes, owner
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_part_read_from_the_file_is_the_one_cut_from_the_list(seed, tmp_path):
+    nodes = geometry(seed)
+    owner = shares(nodes, seed)
+    write_geometry(tmp_path / "case.h5", nodes)
+    write_partition(tmp_path / "case.h5", "p", owner, "by hand")
+    for rank in range(N_RANKS):
+        with unread_geometry(tmp_path / "case.h5") as unread, unread_partition(tmp_path / "case.h5", "p") as stored:
+            part = part_of(unread, stored, rank)
+        assert_equal(part, part_of(nodes, owner, rank))
+        assert all(isinstance(values, np.ndarray) for values in (part.number, part.nodes.voxel, part.nodes.label_voxel))
+
+
+def test_every_rank_reads_its_part_of_a_stored_partitioning(prepared):
+    case, nodes, owner = prepared
+    for rank, part in enumerate(on_all_ranks(lambda communicator: SharedGeometry(case, communicator).part())):
+        assert_equal(part, part_of(nodes, owner, rank))
+
+
+@pytest.mark.parametrize("walls", ["half-way", "bouzidi"])
+def test_rank_0_deals_the_parts_of_a_geometry_that_it_has_made(walls):
+    case = vessel(lattice={"walls": walls}, compute={"partition": "curve"})
+    nodes, _ = load_nodes(case)
+    owner = share_nodes(nodes, case, N_RANKS)
+    for rank, part in enumerate(on_all_ranks(lambda communicator: SharedGeometry(case, communicator).part())):
+        assert_equal(part, part_of(nodes, owner, rank))
+
+
+def test_only_rank_0_has_the_list_and_only_when_it_asks_for_it(prepared):
+    case, nodes, _ = prepared
+    first, *others = on_all_ranks(lambda communicator: SharedGeometry(case, communicator))
+    assert first.outline == nodes.outline and all(other.nodes == nodes.outline for other in others)
+    assert first._nodes is None and np.array_equal(first.nodes.voxel, nodes.voxel)
+    assert all(isinstance(other.nodes, Outline) for other in others)
+
+
+def test_the_digest_of_a_list_in_its_file_is_that_of_the_list(prepared):
+    case, nodes, _ = prepared
+    from_file = on_all_ranks(lambda communicator: SharedGeometry(case, communicator))[0]
+    assert from_file.voxel_digest == SharedGeometry(case, SerialCommunicator(), nodes).voxel_digest
+
+
+def test_a_survey_of_the_file_tells_every_rank_what_the_list_tells(prepared):
+    case, nodes, _ = prepared
+    seen = on_all_ranks(lambda communicator: SharedGeometry(case, communicator).survey(lambda n: int(n.voxel[5])))
+    assert seen == [int(nodes.voxel[5])] * N_RANKS
+
+
+def test_owners_beyond_the_ranks_are_refused(prepared):
+    case, _, owner = prepared
+    with h5py.File(case.folder / "vessel.h5", "r+") as file:
+        file["partition/mine/owner"][np.flatnonzero(owner == 1)[0]] = N_RANKS
+    with pytest.raises(PartitionError, match=r"'mine' .* of \d+ nodes to ranks 0 to 2; make it anew"):
+        on_all_ranks(lambda communicator: SharedGeometry(case, communicator).part())
+
+
+def test_reading_a_part_takes_memory_for_the_part_not_for_the_list(tmp_path, monkeypatch):
+    nodes = build_nodes(random_voxels((120, 40, 40)))
+    write_geometry(tmp_path / "case.h5", nodes)
+    write_partition(tmp_path / "case.h5", "p", np.arange(nodes.n_nodes) * 30 // nodes.n_nodes, "slabs")
+    for module in ("muphy_lb.domain.part", "geometry.vicinity", "geometry.nodes"):
+        monkeypatch.setattr(f"{module}.CHUNK", 1 << 8)
+
+    def read():
+        with unread_geometry(tmp_path / "case.h5") as unread, unread_partition(tmp_path / "case.h5", "p") as stored:
+            return part_of(unread, stored, 7)
+
+    read()
+    tracemalloc.start()
+    part, (_, peak) = read(), tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert part.own.size < nodes.n_nodes / 25
+    assert peak < nodes.voxel.nbytes / 2, f"{peak} bytes"
+
+
+def populations(folder):
+    """(Q, n) populations of the last checkpoint of a run."""
+    with h5py.File(folder / "checkpoints" / "step_000000000060.h5") as file:
+        return file["populations"][...]
+
+
+def test_ranks_that_read_their_parts_compute_what_one_rank_computes(prepared, mpirun, tmp_path):
+    """The walls interpolate, in one of the two cases, with distances that each rank has read for itself."""
+    case, _, _ = prepared
+    settings = {"checkpoint_every_steps": 60}
+    case = case.model_copy(update={"output": case.output.model_copy(update=settings)})
+    (tmp_path / "case.toml").write_text(case.to_toml(tmp_path))
+    alone, shared = tmp_path / "alone", tmp_path / "shared"
+    command("run", tmp_path / "case.toml", "-o", alone)
+    done = mpirun(N_RANKS, ["-m", "muphy_lb", "run", tmp_path / "case.toml", "-o", shared])
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(populations(shared), populations(alone))
+    summary = json.loads((shared / "summary.json").read_text())
+    assert len(summary["peak_memory_mib"]) == N_RANKS and min(summary["peak_memory_mib"]) > 10.0

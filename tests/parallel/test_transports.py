@@ -1,0 +1,148 @@
+"""However halos travel, the flow is the same; what does not work is said."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+import tests.support
+from muphy_lb.backends import count_gpus
+from muphy_lb.domain import STREAMINGS, Exchange
+from muphy_lb.errors import BackendError
+from muphy_lb.lattice import D2Q9
+from muphy_lb.parallel import HaloConnector, SerialCommunicator, choice
+from muphy_lb.parallel.exchange import bind_lines
+from muphy_lb.parallel.transports import DevicePointers, HostStaged, Line, TransportFailure
+from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
+from tests.vessel import write_case
+
+STEPS = 12
+
+
+class MixedConnector(HaloConnector):
+    """Neighbours with an even number through the host, the others by device pointers."""
+
+    def connect(self, backend, halo):
+        """Bind both."""
+        even = [j for j, rank in enumerate(halo.neighbours) if rank % 2 == 0]
+        odd = [j for j, rank in enumerate(halo.neighbours) if rank % 2]
+        self.communicator.is_cuda_aware = True
+        transports = HostStaged(self.communicator, backend), DevicePointers(self.communicator, backend)
+        return bind_lines(halo, list(zip(transports, (even, odd), strict=True)))
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+def test_two_transports_side_by_side_change_nothing(streaming, monkeypatch):
+    nodes, setup = random_nodes(D2Q9, openings=False), Setup(D2Q9, streaming=streaming, force=(1e-5, 2e-5, 0.0))
+    owner, found = random_owner(nodes, 4), []
+    for connector in (HaloConnector, MixedConnector):
+        monkeypatch.setattr(tests.support, "HaloConnector", connector)
+        ranks = Ranks(nodes, setup, owner)
+        ranks.set_populations(random_populations(D2Q9, nodes.n_nodes))
+        ranks.step(STEPS)
+        found.append(ranks.populations())
+    assert ranks.engines[0].transport == "host+cuda-aware"
+    assert np.array_equal(*found) and np.abs(found[0]).max() > 0.0
+
+
+def test_a_part_of_an_exchange_has_the_messages_of_its_neighbours():
+    whole = Exchange(np.array([7, 5, 3, 1, 2]), np.array([0, 2, 2, 5]), slice(10, 14), np.array([0, 1, 3, 4]))
+    part = whole.part([0, 2])
+    assert part.pack.tolist() == [7, 5, 3, 1, 2] and part.pack_start.tolist() == [0, 2, 5]
+    assert part.unpack.tolist() == [10, 13] and part.unpack_start.tolist() == [0, 1, 2]
+
+
+class TwoRanks(SerialCommunicator):
+    """A rank with another beside it that always agrees with it, and sends back what it is sent."""
+
+    size, machine_ranks, library, is_cuda_aware = 2, frozenset({0, 1}), "an MPI", False
+
+
+class Echo:
+    """A transport whose trial message comes back as the other rank would send it, or damaged."""
+
+    def __init__(self, name, damage, communicator, backend):
+        self.name, self._damage = name, damage
+
+    def lines(self, neighbours, plans, buffers):
+        """The other rank is number 1, whose mark is 2."""
+
+        def answer(buffer, plan):
+            buffer[plan.unpack] = 2 + self._damage
+
+        return tuple(
+            Line(start=[choice_task(partial(answer, buffer, plan))])
+            for plan, buffer in zip(plans, buffers, strict=True)
+        )
+
+    def trust(self):
+        """It came."""
+
+
+def choice_task(run):
+    """A task of the edge."""
+    from muphy_lb.parallel.task import ON_EDGE, Task
+
+    return Task("exchange", ON_EDGE, run)
+
+
+def connected(monkeypatch, wanted, **makers):
+    """What a connector finds if transports are made by these; those not given cannot be made."""
+    from muphy_lb.backends.numpy.backend import NumpyBackend
+    from muphy_lb.parallel import Halo
+    from muphy_lb.precision import FP64
+
+    class Device(NumpyBackend):
+        """A device in name."""
+
+        on_host = False
+
+    def refuse(name, *_):
+        raise TransportFailure(f"no {name} here")
+
+    names = ("host", "cuda-aware", "nccl", "peer")
+    monkeypatch.setattr(choice, "MAKERS", {name: makers.get(name, partial(refuse, name)) for name in names})
+    backend = Device(D2Q9, FP64)
+    start = np.array([0, 2])
+    plan = Exchange(np.array([0, 1]), start, slice(4, 6), start)
+    halo = Halo((1,), (plan, plan), (backend.zeros(6, float), backend.zeros(6, float)))
+    return HaloConnector(TwoRanks(), wanted).connect(backend, halo)
+
+
+def test_a_transport_that_damages_messages_is_not_used(monkeypatch, caplog):
+    caplog.set_level("INFO")
+    makers = {"peer": partial(Echo, "peer", 1), "host": partial(Echo, "host", 0)}
+    assert connected(monkeypatch, "auto", **makers).used == "host"
+    assert "peer does not work here: a trial message did not arrive" in caplog.text
+
+
+def test_a_transport_that_was_asked_for_and_does_not_work_is_an_error(monkeypatch):
+    with pytest.raises(BackendError, match="transport is 'nccl', which does not work here: no nccl here"):
+        connected(monkeypatch, "nccl", host=partial(Echo, "host", 0))
+
+
+def test_auto_takes_what_works_and_says_why_not_the_rest(monkeypatch, caplog):
+    caplog.set_level("INFO")
+    makers = {"nccl": partial(Echo, "nccl", 0), "host": partial(Echo, "host", 0)}
+    assert connected(monkeypatch, "auto", **makers).used in ("nccl", "host")
+    assert "no peer here" in caplog.text and "microseconds an exchange: nccl" in caplog.text
+
+
+def test_an_impossible_transport_is_told_once(mpirun, tmp_path):
+    path = write_case(tmp_path, compute={"transport": "peer"})
+    done = mpirun(2, ["-m", "muphy_lb", "run", path, "-o", tmp_path / "out"])
+    assert done.returncode == BackendError.exit_code
+    assert done.stderr.count("compute.transport is 'peer', which does not work here") == 1
+
+
+@pytest.mark.gpu
+def test_every_transport_gives_the_bits_of_one_rank(mpirun):
+    n_ranks = 2
+    names = "host,peer,auto" + (",nccl" if count_gpus() >= n_ranks else "")
+    done = mpirun(n_ranks, ["-m", "tests.parallel.transports", names, "01"], timeout=400)
+    assert done.returncode == 0, done.stderr[-3000:]
+    records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    refused = {record["transport"] for record in records if "refused" in record}
+    assert refused <= {"nccl"}, records
+    assert all(record["equal"] and record["largest"] > 1e-4 for record in records if "refused" not in record), records

@@ -1,0 +1,158 @@
+"""The model of a time step on many cards: its limits, and that fitting finds what made the data."""
+
+from dataclasses import replace
+
+import pytest
+
+from muphy_lb.scaling.model import (
+    Cut,
+    Link,
+    Load,
+    Machine,
+    Observation,
+    Surface,
+    across,
+    cube_surface,
+    fit_machine,
+    fit_surface,
+    step_seconds,
+)
+
+MACHINE = Machine(
+    s_per_node=5e-11, s_per_step=4e-6, s_per_packed_byte=2e-12, s_per_byte=1e-11, s_per_message=8e-6, overlaps=True
+)
+NODES, BYTES = 4e6, 4.0
+LOADS = [Load(4e6), Load(2e6, 3e4, 6e5, 1.0), Load(1e6, 4e4, 8e5, 3.0), Load(5e5, 4e4, 7e5, 6.0)]
+ROUND_OFF = 1e-9
+
+
+def observed(machine: Machine, load: Load) -> Observation:
+    """What a machine that is just like the model shows."""
+    halo = load.halo_bytes * machine.s_per_byte + load.messages * machine.s_per_message
+    return Observation(
+        load=load,
+        compute_s=machine.s_per_step + load.nodes * machine.s_per_node,
+        pack_s=load.halo_bytes * machine.s_per_packed_byte,
+        exchange_s=halo,
+        step_s=step_seconds(machine, load),
+    )
+
+
+def fitted(machine: Machine, loads=LOADS):
+    """The fit to what a machine shows."""
+    return fit_machine([observed(machine, load) for load in loads])
+
+
+def test_without_a_halo_a_step_takes_the_time_of_its_nodes():
+    assert step_seconds(MACHINE, Load(NODES)) == 4e-6 + NODES * 5e-11
+
+
+def test_without_a_halo_and_a_start_cards_share_a_step_ideally():
+    machine, surface = replace(MACHINE, s_per_step=0.0), Surface(0.0, 0.0, 0.0)
+    free = replace(machine, s_per_message=0.0)
+    one = step_seconds(machine, Load(NODES))
+    for cards in (2, 8, 4096):
+        assert step_seconds(free, surface.load(NODES, cards, BYTES)) == pytest.approx(one / cards, rel=1e-12)
+
+
+def test_many_cards_cannot_be_faster_than_the_latency_of_their_messages():
+    surface, machine = Surface(0.0, 0.0, 6.0, is_bounded=False), replace(MACHINE, s_per_step=0.0)
+    assert step_seconds(machine, surface.load(NODES, 10**6, BYTES)) == pytest.approx(6 * 8e-6)
+
+
+def test_an_overlapped_halo_that_is_shorter_than_the_interior_costs_nothing():
+    load = Load(1e6, 1e4, 1e5, 1.0)
+    quick = replace(MACHINE, s_per_byte=0.0, s_per_packed_byte=0.0, s_per_message=0.0)
+    assert step_seconds(MACHINE, load) == step_seconds(quick, load)
+
+
+def test_without_overlap_halo_and_interior_add_up():
+    load = LOADS[2]
+    apart = replace(MACHINE, overlaps=False)
+    halo = 8e5 * (2e-12 + 1e-11) + 3 * 8e-6
+    assert step_seconds(apart, load) == pytest.approx(4e-6 + 1e6 * 5e-11 + halo)
+
+
+@pytest.mark.parametrize("worse", ["s_per_node", "s_per_step", "s_per_packed_byte", "s_per_byte", "s_per_message"])
+@pytest.mark.parametrize("overlaps", [True, False])
+def test_a_higher_cost_never_makes_a_step_faster(worse, overlaps):
+    machine = replace(MACHINE, overlaps=overlaps)
+    dearer = replace(machine, **{worse: 3.0 * getattr(machine, worse)})
+    assert all(step_seconds(dearer, load) >= step_seconds(machine, load) for load in LOADS)
+
+
+def test_the_slower_of_machine_and_network_counts():
+    beyond = across(MACHINE, Link(gb_s=25.0, latency_us=5.0))
+    assert (beyond.s_per_byte, beyond.s_per_message) == (1e-9 / 25.0, 8e-6)
+
+
+@pytest.mark.parametrize("overlaps", [True, False])
+def test_a_fit_finds_the_machine_that_made_the_data(overlaps):
+    machine = replace(MACHINE, overlaps=overlaps, s_per_message=3e-5)
+    fit = fitted(machine)
+    for name in ("s_per_node", "s_per_step", "s_per_packed_byte", "s_per_byte", "s_per_message"):
+        assert getattr(fit.machine, name) == pytest.approx(getattr(machine, name), rel=1e-6), name
+    assert fit.machine.overlaps == overlaps and max(map(abs, fit.residuals)) < ROUND_OFF
+
+
+def test_residuals_are_the_relative_errors_of_the_steps():
+    observations = [observed(MACHINE, load) for load in LOADS]
+    observations[1] = replace(observations[1], step_s=2.0 * observations[1].step_s)
+    assert fit_machine(observations).residuals[1] == pytest.approx(-0.5)
+
+
+def test_equal_loads_leave_the_constant_cost_out():
+    fit = fitted(replace(MACHINE, s_per_step=0.0), [Load(1e6), Load(1e6, 1e4, 1e5, 1.0)])
+    assert (fit.machine.s_per_step, fit.machine.s_per_message) == (0.0, 0.0)
+    assert fit.machine.s_per_node == pytest.approx(5e-11)
+
+
+def test_one_card_alone_tells_nothing_of_messages():
+    machine = fitted(MACHINE, LOADS[:1]).machine
+    assert (machine.s_per_byte, machine.s_per_message, machine.s_per_packed_byte) == (0.0, 0.0, 0.0)
+
+
+def test_costs_are_never_negative():
+    seen = [observed(MACHINE, load) for load in LOADS]
+    seen[3] = replace(seen[3], exchange_s=1e-7)  # most messages, and least time
+    machine = fit_machine(seen).machine
+    assert machine.s_per_byte > 0.0 and machine.s_per_message == 0.0
+
+
+def cut_of_cube(edge: int, parts_along: int) -> Cut:
+    """A cube of fluid with rims, cut into cubes: what the part in the middle, or a corner if there is none, has."""
+    part = edge / parts_along
+    faces = 3 if parts_along == 2 else 6 * (1 - 1 / parts_along)
+    return Cut(parts_along**3, part**3, faces * part**2, 5 * faces * part**2, 26 * (1 - 1 / parts_along), 1.0)
+
+
+def test_the_surface_of_cubes_is_found_from_any_number_of_parts():
+    surface = fit_surface([cut_of_cube(120, k) for k in (2, 3, 4)], is_bounded=True)
+    assert (surface.populations, surface.edge_nodes) == (pytest.approx(30.0), pytest.approx(6.0))
+    assert surface.neighbours == pytest.approx(26.0)
+    assert (cube_surface(5, 1.0, 1.0).populations, cube_surface(5, 1.0, 1.0).edge_nodes) == (30.0, 6.0)
+
+
+def test_a_surface_gives_back_the_load_that_it_was_found_from():
+    cut = cut_of_cube(120, 4)
+    load = fit_surface([cut], is_bounded=True).load(120**3, 64, BYTES)
+    assert load == Load(
+        pytest.approx(cut.nodes), pytest.approx(cut.edge_nodes), pytest.approx(4 * cut.populations), pytest.approx(19.5)
+    )
+
+
+def test_a_card_cannot_have_more_edge_than_nodes_nor_more_neighbours_than_others():
+    load = Surface(30.0, 6.0, 26.0, is_bounded=False).load(64.0, 8, BYTES)
+    assert (load.edge_nodes, load.messages) == (8.0, 7)
+
+
+def test_one_card_sends_nothing():
+    assert Surface(30.0, 6.0, 26.0).load(NODES, 1, BYTES) == Load(NODES)
+
+
+def test_without_a_cut_there_is_no_surface():
+    assert fit_surface([], is_bounded=True) is None
+
+
+def test_the_busiest_part_counts():
+    assert Surface(0.0, 0.0, 0.0, imbalance=1.25).load(NODES, 4, BYTES).nodes == 1.25 * NODES / 4
