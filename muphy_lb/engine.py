@@ -9,6 +9,7 @@ from muphy_lb.backends.interface import NodeRange, ReductionArrays, State, Strea
 from muphy_lb.borders import Borders, Values
 from muphy_lb.domain import LocalDomain, build_addresses
 from muphy_lb.parallel import Halo, HaloConnector
+from muphy_lb.parallel.exchange import bind_lines, exchange_seconds
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ORDERING, Task
 from muphy_lb.physics.model import (
     EDGE,
@@ -308,10 +309,13 @@ class Engine:
         plans = self.addresses.exchanges
         return sum(plan.n_pack for plan in plans) / len(plans) * np.dtype(self.precision.storage).itemsize
 
-    @property
-    def n_neighbours(self) -> int:
-        """Ranks that this one exchanges halos with."""
-        return len(self.domain.halo.neighbours)
+    def exchange_seconds(self, most: int | None = None, n_rounds: int = 10) -> float:
+        """Time of one exchange by itself on the slowest rank, with messages of at most ``most`` populations if that is
+        given; collective. It spoils the flow."""
+        found, communicator = self._halo, self._connector.communicator
+        if most is not None:
+            found = bind_lines(self._halo_of_buffers().shortened(most), found.shares)
+        return exchange_seconds(communicator, self.backend, found, n_rounds)
 
     def _halo_of_buffers(self) -> Halo:
         """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""

@@ -39,13 +39,19 @@ class Exchange:
         sent, received = (self.pack, self.pack_start), (self.unpack, self.unpack_start)
         return Exchange(*_messages(*sent, chosen), *_messages(*received, chosen))
 
+    def shortened(self, most: int) -> "Exchange":
+        """The exchange with at most so many populations of each message."""
+        everyone = range(len(self.pack_start) - 1)
+        sent, received = (self.pack, self.pack_start), (self.unpack, self.unpack_start)
+        return Exchange(*_messages(*sent, everyone, most), *_messages(*received, everyone, most))
 
-def _messages(addresses, start, chosen) -> tuple[np.ndarray, np.ndarray]:
-    """The addresses of some messages, one behind the other, and where each starts."""
+
+def _messages(addresses, start, chosen, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The (first) addresses of some messages, one behind the other, and where each starts."""
     if isinstance(addresses, slice):
         addresses = np.arange(addresses.start, addresses.stop)
-    parts = [addresses[start[j] : start[j + 1]] for j in chosen]
-    return np.concatenate(parts), np.cumsum([0, *(part.size for part in parts)])
+    parts = [addresses[start[j] : start[j + 1]][:most] for j in chosen]
+    return np.concatenate([addresses[:0], *parts]), np.cumsum([0, *(part.size for part in parts)])
 
 
 def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int) -> tuple[Exchange, ...]:

@@ -2,14 +2,13 @@
 
 import gc
 import logging
-import time
 from types import MappingProxyType
 
 import numpy as np
 
 from muphy_lb.domain import Exchange
 from muphy_lb.errors import BackendError
-from muphy_lb.parallel.exchange import NO_LINES, Halo, HaloLines, bind_lines, host_lines
+from muphy_lb.parallel.exchange import NO_LINES, Halo, HaloLines, bind_lines, exchange_seconds, host_lines
 from muphy_lb.parallel.transports import DevicePointers, HostStaged, Nccl, Peer, Transport, TransportFailure, agree
 
 LOG = logging.getLogger(__name__)
@@ -87,7 +86,8 @@ class _Search:
                 lines[name] = self._bound(name, far)
             except TransportFailure as failure:
                 self._reasons[name] = str(failure)
-        seconds = {name: self._seconds(found) for name, found in lines.items()}
+        ranks, backend = self._communicator, self._backend
+        seconds = {name: exchange_seconds(ranks, backend, found, TRIAL_ROUNDS) for name, found in lines.items()}
         best = min(seconds, key=seconds.get)
         timed = ", ".join(f"{name} {1e6 * seconds[name]:.0f}" for name in seconds)
         text = f"{best}; microseconds an exchange: {timed}" + (f"; {far} between machines" if self._has_far else "")
@@ -147,19 +147,6 @@ class _Search:
         return self._together(
             lambda: bind_lines(self._halo, [(self._working[name], chosen) for name, chosen in shares.items()])
         )
-
-    def _seconds(self, found: HaloLines) -> float:
-        """Of one exchange on the slowest rank; the populations are not set yet."""
-        for _ in range(2):  # the first round compiles
-            self._backend.synchronise()
-            self._communicator.barrier()
-            before = time.perf_counter()
-            for k in range(2 * TRIAL_ROUNDS):
-                if found.lines[k % 2]:
-                    found.lines[k % 2].run()
-            self._backend.synchronise()
-            seconds = time.perf_counter() - before
-        return self._communicator.maximum(seconds) / (2 * TRIAL_ROUNDS)
 
 
 def _mark(rank):

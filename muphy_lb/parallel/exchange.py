@@ -1,6 +1,7 @@
 """Halo exchange: the tasks that carry what crosses between ranks, each neighbour by one transport."""
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 
 from muphy_lb.domain import Exchange
 from muphy_lb.parallel.transports import HostStaged, Line, Transport
@@ -31,20 +32,30 @@ class Halo:
             buffers=self.buffers,
         )
 
+    def shortened(self, most: int) -> "Halo":
+        """The halo with messages of at most so many populations."""
+        return replace(self, plans=tuple(plan.shortened(most) for plan in self.plans))
+
 
 @dataclass(frozen=True)
 class HaloLines:
-    """The bound exchanges of a rank: ``used``, the names of the transports (``"none"`` without neighbours), and the
-    ``lines`` of even and odd steps (None without neighbours)."""
+    """The bound exchanges of a rank.
+
+    Attributes:
+        used: names of the transports, ``"none"`` without neighbours.
+        lines: of even and odd steps, None without neighbours.
+        shares: each transport with the positions of its neighbours.
+    """
 
     used: str
     lines: tuple[Line | None, Line | None]
+    shares: tuple[tuple[Transport, list[int]], ...] = ()
 
 
 NO_LINES = HaloLines("none", (None, None))
 
 
-def bind_lines(halo: Halo, shares: list[tuple[Transport, list[int]]]) -> HaloLines:
+def bind_lines(halo: Halo, shares) -> HaloLines:
     """Bind transports, each to its share of the neighbours (given by their positions).
 
     Raises:
@@ -57,9 +68,23 @@ def bind_lines(halo: Halo, shares: list[tuple[Transport, list[int]]]) -> HaloLin
             found = transport.lines(part.neighbours, part.plans, part.buffers)
             lines = [line + more for line, more in zip(lines, found, strict=True)]
             used.append(transport.name)
-    return HaloLines("+".join(used), tuple(lines)) if used else NO_LINES
+    return HaloLines("+".join(used), tuple(lines), tuple(shares)) if used else NO_LINES
 
 
 def host_lines(communicator, backend, halo: Halo) -> HaloLines:
     """All neighbours through the host: what works everywhere."""
     return bind_lines(halo, [(HostStaged(communicator, backend), list(range(len(halo.neighbours))))])
+
+
+def exchange_seconds(communicator, backend, found: HaloLines, n_rounds: int) -> float:
+    """Time of one exchange by itself on the slowest rank; collective."""
+    for _ in range(2):  # the first round compiles
+        backend.synchronise()
+        communicator.barrier()
+        before = time.perf_counter()
+        for k in range(2 * n_rounds):
+            if found.lines[k % 2]:
+                found.lines[k % 2].run()
+        backend.synchronise()
+        seconds = time.perf_counter() - before
+    return communicator.maximum(seconds) / (2 * n_rounds)

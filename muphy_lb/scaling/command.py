@@ -15,7 +15,7 @@ from muphy_lb.section import did_you_mean, names_among
 TABLE_2 = "table2"
 VARIED = ("precision", "streaming", "transport")
 DEFAULT_STEPS, DEFAULT_RUNS = 200, 5
-WORDS = ("geometry", "size", "paper", "ranks", "mode", *VARIED, "steps", "runs", "json", "plots")
+WORDS = ("geometry", "size", "paper", "measured", "ranks", "mode", *VARIED, "steps", "runs", "json", "plots")
 PREDICTED = ("link_gb_s", "latency_us", "cards_per_node", "card_gb")
 SCALING_FILE, SPLIT_FILE, PREDICTION_FILE = "scaling.png", "split.png", "prediction.png"
 
@@ -39,6 +39,9 @@ def add_options(parser) -> None:
     parser.add_argument("--json", metavar="FILE", help="write the measurements and the predictions")
     parser.add_argument("--plots", metavar="FOLDER", help="draw speed-up, time split and prediction there")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
+    parser.add_argument(
+        "--measured", metavar="FILE", help="measure nothing: take the points from the --json of an earlier study"
+    )
     parser.add_argument("--predict", action="store_true", help="fit a model and ask it about 8 to 4096 cards")
     parser.add_argument("--link-gb-s", type=float, metavar="X", help="predicted: GB/s a card between nodes (25)")
     parser.add_argument("--latency-us", type=float, metavar="X", help="predicted: us a message between nodes (5)")
@@ -65,6 +68,8 @@ def scaling(options, say: Callable[[str], None], communicator) -> int:
     from muphy_lb.scaling.study import run_study
 
     _check(options)
+    if options.measured:
+        return _read(options, say, communicator)
     ranks = _ranks(options, communicator.size)
     if communicator.rank == 0:
         for folder in filter(None, (options.plots, options.json and Path(options.json).parent)):
@@ -82,6 +87,24 @@ def scaling(options, say: Callable[[str], None], communicator) -> int:
     points = run_study(base, plan, communicator, tell)
     say(table.LEGEND)
     if communicator.rank == 0:
+        _finish(options, say, base, plan, points)
+    return 0
+
+
+def _read(options, say, communicator) -> int:
+    """The table, the prediction and the files of an earlier study."""
+    from muphy_lb.bench.stream import Effort
+    from muphy_lb.scaling import table
+    from muphy_lb.scaling.study import Plan, read_study
+
+    mode, points = read_study(options.measured)
+    base = _job(options, communicator)
+    travelled = [point for point in points if point.ranks > 1] or points
+    variants = tuple(dict.fromkeys(point.variant for point in travelled))
+    plan = Plan(tuple(sorted({point.ranks for point in points})), mode, variants, Effort(points[0].n_steps, 1))
+    if communicator.rank == 0:
+        say(table.head(base.case.title, mode, points[0]))
+        say("\n".join([*map(table.row, points), table.LEGEND]))
         _finish(options, say, base, plan, points)
     return 0
 
@@ -122,7 +145,8 @@ def _forecasts(base, plan, groups, plans) -> list:
     from muphy_lb.scaling.predict import forecast
 
     cuts = cuts_of(base.nodes, lattice_named(base.case.lattice.name))
-    return [forecast(name, points, plan.mode, cuts, plans) for name, points in groups.items()]
+    n_nodes = None if plan.mode == WEAK else base.nodes.n_nodes
+    return [forecast(name, points, n_nodes, cuts, plans) for name, points in groups.items()]
 
 
 def _draw(folder: Path, groups, forecasts, title: str, mode: str) -> None:
@@ -229,6 +253,8 @@ def _refuse_without_effect(options) -> None:
     """An option that would be silently ignored is a mistake."""
     ignored = [("size", "a built-in --geometry or --paper")] if options.size and options.case else []
     ignored += [("mode weak", "a case or --geometry")] if options.paper and options.mode == WEAK else []
+    measuring = ("ranks", "mode", *VARIED, "steps", "runs")
+    ignored += [(name, "what is measured") for name in measuring if options.measured and getattr(options, name)]
     if not options.predict:
         ignored += [(name.replace("_", "-"), "--predict") for name in PREDICTED if getattr(options, name)]
     if ignored:

@@ -2,11 +2,12 @@
 
 A card first computes its interior while the halo is packed, sent, received and unpacked, then its edge:
 
-    step = max(interior, halo) + edge                     (without overlap: interior + halo + edge)
-    interior = start + inner nodes * cost of a node,  edge = edge nodes * cost of a node
-    halo = packed bytes * cost of packing + messages * latency + bytes / bandwidth
+    step = max(interior, halo) + edge + besides           (without overlap: interior + halo + edge + besides)
+    interior = inner nodes * cost of a node,  edge = edge nodes * cost of a node
+    halo = cost of an exchange + bytes * cost of a byte + messages * cost of a message
 
-A compact part of m nodes has a surface of about m^(2/3) nodes; what crosses it is a multiple of that.
+``besides`` is what a step that is shared with other cards takes longer than these. A compact part of m nodes has a
+surface of about m^(2/3) nodes; what crosses it is a multiple of that.
 """
 
 from collections.abc import Sequence
@@ -41,15 +42,15 @@ class Machine:
 
     Attributes:
         s_per_node: of a node update.
-        s_per_step: of a step without nodes.
-        s_per_packed_byte: of packing and unpacking a byte that is sent.
-        s_per_byte, s_per_message: of a message; waiting for slower ranks is in them where they are measured.
+        s_besides: of a step that is shared with other cards, besides.
+        s_per_exchange, s_per_byte: of packing, sending and unpacking, whatever its size, and for each byte.
+        s_per_message: more for each message.
         overlaps: whether the halo travels while the interior is computed.
     """
 
     s_per_node: float
-    s_per_step: float = 0.0
-    s_per_packed_byte: float = 0.0
+    s_besides: float = 0.0
+    s_per_exchange: float = 0.0
     s_per_byte: float = 0.0
     s_per_message: float = 0.0
     overlaps: bool = True
@@ -65,13 +66,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Observation:
-    """A measured step: its load, and seconds of the parts of it and of the whole."""
+    """A measured step: its load, its seconds, and (bytes, seconds) of exchanges by themselves."""
 
     load: Load
-    compute_s: float
-    pack_s: float
-    exchange_s: float
     step_s: float
+    exchanges: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,40 +134,49 @@ class Surface:
 
 def step_seconds(machine: Machine, load: Load) -> float:
     """Time of one step of the busiest card [s]."""
+    if not load.messages:
+        return load.nodes * machine.s_per_node
     edge = load.edge_nodes * machine.s_per_node
-    interior = machine.s_per_step + (load.nodes - load.edge_nodes) * machine.s_per_node
-    halo = load.halo_bytes * (machine.s_per_packed_byte + machine.s_per_byte) + load.messages * machine.s_per_message
-    return edge + (max(interior, halo) if machine.overlaps else interior + halo)
+    interior = (load.nodes - load.edge_nodes) * machine.s_per_node
+    halo = machine.s_per_exchange + load.halo_bytes * machine.s_per_byte + load.messages * machine.s_per_message
+    return edge + machine.s_besides + (max(interior, halo) if machine.overlaps else interior + halo)
 
 
 def across(machine: Machine, link: Link) -> Machine:
-    """The machine with messages that also take a network: the slower of the two counts."""
+    """The machine with messages that also take a network: the slower of the two bandwidths, and its latency besides."""
     return replace(
         machine,
         s_per_byte=max(machine.s_per_byte, 1e-9 / link.gb_s),
-        s_per_message=max(machine.s_per_message, 1e-6 * link.latency_us),
+        s_per_message=machine.s_per_message + 1e-6 * link.latency_us,
     )
 
 
 def fit_machine(observations: Sequence[Observation]) -> Fit:
     """Least squares of relative errors, part by part; whether halo and interior overlap is what fits the steps better.
 
-    Of one card the whole step is what it computes. Numbers that the observations cannot tell apart (equal loads) are
-    left out: first the constant costs.
-
     Args:
-        observations: at least one.
+        observations: at least one. A node costs what it does on a card alone, or else where it is cheapest.
     """
-    alone = [seen.step_s if not seen.load.messages else seen.compute_s for seen in observations]
-    nodes = [seen.load.nodes for seen in observations]
-    s_per_node, s_per_step = _two_costs(nodes, [1.0] * len(nodes), alone)
-    together = [seen for seen in observations if seen.load.messages]
-    sent, messages = ([getattr(seen.load, name) for seen in together] for name in ("halo_bytes", "messages"))
-    s_per_byte, s_per_message = _two_costs(sent, messages, [seen.exchange_s for seen in together])
-    s_per_packed_byte = _one_cost(sent, [seen.pack_s for seen in together])
-    machine = Machine(s_per_node, s_per_step, s_per_packed_byte, s_per_byte, s_per_message)
-    fits = [_judged(replace(machine, overlaps=overlaps), observations) for overlaps in (True, False)]
+    alone = [seen for seen in observations if not seen.load.messages]
+    if alone:
+        s_per_node = _one_cost([seen.load.nodes for seen in alone], [seen.step_s for seen in alone])
+    else:
+        s_per_node = min(seen.step_s / seen.load.nodes for seen in observations)
+    exchanges = [exchange for seen in observations for exchange in seen.exchanges]
+    sizes, seconds = [size for size, _ in exchanges], [taken for _, taken in exchanges]
+    s_per_byte, s_per_exchange = _two_costs(sizes, [1.0] * len(sizes), seconds)
+    machine = Machine(s_per_node, 0.0, s_per_exchange, s_per_byte)
+    fits = [_with_the_rest(replace(machine, overlaps=overlaps), observations) for overlaps in (True, False)]
     return min(fits, key=lambda fit: sum(residual**2 for residual in fit.residuals))
+
+
+def _with_the_rest(machine: Machine, observations) -> Fit:
+    """The machine with what its shared steps take besides."""
+    shared = [seen for seen in observations if seen.load.messages]
+    rest = [1.0 - step_seconds(machine, seen.load) / seen.step_s for seen in shared]
+    relative = [1.0 / seen.step_s for seen in shared]
+    besides = np.dot(rest, relative) / np.dot(relative, relative) if shared else 0.0
+    return _judged(replace(machine, s_besides=max(0.0, float(besides))), observations)
 
 
 def fit_surface(cuts: Sequence[Cut], is_bounded: bool) -> Surface | None:

@@ -18,7 +18,6 @@ from muphy_lb.scaling.model import (
     fit_surface,
     step_seconds,
 )
-from muphy_lb.scaling.modes import STRONG
 from muphy_lb.scaling.study import Point
 
 CARDS = tuple(2**k for k in range(3, 13))
@@ -95,13 +94,14 @@ class Forecast:
         return table | {"points": [point.ranks for point in self.points]}
 
 
-def forecast(name: str, points: Sequence[Point], mode: str, cuts: Sequence[Cut], plans: Plans) -> Forecast:
+def forecast(name: str, points: Sequence[Point], n_nodes: int | None, cuts: Sequence[Cut], plans: Plans) -> Forecast:
     """Fit the model to the points of a series and ask it about many cards.
 
     Args:
         name: of the series.
         points: at least one, in order of their ranks.
-        mode: of the study; a weak one is predicted with as many nodes a card as measured on most ranks.
+        n_nodes: of the flow to predict; without it the nodes grow with the cards, as many a card as measured on most
+            ranks.
         cuts: the geometry in many parts; without one the measured ranks tell, of whose parts few have neighbours all
             around.
         plans: the machine.
@@ -109,8 +109,8 @@ def forecast(name: str, points: Sequence[Point], mode: str, cuts: Sequence[Cut],
     last = points[-1]
     cuts = tuple(cuts) or tuple(cut_of_point(point) for point in points if point.ranks > 1)
     fit, surface = fit_machine([observation(point) for point in points]), fit_surface(cuts, not last.is_periodic)
-    grows = mode != STRONG
-    n_nodes = last.nodes_per_rank if grows else last.n_nodes
+    grows = n_nodes is None
+    n_nodes = last.nodes_per_rank if grows else n_nodes
     rock = cube_surface(last.crossing, ROCK_POROSITY, surface.imbalance if surface else 1.0)
     subjects = [Subject("the case", n_nodes, grows, surface)] if surface else []
     subjects.append(Subject("rock", ROCK_NODES, False, rock))
@@ -120,14 +120,8 @@ def forecast(name: str, points: Sequence[Point], mode: str, cuts: Sequence[Cut],
 
 def observation(point: Point) -> Observation:
     """A point as the model sees it."""
-    split = point.split_s
-    return Observation(
-        load=load_of(point),
-        compute_s=split["compute"],
-        pack_s=split["pack"],
-        exchange_s=split["exchange"],
-        step_s=point.step_s,
-    )
+    exchanges = ((point.short_bytes, point.short_exchange_s), (point.most_halo_bytes, point.exchange_s))
+    return Observation(load_of(point), point.step_s, tuple(pair for pair in exchanges if pair[1] > 0.0))
 
 
 def load_of(point: Point) -> Load:
@@ -148,7 +142,7 @@ def predict(subject: Subject, cards: int, like: Point, machine: Machine, plans: 
         plans: what lies beyond the measured machine.
     """
     n_nodes = subject.n_nodes * (cards if subject.grows else 1)
-    is_inside = cards <= plans.cards_per_node and machine.s_per_byte > 0.0
+    is_inside = cards <= plans.cards_per_node and machine.s_per_exchange > 0.0
     machine = machine if is_inside else across(machine, plans.link)
     load = subject.surface.load(n_nodes, cards, like.storage_bytes)
     seconds, alone = step_seconds(machine, load), step_seconds(machine, Load(n_nodes))
@@ -189,9 +183,10 @@ def _machine_lines(fit: Fit) -> list[str]:
     together = "beside the interior" if m.overlaps else "after the interior"
     errors = " ".join(f"{residual:+.1%}" for residual in fit.residuals)
     return [
-        f"  a card: {1e-6 * _inverse(m.s_per_node):,.5g} million nodes/s, {1e6 * m.s_per_step:.3g} us a step besides",
-        f"  halo: {together}; packing {1e-9 * _inverse(m.s_per_packed_byte):.4g} GB/s, messages"
-        f" {1e-9 * _inverse(m.s_per_byte):.4g} GB/s and {1e6 * m.s_per_message:.3g} us each, waiting included",
+        f"  a card: {1e-6 * _inverse(m.s_per_node):,.5g} million nodes/s; a shared step {1e6 * m.s_besides:.3g} us"
+        " besides",
+        f"  halo: {together}; an exchange {1e6 * m.s_per_exchange:.3g} us and {1e-9 * _inverse(m.s_per_byte):.4g} GB/s,"
+        " packing and unpacking included",
         f"  predicted step time against measured, by ranks: {errors} (at most {worst:.1%})",
     ]
 
@@ -204,7 +199,7 @@ def _assumptions(forecast: Forecast, plans: Plans) -> list[str]:
         *(_surface_lines(forecast.surface, forecast.cuts) if forecast.surface else []),
         f"  a rock is cut into cubes, {ROCK_POROSITY:.0%} of each face open, 26 neighbours",
         f"  up to {plans.cards_per_node} cards reach each other as measured; beyond, every message takes a link of"
-        f" {link.gb_s:g} GB/s a card and {link.latency_us:g} us, unless what was measured is slower",
+        f" {link.gb_s:g} GB/s a card and {link.latency_us:g} us more, unless the measured bandwidth is smaller",
         "  no contention in the network; a card is as fast with any number of nodes, and none is slower than others",
     ]
 

@@ -1,14 +1,17 @@
 """A scaling study: one case on more and more ranks, timed, with what its messages weigh and where the time goes."""
 
 import gc
+import json
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 
 import numpy as np
 
 from muphy_lb.bench.jobs import Job
 from muphy_lb.bench.stream import Effort
+from muphy_lb.errors import InputError
 from muphy_lb.scaling.problem import problem
 from muphy_lb.scaling.ranks import meet_again
 from muphy_lb.simulation import Simulation
@@ -16,6 +19,7 @@ from muphy_lb.timeline import stage_seconds
 
 COMPUTE, PACK, EXCHANGE = ("openings", "interior", "walls", "edge"), ("pack", "unpack"), ("exchange",)
 STAGES = (*COMPUTE, *PACK, *EXCHANGE)
+SHORT = 16  # populations of a message that only tells how long a message takes
 STAGED_STEPS = 50  # steps whose stages are timed one by one
 
 
@@ -63,6 +67,7 @@ class Point:
             extremes.
         stages: seconds of a step by stage, from its start to its end, largest over the ranks; some run side by side.
         efficiency: MFLUPS per rank over those on the fewest ranks of the series.
+        exchange_s: seconds of an exchange by itself; ``short_exchange_s``: with messages of ``short_bytes`` in all.
     """
 
     variant: Variant
@@ -88,6 +93,9 @@ class Point:
     mflups_high: float
     stages: dict[str, float] = field(default_factory=dict)
     efficiency: float = 1.0
+    exchange_s: float = 0.0
+    short_exchange_s: float = 0.0
+    short_bytes: float = 0.0
 
     @property
     def nodes_per_rank(self) -> float:
@@ -110,6 +118,18 @@ class Point:
         groups = {"compute": COMPUTE, "pack": PACK, "exchange": EXCHANGE}
         return {group: sum(self.stages.get(name, 0.0) for name in names) for group, names in groups.items()}
 
+    @classmethod
+    def of_record(cls, table: dict) -> "Point":
+        """The inverse of :meth:`record`.
+
+        Raises:
+            KeyError, TypeError: it is none.
+        """
+        variant = Variant(table["precision"], table["streaming"], table["transport_asked"])
+        names = {item.name for item in fields(cls)} - {"variant"}
+        values = {name: table[name] for name in names & table.keys()}
+        return cls(variant, **values | {"box": tuple(table["box"])})
+
     def record(self) -> dict:
         """Plain dictionary."""
         table = {key: value for key, value in asdict(self).items() if key != "variant"}
@@ -117,6 +137,26 @@ class Point:
         split = {f"{group}_ms": 1e3 * seconds for group, seconds in self.split_s.items()}
         asked = asdict(self.variant) | {"transport": self.transport, "transport_asked": self.variant.transport}
         return table | asked | derived | split
+
+
+def read_study(path) -> tuple[str, list[Point]]:
+    """Mode and points of a study that was written as JSON.
+
+    Raises:
+        InputError: the file cannot be read, or holds none.
+    """
+    try:
+        study = json.loads(Path(path).read_text(encoding="utf-8"))
+        points = [Point.of_record(table) for table in study["measurements"]]
+        mode = study["mode"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path} holds no scaling study ({type(error).__name__}: {error}); give a file that muphy-lb scaling --json"
+            " has written"
+        ) from error
+    if not points:
+        raise InputError(f"the study in {path} has no finished point; run muphy-lb scaling --json again")
+    return mode, points
 
 
 def run_study(base: Job, plan: Plan, communicator, tell: Callable[[Sequence[Point]], None]) -> list[Point]:
@@ -201,7 +241,20 @@ def measure(job: Job, variant: Variant, effort: Effort, communicator) -> Point:
         mflups_low=rates[0],
         mflups_high=rates[-1],
         stages={name: communicator.maximum(measured.get(name, 0.0)) for name in STAGES},
+        **_exchanges(engine, communicator),
     )
+
+
+def _exchanges(engine, communicator) -> dict:
+    """Fields of :class:`Point` about exchanges by themselves, after which the flow is no longer any; collective."""
+    if communicator.size == 1:
+        return {}
+    short = SHORT * len(engine.domain.halo.neighbours) * np.dtype(engine.precision.storage).itemsize
+    return {
+        "exchange_s": engine.exchange_seconds(),
+        "short_exchange_s": engine.exchange_seconds(SHORT),
+        "short_bytes": float(communicator.maximum(short)),
+    }
 
 
 def _sizes(simulation) -> dict:
@@ -212,7 +265,7 @@ def _sizes(simulation) -> dict:
         "most_nodes": maximum(domain.n_nodes),
         "most_edge_nodes": maximum(domain.n_edge),
         "most_halo_bytes": maximum(engine.halo_bytes),
-        "most_neighbours": maximum(engine.n_neighbours),
+        "most_neighbours": maximum(len(domain.halo.neighbours)),
         "edge_share": total(domain.n_edge) / n_nodes,
         "bytes_per_node": total(engine.backend.allocated_bytes) / n_nodes,
     }

@@ -221,3 +221,22 @@ def test_each_element_of_the_array_job_studies_one_mode(element, mode, tmp_path)
     files = f"--json {folder}/scaling.json --plots {folder}"
     assert done.stdout == f"scaling case.toml --ranks 1,2 --mode {mode} --predict {files}\n"
     assert (tmp_path / folder / "scaling.txt").read_text() == done.stdout
+
+
+def test_an_earlier_study_is_told_and_predicted_again(strong, record, tmp_path):
+    kept = strong[1] / "scaling.json"
+    code, said = call(*SPHERES, *ON_NUMPY, "--measured", kept, "--predict", "--json", tmp_path / "again.json")
+    again = json.loads((tmp_path / "again.json").read_text())
+    assert code == 0 and "predicted step time against measured" in said
+    assert again["measurements"] == record["measurements"]
+    assert again["forecasts"] == record["forecasts"]
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"mode": "strong", "measurements": []}'])
+def test_a_file_without_a_study_is_refused(text, tmp_path):
+    (tmp_path / "no.json").write_text(text)
+    assert "no.json" in refusal(*SPHERES, "--measured", tmp_path / "no.json")
+
+
+def test_what_is_measured_cannot_be_chosen_again(tmp_path):
+    assert "--ranks goes with what is measured" in refusal(*SPHERES, "--measured", tmp_path, "--ranks", "2")

@@ -53,6 +53,13 @@ def test_a_part_of_an_exchange_has_the_messages_of_its_neighbours():
     assert part.unpack.tolist() == [10, 13] and part.unpack_start.tolist() == [0, 1, 2]
 
 
+def test_a_shortened_exchange_has_the_first_populations_of_each_message():
+    whole = Exchange(np.array([7, 5, 3, 1, 2]), np.array([0, 2, 2, 5]), slice(10, 14), np.array([0, 1, 3, 4]))
+    short = whole.shortened(1)
+    assert short.pack.tolist() == [7, 3] and short.pack_start.tolist() == [0, 1, 1, 2]
+    assert short.unpack.tolist() == [10, 11, 13] and short.unpack_start.tolist() == [0, 1, 2, 3]
+
+
 class TwoRanks(SerialCommunicator):
     """A rank with another beside it that always agrees with it, and sends back what it is sent."""
 
