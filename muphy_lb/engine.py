@@ -10,6 +10,7 @@ from muphy_lb.borders import Borders, Values
 from muphy_lb.domain import LocalDomain, build_addresses
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_lines, exchange_seconds
+from muphy_lb.parallel.schedule import CYCLE, plain, recorded, recorded_cycle, without_repeats
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ORDERING, Task
 from muphy_lb.physics.model import (
     EDGE,
@@ -22,7 +23,6 @@ from muphy_lb.physics.model import (
     WALL_LINKS,
     Model,
 )
-from muphy_lb.schedule import CYCLE, plain, recorded, recorded_cycle, without_repeats
 
 # Nodes whose populations or moments pass through the scratch memory at once.
 PART = 1 << 17
@@ -309,13 +309,11 @@ class Engine:
         plans = self.addresses.exchanges
         return sum(plan.n_pack for plan in plans) / len(plans) * np.dtype(self.precision.storage).itemsize
 
-    def exchange_seconds(self, most: int | None = None, n_rounds: int = 10) -> float:
-        """Time of one exchange by itself on the slowest rank, with messages of at most ``most`` populations if that is
-        given; collective. It spoils the flow."""
-        found, communicator = self._halo, self._connector.communicator
-        if most is not None:
-            found = bind_lines(self._halo_of_buffers().shortened(most), found.shares)
-        return exchange_seconds(communicator, self.backend, found, n_rounds)
+    def exchange_seconds(self, most: int, n_rounds: int = 10) -> float:
+        """Time of one exchange by itself on the slowest rank, with messages of at most ``most`` populations;
+        collective. It spoils the flow."""
+        found = bind_lines(self._halo_of_buffers().shortened(most), self._halo.shares)
+        return exchange_seconds(self._connector.communicator, self.backend, found, n_rounds)
 
     def _halo_of_buffers(self) -> Halo:
         """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""

@@ -86,7 +86,7 @@ def share_nodes(nodes: NodeList, case: Case, n_ranks: int) -> np.ndarray:
     if n_ranks == 1:
         return np.broadcast_to(np.int32(0), nodes.n_nodes)
     stored = _stored_partition(case, n_ranks)
-    if stored is not None:
+    if stored is not None and stored.size == nodes.n_nodes:  # else the nodes are copies of those in the file
         return stored
     method, backend = case.compute.partition, resolve_backend(case.compute.backend)
     exchange = Exchange(lattice_named(case.lattice.name).c[1:], _bytes_per_population(case))

@@ -44,10 +44,10 @@ def record_spans(simulation, n_steps: int) -> list[Span]:
             before = time.perf_counter()
             task.run()
             return stamps.append((task, before, time.perf_counter()))
-        launch = launches.setdefault(task, None) or backend.record([task.run], task.queue)
-        launches[task] = launch
+        if task not in launches:
+            launches[task] = backend.record([task.run], task.queue)
         before = backend.stamp(task.queue)
-        launch()
+        launches[task]()
         return stamps.append((task, before, backend.stamp(task.queue)))
 
     for _ in range(2):  # the first two steps record

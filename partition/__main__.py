@@ -126,7 +126,7 @@ def _store(graph: VoxelGraph, n_parts: int, exchange: Exchange, options) -> str:
 
 def _comparison(graph: VoxelGraph, exchange: Exchange, options) -> str:
     cost = _step_cost(options)
-    comparisons = [compare(graph, n_parts, exchange, cost) for n_parts in options.n_parts]
+    comparisons = [compare(graph, n_parts, exchange, cost, options.shares) for n_parts in options.n_parts]
     if options.json:
         parts = {str(n): found.as_dict() for n, found in zip(options.n_parts, comparisons, strict=True)}
         settings = {"case": Path(options.case).name, "nodes": graph.n_nodes, "precision": options.precision}

@@ -9,7 +9,7 @@ from partition.halo import Exchange
 from partition.methods import METHODS
 from partition.partition import partition
 from partition.quality import Quality, qualities, quality_table
-from partition.voxels import VoxelGraph
+from partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,24 @@ class Comparison:
         return {"auto": self.chosen, "reason": self.reason, "methods": rows}
 
 
-def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost) -> Comparison:
-    """Cut a graph by every method and measure all.
+def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost, shares=None) -> Comparison:
+    """Cut a graph by every method and measure all; above ``NODE_GRAPH_LIMIT`` nodes only by those that need no links.
+
+    Args:
+        graph: the nodes.
+        n_parts: number of parts.
+        exchange: what crosses borders.
+        cost: the machine.
+        shares: relative speeds of the ranks; equal by default.
 
     Raises:
         PartitionError: n_parts below 1 or above the number of nodes.
     """
-    owners = {method: partition(graph, n_parts, method) for method in METHODS}
-    found = qualities(graph, owners, n_parts, exchange, cost)
-    choice = best_of({method: found[method] for method in CANDIDATES})
+    is_large = graph.n_nodes > NODE_GRAPH_LIMIT
+    methods = [method for method in METHODS if not (is_large and method == "metis")]
+    owners = {method: partition(graph, n_parts, method, shares) for method in methods}
+    found = qualities(graph, owners, n_parts, exchange, cost, shares)
+    choice = best_of({method: found[method] for method in (("tiles",) if is_large else CANDIDATES)})
     return Comparison(found, choice.method, choice.reason)
 
 

@@ -104,7 +104,7 @@ def newest(folder: Path) -> Checkpoint:
         except DAMAGE as error:
             LOG.warning("checkpoint %s is passed over: %s", path, error)
     raise InputError(
-        f"{folder} holds no valid checkpoint ({len(found)} damaged); set output.checkpoint_every_steps, or stop the"
+        f"{folder} holds no valid checkpoint ({len(found)} passed over); set output.checkpoint_every_steps, or stop the"
         " run with SIGUSR1, a wall_time or a STOP file, which all write one"
     )
 

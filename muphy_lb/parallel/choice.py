@@ -102,7 +102,7 @@ class _Search:
         if name in self._working or name in self._reasons:
             return name in self._working
         try:
-            transport = MAKERS[name](self._communicator, self._backend)
+            transport = self._together(lambda: MAKERS[name](self._communicator, self._backend))
             self._prove(transport, sorted(chosen))
         except TransportFailure as failure:
             self._reasons[name] = str(failure)
@@ -142,8 +142,8 @@ class _Search:
         return result
 
     def _bound(self, near: str, far: str) -> HaloLines:
-        shares = {near: self._near} if near != far else {near: sorted(self._near + self._far)}
-        shares |= {far: self._far} if near != far else {}
+        # Messages to other machines set out first: those beside us would hold them up.
+        shares = {far: self._far, near: self._near} if near != far else {near: sorted(self._near + self._far)}
         return self._together(
             lambda: bind_lines(self._halo, [(self._working[name], chosen) for name, chosen in shares.items()])
         )

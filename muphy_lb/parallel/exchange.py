@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, replace
 
 from muphy_lb.domain import Exchange
+from muphy_lb.parallel.schedule import recorded
 from muphy_lb.parallel.transports import HostStaged, Line, Transport
 
 
@@ -77,14 +78,17 @@ def host_lines(communicator, backend, halo: Halo) -> HaloLines:
 
 
 def exchange_seconds(communicator, backend, found: HaloLines, n_rounds: int) -> float:
-    """Time of one exchange by itself on the slowest rank; collective."""
-    for _ in range(2):  # the first round compiles
+    """Time of one exchange by itself on the slowest rank, recorded as a step records it; collective."""
+    launches = [[line.run] for line in found.lines if line]
+    for is_recorded in (False, True):  # the first round compiles
+        if is_recorded:
+            launches = [recorded(line.tasks, backend) for line in found.lines if line]
         backend.synchronise()
         communicator.barrier()
         before = time.perf_counter()
-        for k in range(2 * n_rounds):
-            if found.lines[k % 2]:
-                found.lines[k % 2].run()
+        for _ in range(n_rounds):
+            for launch in sum(launches, []):
+                launch()
         backend.synchronise()
         seconds = time.perf_counter() - before
     return communicator.maximum(seconds) / (2 * n_rounds)

@@ -142,7 +142,7 @@ def predict(subject: Subject, cards: int, like: Point, machine: Machine, plans: 
         plans: what lies beyond the measured machine.
     """
     n_nodes = subject.n_nodes * (cards if subject.grows else 1)
-    is_inside = cards <= plans.cards_per_node and machine.s_per_exchange > 0.0
+    is_inside = cards <= plans.cards_per_node
     machine = machine if is_inside else across(machine, plans.link)
     load = subject.surface.load(n_nodes, cards, like.storage_bytes)
     seconds, alone = step_seconds(machine, load), step_seconds(machine, Load(n_nodes))

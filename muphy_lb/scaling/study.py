@@ -19,7 +19,8 @@ from muphy_lb.timeline import stage_seconds
 
 COMPUTE, PACK, EXCHANGE = ("openings", "interior", "walls", "edge"), ("pack", "unpack"), ("exchange",)
 STAGES = (*COMPUTE, *PACK, *EXCHANGE)
-SHORT = 16  # populations of a message that only tells how long a message takes
+# Populations of a message that only tells how long a message takes, and of one that is whole: both by their addresses.
+SHORT, WHOLE = 16, 1 << 60
 STAGED_STEPS = 50  # steps whose stages are timed one by one
 
 
@@ -251,7 +252,7 @@ def _exchanges(engine, communicator) -> dict:
         return {}
     short = SHORT * len(engine.domain.halo.neighbours) * np.dtype(engine.precision.storage).itemsize
     return {
-        "exchange_s": engine.exchange_seconds(),
+        "exchange_s": engine.exchange_seconds(WHOLE),
         "short_exchange_s": engine.exchange_seconds(SHORT),
         "short_bytes": float(communicator.maximum(short)),
     }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from geometry.store import write_geometry
+from muphy_lb.bench.tiling import tile_nodes
 from muphy_lb.case import case_from_dict
 from muphy_lb.errors import InputError
 from muphy_lb.prepare import load_nodes, share_nodes
@@ -72,3 +73,17 @@ def test_the_automatic_choice_is_not_made_where_the_command_has_made_one(prepare
 def test_a_partitioning_made_for_equal_ranks_is_not_used_for_unequal_ones(prepared):
     owner = prepared(rank_speeds=[1.0, 0.5])
     assert not np.array_equal(owner, np.arange(owner.size) % 2)
+
+
+def test_owners_of_a_file_are_not_used_for_copies_of_its_nodes(tmp_path):
+    spheres = {"shape": "sphere_pack", "spacing_m": 1.0, "options": {"size": 12, "radius": 3.0, "porosity": 0.6}}
+    flow = {"openings": [], "flow": {"acceleration_m_s2": [1e-6, 0.0, 0.0]}, "lattice": {"relaxation_time": 0.8}}
+    flow["lattice"] |= {"lattice_velocity": None}
+    nodes, _ = load_nodes(case_from_dict(changed(geometry=spheres, **flow)))
+    write_geometry(tmp_path / "spheres.h5", nodes)
+    write_partition(tmp_path / "spheres.h5", "metis-2", np.arange(nodes.n_nodes) % 2, "metis")
+    prepared = {"file": str(tmp_path / "spheres.h5"), "shape": None, "spacing_m": None, "options": None}
+    case = case_from_dict(changed(geometry=prepared, **flow))
+    assert share_nodes(nodes, case, 2).tolist() == (np.arange(nodes.n_nodes) % 2).tolist()
+    copies = tile_nodes(nodes, (2, 1, 1))
+    assert np.bincount(share_nodes(copies, case, 2)).tolist() == [nodes.n_nodes] * 2

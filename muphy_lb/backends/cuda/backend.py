@@ -272,7 +272,7 @@ class CudaBackend:
         allocation, offset = handle
         if allocation not in self._opened:
             address = open_memory(allocation)
-            self._opened[allocation] = address, weakref.finalize(self, close_memory, address)
+            self._opened[allocation] = address, weakref.finalize(self, close_memory, allocation)
         return self._opened[allocation][0] + offset
 
     def close_shared(self):

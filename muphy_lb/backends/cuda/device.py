@@ -15,6 +15,8 @@ else:
 INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[cuda]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
 
 
+# Allocations of other processes: address here, and how often it was opened. The driver maps each once a process.
+_opened: dict[bytes, list[int]] = {}
 # Small launches are meant: the edge of a domain, and domains that users choose.
 warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")
 
@@ -95,8 +97,10 @@ def record_graph(stream, work):
     _checked(*driver.cuStreamBeginCapture(handle, mode))
     try:
         work()
-    finally:
-        graph = _checked(*driver.cuStreamEndCapture(handle))
+    except BaseException:
+        driver.cuStreamEndCapture(handle)  # fails, too, and would hide why
+        raise
+    graph = _checked(*driver.cuStreamEndCapture(handle))
     executable = _checked(*driver.cuGraphInstantiate(graph, 0))
     return lambda: _checked(*driver.cuGraphLaunch(executable, handle))
 
@@ -116,24 +120,30 @@ def share_memory(address: int) -> tuple[bytes, int]:
 
 
 def open_memory(handle: bytes) -> int:
-    """Address here of an allocation of another process.
+    """Address here of an allocation of another process, which may be opened several times.
 
     Raises:
         BackendError: the driver refuses.
     """
     from cuda.bindings import driver
 
-    theirs = driver.CUipcMemHandle()
-    theirs.reserved = handle
-    flags = driver.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
-    return int(_checked(*driver.cuIpcOpenMemHandle(theirs, flags.value)))
+    if handle not in _opened:
+        theirs = driver.CUipcMemHandle()
+        theirs.reserved = handle
+        flags = driver.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+        _opened[handle] = [int(_checked(*driver.cuIpcOpenMemHandle(theirs, flags.value))), 0]
+    _opened[handle][1] += 1
+    return _opened[handle][0]
 
 
-def close_memory(address: int) -> None:
+def close_memory(handle: bytes) -> None:
     """The inverse of :func:`open_memory`; at the end of a process it may come too late, and that is as well."""
     from cuda.bindings import driver
 
-    driver.cuIpcCloseMemHandle(driver.CUdeviceptr(address))
+    _opened[handle][1] -= 1
+    if _opened[handle][1] == 0:
+        address, _ = _opened.pop(handle)
+        driver.cuIpcCloseMemHandle(driver.CUdeviceptr(address))
 
 
 def _checked(status, *results):

@@ -7,8 +7,8 @@ import numpy as np
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.vectors import load_acquire, store_release, store_to
 
-# A poll of a flag takes about a microsecond.
-TRIAL_POLLS = 3_000_000
+# A poll of a flag takes about a microsecond; a neighbour may still be compiling.
+TRIAL_POLLS = 60_000_000
 NO_LIMIT = 1 << 62
 STORED_AS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 

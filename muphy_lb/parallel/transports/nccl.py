@@ -24,7 +24,8 @@ class Nccl:
     def __init__(self, communicator, backend):
         self._backend = backend
         library = _attempted(communicator, lambda: _library(backend))
-        identity = communicator.broadcast(library.new_identity() if communicator.rank == 0 else None)
+        identity = _attempted(communicator, lambda: library.new_identity() if communicator.rank == 0 else None)
+        identity = communicator.broadcast(identity)
         self._ranks = _attempted(communicator, lambda: library.join(identity, communicator.size, communicator.rank))
 
     def lines(self, neighbours, plans, buffers):

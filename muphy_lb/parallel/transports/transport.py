@@ -29,9 +29,14 @@ class Line:
         """Both together."""
         return Line(self.start + other.start, self.arrive + other.arrive, self.unpack + other.unpack)
 
+    @property
+    def tasks(self) -> list[Task]:
+        """All of them."""
+        return [*self.start, *self.arrive, *self.unpack]
+
     def run(self) -> None:
         """The whole exchange."""
-        for task in (*self.start, *self.arrive, *self.unpack):
+        for task in self.tasks:
             task.run()
 
 
