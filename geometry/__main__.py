@@ -1,4 +1,7 @@
-"""Command ``python -m geometry INPUT OUT.h5``: a picture of a vessel or a rock to numbered fluid nodes."""
+"""Command ``python -m geometry INPUT OUT.h5``: a picture of a vessel or a rock to numbered fluid nodes.
+
+With ``--find-openings`` it first says what the input is and where its openings are; OUT.h5 may then be left out.
+"""
 
 import argparse
 import shlex
@@ -12,7 +15,7 @@ import numpy as np
 
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_WALL_NUMBER
-from geometry.load import LOADERS, SHAPE_PREFIX, load_voxels
+from geometry.load import LOADERS, SHAPE_PREFIX, load_with_notes
 from geometry.nodes import NodeList, build_nodes
 from geometry.openings import carve, opening_from_mapping, read_openings
 from geometry.shapes import SHAPES
@@ -28,6 +31,11 @@ INPUT_OPTIONS = (
     "periodic",
     "fluid_value",
     "fluid_below",
+    "fluid_above",
+    "otsu",
+    "resample_m",
+    "array",
+    "frame",
     "shape_zyx",
     "dtype",
     "header_bytes",
@@ -45,9 +53,14 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, 2 for bad input with one line on stderr."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if not arguments.find_openings and (arguments.output is None or arguments.toml or arguments.preview):
+        parser.error("OUT.h5 is missing" if arguments.output is None else "--toml and --preview need --find-openings")
     try:
-        _convert(arguments)
+        found = _find_openings(arguments) if arguments.find_openings else ()
+        if arguments.output is not None:
+            _convert(arguments, found)
     except (GeometryError, MemoryError) as error:
         print("geometry:", " ".join(str(error).split()), file=sys.stderr)
         return FAILURE
@@ -76,15 +89,46 @@ def opening_from_words(text: str) -> Opening:
     return opening_from_mapping(values, f"--opening {text!r}")
 
 
-def _convert(arguments: argparse.Namespace) -> None:
+def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
+    """Say what the input is and where its openings are; returns those that it does not bring itself."""
+    from geometry.find_openings import table_of, toml_of
+    from geometry.survey import survey
+
+    seen = survey(arguments.input, **_input_options(arguments))
+    for line in seen.health:
+        print(f"health      {line}")
+    print(table_of(seen.found))
+    if arguments.toml:
+        _write_text(arguments.toml, toml_of(seen.found))
+    elif seen.found:
+        print(f"\n{toml_of(seen.found)}")
+    if arguments.preview:
+        seen.draw(arguments.preview, f"{arguments.input}: {len(seen.found)} openings")
+    for path in filter(None, (arguments.toml, arguments.preview)):
+        print(f"written     {path}")
+    return seen.new_openings
+
+
+def _write_text(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise GeometryError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     from geometry.clean import clean
     from geometry.store import write_geometry
 
     start = time.perf_counter()
     vectors = {name: lattice_vectors(name) for name in arguments.lattice}
-    voxels = load_voxels(arguments.input, **_input_options(arguments))
+    loaded = load_with_notes(arguments.input, **_input_options(arguments))
+    voxels = loaded.voxels
+    for note in loaded.notes:
+        print(f"input       {note}")
     print(f"voxels      {_describe(voxels)}")
-    openings = [opening_from_words(text) for text in arguments.opening]
+    openings = [*found, *map(opening_from_words, arguments.opening)]
     if arguments.openings:
         openings += read_openings(arguments.openings)
     voxels = carve(voxels, openings)
@@ -161,7 +205,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "input", metavar="INPUT", help=f"a file ({', '.join(LOADERS)}) or {SHAPE_PREFIX}NAME ({', '.join(SHAPES)})"
     )
-    parser.add_argument("output", metavar="OUT.h5", help="the file to write")
+    parser.add_argument("output", metavar="OUT.h5", nargs="?", help="the file to write; not needed to find openings")
     _add_input_options(parser.add_argument_group("input (only those that its format knows)"))
     group = parser.add_argument_group("openings and nodes")
     group.add_argument(
@@ -172,6 +216,11 @@ def _parser() -> argparse.ArgumentParser:
         help='repeatable: "name=inlet kind=inlet centre_m=x,y,z normal=x,y,z radius_m=r"',
     )
     group.add_argument("--openings", metavar="FILE", help=".toml or .json file with a list of tables 'openings'")
+    group.add_argument(
+        "--find-openings", action="store_true", help="find flat caps, open ends, fluid at faces of the box; take them"
+    )
+    group.add_argument("--toml", metavar="FILE", help="write the found openings as [[openings]] of a case file")
+    group.add_argument("--preview", metavar="FILE.png", help="draw the found openings with their names")
     group.add_argument("--keep", choices=("openings", "largest", "all"), help="default: openings if any, else all")
     group.add_argument(
         "--cut-distances", action="store_true", help="store where along each link the true wall lies (smooth walls)"
@@ -189,6 +238,11 @@ def _add_input_options(group) -> None:
     group.add_argument("--periodic", metavar="AXES", help='axes along which the box repeats, such as "xy"', **absent)
     group.add_argument("--fluid-value", type=_fluid_value, help='an integer, or "flags"', **absent)
     group.add_argument("--fluid-below", type=float, metavar="T", help="fluid where the value is below T", **absent)
+    group.add_argument("--fluid-above", type=float, metavar="T", help="fluid where the value is T or above", **absent)
+    group.add_argument("--otsu", choices=("below", "above"), help="side of Otsu's threshold that is fluid", **absent)
+    group.add_argument("--resample-m", type=float, metavar="H", help="resample to cubes of this edge [m]", **absent)
+    group.add_argument("--array", metavar="NAME", help=".npz, .vti, .vtu: which array", **absent)
+    group.add_argument("--frame", choices=("world", "image"), help="axes of the header or of the image", **absent)
     group.add_argument(
         "--opening-value", action="append", default=[], metavar="TAG=VALUE", help='repeatable: such as "inlet:left=2"'
     )

@@ -68,18 +68,21 @@ def cylinder_array(size=40, cells=1, solid_fraction=0.12566370614359174, shift=(
     return _around(wall, (1, size, size), spacing_m, "cylinders")
 
 
-def sphere_array(size=48, lattice="simple", solid_fraction=0.216, spacing_m=1.0) -> Voxels:
+def sphere_array(size=48, lattice="simple", solid_fraction=0.216, spacing_m=1.0, radius=None) -> Voxels:
     """A periodic cube with solid spheres on a ``simple``, ``body`` (-centred) or ``face`` (-centred) cubic lattice.
 
-    Centres lie on the corners of the cube (face coordinate 0); the spheres are labelled ``spheres``. Source of the
-    case: Zick, Homsy, J. Fluid Mech. 115 (1982) 13.
+    Centres lie on the corners of the cube (face coordinate 0); the spheres are labelled ``spheres``. ``radius``, if
+    given, goes before ``solid_fraction``, and the spheres may overlap. Source of the case: Zick, Homsy, J. Fluid Mech.
+    115 (1982) 13.
     """
     check_positive(size=size, solid_fraction=solid_fraction, spacing_m=spacing_m)
     if lattice not in SITES:
         raise GeometryError(f"lattice is {lattice!r}; allowed: {', '.join(SITES)}")
-    _check_fraction(solid_fraction, CLOSEST_PACKING[lattice])
     size, sites = int(size), np.array(SITES[lattice], dtype=np.float64)
-    radius = size * np.cbrt(3.0 * solid_fraction / (4.0 * np.pi * len(sites)))
+    if radius is None:
+        _check_fraction(solid_fraction, CLOSEST_PACKING[lattice])
+        radius = size * np.cbrt(3.0 * solid_fraction / (4.0 * np.pi * len(sites)))
+    check_positive(radius=radius)
     return _around(RoundWall(size * sites - 0.5, radius, periods=(size,) * 3), (size,) * 3, spacing_m, "spheres")
 
 

@@ -56,7 +56,8 @@ def component_labels(nodes: NodeList) -> np.ndarray:
     """(n,) int64 number of the face-connected component of each node, counted from 0."""
     parent = np.arange(nodes.n_nodes)
     _unite(parent, neighbour_table(nodes, FORWARD_FACES))
-    return np.unique(parent, return_inverse=True)[1]
+    _count_up(parent)
+    return parent
 
 
 def _touching(nodes: NodeList, label: np.ndarray) -> np.ndarray:
@@ -97,3 +98,15 @@ def _unite(parent, table):
                 parent[max(a, b)] = min(a, b)
     for n in range(parent.size):
         parent[n] = _root(parent, n)
+
+
+@njit(cache=True)
+def _count_up(parent):
+    """Replace the smallest node of each component by the number of the component, counted from 0."""
+    n_components = 0
+    for n in range(parent.size):
+        if parent[n] == n:
+            parent[n] = n_components
+            n_components += 1
+        else:
+            parent[n] = parent[parent[n]]

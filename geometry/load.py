@@ -6,52 +6,94 @@ from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 
-from geometry import readers, surface
+from geometry import surface
 from geometry.errors import GeometryError
 from geometry.gmy import read_gmy
+from geometry.images.arrays import read_npy, read_npz, read_raw
+from geometry.images.image import Image
+from geometry.images.metaimage import read_metaimage
+from geometry.images.nifti import read_nifti
+from geometry.images.nrrd import read_nrrd
+from geometry.images.rule import ImageRule, Noted
+from geometry.images.tiff import read_tiff
+from geometry.images.vti import read_vti
+from geometry.images.vtu import read_vtu
+from geometry.mend import mend
 from geometry.options import check_names
-from geometry.readers import ImageRule
+from geometry.packings import sphere_list
+from geometry.porous import PREPARATION_NAMES, prepare_image, split_preparation
 from geometry.shapes import build_shape
 from geometry.tagged import read_tagged
 from geometry.voxels import Voxels
 
 SHAPE_PREFIX = "shape:"
+FOLDER = "folder"
 
 
 def load_voxels(path, **options) -> Voxels:
-    """Voxels of an input file, by its ending, or of ``"shape:NAME"``.
+    """Voxels of an input file, by its ending, of a folder of TIFF files, or of ``"shape:NAME"``.
 
-    Options by ending:
-        ``.npy``: the attributes of :class:`geometry.readers.ImageRule` (fluid_value, fluid_below, spacing_m, ...);
-        ``.raw``: those and shape_zyx, dtype, header_bytes;
-        ``.mha``, ``.mhd``: those and unit;
-        ``.tags``, ``.txt``: none (tagged nodes);
+    Options by ending; those of images are these and the attributes of :class:`geometry.readers.ImageRule` (fluid_value,
+    fluid_below, otsu, spacing_m, ...):
+        ``.npy``, ``.tif``, ``.tiff``, a folder of TIFF files: no others;
+        ``.npz``: array;
+        ``.raw``: shape_zyx, dtype, header_bytes;
+        ``.mha``, ``.mhd``, ``.nrrd``, ``.nhdr``, ``.nii``, ``.nii.gz``, ``.hdr``: unit, frame;
+        ``.vti``: unit, array, frame;
+        ``.vtu``, ``.pvtu``: unit, array.
+    Options of others:
+        ``.tags``: none (tagged nodes);
+        ``.xyz``: spacing_m, unit, radius, low, high (spheres, see :func:`geometry.packings.sphere_list`);
+        ``.txt``: tagged nodes, or with radius those of spheres;
         ``.stl``, ``.obj``, ``.ply``: unit, spacing_m, margin;
         ``.gmy``: spacing_m, origin_m;
         ``shape:NAME``: the arguments of that function of :mod:`geometry.shapes`.
+    All inputs: the attributes of :class:`geometry.porous.Preparation` (crop, invert, median, mirror, ...).
 
     Raises GeometryError for an unknown ending, shape or option, for a missing option and where the reader does.
     """
+    return load_with_notes(path, **options).voxels
+
+
+def load_with_notes(path, **options) -> Noted:
+    """As :func:`load_voxels`, with what was done that the user should know: resampling, thresholds, preparation."""
+    preparation, options = split_preparation(options)
+    loaded = _load(path, options)
+    voxels, done = prepare_image(loaded.voxels, preparation)
+    return Noted(voxels, (*loaded.notes, *done))
+
+
+def _load(path, options: Mapping[str, object]) -> Noted:
+    """The voxels of an input before any preparation."""
     text = str(path)
     if text.startswith(SHAPE_PREFIX):
-        return build_shape(text.removeprefix(SHAPE_PREFIX), **options)
-    ending = Path(path).suffix.lower()
+        return Noted(build_shape(text.removeprefix(SHAPE_PREFIX), **options), ())
+    ending = ending_of(path)
     if ending not in LOADERS:
         raise GeometryError(
             f"input {text!r}: ending {ending!r} is not supported; allowed: {', '.join(LOADERS)}, or {SHAPE_PREFIX}NAME"
         )
     loader = LOADERS[ending]
     allowed = option_names(loader)
-    check_names(options, allowed, f"option of a {ending} input")
+    check_names(options, (*allowed, *PREPARATION_NAMES), f"option of a {ending} input")
     needed = [name for name, is_needed in allowed.items() if is_needed and name not in options]
     if needed:
         raise GeometryError(
             f"input {text!r}: a {ending} file needs the option{'s'[: len(needed) > 1]} {', '.join(needed)}"
         )
     try:
-        return loader(path, **options)
+        loaded = loader(path, **options)
     except GeometryError as error:
         raise GeometryError(str(error) if text in str(error) else f"{text}: {error}") from error
+    return loaded if isinstance(loaded, Noted) else Noted(loaded, ())
+
+
+def ending_of(path) -> str:
+    """The ending that chooses the loader: that of the name in small letters, both of ``.nii.gz``, or ``"folder"``."""
+    path = Path(path)
+    name = path.name.lower()
+    double = next((ending for ending in LOADERS if ending.count(".") > 1 and name.endswith(ending)), None)
+    return double or (FOLDER if path.is_dir() else path.suffix.lower())
 
 
 def option_names(loader: Callable) -> dict[str, bool]:
@@ -65,38 +107,62 @@ def option_names(loader: Callable) -> dict[str, bool]:
     return names
 
 
-def _load_npy(path, **rule) -> Voxels:
-    return readers.read_npy(path, ImageRule(**rule))
+def _segmented(read: Callable[..., Image]) -> Callable[..., Noted]:
+    """A loader with the options of an image reader and those of ImageRule."""
+    signature = inspect.signature(read)
+    own = list(signature.parameters.values())
+    rule = inspect.Parameter("rule", inspect.Parameter.VAR_KEYWORD)
+
+    def load(path, **options) -> Noted:
+        reading = {name: options.pop(name) for name in signature.parameters if name in options}
+        return ImageRule(**options).segment(read(path, **reading))
+
+    load.__signature__ = signature.replace(parameters=[*own, rule], return_annotation=Noted)
+    return load
 
 
-def _load_raw(path, shape_zyx, dtype, header_bytes, **rule) -> Voxels:
-    return readers.read_raw(path, shape_zyx, dtype, header_bytes, ImageRule(**rule))
-
-
-def _load_metaimage(path, unit="mm", **rule) -> Voxels:
-    return readers.read_metaimage(path, ImageRule(**rule), unit)
-
-
-def _load_tagged(path) -> Voxels:
-    return read_tagged(path)
-
-
-def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN) -> Voxels:
-    return surface.voxelise(surface.read_surface(path, unit), spacing_m, margin)
+def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN) -> Noted:
+    mended = mend(surface.read_surface(path, unit))
+    return Noted(surface.voxelise(mended.surface, spacing_m, margin), mended.notes)
 
 
 def _load_gmy(path, spacing_m, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
     return read_gmy(path, spacing_m, origin_m)
 
 
-LOADERS: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
-    {
-        ".npy": _load_npy,
-        ".raw": _load_raw,
-        ".mha": _load_metaimage,
-        ".mhd": _load_metaimage,
+def _load_tagged(path) -> Voxels:
+    return read_tagged(path)
+
+
+def _load_text(path, spacing_m=None, unit="m", radius=None, low=None, high=None) -> Voxels:
+    """Tagged nodes, or spheres where their radius is given."""
+    if radius is None and (spacing_m, unit, low, high) != (None, "m", None, None):
+        raise GeometryError(f"{path}: tagged nodes take no options; a list of spheres needs radius")
+    if radius is None:
+        return read_tagged(path)
+    if spacing_m is None:
+        raise GeometryError(f"{path}: a list of spheres needs spacing_m, the voxel edge [m]")
+    return sphere_list(path, spacing_m, unit, radius, low, high)
+
+
+IMAGES = {
+    read_npy: (".npy",),
+    read_npz: (".npz",),
+    read_raw: (".raw",),
+    read_metaimage: (".mha", ".mhd"),
+    read_nrrd: (".nrrd", ".nhdr"),
+    read_nifti: (".nii", ".nii.gz", ".hdr"),
+    read_tiff: (".tif", ".tiff", FOLDER),
+    read_vti: (".vti",),
+    read_vtu: (".vtu", ".pvtu"),
+}
+
+LOADERS: Mapping[str, Callable[..., Voxels | Noted]] = MappingProxyType(
+    {ending: _segmented(read) for read, endings in IMAGES.items() for ending in endings}
+    | {
         ".tags": _load_tagged,
-        ".txt": _load_tagged,
+        ".txt": _load_text,
+        ".xyz": sphere_list,
         ".stl": _load_surface,
         ".obj": _load_surface,
         ".ply": _load_surface,

@@ -9,6 +9,7 @@ from numba import njit, prange
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
 from geometry.search import follow, places_in
+from geometry.slabs import slabs
 from geometry.vicinity import AROUND, Vicinity, widened
 from geometry.voxels import Opening, Voxels
 from geometry.walls import Cuts, Wall
@@ -128,9 +129,13 @@ def build_nodes(voxels: Voxels) -> NodeList:
 
 def _fluid_voxels(flags) -> np.ndarray:
     """Ascending ids of the fluid voxels."""
-    last = np.cumsum(_fluid_by_layer(flags))
-    fluid = np.empty(last[-1] if last.size else 0, dtype=np.int64)
-    _number_fluid(fluid, last, flags)
+    counts = [_fluid_by_layer(slab) for _, slab in slabs(flags)]
+    end = np.concatenate((np.zeros(1, dtype=np.int64), *counts)).cumsum()
+    fluid = np.empty(end[-1], dtype=np.int64)
+    for layers, slab in slabs(flags):
+        part = fluid[end[layers.start] : end[layers.stop]]
+        _number_fluid(part, end[layers.start + 1 : layers.stop + 1] - end[layers.start], slab)
+        part += layers.start * slab[0].size
     return fluid
 
 
@@ -178,12 +183,12 @@ def _labelled_near_fluid(flags, periodic) -> np.ndarray:
         return widened(widened(flags[z] == FLUID, 0, periodic[1]), 1, periodic[0])
 
     parts = [np.empty(0, dtype=np.int64)]
-    for z, slab in enumerate(flags):
+    for layers, slab in slabs(flags):
         labelled = slab >= FIRST_OPENING
-        if labelled.any():
+        for z in layers.start + np.flatnonzero(labelled.any(axis=(1, 2))):
             around = [k % nz for k in (z - 1, z, z + 1) if periodic[2] or 0 <= k < nz]
-            labelled &= np.logical_or.reduce([near(k) for k in around])
-            parts.append(z * slab.size + np.flatnonzero(labelled))
+            chosen = labelled[z - layers.start] & np.logical_or.reduce([near(k) for k in around])
+            parts.append(z * chosen.size + np.flatnonzero(chosen))
     return np.concatenate(parts)
 
 

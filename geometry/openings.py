@@ -38,6 +38,17 @@ PLANE_DIGITS = 6
 NEARLY_ZERO = 10.0**-PLANE_DIGITS
 """A component of a normal below this is rounding noise."""
 
+CONDITION_KEYS = (
+    "velocity_m_s",
+    "flow_rate_m3_s",
+    "mass_flow_kg_s",
+    "pressure_pa",
+    "profile",
+    "profile_file",
+    "waveform",
+)
+"""Keys of an opening in a case file that say what happens there, not where it is."""
+
 NEIGHBOURS = np.array([c for c in product((-1, 0, 1), repeat=3) if any(c)])
 """(26, 3) offsets (z, y, x) of the neighbours of a voxel."""
 
@@ -153,13 +164,18 @@ def opening_from_mapping(values: Mapping[str, object], where: str) -> Opening:
 
 
 def read_openings(path) -> list[Opening]:
-    """The openings of a TOML or JSON file: a list ``openings`` of tables with the names of an Opening's attributes."""
+    """The openings of a TOML or JSON file: a list ``openings`` of tables with the names of an Opening's attributes.
+
+    The conditions that such a table has in a case file (CONDITION_KEYS) are passed over.
+    Raises GeometryError for a file that cannot be read and for tables that are no openings.
+    """
     parse = {".toml": tomllib.loads, ".json": json.loads}.get(Path(path).suffix.lower())
     if parse is None:
         raise GeometryError(f"openings file {path}: ending {Path(path).suffix!r}; allowed: .toml, .json")
     try:
         records = parse(Path(path).read_text(encoding="utf-8"))["openings"]
-        return [opening_from_mapping(r, f"{path}, opening number {k}") for k, r in enumerate(records, start=1)]
+        places = [{key: r[key] for key in r if key not in CONDITION_KEYS} for r in records]
+        return [opening_from_mapping(r, f"{path}, opening number {k}") for k, r in enumerate(places, start=1)]
     except OSError as error:
         raise GeometryError(f"cannot read {path}: {error.strerror}") from error
     except (KeyError, TypeError) as error:

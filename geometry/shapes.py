@@ -6,18 +6,19 @@ Lengths without a unit suffix are in voxels. ``ends = "periodic"`` lets the box 
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 from numba import njit
 
-from geometry import benchmark_shapes
+from geometry import benchmark_shapes, packings
 from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE, FLUID, SOLID
-from geometry.implicit import FirstWall, RoundWall, plane_pair
+from geometry.implicit import ROUNDING, FirstWall, ImplicitWall, RoundWall, plane_pair
 from geometry.openings import carve
 from geometry.options import AXES, check_names, check_positive
-from geometry.shape_parts import check_porosity, flags_where, with_ends
+from geometry.shape_parts import check_porosity, flags_where, voxel_centres, with_ends
 from geometry.tubes import Tube, grow_tree, tree_voxels
 from geometry.voxels import Opening, Voxels
 from geometry.walls import WallShape
@@ -54,6 +55,54 @@ def pipe(length=32, radius=8.0, axis="z", spacing_m=1.0, ends="periodic") -> Vox
     section = c[:, np.newaxis] ** 2 + c**2 < radius**2
     wall = RoundWall(np.full(3, float(half)), float(radius), tuple(float(a == axis) for a in AXES))
     return with_ends(_extrude(section, int(length), axis, spacing_m, wall), axis, ends)
+
+
+def stenosis(length=120, radius=10.0, severity=0.5, extent=40.0, spacing_m=1.0, ends="open") -> Voxels:
+    """A straight round pipe along x with a narrow place in its middle, whose wall follows a cosine.
+
+    Its radius is ``radius (1 - severity (1 + cos(2 pi x / extent)) / 2)`` at distances x of up to extent / 2 from the
+    middle. Source of the shape: Young, J. Eng. Ind. 90 (1968) 248.
+
+    Args:
+        length: of the pipe.
+        radius: away from the narrow place.
+        severity: fraction of the diameter that is lost in the middle (0 to below 1).
+        extent: length of the narrow place, at most ``length``.
+        spacing_m: voxel edge [m].
+        ends: see above.
+    """
+    check_positive(length=length, radius=radius, extent=extent)
+    if not 0.0 <= severity < 1.0 or extent > length:
+        raise GeometryError(
+            f"severity = {severity}, extent = {extent}, length = {length}; severity must be 0 or more and below 1,"
+            " extent at most length"
+        )
+    half = int(np.ceil(radius))
+    level = StenosisLevel(np.array([0.5 * (int(length) - 1), half, half]), float(radius), severity, extent)
+    shape = (2 * half + 1, 2 * half + 1, int(length))
+    flags = flags_where(level(voxel_centres(shape)).reshape(shape) > ROUNDING)
+    return with_ends(Voxels(flags, spacing_m, wall_shape=ImplicitWall(level)), "x", ends)
+
+
+@dataclass(frozen=True)
+class StenosisLevel:
+    """The level function of :func:`stenosis`: distance from the wall across the pipe, positive in the fluid.
+
+    Attributes:
+        middle: (3,) voxel coordinates (x, y, z) of the middle of the narrow place.
+        radius, severity, extent: as of the shape.
+    """
+
+    middle: np.ndarray
+    radius: float
+    severity: float
+    extent: float
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        """(n,) levels of points (n, 3) in voxel coordinates."""
+        along, *across = (points - self.middle).T
+        phase = np.clip(2.0 * np.pi * along / self.extent, -np.pi, np.pi)
+        return self.radius * (1.0 - 0.5 * self.severity * (1.0 + np.cos(phase))) - np.hypot(*across)
 
 
 def branching_vessel(
@@ -118,8 +167,11 @@ SHAPES: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
         "channel": channel,
         "square_duct": square_duct,
         "pipe": pipe,
+        "stenosis": stenosis,
         "branching_vessel": branching_vessel,
         "sphere_pack": sphere_pack,
+        "random_spheres": packings.random_spheres,
+        "blurred_noise": packings.blurred_noise,
         "random_solid": random_solid,
         "cavity": benchmark_shapes.cavity,
         "cylinder_array": benchmark_shapes.cylinder_array,

@@ -10,12 +10,16 @@ from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE
 from geometry.options import check_positive, metres_per_unit
 from geometry.surface_cuts import SurfaceWall
+from geometry.triangles import Edges, distinct_triangles, find_edges, number_parts, sides, volume_parts, without_area
 from geometry.voxels import Voxels
 
 FORMATS = (".stl", ".obj", ".ply")
 MIN_MARGIN = 2
 MAX_VOXELS = 2**33
 """Largest box [voxels = bytes] that is not taken for a wrong length unit."""
+
+MAX_PLACES = 5
+"""Places named in one message."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +30,17 @@ class Surface:
         points: (m, 3) float64 vertices (x, y, z) in units of the file, each position once.
         triangles: (n, 3) int64 vertex numbers.
         metres_per_unit: length of one file unit [m].
+        n_collapsed: triangles of the file that were left out because two of their vertices are equal.
     """
 
     points: np.ndarray
     triangles: np.ndarray
     metres_per_unit: float
+    n_collapsed: int = 0
+
+    def place(self, point: np.ndarray) -> str:
+        """A point (x, y, z) of the file in words."""
+        return place_text(point, self.metres_per_unit)
 
     @property
     def points_m(self) -> np.ndarray:
@@ -51,6 +61,11 @@ class SurfaceReport:
         box_m: (2, 3) lowest and highest corner [m].
         loop_centres: (k, 3) mean vertex of each boundary loop, in units of the file.
         metres_per_unit: length of one file unit [m].
+        n_copies: triangles whose three vertices are those of an earlier one.
+        n_without_area: triangles whose vertices lie on a line, or of which two are equal.
+        n_parts: connected parts.
+        crowded_centres: (k, 3) mean vertex of each connected set of edges of more than two triangles,
+            in units of the file.
     """
 
     n_triangles: int
@@ -61,6 +76,10 @@ class SurfaceReport:
     box_m: np.ndarray
     loop_centres: np.ndarray
     metres_per_unit: float
+    n_copies: int
+    n_without_area: int
+    n_parts: int
+    crowded_centres: np.ndarray
 
     @property
     def is_closed(self) -> bool:
@@ -70,21 +89,31 @@ class SurfaceReport:
     def __str__(self):
         size = " x ".join(f"{c:.4g}" for c in self.box_m[1] - self.box_m[0])
         health = f"closed, volume {self.volume_m3:.4g} m3" if self.is_closed else f"NOT closed: {self.leaks()}"
-        return f"{self.n_triangles} triangles, box {size} m, winding {self.winding}, {health}"
+        counts = {"parts": self.n_parts, "copies": self.n_copies, "without area": self.n_without_area}
+        odd = "".join(f", {n} {what}" for what, n in counts.items() if n > (what == "parts"))
+        return f"{self.n_triangles} triangles{odd}, box {size} m, winding {self.winding}, {health}"
 
     def leaks(self) -> str:
         """Where the surface is not closed, in words."""
         text = (
             f"{self.n_boundary_edges} boundary edges and {self.n_non_manifold_edges} edges of more than two triangles"
         )
-        if not len(self.loop_centres):
-            return text
-        places = [
-            f"({', '.join(f'{c:.6g}' for c in centre)})"
-            f" = ({', '.join(f'{c * self.metres_per_unit:.6g}' for c in centre)}) m"
-            for centre in self.loop_centres
-        ]
-        return f"{text}; {len(places)} boundary loops with centres {'; '.join(places)}"
+        if len(self.loop_centres):
+            text += f"; {len(self.loop_centres)} boundary loops with centres {self._places(self.loop_centres)}"
+        if len(self.crowded_centres):
+            text += f"; edges of more than two triangles at {self._places(self.crowded_centres)}"
+        return text
+
+    def _places(self, points: np.ndarray) -> str:
+        shown = "; ".join(place_text(point, self.metres_per_unit) for point in points[:MAX_PLACES])
+        return shown + f" and {len(points) - MAX_PLACES} more" * (len(points) > MAX_PLACES)
+
+
+def place_text(point: np.ndarray, metres_per_unit: float) -> str:
+    """A point (x, y, z) in words, in units of the file and in metres."""
+    in_file = ", ".join(f"{round(c, 12) + 0.0:.6g}" for c in point)
+    in_metres = ", ".join(f"{round(c * metres_per_unit, 12) + 0.0:.6g}" for c in point)
+    return f"({in_file}) = ({in_metres}) m"
 
 
 def read_surface(path, unit: str) -> Surface:
@@ -105,26 +134,33 @@ def read_surface(path, unit: str) -> Surface:
     points, merged = np.unique(points, axis=0, return_inverse=True)
     triangles = merged.reshape(-1)[np.concatenate(corners)].astype(np.int64)
     distinct = np.all(triangles != np.roll(triangles, 1, axis=1), axis=1)
-    return Surface(points, triangles[distinct], metres)
+    if not np.any(distinct):
+        raise GeometryError(f"cannot read {path}: all of its {len(triangles)} triangles have two equal vertices")
+    return Surface(points, triangles[distinct], metres, int(np.count_nonzero(~distinct)))
 
 
 def diagnose(surface: Surface) -> SurfaceReport:
     """Count what is wrong with a surface and where; see :class:`SurfaceReport`."""
-    directed = _edges(surface.triangles)
-    edges, used = np.unique(np.sort(directed, axis=1), axis=0, return_counts=True)
-    alike = len(np.unique(directed, axis=0)) == len(directed)
-    points = surface.points_m
-    volume = _signed_volume(points, surface.triangles)
-    boundary = edges[used == 1]
+    triangles, points = surface.triangles, surface.points_m
+    edges = find_edges(triangles)
+    first, second = sides(triangles).T
+    alike = len(np.unique(first * len(points) + second)) == len(first)
+    volume = float(volume_parts(points, triangles).sum())
+    boundary = edges.vertices[edges.used == 1]
+    crowded = edges.vertices[edges.used > 2]
     return SurfaceReport(
-        n_triangles=len(surface.triangles),
+        n_triangles=len(triangles),
         n_boundary_edges=len(boundary),
-        n_non_manifold_edges=int(np.count_nonzero(used > 2)),
+        n_non_manifold_edges=len(crowded),
         winding=("outward" if volume > 0 else "inward") if alike else "mixed",
         volume_m3=abs(volume),
         box_m=np.array([points.min(axis=0), points.max(axis=0)]),
-        loop_centres=np.array([surface.points[loop].mean(axis=0) for loop in _loops(boundary)]).reshape(-1, 3),
+        loop_centres=_centres_of_parts(surface.points, boundary),
         metres_per_unit=surface.metres_per_unit,
+        n_copies=len(triangles) - len(distinct_triangles(triangles)[0]),
+        n_without_area=surface.n_collapsed + int(np.count_nonzero(without_area(points, triangles))),
+        n_parts=int(number_parts(len(triangles), _neighbours(edges)).max()) + 1,
+        crowded_centres=_centres_of_parts(surface.points, crowded),
     )
 
 
@@ -151,7 +187,7 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
     shape, origin = _grid(report.box_m, spacing_m, margin)
     flags = np.zeros(shape, dtype=FLAG_DTYPE)
     corners = (surface.points_m - origin) / spacing_m
-    n_odd = _fill(flags, corners[surface.triangles], *_triangles_of_planes(corners[surface.triangles, 2], shape[0]))
+    n_odd = _fill(flags, corners[surface.triangles], *triangles_of_planes(corners[surface.triangles, 2], shape[0]))
     if n_odd:
         raise GeometryError(f"{n_odd} voxel rows cross the surface an odd number of times; repair the surface")
     if not flags.any():
@@ -188,32 +224,20 @@ def _fans(polygons: np.ndarray) -> np.ndarray:
     return np.concatenate([polygons[:, [0, j, j + 1]] for j in range(1, polygons.shape[1] - 1)])
 
 
-def _edges(triangles: np.ndarray) -> np.ndarray:
-    """(3 n, 2) directed edges of the triangles."""
-    return np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
+def _neighbours(edges: Edges) -> np.ndarray:
+    """(m, 2) triangles that share an edge: each side and the next one on the same edge."""
+    order = np.argsort(edges.of_side, kind="stable")
+    same = edges.of_side[order[1:]] == edges.of_side[order[:-1]]
+    return np.stack([order[:-1][same], order[1:][same]], axis=1) % (len(order) // 3)
 
 
-def _signed_volume(points: np.ndarray, triangles: np.ndarray) -> float:
-    """Enclosed volume by the divergence theorem, positive for outward winding; offset to the middle for accuracy."""
-    a, b, c = np.moveaxis((points - points.mean(axis=0))[triangles], 1, 0)
-    return float(np.einsum("ni,ni->", a, np.cross(b, c)) / 6.0)
-
-
-def _loops(edges: np.ndarray) -> list[np.ndarray]:
-    """Vertex numbers of each connected set of edges (m, 2)."""
-    neighbours: dict[int, list[int]] = {}
-    for a, b in edges.tolist():
-        neighbours.setdefault(a, []).append(b)
-        neighbours.setdefault(b, []).append(a)
-    loops = []
-    while neighbours:
-        loop, front = set(), [next(iter(neighbours))]
-        while front:
-            vertex = front.pop()
-            loop.add(vertex)
-            front += neighbours.pop(vertex, [])
-        loops.append(np.array(sorted(loop)))
-    return loops
+def _centres_of_parts(points: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """(k, 3) mean vertex of each connected set of edges (m, 2)."""
+    vertices, ends = np.unique(edges, return_inverse=True)
+    part = number_parts(len(vertices), ends.reshape(-1, 2))
+    count = np.bincount(part)
+    sums = [np.bincount(part, points[vertices, i], len(count)) for i in range(3)]
+    return np.stack(sums, axis=1) / count[:, np.newaxis]
 
 
 def _grid(box_m: np.ndarray, spacing_m: float, margin: int) -> tuple[tuple[int, int, int], np.ndarray]:
@@ -228,7 +252,7 @@ def _grid(box_m: np.ndarray, spacing_m: float, margin: int) -> tuple[tuple[int, 
     return (nz, ny, nx), box_m[0] + (0.5 - margin) * spacing_m
 
 
-def _triangles_of_planes(z: np.ndarray, n_planes: int) -> tuple[np.ndarray, np.ndarray]:
+def triangles_of_planes(z: np.ndarray, n_planes: int) -> tuple[np.ndarray, np.ndarray]:
     """Which triangles cross each plane z = k: ``members[start[k]:start[k + 1]]``; ``z`` is (n, 3), in voxels."""
     first = np.clip(np.floor(z.min(axis=1)) + 1, 0, n_planes).astype(np.int64)
     count = np.clip(np.floor(z.max(axis=1)) + 1, 0, n_planes).astype(np.int64) - first
@@ -243,7 +267,7 @@ def _fill(flags, corners, start, members):
     """Set the flags inside the surface to 1; returns the number of rows with an odd number of crossings.
 
     ``corners`` (n, 3, 3) are vertices (x, y, z) of the triangles in voxel coordinates, start and members those of
-    :func:`_triangles_of_planes`.
+    :func:`triangles_of_planes`.
     """
     nz, ny, nx = flags.shape
     n_odd = 0

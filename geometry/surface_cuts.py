@@ -18,6 +18,10 @@ MIN_CELL = 3.0
 
 MAX_CELLS = 2**22
 
+CLEAR = 1e-4
+"""Fraction at either end of an edge that may touch a triangle without passing through it, and the sine of the least
+angle at which it passes."""
+
 OVERSHOOT = 1e-6
 """Fraction by which a link may miss the wall at either end: rounding in the voxels decides differently there."""
 
@@ -63,6 +67,14 @@ class SurfaceWall:
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """First crossing of a triangle; see :class:`geometry.walls.WallShape`."""
         return _surface_cuts(np.ascontiguousarray(start), np.asarray(vector, dtype=np.float64), *self.grid)
+
+
+def crossing_edges(points: np.ndarray, triangles: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """(m,) whether each edge (m, 2) passes through a triangle with which it shares no vertex.
+
+    ``points`` should be scaled such that edges are about MIN_CELL long.
+    """
+    return _crossing(points, triangles, edges, *sort_triangles(points[triangles]))
 
 
 def sort_triangles(corners: np.ndarray) -> TriangleGrid:
@@ -176,3 +188,34 @@ def _surface_cuts(start, vector, corners, low, cell, counts, begin, members):
             t = _first_hit(start[n], vector, box, (corners, counts, begin, members))
             distance[n] = min(max(t, 0.0), 1.0) if t <= 1.0 + OVERSHOOT else np.nan
     return distance
+
+
+@njit(cache=True)
+def _pierces(start, vector, triangle, own, edge):
+    """Whether an edge passes through a triangle of vertices ``own``, none of which is its own."""
+    for vertex in own:
+        if vertex == edge[0] or vertex == edge[1]:
+            return False
+    normal = _cross(triangle[1] - triangle[0], triangle[2] - triangle[0])
+    steepness = _dot(vector, normal) ** 2
+    if steepness <= CLEAR**2 * _dot(vector, vector) * _dot(normal, normal):
+        return False
+    return CLEAR < _hit(start, vector, triangle) < 1.0 - CLEAR
+
+
+@njit(cache=True, parallel=True)
+def _crossing(points, triangles, edges, corners, low, cell, counts, begin, members):
+    """(m,) whether each edge passes through a triangle of the cells in its box."""
+    found = np.zeros(len(edges), dtype=np.bool_)
+    for n in prange(len(edges)):
+        a, b = points[edges[n, 0]], points[edges[n, 1]]
+        box = np.empty((2, 3), np.int64)
+        for i in range(3):
+            box[0, i] = np.int64((min(a[i], b[i]) - low[i]) / cell)
+            box[1, i] = np.int64((max(a[i], b[i]) - low[i]) / cell)
+        for c in range(np.prod(box[1] - box[0] + 1)):
+            step = _unravel(c, box[1] - box[0] + 1)
+            number = ((box[0, 2] + step[2]) * counts[1] + box[0, 1] + step[1]) * counts[0] + box[0, 0] + step[0]
+            for m in members[begin[number] : begin[number + 1]]:
+                found[n] |= _pierces(a, b - a, corners[m], triangles[m], edges[n])
+    return found

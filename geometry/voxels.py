@@ -7,6 +7,7 @@ from numba import njit, prange
 
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, MAX_WALLS, WALL
+from geometry.slabs import slabs
 from geometry.walls import WallShape
 
 KINDS = ("inlet", "outlet")
@@ -97,11 +98,11 @@ class Voxels:
     @property
     def n_fluid(self) -> int:
         """Number of fluid voxels."""
-        return sum(int(np.count_nonzero(slab == FLUID)) for slab in self.flags)
+        return int(self.count_flags()[FLUID])
 
     def count_flags(self) -> np.ndarray:
         """(256,) int64 number of voxels of every flag."""
-        return _count_by_layer(self.flags).sum(axis=0)
+        return sum(_count_by_layer(slab).sum(axis=0) for _, slab in slabs(self.flags))
 
     def check_flags(self) -> "Voxels":
         """Return self; raise GeometryError if a flag is neither a fixed kind nor a known opening or wall."""

@@ -1,6 +1,6 @@
 """muphy_lb: sparse lattice Boltzmann flow in real vessels and rocks on many GPUs."""
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 __all__ = ["Simulation"]
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``muphy-lb run | resume | bench | compare | scaling | validate | info``."""
+"""The command line: ``muphy-lb new | run | resume | permeability | bench | compare | scaling | trace | ...``."""
 
 import argparse
 import logging
@@ -12,6 +12,8 @@ from muphy_lb import __version__
 from muphy_lb.bench.command import add_options as add_bench_options
 from muphy_lb.compare.command import add_options as add_compare_options
 from muphy_lb.errors import InputError, MuphyError
+from muphy_lb.measure.command import add_options as add_permeability_options
+from muphy_lb.new.command import add_options as add_new_options
 from muphy_lb.parallel import SerialCommunicator, connect, wait_for_turn
 from muphy_lb.scaling.command import add_options as add_scaling_options
 from muphy_lb.validation.command import add_options
@@ -49,6 +51,12 @@ def _end_all(communicator, message: str, exit_code: int):
 def _configure_logging(communicator) -> None:
     logging.basicConfig(format="%(message)s", stream=sys.stdout)
     logging.getLogger("muphy_lb").setLevel(logging.INFO if communicator.rank == 0 else logging.WARNING)
+
+
+def _new(options, communicator) -> int:
+    from muphy_lb.new.command import new
+
+    return new(options, lambda text: _say(communicator, text)) if communicator.rank == 0 else 0
 
 
 def _run(options, communicator) -> int:
@@ -112,6 +120,12 @@ def _bench(options, communicator) -> int:
     return bench(options, lambda text: _say(communicator, text), communicator)
 
 
+def _permeability(options, communicator) -> int:
+    from muphy_lb.measure.command import permeability
+
+    return permeability(options, lambda text: _say(communicator, text), communicator)
+
+
 def _compare(options, communicator) -> int:
     from muphy_lb.compare.command import compare
 
@@ -159,6 +173,8 @@ def _say(communicator, text: str) -> None:
 
 def _closing_text(summary: dict, folder) -> str:
     """The summary in a few lines of physical units."""
+    from muphy_lb.output.summary import measured_lines
+
     lines = [
         f"ended: {summary['ended']} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
         f" {summary['wall_time_s']:.1f} s, {summary['mflups']:.1f} MFLUPS",
@@ -175,6 +191,7 @@ def _closing_text(summary: dict, folder) -> str:
         drag = wall["drag_coefficient"]
         coefficients = "" if drag is None else f", drag {drag:.5g}, lift {wall['lift_coefficient']:.5g}"
         lines.append(f"wall {name}: force ({force}) N, torque ({torque}) N m{coefficients}")
+    lines += measured_lines(summary)
     files = ", ".join(sorted(path.name for path in Path(folder).iterdir() if path.is_file()))
     return "\n".join([*lines, f"written to {folder}: {files}"])
 
@@ -199,6 +216,7 @@ def _parser() -> argparse.ArgumentParser:
     def add_set(sub):
         sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
 
+    add_new_options(add("new", _new, "write a commented case file for a vessel, a rock or a channel"))
     run = add("run", _run, "run a case")
     run.add_argument("case", help="case file (TOML)")
     run.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
@@ -207,6 +225,7 @@ def _parser() -> argparse.ArgumentParser:
     resume = add("resume", _resume, "continue a run from its newest checkpoint")
     resume.add_argument("folder", metavar="OUT", help="output folder of the run")
     add_set(resume)
+    add_permeability_options(add("permeability", _permeability, "tell the permeability of a rock"))
     add_bench_options(add("bench", _bench, "time the step of a case beside the copy bandwidth of the device"))
     add_compare_options(add("compare", _compare, "time one flow in several sizes on several backends"))
     add_scaling_options(add("scaling", _scaling, "time a case on more and more ranks, and predict many more"))

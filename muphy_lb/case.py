@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, Private
 from muphy_lb.boundary_sections import OpeningSection, WallSection
 from muphy_lb.errors import InputError
 from muphy_lb.fluid_sections import FlowSection, FluidSection, LatticeSection
+from muphy_lb.output_sections import OutputSection, ProbeSection
 from muphy_lb.section import Duration, Options, Positive, Section, exactly_one, given_values
 from muphy_lb.toml_text import override_value, read_toml, toml_lines
 
@@ -34,7 +35,6 @@ Watched = Annotated[
 ]
 Speeds = Annotated[tuple[Positive, ...], Field(strict=False)]
 FILE_KEYS = ("file", "acceleration_file", "profile_file")
-FieldNames = Annotated[tuple[Literal["density", "velocity", "pressure"], ...], Field(strict=False)]
 
 
 class GeometrySection(Section):
@@ -122,25 +122,6 @@ class RunSection(Section):
         return 3600.0 * hours + 60.0 * minutes + seconds
 
 
-class OutputSection(Section):
-    """What is written, and how often; 0 means only at the end (checkpoints: only when the run is stopped early)."""
-
-    fields: FieldNames = ("density", "velocity", "pressure")
-    """fields in the field files"""
-    fields_every_steps: NonNegativeInt = 0
-    """steps between two field files"""
-    series_every_steps: NonNegativeInt = 100
-    """steps between two rows of the time series of openings and walls"""
-    checkpoint_every_steps: NonNegativeInt = 0
-    """steps between two checkpoints"""
-    progress_every_s: Positive = 2.0
-    """seconds between two progress lines"""
-    picture: bool = True
-    """draw a picture at the end"""
-    vtk: bool = True
-    """write files for ParaView"""
-
-
 class Case(Section):
     """A whole case; see the sections for the keys."""
 
@@ -164,14 +145,16 @@ class Case(Section):
     """length of the run"""
     output: OutputSection = OutputSection()
     """files"""
+    probes: Annotated[tuple[ProbeSection, ...], Field(strict=False)] = ()
+    """points, lines and planes whose flow is recorded"""
 
     _folder: Path = PrivateAttr(Path())
 
     @classmethod
     def rules(cls, given):
-        """Names of openings and walls are unique; a lattice velocity has a velocity to refer to."""
-        openings, walls = (_tables(given.get(key)) for key in ("openings", "walls"))
-        for what, tables in (("openings", openings), ("walls", walls)):
+        """Names of openings, walls and probes are unique; a lattice velocity has a velocity to refer to."""
+        openings, walls, probes = (_tables(given.get(key)) for key in ("openings", "walls", "probes"))
+        for what, tables in (("openings", openings), ("walls", walls), ("probes", probes)):
             names = Counter(table["name"] for table in tables if isinstance(table.get("name"), str))
             for name, count in names.items():
                 if count > 1:

@@ -35,7 +35,16 @@ def describe_file(path, n_ranks: int = 1) -> str:
     """
     if Path(path).suffix.lower() == PREPARED:
         return "\n".join(_prepared_lines(path))
-    return "\n".join(_case_lines(load_case(path), n_ranks))
+    return describe_case(load_case(path), n_ranks)
+
+
+def describe_case(case: Case, n_ranks: int = 1) -> str:
+    """Text about a case.
+
+    Raises:
+        InputError, GeometryError, PartitionError: the case cannot be run.
+    """
+    return "\n".join(_case_lines(case, n_ranks))
 
 
 def bytes_per_node(case: Case, lattice: Lattice) -> float:

@@ -6,9 +6,23 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from muphy_lb import __version__
+from muphy_lb.measure.observers import SHEAR_FILES, WallShearWriter
+from muphy_lb.measure.permeability import driving_acceleration, measured_permeability
+from muphy_lb.measure.probes import FILES as PROBE_FILES
+from muphy_lb.measure.probes import probe_writer
 from muphy_lb.output.atomic import check_writable, write_text
 from muphy_lb.output.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
-from muphy_lb.output.report import RESULT_FILES, FieldWriter, OpeningWriter, WallWriter, draw_picture, summarise
+from muphy_lb.output.report import (
+    RESULT_FILES,
+    FieldWriter,
+    OpeningWriter,
+    SteadyWriter,
+    WallWriter,
+    draw_picture,
+    summarise,
+)
+from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.steady import SteadyWatch
 
 LOG = logging.getLogger(__name__)
@@ -104,6 +118,8 @@ class Run:
     def __init__(self, simulation, folder, resume: bool = False, clock: Clock | None = None):
         self.simulation, self.folder = simulation, Path(folder)
         self._root = simulation.communicator.rank == 0
+        if simulation.case.output.permeability:
+            driving_acceleration(simulation.case, simulation.outline)
         run = simulation.case.run
         interval_s = run.steady_interval_steps * simulation.units.time_step_s
         self.watch = SteadyWatch(run.steady_tolerance, (run.steady_time_s or interval_s) / interval_s)
@@ -121,7 +137,11 @@ class Run:
         self.fields = FieldWriter(simulation, self.folder, resume_step) if simulation.case.output.vtk else None
         self.series = OpeningWriter(simulation, self.folder, resume_step) if simulation.outline.openings else None
         self.walls = WallWriter(simulation, self.folder, resume_step) if simulation.outline.walls else None
-        self._observers = [o for o in (self.series, self.walls, self.fields, self.checkpoints) if o is not None]
+        self.shear = WallShearWriter(simulation, self.folder) if simulation.case.output.wall_shear else None
+        self.probes = [probe_writer(probe, simulation, self.folder, resume_step) for probe in simulation.case.probes]
+        self.steady = SteadyWriter(simulation, self.folder, resume_step)
+        observers = (self.series, self.walls, *self.probes, self.shear, self.fields, self.checkpoints)
+        self._observers = [observer for observer in observers if observer is not None]
         self._clock = clock or Clock()
         self._last_progress = time.perf_counter()
 
@@ -148,8 +168,10 @@ class Run:
 
     def _forget_earlier_run(self) -> None:
         """Remove results and checkpoints: a failure must not leave those of an earlier run in their place."""
-        for name in RESULT_FILES:
+        for name in (*RESULT_FILES, *SHEAR_FILES, REPORT_FILE):
             (self.folder / name).unlink(missing_ok=True)
+        for path in self.folder.glob(PROBE_FILES):
+            path.unlink()
         keep_only((), self.folder / CHECKPOINTS)
 
     def _advance(self, signals) -> str:
@@ -205,6 +227,8 @@ class Run:
             return False
         groups = self.simulation.watched()
         verdict = self.watch.look(groups) if self._root else None
+        if self._root:
+            self.steady.write(groups, self.watch.change)
         return self.simulation.communicator.broadcast(verdict)
 
     def _root_decision(self) -> tuple[bool, str | None]:
@@ -244,13 +268,23 @@ class Run:
         }
         if self.checkpoints.every or reason not in (COMPLETED, STEADY):
             self.checkpoints.act()
-        outcome = {"ended": reason, "converged": self.watch.is_steady}
+        outcome = {"version": __version__, "ended": reason, "converged": self.watch.is_steady, **self._measured()}
         summary = summarise(simulation, self.folder, speed, outcome)
-        for series in (self.series, self.walls):
+        for series in (self.series, self.walls, *self.probes):
             if series:
                 series.act()
         if self.fields:
             self.fields.act()
         if simulation.case.output.picture:
             draw_picture(simulation, self.folder)
+        if self._root and simulation.case.output.report:
+            write_report(self.folder, summary, with_plots=simulation.case.output.picture)
         return summary
+
+    def _measured(self) -> dict:
+        """What the case asks for beyond fields and series, by name; of use on rank 0, collective."""
+        found = {"wall_shear": self.shear.finish()} if self.shear else {}
+        if self.simulation.case.output.permeability:
+            permeability = measured_permeability(self.simulation)
+            found["permeability"] = permeability and permeability.record()
+        return found

@@ -12,7 +12,7 @@ import numpy as np
 from geometry.clean import clean
 from geometry.cuts import cut_links
 from geometry.labels import label_box
-from geometry.load import SHAPE_PREFIX, load_voxels
+from geometry.load import SHAPE_PREFIX, load_with_notes
 from geometry.nodes import NodeList, Outline, build_nodes
 from geometry.openings import carve
 from geometry.store import read_arrays, unread_geometry
@@ -34,7 +34,7 @@ from partition.voxels import graph_from_voxels
 
 LOG = logging.getLogger(__name__)
 PREPARED = ".h5"
-BARE_FORMATS = (".npy", ".raw")
+BARE_FORMATS = (".npy", ".npz", ".raw", ".tif", ".tiff")
 
 
 def load_nodes(case: Case) -> tuple[NodeList, str]:
@@ -171,7 +171,9 @@ def _load(case: Case) -> Voxels:
         raise InputError(
             f"geometry.spacing_m is missing: {case.geometry.file} does not tell its voxel edge; give it [m]"
         )
-    voxels = load_voxels(source, **options)
+    voxels, notes = load_with_notes(source, **options)
+    for note in notes:
+        LOG.info("geometry: %s", note)
     if geometry.periodic:
         voxels = replace(voxels, periodic=tuple(axis in geometry.periodic for axis in "xyz"))
     return voxels

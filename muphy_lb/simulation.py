@@ -308,9 +308,9 @@ class Simulation:
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
-        force, operator, present = force_of(case, self.outline, self.domain, self.units)
-        fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
-        model = isothermal(self.lattice, fluid, case.compute.streaming, force, operator)
+        force, self.force_operator, present = force_of(case, self.outline, self.domain, self.units)
+        self.fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
+        model = isothermal(self.lattice, self.fluid, case.compute.streaming, force, self.force_operator)
         links = self.domain.links
         weights = link_weights(self.outline, self.lattice, links, self.frames, self.conditions, self._carried)
         conditions, self.n_fallback_links = link_conditions(

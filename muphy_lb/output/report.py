@@ -9,16 +9,18 @@ from dataclasses import asdict
 from math import nan
 from pathlib import Path
 
+from muphy_lb.output.region import chosen_nodes, nodes_in_box
 from muphy_lb.output.series import CsvSeries
-from muphy_lb.output.summary import write_summary
+from muphy_lb.output.summary import flow_split, pressure_drops_pa, write_summary
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 
 FIELDS_FILE = "fields.vtkhdf"
 SERIES_FILE = "openings.csv"
 WALLS_FILE = "walls.csv"
+STEADY_FILE = "steady.csv"
 PICTURE_FILE = "picture.png"
 SUMMARY_FILE = "summary.json"
-RESULT_FILES = (FIELDS_FILE, SERIES_FILE, WALLS_FILE, PICTURE_FILE, SUMMARY_FILE)
+RESULT_FILES = (FIELDS_FILE, SERIES_FILE, WALLS_FILE, STEADY_FILE, PICTURE_FILE, SUMMARY_FILE)
 WALL_COLUMNS = (
     *(f"force_{axis}_n" for axis in "xyz"),
     *(f"torque_{axis}_n_m" for axis in "xyz"),
@@ -38,10 +40,17 @@ class FieldWriter:
         self._written_step = resume_step
         self._series = None
         if simulation.communicator.rank == 0:
-            text = simulation.case.to_toml(folder)
-            self._series = VtkHdfSeries(
-                folder / FIELDS_FILE, simulation.nodes, text, FIELD_UNITS, resume_step=resume_step
-            )
+            text, nodes = simulation.case.to_toml(folder), self._nodes()
+            self._series = VtkHdfSeries(folder / FIELDS_FILE, nodes, text, FIELD_UNITS, resume_step=resume_step)
+
+    def _nodes(self):
+        """The nodes to write; ``_kept`` says where they are in the node list."""
+        nodes, region_m = self._simulation.nodes, self._simulation.case.output.region_m
+        if region_m is None:
+            self._kept = slice(None)
+            return nodes
+        self._kept = nodes_in_box(nodes, region_m)
+        return chosen_nodes(nodes, nodes.voxel[self._kept])
 
     def act(self) -> None:
         """Write one snapshot, unless this step has one."""
@@ -59,10 +68,11 @@ class FieldWriter:
         }
         fields = {name: makers[name]() for name in self._names}
         if self._series:
-            self._series.append(simulation.time_s, simulation.step_number, fields)
+            kept = {name: values[self._kept] for name, values in fields.items()}
+            self._series.append(simulation.time_s, simulation.step_number, kept)
 
 
-class _SeriesWriter:
+class SeriesWriter:
     """Appends rows of named numbers to a CSV file; subclasses say which."""
 
     file: str
@@ -94,7 +104,7 @@ class _SeriesWriter:
             self._series.append(row | dict(zip(self.columns(), numbers, strict=True)))
 
 
-class OpeningWriter(_SeriesWriter):
+class OpeningWriter(SeriesWriter):
     """Appends flow rate and pressure of every opening to ``openings.csv``."""
 
     file = SERIES_FILE
@@ -110,7 +120,7 @@ class OpeningWriter(_SeriesWriter):
         return states and [x for state in states.values() for x in (state.flow_rate_m3_s, state.mean_pressure_pa)]
 
 
-class WallWriter(_SeriesWriter):
+class WallWriter(SeriesWriter):
     """Appends force and torque on every labelled wall to ``walls.csv``, each the mean of two consecutive steps."""
 
     file = WALLS_FILE
@@ -128,6 +138,22 @@ class WallWriter(_SeriesWriter):
     def _of(wall) -> tuple[float, ...]:
         coefficients = (nan if c is None else c for c in (wall.drag_coefficient, wall.lift_coefficient))
         return (*wall.force_n, *wall.torque_n_m, *coefficients)
+
+
+class SteadyWriter:
+    """Appends what the steady-state criterion looks at, and how much it changed, to ``steady.csv``; on rank 0."""
+
+    def __init__(self, simulation, folder: Path, resume_step: int | None):
+        self._simulation, self._path, self._resume_step = simulation, folder / STEADY_FILE, resume_step
+        self._series = None
+
+    def write(self, groups: dict[str, dict[str, float]], change: float) -> None:
+        """One row: the quantities by group and name, and their largest relative change."""
+        values = {f"{group}.{name}": value for group, row in groups.items() for name, value in row.items()}
+        if self._series is None:
+            self._series = CsvSeries(self._path, ("step", "time_s", *values, "change"), self._resume_step)
+        place = {"step": self._simulation.step_number, "time_s": self._simulation.time_s}
+        self._series.append(place | values | {"change": change})
 
 
 def draw_picture(simulation, folder: Path) -> None:
@@ -171,11 +197,15 @@ def summarise(simulation, folder: Path, speed: dict, outcome: dict) -> dict | No
         "mean_velocity_m_s": simulation.units.velocity_to_si(health.mean_speed),
         **outcome,
         "case_toml": simulation.case.to_toml(folder),
-        "openings": {name: asdict(state) for name, state in openings.items()},
+        **_of_openings({name: asdict(state) for name, state in openings.items()}),
         "walls": {name: asdict(force) for name, force in walls.items()},
     }
     write_summary(folder / SUMMARY_FILE, record)
     return record
+
+
+def _of_openings(states: dict) -> dict:
+    return {"openings": states, "flow_split": flow_split(states), "pressure_drops_pa": pressure_drops_pa(states)}
 
 
 def process_peak_mib() -> float:

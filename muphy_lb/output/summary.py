@@ -1,8 +1,9 @@
-"""The summary of a run: one JSON file."""
+"""The summary of a run: one JSON file, and what of it is worth a line of text."""
 
 import json
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,71 @@ def write_summary(path: str | os.PathLike, record: dict) -> None:
     """
     text = json.dumps(_plain(record), indent=2, allow_nan=False)
     write_text(path, text + "\n")
+
+
+def flow_split(openings: Mapping[str, Mapping]) -> dict[str, float]:
+    """Fraction of all that leaves that goes through each outlet, by name; empty with fewer than two outlets or no flow.
+
+    Args:
+        openings: by name, with ``kind`` and ``flow_rate_m3_s`` (positive in the direction of the kind).
+    """
+    rates = {name: state["flow_rate_m3_s"] for name, state in openings.items() if state["kind"] == "outlet"}
+    total = sum(rates.values())
+    return {name: rate / total for name, rate in rates.items()} if len(rates) > 1 and total > 0.0 else {}
+
+
+def pressure_drops_pa(openings: Mapping[str, Mapping]) -> dict[str, float]:
+    """Mean pressure of the inlets, weighted by area, less that of each outlet [Pa], by the outlet's name; empty without
+    inlets."""
+    inlets = [state for state in openings.values() if state["kind"] == "inlet"]
+    area_m2 = sum(state["area_m2"] for state in inlets)
+    if not area_m2 > 0.0:
+        return {}
+    upstream_pa = sum(state["mean_pressure_pa"] * state["area_m2"] for state in inlets) / area_m2
+    outlets = {name: state for name, state in openings.items() if state["kind"] == "outlet"}
+    return {name: upstream_pa - state["mean_pressure_pa"] for name, state in outlets.items()}
+
+
+def measured_lines(summary: Mapping) -> list[str]:
+    """What was measured, in words, of a summary's record: split, pressure drops, wall shear stress, permeability."""
+    lines = []
+    if summary.get("flow_split"):
+        lines.append("flow split: " + ", ".join(f"{name} {100 * x:.2f} %" for name, x in summary["flow_split"].items()))
+    if summary.get("pressure_drops_pa"):
+        drops = ", ".join(f"{name} {drop:.5g} Pa" for name, drop in summary["pressure_drops_pa"].items())
+        lines.append(f"pressure drop from the inlets to: {drops}")
+    return lines + _shear_lines(summary.get("wall_shear")) + _rock_lines(summary.get("permeability"))
+
+
+def _shear_lines(record: Mapping | None) -> list[str]:
+    if not record or not record.get("n_counted"):
+        return []
+    now = record["magnitude_pa"]
+    lines = [
+        f"wall shear stress: mean {now['mean']:.4g} Pa, median {now['p50']:.4g}, 95 % below {now['p95']:.4g},"
+        f" max {now['max']:.4g} ({record['n_counted']:,} of {record['n_nodes']:,} wall nodes:"
+        " those farther than a diameter from the openings)"
+    ]
+    if record.get("time_averaged_pa"):
+        lines.append(
+            f"over {record['samples']} samples of {record['sampled_s']:.4g} s: time-averaged mean"
+            f" {record['time_averaged_pa']['mean']:.4g} Pa, oscillatory index mean"
+            f" {record['oscillatory_index']['mean']:.4g}, max {record['oscillatory_index']['max']:.4g}"
+        )
+    return lines + [f"warning: {text}" for text in record["warnings"]]
+
+
+def _rock_lines(record: Mapping | None) -> list[str]:
+    if not record:
+        return []
+    lines = [
+        f"permeability along {record['along']}: {record['permeability_m2']:.5g} m2 = {record['permeability_darcy']:.5g}"
+        f" darcy = {record['permeability_voxel2']:.5g} voxel2; porosity {record['porosity']:.5g}, tortuosity"
+        f" {record['tortuosity']:.4g}",
+        f"Reynolds number {record['reynolds']:.3g} (mean pore velocity, mean pore size {record['pore_size_m']:.3g} m ="
+        f" {record['pore_size_voxels']:.3g} voxels)",
+    ]
+    return lines + [f"warning: {text}" for text in record["warnings"]]
 
 
 def _plain(value):

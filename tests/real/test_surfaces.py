@@ -7,7 +7,7 @@ import pytest
 
 from geometry.clean import clean
 from geometry.errors import GeometryError
-from geometry.load import load_voxels
+from geometry.load import load_voxels, load_with_notes
 from geometry.nodes import build_nodes
 from geometry.openings import carve
 from geometry.surface import diagnose, read_surface, voxelise
@@ -87,9 +87,16 @@ def test_the_inlet_of_the_aorta_keeps_its_true_section(data_dir):
     assert nodes.label_voxel.size * SPACING_M**2 == pytest.approx(np.pi * 0.01035**2, rel=0.02)
 
 
-def test_an_anisotropic_level_set_is_refused_with_its_spacing(data_dir):
-    with pytest.raises(GeometryError, match="0.878906 x 0.878906 x 1.50009"):
-        load_voxels(data_dir / "aorta_vmtk/aorta-levelset.mha", fluid_below=0.0)
+def test_open_surfaces_are_loaded_with_their_published_volume_and_a_note(data_dir):
+    path = data_dir / "aorta_vmtk/aorta-surface-open-ends.stl"
+    loaded = load_with_notes(path, unit="mm", spacing_m=SPACING_M)
+    assert loaded.voxels.n_fluid * SPACING_M**3 == pytest.approx(12_452e-9, rel=5e-3)
+    assert any("3 open ends closed" in note for note in loaded.notes)
+
+
+def test_an_anisotropic_level_set_becomes_cubes(data_dir):
+    voxels = load_voxels(data_dir / "aorta_vmtk/aorta-levelset.mha", fluid_below=0.0)
+    assert voxels.spacing_m == pytest.approx(0.878906e-3)
 
 
 def test_a_published_tube_has_its_published_porosity(data_dir):

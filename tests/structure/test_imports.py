@@ -18,14 +18,15 @@ ROWS = (
     {"backends"},
     {"physics"},
     {"output"},
-    {"case", "engine", "loop", "simulation"},
-    {"__main__", "bench", "commands", "compare", "scaling", "validation"},
+    {"case", "engine", "loop", "measure", "simulation"},
+    {"__main__", "bench", "commands", "compare", "new", "scaling", "validation"},
 )
 ROW_OF = {part: number for number, row in enumerate(ROWS) for part in row}
 IMPORT_NAMES = {
     "cuda-bindings": ("cuda",),
     "nccl4py": ("nccl",),
     "numba-cuda": ("numba",),
+    "pillow": ("PIL",),
     "pydantic": ("pydantic", "pydantic_core"),
 }
 

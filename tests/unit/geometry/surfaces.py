@@ -40,3 +40,23 @@ def rotated(surface, axis=(1.0, 2.0, 3.0), angle=0.7):
     cross = np.cross(np.eye(3), k)
     rotation = np.eye(3) - np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
     return Surface(surface.points @ rotation.T, surface.triangles, surface.metres_per_unit), rotation
+
+
+def tube(radius=1.0, length=6.0, n_sides=24, ends=("flat", "flat"), n_rings=12):
+    """A tube along z from 0 to ``length``, wound outward; each end ``"flat"`` (a fan) or ``"open"``."""
+    angle = 2.0 * np.pi * np.arange(n_sides) / n_sides
+    ring = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    heights = np.linspace(0.0, length, n_rings + 1)
+    points = np.concatenate([np.insert(ring, 2, z, axis=1) for z in heights] + [[(0, 0, 0), (0, 0, length)]])
+    k = np.arange(n_sides)
+    triangles = []
+    for r in range(n_rings):
+        a, b = r * n_sides + k, r * n_sides + np.roll(k, -1)
+        triangles += [np.stack([a, b, a + n_sides], axis=1), np.stack([b, b + n_sides, a + n_sides], axis=1)]
+    low, high = len(points) - 2, len(points) - 1
+    top = n_rings * n_sides
+    if ends[0] == "flat":
+        triangles.append(np.stack([np.roll(k, -1), k, np.full(n_sides, low)], axis=1))
+    if ends[1] == "flat":
+        triangles.append(np.stack([top + k, top + np.roll(k, -1), np.full(n_sides, high)], axis=1))
+    return Surface(points, np.concatenate(triangles), 1.0)

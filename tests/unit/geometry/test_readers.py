@@ -125,7 +125,7 @@ def test_a_missing_file_is_one_clear_error(tmp_path):
 
 def test_a_truncated_npy_is_refused(npy):
     npy.write_bytes(npy.read_bytes()[:-5])
-    with pytest.raises(GeometryError, match="cannot read"):
+    with pytest.raises(GeometryError, match=r"holds 19 bytes of voxels; its header needs 24: it is truncated"):
         read_npy(npy)
 
 
@@ -157,7 +157,10 @@ def test_raw_byte_order_is_obeyed(tmp_path):
     [
         (((2, 3, 4), "octet", 4), "numpy type name"),
         (((2, 0, 4), "uint8", 4), "each above zero"),
-        (((2, 3, 4), "uint8", -1), "must be 0 or more"),
+        (((2, 3, 4), "uint8", -1), "0 or more"),
+        (((2, 3, 4), "uint8", "four"), "header_bytes is 'four'"),
+        ((("2", "b", 4), "uint8", 4), "each above zero"),
+        (((2, 3, 4), "O", 4), "allowed: integers, floats, booleans"),
     ],
 )
 def test_raw_layout_errors_name_the_remedy(raw, arguments, text):
@@ -186,16 +189,40 @@ def test_metaimage_axes_that_are_reversed_are_turned_around(tmp_path):
     assert voxels.origin_m == (7.0, 0.0, 0.0)
 
 
-def test_metaimage_rotations_are_refused(tmp_path):
-    path = write_mha(tmp_path / "image.mha", IMAGE, "TransformMatrix = 0 1 0 1 0 0 0 0 1\n")
-    with pytest.raises(GeometryError, match="rotates the axes"):
-        read_metaimage(path)
+def test_metaimage_axes_that_are_exchanged_are_put_in_order(tmp_path):
+    extra = "TransformMatrix = 0 1 0 1 0 0 0 0 1\nElementSpacing = 2 2 2\nOffset = 10 20 30\n"
+    voxels = read_metaimage(write_mha(tmp_path / "image.mha", IMAGE, extra), ImageRule(fluid_value=None), "m")
+    np.testing.assert_array_equal(voxels.flags, IMAGE.transpose(0, 2, 1))
+    assert voxels.origin_m == (10.0, 20.0, 30.0)
 
 
-def test_anisotropic_metaimages_are_refused_with_their_spacing(tmp_path):
-    path = write_mha(tmp_path / "image.mha", IMAGE, "ElementSpacing = 0.5 0.5 0.8\n")
-    with pytest.raises(GeometryError, match=r"0.5 x 0.5 x 0.8.*resampling is not supported yet"):
-        read_metaimage(path)
+OBLIQUE = "TransformMatrix = 0.8 0.6 0 -0.6 0.8 0 0 0 1\n"
+
+
+def test_oblique_metaimages_are_refused_with_the_remedy(tmp_path):
+    with pytest.raises(GeometryError, match="rotates the axes .*give frame = 'image'"):
+        read_metaimage(write_mha(tmp_path / "image.mha", IMAGE, OBLIQUE))
+
+
+def test_oblique_metaimages_can_keep_their_own_axes(tmp_path):
+    voxels = load_voxels(write_mha(tmp_path / "image.mha", IMAGE, OBLIQUE), frame="image", fluid_value=None)
+    np.testing.assert_array_equal(voxels.flags, IMAGE)
+
+
+def test_metaimages_of_text_are_read(tmp_path):
+    path = write_mha(tmp_path / "image.mha", IMAGE, "BinaryData = False\n")
+    header = path.read_bytes()[: -IMAGE.size]
+    path.write_bytes(header + " ".join(map(str, IMAGE.ravel())).encode())
+    np.testing.assert_array_equal(read_metaimage(path, ImageRule(fluid_value=None)).flags, IMAGE)
+
+
+@pytest.mark.parametrize("names", ["slice%d.raw 0 1 1", "LIST\nslice0.raw\nslice1.raw"])
+def test_metaimages_of_one_file_a_slice_are_read(tmp_path, names):
+    for k, plane in enumerate(IMAGE):
+        (tmp_path / f"slice{k}.raw").write_bytes(plane.tobytes())
+    path = write_mha(tmp_path / "image.mhd", IMAGE)
+    path.write_bytes(path.read_bytes()[: -IMAGE.size].replace(b"LOCAL", names.encode()))
+    np.testing.assert_array_equal(read_metaimage(path, ImageRule(fluid_value=None)).flags, IMAGE)
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -209,7 +236,7 @@ def test_truncated_metaimages_are_refused(tmp_path, compressed):
 @pytest.mark.parametrize(
     ("line", "replacement", "text"),
     [
-        ("MET_UCHAR", "MET_STRANGE", "ElementType is MET_STRANGE"),
+        ("MET_UCHAR", "MET_STRANGE", "ElementType is 'MET_STRANGE'"),
         ("DimSize = 4 3 2", "DimSize = 4 a 2", "DimSize"),
         ("DimSize = 4 3 2", "DimSize =", "DimSize"),
         ("LOCAL", "nothing.raw", "cannot read .*nothing.raw"),
@@ -229,8 +256,8 @@ def test_load_dispatches_by_ending(raw):
 
 
 def test_load_names_the_endings_it_knows(tmp_path):
-    with pytest.raises(GeometryError, match=r"'.tif' is not supported; allowed: .npy, .raw"):
-        load_voxels(tmp_path / "image.tif")
+    with pytest.raises(GeometryError, match=r"'.am' is not supported; allowed: .npy, .npz, .raw"):
+        load_voxels(tmp_path / "image.am")
 
 
 def test_load_names_the_nearest_option(npy):

@@ -1,4 +1,5 @@
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -197,3 +198,12 @@ def test_a_missing_surface_is_refused(tmp_path):
 def test_an_unknown_unit_names_the_units(tmp_path):
     with pytest.raises(GeometryError, match="unit is 'inch'; allowed: m, cm, mm, um"):
         read_surface(tmp_path / "box.stl", "inch")
+
+
+@pytest.mark.speed
+def test_voxels_are_made_at_more_than_a_hundred_million_a_minute():
+    surface = sphere(1.0, 5)
+    voxelise(surface, 0.1)
+    start = time.perf_counter()
+    voxels = voxelise(surface, 0.004)
+    assert voxels.flags.size / (time.perf_counter() - start) > 1e8 / 60

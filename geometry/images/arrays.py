@@ -1,0 +1,134 @@
+"""Arrays without a place: ``.npy``, ``.npz`` and headerless ``.raw`` files to Images with unit spacing.
+
+Arrays are (nz, ny, nx) or (ny, nx), x last; a Fortran-ordered ``.npy`` keeps its index order.
+"""
+
+import tokenize
+import zipfile
+import zlib
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.images.image import Image
+from geometry.images.stored import check_inflation, count, file_size, mapped
+from geometry.options import check_names
+
+DAMAGES = (OSError, ValueError, EOFError, SyntaxError, TypeError, KeyError, MemoryError, RuntimeError, OverflowError)
+DAMAGES += (tokenize.TokenError,)
+"""What NumPy and zipfile raise for damaged files."""
+
+
+def read_npy(path) -> Image:
+    """Image of a ``.npy`` file, mapped.
+
+    Raises GeometryError for a missing, broken or truncated file and for objects in place of numbers.
+    """
+    try:
+        with open(path, "rb") as file:
+            shape, is_fortran, kind = _npy_header(file)
+            offset = file.tell()
+    except DAMAGES as error:
+        raise GeometryError(f"cannot read {path}: {_one_line(error)}") from error
+    _check_kind(path, kind)
+    if 0 in shape:
+        return Image(np.empty(shape, kind))
+    return Image(mapped(path, kind, shape, offset, "F" if is_fortran else "C"))
+
+
+def read_npz(path, array: str | None = None) -> Image:
+    """Image of the array named ``array`` of a ``.npz`` file, or of its only one.
+
+    Raises GeometryError for a missing, broken or truncated file and for an array that is not named or not there.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            info = archive.getinfo(_member(path, archive, array))
+            check_inflation(path, min(info.compress_size, file_size(path)), info.file_size)
+            with archive.open(info) as file:
+                return Image(_npz_values(path, file, info))
+    except GeometryError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise GeometryError(f"cannot read {path}: it is no .npz archive, broken or truncated ({error})") from error
+    except DAMAGES as error:
+        raise GeometryError(f"cannot read {path}: {_one_line(error)}") from error
+
+
+def read_raw(path, shape_zyx, dtype: str, header_bytes: int) -> Image:
+    """Image of a headerless binary file, x fastest, mapped: files larger than memory are read slab by slab.
+
+    Args:
+        shape_zyx: (nz, ny, nx) voxel counts.
+        dtype: numpy type name, byte order included, such as ``"uint8"`` or ``">u2"``.
+        header_bytes: bytes to skip at the start.
+
+    Raises GeometryError if the file is missing or its size is not that of header and voxels.
+    """
+    shape, kind = _raw_layout(shape_zyx, dtype, header_bytes)
+    held, expected = file_size(path), header_bytes + count(shape) * kind.itemsize
+    if held != expected:
+        raise GeometryError(
+            f"{path} holds {held} bytes; shape_zyx = {list(shape)}, dtype = {kind.name} and"
+            f" header_bytes = {header_bytes} need {expected}"
+        )
+    return Image(mapped(path, kind, shape, header_bytes))
+
+
+def _npy_header(file) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """(shape, whether Fortran-ordered, type) of the array that a file goes on to hold."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    if version == (2, 0):
+        return np.lib.format.read_array_header_2_0(file)
+    raise ValueError(f"its .npy version is {version}; allowed: (1, 0), (2, 0)")
+
+
+def _npz_values(path, file, info: zipfile.ZipInfo) -> np.ndarray:
+    shape, is_fortran, kind = _npy_header(file)
+    _check_kind(path, kind)
+    needed, held = count(shape) * kind.itemsize, info.file_size - file.tell()
+    if held < needed:
+        raise GeometryError(f"{path}: {info.filename} holds {held} bytes of values; its header needs {needed}")
+    content = file.read(needed)
+    if len(content) < needed:
+        raise GeometryError(f"{path}: {info.filename} ends after {len(content)} of {needed} bytes: it is truncated")
+    values = np.frombuffer(content, kind, count(shape))
+    return values.reshape(shape, order="F" if is_fortran else "C")
+
+
+def _member(path, archive: zipfile.ZipFile, array: str | None) -> str:
+    names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+    if array is not None:
+        check_names([array], names, f"{path}: array")
+    elif len(names) != 1:
+        raise GeometryError(f"{path} holds {len(names)} arrays; give array, one of: {', '.join(names)}")
+    return f"{array or names[0]}.npy"
+
+
+def _check_kind(path, kind: np.dtype) -> None:
+    if kind.hasobject or kind.kind not in "iufb":
+        raise GeometryError(f"cannot read {path}: it holds values of type {kind}; allowed: integers, floats, booleans")
+
+
+def _one_line(error: Exception) -> str:
+    return getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+
+
+def _raw_layout(shape_zyx, dtype: str, header_bytes: int) -> tuple[tuple[int, ...], np.dtype]:
+    try:
+        kind = np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError) as error:
+        raise GeometryError(f"dtype is {dtype!r}; give a numpy type name such as 'uint8' or '>u2'") from error
+    if kind.kind not in "iufb":
+        raise GeometryError(f"dtype is {dtype!r}; allowed: integers, floats, booleans, such as 'uint8' or '>u2'")
+    try:
+        shape = tuple(int(n) for n in shape_zyx)
+    except (TypeError, ValueError, OverflowError):
+        shape = ()
+    if len(shape) not in (2, 3) or min(shape) < 1:
+        raise GeometryError(f"shape_zyx is {shape_zyx!r}; give the voxel counts nz ny nx, each above zero")
+    if not isinstance(header_bytes, int) or header_bytes < 0:
+        raise GeometryError(f"header_bytes is {header_bytes!r}; it must be a whole number, 0 or more")
+    return shape, kind

@@ -1,0 +1,179 @@
+"""NIfTI-1 and NIfTI-2 files (``.nii``, ``.nii.gz``, ``.hdr`` with ``.img``) to Images.
+
+Voxels are stored i fastest. The affine (the s-form, else the q-form, else the voxel lengths alone) gives the step along
+each axis and the centre of the first voxel, x to the right, y to the front, z to the head. Source: the header files
+nifti1.h and nifti2.h of nifti.nimh.nih.gov.
+"""
+
+import gzip
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.images.image import Image, Scaled, along_axes
+from geometry.images.stored import inflated, mapped, read_start
+from geometry.options import metres_per_unit
+
+TYPES = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 768: "u4", 1024: "i8", 1280: "u8"}
+UNITS = {0: "mm", 1: "m", 2: "mm", 3: "um"}
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The entries that matter, of either version."""
+
+    dim: tuple[int, ...]
+    datatype: int
+    pixdim: tuple[float, ...]
+    offset: int
+    scale: tuple[float, float]
+    units: int
+    codes: tuple[int, int]
+    quaternion: tuple[float, ...]
+    rows: tuple[float, ...]
+    magic: bytes
+    order: str
+
+
+def read_nifti(path, unit: str | None = None, frame: str = "world") -> Image:
+    """Image of a NIfTI file, mapped where it is not compressed.
+
+    Args:
+        unit: length unit of the header; ``None``: the one that it states, else mm.
+        frame: as of :func:`geometry.images.image.along_axes`.
+
+    Raises GeometryError for a missing or truncated file, an unsupported type, and more than one volume.
+    """
+    header = _header(path)
+    shape = _shape(path, header)
+    if header.datatype not in TYPES:
+        raise GeometryError(f"{path}: datatype is {header.datatype}; allowed: {', '.join(map(str, TYPES))}")
+    kind = np.dtype(header.order + TYPES[header.datatype])
+    data_path = path if header.magic.startswith(b"n+") else _image_file(path)
+    offset = header.offset if data_path is path or header.offset > 0 else 0
+    if read_start(data_path, 2) == GZIP_MAGIC:
+        values = inflated(data_path, kind, shape, 0, offset)
+    else:
+        values = mapped(data_path, kind, shape, offset)
+    metres = metres_per_unit(unit or UNITS.get(header.units & 7, "mm"))
+    steps, origin = _affine(path, header)
+    image = along_axes(values, steps * metres, origin * metres, frame)
+    slope, shift = header.scale
+    is_plain = slope == 0.0 or (slope, shift) == (1.0, 0.0)
+    if is_plain or not np.isfinite([slope, shift]).all():
+        return image
+    return Image(Scaled(image.values, slope, shift), image.spacing_m, image.origin_m, image.notes)
+
+
+def _header(path) -> _Header:
+    """The header of a file, compressed or not."""
+    opened = gzip.open if read_start(path, 2) == GZIP_MAGIC else open
+    try:
+        with opened(path, "rb") as file:
+            content = file.read(540)
+    except (OSError, EOFError, zlib.error) as error:
+        raise GeometryError(f"cannot read {path}: its compressed data are broken or truncated ({error})") from error
+    for order in "<>":
+        size = struct.unpack(order + "i", content[:4].ljust(4, b"\0"))[0]
+        if size == 348 and len(content) >= 348:
+            return _version_1(content, order)
+        if size == 540 and len(content) >= 540:
+            return _version_2(content, order)
+    raise GeometryError(f"cannot read {path}: it has no NIfTI header (of 348 or 540 bytes); is it a NIfTI file?")
+
+
+def _version_1(content: bytes, order: str) -> _Header:
+    def get(form: str, place: int):
+        return struct.unpack_from(order + form, content, place)
+
+    return _Header(
+        dim=get("8h", 40),
+        datatype=get("h", 70)[0],
+        pixdim=get("8f", 76),
+        offset=_whole(get("f", 108)[0]),
+        scale=get("2f", 112),
+        units=get("B", 123)[0],
+        codes=get("2h", 252),
+        quaternion=get("6f", 256),
+        rows=get("12f", 280),
+        magic=content[344:348],
+        order=order,
+    )
+
+
+def _version_2(content: bytes, order: str) -> _Header:
+    def get(form: str, place: int):
+        return struct.unpack_from(order + form, content, place)
+
+    return _Header(
+        dim=get("8q", 16),
+        datatype=get("h", 12)[0],
+        pixdim=get("8d", 104),
+        offset=get("q", 168)[0],
+        scale=get("2d", 176),
+        units=get("i", 500)[0],
+        codes=get("2i", 344),
+        quaternion=get("6d", 352),
+        rows=get("12d", 400),
+        magic=content[4:8],
+        order=order,
+    )
+
+
+def _whole(value: float) -> int:
+    return int(value) if np.isfinite(value) else -1
+
+
+def _shape(path, header: _Header) -> tuple[int, int, int]:
+    """(nz, ny, nx)."""
+    if not header.magic.startswith((b"n+", b"ni")):
+        raise GeometryError(f"{path}: its magic is {header.magic!r}; allowed: n+1, ni1, n+2, ni2 (NIfTI, not Analyze)")
+    n_axes, *counts = header.dim
+    if not 1 <= n_axes <= 7 or min(counts[:n_axes]) < 1 or header.offset < 0:
+        raise GeometryError(f"{path}: dim is {header.dim}, vox_offset {header.offset}; allowed: counts above zero")
+    counts = [*counts[:n_axes], 1, 1]
+    if n_axes > 3 and max(counts[3:n_axes]) > 1:
+        raise GeometryError(f"{path} holds several volumes (dim is {header.dim}); store one volume of three axes")
+    return tuple(reversed(counts[:3]))
+
+
+def _image_file(path) -> Path:
+    """The ``.img`` of a ``.hdr``, compressed or not."""
+    text = str(path).removesuffix(".gz").removesuffix(".hdr")
+    found = [Path(text + ending) for ending in (".img", ".img.gz") if Path(text + ending).exists()]
+    if not found:
+        raise GeometryError(f"cannot read {path}: its voxels {text}.img are not there")
+    return found[0]
+
+
+def _affine(path, header: _Header) -> tuple[np.ndarray, np.ndarray]:
+    """((3, 3) steps along the file axes as columns, (3,) origin) in the unit of the header."""
+    lengths = np.array([abs(length) for length in header.pixdim[1:4]])
+    lengths[header.dim[0] :] = lengths[: header.dim[0]].min()
+    q_code, s_code = header.codes
+    if s_code > 0:
+        rows = np.reshape(header.rows, (3, 4))
+        return rows[:, :3], rows[:, 3]
+    if q_code > 0:
+        *quaternion, x, y, z = header.quaternion
+        signs = np.array([1.0, 1.0, -1.0 if header.pixdim[0] < 0 else 1.0])
+        return _rotation(quaternion) * lengths * signs, np.array([x, y, z])
+    return np.diag(lengths), np.zeros(3)
+
+
+def _rotation(quaternion) -> np.ndarray:
+    """(3, 3) rotation of the unit quaternion (a, b, c, d) of which b, c, d are given and a is not negative."""
+    b, c, d = quaternion
+    a = np.sqrt(max(0.0, 1.0 - b * b - c * c - d * d))
+    return np.array(
+        [
+            [a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c)],
+            [2 * (b * c + a * d), a * a + c * c - b * b - d * d, 2 * (c * d - a * b)],
+            [2 * (b * d - a * c), 2 * (c * d + a * b), a * a + d * d - b * b - c * c],
+        ]
+    )

@@ -1,0 +1,222 @@
+"""ImageRule: which values of an image are fluid, opening or wall, and where the image lies; it makes Voxels.
+
+Which value is fluid is never guessed. The image is looked at slab by slab, so that it may be a mapped file larger than
+memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, opening_flag, wall_flag
+from geometry.images.image import Image
+from geometry.images.resample import has_cubes, times, to_cubes
+from geometry.images.selection import Interval, Selection, ValueSet, described, otsu_threshold, value_range
+from geometry.openings import with_tagged_openings
+from geometry.options import check_positive, periodic_axes
+from geometry.slabs import empty_array, release, slabs
+from geometry.voxels import Voxels
+
+SIDES = ("below", "above")
+
+
+class Noted(NamedTuple):
+    """Voxels, and what their reader did that the user should know, one sentence each."""
+
+    voxels: Voxels
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ImageRule:
+    """How the values of an image become voxels, and where they lie.
+
+    Attributes:
+        fluid_value: voxels of this integer value, or of one of these values, are fluid, all others solid; ``None``: the
+            values are ``geometry.flags`` already.
+        fluid_below: if given, voxels with a value below this threshold are fluid (grey images; level sets: 0).
+        fluid_above: if given, voxels with a value at or above this threshold are fluid; with ``fluid_below`` too, those
+            from ``fluid_above`` up to but without ``fluid_below``.
+        otsu: ``"below"`` or ``"above"``: fluid is what lies on this side of the threshold that separates the grey
+            values best. Source: N. Otsu, IEEE Trans. Syst. Man Cybern. 9 (1979) 62, doi:10.1109/TSMC.1979.4310076.
+        opening_values: value of the voxels of each opening by its tag, such as ``{"inlet:left": 2, "outlet": 3}``; they
+            must lie just outside the fluid, whose links into them carry the condition.
+        wall_values: value of the voxels of each labelled wall by its name, such as ``{"stent": 4}``; they are solid.
+        spacing_m: edge length of a voxel, or its three lengths (x, y, z) [m], in place of those of the file; ``None``:
+            those of the file, or 1 where it has none.
+        resample_m: edge length [m] of the cubes that the image is resampled to; ``None``: voxels that are cubes stay,
+            others become cubes of their smallest length. Labels take the nearest value; with a threshold, values
+            are interpolated linearly.
+        origin_m: (x, y, z) of the centre of the first voxel of the file [m]; ``None``: that of the file, or zero.
+        periodic: axis letters such as ``"xy"``, or (x, y, z) truth values.
+    """
+
+    fluid_value: int | Sequence[int] | None = 1
+    fluid_below: float | None = None
+    fluid_above: float | None = None
+    otsu: str | None = None
+    opening_values: Mapping[str, int] = field(default_factory=dict)
+    wall_values: Mapping[str, int] = field(default_factory=dict)
+    spacing_m: float | Sequence[float] | None = None
+    resample_m: float | None = None
+    origin_m: tuple[float, float, float] | None = None
+    periodic: str | tuple[bool, bool, bool] = (False, False, False)
+
+    def voxels(self, values: np.ndarray, spacing_m: float = 1.0, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
+        """Voxels of an array (nz, ny, nx) or (ny, nx); errors as of :meth:`segment`."""
+        return self.segment(Image(values, (spacing_m,) * 3, tuple(origin_m))).voxels
+
+    def segment(self, image: Image) -> Noted:
+        """Voxels of an image, and what was done to it.
+
+        Raises GeometryError for NaN, for float values without a threshold, for rules that exclude each other, where no
+        voxel would be fluid, and for an opening or a wall that has no voxel.
+        """
+        self._check()
+        if image.values.dtype.kind not in "iufb":
+            raise GeometryError(
+                f"the image has values of type {image.values.dtype}; allowed: integers, floats, booleans"
+            )
+        _refuse_nan(image.values)
+        image = self._placed(image)
+        selection, notes = self._selection(image.values)
+        labelled = bool(self.opening_values or self.wall_values)
+        interval = selection if isinstance(selection, Interval) and not labelled else None
+        cubes = to_cubes(image, self.resample_m, interval)
+        flags = self._flags(cubes.values, selection)
+        voxels = Voxels(
+            flags, cubes.spacing_m[0], cubes.origin_m, periodic_axes(self.periodic), walls=tuple(self.wall_values)
+        )
+        tags = {tag: opening_flag(k) for k, tag in enumerate(self.opening_values)}
+        return Noted(with_tagged_openings(voxels, tags, "the image").check_flags(), (*cubes.notes, *notes))
+
+    def _check(self) -> None:
+        """Raise GeometryError for choices that exclude each other or have no meaning."""
+        bounds = [
+            f"{name} = {getattr(self, name)}" for name in ("fluid_below", "fluid_above", "otsu") if self._has(name)
+        ]
+        if bounds and self.fluid_value not in (None, 1):
+            raise GeometryError(f"fluid_value = {self.fluid_value} and {bounds[0]} are both given; give one")
+        if self.otsu is not None and len(bounds) > 1:
+            raise GeometryError(f"{' and '.join(bounds)} are given; give either thresholds or otsu")
+        if self.otsu is not None and self.otsu not in SIDES:
+            raise GeometryError(f"otsu is {self.otsu!r}; allowed: {', '.join(SIDES)} (the side of the fluid)")
+        for what, names, most in (
+            ("wall", self.wall_values, MAX_WALLS),
+            ("opening", self.opening_values, MAX_OPENINGS),
+        ):
+            if len(names) > most:
+                raise GeometryError(f"{what}_values names {len(names)} {what}s; at most {most} are supported")
+        if self.resample_m is not None:
+            check_positive(resample_m=self.resample_m)
+
+    def _has(self, name: str) -> bool:
+        return getattr(self, name) is not None
+
+    def _placed(self, image: Image) -> Image:
+        """The image with the spacing and the origin of the rule where it has them."""
+        given, origin, notes = self.spacing_m, self.origin_m, image.notes
+        spacing = image.spacing_m
+        if given is not None and np.ndim(given) == 0:
+            if not has_cubes(image):
+                raise GeometryError(
+                    f"spacing_m is {given}, but the file has voxels of {times(spacing)} m, which are no cubes: leave it"
+                    " out, give resample_m for cubes of that length, or three lengths to correct the file"
+                )
+            given = (given,) * 3
+        if given is not None:
+            if spacing not in ((1.0, 1.0, 1.0), tuple(given)):
+                notes = (*notes, f"spacing: {times(given)} m as given, in place of the file's {times(spacing)} m")
+            spacing = tuple(given)
+        return Image(image.values, spacing, image.origin_m if origin is None else origin, notes)
+
+    def _selection(self, values) -> tuple[Selection | None, tuple[str, ...]]:
+        """What selects the fluid, ``None`` where the values are flags already; and what was found on the way."""
+        if self.otsu is not None:
+            threshold = otsu_threshold(values)
+            side = Interval(None, threshold, "otsu") if self.otsu == "below" else Interval(threshold, None, "otsu")
+            return side, (f"Otsu: fluid where the value is {self.otsu} {threshold:g}",)
+        if self._has("fluid_below") or self._has("fluid_above"):
+            return Interval(self.fluid_above, self.fluid_below), ()
+        if values.dtype.kind == "f":
+            raise GeometryError(
+                "the image has float values; give fluid_below or fluid_above, the threshold on whose side a voxel is"
+                " fluid, or otsu"
+            )
+        if self.fluid_value is None:
+            return None, ()
+        return ValueSet(self.fluid_value), ()
+
+    def _flags(self, values, selection: Selection | None) -> np.ndarray:
+        """(nz, ny, nx) uint8 flags of the values."""
+        if selection is None and not (self.opening_values or self.wall_values):
+            return _as_flags(values)
+        if selection is None:
+            _check_flag_range(values)
+        flags = empty_array(values.shape, FLAG_DTYPE)
+        labels = self._labels()
+        found = np.zeros(FIRST_OPENING + 256, dtype=np.int64)
+        for layers, slab in slabs(values):
+            part = slab.astype(FLAG_DTYPE) if selection is None else selection.fluid(slab).astype(FLAG_DTYPE)
+            found[FLUID] += np.count_nonzero(part == FLUID)
+            for flag, value in labels.items():
+                labelled = slab == value
+                found[flag] += np.count_nonzero(labelled)
+                part[labelled] = flag
+            flags[layers] = part
+            release(flags)
+        self._check_found(values, selection, found)
+        return flags
+
+    def _labels(self) -> dict[int, int]:
+        """Value of each opening and wall by its flag."""
+        openings = {opening_flag(k): value for k, value in enumerate(self.opening_values.values())}
+        return openings | {wall_flag(k): value for k, value in enumerate(self.wall_values.values())}
+
+    def _check_found(self, values, selection: Selection | None, found: np.ndarray) -> None:
+        """Raise GeometryError where the fluid or a labelled wall has no voxel."""
+        if selection is not None and not found[FLUID]:
+            raise GeometryError(f"{selection} selects no voxel; the image holds {described(values)}")
+        for number, (name, value) in enumerate(self.wall_values.items()):
+            if not found[wall_flag(number)]:
+                raise GeometryError(
+                    f"no voxel of the image has the value {value} of wall {name!r}; it holds {described(values)}:"
+                    " leave the wall out or correct its value"
+                )
+
+
+def _as_flags(values) -> np.ndarray:
+    """Values that are flags already; the array itself, mapped as it is, if its type and order allow."""
+    _check_flag_range(values)
+    if isinstance(values, np.ndarray) and values.dtype == FLAG_DTYPE and values.flags.c_contiguous:
+        return values
+    flags = empty_array(values.shape, FLAG_DTYPE)
+    for layers, slab in slabs(values):
+        flags[layers] = slab
+        release(flags)
+    return flags
+
+
+def _check_flag_range(values) -> None:
+    low, high = value_range(values)
+    if low < 0 or high > np.iinfo(FLAG_DTYPE).max:
+        raise GeometryError(f"the values {low} to {high} are not geometry flags (0 to 255); give fluid_value")
+
+
+def _refuse_nan(values) -> None:
+    if values.dtype.kind != "f":
+        return
+    n_nan, first = 0, None
+    for layers, slab in slabs(values):
+        nan = np.isnan(slab)
+        n_nan += int(np.count_nonzero(nan))
+        if first is None and n_nan:
+            z, y, x = np.unravel_index(np.argmax(nan), nan.shape)
+            first = tuple(map(int, (x, y, layers.start + z)))
+    if n_nan:
+        raise GeometryError(
+            f"the image holds {n_nan} NaN values, the first at (x, y, z) = {first}; replace them before reading"
+        )

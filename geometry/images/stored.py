@@ -1,0 +1,175 @@
+"""Stored numbers of image files: mapped where they are plain, inflated where they are compressed, never more than the
+file can hold."""
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.slabs import empty_array
+
+LARGEST_RATIO = 1032
+"""Deflate shrinks nothing to less than one part in this. Source: the zlib technical details."""
+
+GZIP_OR_ZLIB = 47
+"""Window bits that let zlib find out which of the two headers a stream has."""
+
+MAX_SHOWN = 60
+"""Letters of a header entry that a message repeats."""
+
+CHUNK = 2**22
+MAX_HEADER = 2**20
+"""Bytes in which the text header of an image must end."""
+
+
+def read_bytes(path) -> bytes:
+    """The content of a file; GeometryError if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise GeometryError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def read_start(path, n_bytes: int) -> bytes:
+    """The first bytes of a file, fewer where it ends before; GeometryError if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(n_bytes)
+    except (OSError, ValueError) as error:
+        raise GeometryError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def file_size(path) -> int:
+    """Size of a file [bytes]; GeometryError if there is none."""
+    try:
+        return Path(path).stat().st_size
+    except (OSError, ValueError) as error:
+        raise GeometryError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def count(shape: tuple[int, ...]) -> int:
+    """Number of voxels of a shape, of any size."""
+    return int(np.prod(shape, dtype=object))
+
+
+def mapped(path, dtype, shape: tuple[int, ...], offset: int = 0, order: str = "C") -> np.ndarray:
+    """The plain numbers of a file from byte ``offset``, read-only and mapped: nothing is read before it is used.
+
+    Raises GeometryError for a missing file and for one that ends before the numbers do.
+    """
+    kind = np.dtype(dtype)
+    held, needed = file_size(path) - offset, count(shape) * kind.itemsize
+    if held < needed:
+        raise GeometryError(f"{path} holds {max(held, 0)} bytes of voxels; its header needs {needed}: it is truncated")
+    try:
+        return np.memmap(path, kind, "r", offset, tuple(shape), order)
+    except (OSError, ValueError) as error:
+        raise GeometryError(f"cannot read {path}: {error}") from error
+
+
+def inflated(path, dtype, shape: tuple[int, ...], offset: int = 0, skip: int = 0) -> np.ndarray:
+    """The zlib- or gzip-compressed numbers from byte ``offset`` on, C-ordered; its first ``skip`` bytes are no voxels.
+
+    Raises GeometryError for a missing file, for broken or truncated data, and before memory is taken where the file is
+    too small to hold that much.
+    """
+    skip = max(skip, 0)
+    n_bytes = skip + count(shape) * np.dtype(dtype).itemsize
+    check_inflation(path, file_size(path) - offset, n_bytes)
+    target = empty_array((n_bytes,), np.uint8)
+    with open(path, "rb") as file:
+        file.seek(offset)
+        _inflate(path, file, target)
+    return target[skip:].view(dtype).reshape(shape)
+
+
+def check_inflation(path, held: int, needed: int) -> None:
+    """Raise GeometryError where ``held`` compressed bytes cannot inflate to the ``needed`` ones."""
+    if max(held, 0) * LARGEST_RATIO < needed:
+        raise GeometryError(
+            f"{path} holds {max(held, 0)} compressed bytes; its header needs {needed}, more than they can inflate to:"
+            " it is truncated or its header is wrong"
+        )
+
+
+def _inflate(path, file, target: np.ndarray) -> None:
+    """Inflate a file, member after member, until ``target`` is full and the end mark is seen; more is left unread."""
+    inflater, found, rest = zlib.decompressobj(GZIP_OR_ZLIB), 0, b""
+    while found < target.size or not inflater.eof:
+        chunk = rest or file.read(CHUNK)
+        if not chunk:
+            raise GeometryError(
+                f"{path} inflates to {found} bytes of voxels; its header needs {target.size}: it is truncated"
+            )
+        if inflater.eof:
+            inflater = zlib.decompressobj(GZIP_OR_ZLIB)
+        try:
+            part = inflater.decompress(chunk, max(1, min(CHUNK, target.size - found)))
+        except zlib.error as error:
+            raise GeometryError(f"cannot read {path}: its compressed data are broken or truncated ({error})") from error
+        if found == target.size and part:
+            return
+        target[found : found + len(part)] = np.frombuffer(part, np.uint8)
+        found += len(part)
+        rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+
+
+def words(path, dtype, shape: tuple[int, ...], offset: int = 0) -> np.ndarray:
+    """The numbers of a file that are written as text from byte ``offset``.
+
+    Raises GeometryError where it holds fewer, or a word that is no number of this type.
+    """
+    needed = count(shape)
+    text = read_bytes(path)[offset:]
+    found = text.split() if needed <= (len(text) + 1) // 2 else []
+    if len(found) < needed:
+        raise GeometryError(
+            f"{path} holds {len(found) or 'too few'} numbers; its header needs {needed}: it is truncated"
+        )
+    return as_numbers(path, found[:needed], dtype).reshape(shape)
+
+
+def as_numbers(path, found: list[str] | list[bytes], dtype) -> np.ndarray:
+    """Words as numbers of a type; GeometryError for a word that is no number of this type."""
+    try:
+        values = np.array([float(word) for word in found])
+    except ValueError as error:
+        raise GeometryError(f"cannot read {path}: its voxels are not text numbers ({shown(str(error))})") from error
+    with np.errstate(invalid="ignore", over="ignore"):
+        result = values.astype(dtype)
+    if result.dtype.kind != "f" and not np.array_equal(result, values):
+        raise GeometryError(f"cannot read {path}: its text holds numbers that are no {result.dtype.name}")
+    return result
+
+
+def shown(text: str) -> str:
+    """Text of a header for a message: cut where it is long."""
+    return repr(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "...")
+
+
+def numbers(path, key: str, text: str, n: int) -> list[float]:
+    """The ``n`` finite numbers of a header entry; GeometryError naming ``key`` otherwise."""
+    try:
+        found = [float(word) for word in text.split()]
+    except ValueError:
+        found = []
+    if len(found) != n or not np.all(np.isfinite(found)):
+        raise GeometryError(f"{path}: {key} is {shown(text)}; it must be {n} number{'s'[: n > 1]}")
+    return found
+
+
+def voxel_counts(path, key: str, text: str) -> tuple[int, ...]:
+    """(nz, ny, nx) or (ny, nx) of a header entry that lists x first; single planes and volumes beyond three axes drop.
+
+    Raises GeometryError unless these are two or three whole numbers above zero.
+    """
+    try:
+        shape = [int(word) for word in text.split()]
+    except ValueError:
+        shape = []
+    while len(shape) > 3 and shape[-1] == 1:
+        shape.pop()
+    if len(shape) not in (2, 3) or min(shape) < 1:
+        raise GeometryError(f"{path}: {key} is {shown(text)}; allowed: two or three counts above zero")
+    return tuple(reversed(shape))

@@ -1,0 +1,149 @@
+"""TIFF stacks, one file of many pages or a folder of files of one page, to Images.
+
+A page is a layer z; its rows are y from the first down, its columns x. Folders are taken in the order of the numbers
+in their file names. Pages are read when they are asked for. Lengths are known only from files of ImageJ, which
+states its unit; others get unit spacing. Values are those stored, also where 0 is to be shown as white.
+"""
+
+import re
+import struct
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from PIL import Image as Picture
+from PIL import TiffImagePlugin
+
+from geometry.errors import GeometryError
+from geometry.images.image import Image, Planes
+from geometry.images.stored import count, file_size
+from geometry.options import METRES_PER_UNIT
+
+ENDINGS = (".tif", ".tiff")
+TYPES = {"1": "?", "L": "u1", "I;16": "u2", "I;16L": "u2", "I;16B": "u2", "I": "i4", "F": "f4"}
+"""Type of the values of each sort of page; pages of colours are refused."""
+
+UNITS = {"micron": "um", "\\u00B5m": "um", "µm": "um", "microns": "um"}
+PHOTOMETRIC, WHITE_IS_ZERO = 262, 0
+"""Tag by whose value Pillow inverts pages of 1 and 8 bits."""
+
+X_RESOLUTION, Y_RESOLUTION, DESCRIPTION = 282, 283, 270
+LARGEST_RATIO = 4096
+"""LZW and deflate shrink no page to less than one part in this."""
+
+DAMAGES = (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, MemoryError, struct.error)
+DAMAGES += (OverflowError, ZeroDivisionError, AttributeError, RuntimeError, Picture.DecompressionBombError)
+"""What Pillow raises for damaged files."""
+
+
+def read_tiff(path) -> Image:
+    """Image of a TIFF file or of a folder of them.
+
+    Raises GeometryError for a missing, broken or truncated file, pages of colours, and pages that are not alike.
+    """
+    path = Path(path)
+    if path.is_dir():
+        files = _files(path)
+        shape, kind, spacing = _first_page(files[0])
+        return Image(Planes((len(files), *shape), kind, partial(_page_of_files, files, shape, kind)), spacing)
+    shape, kind, spacing = _first_page(path)
+    pages = _Pages(path, shape, kind)
+    return Image(Planes((pages.count, *shape), kind, pages), spacing)
+
+
+class _Pages:
+    """The pages of one file, which stays open."""
+
+    def __init__(self, path, shape: tuple[int, int], dtype: np.dtype):
+        self._path, self._shape, self._dtype = path, shape, dtype
+        self._picture = _opened(path)
+        with _reading(path):
+            self.count = self._picture.n_frames
+
+    def __call__(self, k: int) -> np.ndarray:
+        with _reading(f"{self._path}, page {k + 1} of {self.count}"):
+            self._picture.seek(k)
+            values = np.asarray(self._picture)
+        return _checked(f"{self._path}, page {k + 1}", self._picture, values, self._shape, self._dtype)
+
+
+def _page_of_files(files: list[Path], shape: tuple[int, int], dtype: np.dtype, k: int) -> np.ndarray:
+    with _opened(files[k]) as picture:
+        with _reading(files[k]):
+            n_pages, values = picture.n_frames, np.asarray(picture)
+        if n_pages > 1:
+            raise GeometryError(f"{files[k]} holds {n_pages} pages; in a folder each file must hold one")
+        return _checked(files[k], picture, values, shape, dtype)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The TIFF files of a folder in the order of the numbers in their names."""
+    files = [file for file in folder.iterdir() if file.suffix.lower() in ENDINGS]
+    if not files:
+        raise GeometryError(
+            f"the folder {folder} holds no file that ends with {' or '.join(ENDINGS)}; convert a DICOM series to NIfTI"
+        )
+    return sorted(files, key=lambda file: [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", file.name)])
+
+
+def _opened(path) -> TiffImagePlugin.TiffImageFile:
+    with _reading(path):
+        return Picture.open(path, formats=("TIFF",))
+
+
+@contextmanager
+def _reading(where) -> Iterator[None]:
+    """Turn what Pillow raises into one GeometryError that names the place."""
+    try:
+        # Pillow warns of odd tags and of pages beyond 89 million pixels, both harmless; from 179 million it raises.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except GeometryError:
+        raise
+    except DAMAGES as error:
+        text = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+        raise GeometryError(
+            f"cannot read {where}: it is no TIFF file of numbers of up to 32 bits, broken or truncated ({text})"
+        ) from error
+
+
+def _first_page(path) -> tuple[tuple[int, int], np.dtype, tuple[float, float, float]]:
+    """((ny, nx), type, spacing [m]) of the first page."""
+    with _opened(path) as picture, _reading(path):
+        if picture.mode not in TYPES:
+            raise GeometryError(
+                f"{path}: its pages are of the sort {picture.mode!r}; allowed: one grey or label value per pixel"
+            )
+        shape, kind = picture.size[::-1], np.dtype(TYPES[picture.mode])
+        if kind.kind != "b" and count(shape) * kind.itemsize > LARGEST_RATIO * file_size(path):
+            raise GeometryError(f"{path} is too small for pages of {shape[1]} x {shape[0]}: its header is wrong")
+        return shape, kind, _imagej_spacing(picture)
+
+
+def _checked(where, picture, values: np.ndarray, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    if values.shape != shape or np.dtype(TYPES.get(picture.mode, "V")) != dtype:
+        raise GeometryError(
+            f"{where}: {values.shape[1]} x {values.shape[0]} pixels of the sort {picture.mode!r}; the first page has"
+            f" {shape[1]} x {shape[0]} of {dtype.name}: all must be alike"
+        )
+    if picture.mode in ("1", "L") and picture.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO:
+        return ~values
+    return values
+
+
+def _imagej_spacing(picture) -> tuple[float, float, float]:
+    """(x, y, z) [m] as ImageJ states them; ones for files of others, whose resolution is that of printing."""
+    tags = picture.tag_v2
+    text = str(tags.get(DESCRIPTION, ""))
+    entries = dict(line.partition("=")[::2] for line in text.splitlines())
+    unit = UNITS.get(entries.get("unit", ""), entries.get("unit", ""))
+    try:
+        pixels = [float(tags[X_RESOLUTION]), float(tags[Y_RESOLUTION])]
+        x, y = (METRES_PER_UNIT[unit] / n for n in pixels)
+        return x, y, float(entries.get("spacing", "nan")) * METRES_PER_UNIT[unit] if "spacing" in entries else x
+    except (KeyError, ValueError, ZeroDivisionError, TypeError):
+        return 1.0, 1.0, 1.0

@@ -1,0 +1,96 @@
+"""Voxels stored as cells of a VTK unstructured grid (``.vtu``, or the parts of a ``.pvtu``) to Images.
+
+Each cell is one voxel: its middle says where, the shortest edge of the first one how large. Elsewhere the value is 0.
+"""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.images.image import Image
+from geometry.images.stored import count, file_size, numbers
+from geometry.images.vtkxml import VtkFile, array_values, parsed
+from geometry.options import check_names, metres_per_unit
+
+CELLS = (11, 12)
+"""VTK's numbers of voxels and hexahedra."""
+
+OFF_GRID = 0.05
+"""Farthest a cell may lie from its place in the grid, in cells."""
+
+MAX_BOX = 2**31
+"""Most voxels of the box around the cells: more are cells that are far apart by mistake."""
+
+
+def read_vtu(path, unit: str, array: str | None = None) -> Image:
+    """Image of the cells of a ``.vtu`` or ``.pvtu`` file: 1 in each cell, or the value of a cell array.
+
+    Args:
+        unit: length unit of the points, which the format does not state.
+        array: name of the array of cells whose values are wanted.
+
+    Raises GeometryError for a missing, broken or truncated file, and for cells that are not the voxels of one grid.
+    """
+    parts = [
+        _cells(file, piece, array) for file in _files(path) for piece in file.root.iterfind("UnstructuredGrid/Piece")
+    ]
+    parts = [part for part in parts if len(part[0])]
+    if not parts:
+        raise GeometryError(f"{path} holds no cell of an UnstructuredGrid")
+    middle, values = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
+    edge = parts[0][2]
+    if not (np.isfinite(edge) and edge > 0.0 and np.all(np.isfinite(middle))):
+        raise GeometryError(f"{path}: its cells have no size or lie nowhere (edge {edge})")
+    lowest = middle.min(axis=0)
+    place = (middle - lowest) / edge
+    shape = tuple(int(n) + 1 for n in np.rint(place.max(axis=0))[::-1])
+    if np.abs(place - np.rint(place)).max() > OFF_GRID or count(shape) > MAX_BOX:
+        raise GeometryError(f"{path}: its cells are not the voxels of one grid of spacing {edge:g} (box {shape[::-1]})")
+    result = np.zeros(shape, values.dtype)
+    x, y, z = np.rint(place).astype(np.int64).T
+    result[z, y, x] = values
+    metres = metres_per_unit(unit)
+    return Image(result, (edge * metres,) * 3, tuple(lowest * metres))
+
+
+def _files(path) -> list[VtkFile]:
+    """The file, or those that a ``.pvtu`` names."""
+    file = parsed(path)
+    sources = [piece.get("Source", "") for piece in file.root.iterfind("PUnstructuredGrid/Piece")]
+    return [parsed(Path(path).parent / source) for source in sources] or [file]
+
+
+def _cells(file: VtkFile, piece: ElementTree.Element, array: str | None) -> tuple[np.ndarray, np.ndarray, float]:
+    """((n, 3) middles, (n,) values, shortest edge of the first cell) of a part."""
+    n_points, n_cells = (
+        int(numbers(file.path, key, piece.get(key, ""), 1)[0]) for key in ("NumberOfPoints", "NumberOfCells")
+    )
+    if not 0 <= max(n_points, n_cells) <= 1032 * file_size(file.path):
+        raise GeometryError(f"{file.path}: {n_points} points and {n_cells} cells are more than the file can hold")
+    if n_cells <= 0 or n_points <= 0:
+        return np.empty((0, 3)), np.empty(0), 0.0
+    kinds = array_values(file, _element(file, piece, "Cells", "types"), (n_cells,))
+    if not np.isin(kinds, CELLS).all():
+        raise GeometryError(f"{file.path}: its cells are of VTK types {np.unique(kinds).tolist()}; allowed: {CELLS}")
+    place = piece.find("Points/DataArray")
+    if place is None:
+        raise GeometryError(f"{file.path} has no points")
+    points = array_values(file, place, (n_points, 3))
+    corners = array_values(file, _element(file, piece, "Cells", "connectivity"), (n_cells, 8))
+    if corners.min() < 0 or corners.max() >= n_points:
+        raise GeometryError(f"{file.path}: its cells name points up to {corners.max()}; there are {n_points}")
+    first = points[corners[0]].astype(float)
+    edge = float(np.linalg.norm(first[1:] - first[0], axis=1).min())
+    values = np.ones(n_cells, np.uint8)
+    if array is not None:
+        values = array_values(file, _element(file, piece, "CellData", array), (n_cells,))
+    return points[corners].mean(axis=1, dtype=float), values, edge
+
+
+def _element(file: VtkFile, piece: ElementTree.Element, group: str, name: str) -> ElementTree.Element:
+    """The ``DataArray`` of that name in a group."""
+    found = {element.get("Name", ""): element for element in piece.iterfind(f"{group}/DataArray")}
+    check_names([name], found, f"{file.path}: array of {group}")
+    return found[name]

@@ -1,0 +1,301 @@
+"""Packings and porous noise: analytic shapes whose porosity is met to the voxel.
+
+Lengths without a unit suffix are in voxels. Voxels are ranked by a level, such as the distance from the nearest
+sphere; as many of the highest as the porosity asks for become fluid.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+
+from geometry.errors import GeometryError
+from geometry.implicit import FirstWall, RoundWall
+from geometry.options import check_positive, metres_per_unit
+from geometry.shape_parts import check_porosity, flags_where
+from geometry.voxels import Voxels
+
+LOWEST_POROSITY = 0.38
+"""Of :func:`random_spheres`; random close packing is 0.36, and close to it spheres take ever longer to settle."""
+
+OVERLAP = 1e-3
+"""Two spheres of a random packing may overlap by this fraction of their diameter."""
+
+SKIN = 0.3
+"""Pairs are searched this fraction of a diameter beyond contact, so that a search serves many sweeps."""
+
+MAX_SWEEPS = 20000
+BAND = 2.0
+"""Distance from a sphere up to which levels are known."""
+
+MAX_RADII = 16
+N_NUMBERS = (3, 4)
+
+
+def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) -> Voxels:
+    """A periodic cube of equal solid spheres at random places that touch but do not overlap.
+
+    There are as many spheres as radius and porosity need, rounded to a whole number; the porosity of the voxels is
+    then met to one voxel by the radius, which the wall shape knows. The spheres start at random places and push each
+    other apart until no two overlap by more than 0.1 % of their diameter.
+
+    Args:
+        size: voxels along each edge.
+        radius: wanted radius.
+        porosity: 0.38 to 1; below 0.39 some seeds find no room.
+        seed: of the random places.
+        spacing_m: voxel edge [m].
+
+    Raises:
+        GeometryError: a value out of range; a sphere wider than half the cube; spheres that do not find room.
+    """
+    check_positive(size=size, radius=radius, spacing_m=spacing_m)
+    check_porosity(porosity)
+    if porosity < LOWEST_POROSITY:
+        raise GeometryError(
+            f"porosity is {porosity}; spheres at random places that do not overlap leave {LOWEST_POROSITY} or more:"
+            " take sphere_pack, whose spheres overlap"
+        )
+    size = int(size)
+    n_spheres = round((1.0 - porosity) * size**3 / (4.0 / 3.0 * np.pi * radius**3))
+    if n_spheres == 0 or 4.0 * radius > size:
+        raise GeometryError(f"radius = {radius} in a cube of {size} voxels; take a radius of at most {size / 4:g}")
+    radius = size * np.cbrt(3.0 * (1.0 - porosity) / (4.0 * np.pi * n_spheres))
+    centres = np.random.default_rng(seed).random((n_spheres, 3)) * size
+    overlap = _settle(centres, float(size), 2.0 * radius)
+    if overlap > OVERLAP:
+        raise GeometryError(
+            f"{n_spheres} spheres of radius {radius:.4g} find no room at porosity {porosity}: two still overlap by"
+            f" {overlap:.1%} of their diameter; take a higher porosity, a larger size or another seed"
+        )
+    return _around_spheres(centres - 0.5, float(radius), size, porosity, spacing_m)
+
+
+def blurred_noise(shape_zyx=(64, 64, 64), grain=4.0, porosity=0.4, seed=0, spacing_m=1.0) -> Voxels:
+    """A periodic random medium: white noise, blurred by a Gaussian and cut where the porosity is met to one voxel.
+
+    Args:
+        shape_zyx: voxel counts nz, ny, nx.
+        grain: standard deviation of the blur; pores and grains are some 4 times as wide.
+        porosity: 0 to 1. Below about 0.15 the pores hardly lead through.
+        seed: of the noise.
+        spacing_m: voxel edge [m].
+    """
+    shape = _counts(shape_zyx)
+    check_positive(grain=grain, spacing_m=spacing_m)
+    check_porosity(porosity)
+    spectrum = np.fft.rfftn(np.random.default_rng(seed).standard_normal(shape))
+    wave_numbers = (*(np.fft.fftfreq(n) for n in shape[:2]), np.fft.rfftfreq(shape[2]))
+    for axis, k in enumerate(wave_numbers):
+        blur = np.exp(-2.0 * (np.pi * grain * k) ** 2)
+        spectrum *= blur.reshape([-1 if a == axis else 1 for a in range(3)])
+    fluid = highest(np.fft.irfftn(spectrum, shape, axes=(0, 1, 2)), porosity)[0]
+    return Voxels(flags_where(fluid), spacing_m, periodic=(True, True, True))
+
+
+def sphere_list(path, spacing_m, unit="m", radius=None, low=None, high=None) -> Voxels:
+    """Solid spheres of a text file in a box of fluid.
+
+    Lines of the file: ``x y z r``, ``x y z`` or, as in Finney's, ``n x y z`` with n counting up from 1; empty lines and
+    what follows a ``#`` do not count. All lengths are in ``unit`` of the file, but for the spacing.
+
+    Args:
+        path: the file.
+        spacing_m: voxel edge [m].
+        unit: length unit of the file: m, cm, mm, um.
+        radius: of all spheres; needed where the file has none.
+        low: lowest corner (x, y, z) of the box; by default that of the centres, so that no sphere is left out.
+        high: highest corner.
+
+    Raises:
+        GeometryError: the file cannot be read; no radius; a box that is empty or holds no fluid.
+    """
+    check_positive(spacing_m=spacing_m)
+    voxels_per_unit = metres_per_unit(unit) / spacing_m
+    centres, radii = read_spheres(path, radius)
+    low = np.asarray(centres.min(axis=0) if low is None else low, dtype=np.float64)
+    high = np.asarray(centres.max(axis=0) if high is None else high, dtype=np.float64)
+    if low.shape != (3,) or high.shape != (3,):
+        raise GeometryError(f"the corners are low = {low.tolist()}, high = {high.tolist()}; give x, y, z for each")
+    size = np.round((high - low) * voxels_per_unit).astype(np.int64)
+    if size.min() < 1:
+        raise GeometryError(f"{path}: the box from {low.tolist()} to {high.tolist()} {unit} is less than a voxel wide")
+    places, radii = (centres - low) * voxels_per_unit - 0.5, radii * voxels_per_unit
+    levels = sphere_levels(places, radii, tuple(size[::-1].tolist()), periodic=False)
+    if not np.any(levels > 0.0):
+        raise GeometryError(
+            f"{path}: spheres fill the box from {low.tolist()} to {high.tolist()} {unit}; check the radius"
+        )
+    origin_m = low * metres_per_unit(unit) + 0.5 * spacing_m
+    return Voxels(
+        flags_where(levels > 0.0), spacing_m, tuple(origin_m.tolist()), wall_shape=_sphere_walls(places, radii)
+    )
+
+
+def read_spheres(path, radius: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Centres (k, 3) and radii (k,) of the spheres of a text file; see :func:`sphere_list`."""
+    try:
+        lines = [line.partition("#")[0].split() for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        numbers = np.array([[float(word) for word in words] for words in lines if words])
+    except (OSError, UnicodeDecodeError) as error:
+        raise GeometryError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    except ValueError as error:
+        raise GeometryError(f"{path} is no list of spheres: {error}; its lines must be x y z or x y z r") from error
+    if numbers.ndim != 2 or numbers.shape[1] not in N_NUMBERS or not np.isfinite(numbers).all():
+        raise GeometryError(
+            f"{path} is no list of spheres; each line must hold the three or four numbers x y z or x y z r"
+        )
+    is_counted = numbers.shape[1] == 4 and np.array_equal(numbers[:, 0], np.arange(1, len(numbers) + 1))
+    centres = numbers[:, 1:] if is_counted else numbers[:, :3]
+    if radius is None and (is_counted or numbers.shape[1] == 3):
+        raise GeometryError(f"{path} holds {len(numbers)} centres and no radii; give radius, that of all spheres")
+    radii = numbers[:, 3] if radius is None else np.full(len(centres), float(radius))
+    if not radii.min() > 0.0:
+        raise GeometryError(f"{path}: a radius is {radii.min():g}; it must be above zero")
+    return centres, radii
+
+
+def highest(levels: np.ndarray, share: float) -> tuple[np.ndarray, float]:
+    """Truth for the highest levels, as many as ``share`` of them rounded, and a level that parts them from the rest."""
+    n_low = levels.size - round(share * levels.size)
+    if n_low == 0:
+        return np.ones(levels.shape, dtype=bool), -np.inf
+    order = np.argpartition(levels, n_low - 1, axis=None)
+    chosen = np.zeros(levels.size, dtype=bool)
+    chosen[order[n_low:]] = True
+    below = levels.flat[order[n_low - 1]]
+    above = levels.flat[order[n_low:]].min(initial=np.inf)
+    return chosen.reshape(levels.shape), float(0.5 * (below + above))
+
+
+def sphere_levels(centres: np.ndarray, radii: np.ndarray, shape, periodic: bool) -> np.ndarray:
+    """(nz, ny, nx) distance of each voxel centre from the nearest sphere, negative inside.
+
+    Args:
+        centres: (k, 3) in voxel coordinates x, y, z.
+        radii: (k,).
+        shape: (nz, ny, nx).
+        periodic: whether the box repeats along all axes.
+
+    Distances are known up to 2 voxels; beyond, they are called 2.
+    """
+    levels = np.full(shape, BAND)
+    _stamp(levels, np.ascontiguousarray(centres), np.ascontiguousarray(radii), BAND, periodic)
+    return levels
+
+
+def _around_spheres(centres: np.ndarray, radius: float, size: int, porosity: float, spacing_m: float) -> Voxels:
+    """A periodic cube around equal spheres whose radius is changed to meet the porosity to the voxel."""
+    levels = sphere_levels(centres, np.full(len(centres), radius), (size,) * 3, periodic=True)
+    fluid, level = highest(levels, porosity)
+    wall = RoundWall(centres, radius + level, periods=(float(size),) * 3)
+    return Voxels(flags_where(fluid), spacing_m, periodic=(True, True, True), wall_shape=wall)
+
+
+def _sphere_walls(centres: np.ndarray, radii: np.ndarray) -> FirstWall | None:
+    """The surfaces of spheres; None if they have too many different radii to be searched one after another."""
+    different = np.unique(radii)
+    if different.size > MAX_RADII:
+        return None
+    return FirstWall(tuple(RoundWall(centres[radii == radius], float(radius)) for radius in different))
+
+
+def _counts(shape_zyx) -> tuple[int, int, int]:
+    if len(shape_zyx) != 3:
+        raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
+    check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
+    return tuple(int(n) for n in shape_zyx)
+
+
+def _settle(centres: np.ndarray, size: float, diameter: float) -> float:
+    """Push spheres apart in place until none overlap; returns the largest overlap left, in diameters.
+
+    Pairs are searched anew when a sphere may have come near one that was out of reach.
+    """
+    overlap, sweeps = np.inf, 0
+    while overlap > OVERLAP and sweeps < MAX_SWEEPS:
+        pairs = _near_pairs(centres, size, (1.0 + SKIN) * diameter)
+        taken, overlap = _push_apart(centres, pairs, size, diameter, MAX_SWEEPS - sweeps)
+        sweeps += taken
+    return overlap
+
+
+@njit(cache=True)
+def _near_pairs(centres, size, reach):
+    """(m, 2) pairs of spheres whose centres are less than ``reach`` apart in a periodic cube."""
+    pairs = [(0, 0) for _ in range(0)]
+    for a in range(len(centres)):
+        for b in range(a + 1, len(centres)):
+            if _gap_squared(centres[a], centres[b], size) < reach * reach:
+                pairs.append((a, b))
+    found = np.empty((len(pairs), 2), dtype=np.int64)
+    for k in range(len(pairs)):
+        found[k, 0], found[k, 1] = pairs[k]
+    return found
+
+
+@njit(cache=True)
+def _gap_squared(a, b, size):
+    gap = 0.0
+    for i in range(3):
+        step = a[i] - b[i]
+        gap += (step - size * np.rint(step / size)) ** 2
+    return gap
+
+
+@njit(cache=True)
+def _push_apart(centres, pairs, size, diameter, max_sweeps):
+    """Sweeps over the pairs until no two overlap or one sphere has moved far; (sweeps, largest overlap)."""
+    start, widened = centres.copy(), diameter * (1.0 + 0.5 * OVERLAP)
+    sweeps, overlap, moved = 0, np.inf, 0.0
+    while sweeps < max_sweeps and overlap > OVERLAP and moved < 0.5 * SKIN * diameter:
+        nearest, sweeps = diameter, sweeps + 1
+        for k in range(len(pairs)):
+            a, b = pairs[k]
+            distance = np.sqrt(_gap_squared(centres[a], centres[b], size))
+            nearest = min(nearest, distance)
+            if 0.0 < distance < widened:
+                _separate(centres, a, b, size, widened / distance - 1.0)
+        overlap = 1.0 - nearest / diameter
+        moved = np.sqrt(np.max(np.sum((centres - start) ** 2, axis=1)))
+    return sweeps, overlap
+
+
+@njit(cache=True)
+def _separate(centres, a, b, size, share):
+    """Move two spheres away from each other, each by half of ``share`` times their distance."""
+    for i in range(3):
+        step = centres[a, i] - centres[b, i]
+        step = 0.5 * share * (step - size * np.rint(step / size))
+        centres[a, i] += step
+        centres[b, i] -= step
+
+
+@njit(cache=True)
+def _stamp(levels, centres, radii, band, periodic):
+    """Lower the levels around each sphere to the distance from its surface."""
+    nz, ny, nx = levels.shape
+    for k in range(len(centres)):
+        x, y, z = centres[k]
+        reach = radii[k] + band
+        for j in range(np.int64(np.ceil(z - reach)), np.int64(np.floor(z + reach)) + 1):
+            if periodic or 0 <= j < nz:
+                _stamp_layer(levels[j % nz], x, y, radii[k], (z - j) ** 2, band, periodic)
+
+
+@njit(cache=True)
+def _stamp_layer(layer, x, y, radius, across, band, periodic):
+    """The part of :func:`_stamp` in one layer, ``sqrt(across)`` away from the centre."""
+    ny, reach = len(layer), radius + band
+    for j in range(np.int64(np.ceil(y - reach)), np.int64(np.floor(y + reach)) + 1):
+        if periodic or 0 <= j < ny:
+            _stamp_row(layer[j % ny], x, radius, across + (y - j) ** 2, band, periodic)
+
+
+@njit(cache=True)
+def _stamp_row(row, x, radius, across, band, periodic):
+    """The part of :func:`_stamp_layer` in one row."""
+    nx, reach = len(row), radius + band
+    for i in range(np.int64(np.ceil(x - reach)), np.int64(np.floor(x + reach)) + 1):
+        if periodic or 0 <= i < nx:
+            row[i % nx] = min(row[i % nx], np.sqrt(across + (x - i) ** 2) - radius)

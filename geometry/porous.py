@@ -1,0 +1,270 @@
+"""Porous images: cropping, inverting, filtering, mirroring, dropping dead pores, adding reservoirs.
+
+:func:`prepare_image` applies the steps of a :class:`Preparation` in one fixed order. Every step takes and returns
+Voxels; places are voxel numbers (x, y, z) counted from 0, axes are letters out of ``"xyz"``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numba import njit, prange
+
+from geometry.errors import GeometryError
+from geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from geometry.implicit import MovedWall
+from geometry.options import AXES
+from geometry.pores import check_connection, find_pores
+from geometry.shape_parts import with_ends
+from geometry.voxels import Voxels
+
+MAJORITY = 14
+"""More than half of the 27 voxels of a cube of three."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to an image before it is used, in the order of these attributes.
+
+    Attributes:
+        crop: lowest voxel (x, y, z) of the part that is kept, and the first beyond it; ``None`` keeps all.
+        invert: fluid becomes solid and solid fluid.
+        median: passes of the 3 x 3 x 3 median filter.
+        mirror: axes along which the image is doubled by its mirror image, which makes it periodic there.
+        drop_unconnected: pores that lead from end to end along none of these axes become solid; empty keeps all.
+        connected_by: what voxels of a pore share: ``"edges"`` (faces too, as in a flow on D3Q19) or ``"faces"`` only.
+        reservoir_layers: layers of fluid added at both ends of ``reservoir_axis``.
+        reservoir_axis: ``"x"``, ``"y"`` or ``"z"``.
+        reservoir_ends: ``"open"`` (openings ``inlet`` and ``outlet``) or ``"periodic"``.
+    """
+
+    crop: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None
+    invert: bool = False
+    median: int = 0
+    mirror: str = ""
+    drop_unconnected: str = ""
+    connected_by: str = "edges"
+    reservoir_layers: int = 0
+    reservoir_axis: str = "x"
+    reservoir_ends: str = "open"
+
+    def __post_init__(self):
+        if self.crop is not None and (not isinstance(self.crop, list | tuple) or len(self.crop) != 2):
+            raise GeometryError(f"crop is {self.crop!r}; give two lists of x, y, z: [[0, 0, 0], [128, 128, 128]]")
+        if not isinstance(self.invert, bool):
+            raise GeometryError(f"invert is {self.invert!r}; allowed: true or false")
+        for name in ("median", "reservoir_layers"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise GeometryError(f"{name} is {value!r}; give a whole number, 0 or more")
+        for name in ("mirror", "drop_unconnected"):
+            _axis_numbers(getattr(self, name), name)
+        check_connection(self.connected_by)
+        if self.reservoir_axis not in tuple(AXES):
+            raise GeometryError(f"reservoir_axis is {self.reservoir_axis!r}; allowed: x, y, z")
+
+
+PREPARATION_NAMES = tuple(f.name for f in fields(Preparation))
+
+
+def split_preparation(options: Mapping[str, object]) -> tuple[Preparation, dict[str, object]]:
+    """The Preparation that some options ask for, and the options that are not its own."""
+    own = {name: value for name, value in options.items() if name in PREPARATION_NAMES}
+    return Preparation(**own), {name: value for name, value in options.items() if name not in own}
+
+
+def prepare_image(voxels: Voxels, preparation: Preparation) -> tuple[Voxels, tuple[str, ...]]:
+    """The image after all steps of a preparation, and one line on every step that was taken.
+
+    Raises:
+        GeometryError: the image has openings already; a crop does not lie in it; no pore leads from end to end.
+    """
+    lines = []
+    for step in _steps(preparation):
+        if voxels.openings:
+            raise GeometryError(
+                f"the image has openings already ({', '.join(o.name for o in voxels.openings)}); prepare it before any"
+                " opening is cut or tagged"
+            )
+        before = porosity(voxels)
+        voxels, text = step(voxels)
+        lines.append(f"{text}; porosity of the box {before:.6f} before, {porosity(voxels):.6f} after")
+    return voxels, tuple(lines)
+
+
+def porosity(voxels: Voxels) -> float:
+    """Fluid voxels over all voxels."""
+    return voxels.n_fluid / voxels.flags.size
+
+
+def crop(voxels: Voxels, low, high) -> Voxels:
+    """The voxels from ``low`` (x, y, z) up to, but without, ``high``; an axis that is shortened is not periodic.
+
+    Raises GeometryError for corners outside the image or out of order.
+    """
+    low, high, size = np.asarray(low), np.asarray(high), np.array(voxels.shape[::-1])
+    if low.shape != (3,) or high.shape != (3,) or low.dtype.kind not in "iu" or high.dtype.kind not in "iu":
+        raise GeometryError(f"crop is [{low.tolist()}, {high.tolist()}]; give two lists of three whole numbers x, y, z")
+    if np.any(low < 0) or np.any(high > size) or np.any(low >= high):
+        raise GeometryError(
+            f"crop is [{low.tolist()}, {high.tolist()}]; the image has {size.tolist()} voxels along x, y, z: the first"
+            " corner must lie in it, the second beyond the first and at most there"
+        )
+    part = tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))
+    return replace(
+        voxels,
+        flags=np.ascontiguousarray(voxels.flags[part]),
+        origin_m=tuple((np.array(voxels.origin_m) + voxels.spacing_m * low).tolist()),
+        periodic=tuple((np.array(voxels.periodic) & (high - low == size)).tolist()),
+        wall_shape=voxels.wall_shape and MovedWall(voxels.wall_shape, tuple((-low).tolist())),
+    )
+
+
+def invert(voxels: Voxels) -> Voxels:
+    """Fluid becomes solid, solid fluid; labels of walls are lost."""
+    flags = np.where(voxels.flags == FLUID, FLAG_DTYPE(SOLID), FLAG_DTYPE(FLUID))
+    return replace(voxels, flags=flags, walls=(), wall_shape=None)
+
+
+def median_filter(voxels: Voxels, passes: int = 1) -> Voxels:
+    """Every voxel becomes what most of the 3 x 3 x 3 voxels around it are, fluid or solid.
+
+    Beyond faces that are not periodic the outermost layer is repeated. Solid that stays keeps its label.
+    """
+    flags = voxels.flags
+    for _ in range(passes):
+        modes = ["wrap" if wraps else "edge" for wraps in voxels.periodic[::-1]]
+        flags = _majority(flags, *(_neighbours_along(n, mode) for n, mode in zip(flags.shape, modes, strict=True)))
+    return replace(voxels, flags=flags, wall_shape=None if passes else voxels.wall_shape)
+
+
+def mirror(voxels: Voxels, axes: str) -> Voxels:
+    """The image and, beyond its high face along each of ``axes``, its mirror image; it is then periodic there."""
+    flags, periodic = voxels.flags, list(voxels.periodic)
+    for i in _axis_numbers(axes, "mirror"):
+        flags = np.concatenate((flags, np.flip(flags, 2 - i)), axis=2 - i)
+        periodic[i] = True
+    return replace(voxels, flags=flags, periodic=tuple(periodic), wall_shape=None if axes else voxels.wall_shape)
+
+
+def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> tuple[Voxels, int, int]:
+    """Make solid the pores that lead from end to end along none of ``axes``; see :func:`geometry.pores.find_pores`.
+
+    Returns:
+        The image, the number of voxels and the number of pores that were dropped.
+
+    Raises:
+        GeometryError: no pore would be left.
+    """
+    _axis_numbers(axes, "drop_unconnected")
+    pores = find_pores(voxels, connected_by)
+    keep = pores.along(axes)
+    if not keep.any():
+        raise GeometryError(
+            f"none of the {keep.size} pores leads from end to end along {' or '.join(axes)}; the largest has"
+            f" {pores.n_voxels.max(initial=0)} of {pores.n_voxels.sum()} fluid voxels: take another axis, a larger part"
+            " of the image or another threshold"
+        )
+    flags = voxels.flags.copy()
+    dropped = ~keep[pores.label]
+    _fill_runs(flags.reshape(-1, flags.shape[2]), pores.rows[dropped], pores.spans[dropped])
+    return replace(voxels, flags=flags), int(pores.n_voxels[~keep].sum()), int(np.count_nonzero(~keep))
+
+
+def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -> Voxels:
+    """Put ``layers`` of fluid before the low and the high face across an axis.
+
+    Args:
+        voxels: the image.
+        layers: number of layers at each end.
+        axis: "x", "y" or "z".
+        ends: ``"open"``: the outer faces become openings ``inlet`` (low) and ``outlet``; ``"periodic"``: they are
+            joined, which makes one reservoir of both.
+    """
+    i = _axis_numbers(axis, "reservoir_axis")[0]
+    widths = [(layers, layers) if array_axis == 2 - i else (0, 0) for array_axis in range(3)]
+    origin_m = np.array(voxels.origin_m)
+    origin_m[i] -= layers * voxels.spacing_m
+    padded = replace(
+        voxels,
+        flags=np.pad(voxels.flags, widths, constant_values=FLUID),
+        origin_m=tuple(origin_m.tolist()),
+        periodic=tuple(wraps and j != i for j, wraps in enumerate(voxels.periodic)),
+        wall_shape=None,
+    )
+    return with_ends(padded, axis, ends)
+
+
+def describe_pores(voxels: Voxels) -> str:
+    """One line: the pores of an image, and the part of its porosity that leads from end to end along each axis."""
+    pores = find_pores(voxels)
+    shares = ", ".join(f"{axis}: {pores.share(axis) * porosity(voxels):.6f}" for axis in AXES)
+    return f"porosity {porosity(voxels):.6f} in {pores.n_voxels.size} pores; leading from end to end along {shares}"
+
+
+def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels, str]]]:
+    """The steps that are asked for, in order; each returns the image and what was done."""
+    p = preparation
+    if p.crop is not None:
+        yield lambda v: (crop(v, *p.crop), f"cropped to {p.crop[0]} .. {p.crop[1]}")
+    if p.invert:
+        yield lambda v: (invert(v), "inverted")
+    if p.median:
+        yield lambda v: (median_filter(v, p.median), f"median filter, {p.median} pass{'es' * (p.median > 1)}")
+    if p.mirror:
+        yield lambda v: (mirror(v, p.mirror), f"mirrored along {p.mirror}")
+    if p.drop_unconnected:
+        yield lambda v: _dropped(v, p.drop_unconnected, p.connected_by)
+    if p.reservoir_layers:
+        text = f"{p.reservoir_layers} layers of reservoir at both ends of {p.reservoir_axis}, {p.reservoir_ends}"
+        yield lambda v: (add_reservoirs(v, p.reservoir_layers, p.reservoir_axis, p.reservoir_ends), text)
+
+
+def _dropped(voxels: Voxels, axes: str, connected_by: str) -> tuple[Voxels, str]:
+    voxels, n_voxels, n_pores = drop_unconnected(voxels, axes, connected_by)
+    return voxels, f"{n_pores} pores of {n_voxels} voxels dropped that do not lead through along {' or '.join(axes)}"
+
+
+def _axis_numbers(axes: str, name: str) -> list[int]:
+    """Numbers 0, 1, 2 of axis letters; GeometryError for anything else or a letter twice."""
+    if not isinstance(axes, str) or set(axes) - set(AXES) or len(set(axes)) != len(axes):
+        raise GeometryError(f'{name} is {axes!r}; give letters out of "xyz", each once, such as "xy"')
+    return [AXES.index(axis) for axis in axes]
+
+
+def _neighbours_along(n: int, mode: str) -> np.ndarray:
+    """(n, 3) place before each of n places along an axis, its own and the one behind; ``mode`` is ``np.pad``'s."""
+    return np.lib.stride_tricks.sliding_window_view(np.pad(np.arange(n), 1, mode=mode), 3).copy()
+
+
+@njit(parallel=True, cache=True)
+def _majority(flags, near_z, near_y, near_x):
+    """Flags after one pass of :func:`median_filter`; ``near_*`` come from :func:`_neighbours_along`."""
+    nz, ny, nx = flags.shape
+    filtered = np.empty_like(flags)
+    for z in prange(nz):
+        for y in range(ny):
+            column = _column_counts(flags, near_z[z], near_y[y])
+            for x in range(nx):
+                fluid = column[near_x[x, 0]] + column[x] + column[near_x[x, 2]] >= MAJORITY
+                was_fluid = flags[z, y, x] == FLUID
+                filtered[z, y, x] = FLUID if fluid else SOLID if was_fluid else flags[z, y, x]
+    return filtered
+
+
+@njit(cache=True)
+def _column_counts(flags, places_z, places_y):
+    """(nx,) number of fluid voxels in the nine rows at some places."""
+    counts = np.zeros(flags.shape[2], dtype=np.int64)
+    for z in places_z:
+        for y in places_y:
+            for x in range(counts.size):
+                counts[x] += flags[z, y, x] == FLUID
+    return counts
+
+
+@njit(cache=True)
+def _fill_runs(rows_of_flags, rows, spans):
+    """Make runs of voxels solid."""
+    for n in range(len(rows)):
+        rows_of_flags[rows[n], spans[n, 0] : spans[n, 1]] = SOLID

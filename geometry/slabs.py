@@ -1,0 +1,65 @@
+"""Slabs: arrays that may be larger than memory, looked at a few layers at a time.
+
+Anything with ``shape``, ``dtype`` and slices along the first axis will do as an array here. Arrays above
+``IN_MEMORY_BYTES`` live in a nameless file in the folder for temporary files (``TMPDIR``) that is mapped into memory;
+its pages are given back after each slab, so that the resident memory stays that of one slab.
+"""
+
+import mmap
+import tempfile
+from collections.abc import Iterator
+
+import numpy as np
+
+from geometry.errors import GeometryError
+
+SLAB_VOXELS = 2**23
+"""Voxels looked at together: temporaries of 8 bytes a voxel take 64 MiB each."""
+
+IN_MEMORY_BYTES = 2**31
+"""Arrays larger than this are kept in a mapped file."""
+
+
+def slabs(values) -> Iterator[tuple[slice, np.ndarray]]:
+    """(range of layers, those layers) one slab after another; mapped pages are given back behind each."""
+    n_layers = values.shape[0]
+    step = max(1, SLAB_VOXELS // max(1, int(np.prod(values.shape[1:], dtype=object))))
+    for first in range(0, n_layers, step):
+        layers = slice(first, min(first + step, n_layers))
+        yield layers, np.asarray(values[layers])
+        release(values)
+
+
+def empty_array(shape: tuple[int, ...], dtype) -> np.ndarray:
+    """A C-ordered array of unset (large ones: zero) values: in memory, or in a mapped temporary file if it is large.
+
+    Raises GeometryError where neither memory nor disk can hold it.
+    """
+    kind = np.dtype(dtype)
+    n_bytes = kind.itemsize * int(np.prod(shape, dtype=object))
+    try:
+        if n_bytes <= IN_MEMORY_BYTES:
+            return np.empty(shape, kind)
+        with tempfile.TemporaryFile() as file:
+            return np.memmap(file, kind, "w+", shape=tuple(shape))
+    except (OSError, MemoryError, ValueError, OverflowError) as error:
+        raise GeometryError(
+            f"no room for {' x '.join(map(str, shape[::-1]))} voxels of {kind.name} ({n_bytes} bytes): {error};"
+            " set TMPDIR to a folder of a disk with that much space, or use a smaller image"
+        ) from error
+
+
+def copied(values: np.ndarray) -> np.ndarray:
+    """A writable C-ordered copy, made slab by slab where the array is large."""
+    result = empty_array(values.shape, values.dtype)
+    for layers, slab in slabs(values):
+        result[layers] = slab
+        release(result)
+    return result
+
+
+def release(values) -> None:
+    """Give back the resident pages of an array mapped from a file; its values stay. Other arrays are left alone."""
+    mapping = getattr(values, "_mmap", None)
+    if mapping is not None and hasattr(mmap, "MADV_DONTNEED") and getattr(values, "mode", "c") != "c":
+        mapping.madvise(mmap.MADV_DONTNEED)

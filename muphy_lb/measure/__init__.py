@@ -1,0 +1,1 @@
+"""Measuring: what a flow in a rock or a vessel amounts to, in SI units."""

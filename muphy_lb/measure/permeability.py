@@ -1,0 +1,197 @@
+"""Permeability of a flow that a uniform body force drives, and what tells whether to believe it.
+
+Darcy: U_i = k_ij g_j / nu with the mean velocity U over the whole box, solid included, and the force per mass g; a flow
+gives the column of k along its force. The mean pore size is the hydraulic diameter 4 V / S of the pores, S the faces
+between fluid and solid voxels (on smooth walls they are 1.5 times the true area). The Reynolds number takes it and the
+mean velocity in the pores, Re = (|U| / porosity) (4 V / S) / nu.
+"""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from muphy_lb.domain.links import is_wall
+from muphy_lb.domain.local import PART
+from muphy_lb.errors import InputError
+from muphy_lb.forcing import uniform_acceleration_m_s2
+
+DARCY_M2 = 9.869233e-13
+"""One darcy [m2]: 1 cm3/s of a fluid of 1 cP through 1 cm2 under 1 atm/cm."""
+
+CREEPING = 1.0
+"""Reynolds number beyond which inertia is felt and k depends on the force (Bear, Dynamics of Fluids in Porous Media
+(1972), sect. 5.11: between 1 and 10)."""
+
+FEWEST_VOXELS = 5.0
+"""Across a mean pore, below which half-way walls err by tens of percent."""
+
+FEWEST_PORES = 5.0
+"""Mean pore sizes along the shortest edge of the box, below which it is hardly representative."""
+
+N_BINS = 80
+
+AXES = np.vstack((np.eye(3, dtype=int), -np.eye(3, dtype=int)))
+
+
+@dataclass(frozen=True)
+class Permeability:
+    """What one flow tells of a rock.
+
+    Attributes:
+        along: direction of the force, in words.
+        permeability_m2, permeability_darcy, permeability_voxel2: k along the force.
+        column_m2: (x, y, z) the column of k that belongs to the force's direction.
+        darcy_velocity_m_s: (x, y, z) mean over the whole box.
+        acceleration_m_s2: (x, y, z) body force per mass.
+        porosity: of the nodes in the flow.
+        tortuosity: mean speed over mean velocity along the force, in the pores.
+        pore_size_m: hydraulic diameter 4 V / S.
+        pore_size_voxels: the same in voxel edges: the resolution.
+        box_in_pores: shortest edge of the box in pore sizes: how representative it is.
+        reynolds: see above.
+        warnings: what speaks against the number.
+        distribution: see :func:`velocity_distribution`.
+    """
+
+    along: str
+    permeability_m2: float
+    permeability_darcy: float
+    permeability_voxel2: float
+    column_m2: tuple[float, float, float]
+    darcy_velocity_m_s: tuple[float, float, float]
+    acceleration_m_s2: tuple[float, float, float]
+    porosity: float
+    tortuosity: float
+    pore_size_m: float
+    pore_size_voxels: float
+    box_in_pores: float
+    reynolds: float
+    warnings: tuple[str, ...]
+    distribution: dict
+
+    def record(self) -> dict:
+        """The attributes by name."""
+        return asdict(self)
+
+
+def measured_permeability(simulation) -> Permeability | None:
+    """Permeability of the present flow, on rank 0 (None elsewhere); collective. It does not depend on the ranks.
+
+    Raises:
+        InputError: nothing but a uniform, constant body force may drive the flow, and there must be one.
+    """
+    acceleration = driving_acceleration(simulation.case, simulation.outline)
+    pore_size = mean_pore_size(simulation)
+    velocity = simulation.velocity_m_s()
+    if velocity is None:
+        return None
+    outline, strength = simulation.outline, float(np.linalg.norm(acceleration))
+    velocity = velocity.astype(np.float64)
+    direction, in_pores = acceleration / strength, velocity.mean(axis=0)
+    porosity = outline.n_nodes / float(np.prod(outline.shape, dtype=np.float64))
+    nu = simulation.case.fluid.kinematic_viscosity_m2_s
+    column = nu * porosity * in_pores / strength
+    k, along = float(column @ direction), float(in_pores @ direction)
+    lengths = {
+        "pore_size_m": pore_size * outline.spacing_m,
+        "pore_size_voxels": pore_size,
+        "box_in_pores": min(n for n in outline.shape if n > 1 or max(outline.shape) == 1) / pore_size,
+    }
+    reynolds = float(np.linalg.norm(in_pores)) * lengths["pore_size_m"] / nu
+    return Permeability(
+        along=direction_text(direction),
+        permeability_m2=k,
+        permeability_darcy=k / DARCY_M2,
+        permeability_voxel2=k / outline.spacing_m**2,
+        column_m2=tuple(column.tolist()),
+        darcy_velocity_m_s=tuple((porosity * in_pores).tolist()),
+        acceleration_m_s2=tuple(acceleration.tolist()),
+        porosity=porosity,
+        tortuosity=float(np.linalg.norm(velocity, axis=1).mean()) / along if along > 0.0 else np.inf,
+        **lengths,
+        reynolds=reynolds,
+        warnings=_warnings(0.0 if simulation.fluid.equilibrium.is_linear else reynolds, lengths),
+        distribution=velocity_distribution(velocity @ direction),
+    )
+
+
+def velocity_distribution(along: np.ndarray) -> dict:
+    """How the velocity along the force is spread over the pores.
+
+    Args:
+        along: (n,) velocity along the force, any unit.
+
+    Returns:
+        ``velocity_over_mean``: (k,) middles of bins of the velocity over its mean, and ``probability_density`` there;
+        empty if nothing flows. Half a percent of the nodes at each end is left out.
+    """
+    mean = along.mean()
+    if not mean > 0.0:
+        return {}
+    bounds = np.percentile(along / mean, (0.5, 99.5))
+    if not bounds[1] > bounds[0]:
+        return {}
+    counts, edges = np.histogram(along / mean, N_BINS, bounds)
+    middle, density = 0.5 * (edges[1:] + edges[:-1]), counts / (along.size * np.diff(edges))
+    return {"velocity_over_mean": middle.tolist(), "probability_density": density.tolist()}
+
+
+def driving_acceleration(case, outline) -> np.ndarray:
+    """(3,) the uniform body force per mass [m/s2] of a case.
+
+    Raises:
+        InputError: there is none, or something else drives the flow, too.
+    """
+    flow, fluid = case.flow, case.fluid
+    acceleration = uniform_acceleration_m_s2(case, outline)
+    others = {"openings": outline.openings, "flow.acceleration_file": flow.acceleration_file}
+    law = fluid.power_law or fluid.carreau_yasuda or fluid.casson
+    others |= {"flow.waveform": flow.waveform, "a viscosity law": law}
+    found = [name for name, value in others.items() if value]
+    if found or not acceleration.any():
+        why = f"there is {', '.join(found)}" if found else "there is no force"
+        raise InputError(
+            f"permeability is measured in a flow that a uniform body force drives through a periodic box, and {why};"
+            " give flow.acceleration_m_s2 or flow.pressure_drop_pa alone (mirror or pad an image that does not repeat)"
+        )
+    closed = [axis for axis, repeats, g in zip("xyz", outline.periodic, acceleration, strict=True) if g and not repeats]
+    if closed:
+        raise InputError(
+            f"permeability: the force has a component along {', '.join(closed)}, where the box is closed and nothing"
+            " can flow; make it periodic (geometry.periodic; mirror or pad an image that does not repeat)"
+        )
+    return acceleration
+
+
+def mean_pore_size(simulation) -> float:
+    """Hydraulic diameter 4 V / S of the pores [voxels], infinite without walls; collective, on every rank."""
+    domain, faces = simulation.domain, 0
+    for first in range(0, domain.n_nodes, PART):
+        table = domain.neighbours(AXES, slice(first, min(first + PART, domain.n_nodes)))
+        faces += int(np.count_nonzero(is_wall(table)))
+    faces = simulation.communicator.total(faces)
+    if simulation.lattice.dimension == 2:
+        faces -= 0 if simulation.outline.periodic[2] else 2 * simulation.outline.n_nodes
+    return 4.0 * simulation.outline.n_nodes / faces if faces else np.inf
+
+
+def direction_text(direction: np.ndarray) -> str:
+    """``"x"`` for an axis, else the components."""
+    aligned = np.flatnonzero(np.abs(direction) > 1.0 - 1e-12)
+    if aligned.size:
+        return ("" if direction[aligned[0]] > 0 else "-") + "xyz"[aligned[0]]
+    return "(" + ", ".join(f"{component:.4g}" for component in direction) + ")"
+
+
+def _warnings(reynolds: float, lengths: dict) -> tuple[str, ...]:
+    texts = []
+    if reynolds > CREEPING:
+        texts.append(
+            f"the Reynolds number is {reynolds:.3g}, above {CREEPING:g}: inertia counts, and the number depends on the"
+            " force; use a weaker one, or lattice.equilibrium = 'stokes'"
+        )
+    if lengths["pore_size_voxels"] < FEWEST_VOXELS:
+        texts.append(f"a mean pore is {lengths['pore_size_voxels']:.3g} voxels wide: too coarse for more than a guess")
+    if lengths["box_in_pores"] < FEWEST_PORES:
+        texts.append(f"the box is {lengths['box_in_pores']:.3g} mean pores wide: hardly representative of a rock")
+    return tuple(texts)

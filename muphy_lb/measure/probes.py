@@ -1,0 +1,150 @@
+"""Probes: the flow at points, along lines and through planes, as time series.
+
+A point takes the velocity and the pressure of the (at most eight) fluid nodes around it, trilinearly; the weight of
+solid ones goes to the others. A plane takes the nodes within a voxel of it with the weight 1 - |d|, d their distance in
+voxels, which for a plane along the axes is the interpolation between two layers.
+"""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.errors import InputError
+from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.measure.stress import density_and_velocity
+from muphy_lb.operators.moments import HALF_FORCE
+from muphy_lb.output.report import SeriesWriter
+
+AT_POINTS = ("velocity_x_m_s", "velocity_y_m_s", "velocity_z_m_s", "pressure_pa")
+ACROSS_PLANES = ("flow_rate_m3_s", "mean_pressure_pa", "mean_speed_m_s", "max_speed_m_s")
+CORNERS = np.array(list(product((0, 1), repeat=3)))
+FILES = "probe_*.csv"
+
+
+def probe_writer(section, simulation, folder: Path, resume_step: int | None) -> SeriesWriter:
+    """The observer of one probe of the case; collective.
+
+    Raises:
+        InputError: the probe lies outside the fluid.
+    """
+    kind = _PlaneWriter if section.plane_m is not None else _PointWriter
+    return kind(section, simulation, folder, resume_step)
+
+
+class _ProbeWriter(SeriesWriter):
+    """Reads the nodes with ``self._wanted`` voxel ids, which subclasses choose on rank 0."""
+
+    def __init__(self, section, simulation, folder: Path, resume_step: int | None):
+        self.file = f"probe_{section.name}.csv"
+        self._section = section
+        self._wanted = self.choose(simulation.nodes) if simulation.communicator.rank == 0 else None
+        self._probe = NodeProbe(simulation, self._wanted)
+        super().__init__(simulation, folder, resume_step)
+
+    def choose(self, nodes: NodeList) -> np.ndarray:
+        """Ascending voxel ids of the nodes to read."""
+        raise NotImplementedError
+
+    def reduce(self, velocity_m_s: np.ndarray, pressure_pa: np.ndarray) -> np.ndarray:
+        """One number a column from (3, m) velocities and (m,) pressures of the nodes."""
+        raise NotImplementedError
+
+    def numbers(self) -> list[float] | None:
+        """One number a column, on rank 0; collective."""
+        simulation, state = self._simulation, self._probe.stored()
+        if state is None:
+            return None
+        model, units = simulation.engine.model, simulation.units
+        half_force = HALF_FORCE[model.streaming]
+        density, velocity = density_and_velocity(state, model.equilibrium, simulation.lattice, half_force)
+        pressure_pa = units.density_to_pressure(density, float(simulation.lattice.cs2))
+        return self.reduce(units.velocity_to_si(velocity), pressure_pa).ravel().tolist()
+
+    def refuse(self, nodes: NodeList, what: str):
+        """End the run: the probe is not where the fluid is."""
+        low, high = np.array(nodes.origin_m), np.array(nodes.origin_m) + nodes.spacing_m * np.array(nodes.shape[::-1])
+        box = " to ".join("(" + ", ".join(f"{x:.4g}" for x in corner) + ")" for corner in (low, high))
+        raise InputError(f"probes.{self._section.name}: {what} in the fluid; the box of voxels is {box} m: move it")
+
+
+class _PointWriter(_ProbeWriter):
+    """Velocity and pressure at one point, or at those of a line."""
+
+    def choose(self, nodes: NodeList) -> np.ndarray:
+        """The nodes around the points."""
+        voxel, weight = corner_weights(nodes, self._points_m())
+        total = weight.sum(axis=1, keepdims=True)
+        if not total.any():
+            self.refuse(nodes, "no point of it lies")
+        wanted = np.unique(voxel[weight > 0.0])
+        place = np.minimum(np.searchsorted(wanted, voxel), wanted.size - 1)
+        with np.errstate(invalid="ignore"):
+            self._place, self._weight = place, weight / total
+        return wanted
+
+    def columns(self) -> list[str]:
+        """Velocity and pressure, for a line at each distance from its start."""
+        points_m = self._points_m()
+        if len(points_m) == 1:
+            return list(AT_POINTS)
+        from_start_m = np.linalg.norm(points_m - points_m[0], axis=1)
+        return [f"{name}_at_{distance_m:.6g}_m" for distance_m in from_start_m for name in AT_POINTS]
+
+    def reduce(self, velocity_m_s, pressure_pa) -> np.ndarray:
+        """Interpolated."""
+        values = np.vstack((velocity_m_s, pressure_pa)).T[self._place]
+        return (self._weight[:, :, None] * values).sum(axis=1)
+
+    def _points_m(self) -> np.ndarray:
+        section = self._section
+        if section.line_m is None:
+            return np.array([section.point_m])
+        return np.linspace(*map(np.array, section.line_m), section.n_points)
+
+
+class _PlaneWriter(_ProbeWriter):
+    """What flows through a plane."""
+
+    def choose(self, nodes: NodeList) -> np.ndarray:
+        """The nodes within a voxel of the plane."""
+        section, spacing_m = self._section, nodes.spacing_m
+        self._normal = np.array(section.normal) / np.linalg.norm(section.normal)
+        voxel = np.sort(nodes.voxel)
+        arm = voxel_coordinates(voxel, nodes.shape) - (np.array(section.plane_m) - nodes.origin_m) / spacing_m
+        across = arm @ self._normal
+        weight = np.maximum(0.0, 1.0 - np.abs(across))
+        if section.radius_m is not None:
+            in_plane = np.linalg.norm(arm - across[:, None] * self._normal, axis=1)
+            weight[in_plane > section.radius_m / spacing_m] = 0.0
+        near = weight > 0.0
+        if not near.any():
+            self.refuse(nodes, "no part of the plane lies")
+        self._area_m2 = weight[near] * spacing_m**2
+        return voxel[near]
+
+    def columns(self) -> list[str]:
+        """Flow rate, pressure, speeds."""
+        return list(ACROSS_PLANES)
+
+    def reduce(self, velocity_m_s, pressure_pa) -> np.ndarray:
+        """Sums and means weighted by area."""
+        speed_m_s, area_m2 = np.linalg.norm(velocity_m_s, axis=0), self._area_m2
+        flow_rate_m3_s = float((self._normal @ velocity_m_s * area_m2).sum())
+        means = [float((values * area_m2).sum() / area_m2.sum()) for values in (pressure_pa, speed_m_s)]
+        return np.array([flow_rate_m3_s, *means, speed_m_s.max()])
+
+
+def corner_weights(nodes: NodeList, points_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(k, 8) voxel ids around (k, 3) points [m] and their trilinear weights, 0 where they are no fluid."""
+    size, wraps = np.array(nodes.shape[::-1]), np.array(nodes.periodic)
+    place = (points_m - np.asarray(nodes.origin_m)) / nodes.spacing_m
+    first = np.floor(place).astype(np.int64)
+    share = (place - first)[:, None, :]
+    corner = first[:, None, :] + CORNERS
+    weight = np.where(CORNERS == 1, share, 1.0 - share).prod(axis=2)
+    inside = np.all(((corner >= 0) & (corner < size)) | wraps, axis=2)
+    corner %= size
+    voxel = (corner[..., 2] * nodes.shape[1] + corner[..., 1]) * nodes.shape[2] + corner[..., 0]
+    return voxel, np.where(inside & np.isin(voxel, nodes.voxel), weight, 0.0)

@@ -1,0 +1,42 @@
+"""The viscous stress at nodes from their populations before collision, as the specification writes it."""
+
+import numpy as np
+
+from muphy_lb.measure.node_probe import NodeState
+
+
+def viscous_stress(state: NodeState, fluid, lattice) -> np.ndarray:
+    """(3, 3, m) stress of friction, lattice units: sigma = -(1 - omega / 2) Pi.
+
+    Pi_ab = sum_q c_a c_b (f_q - f_q^eq + S_q / 2), S the source of the body force; omega is that of the node, which a
+    viscosity law or a turbulence model may set. Krueger et al., The Lattice Boltzmann Method (2017), sect. 4.1 and 6.3.
+
+    Args:
+        state: populations before collision.
+        fluid: how nodes collide (:class:`muphy_lb.physics.isothermal.Fluid`).
+        lattice: velocity set.
+    """
+    f = state.populations + lattice.w[:, None]
+    density, velocity = density_and_velocity(state, fluid.equilibrium, lattice, 0.5)
+    at_rest = fluid.equilibrium.populations(density, velocity, lattice)
+    source = fluid.equilibrium.source(velocity, state.force, lattice)
+    pi = np.einsum("qa,qb,qn->abn", lattice.c, lattice.c, f - at_rest + source / 2)
+    return -(1.0 - 0.5 * _omega(pi, density, fluid)) * pi
+
+
+def density_and_velocity(state: NodeState, equilibrium, lattice, half_force: float) -> tuple[np.ndarray, np.ndarray]:
+    """(m,) density and (3, m) velocity; ``half_force`` is the share of the force in the momentum, 1/2 before and -1/2
+    after collision."""
+    density = 1.0 + state.populations.sum(axis=0)
+    momentum = lattice.c.T @ state.populations + half_force * state.force
+    return density, equilibrium.velocity(momentum, density)
+
+
+def _omega(pi: np.ndarray, density: np.ndarray, fluid):
+    """Rate of the viscosity at each node."""
+    closure, omega = fluid.closure, fluid.rates[0]
+    if not closure.needs_stress:
+        return omega
+    inertia = density if fluid.equilibrium.is_compressible else 1.0
+    closing = fluid.rates[fluid.relaxation.n_rates :]
+    return closure.reference(omega, np.sqrt((pi * pi).sum(axis=(0, 1))) / inertia, closing)

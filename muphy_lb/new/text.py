@@ -1,0 +1,116 @@
+"""A case as commented TOML: every key that is set with what it means, and beside it the keys that are not."""
+
+import json
+from collections.abc import Iterator, Mapping, Set
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from muphy_lb.case import Case
+from muphy_lb.section import Section
+from muphy_lb.toml_text import toml_lines
+
+COMMENT_COLUMN = 40
+FURTHER = "# further keys, with the values that they have if left out:"
+
+
+def case_text(table: Mapping, head: str) -> str:
+    """A case file.
+
+    Args:
+        table: nested tables of a case, as ``tomllib`` returns them; they must be valid.
+        head: text for its first lines, without comment signs.
+
+    Returns:
+        TOML that reads as ``table``, each key followed by its description in the case's sections.
+    """
+    lines = [f"# {line}".rstrip() for line in head.splitlines()]
+    lines += [_assignment(key, value, Case.model_fields[key]) for key, value in table.items() if not _is_nested(value)]
+    for name, field in Case.model_fields.items():
+        section = _section_of(field.annotation)
+        if section is not None:
+            lines += _section_lines(name, field, section, table.get(name))
+    return "\n".join(lines) + "\n"
+
+
+def _section_lines(name: str, field: FieldInfo, section: type[Section], value) -> Iterator[str]:
+    """One section: a table, or a list of tables of which the first is explained, or a word on what it could hold."""
+    is_list = get_origin(field.annotation) is tuple
+    header = f"[[{name}]]" if is_list else f"[{name}]"
+    if value is None and (is_list or field.default is None):
+        yield ""
+        yield _commented(f"# {header}", field.description)
+        return
+    explained = set()
+    for number, entry in enumerate(value if is_list else [value or {}]):
+        yield ""
+        yield _commented(header, "" if number else field.description)
+        yield from _table_lines(name, section, entry, explained)
+        explained |= entry.keys()
+
+
+def _table_lines(path: str, section: type[Section], table: Mapping, explained: Set[str]) -> Iterator[str]:
+    """One table; keys that an earlier one of its list has explained go without comment."""
+    plain = {key: value for key, value in table.items() if not _is_nested(value)}
+    for key, value in plain.items():
+        yield _assignment(key, value, None if key in explained else section.model_fields[key])
+    if not explained:
+        yield from _further_lines(path, section, table)
+    for key, value in table.items():
+        if key not in plain:
+            yield ""
+            yield _commented(f"[{path}.{key}]", section.model_fields[key].description)
+            yield from toml_lines(value, f"{path}.{key}.")
+
+
+def _further_lines(path: str, section: type[Section], table: Mapping) -> Iterator[str]:
+    """The keys that a table does not set, as comments."""
+    unset = {name: field for name, field in section.model_fields.items() if name not in table}
+    if unset:
+        yield FURTHER
+    for name, field in unset.items():
+        if _section_of(field.annotation) is not None:
+            yield _commented(f"# [{path}.{name}]", field.description)
+        else:
+            default = field.get_default(call_default_factory=True)
+            text = f"# {name}" if default is None else f"# {name} = {_value(default)}"
+            yield _commented(text, _meaning(field))
+
+
+def _assignment(key: str, value, field: FieldInfo | None) -> str:
+    return _commented(next(toml_lines({key: value})), _meaning(field) if field else "")
+
+
+def _meaning(field: FieldInfo) -> str:
+    """What a key is, and which words it may have where they are few."""
+    words = [word for word in _words(field.annotation) if word not in field.description]
+    return f"{field.description} (one of {', '.join(_words(field.annotation))})" if words else field.description
+
+
+def _words(annotation) -> Iterator[str]:
+    if get_origin(annotation) is Literal:
+        yield from (str(word) for word in get_args(annotation))
+    else:
+        for part in get_args(annotation):
+            yield from _words(part)
+
+
+def _section_of(annotation: Any) -> type[Section] | None:
+    """The section that a key holds, or holds a list of; None for plain values."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    found = (_section_of(part) for part in get_args(annotation))
+    return next((section for section in found if section is not None), None)
+
+
+def _is_nested(value) -> bool:
+    entries = value if isinstance(value, list | tuple) else [value]
+    return bool(entries) and all(isinstance(entry, Mapping) for entry in entries)
+
+
+def _commented(text: str, comment: str | None) -> str:
+    return f"{text:<{COMMENT_COLUMN}} # {' '.join(comment.split())}" if comment else text
+
+
+def _value(value) -> str:
+    return json.dumps(value)

@@ -1,0 +1,151 @@
+"""What the user wants of a new case: from the options of the command, from questions, or by default."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from geometry.load import LOADERS
+from geometry.options import METRES_PER_UNIT
+from muphy_lb.errors import InputError
+from muphy_lb.new.words import FLUIDS, KINDS, Substance
+from muphy_lb.prepare import PREPARED
+from muphy_lb.section import did_you_mean
+
+SURFACES = (".stl", ".obj", ".ply", ".vtp")
+ATTEMPTS = 3
+
+USUAL_FLUID = MappingProxyType({"vessel": "blood", "rock": "water", "channel": "water"})
+USUAL_ACROSS = MappingProxyType({"vessel": 24, "rock": 64, "channel": 40})
+ACROSS_WHAT = MappingProxyType(
+    {"vessel": "the diameter of the inlet", "rock": "the edge of the cube", "channel": "the height of the channel"}
+)
+
+Ask = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a new case shall be.
+
+    Attributes:
+        kind: one of KINDS.
+        file: the geometry; ``None`` for a built-in example.
+        fluid: one of FLUIDS.
+        unit: length unit of a surface.
+        spacing_m: voxel edge [m]; ``None``: that of the file, or what ``across`` and the flow need.
+        across: voxels across the inlet, cube or channel.
+        velocity_m_s: mean velocity at the inlet [m/s]; ``None``: a moderate Reynolds number.
+        reader: options of the reader of the file.
+    """
+
+    kind: str
+    file: Path | None = None
+    fluid: str = "water"
+    unit: str = "mm"
+    spacing_m: float | None = None
+    across: int | None = None
+    velocity_m_s: float | None = None
+    reader: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self):
+        _check_word("kind", self.kind, KINDS)
+        _check_word("--fluid", self.fluid, tuple(FLUIDS))
+        _check_word("--unit", self.unit, tuple(METRES_PER_UNIT))
+        for name in ("spacing_m", "across", "velocity_m_s"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value < float("inf"):
+                raise InputError(f"new: --{name.split('_')[0]} is {value}; give a number above zero")
+        self._check_file()
+        if self.spacing_m is not None and self.across is not None:
+            raise InputError("new: --spacing and --across are both given; the voxel edge follows from one of them")
+        if self.across is not None and self.file is not None and not self.is_surface:
+            raise InputError(f"new: --across does not go with {self.file}: an image has its own voxels; leave it out")
+
+    @property
+    def is_surface(self) -> bool:
+        """Whether the file is a surface, whose voxels can be of any size."""
+        return self.file is not None and self.file.suffix.lower() in SURFACES
+
+    @property
+    def substance(self) -> Substance:
+        """The fluid's numbers."""
+        return FLUIDS[self.fluid]
+
+    @property
+    def n_across(self) -> int:
+        """Voxels across, as asked for or usual."""
+        return self.across or USUAL_ACROSS[self.kind]
+
+    def _check_file(self) -> None:
+        if self.file is None:
+            if self.reader:
+                raise InputError(f"new: --option {', '.join(self.reader)} goes with a file; leave it out or name one")
+            return
+        if self.kind == "channel":
+            raise InputError(f"new: a channel is built in and takes no file; give vessel or rock for {self.file}")
+        if not self.file.exists():
+            raise InputError(f"new: {self.file} does not exist; check the path")
+        if self.kind == "rock" and (self.is_surface or self.file.suffix.lower() == PREPARED):
+            raise InputError(f"new: {self.file} is no image of voxels; a rock needs one, such as .npy, .raw or .mha")
+
+
+def ask_wishes(given: Mapping[str, object], ask: Ask | None) -> Wishes:
+    """The wishes of the options that are given; of the others by asking, or by default where ``ask`` is None.
+
+    Args:
+        given: values by the names of the attributes of Wishes; None where not given.
+        ask: takes a question, returns the answer; an empty one takes the default.
+
+    Raises:
+        InputError: an option is wrong, or an answer is wrong three times.
+    """
+    known = {name: value for name, value in given.items() if value is not None}
+
+    def wish(name, question, default, parse=str, allowed=()):
+        if name not in known and ask is not None:
+            known[name] = _answer(ask, question, (default, allowed), parse)
+        known.setdefault(name, default)
+        return known[name]
+
+    kind = wish("kind", "kind of flow", "vessel", allowed=KINDS)
+    _check_word("kind", kind, KINDS)
+    if kind != "channel":
+        endings = ", ".join(LOADERS)
+        file = wish("file", f"file of the geometry ({endings}); none for a built-in example", None, Path)
+        known["file"] = None if file is None else Path(file)
+    draft = Wishes(**known)
+    if draft.is_surface:
+        wish("unit", "length unit of the surface", "mm", allowed=tuple(METRES_PER_UNIT))
+    if draft.file is not None and not draft.is_surface:
+        wish("spacing_m", "voxel edge [m]; none if the file tells it", None, float)
+    elif draft.spacing_m is None:
+        usual = f"none for {USUAL_ACROSS[kind]}, or what the velocity needs"
+        wish("across", f"voxels across {ACROSS_WHAT[kind]}; {usual}", None, int)
+    wish("fluid", "fluid", USUAL_FLUID[kind], allowed=tuple(FLUIDS))
+    if kind != "rock":
+        wish("velocity_m_s", "mean velocity at the inlet [m/s]; none for a moderate Reynolds number", None, float)
+    return Wishes(**known)
+
+
+def _answer(ask: Ask, question: str, choice: tuple, parse: Callable[[str], object]):
+    """The answer to a question, which may be given three times; empty for the default."""
+    default, allowed = choice
+    words = f" ({', '.join(allowed)})" if allowed else ""
+    usual = f" [{default}]" if default is not None else ""
+    for _ in range(ATTEMPTS):
+        text = ask(f"{question}{words}{usual}: ").strip()
+        if not text:
+            return default
+        try:
+            value = parse(text)
+        except ValueError:
+            continue
+        if not allowed or value in allowed:
+            return value
+    raise InputError(f"new: no usable answer to {question!r} after {ATTEMPTS} attempts; give the options instead")
+
+
+def _check_word(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InputError(f"new: {name} is {value!r}; {did_you_mean(value, allowed)}")

@@ -1,0 +1,20 @@
+"""The kinds of flow and the fluids that ``muphy-lb new`` knows."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+KINDS = ("vessel", "rock", "channel")
+
+
+class Substance(NamedTuple):
+    """A fluid: density [kg/m3] and kinematic viscosity [m2/s]."""
+
+    density_kg_m3: float
+    kinematic_viscosity_m2_s: float
+
+
+FLUIDS: Mapping[str, Substance] = MappingProxyType(
+    {"blood": Substance(1060.0, 3.3e-6), "water": Substance(1000.0, 1e-6), "air": Substance(1.2, 1.5e-5)}
+)
+"""Blood at high shear rate; water and air at about 20 degrees Celsius."""

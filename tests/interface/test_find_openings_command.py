@@ -1,0 +1,77 @@
+"""The command ``python -m geometry --find-openings``."""
+
+import tomllib
+
+import numpy as np
+import pytest
+
+from geometry.__main__ import main
+from geometry.store import read_geometry
+from tests.unit.geometry.surfaces import sphere, tube
+from tests.unit.geometry.test_surface import write_stl
+
+
+@pytest.fixture
+def vessel(tmp_path):
+    return str(write_stl(tmp_path / "tube.stl", tube(ends=("open", "flat"))))
+
+
+def test_the_command_says_what_was_mended_and_found(vessel, capsys):
+    assert main([vessel, "--unit", "mm", "--find-openings"]) == 0
+    text = capsys.readouterr().out
+    for part in ("NOT closed: 24 boundary edges", "1 open ends closed with caps", "opening_2", "[[openings]]"):
+        assert part in text
+
+
+def test_the_command_writes_toml_and_preview(vessel, tmp_path, capsys):
+    words = ["--toml", str(tmp_path / "o.toml"), "--preview", str(tmp_path / "o.png")]
+    assert main([vessel, "--unit", "mm", "--find-openings", *words]) == 0
+    assert len(tomllib.loads((tmp_path / "o.toml").read_text())["openings"]) == 2
+    assert (tmp_path / "o.png").stat().st_size > 10_000
+    assert "[[openings]]" not in capsys.readouterr().out
+
+
+def test_found_openings_are_taken_for_the_nodes(tmp_path):
+    path = write_stl(tmp_path / "tube.stl", tube())
+    words = ["--unit", "mm", "--spacing-m", "2e-4", "--find-openings"]
+    assert main([str(path), str(tmp_path / "out.h5"), *words]) == 0
+    assert [o.name for o in read_geometry(tmp_path / "out.h5").openings] == ["opening_1", "opening_2"]
+
+
+def test_openings_of_an_image_are_found(tmp_path, capsys):
+    flags = np.zeros((6, 7, 8), np.uint8)
+    flags[2:4, 2:5] = 1
+    np.save(tmp_path / "duct.npy", flags)
+    assert main([str(tmp_path / "duct.npy"), "--spacing-m", "1e-3", "--find-openings"]) == 0
+    assert "face of the box at low x" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ([], "OUT.h5 is missing"),
+        (["out.h5", "--preview", "a.png"], "--toml and --preview need --find-openings"),
+        (["--find-openings"], "needs the option unit"),
+        (["--find-openings", "--unit", "ell"], "unit is 'ell'"),
+        (["--find-openings", "--unit", "mm", "--toml", "no/such/folder.toml"], "cannot write no/such/folder.toml"),
+        (["--find-openings", "--unit", "mm", "--dtype", "uint8"], "unknown name 'dtype'"),
+    ],
+)
+def test_bad_words_are_one_line_and_exit_code_two(vessel, capsys, words, text):
+    try:
+        code = main([vessel, *words])
+    except SystemExit as stop:
+        code = stop.code
+    error = capsys.readouterr().err
+    assert (code, error.count("\n")) == (2, 1)
+    assert text in error
+
+
+def test_a_surface_beyond_mending_is_one_line(tmp_path, capsys):
+    surface = sphere(1.0, 2)
+    half = surface.triangles[surface.points[surface.triangles][:, :, 2].mean(axis=1) < 0.6]
+    path = write_stl(tmp_path / "half.stl", type(surface)(surface.points, half, 1.0))
+    assert main([str(path), "--unit", "mm", "--find-openings"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "half.stl" in error and "neither the end of a vessel nor small" in error

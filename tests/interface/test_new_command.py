@@ -1,0 +1,266 @@
+"""``muphy-lb new`` writes cases that are explained, raise no warning and run."""
+
+import argparse
+import json
+import math
+import tomllib
+
+import numpy as np
+import pytest
+
+from geometry.errors import GeometryError
+from geometry.shapes import pipe, random_solid
+from muphy_lb.case import load_case
+from muphy_lb.errors import InputError
+from muphy_lb.info import describe_case
+from muphy_lb.loop import Run
+from muphy_lb.new.command import add_options, new
+from muphy_lb.new.text import case_text
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.simulation import Simulation
+from tests.unit.geometry.surfaces import tube
+
+KINDS = ("vessel", "rock", "channel")
+SMALL = {"vessel": ["--across", "10"], "rock": ["--across", "20"], "channel": ["--across", "12"]}
+SHORT = [
+    "compute.backend=numpy",
+    "run.steps=40",
+    "run.ramp_steps=10",
+    "output.series_every_steps=20",
+    "output.picture=false",
+]
+
+
+def write(folder, words, ask=None):
+    """The path of the case that the command writes, and what it says."""
+    parser, said, path = argparse.ArgumentParser(), [], folder / "case.toml"
+    add_options(parser)
+    new(parser.parse_args([*map(str, words), "-o", str(path)]), said.append, ask or (lambda question: ""))
+    return path, "\n".join(said)
+
+
+def run_shortly(path, folder):
+    Run(Simulation(load_case(path, SHORT), SerialCommunicator()), folder / "out").execute()
+    summary = json.loads((folder / "out" / "summary.json").read_text())
+    assert summary["steps"] == 40 and 0.0 < summary["max_velocity_m_s"] < math.inf
+
+
+def stl_of(surface, path):
+    """Write a surface as an STL file in millimetres."""
+    lines = ["solid vessel"]
+    for corners in surface.points[surface.triangles]:
+        lines += ["facet normal 0 0 0", "outer loop"]
+        lines += [f"vertex {x:.9g} {y:.9g} {z:.9g}" for x, y, z in corners]
+        lines += ["endloop", "endfacet"]
+    path.write_text("\n".join([*lines, "endsolid vessel", ""]))
+    return path
+
+
+def rock_file(folder):
+    """An image of pores with 0 as fluid."""
+    path = folder / "rock.npy"
+    np.save(path, 1 - random_solid((12, 12, 12), porosity=0.7, seed=1).flags)
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_case_runs(kind, tmp_path):
+    path, _ = write(tmp_path, [kind, *SMALL[kind]])
+    run_shortly(path, tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fluid", ["blood", "water", "air"])
+def test_a_new_case_raises_no_warning(kind, fluid, tmp_path):
+    path, said = write(tmp_path, [kind, "--fluid", fluid, *SMALL[kind]])
+    assert "warning" not in said and "relaxation time" in said
+    assert "Mach number" in describe_case(load_case(path))
+
+
+@pytest.mark.parametrize("velocity", [1e-4, 0.01, 0.1])
+def test_a_channel_is_as_fine_as_its_velocity_needs(velocity, tmp_path):
+    assert "warning" not in write(tmp_path, ["channel", "--velocity", velocity])[1]
+
+
+def test_the_voxel_edge_is_the_one_asked_for(tmp_path):
+    for words in (["channel", "--spacing", 5e-5], ["rock", "--spacing", 4e-5], ["vessel", "--spacing", 3e-4]):
+        assert load_case(write(tmp_path, [*words, "--yes"])[0]).geometry.spacing_m == words[-1]
+
+
+def test_the_number_across_is_the_one_asked_for(tmp_path):
+    assert load_case(write(tmp_path, ["channel", "--across", 30])[0]).geometry.options["height"] == 30
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_key_that_is_set_is_explained_once(kind, tmp_path):
+    path, _ = write(tmp_path, [kind, *SMALL[kind]])
+    explained, header = set(), ""
+    for line in path.read_text().splitlines():
+        header = line.split("#")[0].strip() if line.startswith("[") else header
+        if " = " in line and not line.startswith("#") and "." not in header:
+            name = header, line.split(" = ")[0]
+            assert "#" in line or name in explained, line
+            explained.add(name)
+    assert ("[fluid]", "density_kg_m3") in explained
+
+
+def test_the_keys_that_are_not_set_are_listed_with_their_defaults(tmp_path):
+    text = write(tmp_path, ["channel", "--across", 12])[0].read_text()
+    for line in ('# precision = "fp32"', "# [openings.waveform]", "# [[walls]]", "# time_s "):
+        assert line in text
+
+
+def test_an_uncommented_key_is_read(tmp_path):
+    path = write(tmp_path, ["channel", "--across", 12])[0]
+    path.write_text(path.read_text().replace('# precision = "fp32"', 'precision = "fp64"'))
+    assert load_case(path).compute.precision == "fp64"
+
+
+def test_the_text_of_a_case_reads_as_its_table():
+    table = {
+        "title": 'two "words"',
+        "geometry": {"shape": "pipe", "spacing_m": 1e-5, "options": {"axis": "x", "radius": 4.5}},
+        "openings": [{"name": "in", "velocity_m_s": 0.1}, {"name": "out", "pressure_pa": 0.0}],
+        "fluid": {"density_kg_m3": 1e3, "kinematic_viscosity_m2_s": 1e-6},
+        "lattice": {"relaxation_time": 0.8},
+        "run": {"steps": 10, "steady_watch": ["permeability"]},
+    }
+    read = tomllib.loads(case_text(table, "head\nsecond line"))
+    assert {key: value for key, value in read.items() if value} == table
+
+
+def test_a_surface_gets_openings_with_places_and_runs(tmp_path):
+    file = stl_of(tube(radius=2.0, length=12.0), tmp_path / "tube.stl")
+    path, said = write(tmp_path, ["vessel", file, "--unit", "mm", "--across", 10])
+    case = load_case(path)
+    assert case.geometry.file == "tube.stl"
+    assert [opening.kind for opening in case.openings] == ["inlet", "outlet"]
+    assert case.geometry.spacing_m == pytest.approx(4e-3 / 10, rel=0.02)
+    assert "warning" not in said
+    run_shortly(path, tmp_path)
+
+
+def test_an_image_of_a_vessel_gets_the_openings_on_its_faces_and_runs(tmp_path):
+    np.save(tmp_path / "pipe.npy", pipe(length=24, radius=5.0).flags)
+    path, said = write(tmp_path, ["vessel", tmp_path / "pipe.npy", "--spacing", 1e-4])
+    assert [opening.normal for opening in load_case(path).openings] == [(0.0, 0.0, 1.0), (0.0, 0.0, -1.0)]
+    assert "warning" not in said
+    run_shortly(path, tmp_path)
+
+
+def test_an_image_of_a_rock_is_prepared_and_runs(tmp_path):
+    words = ["rock", rock_file(tmp_path), "--spacing", 1e-5, "--option", "fluid_value=0", "--option", "median=0"]
+    path, said = write(tmp_path, words)
+    options = load_case(path).geometry.options
+    assert options["drop_unconnected"] == options["mirror"] == "x" and options["fluid_value"] == 0
+    assert "permeability" in said and "warning" not in said
+    run_shortly(path, tmp_path)
+
+
+def test_the_pores_of_a_rock_move_slowly_and_about_as_fast_as_expected(tmp_path):
+    path, _ = write(tmp_path, ["rock", "--across", 20])
+    case = load_case(path, ["compute.backend=numpy", "run.steps=300", "output.picture=false"])
+    simulation = Simulation(case, SerialCommunicator())
+    Run(simulation, tmp_path / "out").execute()
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert 0.2 < summary["mean_velocity_m_s"] / case.lattice.reference_velocity_m_s < 5.0
+
+
+def test_what_is_not_given_is_asked_for(tmp_path):
+    questions, answers = [], iter(["channel", "20", "air", "0.5"])
+
+    def ask(question):
+        questions.append(question)
+        return next(answers)
+
+    case = load_case(write(tmp_path, [], ask)[0])
+    assert len(questions) == 4 and "vessel, rock, channel" in questions[0]
+    assert case.geometry.options["height"] == 20
+    assert case.fluid.density_kg_m3 == 1.2 and case.openings[0].velocity_m_s == 0.5
+
+
+def test_the_voxel_edge_of_an_image_is_asked_for(tmp_path):
+    answers = iter(["2e-5", ""])
+    path, _ = write(tmp_path, ["rock", rock_file(tmp_path), "--option", "fluid_value=0"], lambda _: next(answers))
+    assert load_case(path).geometry.spacing_m == 2e-5
+
+
+def test_an_image_without_voxel_edge_is_told(tmp_path):
+    with pytest.raises(InputError, match="spacing_m is missing"):
+        write(tmp_path, ["rock", rock_file(tmp_path), "--option", "fluid_value=0", "--yes"])
+
+
+def test_with_yes_nothing_is_asked(tmp_path):
+    def ask(question):
+        raise AssertionError(question)
+
+    write(tmp_path, ["channel", "--yes"], ask)
+
+
+def test_a_wrong_answer_may_be_given_twice(tmp_path):
+    answers = iter(["tunnel", "well", "channel", "many", "12", "", ""])
+    assert load_case(write(tmp_path, [], lambda _: next(answers))[0]).geometry.options["height"] == 12
+
+
+def test_three_wrong_answers_end_the_command(tmp_path):
+    with pytest.raises(InputError, match="no usable answer to 'kind of flow'"):
+        write(tmp_path, [], lambda _: "tunnel")
+
+
+def test_an_old_case_is_kept_unless_told(tmp_path):
+    path, _ = write(tmp_path, ["channel", "--across", 12])
+    with pytest.raises(InputError, match="exists; give --yes"):
+        write(tmp_path, ["channel", "--across", 14])
+    assert load_case(path).geometry.options["height"] == 12
+    write(tmp_path, ["channel", "--across", 14, "--yes"])
+    assert load_case(path).geometry.options["height"] == 14
+
+
+def test_a_case_that_could_not_run_is_not_written(tmp_path):
+    flags = np.zeros((8, 8, 8), dtype=np.uint8)
+    flags[:, 4, 4] = 1
+    np.save(tmp_path / "along_z.npy", flags)
+    with pytest.raises(GeometryError, match="leads from end to end along x"):
+        write(tmp_path, ["rock", tmp_path / "along_z.npy", "--spacing", 1e-5])
+    assert not (tmp_path / "case.toml").exists()
+
+
+def test_voxels_too_wide_for_the_velocity_raise_a_warning(tmp_path):
+    words = ["channel", "--velocity", 1.0, "--spacing", 1e-4]
+    assert "the Reynolds number of one voxel is" in write(tmp_path, words)[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["vesel"], "kind is 'vesel'; did you mean 'vessel'"),
+        (["vessel", "--fluid", "blud"], "did you mean 'blood'"),
+        (["vessel", "none.stl"], "none.stl does not exist"),
+        (["channel", "--across", "-3"], "--across is -3"),
+        (["channel", "--across", "9", "--spacing", "1"], "--spacing and --across are both given"),
+        (["vessel", "--option", "fluid_value=0"], "--option fluid_value goes with a file"),
+        (["rock", "--option", "dtype=uint8"], "--option 'dtype=uint8' is not NAME=VALUE"),
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_option_is_told(words, text, tmp_path):
+    with pytest.raises(InputError, match=text):
+        write(tmp_path, [*words, "--yes"])
+
+
+def test_a_file_that_does_not_suit_the_kind_is_told(tmp_path):
+    surface = stl_of(tube(), tmp_path / "tube.stl")
+    with pytest.raises(InputError, match="takes no file"):
+        write(tmp_path, ["channel", surface])
+    with pytest.raises(InputError, match="no image of voxels"):
+        write(tmp_path, ["rock", surface])
+    with pytest.raises(InputError, match="an image has its own voxels"):
+        write(tmp_path, ["rock", rock_file(tmp_path), "--across", 20])
+
+
+def test_a_vessel_without_two_openings_is_told(tmp_path):
+    flags = np.zeros((8, 8, 8), dtype=np.uint8)
+    flags[:4, 3:5, 3:5] = 1
+    np.save(tmp_path / "sack.npy", flags)
+    with pytest.raises(GeometryError, match="1 inlets and 0 outlets found"):
+        write(tmp_path, ["vessel", tmp_path / "sack.npy", "--spacing", 1e-4])

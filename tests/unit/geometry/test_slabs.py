@@ -1,0 +1,102 @@
+"""Images larger than memory: nothing is copied as a whole, and the result is that of small ones."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import geometry.slabs
+from geometry.errors import GeometryError
+from geometry.flags import FLUID
+from geometry.images.arrays import read_raw
+from geometry.images.rule import ImageRule
+from geometry.nodes import build_nodes
+from geometry.slabs import copied, empty_array, slabs
+
+SHAPE = (64, 128, 128)
+LAYOUT = (SHAPE, "uint8", 0)
+
+
+@pytest.fixture
+def raw(tmp_path):
+    values = np.random.default_rng(5).integers(0, 3, SHAPE, dtype=np.uint8)
+    values.tofile(tmp_path / "image.raw")
+    return tmp_path / "image.raw"
+
+
+@pytest.fixture
+def small_slabs(monkeypatch):
+    """Slabs of two layers; every array of more than a slab is mapped."""
+    monkeypatch.setattr(geometry.slabs, "SLAB_VOXELS", 2 * SHAPE[1] * SHAPE[2])
+    monkeypatch.setattr(geometry.slabs, "IN_MEMORY_BYTES", 2 * SHAPE[1] * SHAPE[2])
+
+
+def test_slabs_are_the_whole_in_order(small_slabs):
+    values = np.arange(5 * 128 * 128).reshape(5, 128, 128)
+    parts = list(slabs(values))
+    assert [(layers.start, layers.stop) for layers, _ in parts] == [(0, 2), (2, 4), (4, 5)]
+    np.testing.assert_array_equal(np.concatenate([slab for _, slab in parts]), values)
+
+
+def test_raw_images_are_mapped(raw):
+    assert isinstance(read_raw(raw, *LAYOUT).values, np.memmap)
+
+
+def test_values_that_are_flags_stay_mapped(raw):
+    flags = ImageRule(fluid_value=None).segment(read_raw(raw, SHAPE, "uint8", 0))
+    assert isinstance(flags.voxels.flags, np.memmap)
+
+
+@pytest.fixture
+def labels(tmp_path):
+    """A raw image of the flags 0 and 1."""
+    (np.arange(np.prod(SHAPE)) % 7 == 0).astype(np.uint8).tofile(tmp_path / "flags.raw")
+    return tmp_path / "flags.raw"
+
+
+@pytest.mark.parametrize("value", [None, 1, 0])
+def test_segmenting_takes_the_memory_of_a_few_slabs(labels, small_slabs, value):
+    rule = ImageRule(fluid_value=value)
+    rule.segment(read_raw(labels, *LAYOUT))
+    tracemalloc.start()
+    rule.segment(read_raw(labels, *LAYOUT))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < np.prod(SHAPE) / 4
+
+
+RULES = [ImageRule(fluid_value=2), ImageRule(fluid_below=1), ImageRule(otsu="above")]
+RULES += [ImageRule(fluid_value=2, wall_values={"grains": 1}, periodic="z")]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_mapped_images_give_the_nodes_of_small_ones(raw, monkeypatch, rule):
+    whole = build_nodes(rule.segment(read_raw(raw, *LAYOUT)).voxels)
+    monkeypatch.setattr(geometry.slabs, "SLAB_VOXELS", 3 * SHAPE[1] * SHAPE[2])
+    monkeypatch.setattr(geometry.slabs, "IN_MEMORY_BYTES", 1)
+    voxels = rule.segment(read_raw(raw, *LAYOUT)).voxels
+    assert isinstance(voxels.flags, np.memmap)
+    nodes = build_nodes(voxels)
+    np.testing.assert_array_equal(nodes.voxel, whole.voxel)
+    np.testing.assert_array_equal(nodes.label_voxel, whole.label_voxel)
+
+
+def test_resampling_by_slabs_is_that_of_the_whole(raw, monkeypatch):
+    rule = ImageRule(fluid_above=1.5, spacing_m=(1.0, 1.0, 1.4))
+    whole = rule.segment(read_raw(raw, *LAYOUT)).voxels.flags
+    monkeypatch.setattr(geometry.slabs, "SLAB_VOXELS", 3 * SHAPE[1] * SHAPE[2])
+    np.testing.assert_array_equal(rule.segment(read_raw(raw, *LAYOUT)).voxels.flags, whole)
+
+
+def test_copies_of_mapped_arrays_are_mapped_and_writable(labels, small_slabs):
+    image = read_raw(labels, *LAYOUT).values
+    copy = copied(image)
+    assert isinstance(copy, np.memmap)
+    np.testing.assert_array_equal(copy, image)
+    copy[0, 0, 0] = 9
+    assert image[0, 0, 0] == FLUID
+
+
+def test_arrays_beyond_the_disk_are_one_clear_error():
+    with pytest.raises(GeometryError, match="no room for .* voxels of uint8"):
+        empty_array((2**20, 2**20, 2**20), np.uint8)

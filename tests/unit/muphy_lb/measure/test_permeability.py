@@ -1,0 +1,138 @@
+"""Permeability is that of known flows, and what does not allow one is refused."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from geometry.nodes import build_nodes
+from geometry.voxels import Voxels
+from muphy_lb.case import case_from_dict
+from muphy_lb.errors import InputError
+from muphy_lb.measure.command import permeability, settled_flow, tensor_m2
+from muphy_lb.measure.permeability import DARCY_M2
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.validation.references.poiseuille import duct_flow_rate
+from tests.channel import open_channel, simulate
+
+SIDE, SPACING_M = 16, 1e-5
+DUCT = {
+    "geometry": {"shape": "square_duct", "spacing_m": SPACING_M, "options": {"side": SIDE, "length": 1, "axis": "z"}},
+    "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 1e-6},
+    "flow": {"acceleration_m_s2": [0.0, 0.0, 1.0]},
+    "lattice": {"relaxation_time": 1.0, "collision": "trt", "equilibrium": "stokes"},
+    "compute": {"backend": "numpy", "precision": "fp64"},
+    "run": {"steps": 4000, "ramp_steps": 0},
+}
+
+
+@pytest.fixture(scope="module")
+def duct():
+    """The settled flow of a square duct."""
+    return settled_flow(case_from_dict(DUCT), SerialCommunicator())
+
+
+def slanted_bars() -> Voxels:
+    """A periodic sheet with a bar that leans, of which copies form slanted channels."""
+    y, x = np.mgrid[:16, :16]
+    solid = (np.abs((x + y + 0.5) % 16 - 8) < 2.5) & (x < 11)
+    return Voxels(np.where(solid, SOLID, FLUID).astype(FLAG_DTYPE)[None], SPACING_M, periodic=(True, True, True))
+
+
+def sheet_flow(direction):
+    """The settled flow through the bars, driven along a direction."""
+    table = DUCT | {
+        "geometry": {"shape": "channel", "spacing_m": SPACING_M},
+        "flow": {"acceleration_m_s2": list(direction)},
+        "lattice": DUCT["lattice"] | {"name": "D2Q9"},
+    }
+    return settled_flow(case_from_dict(table), SerialCommunicator(), build_nodes(slanted_bars()))
+
+
+def test_a_square_duct_has_the_permeability_of_its_series(duct):
+    exact = duct_flow_rate(SIDE, SIDE) / (SIDE + 2) ** 2
+    assert duct.settled
+    assert duct.permeability.permeability_voxel2 == pytest.approx(exact, rel=0.01)
+    assert duct.permeability.permeability_m2 == pytest.approx(exact * SPACING_M**2, rel=0.01)
+    assert duct.permeability.permeability_darcy * DARCY_M2 == pytest.approx(duct.permeability.permeability_m2)
+    assert duct.limit_m2 == pytest.approx(duct.permeability.permeability_m2, rel=1e-3)
+
+
+def test_a_straight_duct_has_tortuosity_one_and_its_hydraulic_diameter(duct):
+    assert duct.permeability.tortuosity == pytest.approx(1.0)
+    assert duct.permeability.pore_size_voxels == pytest.approx(SIDE)
+    assert duct.permeability.porosity == pytest.approx(SIDE**2 / (SIDE + 2) ** 2)
+
+
+def test_the_reynolds_number_takes_mean_pore_velocity_and_size(duct):
+    found = duct.permeability
+    speed_m_s = found.darcy_velocity_m_s[2] / found.porosity
+    assert found.reynolds == pytest.approx(speed_m_s * found.pore_size_m / 1e-6)
+
+
+def test_the_distribution_of_velocities_integrates_to_its_share(duct):
+    spread = duct.permeability.distribution
+    over_mean, density = (np.array(spread[key]) for key in ("velocity_over_mean", "probability_density"))
+    assert (density * np.diff(over_mean)[0]).sum() == pytest.approx(0.99, abs=0.015)
+
+
+def test_the_tensor_is_symmetric_and_predicts_a_flow_between_its_axes():
+    tensor = tensor_m2([sheet_flow((1.0, 0.0, 0.0)), sheet_flow((0.0, 1.0, 0.0))])
+    assert abs(tensor[0, 1]) > 0.02 * tensor[0, 0]
+    assert tensor[0, 1] == pytest.approx(tensor[1, 0], rel=1e-2)
+    between = sheet_flow((0.6, 0.8, 0.0)).permeability
+    np.testing.assert_allclose(between.column_m2[:2], tensor @ (0.6, 0.8), rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"flow": {"acceleration_m_s2": [1.0, 0.0, 0.0]}}, "closed"),
+        ({"flow": {}}, "no force"),
+    ],
+)
+def test_what_has_no_permeability_is_refused(change, words):
+    with pytest.raises(InputError, match=words):
+        settled_flow(case_from_dict(DUCT | change), SerialCommunicator())
+
+
+def test_openings_are_refused():
+    from muphy_lb.measure.permeability import measured_permeability
+
+    with pytest.raises(InputError, match="openings"):
+        measured_permeability(simulate(open_channel()))
+
+
+def test_inertia_is_warned_of():
+    lattice = {"relaxation_time": 0.8, "collision": "trt"}
+    strong = DUCT | {"lattice": lattice, "flow": {"acceleration_m_s2": [0.0, 0.0, 20.0]}, "run": {"steps": 1500}}
+    found = settled_flow(case_from_dict(strong), SerialCommunicator()).permeability
+    assert found.reynolds > 1.0 and any("Reynolds" in text for text in found.warnings)
+
+
+def command(tmp_path, **options):
+    """Exit code of the command on the duct, what it said, and what it wrote."""
+    said, case = [], tmp_path / "duct.toml"
+    case.write_text(case_from_dict(DUCT).to_toml())
+    given = {"case": case, "set": [], "axis": None, "tensor": False, "json": tmp_path / "k.json", "plot": None}
+    code = permeability(SimpleNamespace(**given | options), said.append, SerialCommunicator())
+    return code, "\n".join(said), json.loads((tmp_path / "k.json").read_text())
+
+
+def test_the_command_tells_and_writes_the_permeability(tmp_path):
+    code, said, record = command(tmp_path, axis="z", plot=tmp_path / "k.png")
+    assert code == 0 and "darcy" in said and "settled after" in said
+    assert record["flows"]["z"]["permeability_darcy"] > 0.0
+    assert (tmp_path / "k.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_tells_that_a_flow_did_not_settle(tmp_path):
+    code, said, record = command(tmp_path, axis="z", set=["run.steps=20"])
+    assert code == 1 and "NOT settled" in said and not record["flows"]["z"]["settled"]
+
+
+def test_the_tensor_of_a_closed_box_is_refused(tmp_path):
+    with pytest.raises(InputError, match="closed"):
+        command(tmp_path, tensor=True)
