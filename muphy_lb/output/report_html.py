@@ -9,6 +9,7 @@ from pathlib import Path
 from muphy_lb.output.atomic import write_text
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.series import read_series
+from muphy_lb.output.summary import counted_nodes
 
 REPORT_FILE = "report.html"
 PICTURES = {"picture.png": "geometry and speed", "wall_shear.png": "stress on the walls"}
@@ -107,8 +108,8 @@ def _shear(record: Mapping | None) -> list[str]:
     there = [name for name in names if name in record]
     marks = list(record[there[0]])
     rows = [(names[name], *(record[name][mark] for mark in marks)) for name in there]
-    text = f"{record['n_counted']:,} of {record['n_nodes']:,} wall nodes: those farther than a diameter from openings"
-    return ["<h3>Wall shear stress</h3>", _table(("", *marks), rows), f'<p class="note">{text}</p>']
+    note = f'<p class="note">{counted_nodes(record)}</p>'
+    return ["<h3>Wall shear stress</h3>", _table(("", *marks), rows), note]
 
 
 def _walls(walls: Mapping) -> list[str]:

@@ -58,14 +58,21 @@ def measured_lines(summary: Mapping) -> list[str]:
     return lines + _shear_lines(summary.get("wall_shear")) + _rock_lines(summary.get("permeability"))
 
 
+def counted_nodes(record: Mapping) -> str:
+    """In words, the wall nodes over which a record of wall shear stress sums up."""
+    n_counted, n_nodes = record["n_counted"], record["n_nodes"]
+    if n_counted == n_nodes:
+        return f"all {n_nodes:,} wall nodes"
+    return f"{n_counted:,} of {n_nodes:,} wall nodes: those farther than a diameter from the openings"
+
+
 def _shear_lines(record: Mapping | None) -> list[str]:
     if not record or not record.get("n_counted"):
         return []
     now = record["magnitude_pa"]
     lines = [
         f"wall shear stress: mean {now['mean']:.4g} Pa, median {now['p50']:.4g}, 95 % below {now['p95']:.4g},"
-        f" max {now['max']:.4g} ({record['n_counted']:,} of {record['n_nodes']:,} wall nodes:"
-        " those farther than a diameter from the openings)"
+        f" max {now['max']:.4g} ({counted_nodes(record)})"
     ]
     if record.get("time_averaged_pa"):
         lines.append(
