@@ -18,7 +18,8 @@ import json, os, signal, sys, time
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 if "wait" in sys.argv:
-    signal.signal(signal.SIGUSR1, lambda *_: (print("rank stopped", flush=True), os._exit(0)))
+    # mpirun may end all ranks as soon as one has gone: the other must have had its say by then.
+    signal.signal(signal.SIGUSR1, lambda *_: (print("rank stopped", flush=True), time.sleep(2), os._exit(0)))
     world.Barrier()
     if world.rank == 0:
         print("ready", flush=True)
