@@ -71,12 +71,8 @@ class Engine:
 
     def step(self) -> None:
         """One time step."""
-        if self._rows:
-            self._take_row()
-        for launch in self._launches[self._parity]:
+        for launch in self._launches[self._begin_step()]:
             launch()
-        self._parity ^= 1
-        self._steps_kept += 1
 
     def advance(self, n_steps: int) -> None:
         """Time steps, many in one launch where that is possible."""
@@ -91,12 +87,8 @@ class Engine:
 
     def step_by(self, do) -> None:
         """One time step, each task (:class:`muphy_lb.parallel.task.Task`) handed to ``do``."""
-        if self._rows:
-            self._take_row()
-        for task in self.steps[self._parity]:
+        for task in self.steps[self._begin_step()]:
             do(task)
-        self._parity ^= 1
-        self._steps_kept += 1
 
     def use_shape(self, shape) -> None:
         """Launch stream-and-collide in another way; see :meth:`muphy_lb.backends.interface.Backend.launch_shapes`."""
@@ -225,6 +217,14 @@ class Engine:
         self.backend.synchronise()
         self._connector.communicator.barrier()
 
+    def _begin_step(self) -> int:
+        """Put the values of the step into force; returns the parity from which it goes."""
+        if self._rows:
+            self._take_row()
+        self._parity ^= 1
+        self._steps_kept += 1
+        return 1 - self._parity
+
     def _take_row(self) -> None:
         self.backend.bind_copy(self._rows.pop(), self._now)()
         self.backend.mark_interior()
@@ -329,7 +329,7 @@ class Engine:
         likewise.
         """
         line, borders = self._halo.lines[parity], self._borders
-        wait, tasks = Task("order", ORDERING, self.backend.edge_waits), []
+        wait, tasks = _order(self.backend.edge_waits), []
         for stage in self.model.stages:
             if stage.skeleton == STREAM_COLLIDE:
                 tasks += self._bind_nodes(stage, parity, self.shape)
@@ -342,18 +342,15 @@ class Engine:
             elif stage.skeleton == EXCHANGE_FINISH and line:
                 tasks += [*line.arrive, wait, *line.unpack]
         if self.domain.n_edge:
-            marks = [
-                Task("order", ORDERING, work) for work in (self.backend.mark_interior, self.backend.interior_waits)
-            ]
-            tasks = [marks[0], *without_repeats(tasks, wait.run), marks[1]]
+            begin, end = _order(self.backend.mark_interior), _order(self.backend.interior_waits)
+            tasks = [begin, *without_repeats(tasks, wait.run), end]
         return tasks
 
     def _bind_links(self, parity) -> list[Task]:
         """The openings of a step. In place they read, for the velocity of a node, populations that the node left with
         its neighbours, which the interior is about to overwrite: it waits for them."""
         tasks = [Task("openings", ON_EDGE, self._borders.bind_links(parity))]
-        wait = Task("order", ORDERING, self.backend.interior_waits)
-        return [*tasks, wait] if self.addresses.patterns[0].in_place else tasks
+        return [*tasks, _order(self.backend.interior_waits)] if self.addresses.patterns[0].in_place else tasks
 
     def interior_launches(self, shape) -> list:
         """Stream-and-collide of the interior alone, from each buffer."""
@@ -372,7 +369,7 @@ class Engine:
         launch = self.backend.bind_stream_collide(*stage.operators, arrays, nodes, self._parameters, shape)
         if not nodes.is_edge:
             return [Task("interior", ON_INTERIOR, launch)]
-        return [Task("order", ORDERING, self.backend.edge_waits), Task("edge", ON_EDGE, launch)]
+        return [_order(self.backend.edge_waits), Task("edge", ON_EDGE, launch)]
 
     def _bind_reductions(self, speed_scale):
         """Reductions of buffer 0 and 1, and the arrays they share."""
@@ -382,6 +379,11 @@ class Engine:
         bind = self.backend.bind_reduction
         bound = [bind(self.model.macroscopic, self._state(p), arrays, self._parameters) for p in (0, 1)]
         return (*bound, arrays)
+
+
+def _order(run) -> Task:
+    """A task that lets one queue wait for the other."""
+    return Task("order", ORDERING, run)
 
 
 def _parts(n_nodes: int):

@@ -39,10 +39,8 @@ def _macroscopic(streaming: str, equilibrium: Equilibrium, force: Operator) -> O
         return np.concatenate(((rho - 1.0)[None], equilibrium.velocity(momentum, rho)))
 
     def node(lattice, precision, jit):
-        state_at, force_at = (
-            state_node(lattice, precision, jit, equilibrium, half_force),
-            force.node(lattice, precision, jit),
-        )
+        state_at = state_node(lattice, precision, jit, equilibrium, half_force)
+        force_at = force.node(lattice, precision, jit)
 
         def density_and_velocity(f, n, parameters):
             deviation, ux, uy, uz, _, _, _ = state_at(f, force_at(n, parameters))

@@ -9,7 +9,7 @@ import numpy as np
 from muphy_lb.domain import Exchange
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel.exchange import NO_LINES, Halo, HaloLines, bind_lines, exchange_seconds, host_lines
-from muphy_lb.parallel.transports import DevicePointers, HostStaged, Nccl, Peer, Transport, TransportFailure, agree
+from muphy_lb.parallel.transports import DevicePointers, HostStaged, Nccl, Peer, Transport, TransportFailure, together
 
 LOG = logging.getLogger(__name__)
 AUTO, PEER, HOST = "auto", Peer.name, HostStaged.name
@@ -132,14 +132,7 @@ class _Search:
         self._together(carry)
 
     def _together(self, work):
-        """What ``work()`` returns, if it does not fail on any rank."""
-        result, failure = None, None
-        try:
-            result = work()
-        except TransportFailure as error:
-            failure = str(error)
-        agree(self._communicator, failure)
-        return result
+        return together(self._communicator, work)
 
     def _bound(self, near: str, far: str) -> HaloLines:
         # Messages to other machines set out first: those beside us would hold them up.

@@ -67,6 +67,12 @@ class Packing:
             self.unpack.append(Task("unpack", ON_EDGE, scatter))
 
 
+def pack_in_one_room(backend, plans: tuple[Exchange, Exchange], buffers) -> list[Packing]:
+    """The messages of exchanges that happen one after the other."""
+    room = Room(backend, plans)
+    return [Packing(backend, plan, buffer, room) for plan, buffer in zip(plans, buffers, strict=True)]
+
+
 def messages(array, start, backend) -> list:
     """The parts of a contiguous array of messages."""
     return [backend.view(array, int(a), int(b)) for a, b in zip(start[:-1], start[1:], strict=True)]

@@ -62,10 +62,9 @@ def main(source, folder):
     """Everything into ``folder/N``, on all ranks of this launcher, then on the first N of them, down to two."""
     from mpi4py import MPI
 
-    world = MPI.COMM_WORLD
-    groups = {n: world.Split(0 if world.rank < n else MPI.UNDEFINED) for n in range(world.size, 1, -1)}
-    for n_ranks, group in groups.items():
-        if group != MPI.COMM_NULL:
-            communicator = MpiCommunicator(MPI, group)
+    world = MpiCommunicator(MPI)
+    groups = {n_ranks: world.first(n_ranks) for n_ranks in range(world.size, 1, -1)}
+    for n_ranks, communicator in groups.items():
+        if communicator is not None:
             compute_all(Path(folder) / str(n_ranks), communicator)
             resume_all(source, Path(folder) / str(n_ranks), communicator)

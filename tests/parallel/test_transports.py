@@ -13,7 +13,7 @@ from muphy_lb.errors import BackendError
 from muphy_lb.lattice import D2Q9
 from muphy_lb.parallel import HaloConnector, SerialCommunicator, choice
 from muphy_lb.parallel.exchange import bind_lines
-from muphy_lb.parallel.transports import DevicePointers, HostStaged, Line, TransportFailure
+from muphy_lb.parallel.transports import DevicePointers, HostStaged, Line, TransportFailure, together
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
 from tests.vessel import write_case
 
@@ -122,6 +122,14 @@ def test_a_transport_that_damages_messages_is_not_used(monkeypatch, caplog):
     makers = {"peer": partial(Echo, "peer", 1), "host": partial(Echo, "host", 0)}
     assert connected(monkeypatch, "auto", **makers).used == "host"
     assert "peer does not work here: a trial message did not arrive" in caplog.text
+
+
+def test_a_failure_that_ranks_agree_on_is_told_as_it_is():
+    def fail():
+        raise ValueError("no luck")
+
+    with pytest.raises(TransportFailure, match=r"^ValueError: no luck \(rank 0\)$"):
+        together(TwoRanks(), lambda: together(TwoRanks(), fail, Exception))
 
 
 def test_a_transport_that_was_asked_for_and_does_not_work_is_an_error(monkeypatch):

@@ -4,6 +4,6 @@ from muphy_lb.parallel.transports.device_pointers import DevicePointers
 from muphy_lb.parallel.transports.host import HostStaged
 from muphy_lb.parallel.transports.nccl import Nccl
 from muphy_lb.parallel.transports.peer import Peer
-from muphy_lb.parallel.transports.transport import Line, Transport, TransportFailure, agree
+from muphy_lb.parallel.transports.transport import Line, Transport, TransportFailure, together
 
-__all__ = ["DevicePointers", "HostStaged", "Line", "Nccl", "Peer", "Transport", "TransportFailure", "agree"]
+__all__ = ["DevicePointers", "HostStaged", "Line", "Nccl", "Peer", "Transport", "TransportFailure", "together"]

@@ -3,7 +3,7 @@
 An MPI that cannot do that does not say so, it crashes: only one that declares it is asked.
 """
 
-from muphy_lb.parallel.packing import Packing, Room, messages
+from muphy_lb.parallel.packing import Packing, messages, pack_in_one_room
 from muphy_lb.parallel.task import ON_HOST, Task
 from muphy_lb.parallel.transports.transport import Line, TransportFailure
 
@@ -28,8 +28,7 @@ class DevicePointers:
 
     def lines(self, neighbours, plans, buffers):
         """Messages start and end in device memory."""
-        room = Room(self._backend, plans)
-        packings = [Packing(self._backend, plan, buffer, room) for plan, buffer in zip(plans, buffers, strict=True)]
+        packings = pack_in_one_room(self._backend, plans, buffers)
         return tuple(self._line(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
     def trust(self):

@@ -3,7 +3,7 @@
 The three steps of M. Bernaschi et al., Concurrency Computat.: Pract. Exper. 22, 1 (2010); the reference for all others.
 """
 
-from muphy_lb.parallel.packing import Packing, Room
+from muphy_lb.parallel.packing import Packing, messages, pack_in_one_room
 from muphy_lb.parallel.task import ON_EDGE, ON_HOST, Task
 from muphy_lb.parallel.transports.transport import Line
 
@@ -24,11 +24,9 @@ class HostStaged:
     def lines(self, neighbours, plans, buffers):
         """Both share the buffers on the host and the room on the device: they happen one after the other."""
         backend, storage = self._backend, self._backend.precision.storage
-        room = Room(backend, plans)
         sizes = max(plan.n_pack for plan in plans), max(plan.n_unpack for plan in plans)
         staging = [None, None] if backend.on_host else [backend.host_buffer(size, storage) for size in sizes]
-        packings = [Packing(backend, plan, buffer, room) for plan, buffer in zip(plans, buffers, strict=True)]
-        pairs = zip(packings, plans, strict=True)
+        pairs = zip(pack_in_one_room(backend, plans, buffers), plans, strict=True)
         return tuple(self._line(neighbours, packing, plan, *staging) for packing, plan in pairs)
 
     def trust(self):
@@ -48,15 +46,11 @@ class HostStaged:
     def _messages(self, neighbours, plan, send, receive) -> tuple[Task, Task]:
         """Post the messages; wait for them."""
         communicator, requests = self._communicator, []
-        incoming = list(zip(_parts(receive, plan.unpack_start), neighbours, strict=True))
-        outgoing = list(zip(_parts(send, plan.pack_start), neighbours, strict=True))
+        incoming = list(zip(messages(receive, plan.unpack_start, self._backend), neighbours, strict=True))
+        outgoing = list(zip(messages(send, plan.pack_start, self._backend), neighbours, strict=True))
 
         def post():
             requests[:] = [communicator.start_receive(part, rank) for part, rank in incoming]
             requests.extend(communicator.start_send(part, rank) for part, rank in outgoing)
 
         return Task("exchange", ON_HOST, post), Task("exchange", ON_HOST, lambda: communicator.wait_all(requests))
-
-
-def _parts(array, start) -> list:
-    return [array[a:b] for a, b in zip(start[:-1], start[1:], strict=True)]

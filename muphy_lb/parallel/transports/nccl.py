@@ -3,9 +3,9 @@
 The tasks only enqueue work on the device, so that whole steps can be recorded.
 """
 
-from muphy_lb.parallel.packing import Packing, Room, messages
+from muphy_lb.parallel.packing import Packing, messages, pack_in_one_room
 from muphy_lb.parallel.task import ON_EDGE, Task
-from muphy_lb.parallel.transports.transport import Line, TransportFailure, agree
+from muphy_lb.parallel.transports.transport import Line, TransportFailure, together
 
 
 class Nccl:
@@ -22,16 +22,17 @@ class Nccl:
     name = "nccl"
 
     def __init__(self, communicator, backend):
-        self._backend = backend
-        library = _attempted(communicator, lambda: _library(backend))
-        identity = _attempted(communicator, lambda: library.new_identity() if communicator.rank == 0 else None)
-        identity = communicator.broadcast(identity)
-        self._ranks = _attempted(communicator, lambda: library.join(identity, communicator.size, communicator.rank))
+        def attempt(work):  # a missing package, a missing library and a refusal come as many types
+            return together(communicator, work, Exception)
+
+        self._backend, rank = backend, communicator.rank
+        library = attempt(lambda: _library(backend))
+        identity = communicator.broadcast(attempt(lambda: library.new_identity() if rank == 0 else None))
+        self._ranks = attempt(lambda: library.join(identity, communicator.size, rank))
 
     def lines(self, neighbours, plans, buffers):
         """One group of sends and receives each."""
-        room = Room(self._backend, plans)
-        packings = [Packing(self._backend, plan, buffer, room) for plan, buffer in zip(plans, buffers, strict=True)]
+        packings = pack_in_one_room(self._backend, plans, buffers)
         return tuple(self._line(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
     def trust(self):
@@ -51,14 +52,3 @@ def _library(backend):
     if backend.on_host:
         raise RuntimeError(f"backend {backend.name} has no device memory")
     return backend.nccl()
-
-
-def _attempted(communicator, work):
-    """What ``work()`` returns, if it succeeds on every rank; a rank that waits in vain would wait for ever."""
-    result, failure = None, None
-    try:
-        result = work()
-    except Exception as error:  # a missing package, a missing library and a refusal come as many types
-        failure = f"{type(error).__name__}: {error}"
-    agree(communicator, failure)
-    return result

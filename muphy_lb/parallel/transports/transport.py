@@ -11,6 +11,10 @@ class TransportFailure(Exception):
     """A transport cannot be used here; the text says why."""
 
 
+class AgreedFailure(TransportFailure):
+    """One that every rank raises with the same text."""
+
+
 @dataclass(frozen=True)
 class Line:
     """The tasks of one exchange of one buffer, in order.
@@ -69,14 +73,27 @@ class Transport(Protocol):
         """
 
 
-def agree(communicator, failure: str | None) -> None:
-    """Collective: every rank goes on, or none.
+def together(communicator, work, failures=TransportFailure):
+    """What ``work()`` returns, if it does not fail on any rank: one that went on alone would wait for ever; collective.
+
+    Args:
+        communicator: the ranks.
+        work: called on every rank.
+        failures: type of the exceptions that are failures.
 
     Raises:
-        TransportFailure: on every rank, with the text of the lowest rank that has one.
+        AgreedFailure: on every rank, with the text of the lowest rank that has one.
     """
+    result, failure = None, None
+    try:
+        result = work()
+    except AgreedFailure:
+        raise
+    except failures as error:
+        failure = str(error) if isinstance(error, TransportFailure) else f"{type(error).__name__}: {error}"
     told = communicator.gather(failure)
     first = next((f"{text} (rank {rank})" for rank, text in enumerate(told or ()) if text), None)
     first = communicator.broadcast(first)
     if first:
-        raise TransportFailure(first)
+        raise AgreedFailure(first)
+    return result
