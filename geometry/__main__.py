@@ -17,8 +17,8 @@ from geometry.errors import GeometryError
 from geometry.flags import FIRST_WALL_NUMBER
 from geometry.load import LOADERS, SHAPE_PREFIX, load_with_notes
 from geometry.nodes import NodeList, build_nodes
-from geometry.openings import carve, opening_from_mapping, read_openings
-from geometry.shapes import SHAPES
+from geometry.openings.carve import carve, opening_from_mapping, read_openings
+from geometry.shapes.catalogue import SHAPES
 from geometry.voxels import Opening, Voxels
 
 FAILURE = 2
@@ -91,7 +91,7 @@ def opening_from_words(text: str) -> Opening:
 
 def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
     """Say what the input is and where its openings are; returns those that it does not bring itself."""
-    from geometry.find_openings import table_of, toml_of
+    from geometry.openings.find import table_of, toml_of
     from geometry.survey import survey
 
     seen = survey(arguments.input, **_input_options(arguments))

@@ -6,7 +6,6 @@ from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 
-from geometry import surface
 from geometry.errors import GeometryError
 from geometry.gmy import read_gmy
 from geometry.images.arrays import read_npy, read_npz, read_raw
@@ -18,11 +17,12 @@ from geometry.images.rule import ImageRule, Noted
 from geometry.images.tiff import read_tiff
 from geometry.images.vti import read_vti
 from geometry.images.vtu import read_vtu
-from geometry.mend import mend
 from geometry.options import check_names
-from geometry.packings import sphere_list
-from geometry.porous import PREPARATION_NAMES, prepare_image, split_preparation
-from geometry.shapes import build_shape
+from geometry.porous.preparation import PREPARATION_NAMES, prepare_image, split_preparation
+from geometry.shapes.catalogue import build_shape
+from geometry.shapes.packings import sphere_list
+from geometry.surfaces import surface
+from geometry.surfaces.mend import mend
 from geometry.tagged import read_tagged
 from geometry.voxels import Voxels
 
@@ -43,12 +43,12 @@ def load_voxels(path, **options) -> Voxels:
         ``.vtu``, ``.pvtu``: unit, array.
     Options of others:
         ``.tags``: none (tagged nodes);
-        ``.xyz``: spacing_m, unit, radius, low, high (spheres, see :func:`geometry.packings.sphere_list`);
+        ``.xyz``: spacing_m, unit, radius, low, high (spheres, see :func:`geometry.shapes.packings.sphere_list`);
         ``.txt``: tagged nodes, or with radius those of spheres;
         ``.stl``, ``.obj``, ``.ply``: unit, spacing_m, margin;
         ``.gmy``: spacing_m, origin_m;
-        ``shape:NAME``: the arguments of that function of :mod:`geometry.shapes`.
-    All inputs: the attributes of :class:`geometry.porous.Preparation` (crop, invert, median, mirror, ...).
+        ``shape:NAME``: the arguments of that function of :mod:`geometry.shapes.catalogue`.
+    All inputs: what :class:`geometry.porous.preparation.Preparation` has (crop, invert, median, ...).
 
     Raises GeometryError for an unknown ending, shape or option, for a missing option and where the reader does.
     """

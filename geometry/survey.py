@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from geometry.errors import GeometryError
-from geometry.find_openings import GIVEN, FoundOpening, openings_of_surface, openings_of_voxels
 from geometry.load import LOADERS, load_with_notes, option_names
-from geometry.mend import mend
+from geometry.openings.find import GIVEN, FoundOpening, openings_of_surface, openings_of_voxels
+from geometry.openings.preview import draw_surface_openings, draw_voxel_openings
 from geometry.options import check_names
-from geometry.preview import draw_surface_openings, draw_voxel_openings
-from geometry.surface import FORMATS, Surface, diagnose, read_surface
+from geometry.surfaces.mend import mend
+from geometry.surfaces.surface import FORMATS, Surface, diagnose, read_surface
 from geometry.voxels import Opening, Voxels
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, SOLID, WALL, opening_flag, wall_flag
-from geometry.openings import with_tagged_openings
+from geometry.openings.carve import with_tagged_openings
 from geometry.options import periodic_axes
 from geometry.readers import read_bytes
 from geometry.voxels import KINDS, Voxels

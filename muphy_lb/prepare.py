@@ -14,7 +14,7 @@ from geometry.cuts import cut_links
 from geometry.labels import label_box
 from geometry.load import SHAPE_PREFIX, load_with_notes
 from geometry.nodes import NodeList, Outline, build_nodes
-from geometry.openings import carve
+from geometry.openings.carve import carve
 from geometry.store import read_arrays, unread_geometry
 from geometry.voxels import Opening, Voxels
 from muphy_lb.backends import resolve_backend

@@ -15,7 +15,7 @@ from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_W
 from geometry.images.image import Image
 from geometry.images.resample import has_cubes, times, to_cubes
 from geometry.images.selection import Interval, Selection, ValueSet, described, otsu_threshold, value_range
-from geometry.openings import with_tagged_openings
+from geometry.openings.carve import with_tagged_openings
 from geometry.options import check_positive, periodic_axes
 from geometry.slabs import empty_array, release, slabs
 from geometry.voxels import Voxels

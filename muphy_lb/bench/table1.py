@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from geometry.nodes import build_nodes
-from geometry.shapes import build_shape
+from geometry.shapes.catalogue import build_shape
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.interface import NodeRange, StreamArrays
 from muphy_lb.bench.copying import copy_bandwidth_tb_s

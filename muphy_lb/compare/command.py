@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
-from geometry.shapes import SHAPES
+from geometry.shapes.catalogue import SHAPES
 from muphy_lb.backends import BACKENDS, make_backend, resolve_backend
 from muphy_lb.errors import BackendError, InputError
 from muphy_lb.lattice import lattice_named

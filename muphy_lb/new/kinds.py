@@ -9,12 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from geometry.errors import GeometryError
-from geometry.find_openings import FoundOpening, openings_of_surface, openings_of_voxels
 from geometry.load import load_voxels
-from geometry.mend import mend
-from geometry.porous import porosity
-from geometry.shapes import build_shape
-from geometry.surface import read_surface
+from geometry.openings.find import FoundOpening, openings_of_surface, openings_of_voxels
+from geometry.porous.preparation import porosity
+from geometry.shapes.catalogue import build_shape
+from geometry.surfaces.mend import mend
+from geometry.surfaces.surface import read_surface
 from geometry.voxels import Voxels
 from muphy_lb.new import sizing
 from muphy_lb.new.wishes import Wishes

@@ -14,7 +14,7 @@ import numpy as np
 
 from geometry.cuts import cut_links
 from geometry.nodes import build_nodes
-from geometry.shapes import build_shape
+from geometry.shapes.catalogue import build_shape
 from geometry.store import write_geometry
 from muphy_lb.case import case_from_dict
 from muphy_lb.errors import MuphyError

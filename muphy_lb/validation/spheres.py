@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.benchmark_shapes import SITES
+from geometry.shapes.benchmark_shapes import SITES
 from muphy_lb.lattice import lattice_named
 from muphy_lb.units import relaxation_time
 from muphy_lb.validation.flows import creeping, forced_flow, over_two_steps, settled

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from geometry.nodes import build_nodes
-from geometry.shapes import build_shape
+from geometry.shapes.catalogue import build_shape
 from geometry.store import write_geometry
 from muphy_lb.__main__ import main
 from muphy_lb.backends import make_backend

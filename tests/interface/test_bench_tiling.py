@@ -7,7 +7,7 @@ import pytest
 
 from geometry.cuts import cut_links
 from geometry.nodes import build_nodes
-from geometry.shapes import build_shape
+from geometry.shapes.catalogue import build_shape
 from geometry.voxels import Voxels
 from muphy_lb.bench.tiling import tile_nodes
 from muphy_lb.errors import InputError

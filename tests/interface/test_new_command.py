@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from geometry.errors import GeometryError
-from geometry.shapes import pipe, random_solid
+from geometry.shapes.catalogue import pipe, random_solid
 from muphy_lb.case import load_case
 from muphy_lb.errors import InputError
 from muphy_lb.info import describe_case

@@ -6,7 +6,7 @@ import pytest
 from geometry.clean import clean
 from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
 from geometry.nodes import build_nodes
-from geometry.openings import carve
+from geometry.openings.carve import carve
 from geometry.voxels import Opening, Voxels
 from muphy_lb.domain import STREAMINGS
 from muphy_lb.errors import InputError

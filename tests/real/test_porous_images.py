@@ -6,8 +6,8 @@ import zipfile
 import pytest
 
 from geometry.load import load_voxels
-from geometry.pores import find_pores
-from geometry.porous import porosity
+from geometry.porous.pores import find_pores
+from geometry.porous.preparation import porosity
 
 PUBLISHED_DIGITS = 1e-5
 FINNEY_POROSITY = 0.3610  # of its central cube of side 16

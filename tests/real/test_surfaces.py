@@ -9,8 +9,8 @@ from geometry.clean import clean
 from geometry.errors import GeometryError
 from geometry.load import load_voxels, load_with_notes
 from geometry.nodes import build_nodes
-from geometry.openings import carve
-from geometry.surface import diagnose, read_surface, voxelise
+from geometry.openings.carve import carve
+from geometry.surfaces.surface import diagnose, read_surface, voxelise
 from geometry.voxels import Opening
 
 AORTA = ("aorta_openlb/aorta3d.stl", "mm", 30_260e-9)

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from geometry.errors import GeometryError
-from geometry.find_openings import openings_of_surface, openings_of_voxels, table_of, toml_of
 from geometry.flags import FLUID
-from geometry.mend import mend
-from geometry.openings import carve, read_openings
-from geometry.shapes import build_shape
-from geometry.surface import Surface, voxelise
+from geometry.openings.carve import carve, read_openings
+from geometry.openings.find import openings_of_surface, openings_of_voxels, table_of, toml_of
+from geometry.shapes.catalogue import build_shape
+from geometry.surfaces.mend import mend
+from geometry.surfaces.surface import Surface, voxelise
 from geometry.voxels import Voxels
 from muphy_lb.boundary_sections import OpeningSection
 from tests.unit.geometry.surfaces import box, octahedron, rotated, sphere, tube

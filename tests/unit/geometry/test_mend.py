@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from geometry.errors import GeometryError
-from geometry.mend import mend
-from geometry.surface import Surface, diagnose, voxelise
+from geometry.surfaces.mend import mend
+from geometry.surfaces.surface import Surface, diagnose, voxelise
 from tests.unit.geometry.surfaces import FACES, box, rotated, sphere, tube
 
 

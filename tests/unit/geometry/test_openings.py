@@ -5,7 +5,7 @@ import pytest
 
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID
-from geometry.openings import NEIGHBOURS, carve, flags_at, fluid_neighbours, opening_from_mapping, read_openings
+from geometry.openings.carve import NEIGHBOURS, carve, flags_at, fluid_neighbours, opening_from_mapping, read_openings
 from geometry.voxels import Opening, Voxels
 
 SPACING = 0.5

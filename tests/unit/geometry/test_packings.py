@@ -3,13 +3,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from geometry.benchmark_shapes import SITES, cylinder_array, sphere_array
 from geometry.errors import GeometryError
 from geometry.flags import FLUID
 from geometry.load import load_voxels
-from geometry.packings import blurred_noise, highest, random_spheres, read_spheres, sphere_levels, sphere_list
-from geometry.pores import find_pores
-from geometry.shapes import branching_vessel, stenosis
+from geometry.porous.pores import find_pores
+from geometry.shapes.benchmark_shapes import SITES, cylinder_array, sphere_array
+from geometry.shapes.catalogue import branching_vessel, stenosis
+from geometry.shapes.packings import blurred_noise, highest, random_spheres, read_spheres, sphere_levels, sphere_list
 
 SEEDED = {
     "random_spheres": lambda seed: random_spheres(size=32, radius=5.0, seed=seed),

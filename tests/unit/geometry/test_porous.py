@@ -4,8 +4,8 @@ import pytest
 from geometry.errors import GeometryError
 from geometry.flags import FLUID, SOLID, wall_flag
 from geometry.load import load_voxels, load_with_notes
-from geometry.pores import find_pores
-from geometry.porous import (
+from geometry.porous.pores import find_pores
+from geometry.porous.preparation import (
     Preparation,
     add_reservoirs,
     crop,
@@ -18,7 +18,7 @@ from geometry.porous import (
     prepare_image,
     split_preparation,
 )
-from geometry.shapes import channel, pipe
+from geometry.shapes.catalogue import channel, pipe
 from geometry.voxels import Voxels
 
 RANDOM = np.random.default_rng(7)

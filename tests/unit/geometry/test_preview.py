@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from geometry.errors import GeometryError
-from geometry.find_openings import openings_of_surface, openings_of_voxels
 from geometry.flags import FLUID
-from geometry.mend import mend
-from geometry.preview import _depth_buffer, _first_fluid, draw_surface_openings, draw_voxel_openings, shade
+from geometry.openings.find import openings_of_surface, openings_of_voxels
+from geometry.openings.preview import _depth_buffer, _first_fluid, draw_surface_openings, draw_voxel_openings, shade
+from geometry.surfaces.mend import mend
 from geometry.voxels import Voxels
 from tests.unit.geometry.surfaces import box, tube
 

@@ -6,8 +6,17 @@ from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FLUID, SOLID
 from geometry.load import load_voxels
 from geometry.nodes import build_nodes
-from geometry.shapes import SHAPES, branching_vessel, build_shape, channel, pipe, random_solid, sphere_pack, square_duct
-from geometry.tubes import murray_angles
+from geometry.shapes.catalogue import (
+    SHAPES,
+    branching_vessel,
+    build_shape,
+    channel,
+    pipe,
+    random_solid,
+    sphere_pack,
+    square_duct,
+)
+from geometry.shapes.tubes import murray_angles
 
 COARSE = 8e-4
 

@@ -6,7 +6,7 @@ import pytest
 
 from geometry.errors import GeometryError
 from geometry.flags import FLUID
-from geometry.surface import Surface, _fill, diagnose, read_surface, voxelise
+from geometry.surfaces.surface import Surface, _fill, diagnose, read_surface, voxelise
 from tests.unit.geometry.surfaces import FACES, box, octahedron, rotated, sphere
 
 

@@ -6,9 +6,9 @@ import pytest
 from geometry.clean import clean
 from geometry.cuts import cut_links
 from geometry.nodes import build_nodes
-from geometry.openings import carve
-from geometry.surface import Surface, voxelise
-from geometry.surface_cuts import SurfaceWall
+from geometry.openings.carve import carve
+from geometry.surfaces.surface import Surface, voxelise
+from geometry.surfaces.surface_cuts import SurfaceWall
 from geometry.voxels import Opening
 from tests.unit.geometry.links import cut_points
 from tests.unit.geometry.surfaces import box, rotated, sphere

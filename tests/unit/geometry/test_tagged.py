@@ -3,7 +3,7 @@ import pytest
 
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FLUID, SOLID, WALL, wall_flag
-from geometry.shapes import square_duct
+from geometry.shapes.catalogue import square_duct
 from geometry.tagged import read_tagged, write_tagged
 
 TEXT = """# a channel one voxel wide

@@ -8,9 +8,9 @@ from geometry.cuts import cut_links
 from geometry.errors import GeometryError
 from geometry.flags import FLUID, SOLID, wall_flag
 from geometry.nodes import build_nodes
-from geometry.shape_parts import voxel_centres
-from geometry.shapes import SHAPES, build_shape
-from geometry.tubes import grow_tree, tree_voxels
+from geometry.shapes.catalogue import SHAPES, build_shape
+from geometry.shapes.shape_parts import voxel_centres
+from geometry.shapes.tubes import grow_tree, tree_voxels
 from tests.unit.geometry.links import cut_points, cut_vectors
 
 EXACT = 1e-10

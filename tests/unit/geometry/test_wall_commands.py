@@ -7,8 +7,8 @@ from geometry.__main__ import main
 from geometry.cuts import cut_links
 from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
 from geometry.nodes import build_nodes
-from geometry.openings import carve
-from geometry.shapes import build_shape
+from geometry.openings.carve import carve
+from geometry.shapes.catalogue import build_shape
 from geometry.store import read_geometry
 from geometry.voxels import Opening, Voxels
 

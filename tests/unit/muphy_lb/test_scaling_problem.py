@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from geometry.nodes import build_nodes
-from geometry.shapes import build_shape
+from geometry.shapes.catalogue import build_shape
 from muphy_lb.bench.jobs import job_of_table
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import lattice_named

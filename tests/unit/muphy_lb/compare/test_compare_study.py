@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from geometry.nodes import build_nodes
-from geometry.shapes import build_shape
+from geometry.shapes.catalogue import build_shape
 from muphy_lb.case import case_from_dict
 from muphy_lb.compare import plots, table
 from muphy_lb.compare.study import Agreement, Timing, fastest, variant

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.surface import Surface
-from geometry.surface_cuts import SurfaceWall
-from geometry.triangles import area_vectors, find_edges, find_pairs, unit_vectors
+from geometry.surfaces.surface import Surface
+from geometry.surfaces.surface_cuts import SurfaceWall
+from geometry.surfaces.triangles import area_vectors, find_edges, find_pairs, unit_vectors
 
 
 @dataclass(frozen=True)

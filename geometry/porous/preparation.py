@@ -14,8 +14,8 @@ from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from geometry.implicit import MovedWall
 from geometry.options import AXES
-from geometry.pores import check_connection, find_pores
-from geometry.shape_parts import with_ends
+from geometry.porous.pores import check_connection, find_pores
+from geometry.shapes.shape_parts import with_ends
 from geometry.voxels import Voxels
 
 MAJORITY = 14
@@ -148,7 +148,7 @@ def mirror(voxels: Voxels, axes: str) -> Voxels:
 
 
 def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> tuple[Voxels, int, int]:
-    """Make solid the pores that lead from end to end along none of ``axes``; see :func:`geometry.pores.find_pores`.
+    """Make solid the pores that lead from end to end along none of ``axes`` (:func:`geometry.porous.pores.find_pores`).
 
     Returns:
         The image, the number of voxels and the number of pores that were dropped.

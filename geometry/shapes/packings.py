@@ -12,7 +12,7 @@ from numba import njit
 from geometry.errors import GeometryError
 from geometry.implicit import FirstWall, RoundWall
 from geometry.options import check_positive, metres_per_unit
-from geometry.shape_parts import check_porosity, flags_where
+from geometry.shapes.shape_parts import check_porosity, flags_where
 from geometry.voxels import Voxels
 
 LOWEST_POROSITY = 0.38

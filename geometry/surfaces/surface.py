@@ -9,8 +9,16 @@ from numba import njit, prange
 from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE
 from geometry.options import check_positive, metres_per_unit
-from geometry.surface_cuts import SurfaceWall
-from geometry.triangles import Edges, distinct_triangles, find_edges, number_parts, sides, volume_parts, without_area
+from geometry.surfaces.surface_cuts import SurfaceWall
+from geometry.surfaces.triangles import (
+    Edges,
+    distinct_triangles,
+    find_edges,
+    number_parts,
+    sides,
+    volume_parts,
+    without_area,
+)
 from geometry.voxels import Voxels
 
 FORMATS = (".stl", ".obj", ".ply")

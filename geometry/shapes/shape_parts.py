@@ -6,7 +6,7 @@ import numpy as np
 
 from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE, FLUID, SOLID
-from geometry.openings import carve
+from geometry.openings.carve import carve
 from geometry.options import AXES, check_positive
 from geometry.voxels import Opening, Voxels
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geometry.ends import OPEN_END, measure_faces
 from geometry.errors import GeometryError
-from geometry.surface import Surface, diagnose
-from geometry.surface_cuts import MIN_CELL, crossing_edges
-from geometry.triangles import (
+from geometry.surfaces.ends import OPEN_END, measure_faces
+from geometry.surfaces.surface import Surface, diagnose
+from geometry.surfaces.surface_cuts import MIN_CELL, crossing_edges
+from geometry.surfaces.triangles import (
     Pairs,
     area_vectors,
     distinct_triangles,

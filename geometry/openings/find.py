@@ -6,14 +6,14 @@ from itertools import product
 
 import numpy as np
 
-from geometry.ends import CLOSED_END, Faces, measure_faces
 from geometry.errors import GeometryError
 from geometry.flags import FLUID, MAX_OPENINGS, opening_flag
-from geometry.mend import Mended
-from geometry.openings import FACES, NEIGHBOURS, fluid_neighbours
+from geometry.openings.carve import FACES, NEIGHBOURS, fluid_neighbours
 from geometry.options import AXES
-from geometry.surface import Surface
-from geometry.triangles import area_vectors, find_edges, find_pairs, number_parts, unit_vectors
+from geometry.surfaces.ends import CLOSED_END, Faces, measure_faces
+from geometry.surfaces.mend import Mended
+from geometry.surfaces.surface import Surface
+from geometry.surfaces.triangles import area_vectors, find_edges, find_pairs, number_parts, unit_vectors
 from geometry.voxels import Opening, Voxels
 
 SHARP = np.cos(np.deg2rad(30.0))

@@ -12,14 +12,14 @@ from types import MappingProxyType
 import numpy as np
 from numba import njit
 
-from geometry import benchmark_shapes, packings
 from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from geometry.implicit import ROUNDING, FirstWall, ImplicitWall, RoundWall, plane_pair
-from geometry.openings import carve
+from geometry.openings.carve import carve
 from geometry.options import AXES, check_names, check_positive
-from geometry.shape_parts import check_porosity, flags_where, voxel_centres, with_ends
-from geometry.tubes import Tube, grow_tree, tree_voxels
+from geometry.shapes import benchmark_shapes, packings
+from geometry.shapes.shape_parts import check_porosity, flags_where, voxel_centres, with_ends
+from geometry.shapes.tubes import Tube, grow_tree, tree_voxels
 from geometry.voxels import Opening, Voxels
 from geometry.walls import WallShape
 

@@ -11,9 +11,16 @@ import numpy as np
 from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from geometry.implicit import ROUNDING, FirstWall, RoundWall, plane_pair
-from geometry.openings import carve
+from geometry.openings.carve import carve
 from geometry.options import check_positive
-from geometry.shape_parts import check_dimension, check_porosity, end_openings, flags_where, voxel_centres, with_ends
+from geometry.shapes.shape_parts import (
+    check_dimension,
+    check_porosity,
+    end_openings,
+    flags_where,
+    voxel_centres,
+    with_ends,
+)
 from geometry.voxels import Voxels
 
 CLOSEST_PACKING = {"simple": np.pi / 6, "body": np.sqrt(3) * np.pi / 8, "face": np.sqrt(2) * np.pi / 6}

@@ -1,0 +1,1 @@
+"""Openings of vessels: carved by planes, found by themselves, drawn."""

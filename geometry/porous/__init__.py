@@ -1,0 +1,1 @@
+"""Porous images: what is done to them, and their pores."""

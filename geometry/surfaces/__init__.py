@@ -1,0 +1,1 @@
+"""Triangulated surfaces: reading, topology, mending, ends of vessels, where links meet the wall."""
