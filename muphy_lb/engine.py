@@ -47,6 +47,10 @@ class Engine:
         model: the physics.
         conditions: what happens at the local links (:class:`muphy_lb.borders.LinkConditions`).
         speed_scale: scale of the exact integer sum of speeds.
+
+    Attributes:
+        buffers, parity, steps_kept: population buffers (in place one, twice), which of them is the present state, and
+            steps since the state was overwritten.
     """
 
     def __init__(self, backend, connector: HaloConnector, domain: LocalDomain, model: Model, conditions, speed_scale):
@@ -60,11 +64,11 @@ class Engine:
         turns = range(len(addresses.patterns))
         in_place = addresses.patterns[0].in_place
         buffers = [backend.zeros(addresses.n_slots, self.precision.storage) for _ in range(1 if in_place else 2)]
-        self._buffers = buffers * 2 if in_place else buffers
+        self.buffers = buffers * 2 if in_place else buffers
         self._tables = [backend.stream_table(addresses, turn) for turn in turns]
-        self._parity, self._steps_kept, self._scratch = 0, 0, {}
+        self.parity, self.steps_kept, self._scratch = 0, 0, {}
         values = Values(self._now, self._parameters)
-        self._borders = Borders(backend, model, addresses, self._buffers, conditions, values)
+        self._borders = Borders(backend, model, addresses, self.buffers, conditions, values)
         self._connector, self._halo = connector, connector.connect(backend, self._halo_of_buffers())
         self.use_shape(None)
         self._reductions = self._bind_reductions(speed_scale)
@@ -77,9 +81,9 @@ class Engine:
     def advance(self, n_steps: int) -> None:
         """Time steps, many in one launch where that is possible."""
         while n_steps > 0:
-            if self._cycle and n_steps >= CYCLE and self._parity == 0 and not self._rows:
+            if self._cycle and n_steps >= CYCLE and self.parity == 0 and not self._rows:
                 self._cycle()
-                self._steps_kept += CYCLE
+                self.steps_kept += CYCLE
                 n_steps -= CYCLE
             else:
                 self.step()
@@ -125,7 +129,7 @@ class Engine:
         """Set (Q, n) or (Q, 1) populations before collision (deviations from w_q), whatever the streaming stores."""
         if self.model.streaming == "push":
             return self.set_populations(state)
-        parameters = self._host_parameters()
+        parameters = self.host_parameters()
         is_uniform = state.shape[1] == 1 and not any(np.size(value) > 1 for value in parameters)
 
         def collided(first, last):
@@ -146,7 +150,7 @@ class Engine:
         result = np.empty((q_count, n), self.real)
         for nodes in _parts(n):
             rows = self._scratch_array("rows", q_count, nodes, self.precision.storage)
-            self.backend.bind_read(self._state(self._parity), nodes, rows)()
+            self.backend.bind_read(self._state(self.parity), nodes, rows)()
             stored = self.backend.to_host(rows).reshape(q_count, -1)
             result[:, nodes.first : nodes.last] = stored.astype(self.real) / self.real(self.precision.unit)
         return result
@@ -156,7 +160,7 @@ class Engine:
         result = np.empty((4, self.domain.n_nodes), self.real)
         for nodes in _parts(self.domain.n_nodes):
             out = self._scratch_array("moments", 4, nodes, self.real)
-            state = self._state(self._parity)
+            state = self._state(self.parity)
             self.backend.bind_moments(self.model.macroscopic, state, nodes, out, self._parameters)()
             result[:, nodes.first : nodes.last] = self.backend.to_host(out).reshape(4, -1)
         return result
@@ -164,7 +168,7 @@ class Engine:
     def totals(self) -> Totals:
         """Sums over the local nodes."""
         arrays = self._reductions[2]
-        self._reductions[self._parity]()
+        self._reductions[self.parity]()
         mass, peak, speed = (self.backend.to_host(array) for array in (arrays.mass, arrays.peak, arrays.speed))
         return Totals(float(mass.sum()), float(peak.max()), int(speed.sum()))
 
@@ -183,7 +187,7 @@ class Engine:
         if not self._borders.has_openings:
             return np.zeros(0), np.zeros(0)
         self.backend.synchronise()  # packs run beside the interior, which may still be writing
-        return self._borders.fluxes(self._parity)
+        return self._borders.fluxes(self.parity)
 
     def wall_exchange(self, averaged: bool = False) -> np.ndarray:
         """(S + F,) float64 population that leaves plus the one that enters (deviations) of every local link into
@@ -194,15 +198,15 @@ class Engine:
         """
         self.backend.synchronise()
         if self.model.streaming != "push":
-            self._complete()
+            self.fill_slots()
         # Push leaves in the other buffer what its own step sent, pull what its step received; in place nothing is left.
         needed = {"pull": 1, "push": 2, "aa": np.inf}[self.model.streaming]
-        parities = (0, 1) if averaged and self._steps_kept >= needed else (self._parity,)
+        parities = (0, 1) if averaged and self.steps_kept >= needed else (self.parity,)
         return np.mean([self._borders.wall_exchange(parity) for parity in parities], axis=0)
 
-    def _complete(self) -> None:
+    def fill_slots(self) -> None:
         """Fill the slots of the present state, as the next step will; in place only halo slots can be filled twice."""
-        parity, line = self._parity, self._halo.lines[self._parity]
+        parity, line = self.parity, self._halo.lines[self.parity]
         fills_slots = self.model.streaming == "pull"
         if fills_slots and self._borders.has_openings:
             self._borders.bind_links(parity)()
@@ -221,9 +225,9 @@ class Engine:
         """Put the values of the step into force; returns the parity from which it goes."""
         if self._rows:
             self._take_row()
-        self._parity ^= 1
-        self._steps_kept += 1
-        return 1 - self._parity
+        self.parity ^= 1
+        self.steps_kept += 1
+        return 1 - self.parity
 
     def _take_row(self) -> None:
         self.backend.bind_copy(self._rows.pop(), self._now)()
@@ -232,7 +236,7 @@ class Engine:
 
     def _set(self, part) -> None:
         """Overwrite the state by ``part(first, last)`` -> (Q, m) or (Q, 1); the next step is an even one."""
-        self._parity = self._steps_kept = 0
+        self.parity = self.steps_kept = 0
         q_count, storage = self.model.lattice.q, self.precision.storage
         uploaded = None
         for nodes in _parts(self.domain.n_nodes):
@@ -269,7 +273,7 @@ class Engine:
                 parameters.append(self.real(unit * value))
         return tuple(parameters)
 
-    def _host_parameters(self) -> tuple:
+    def host_parameters(self) -> tuple:
         """The model's parameters as the reference reads them."""
         force = self.backend.to_host(self._now)[-3:].astype(np.float64) / self.precision.unit
         scheduled = iter(force.reshape(3, 1))
@@ -282,11 +286,11 @@ class Engine:
         """The populations before a step from buffer ``parity``."""
         before = self._turn(parity - 1)
         places = self.addresses.places_after(before)
-        return State(self._buffers[parity], places, self._tables[before], self.domain.n_nodes)
+        return State(self.buffers[parity], places, self._tables[before], self.domain.n_nodes)
 
     def _stream_arrays(self, parity: int) -> StreamArrays:
         turn = self._turn(parity)
-        buffers = self._buffers[parity], self._buffers[1 - parity]
+        buffers = self.buffers[parity], self.buffers[1 - parity]
         return StreamArrays(*buffers, self._tables[turn], self.addresses.patterns[turn])
 
     @property
@@ -318,7 +322,7 @@ class Engine:
     def _halo_of_buffers(self) -> Halo:
         """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
         plans = tuple(self.addresses.exchanges[self._turn(parity)] for parity in (0, 1))
-        buffers = self._buffers[::-1] if self.model.streaming == "push" else self._buffers
+        buffers = self.buffers[::-1] if self.model.streaming == "push" else self.buffers
         return Halo(self.domain.halo.neighbours, plans, tuple(buffers))
 
     def _bind_step(self, parity) -> list[Task]:
@@ -376,9 +380,8 @@ class Engine:
         workers = self.backend.reduction_workers(self.domain.n_nodes)
         floats = [self.backend.zeros(workers, np.float64) for _ in range(2)]
         arrays = ReductionArrays(*floats, self.backend.zeros(workers, np.int64), float(speed_scale))
-        bind = self.backend.bind_reduction
-        bound = [bind(self.model.macroscopic, self._state(p), arrays, self._parameters) for p in (0, 1)]
-        return (*bound, arrays)
+        bind, model = self.backend.bind_reduction, self.model
+        return *(bind(model.macroscopic, self._state(p), arrays, self._parameters) for p in (0, 1)), arrays
 
 
 def _order(run) -> Task:

@@ -42,7 +42,7 @@ class NodeProbe:
     def stored(self) -> NodeState | None:
         """What the nodes store: populations before the collision for push, after it for the others."""
         self._engine.backend.synchronise()
-        return self._collect(self._read(self._stored, self._engine._parity))
+        return self._collect(self._read(self._stored, self._engine.parity))
 
     def before_collision(self) -> NodeState | None:
         """What the nodes are about to collide.
@@ -53,9 +53,9 @@ class NodeProbe:
         engine = self._engine
         engine.backend.synchronise()
         if engine.model.streaming != "push":
-            engine._complete()
-        both = engine.model.streaming == "pull" and engine._steps_kept >= 1
-        parities = (0, 1) if both else (engine._parity,)
+            engine.fill_slots()
+        both = engine.model.streaming == "pull" and engine.steps_kept >= 1
+        parities = (0, 1) if both else (engine.parity,)
         return self._collect(np.mean([self._read(self._before, parity) for parity in parities], axis=0))
 
     def _voxel_order(self) -> np.ndarray | None:
@@ -65,7 +65,7 @@ class NodeProbe:
 
     def _probe(self, addresses) -> Probe:
         flat = tuple(places.ravel() for places in addresses)
-        return Probe(self._engine.backend, self._engine._buffers, flat)
+        return Probe(self._engine.backend, self._engine.buffers, flat)
 
     def _read(self, probe: Probe, parity: int) -> np.ndarray:
         """(Q, k) populations of this rank's nodes."""
@@ -73,7 +73,7 @@ class NodeProbe:
         return probe.read(parity).reshape(q_count, -1) if self._nodes.size else np.zeros((q_count, 0))
 
     def _collect(self, populations: np.ndarray) -> NodeState | None:
-        force = self._simulation.force_operator.reference(self._nodes, self._engine._host_parameters())
+        force = self._simulation.force_operator.reference(self._nodes, self._engine.host_parameters())
         force = np.broadcast_to(np.asarray(force, dtype=np.float64).reshape(3, -1), (3, self._nodes.size))
         gathered = self._simulation.communicator.gather((populations, np.ascontiguousarray(force)))
         if gathered is None:
