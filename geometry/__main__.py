@@ -62,7 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.output is not None:
             _convert(arguments, found)
     except (GeometryError, MemoryError) as error:
-        print("geometry:", " ".join(str(error).split()), file=sys.stderr)
+        text = " ".join(str(error).split())
+        place = "" if arguments.input in text else f"{arguments.input}: "
+        print(f"geometry: {place}{text}", file=sys.stderr)
         return FAILURE
     return 0
 

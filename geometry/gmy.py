@@ -19,6 +19,7 @@ from numba import njit
 from geometry.cuts import DIRECTIONS
 from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID, opening_flag
+from geometry.images.stored import check_inflation, count
 from geometry.options import check_positive
 from geometry.readers import read_bytes
 from geometry.voxels import KINDS, Opening, Voxels
@@ -31,6 +32,12 @@ WORDS_OF_A_SITE = 1 + 26 * 3 + 4
 WALL_LINK_TYPE, INLET_LINK_TYPE, OUTLET_LINK_TYPE = 1, 2, 3
 FILE_DIRECTIONS = DIRECTIONS[np.lexsort(DIRECTIONS.T[::-1])]
 """(26, 3) vectors (x, y, z) in the order of the file: z fastest."""
+
+MAX_VOXELS = 2**33
+"""Largest box [sites = bytes] that is not taken for a broken header."""
+
+MAX_EDGE = 64
+"""Largest edge of a block [sites] that is not taken for a broken header; HemeLB makes blocks of 8."""
 
 FLAT = 0.1
 """Points spread less than this across a line [voxels] do not define a plane."""
@@ -116,7 +123,7 @@ def read_sites(path) -> tuple[np.ndarray, Links]:
     for block, (n_fluid, n_packed, n_plain) in enumerate(table.tolist()):
         if not n_fluid:
             continue
-        words = _unpack(path, content[position : position + n_packed], n_plain)
+        words = _unpack(path, content[position : position + n_packed], n_plain, edge)
         position += n_packed
         corner = np.array(np.unravel_index(block, n_blocks)) * edge
         inside, links = _read_block(path, words, edge)
@@ -137,20 +144,28 @@ def _header(path, content: bytes) -> tuple[np.ndarray, int, np.ndarray, int]:
     if words[2] != VERSION:
         raise GeometryError(f"{path} is a HemeLB geometry of version {words[2]}; only version {VERSION} is supported")
     n_blocks, edge = words[3:6], int(words[6])
-    end = PREAMBLE_WORDS + 3 * int(np.prod(n_blocks))
+    end = PREAMBLE_WORDS + 3 * count(n_blocks)
     table = words[PREAMBLE_WORDS:end].reshape(-1, 3) if len(words) >= end else np.empty((0, 3), np.int64)
     if not len(table) or len(content) != 4 * end + table[:, 1].sum():
         raise GeometryError(f"cannot read {path}: it holds {len(content)} bytes, which is not what its header says")
+    if edge > MAX_EDGE or count(n_blocks) * edge**3 > MAX_VOXELS:
+        raise GeometryError(
+            f"cannot read {path}: its header says {' x '.join(map(str, n_blocks))} blocks of {edge}^3 sites; at most"
+            f" {MAX_EDGE}^3 sites a block and {MAX_VOXELS:.1e} in all are allowed"
+        )
     return n_blocks, edge, table, 4 * end
 
 
-def _unpack(path, packed: bytes, n_plain: int) -> np.ndarray:
-    """The words of one block."""
+def _unpack(path, packed: bytes, n_plain: int, edge: int) -> np.ndarray:
+    """The words of one block, of which each site has at least one."""
+    if n_plain % 4 or not edge**3 <= n_plain // 4 <= edge**3 * WORDS_OF_A_SITE:
+        raise GeometryError(f"cannot read {path}: {n_plain} bytes of a block do not describe {edge}^3 sites")
+    check_inflation(path, len(packed), n_plain)
     try:
-        plain = zlib.decompress(packed)
+        plain = zlib.decompressobj().decompress(packed, n_plain + 1)
     except zlib.error as error:
         raise GeometryError(f"cannot read {path}: a block is broken ({error})") from error
-    if len(plain) != n_plain or n_plain % 4:
+    if len(plain) != n_plain:
         raise GeometryError(f"cannot read {path}: a block holds {len(plain)} bytes, its header says {n_plain}")
     return np.frombuffer(plain, ">u4").astype(np.uint32)
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from geometry.errors import GeometryError
 from geometry.gmy import read_gmy
 from geometry.images.arrays import read_npy, read_npz, read_raw
+from geometry.images.dicom import read_dicom, read_folder
 from geometry.images.image import Image
 from geometry.images.metaimage import read_metaimage
 from geometry.images.nifti import read_nifti
@@ -31,11 +32,12 @@ FOLDER = "folder"
 
 
 def load_voxels(path, **options) -> Voxels:
-    """Voxels of an input file, by its ending, of a folder of TIFF files, or of ``"shape:NAME"``.
+    """Voxels of an input file, by its ending, of a folder of TIFF or DICOM files, or of ``"shape:NAME"``.
 
     Options by ending; those of images are these and the attributes of :class:`geometry.readers.ImageRule` (fluid_value,
     fluid_below, otsu, spacing_m, ...):
-        ``.npy``, ``.tif``, ``.tiff``, a folder of TIFF files: no others;
+        ``.npy``, ``.tif``, ``.tiff``: no others;
+        ``.dcm``, ``.ima`` (the series in the folder of that file), a folder: frame;
         ``.npz``: array;
         ``.raw``: shape_zyx, dtype, header_bytes;
         ``.mha``, ``.mhd``, ``.nrrd``, ``.nhdr``, ``.nii``, ``.nii.gz``, ``.hdr``: unit, frame;
@@ -45,7 +47,7 @@ def load_voxels(path, **options) -> Voxels:
         ``.tags``: none (tagged nodes);
         ``.xyz``: spacing_m, unit, radius, low, high (spheres, see :func:`geometry.shapes.packings.sphere_list`);
         ``.txt``: tagged nodes, or with radius those of spheres;
-        ``.stl``, ``.obj``, ``.ply``: unit, spacing_m, margin;
+        ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin;
         ``.gmy``: spacing_m, origin_m;
         ``shape:NAME``: the arguments of that function of :mod:`geometry.shapes.catalogue`.
     All inputs: what :class:`geometry.porous.preparation.Preparation` has (crop, invert, median, ...).
@@ -152,7 +154,9 @@ IMAGES = {
     read_metaimage: (".mha", ".mhd"),
     read_nrrd: (".nrrd", ".nhdr"),
     read_nifti: (".nii", ".nii.gz", ".hdr"),
-    read_tiff: (".tif", ".tiff", FOLDER),
+    read_tiff: (".tif", ".tiff"),
+    read_dicom: (".dcm", ".ima"),
+    read_folder: (FOLDER,),
     read_vti: (".vti",),
     read_vtu: (".vtu", ".pvtu"),
 }
@@ -166,6 +170,7 @@ LOADERS: Mapping[str, Callable[..., Voxels | Noted]] = MappingProxyType(
         ".stl": _load_surface,
         ".obj": _load_surface,
         ".ply": _load_surface,
+        ".vtp": _load_surface,
         ".gmy": _load_gmy,
     }
 )

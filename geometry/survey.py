@@ -5,7 +5,13 @@ from pathlib import Path
 
 from geometry.errors import GeometryError
 from geometry.load import LOADERS, load_with_notes, option_names
-from geometry.openings.find import GIVEN, FoundOpening, openings_of_surface, openings_of_voxels
+from geometry.openings.find import (
+    GIVEN,
+    FoundOpening,
+    brushes_of_voxels,
+    openings_of_surface,
+    openings_of_voxels,
+)
 from geometry.openings.preview import draw_surface_openings, draw_voxel_openings
 from geometry.options import check_names
 from geometry.surfaces.mend import mend
@@ -46,7 +52,8 @@ def survey(path, **options) -> Survey:
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         loaded = load_with_notes(path, **options)
-        return Survey(loaded.voxels, loaded.notes, openings_of_voxels(loaded.voxels))
+        notes = (*loaded.notes, *_brush_notes(loaded.voxels))
+        return Survey(loaded.voxels, notes, openings_of_voxels(loaded.voxels))
     check_names(options, option_names(LOADERS[ending]), f"option of a {ending} input")
     if "unit" not in options:
         raise GeometryError(f"input {str(path)!r}: a {ending} file needs the option unit")
@@ -56,3 +63,10 @@ def survey(path, **options) -> Survey:
     except GeometryError as error:
         raise GeometryError(f"{path}: {error}") from error
     return Survey(mended.surface, (str(diagnose(surface)), *mended.notes), openings_of_surface(mended))
+
+
+def _brush_notes(voxels: Voxels) -> tuple[str, ...]:
+    """What touches the box but is no opening, in words; nothing if there is nothing."""
+    brushes = brushes_of_voxels(voxels)
+    places = ", ".join(f"{item.source.removeprefix('face of the box ')} ({item.area_m2:.3g} m2)" for item in brushes)
+    return (f"a wall brushes the box {places}: no opening there",) if brushes else ()

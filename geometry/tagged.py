@@ -25,10 +25,14 @@ from geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, SOLID, WA
 from geometry.openings.carve import with_tagged_openings
 from geometry.options import periodic_axes
 from geometry.readers import read_bytes
+from geometry.slabs import empty_array
 from geometry.voxels import KINDS, Voxels
 
 FIXED_TAGS = {"solid": SOLID, "fluid": FLUID, "wall": WALL}
 TAGS = (*FIXED_TAGS, *KINDS)
+MAX_VOXELS = 2**33
+"""Largest box [voxels = bytes] that is not taken for a mistake."""
+
 BOX_KEYS = ("spacing_m", "origin_m", "periodic")
 
 
@@ -58,6 +62,8 @@ class _Content:
         nx, ny, nz = (int(word) for word in words[:3])
         if min(nx, ny, nz) < 1:
             raise ValueError(f"the box is {nx} x {ny} x {nz}; each count must be above zero")
+        if nx * ny * nz > MAX_VOXELS:
+            raise ValueError(f"the box is {nx} x {ny} x {nz}; at most {MAX_VOXELS:.1e} voxels are allowed")
         if words[3] not in FIXED_TAGS:
             raise ValueError(f"the default tag is {words[3]!r}; allowed: {', '.join(FIXED_TAGS)}")
         self.shape, self.default = (nz, ny, nx), FIXED_TAGS[words[3]]
@@ -139,7 +145,8 @@ def _box_value(key: str, words: list[str]):
 
 
 def _voxels(path, content: _Content, line_numbers: list[int]) -> Voxels:
-    flags = np.full(content.shape, content.default, dtype=FLAG_DTYPE)
+    flags = empty_array(content.shape, FLAG_DTYPE)
+    flags[...] = content.default
     x, y, z, flag = np.array(content.x_y_z_flag, dtype=np.int64).reshape(-1, 4).T
     _refuse_doubles(path, np.ravel_multi_index((z, y, x), content.shape), line_numbers)
     flags[z, y, x] = flag

@@ -15,6 +15,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.physics.waveform import read_table
 from muphy_lb.units import Units, relaxation_time, viscosity
 
+MAX_STEPS = 10**12
 MAX_LATTICE_VELOCITY = 0.3
 GOOD_LATTICE_VELOCITY = 0.1
 GOOD_MACH = 0.175  # that of GOOD_LATTICE_VELOCITY, 0.1 * sqrt(3), rounded up
@@ -194,6 +195,12 @@ def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
     time_step_s = plan.time_step_s()
     units = Units(plan.spacing_m, time_step_s, case.fluid.density_kg_m3)
     fastest = units.velocity_to_lattice(plan.fastest_m_s)
+    steps = case.run.steps or max(1, units.time_to_steps(case.run.time_s))
+    if steps > MAX_STEPS:
+        raise InputError(
+            f"the run would take {steps:.4g} steps of {time_step_s:.4g} s; at most {MAX_STEPS:.0e} are allowed: correct"
+            " run.steps or run.time_s"
+        )
     return Numerics(
         units=units,
         relaxation_time=case.lattice.relaxation_time or plan.relaxation_time(time_step_s),
@@ -202,7 +209,7 @@ def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
         lattice_velocity=units.velocity_to_lattice(reference_m_s) if reference_m_s else None,
         mach=fastest / math.sqrt(plan.cs2) if fastest else None,
         reynolds=reference_m_s * diameter_m / plan.viscosity_m2_s if reference_m_s and diameter_m else None,
-        steps=case.run.steps or max(1, units.time_to_steps(case.run.time_s)),
+        steps=steps,
     )
 
 

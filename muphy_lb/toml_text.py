@@ -25,7 +25,7 @@ def read_toml(path: Path) -> dict:
         raise InputError(f"case file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"case file {path} is not text in UTF-8; a case is a TOML file") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"case file {path} is not valid TOML: {error}") from error
 
 

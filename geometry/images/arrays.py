@@ -78,11 +78,13 @@ def read_raw(path, shape_zyx, dtype: str, header_bytes: int) -> Image:
 def _npy_header(file) -> tuple[tuple[int, ...], bool, np.dtype]:
     """(shape, whether Fortran-ordered, type) of the array that a file goes on to hold."""
     version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    if version == (2, 0):
-        return np.lib.format.read_array_header_2_0(file)
-    raise ValueError(f"its .npy version is {version}; allowed: (1, 0), (2, 0)")
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
+        raise ValueError(f"its .npy version is {version}; allowed: (1, 0), (2, 0)")
+    header = readers[version](file)
+    if min(header[0], default=0) < 0:
+        raise ValueError(f"its header says shape {header[0]}; no count may be below zero")
+    return header
 
 
 def _npz_values(path, file, info: zipfile.ZipInfo) -> np.ndarray:

@@ -64,7 +64,7 @@ def mapped(path, dtype, shape: tuple[int, ...], offset: int = 0, order: str = "C
         raise GeometryError(f"{path} holds {max(held, 0)} bytes of voxels; its header needs {needed}: it is truncated")
     try:
         return np.memmap(path, kind, "r", offset, tuple(shape), order)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise GeometryError(f"cannot read {path}: {error}") from error
 
 

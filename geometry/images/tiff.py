@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,8 @@ def read_tiff(path) -> Image:
     if path.is_dir():
         files = _files(path)
         shape, kind, spacing = _first_page(files[0])
-        return Image(Planes((len(files), *shape), kind, partial(_page_of_files, files, shape, kind)), spacing)
+        planes = Planes((len(files), *shape), kind, partial(_page_of_files, files, shape, kind))
+        return Image(planes, spacing, notes=_jumps(files))
     shape, kind, spacing = _first_page(path)
     pages = _Pages(path, shape, kind)
     return Image(Planes((pages.count, *shape), kind, pages), spacing)
@@ -61,6 +63,7 @@ class _Pages:
         self._path, self._shape, self._dtype = path, shape, dtype
         self._picture = _opened(path)
         with _reading(path):
+            _walk_directories(path)
             self.count = self._picture.n_frames
 
     def __call__(self, k: int) -> np.ndarray:
@@ -84,9 +87,22 @@ def _files(folder: Path) -> list[Path]:
     files = [file for file in folder.iterdir() if file.suffix.lower() in ENDINGS]
     if not files:
         raise GeometryError(
-            f"the folder {folder} holds no file that ends with {' or '.join(ENDINGS)}; convert a DICOM series to NIfTI"
+            f"the folder {folder} holds no file that ends with {' or '.join(ENDINGS)}, and no DICOM file"
         )
     return sorted(files, key=lambda file: [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", file.name)])
+
+
+def _jumps(files: list[Path]) -> tuple[str, ...]:
+    """A note where the numbers in the names of the files do not climb evenly."""
+    found = [re.findall(r"\d+", file.stem) for file in files]
+    if len(files) < 3 or not all(found):
+        return ()
+    steps = [int(b[-1]) - int(a[-1]) for a, b in pairwise(found)]
+    k = steps.index(max(steps))
+    if steps[k] == min(steps):
+        return ()
+    jump = f"from {files[k].name} to {files[k + 1].name} by {steps[k]}"
+    return (f"doubtful: the numbers of the files climb by {min(steps)}, but {jump}: are pages missing?",)
 
 
 def _opened(path) -> TiffImagePlugin.TiffImageFile:
@@ -109,6 +125,25 @@ def _reading(where) -> Iterator[None]:
         raise GeometryError(
             f"cannot read {where}: it is no TIFF file of numbers of up to 32 bits, broken or truncated ({text})"
         ) from error
+
+
+def _walk_directories(path) -> None:
+    """Follow the list of pages to its end; struct.error where it leads out of the file, which Pillow passes over.
+
+    Source: TIFF 6.0, section 2; BigTIFF (version 43) has longer words.
+    """
+    with open(path, "rb") as file:
+        head = file.read(16)
+        order = ">" if head.startswith(b"MM") else "<"
+        is_big = struct.unpack_from(order + "H", head, 2)[0] == 43
+        (word, n_entries, entry), first = (("Q", "Q", 20), 8) if is_big else (("I", "H", 12), 4)
+        place, seen = struct.unpack_from(order + word, head, first)[0], set()
+        while place and place not in seen:
+            seen.add(place)
+            file.seek(place)
+            n = struct.unpack(order + n_entries, file.read(struct.calcsize(n_entries)))[0]
+            file.seek(n * entry, 1)
+            place = struct.unpack(order + word, file.read(struct.calcsize(word)))[0]
 
 
 def _first_page(path) -> tuple[tuple[int, int], np.dtype, tuple[float, float, float]]:

@@ -63,7 +63,8 @@ def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, 
     if element.get("type") not in TYPES:
         raise GeometryError(f"{file.path}: an array is of type {element.get('type')}; allowed: {', '.join(TYPES)}")
     kind = np.dtype(file.order + TYPES[element.get("type")])
-    form, text = element.get("format"), (element.text or "").strip()
+    # Newer VTK puts elements with ranges among the text.
+    form, text = element.get("format"), "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
     if form == "ascii":
         return _text_values(file, text, kind, shape)
     if form == "appended" and file.root.find("AppendedData") is None and file.start >= 0:

@@ -178,11 +178,11 @@ def read_openings(path) -> list[Opening]:
         return [opening_from_mapping(r, f"{path}, opening number {k}") for k, r in enumerate(places, start=1)]
     except OSError as error:
         raise GeometryError(f"cannot read {path}: {error.strerror}") from error
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, IndexError) as error:
         raise GeometryError(f"{path}: it must hold a list of tables named 'openings'") from error
     except GeometryError:
         raise
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise GeometryError(f"cannot read {path}: {error}") from error
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 
 from geometry.errors import GeometryError
 from geometry.flags import FLUID, MAX_OPENINGS, opening_flag
-from geometry.openings.carve import FACES, NEIGHBOURS, fluid_neighbours
+from geometry.openings.carve import FACES, NEIGHBOURS, RIM, fluid_neighbours
 from geometry.options import AXES
 from geometry.surfaces.ends import CLOSED_END, Faces, measure_faces
 from geometry.surfaces.mend import Mended
@@ -30,6 +30,10 @@ SLENDER, SMALL = 0.3, 0.05
 
 MANY = 8
 """If fluid touches a face of the box in more places than this, the whole face is one opening."""
+
+BRUSH_LAYERS, BRUSH_GROWTH, BRUSH_SHARE = 3, 2.0, 0.1
+"""A place on a face of the box whose section is at least so many times larger so many layers further in, and whose area
+is less than this part of the largest one's, is where a wall brushes the face."""
 
 AREA_DIGITS = 4
 """Areas that agree in this many digits are equal where openings are put in order."""
@@ -92,16 +96,24 @@ def openings_of_surface(mended: Mended) -> tuple[FoundOpening, ...]:
 def openings_of_voxels(voxels: Voxels) -> tuple[FoundOpening, ...]:
     """The openings that the input brings; if it brings none, the places where fluid touches a face of the box.
 
-    Places on a face are those of fluid voxels that touch each other there, also by a corner. Where there are more than
-    MANY, as in a rock, the whole face is one. Faces across periodic axes, and axes of one layer, are left out.
+    Places on a face are those of fluid voxels that touch each other there, also by a corner; two are one where the disc
+    that cuts one meets the other. Where there are more than MANY, as in a rock, the whole face is one. Faces across
+    periodic axes, and axes of one layer, are left out, and so are :func:`brushes_of_voxels`.
     Openings of the input keep their names and kinds; their area is the sum of ``-c.n`` over links along the axes.
     Raises GeometryError for more openings than are supported.
     """
     if voxels.openings:
         areas = [_link_area(voxels, number) for number in range(len(voxels.openings))]
         return tuple(FoundOpening(o, area, GIVEN) for o, area in zip(voxels.openings, areas, strict=True))
-    axes = [i for i in range(3) if not voxels.periodic[i] and voxels.shape[2 - i] > 1]
-    return _in_order(found for i, side in product(axes, (0, 1)) for found in _on_face(voxels, i, side))
+    return _in_order(item for item, is_brush in _on_faces(voxels) if not is_brush)
+
+
+def brushes_of_voxels(voxels: Voxels) -> tuple[FoundOpening, ...]:
+    """Small places where fluid touches a face of the box, but is soon much wider: a wall that the box was fitted to.
+
+    In a tight box every vessel touches most faces, and only where it is cut through does its section go on inwards.
+    """
+    return () if voxels.openings else tuple(item for item, is_brush in _on_faces(voxels) if is_brush)
 
 
 def table_of(found: Sequence[FoundOpening]) -> str:
@@ -149,18 +161,52 @@ def _of_face(surface: Surface, faces: Faces, k: int, source: str) -> FoundOpenin
     )
 
 
-def _on_face(voxels: Voxels, axis: int, side: int) -> list[FoundOpening]:
-    """The openings on the lower (side 0) or upper face of the box across an axis."""
-    fluid = np.take(voxels.flags, -side, axis=2 - axis) == FLUID
-    places = np.argwhere(fluid)
+def _on_faces(voxels: Voxels) -> list[tuple[FoundOpening, bool]]:
+    """What touches the faces of the box, and whether it but brushes them."""
+    axes = [i for i in range(3) if not voxels.periodic[i] and voxels.shape[2 - i] > 1]
+    places = [pair for i, side in product(axes, (0, 1)) for pair in _on_face(voxels, i, side)]
+    large = BRUSH_SHARE * max((item.area_m2 for item, _ in places), default=0.0)
+    return [(item, growth >= BRUSH_GROWTH and item.area_m2 < large) for item, growth in places]
+
+
+def _on_face(voxels: Voxels, axis: int, side: int) -> list[tuple[FoundOpening, float]]:
+    """The places on the lower (side 0) or upper face of the box across an axis, and the growth of each inwards."""
+    layers = np.moveaxis(voxels.flags, 2 - axis, 0)[:: 1 - 2 * side][: BRUSH_LAYERS + 1] == FLUID
+    places, part = _parts_of(layers[0])
     if not len(places):
         return []
-    part = number_parts(len(places), _touching(fluid))
     if part.max() >= MANY:
-        whole = (np.array(fluid.shape) - 1) / 2
-        return [_of_places(voxels, (axis, side), whole, len(places), np.inf)]
-    groups = [places[part == k] for k in range(part.max() + 1)]
-    return [_of_places(voxels, (axis, side), g.mean(axis=0), len(g), _reach(g)) for g in groups]
+        whole = (np.array(layers[0].shape) - 1) / 2
+        return [(_of_places(voxels, (axis, side), whole, len(places), np.inf), 1.0)]
+    groups = _apart([places[part == k] for k in range(part.max() + 1)])
+    return [(_of_places(voxels, (axis, side), g.mean(axis=0), len(g), _reach(g)), _growth(layers, g)) for g in groups]
+
+
+def _apart(groups: list[np.ndarray]) -> list[np.ndarray]:
+    """Groups of places (m, 2), joined until the disc that cuts one meets no other: openings must not overlap."""
+    for k, j in permutations(range(len(groups)), 2):
+        away = np.linalg.norm(groups[j] - groups[k].mean(axis=0), axis=1).min()
+        if away <= _reach(groups[k]) + RIM:
+            others = [group for i, group in enumerate(groups) if i not in (j, k)]
+            return _apart([*others, np.concatenate([groups[k], groups[j]])])
+    return groups
+
+
+def _growth(layers: np.ndarray, places: np.ndarray) -> float:
+    """Area in the last of some layers of fluid of what goes on from ``places`` (m, 2) in the first, over their area."""
+    below = places
+    for layer in layers[1:]:
+        number = np.full(layer.shape, -1)
+        further, part = _parts_of(layer)
+        number[tuple(further.T)] = part
+        below = further[np.isin(part, number[tuple(below.T)])]
+    return len(below) / len(places)
+
+
+def _parts_of(fluid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(m, 2) true places of a plane, and the number (m,) of the connected part of each, by edges and corners."""
+    places = np.argwhere(fluid)
+    return places, number_parts(len(places), _touching(fluid)) if len(places) else np.zeros(0, np.int64)
 
 
 def _reach(places: np.ndarray) -> float:
@@ -238,8 +284,9 @@ def _table_row(item: FoundOpening) -> str:
 
 def _texts(vector: Sequence[float], digits: int) -> list[str]:
     """The components as TOML floats, to so many digits of the largest, so that rounding noise reads 0."""
-    scale = max(abs(c) for c in vector) or 1.0
-    texts = [f"{round(c / scale, digits) * scale + 0.0:.{digits}g}" for c in vector]
+    largest = max(abs(c) for c in vector) or 1.0
+    places = digits - 1 - int(np.floor(np.log10(largest)))
+    texts = [f"{round(c, places) + 0.0:.{digits}g}" for c in vector]
     return [text if set(text) & set(".e") else text + ".0" for text in texts]
 
 

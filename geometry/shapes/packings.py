@@ -30,6 +30,8 @@ BAND = 2.0
 
 MAX_RADII = 16
 N_NUMBERS = (3, 4)
+MAX_VOXELS = 2**33
+"""Largest box that is not taken for a wrong length unit."""
 
 
 def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) -> Voxels:
@@ -117,7 +119,13 @@ def sphere_list(path, spacing_m, unit="m", radius=None, low=None, high=None) -> 
     high = np.asarray(centres.max(axis=0) if high is None else high, dtype=np.float64)
     if low.shape != (3,) or high.shape != (3,):
         raise GeometryError(f"the corners are low = {low.tolist()}, high = {high.tolist()}; give x, y, z for each")
-    size = np.round((high - low) * voxels_per_unit).astype(np.int64)
+    size = np.round((high - low) * voxels_per_unit)
+    if size.max() > MAX_VOXELS or size.prod() > MAX_VOXELS:
+        raise GeometryError(
+            f"{path}: the box from {low.tolist()} to {high.tolist()} {unit} has more than {MAX_VOXELS:.1e} voxels of"
+            f" {spacing_m:g} m; check the unit, coarsen, or give the corners low and high"
+        )
+    size = size.astype(np.int64)
     if size.min() < 1:
         raise GeometryError(f"{path}: the box from {low.tolist()} to {high.tolist()} {unit} is less than a voxel wide")
     places, radii = (centres - low) * voxels_per_unit - 0.5, radii * voxels_per_unit

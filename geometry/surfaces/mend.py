@@ -58,6 +58,8 @@ def mend(surface: Surface) -> Mended:
     hole that is neither small nor the end of a vessel, and a part that encloses nothing.
     """
     surface, notes = _drop_superfluous(surface)
+    if not len(surface.triangles):
+        raise GeometryError("the surface is flat: its triangles have no area or lie on each other; it encloses nothing")
     edges = find_edges(surface.triangles)
     if np.any(edges.used > 2):
         raise GeometryError(f"the surface cannot be mended: {diagnose(surface).leaks()}; repair it (MeshLab, Blender)")

@@ -8,6 +8,7 @@ from numba import njit, prange
 
 from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE
+from geometry.images.stored import MAX_HEADER, read_start, shown
 from geometry.options import check_positive, metres_per_unit
 from geometry.surfaces.surface_cuts import SurfaceWall
 from geometry.surfaces.triangles import (
@@ -19,9 +20,10 @@ from geometry.surfaces.triangles import (
     volume_parts,
     without_area,
 )
+from geometry.surfaces.vtp import read_vtp
 from geometry.voxels import Voxels
 
-FORMATS = (".stl", ".obj", ".ply")
+FORMATS = (".stl", ".obj", ".ply", ".vtp")
 MIN_MARGIN = 2
 MAX_VOXELS = 2**33
 """Largest box [voxels = bytes] that is not taken for a wrong length unit."""
@@ -125,22 +127,25 @@ def place_text(point: np.ndarray, metres_per_unit: float) -> str:
 
 
 def read_surface(path, unit: str) -> Surface:
-    """Read a ``.stl``, ``.obj`` or ``.ply`` surface; ``unit`` is the length unit of the file (m, cm, mm, um).
+    """Read a ``.stl``, ``.obj``, ``.ply`` or ``.vtp`` surface; ``unit`` is the length unit of the file (m, cm, mm, um).
 
     Equal vertices are merged, polygons cut into triangles, triangles without area between equal vertices dropped.
 
     Raises GeometryError for an unknown unit or ending and for a file that is missing, broken or without triangles.
     """
     metres = metres_per_unit(unit)
-    mesh = _parse(Path(path))
-    corners = [_fans(block.data) for block in mesh.cells if block.dim == 2]
-    if not sum(map(len, corners)):
+    points, corners = _points_and_corners(Path(path))
+    if not len(corners):
         raise GeometryError(f"cannot read {path}: it holds no triangle (broken or not a surface)")
-    points = np.asarray(mesh.points, dtype=np.float64)
     if not np.all(np.isfinite(points)):
         raise GeometryError(f"cannot read {path}: {np.count_nonzero(~np.isfinite(points))} coordinates are not finite")
+    if corners.min() < 0 or corners.max() >= len(points):
+        raise GeometryError(
+            f"cannot read {path}: its polygons name the points {corners.min()} to {corners.max()}; there are"
+            f" {len(points)}, counted from 0"
+        )
     points, merged = np.unique(points, axis=0, return_inverse=True)
-    triangles = merged.reshape(-1)[np.concatenate(corners)].astype(np.int64)
+    triangles = merged.reshape(-1)[corners].astype(np.int64)
     distinct = np.all(triangles != np.roll(triangles, 1, axis=1), axis=1)
     if not np.any(distinct):
         raise GeometryError(f"cannot read {path}: all of its {len(triangles)} triangles have two equal vertices")
@@ -208,6 +213,15 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
     return Voxels(flags, float(spacing_m), origin_m, wall_shape=wall)
 
 
+def _points_and_corners(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """((m, 3) float64 points, (n, 3) vertex numbers of triangles) as the file has them."""
+    if path.suffix.lower() == ".vtp":
+        return read_vtp(path)
+    mesh = _parse(path)
+    corners = [_fans(block.data) for block in mesh.cells if block.dim == 2]
+    return np.asarray(mesh.points, dtype=np.float64), np.concatenate([np.empty((0, 3), np.int64), *corners])
+
+
 def _parse(path: Path):
     """The meshio mesh of a file; whatever the parser trips over becomes a GeometryError."""
     import meshio
@@ -215,6 +229,9 @@ def _parse(path: Path):
     parsers = {".stl": meshio.stl.read, ".obj": meshio.obj.read, ".ply": meshio.ply.read}
     if path.suffix.lower() not in parsers:
         raise GeometryError(f"surface {path}: ending {path.suffix!r}; allowed: {', '.join(FORMATS)}")
+    # Without this line meshio would look for it for ever.
+    if path.suffix.lower() == ".ply" and b"end_header" not in read_start(path, MAX_HEADER):
+        raise GeometryError(f"cannot read {path}: it has no line end_header, so it is no .ply file or truncated")
     try:
         # meshio takes the text of an ASCII file for a triangle count first, which may overflow.
         with np.errstate(over="ignore"):
@@ -223,13 +240,14 @@ def _parse(path: Path):
         raise GeometryError(f"cannot read {path}: {error.strerror or error}") from error
     # A parser fed with broken bytes may raise anything; the cause stays attached.
     except Exception as error:
-        raise GeometryError(f"cannot read {path}: broken or not a {path.suffix} file ({error})") from error
+        raise GeometryError(f"cannot read {path}: broken or not a {path.suffix} file ({shown(str(error))})") from error
 
 
 def _fans(polygons: np.ndarray) -> np.ndarray:
     """(n, 3) triangles of (m, k) polygons, each cut into a fan around its first vertex."""
     polygons = np.asarray(polygons)
-    return np.concatenate([polygons[:, [0, j, j + 1]] for j in range(1, polygons.shape[1] - 1)])
+    fans = [polygons[:, [0, j, j + 1]] for j in range(1, polygons.shape[1] - 1)]
+    return np.concatenate([np.empty((0, 3), np.int64), *fans])
 
 
 def _neighbours(edges: Edges) -> np.ndarray:

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from muphy_lb.validation.aorta import aorta
 from muphy_lb.validation.cavity import cavity
 from muphy_lb.validation.conservation import conservation
 from muphy_lb.validation.couette import taylor_couette
 from muphy_lb.validation.cylinders import cylinder_array, cylinder_cell
+from muphy_lb.validation.data_files import data_files
 from muphy_lb.validation.gmy_pipe import gmy_pipe
+from muphy_lb.validation.ketton import ketton
 from muphy_lb.validation.les import smagorinsky
 from muphy_lb.validation.permeability import permeability
 from muphy_lb.validation.poiseuille import pipe, plane_channel
@@ -22,6 +25,7 @@ from muphy_lb.validation.taylor_green import taylor_green
 from muphy_lb.validation.tilted import tilted_pipe
 from muphy_lb.validation.vessel import vessel
 from muphy_lb.validation.viscosity import viscosity_independence
+from muphy_lb.validation.wall_shear import wall_shear
 from muphy_lb.validation.womersley import womersley
 
 CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
@@ -30,6 +34,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "pipe": pipe,
         "conservation": conservation,
         "permeability": permeability,
+        "ketton": ketton,
         "vessel": vessel,
         "poiseuille-trt": poiseuille_trt,
         "cylinder-cell": cylinder_cell,
@@ -38,6 +43,9 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "tilted-pipe": tilted_pipe,
         "sphere-arrays": sphere_arrays,
         "gmy-pipe": gmy_pipe,
+        "data": data_files,
+        "wall-shear": wall_shear,
+        "aorta": aorta,
         "taylor-couette": taylor_couette,
         "cavity": cavity,
         "schaefer-turek": schaefer_turek,

@@ -54,7 +54,7 @@ TUBE = Rock(
     (50, 54, 54),
     "z",
     pipe_flow_rate(25.0) / (54 * 54),
-    0.02,
+    0.01,
 )
 DUCT = Rock(
     "duct, 20 x 10",
@@ -62,7 +62,7 @@ DUCT = Rock(
     (50, 14, 24),
     "z",
     duct_flow_rate(20.0, 10.0) / (24 * 14),
-    0.02,
+    0.01,
 )
 BCC = Rock(
     "bcc spheres, 100^3",
@@ -70,7 +70,7 @@ BCC = Rock(
     (100, 100, 100),
     "xyz",
     3.086,
-    0.02,
+    0.01,
     is_extruded=False,
 )
 

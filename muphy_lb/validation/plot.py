@@ -8,6 +8,7 @@ from typing import Literal
 MARKERS = ("o", "s", "^", "D", "v")
 SIZE_IN = (6.4, 4.2)
 DPI = 120
+BARS_WIDTH = 0.8  # of all bars at one x
 
 
 @dataclass(frozen=True)
@@ -17,13 +18,13 @@ class Series:
     Attributes:
         name: in the legend.
         x, y: the coordinates, as many of one as of the other; stored as tuples of numbers.
-        style: ``"line"`` or ``"points"``.
+        style: ``"line"``, ``"points"`` or ``"bars"``; bars of several series at one x stand side by side.
     """
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
-    style: Literal["line", "points"] = "line"
+    style: Literal["line", "points", "bars"] = "line"
 
     def __post_init__(self):
         """Keep plain numbers, so that a series can be compared and written as text."""
@@ -42,6 +43,7 @@ class Plot:
         x_label, y_label: what the axes show, with units.
         series: what is drawn.
         log_x, log_y: logarithmic axes.
+        ticks: names of x = 0, 1, 2 and so on; numbers if empty.
     """
 
     title: str
@@ -50,6 +52,20 @@ class Plot:
     series: tuple[Series, ...]
     log_x: bool = False
     log_y: bool = False
+    ticks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that something else has drawn, such as what a run writes.
+
+    Attributes:
+        title: what it shows.
+        png: the file.
+    """
+
+    title: str
+    png: bytes
 
 
 def convergence(title: str, x_label: str, sizes: Sequence[float], errors: Mapping, order: float) -> Plot:
@@ -67,26 +83,40 @@ def convergence(title: str, x_label: str, sizes: Sequence[float], errors: Mappin
     return Plot(title, x_label, "error", (*points, line), log_x=True, log_y=True)
 
 
-def draw(plot: Plot) -> bytes:
-    """The plot as a PNG picture."""
+def draw(plot: Plot | Picture) -> bytes:
+    """The plot as a PNG picture; a picture as it is."""
+    if isinstance(plot, Picture):
+        return plot.png
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    for number, series in enumerate(plot.series):
-        look = {"marker": MARKERS[number % len(MARKERS)], "ls": "none", "mfc": "none"}
-        axes.plot(series.x, series.y, label=series.name, **(look if series.style == "points" else {}))
+    for number in range(len(plot.series)):
+        _draw_series(axes, plot, number)
     axes.set(title=plot.title, xlabel=plot.x_label, ylabel=plot.y_label)
     axes.set_xscale("log" if plot.log_x else "linear")
     axes.set_yscale("log" if plot.log_y else "linear")
     if plot.log_x:
         for formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
             formatter("{x:g}")
+    if plot.ticks:
+        axes.set_xticks(range(len(plot.ticks)), plot.ticks)
     axes.grid(alpha=0.3, which="both")
     if plot.series:
         axes.legend(fontsize=8)
     picture = io.BytesIO()
     canvas.print_png(picture)
     return picture.getvalue()
+
+
+def _draw_series(axes, plot: Plot, number: int) -> None:
+    series = plot.series[number]
+    if series.style == "bars":
+        width = BARS_WIDTH / len(plot.series)
+        shift = (number - 0.5 * (len(plot.series) - 1)) * width
+        axes.bar([x + shift for x in series.x], series.y, width, label=series.name)
+        return
+    look = {"marker": MARKERS[number % len(MARKERS)], "ls": "none", "mfc": "none"}
+    axes.plot(series.x, series.y, label=series.name, **(look if series.style == "points" else {}))

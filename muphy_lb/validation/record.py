@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 
-from muphy_lb.validation.plot import Plot
+from muphy_lb.validation.plot import Picture, Plot
 
 HEADINGS = ("quantity", "reference", "computed", "error", "allowed", "")
 LAYOUT = "  {:<58}{:>13}{:>13}{:>11}{:>11}  {}"
@@ -84,7 +84,7 @@ class Validation:
         citation: where the reference values come from.
         rows: the comparisons.
         skipped: why nothing was computed; empty if it was.
-        plots: pictures for the report.
+        plots: for the report.
         left_out: what was not computed, or is not judged, with the reasons.
         differences: of other precisions from double precision; each is among the rows too.
         failure: the error that ended the case early; empty if none did.
@@ -96,7 +96,7 @@ class Validation:
     citation: str
     rows: tuple[Row, ...] = ()
     skipped: str = ""
-    plots: tuple[Plot, ...] = ()
+    plots: tuple[Plot | Picture, ...] = ()
     left_out: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
     failure: str = ""
@@ -109,9 +109,9 @@ class Validation:
         return not self.failure and all(row.passed for row in self.rows)
 
     def record(self) -> dict:
-        """Plain dictionary, for JSON."""
+        """Plain dictionary, for JSON; of the plots those that are data."""
         rows = [row.record() for row in self.rows]
-        plots = [_without_gaps(asdict(plot)) for plot in self.plots]
+        plots = [_without_gaps(asdict(plot)) for plot in self.plots if isinstance(plot, Plot)]
         differences = [_without_infinities(asdict(difference)) for difference in self.differences]
         return asdict(self) | {"rows": rows, "plots": plots, "differences": differences, "passed": self.passed}
 

@@ -29,7 +29,7 @@ def run_command(*arguments):
     return validate(parser.parse_args(arguments), said.append), "\n".join(said)
 
 
-NEED_DATA = ("permeability", "gmy-pipe")
+NEED_DATA = ("permeability", "gmy-pipe", "aorta", "data", "ketton")
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in NEED_DATA])

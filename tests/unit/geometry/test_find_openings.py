@@ -7,10 +7,11 @@ import pytest
 from geometry.errors import GeometryError
 from geometry.flags import FLUID
 from geometry.openings.carve import carve, read_openings
-from geometry.openings.find import openings_of_surface, openings_of_voxels, table_of, toml_of
+from geometry.openings.find import brushes_of_voxels, openings_of_surface, openings_of_voxels, table_of, toml_of
 from geometry.shapes.catalogue import build_shape
 from geometry.surfaces.mend import mend
 from geometry.surfaces.surface import Surface, voxelise
+from geometry.survey import survey
 from geometry.voxels import Voxels
 from muphy_lb.boundary_sections import OpeningSection
 from tests.unit.geometry.surfaces import box, octahedron, rotated, sphere, tube
@@ -114,6 +115,45 @@ def test_a_face_with_many_pores_is_one_opening_without_radius():
     assert [item.opening.radius_m for item in whole] == [np.inf, np.inf]
     assert whole[0].area_m2 == 5 * 6 * 0.25
     assert "radius_m" not in toml_of(whole)
+
+
+def bulge(n_layers):
+    """A wall that reaches the box at high y, twice as wide in each layer behind, beside a duct through the box."""
+    widths = [np.s_[0:1, 11 - k, 1 : 1 + 2**k] for k in range(n_layers)]
+    return image(ROW, np.s_[:, :8, :], *widths)
+
+
+def test_a_wall_that_brushes_a_face_is_no_opening():
+    voxels = bulge(4)
+    assert {abs(item.opening.normal[1]) for item in openings_of_voxels(voxels) if item.area_m2 < 1.0} == set()
+    assert [(item.area_m2, item.opening.normal) for item in brushes_of_voxels(voxels)] == [(0.25, (0.0, -1.0, 0.0))]
+
+
+def test_the_survey_tells_of_walls_that_brush_the_box(tmp_path):
+    np.save(tmp_path / "bulge.npy", bulge(4).flags)
+    np.save(tmp_path / "duct.npy", image(ROW).flags)
+    health = {name: " ".join(survey(tmp_path / f"{name}.npy", spacing_m=0.5).health) for name in ("bulge", "duct")}
+    assert "brushes the box at high y (0.25 m2)" in health["bulge"]
+    assert "brushes" not in health["duct"]
+
+
+def test_a_small_vessel_that_goes_on_inwards_is_an_opening():
+    voxels = image(ROW, np.s_[:, :8, :], np.s_[0:1, 8:, 1:2])
+    assert brushes_of_voxels(voxels) == ()
+    assert min(item.area_m2 for item in openings_of_voxels(voxels)) == 0.25
+
+
+def test_places_whose_discs_would_overlap_are_one_opening_that_can_be_carved():
+    bow = (np.s_[1:2, 1:9, :4], np.s_[2:6, 1:2, :4], np.s_[5:6, 5:6, :4], np.s_[1:7, 1:9, 4:7])
+    found = openings_of_voxels(image(*bow))
+    assert [item.area_m2 for item in found] == [0.25 * (8 + 4 + 1)]
+    assert len(carve(image(*bow), [item.opening for item in found]).openings) == 1
+
+
+def test_coordinates_are_told_as_they_are():
+    voxels = replace(image(np.s_[4:5, 3:4, :]), spacing_m=5e-5, origin_m=(0.0, 0.0, 0.0))
+    assert "0.00015, 0.0002" in table_of(openings_of_voxels(voxels))
+    assert "-2.5e-05, 0.00015, 0.0002" in table_of(openings_of_voxels(voxels))
 
 
 def test_faces_across_periodic_axes_are_no_openings():

@@ -1,0 +1,93 @@
+"""VTK polygonal data (``.vtp``) to points and triangles, as vmtk and SimVascular write surfaces.
+
+Each piece has points and polygons: ``connectivity`` lists the vertices of one polygon after the other, ``offsets`` says
+where each ends. Strips are stored alike; verts and lines are no surface and left out.
+Source: the VTK XML file formats page of docs.vtk.org.
+"""
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.images.stored import LARGEST_RATIO, file_size, numbers
+from geometry.images.vtkxml import VtkFile, array_values, parsed
+
+
+def read_vtp(path) -> tuple[np.ndarray, np.ndarray]:
+    """((m, 3) float64 points, (n, 3) int64 vertex numbers of triangles) of a ``.vtp`` file, all of its pieces together.
+
+    Polygons are cut into fans around their first vertex, strips into their triangles.
+
+    Raises GeometryError for a missing, broken or truncated file, another type of VTK file, and polygons that name
+    points that are not there.
+    """
+    file = parsed(path)
+    if file.root.get("type") != "PolyData" or file.root.find("PolyData") is None:
+        raise GeometryError(f"cannot read {path}: it is a VTK file of type {file.root.get('type')!r}, not PolyData")
+    points, triangles, n_before = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], 0
+    for piece in file.root.iterfind("PolyData/Piece"):
+        points.append(_points(file, piece))
+        for group, cut in (("Polys", _fans), ("Strips", _strips)):
+            corners, ends = _cells(file, piece, group, len(points[-1]))
+            triangles.append(n_before + cut(corners, ends))
+        n_before += len(points[-1])
+    return np.concatenate(points), np.concatenate(triangles)
+
+
+def _count(file: VtkFile, piece: ElementTree.Element, key: str) -> int:
+    """A number of points or cells that the file is large enough to hold."""
+    n = numbers(file.path, key, piece.get(key, "0"), 1)[0]
+    if n != int(n) or not 0 <= n <= LARGEST_RATIO * file_size(file.path):
+        raise GeometryError(f"{file.path}: {key} is {piece.get(key)!r}; it must be a count that the file can hold")
+    return int(n)
+
+
+def _points(file: VtkFile, piece: ElementTree.Element) -> np.ndarray:
+    n_points, element = _count(file, piece, "NumberOfPoints"), piece.find("Points/DataArray")
+    if n_points == 0:
+        return np.empty((0, 3))
+    if element is None:
+        raise GeometryError(f"{file.path}: a piece states {n_points} points but has no array of them")
+    return array_values(file, element, (n_points, 3)).astype(np.float64)
+
+
+def _cells(file: VtkFile, piece: ElementTree.Element, group: str, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+    """(vertices of all cells of a group one after the other, where each cell ends among them)."""
+    n_cells = _count(file, piece, f"NumberOf{group}")
+    if n_cells == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    arrays = {element.get("Name"): element for element in piece.iterfind(f"{group}/DataArray")}
+    if not {"connectivity", "offsets"} <= arrays.keys():
+        raise GeometryError(f"{file.path}: {group} has no connectivity or no offsets")
+    ends = array_values(file, arrays["offsets"], (n_cells,)).astype(np.int64)
+    if ends[0] < 0 or np.any(np.diff(ends) < 0):
+        raise GeometryError(f"{file.path}: the offsets of {group} do not climb")
+    corners = array_values(file, arrays["connectivity"], (int(ends[-1]),)).astype(np.int64)
+    if corners.size and (corners.min() < 0 or corners.max() >= n_points):
+        raise GeometryError(
+            f"{file.path}: {group} names the points {corners.min()} to {corners.max()}; there are {n_points}, counted"
+            " from 0"
+        )
+    return corners, ends
+
+
+def _fans(corners: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """(n, 3) triangles of polygons, each a fan around its first vertex."""
+    first, number = _parts(ends)
+    return corners[np.stack([first, first + number + 1, first + number + 2], axis=1)]
+
+
+def _strips(corners: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """(n, 3) triangles of strips, every second one turned so that all are wound alike."""
+    first, number = _parts(ends)
+    place, odd = first + number, number % 2
+    return corners[np.stack([place, place + 1 + odd, place + 2 - odd], axis=1)]
+
+
+def _parts(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each triangle the place of its cell's first vertex, and its number in the cell: k vertices make k - 2."""
+    sizes = np.diff(ends, prepend=0)
+    counts = np.maximum(sizes - 2, 0)
+    before = np.cumsum(counts) - counts
+    return np.repeat(ends - sizes, counts), np.arange(counts.sum()) - np.repeat(before, counts)

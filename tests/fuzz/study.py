@@ -1,0 +1,223 @@
+"""A study: damaged inputs are given to the command lines, and what they say is judged.
+
+``python -m tests.fuzz.study [FOLDER] [--quick] [--seed SEED] [--out FILE]`` writes the inputs to FOLDER and prints a
+table. Each command runs in a child process forked from this one, which has everything imported already: what runs
+there is the ``main`` of the program. Nothing compiled is called here, as threads do not survive a fork.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import geometry.__main__
+import geometry.clean
+import geometry.openings.preview
+import geometry.store
+import geometry.survey
+import muphy_lb.__main__
+import muphy_lb.loop
+import muphy_lb.simulation
+from tests.fuzz.damages import Damage, damages, quick
+from tests.fuzz.samples import BY_NAME, SAMPLES, SOLVER, Sample
+
+LIMIT_S = 60
+LIMIT_MIB = 2048
+ADDRESS_SPACE = 2**33
+"""Bytes that a child may ask for: above the limit, so that too much is measured, but the machine does not suffer."""
+
+MAX_LINES, MAX_LETTERS = 6, 1000
+SHOWN = 160
+REFUSED, READ = "refused", "read"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a command ended: exit code (negative: killed by that signal), seconds, peak resident memory, what it said."""
+
+    exit_code: int
+    seconds: float
+    peak_mib: float
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A damage and what came of it; the verdict is ``refused``, ``read``, or what is wrong in capitals."""
+
+    damage: Damage
+    ending: Ending
+    verdict: str
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it was refused in the right way, or read with the right to."""
+        return self.verdict in (REFUSED, READ)
+
+    @property
+    def message(self) -> str:
+        """The first line said: of the error, or of what was noted on reading."""
+        lines = (self.ending.err or self.ending.out).strip().splitlines() or [""]
+        return lines[0] if len(lines[0]) <= SHOWN else lines[0][:SHOWN] + "..."
+
+
+def run(main: Callable[[Sequence[str]], int], arguments: Sequence[str], folder: Path) -> Ending:
+    """Call the ``main`` of a program in a child process with limits, in ``folder``."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    start = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        _live(main, arguments, folder)
+    status, usage = os.wait4(child, 0)[1:]
+    seconds = time.monotonic() - start
+    said = [(folder / name).read_text(errors="replace") for name in ("stdout.txt", "stderr.txt")]
+    return Ending(os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss / 2**10, *said)
+
+
+def _live(main: Callable[[Sequence[str]], int], arguments: Sequence[str], folder: Path) -> None:
+    """The life of the child: what the interpreter does with a program, and then nothing more."""
+    code = 1
+    try:
+        os.chdir(folder)
+        for name, stream in (("stdout.txt", 1), ("stderr.txt", 2)):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), stream)
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.alarm(LIMIT_S)
+        code = main(arguments)
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+def judge(damage: Damage, ending: Ending) -> str:
+    """``refused`` or ``read`` if all is well, else what is not."""
+    said = ending.out + ending.err
+    if ending.exit_code == -signal.SIGALRM or ending.seconds > LIMIT_S:
+        return "HANG"
+    if ending.exit_code < 0:
+        return f"KILLED BY {signal.Signals(-ending.exit_code).name}"
+    if "Traceback" in said or "unexpected error" in said:
+        return "TRACEBACK"
+    if ending.peak_mib > LIMIT_MIB:
+        return "MEMORY"
+    if ending.exit_code == 0:
+        return _judge_reading(damage, ending)
+    lines = ending.err.strip().splitlines()
+    if not lines or len(lines) > MAX_LINES or len(ending.err) > MAX_LETTERS or "Warning" in ending.err:
+        return f"{len(lines)} LINES OF {len(ending.err)} LETTERS"
+    names = (Path(damage.sample.name).name, damage.sample.target or damage.sample.name, *damage.sample.also_names)
+    is_about_options = damage.options is not None
+    return REFUSED if is_about_options or any(name in ending.err for name in names) else "NAMES NO FILE"
+
+
+def _judge_reading(damage: Damage, ending: Ending) -> str:
+    if damage.harmless is None:
+        return "SWALLOWED"
+    if ending.err.strip():
+        return "WARNINGS"
+    return READ if re.search(damage.harmless, ending.out) else f"DOES NOT SAY {damage.harmless!r}"
+
+
+def outcome_of(damage: Damage, folder: Path) -> Outcome:
+    """Write the input to the new ``folder``, damage it, and give it to its program."""
+    folder.mkdir(parents=True)
+    damage.sample.write(folder)
+    damage.apply(folder / damage.sample.name)
+    ending = run(*_command(damage.sample, damage.options), folder)
+    return Outcome(damage, ending, judge(damage, ending))
+
+
+def _command(sample: Sample, options: tuple[str, ...] | None = None):
+    main = muphy_lb.__main__.main if sample.program == SOLVER else geometry.__main__.main
+    if options is None:
+        return main, sample.arguments()
+    return main, [sample.target or sample.name, "out.h5", *options]
+
+
+def check_samples(folder: Path) -> None:
+    """ValueError where a sample is refused before it is damaged."""
+    for sample in SAMPLES:
+        place = folder / f"whole-{sample.name.replace('/', '-')}"
+        place.mkdir(parents=True)
+        sample.write(place)
+        ending = run(*_command(sample), place)
+        if ending.exit_code != 0 or ending.err:
+            raise ValueError(f"the whole {sample.name} is refused: exit code {ending.exit_code}, {ending.err}")
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """One line a damaged input."""
+    rows = [("no", "input", "damage", "verdict", "exit", "s", "MiB", "first line said")]
+    for number, outcome in enumerate(outcomes, 1):
+        ending = outcome.ending
+        numbers = (str(ending.exit_code), f"{ending.seconds:.2f}", f"{ending.peak_mib:.0f}")
+        damage = outcome.damage
+        rows.append((str(number), damage.sample.name, damage.name, outcome.verdict, *numbers, outcome.message))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths[-1] = 0
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def closing(outcomes: Sequence[Outcome], seed: int) -> str:
+    """The counts."""
+    n_good = sum(outcome.is_good for outcome in outcomes)
+    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in Counter(o.verdict for o in outcomes).most_common())
+    longest = max(outcome.ending.seconds for outcome in outcomes)
+    largest = max(outcome.ending.peak_mib for outcome in outcomes)
+    formats = len({outcome.damage.sample.name for outcome in outcomes})
+    return (
+        f"{n_good} of {len(outcomes)} damaged inputs ({formats} kinds) end well: {verdicts};"
+        f" longest {longest:.1f} s of {LIMIT_S}, most memory {largest:.0f} MiB of {LIMIT_MIB}, seed {seed}"
+    )
+
+
+def study(folder: Path, chosen: Sequence[Damage]) -> list[Outcome]:
+    """What came of each damage."""
+    return [outcome_of(damage, folder / f"{number:03d}") for number, damage in enumerate(chosen, 1)]
+
+
+def main() -> int:
+    """The study; exit code 1 if any input did not end well."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, nargs="?", help="where to keep the inputs (default: nowhere)")
+    parser.add_argument("--quick", action="store_true", help="a few inputs only")
+    parser.add_argument("--only", metavar="NAME", choices=BY_NAME, help=f"one kind: {', '.join(BY_NAME)}")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the table there too")
+    options = parser.parse_args()
+    chosen = [
+        one for one in (quick if options.quick else damages)(options.seed) if options.only in (None, one.sample.name)
+    ]
+    with tempfile.TemporaryDirectory() as nowhere:
+        folder = options.folder or Path(nowhere)
+        if not options.quick:
+            check_samples(folder)
+        outcomes = study(folder, chosen)
+    text = f"{table(outcomes)}\n{closing(outcomes, options.seed)}"
+    print(text)
+    if options.out:
+        options.out.write_text(text + "\n")
+    return int(not all(outcome.is_good for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
