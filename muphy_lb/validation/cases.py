@@ -8,6 +8,7 @@ from muphy_lb.validation.conservation import conservation
 from muphy_lb.validation.couette import taylor_couette
 from muphy_lb.validation.cylinders import cylinder_array, cylinder_cell
 from muphy_lb.validation.gmy_pipe import gmy_pipe
+from muphy_lb.validation.heated_cavity import heated_cavity
 from muphy_lb.validation.les import smagorinsky
 from muphy_lb.validation.permeability import permeability
 from muphy_lb.validation.poiseuille import pipe, plane_channel
@@ -46,5 +47,6 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "rheology": rheology,
         "free-slip": free_slip,
         "smagorinsky": smagorinsky,
+        "heated-cavity": heated_cavity,
     }
 )

@@ -86,13 +86,14 @@ def test_ranks_agree_with_one_bit_by_bit(lattice, streaming, n_ranks):
     assert np.isfinite(alone[1]).all() and np.abs(alone[1]).max() > 1e-3
 
 
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @LATTICES
 @EVERY_STREAMING
-def test_compiled_code_agrees_with_the_specification(lattice, streaming):
+def test_compiled_code_agrees_with_the_specification(lattice, streaming, backend):
     nodes = walled_nodes(lattice, periodic=(False, True, False))
     setup, everywhere = noisy_setup(lattice, MIXED, streaming=streaming), np.zeros(nodes.n_nodes, int)
     specified = thermal_state(nodes, setup, everywhere)
-    compiled = thermal_state(nodes, replace(setup, backend="cpu"), everywhere)
+    compiled = thermal_state(nodes, replace(setup, backend=backend), everywhere)
     assert np.abs(specified[0] - compiled[0]).max() < 1e-14
     assert np.abs(specified[1] - compiled[1]).max() < 1e-13 and np.abs(specified[1]).max() > 1e-2
 
