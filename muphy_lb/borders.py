@@ -29,10 +29,11 @@ class LinkConditions:
 
 
 class Values(NamedTuple):
-    """Numbers on the device: the row of the conditions' values in force ``now``, and the model's ``parameters``."""
+    """Numbers on the device: the row of the conditions' values in force ``now``, and the model's ``parameters``, with
+    which the moments of either buffer are taken."""
 
     now: object
-    parameters: tuple
+    parameters: tuple[tuple, tuple]
 
 
 class Borders:
@@ -76,7 +77,7 @@ class Borders:
         links = links if incoming is None else links._replace(incoming=incoming)
         operators, state = self._operators(LINKS), self._buffers[parity]
         target = buffer if target is None else target
-        return self._backend.bind_links(operators, state, buffer, target, links, self._parameters)
+        return self._backend.bind_links(operators, state, buffer, target, links, self._parameters[parity])
 
     def bind_walls(self, parity: int, target=None, incoming=None):
         """The same for the links into slotted walls."""

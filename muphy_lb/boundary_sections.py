@@ -71,6 +71,8 @@ class OpeningSection(Section):
     """CSV table of a measured profile: a line of headings, then distance from the centre [m], velocity (any unit)"""
     waveform: WaveformSection | None = None
     """factor of the value in time"""
+    temperature_k: float | None = None
+    """temperature [K] of what enters; without it no heat is conducted through the opening"""
 
     @classmethod
     def rules(cls, given):
@@ -102,6 +104,10 @@ class WallSection(Section):
     """free slip"""
     waveform: WaveformSection | None = None
     """factor of the velocity in time"""
+    temperature_k: float | None = None
+    """temperature [K]"""
+    temperature_gradient_k_m: float | None = None
+    """temperature gradient [K/m] from the fluid into the wall instead; without both the wall is adiabatic"""
     reference_velocity_m_s: Positive | None = None
     """velocity [m/s] of the drag and lift coefficients"""
     reference_area_m2: Positive | None = None
@@ -113,7 +119,9 @@ class WallSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """A slipping wall does not move; coefficients need velocity and area."""
+        """A slipping wall does not move; coefficients need velocity and area; one thermal condition."""
+        if len(given.keys() & {"temperature_k", "temperature_gradient_k_m"}) == 2:
+            yield "has temperature_k and temperature_gradient_k_m; give one of both"
         if given.get("slip") and given.keys() & {"velocity_m_s", "rotation_rad_s"}:
             yield "slips and moves; a wall along which the fluid slips has no velocity"
         if len(given.keys() & {"reference_velocity_m_s", "reference_area_m2"}) == 1:

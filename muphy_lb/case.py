@@ -18,6 +18,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.fluid_sections import FlowSection, FluidSection, LatticeSection
 from muphy_lb.output_sections import OutputSection, ProbeSection
 from muphy_lb.section import Duration, Options, Positive, Section, exactly_one, given_values
+from muphy_lb.thermal_section import ThermalSection
 from muphy_lb.toml_text import override_value, read_toml, toml_lines
 
 
@@ -29,11 +30,12 @@ def _not_empty(values: tuple) -> tuple:
 
 Axes = Annotated[tuple[Literal["x", "y", "z"], ...], Field(strict=False)]
 Watched = Annotated[
-    tuple[Literal["mean_speed", "flow_rates", "forces", "permeability"], ...],
+    tuple[Literal["mean_speed", "flow_rates", "forces", "permeability", "heat"], ...],
     Field(strict=False),
     AfterValidator(_not_empty),
 ]
 Speeds = Annotated[tuple[Positive, ...], Field(strict=False)]
+TEMPERATURE_KEYS = {"temperature_k", "temperature_gradient_k_m"}
 FILE_KEYS = ("file", "acceleration_file", "profile_file")
 
 
@@ -100,7 +102,7 @@ class RunSection(Section):
     steady_time_s: Positive | None = None
     """characteristic time [s]; without it the interval between two looks"""
     steady_watch: Watched = ("mean_speed", "flow_rates")
-    """what is watched: mean_speed, flow_rates, forces, permeability"""
+    """what is watched: mean_speed, flow_rates, forces, permeability, heat"""
     check_interval_steps: PositiveInt = 50
     """steps between two checks for divergence and stop requests"""
     max_mach: Positive = 0.5
@@ -137,6 +139,8 @@ class Case(Section):
     """density and viscosity"""
     flow: FlowSection = FlowSection()
     """what drives the flow besides openings and walls"""
+    thermal: ThermalSection | None = None
+    """temperature, with it the flow is thermal"""
     lattice: LatticeSection
     """velocity set and time step"""
     compute: ComputeSection = ComputeSection()
@@ -159,6 +163,11 @@ class Case(Section):
             for name, count in names.items():
                 if count > 1:
                     yield f"has {count} {what} named {name!r}; give each its own name"
+        warm = [table.get("name") for table in (*openings, *walls) if table.keys() & TEMPERATURE_KEYS]
+        if warm and not given.get("thermal"):
+            yield f"has temperatures at {', '.join(map(str, warm))} but no [thermal]"
+        if "temperature" in given_values(given.get("output")).get("fields", ()) and not given.get("thermal"):
+            yield "has temperature in output.fields but no [thermal]"
         lattice = given_values(given.get("lattice"))
         moving = any(opening.keys() & {"velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s"} for opening in openings)
         moving |= any("velocity_m_s" in wall for wall in walls)

@@ -8,17 +8,20 @@ import numpy as np
 from muphy_lb.backends.interface import NodeRange, ReductionArrays, State, StreamArrays
 from muphy_lb.borders import Borders, Values
 from muphy_lb.domain import LocalDomain, build_addresses
+from muphy_lb.fields import Fields
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_lines, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE, plain, recorded, recorded_cycle, without_repeats
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ORDERING, Task
+from muphy_lb.parallel.transports import Line
+from muphy_lb.parameters import Parameters
 from muphy_lb.physics.model import (
     EDGE,
     EXCHANGE_FINISH,
     EXCHANGE_START,
     INTERIOR,
     LINKS,
-    SCHEDULED,
+    STENCIL,
     STREAM_COLLIDE,
     WALL_LINKS,
     Model,
@@ -59,7 +62,6 @@ class Engine:
         self._units = np.append(np.ones(conditions.value.size), np.full(3, self.precision.unit))
         self._now = backend.array(np.append(conditions.value, np.zeros(3)).astype(self.real))
         self._rows = ()
-        self._parameters = self._device_parameters(conditions.value.size)
         self.addresses = addresses = build_addresses(domain, model.streaming)
         turns = range(len(addresses.patterns))
         in_place = addresses.patterns[0].in_place
@@ -67,9 +69,11 @@ class Engine:
         self.buffers = buffers * 2 if in_place else buffers
         self._tables = [backend.stream_table(addresses, turn) for turn in turns]
         self.parity, self.steps_kept, self._scratch = 0, 0, {}
-        values = Values(self._now, self._parameters)
-        self._borders = Borders(backend, model, addresses, self.buffers, conditions, values)
         self._connector, self._halo = connector, connector.connect(backend, self._halo_of_buffers())
+        self.fields = Fields(backend, domain, model, self._halo.shares)
+        self._parameters = Parameters(backend, model, self.fields, self._now, domain.pitch)
+        values = Values(self._now, tuple(self._parameters.measuring(parity) for parity in (0, 1)))
+        self._borders = Borders(backend, model, addresses, self.buffers, conditions, values)
         self.use_shape(None)
         self._reductions = self._bind_reductions(speed_scale)
 
@@ -139,6 +143,10 @@ class Engine:
 
         self.set_populations(collided(0, 1)) if is_uniform else self._set(collided)
 
+    def host_parameters(self) -> tuple:
+        """The model's parameters as the specification reads them."""
+        return self._parameters.on_host(self.parity)
+
     def set_populations(self, populations: np.ndarray) -> None:
         """Overwrite the stored (Q, n) or (Q, 1) populations (deviations from w_q): before collision for push, after it
         for the others."""
@@ -161,7 +169,9 @@ class Engine:
         for nodes in _parts(self.domain.n_nodes):
             out = self._scratch_array("moments", 4, nodes, self.real)
             state = self._state(self.parity)
-            self.backend.bind_moments(self.model.macroscopic, state, nodes, out, self._parameters)()
+            self.backend.bind_moments(
+                self.model.macroscopic, state, nodes, out, self._parameters.measuring(self.parity)
+            )()
             result[:, nodes.first : nodes.last] = self.backend.to_host(out).reshape(4, -1)
         return result
 
@@ -256,29 +266,6 @@ class Engine:
             self._scratch[name] = self.backend.zeros(size, dtype)
         return self.backend.view(self._scratch[name], 0, n_rows * (nodes.last - nodes.first))
 
-    def _device_parameters(self, n_values: int) -> tuple:
-        """The model's parameters where the kernels can read them, the force in stored units; scheduled ones are views
-        of the present row. Arrays are as long as a buffer has room for nodes."""
-        place, parameters, n_rates = n_values, [], len(self.model.parameters) - 3
-        for k, value in enumerate(self.model.parameters):
-            unit = 1.0 if k < n_rates else self.precision.unit
-            if value is SCHEDULED:
-                parameters.append(self.backend.view(self._now, place, place + 1))
-                place += 1
-            elif isinstance(value, np.ndarray):
-                padded = np.zeros(self.domain.pitch, self.real)
-                padded[: value.size] = unit * value
-                parameters.append(self.backend.array(padded))
-            else:
-                parameters.append(self.real(unit * value))
-        return tuple(parameters)
-
-    def host_parameters(self) -> tuple:
-        """The model's parameters as the reference reads them."""
-        force = self.backend.to_host(self._now)[-3:].astype(np.float64) / self.precision.unit
-        scheduled = iter(force.reshape(3, 1))
-        return tuple(next(scheduled) if value is SCHEDULED else value for value in self.model.parameters)
-
     def _turn(self, parity: int) -> int:
         return parity % len(self._tables)
 
@@ -332,10 +319,10 @@ class Engine:
         wrote in the step before, and the edge overwrites what it read, so they wait for it; the interior waits
         likewise.
         """
-        line, borders = self._halo.lines[parity], self._borders
+        line, borders = self._line(parity), self._borders
         wait, tasks = _order(self.backend.edge_waits), []
         for stage in self.model.stages:
-            if stage.skeleton == STREAM_COLLIDE:
+            if stage.skeleton in (STREAM_COLLIDE, STENCIL):
                 tasks += self._bind_nodes(stage, parity, self.shape)
             elif stage.skeleton == LINKS and borders.has_openings:
                 tasks += self._bind_links(parity)
@@ -349,6 +336,11 @@ class Engine:
             begin, end = _order(self.backend.mark_interior), _order(self.backend.interior_waits)
             tasks = [begin, *without_repeats(tasks, wait.run), end]
         return tasks
+
+    def _line(self, parity: int) -> Line | None:
+        """All that the step exchanges."""
+        lines = [line for line in (self._halo.lines[parity], self.fields.lines(parity)) if line]
+        return sum(lines, Line()) if lines else None
 
     def _bind_links(self, parity) -> list[Task]:
         """The openings of a step. In place they read, for the velocity of a node, populations that the node left with
@@ -369,8 +361,11 @@ class Engine:
         if bounds[0] == bounds[1]:
             return []
         nodes = NodeRange(*bounds, is_edge=stage.part == EDGE, is_reversed=parity == 1)
+        if stage.skeleton == STENCIL:
+            return self.fields.bind(stage, parity, nodes)
         arrays = self._stream_arrays(parity)
-        launch = self.backend.bind_stream_collide(*stage.operators, arrays, nodes, self._parameters, shape)
+        parameters = self._parameters.stepping(parity)
+        launch = self.backend.bind_stream_collide(*stage.operators, arrays, nodes, parameters, shape)
         if not nodes.is_edge:
             return [Task("interior", ON_INTERIOR, launch)]
         return [_order(self.backend.edge_waits), Task("edge", ON_EDGE, launch)]
@@ -381,7 +376,7 @@ class Engine:
         floats = [self.backend.zeros(workers, np.float64) for _ in range(2)]
         arrays = ReductionArrays(*floats, self.backend.zeros(workers, np.int64), float(speed_scale))
         bind, model = self.backend.bind_reduction, self.model
-        return *(bind(model.macroscopic, self._state(p), arrays, self._parameters) for p in (0, 1)), arrays
+        return *(bind(model.macroscopic, self._state(p), arrays, self._parameters.measuring(p)) for p in (0, 1)), arrays
 
 
 def _order(run) -> Task:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muphy_lb import __version__
+from muphy_lb.measure.heat import FILE as HEAT_FILE
+from muphy_lb.measure.heat import HeatWriter, heat_state
 from muphy_lb.measure.observers import SHEAR_FILES, WallShearWriter
 from muphy_lb.measure.permeability import driving_acceleration, measured_permeability
 from muphy_lb.measure.probes import FILES as PROBE_FILES
@@ -24,6 +26,7 @@ from muphy_lb.output.report import (
 )
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.steady import SteadyWatch
+from muphy_lb.watched import watched
 
 LOG = logging.getLogger(__name__)
 CASE_FILE = "case.toml"
@@ -139,8 +142,9 @@ class Run:
         self.walls = WallWriter(simulation, self.folder, resume_step) if simulation.outline.walls else None
         self.shear = WallShearWriter(simulation, self.folder) if simulation.case.output.wall_shear else None
         self.probes = [probe_writer(probe, simulation, self.folder, resume_step) for probe in simulation.case.probes]
+        self.heat = HeatWriter(simulation, self.folder, resume_step) if simulation.heating else None
         self.steady = SteadyWriter(simulation, self.folder, resume_step)
-        observers = (self.series, self.walls, *self.probes, self.shear, self.fields, self.checkpoints)
+        observers = (self.series, self.walls, self.heat, *self.probes, self.shear, self.fields, self.checkpoints)
         self._observers = [observer for observer in observers if observer is not None]
         self._clock = clock or Clock()
         self._last_progress = time.perf_counter()
@@ -168,7 +172,7 @@ class Run:
 
     def _forget_earlier_run(self) -> None:
         """Remove results and checkpoints: a failure must not leave those of an earlier run in their place."""
-        for name in (*RESULT_FILES, *SHEAR_FILES, REPORT_FILE):
+        for name in (*RESULT_FILES, *SHEAR_FILES, HEAT_FILE, REPORT_FILE):
             (self.folder / name).unlink(missing_ok=True)
         for path in self.folder.glob(PROBE_FILES):
             path.unlink()
@@ -225,7 +229,7 @@ class Run:
         run = self.simulation.case.run
         if run.steady_tolerance is None or self.simulation.step_number % run.steady_interval_steps:
             return False
-        groups = self.simulation.watched()
+        groups = watched(self.simulation)
         verdict = self.watch.look(groups) if self._root else None
         if self._root:
             self.steady.write(groups, self.watch.change)
@@ -270,7 +274,7 @@ class Run:
             self.checkpoints.act()
         outcome = {"version": __version__, "ended": reason, "converged": self.watch.is_steady, **self._measured()}
         summary = summarise(simulation, self.folder, speed, outcome)
-        for series in (self.series, self.walls, *self.probes):
+        for series in (self.series, self.walls, self.heat, *self.probes):
             if series:
                 series.act()
         if self.fields:
@@ -284,6 +288,8 @@ class Run:
     def _measured(self) -> dict:
         """What the case asks for beyond fields and series, by name; of use on rank 0, collective."""
         found = {"wall_shear": self.shear.finish()} if self.shear else {}
+        if self.simulation.heating:
+            found["heat"] = heat_state(self.simulation)
         if self.simulation.case.output.permeability:
             permeability = measured_permeability(self.simulation)
             found["permeability"] = permeability and permeability.record()

@@ -7,7 +7,7 @@ from pydantic import Field, NonNegativeInt
 from muphy_lb.boundary_sections import Box
 from muphy_lb.section import Direction, Name, Positive, Section, Vector, exactly_one
 
-FieldNames = Annotated[tuple[Literal["density", "velocity", "pressure"], ...], Field(strict=False)]
+FieldNames = Annotated[tuple[Literal["density", "velocity", "pressure", "temperature"], ...], Field(strict=False)]
 
 
 class OutputSection(Section):

@@ -3,32 +3,40 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, inf, log2, sqrt
+from types import MappingProxyType
 
 import numpy as np
 
-from geometry.nodes import NodeList, Outline, voxel_coordinates
+from geometry.nodes import NodeList, Outline
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.boundary import course_of, link_conditions, opening_conditions, wall_motions
 from muphy_lb.case import Case, load_case
+from muphy_lb.divergence import divergence_message
 from muphy_lb.domain import LocalDomain, check_dimension, domain_of
 from muphy_lb.engine import Engine
 from muphy_lb.errors import DivergedError, InputError
 from muphy_lb.fluid import fluid_of
 from muphy_lb.forcing import force_of, uniform_acceleration_m_s2
+from muphy_lb.heating import heating_of
 from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.heat import WallHeat
+from muphy_lb.operators import BUOYANCY
 from muphy_lb.parallel import HaloConnector, NodeGather, connect
-from muphy_lb.physics import isothermal
+from muphy_lb.physics import isothermal, thermal
 from muphy_lb.physics.conditions import PRESSURE, carried_flow, link_weights, opening_areas_m2, opening_frames
+from muphy_lb.physics.thermal import NAME as TEMPERATURE
 from muphy_lb.physics.walls import HALF_WAY, treat_walls
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.preflight import Numerics, describe, resolve
 from muphy_lb.sharing import SharedGeometry
 from muphy_lb.tuning import tune
 from muphy_lb.wall_forces import WallForce, labelled_links, wall_forces
+from muphy_lb.watched import refuse_to_watch_nothing
 
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
 FIXED_POINT_BITS = 60
 TRIAL_STEPS = 4
+NO_FIELDS = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -146,11 +154,15 @@ class Simulation:
         self._has_started, self.step_number, self._forces_step = True, 0, None
         self._upload_schedule()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
+        if self.heating:
+            self.engine.fields.set(TEMPERATURE, np.zeros(1))
         self.engine.start_from(np.ones(1), np.zeros((3, 1)))
         self.initial_mass = self._global_mass()
 
-    def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float) -> None:
-        """Continue from stored populations (Q, n) of the local nodes."""
+    def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float, fields=NO_FIELDS) -> None:
+        """Continue from stored populations (Q, n) of the local nodes and, by name, fields (n,)."""
+        for name, values in fields.items():
+            self.engine.fields.set(name, values)
         self.engine.set_populations(populations)
         self.step_number, self._forces_step = step_number, None
         self.initial_mass = initial_mass
@@ -188,10 +200,28 @@ class Simulation:
         """(n, 3) velocity (x, y, z) [m/s] on rank 0."""
         return self._collect(self.engine.moments()[1:], lambda rows: self.units.velocity_to_si(np.stack(rows, axis=-1)))
 
+    def temperature_k(self) -> np.ndarray | None:
+        """(n,) temperature [K] of a thermal flow, on rank 0."""
+        return self._collect(self.evolving().values(), lambda rows: self.heating.reference_k + rows[0])
+
+    def evolving(self) -> dict[str, np.ndarray]:
+        """(n,) values on the local nodes of every field that is part of the state, by name."""
+        names = [field.name for field in self.engine.model.fields if field.borders]
+        return {name: self.engine.fields.get(name, self.engine.parity) for name in names}
+
+    @cached_property
+    def wall_heat(self) -> WallHeat:
+        """The walls of fixed temperature, on rank 0."""
+        return WallHeat(self.nodes, self.heating.fixed_k)
+
     def populations(self):
         """Yield, direction by direction, the (n,) stored populations in node-list order (None off rank 0)."""
         for row in self.engine.populations():
-            yield self._gather.collect(row)
+            yield self.collect(row)
+
+    def collect(self, row: np.ndarray) -> np.ndarray | None:
+        """Values (n,) of the local nodes as one array in node-list order, on rank 0."""
+        return self._gather.collect(row)
 
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
@@ -227,21 +257,6 @@ class Simulation:
         """The local links into labelled walls, on first use; see :func:`muphy_lb.wall_forces.labelled_links`."""
         return labelled_links(self._part_nodes, self.domain)
 
-    def watched(self) -> dict[str, dict[str, float]] | None:
-        """The quantities of ``run.steady_watch`` by group and name, on rank 0; collective."""
-        measures = {
-            "mean_speed": lambda: {"mean_speed": self.health().mean_speed},
-            "flow_rates": lambda: {k: state.flow_rate_m3_s for k, state in (self.openings() or {}).items()},
-            "forces": lambda: {
-                f"{k}_{axis}": x
-                for k, force in (self.wall_forces() or {}).items()
-                for axis, x in zip("xyz", force.force_n, strict=True)
-            },
-            "permeability": self._mean_velocity,
-        }
-        groups = {name: measures[name]() for name in measures if name in self.case.run.steady_watch}
-        return groups if self.communicator.rank == 0 else None
-
     def health(self) -> Health:
         """Mass change, largest and mean speed.
 
@@ -251,7 +266,7 @@ class Simulation:
         totals = self.engine.totals()
         max_speed = self.communicator.maximum(totals.speed)
         if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
-            raise DivergedError(self._divergence_message())
+            raise DivergedError(divergence_message(self))
         n = self.outline.n_nodes
         mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
         drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
@@ -289,19 +304,9 @@ class Simulation:
                 f" others have no access to what they sent away; set compute.streaming = 'pull' or lattice.walls ="
                 f" {HALF_WAY!r}"
             )
-        self._refuse_to_watch_nothing()
+        refuse_to_watch_nothing(self.case, self.outline)
         areas_m2 = opening_areas_m2(self.outline, self.frames)
         return resolve(self.case, self.outline.spacing_m, areas_m2, float(self.lattice.cs2))
-
-    def _refuse_to_watch_nothing(self) -> None:
-        """A steady-state criterion that can never fire must not be asked for."""
-        run, outline = self.case.run, self.outline
-        there = {"mean_speed": True, "permeability": True, "flow_rates": outline.openings, "forces": outline.walls}
-        if run.steady_tolerance is not None and not any(there[name] for name in run.steady_watch):
-            raise InputError(
-                f"run.steady_watch is {', '.join(run.steady_watch)}, but the geometry has no opening and no labelled"
-                " wall for it; watch mean_speed or permeability"
-            )
 
     def _build_engine(self) -> Engine:
         case = self.case
@@ -310,7 +315,8 @@ class Simulation:
         )
         force, self.force_operator, present = force_of(case, self.outline, self.domain, self.units)
         self.fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
-        model = isothermal(self.lattice, self.fluid, case.compute.streaming, force, self.force_operator)
+        self.heating = heating_of(case, self.outline, self.units)
+        model = self._model(force)
         links = self.domain.links
         weights = link_weights(self.outline, self.lattice, links, self.frames, self.conditions, self._carried)
         conditions, self.n_fallback_links = link_conditions(
@@ -323,6 +329,13 @@ class Simulation:
         engine.warm_up()
         return engine
 
+    def _model(self, force):
+        what = self.lattice, self.fluid
+        if self.heating is None:
+            return isothermal(*what, self.case.compute.streaming, force, self.force_operator)
+        self.force_operator = BUOYANCY
+        return thermal(*what, self.heating.heat, self.case.compute.streaming, force)
+
     @property
     def present_force(self) -> np.ndarray:
         """(3,) uniform body force per volume of this step, lattice units; a field of forces is not in it."""
@@ -334,14 +347,6 @@ class Simulation:
         if self._course.changes:
             rows, self._scheduled_until = self._course.rows(self.step_number)
             self.engine.schedule(rows)
-
-    def _mean_velocity(self) -> dict[str, float]:
-        """Mean velocity [m/s] along each axis, what permeability is proportional to; the same for any number of
-        ranks."""
-        velocity = self.velocity_m_s()
-        return (
-            {} if velocity is None else dict(zip("xyz", velocity.mean(axis=0, dtype=np.float64).tolist(), strict=True))
-        )
 
     def _speed_scale(self) -> float:
         return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.outline.n_nodes + 1)))
@@ -364,32 +369,4 @@ class Simulation:
             area_m2=self.frames[number].area * self.outline.spacing_m**2,
             flow_rate_m3_s=sign * self.units.flow_rate_to_si(float(entering)),
             mean_pressure_pa=self._pressure_scale() * float(mean_deviation),
-        )
-
-    def _divergence_message(self) -> str:
-        """Where the flow broke: collective, the same text on every rank."""
-        _, *velocity = self.engine.moments().astype(np.float64)
-        speed = np.sqrt(sum(component**2 for component in velocity))
-        speed[~np.isfinite(speed)] = np.inf
-        worst = int(np.argmax(speed))
-        place = int(self.domain.number[worst]), int(self.domain.voxel[worst])
-        found = self.communicator.gather((float(speed[worst]), *place, self.communicator.rank))
-        message = self._on_root(lambda: self._describe_divergence(*max(found)))
-        return self.communicator.broadcast(message)
-
-    def _describe_divergence(self, speed: float, _number: int, voxel: int, rank: int) -> str:
-        xyz = voxel_coordinates(np.array([voxel]), self.outline.shape)[0]
-        x, y, z = xyz
-        place = ", ".join(f"{value:.4g}" for value in self.outline.origin_m + self.outline.spacing_m * xyz)
-        mach = speed / sqrt(float(self.lattice.cs2))
-        what = (
-            f"the Mach number is {mach:.2g} (allowed: {self.case.run.max_mach:g})"
-            if np.isfinite(speed)
-            else ("a population is not finite")
-        )
-        whose = f", on rank {rank}" if self.communicator.size > 1 else ""
-        return (
-            f"the run diverged at step {self.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m{whose};"
-            f" relaxation time {self.numerics.relaxation_time:.4g}. Use a smaller lattice_velocity or time_step_s,"
-            " a finer spacing_m, or a longer run.ramp_steps"
         )

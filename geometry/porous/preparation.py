@@ -33,6 +33,7 @@ class Preparation:
         mirror: axes along which the image is doubled by its mirror image, which makes it periodic there.
         drop_unconnected: pores that lead from end to end along none of these axes become solid; empty keeps all.
         connected_by: what voxels of a pore share: ``"edges"`` (faces too, as in a flow on D3Q19) or ``"faces"`` only.
+        divide: parts into which every voxel is divided along each axis: the same image on a finer grid.
         reservoir_layers: layers of fluid added at both ends of ``reservoir_axis``.
         reservoir_axis: ``"x"``, ``"y"`` or ``"z"``.
         reservoir_ends: ``"open"`` (openings ``inlet`` and ``outlet``) or ``"periodic"``.
@@ -44,6 +45,7 @@ class Preparation:
     mirror: str = ""
     drop_unconnected: str = ""
     connected_by: str = "edges"
+    divide: int = 1
     reservoir_layers: int = 0
     reservoir_axis: str = "x"
     reservoir_ends: str = "open"
@@ -53,10 +55,10 @@ class Preparation:
             raise GeometryError(f"crop is {self.crop!r}; give two lists of x, y, z: [[0, 0, 0], [128, 128, 128]]")
         if not isinstance(self.invert, bool):
             raise GeometryError(f"invert is {self.invert!r}; allowed: true or false")
-        for name in ("median", "reservoir_layers"):
+        for name, least in (("median", 0), ("divide", 1), ("reservoir_layers", 0)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise GeometryError(f"{name} is {value!r}; give a whole number, 0 or more")
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise GeometryError(f"{name} is {value!r}; give a whole number, {least} or more")
         for name in ("mirror", "drop_unconnected"):
             _axis_numbers(getattr(self, name), name)
         check_connection(self.connected_by)
@@ -171,6 +173,18 @@ def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> 
     return replace(voxels, flags=flags), int(pores.n_voxels[~keep].sum()), int(np.count_nonzero(~keep))
 
 
+def divide(voxels: Voxels, parts: int) -> Voxels:
+    """Every voxel divided into ``parts`` along each axis; a true wall is forgotten, the voxels are the wall."""
+    flags = voxels.flags
+    for axis, n in enumerate(voxels.shape):
+        flags = np.repeat(flags, parts if n > 1 else 1, axis)
+    edge_m = voxels.spacing_m / parts
+    first = np.array(voxels.origin_m) + 0.5 * (edge_m - voxels.spacing_m)
+    return replace(
+        voxels, flags=np.ascontiguousarray(flags), spacing_m=edge_m, origin_m=tuple(first.tolist()), wall_shape=None
+    )
+
+
 def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -> Voxels:
     """Put ``layers`` of fluid before the low and the high face across an axis.
 
@@ -215,6 +229,8 @@ def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels
         yield lambda v: (mirror(v, p.mirror), f"mirrored along {p.mirror}")
     if p.drop_unconnected:
         yield lambda v: _dropped(v, p.drop_unconnected, p.connected_by)
+    if p.divide > 1:
+        yield lambda v: (divide(v, p.divide), f"every voxel divided into {p.divide}^3")
     if p.reservoir_layers:
         text = f"{p.reservoir_layers} layers of reservoir at both ends of {p.reservoir_axis}, {p.reservoir_ends}"
         yield lambda v: (add_reservoirs(v, p.reservoir_layers, p.reservoir_axis, p.reservoir_ends), text)

@@ -12,7 +12,7 @@ from geometry.errors import GeometryError
 from geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from geometry.implicit import ROUNDING, FirstWall, RoundWall, plane_pair
 from geometry.openings.carve import carve
-from geometry.options import check_positive
+from geometry.options import AXES, check_positive
 from geometry.shapes.shape_parts import (
     check_dimension,
     check_porosity,
@@ -59,6 +59,29 @@ def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
     planes = FirstWall(tuple(plane_pair(axis, 0.5, size + 0.5) for axis in range(dimension)))
     periodic = (False, False, dimension == 2)
     return Voxels(flags, spacing_m, periodic=periodic, walls=("lid",), wall_shape=planes)
+
+
+def heated_cavity(size=64, dimension=3, axis="x", sides="closed", spacing_m=1.0) -> Voxels:
+    """A square or cube of ``size`` voxels between two labelled walls, ``cold`` at low, ``hot`` at high coordinates.
+
+    The sides are plain walls, or repeat (``sides`` = "closed" or "periodic"). One layer, periodic along z, if dimension
+    is 2.
+    """
+    check_positive(size=size, spacing_m=spacing_m)
+    check_dimension(dimension)
+    if axis not in AXES[:dimension] or sides not in ("closed", "periodic"):
+        raise GeometryError(
+            f"heated_cavity has axis {axis!r} and sides {sides!r}; allowed: {', '.join(AXES[:dimension])} and closed,"
+            " periodic"
+        )
+    size, along = int(size), 2 - AXES.index(axis)
+    shape = np.array([1 if dimension == 2 else size, size, size])
+    shape[along] += 2
+    flags = np.moveaxis(np.full(shape, FLUID, dtype=FLAG_DTYPE), along, 0)
+    flags[0], flags[-1] = wall_flag(0), wall_flag(1)
+    repeats = [sides == "periodic" and name != axis for name in AXES]
+    repeats[2] |= dimension == 2
+    return Voxels(np.moveaxis(flags, 0, along), spacing_m, periodic=tuple(repeats), walls=("cold", "hot"))
 
 
 def cylinder_array(size=40, cells=1, solid_fraction=0.12566370614359174, shift=(0.0, 0.0), spacing_m=1.0) -> Voxels:

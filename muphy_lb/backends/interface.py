@@ -104,6 +104,24 @@ class WallArrays(NamedTuple):
     value: Any
 
 
+@dataclass(frozen=True)
+class StencilArrays:
+    """What a stencil launch touches: the field before and after the step, and the device form of its table."""
+
+    old: Any
+    new: Any
+    table: Any
+    n_neighbours: int
+
+
+class GhostArrays(NamedTuple):
+    """Device arrays of S ghosts, which lie one behind the other: ``index`` and ``weight`` (4 S,), ``constant`` (S,)."""
+
+    index: Any
+    weight: Any
+    constant: Any
+
+
 class ReductionArrays(NamedTuple):
     """Partial results per worker: ``mass`` (sum of rho - 1), ``peak`` (largest speed, inf where a value is not finite),
     ``speed`` (int64: sum of speed * scale, truncated node by node, hence exact in any order)."""
@@ -192,6 +210,12 @@ class Backend(Protocol):
 
     def stream_collide_usage(self, collide: Operator, arrays: StreamArrays, shape=None) -> KernelUsage | None:
         """Of the compiled stream-and-collide kernel; None where there is none to ask."""
+
+    def bind_stencil(self, update: Operator, arrays: StencilArrays, nodes: NodeRange, parameters: tuple) -> Launch:
+        """new[n] = update(old[n] and old at its neighbours, n)."""
+
+    def bind_ghosts(self, field, target, ghosts: GhostArrays, on_edge: bool) -> Launch:
+        """target = constant + sum of weight * field[index]."""
 
     def bind_links(
         self, operators: tuple[Operator, Operator], state, buffer, target, links: LinkArrays, parameters: tuple

@@ -2,6 +2,7 @@
 
 from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_addresses
 from muphy_lb.domain.exchange import Exchange
+from muphy_lb.domain.ghosts import FIXED, STEP, BorderValues
 from muphy_lb.domain.halo import HaloPlan
 from muphy_lb.domain.layout import ROW, TILE, WARP, all_addresses, flat_address
 from muphy_lb.domain.links import LinkRecords, opening_records
@@ -10,18 +11,22 @@ from muphy_lb.domain.order import ORDERS
 from muphy_lb.domain.part import Part, part_of
 from muphy_lb.domain.patterns import STREAMINGS, Pattern, entry, is_entry, patterns
 from muphy_lb.domain.runs import RunTable, compress, decode
+from muphy_lb.domain.stencil import StencilTable, build_stencil
 from muphy_lb.domain.walls import FOLDED, MIRRORED, SLOTTED, WallTreatment, open_corners
 
 __all__ = [
+    "FIXED",
     "FOLDED",
     "MIRRORED",
     "ORDERS",
     "ROW",
     "SLOTTED",
+    "STEP",
     "STREAMINGS",
     "TILE",
     "WARP",
     "AddressTable",
+    "BorderValues",
     "Exchange",
     "HaloPlan",
     "LinkAddresses",
@@ -30,10 +35,12 @@ __all__ = [
     "Part",
     "Pattern",
     "RunTable",
+    "StencilTable",
     "WallTreatment",
     "all_addresses",
     "build_addresses",
     "build_local_domain",
+    "build_stencil",
     "check_dimension",
     "compress",
     "decode",

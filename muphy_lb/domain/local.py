@@ -1,6 +1,7 @@
 """LocalDomain: the nodes of one rank in run order, with the links that leave it."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numba import njit, prange
@@ -12,6 +13,7 @@ from muphy_lb.domain.layout import GROUP, TILE, whole
 from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
 from muphy_lb.domain.order import LEXICOGRAPHIC, order_keys
 from muphy_lb.domain.part import Part, part_of
+from muphy_lb.domain.ring import Ring, plan_ring
 from muphy_lb.domain.walls import FOLDED, SLOTTED, Mirrored, WallTreatment, mirrored_links, open_corners
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
@@ -36,7 +38,8 @@ class LocalDomain:
         n_edge: the edge is local nodes ``[0, n_edge)``, the interior ``[n_edge, n)``.
         pitch: number of nodes that a population buffer has room for, a multiple of ``TILE``.
         walls: how walls are treated.
-        halo: what crosses to other ranks.
+        halo: populations that cross to other ranks.
+        ring: nodes of other ranks around these.
         links: the links into openings.
         slotted: the links into slotted walls; labelled walls go by their number, all others are one more.
         folded: the links into labelled walls that have no slot.
@@ -55,6 +58,7 @@ class LocalDomain:
     pitch: int
     walls: WallTreatment
     halo: HaloPlan
+    ring: Ring
     links: LinkRecords
     slotted: LinkRecords
     folded: LinkRecords
@@ -77,6 +81,20 @@ class LocalDomain:
         table = self.search.table(vectors, self.listed[nodes])
         _localise(table, self.local_of)
         return table
+
+    def around(self, vectors, nodes: np.ndarray | slice) -> np.ndarray:
+        """The same, but neighbours of other ranks are ``pitch`` plus their place in the ring."""
+        if self.ring.place.size == 0:
+            return self.neighbours(vectors, nodes)
+        table = self.search.table(vectors, self.listed[nodes])
+        _localise(table, self._with_ring)
+        return table
+
+    @cached_property
+    def _with_ring(self) -> np.ndarray:
+        numbers = self.local_of.copy()
+        numbers[self.ring.place] = self.pitch + np.arange(self.ring.place.size)
+        return numbers
 
 
 def build_local_domain(
@@ -136,6 +154,7 @@ def domain_of(
         pitch=whole(own.size, TILE),
         walls=walls,
         halo=replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node]),
+        ring=plan_ring(part, special.table, local, halo.neighbours),
         links=_at(opening_records(special.table, voxel), local),
         slotted=_at(slotted, local),
         folded=_at(folded, local),

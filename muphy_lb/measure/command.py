@@ -21,6 +21,7 @@ from muphy_lb.output.report_html import distribution_chart
 from muphy_lb.output.summary import measured_lines, write_summary
 from muphy_lb.simulation import Simulation
 from muphy_lb.steady import SteadyWatch
+from muphy_lb.watched import watched
 
 TOLERANCE = 1e-4
 LOOKS_PER_TIME = 10
@@ -101,7 +102,7 @@ def settled_flow(case: Case, communicator, nodes=None) -> Flow | None:
     while simulation.step_number < last and not settled:
         simulation.step(min(interval, last - simulation.step_number))
         simulation.health()
-        groups = simulation.watched()
+        groups = watched(simulation)
         if groups:
             looks.append(list(groups["permeability"].values()))
             settled = watch.look(groups)

@@ -1,18 +1,21 @@
 """operators: one file = equation + source + specification + node function."""
 
 from muphy_lb.operators.bgk import BGK
+from muphy_lb.operators.buoyancy import BUOYANCY
 from muphy_lb.operators.closures import CONSTANT, Closure
 from muphy_lb.operators.collision import collision
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING
 from muphy_lb.operators.moments import macroscopic
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
+from muphy_lb.operators.observers import KEEP_VELOCITY, Observer
 from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings
 from muphy_lb.operators.operator import Operator
 from muphy_lb.operators.regularised import REGULARISED
 from muphy_lb.operators.relaxation import Relaxation
 from muphy_lb.operators.rheology import CARREAU_YASUDA, CASSON, POWER_LAW
 from muphy_lb.operators.smagorinsky import SMAGORINSKY
+from muphy_lb.operators.temperature import LARGEST_DIFFUSIVITY, TEMPERATURE
 from muphy_lb.operators.trt import TRT
 from muphy_lb.operators.walls import WALL_RULES, WALLS, wall_coefficients
 
@@ -21,6 +24,7 @@ CLOSURES = {closure.name: closure for closure in (CONSTANT, SMAGORINSKY, POWER_L
 
 __all__ = [
     "BGK",
+    "BUOYANCY",
     "CARREAU_YASUDA",
     "CASSON",
     "CLOSURES",
@@ -29,6 +33,8 @@ __all__ = [
     "EQUILIBRIA",
     "FIELD",
     "INCOMPRESSIBLE",
+    "KEEP_VELOCITY",
+    "LARGEST_DIFFUSIVITY",
     "MRT",
     "POWER_LAW",
     "PRESSURE",
@@ -36,6 +42,7 @@ __all__ = [
     "RELAXATIONS",
     "SMAGORINSKY",
     "STOKES",
+    "TEMPERATURE",
     "TRT",
     "UNIFORM",
     "VARYING",
@@ -44,6 +51,7 @@ __all__ = [
     "WALL_RULES",
     "Closure",
     "Equilibrium",
+    "Observer",
     "Operator",
     "Relaxation",
     "collision",

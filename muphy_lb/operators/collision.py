@@ -1,9 +1,9 @@
 """A collision is put together from four choices: relaxation, equilibrium, closure (who sets the viscosity), and force.
 
 f~ = f + relaxation of (f^eq - f) + source, with u = (sum c_q f_q + F/2) / rho (Guo, Zheng, Shi 2002). Parameters of the
-node function, one flat tuple: those of the relaxation, those of the closure, the force. The first of all is omega, the
-rate that sets the viscosity, which the closure may replace node by node. For the node function populations and force
-are in stored units; rates and the closure's parameters never are.
+node function, one flat tuple: those of the relaxation, those of the closure, the fields of an observer, the force. The
+first of all is omega, the rate that sets the viscosity, which the closure may replace node by node. For the node
+function populations and force are in stored units; rates and the closure's parameters never are.
 """
 
 from functools import cache
@@ -14,6 +14,7 @@ from muphy_lb.operators.closures import CONSTANT, Closure, stress_invariant
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, Equilibrium
 from muphy_lb.operators.forces import UNIFORM
 from muphy_lb.operators.moments import macroscopic, state_node
+from muphy_lb.operators.observers import Observer
 from muphy_lb.operators.operator import Operator, shift
 from muphy_lb.operators.relaxation import Relaxation
 
@@ -23,9 +24,37 @@ def collision(
     equilibrium: Equilibrium = COMPRESSIBLE,
     closure: Closure = CONSTANT,
     force: Operator = UNIFORM,
+    observer: Observer | None = None,
 ) -> Operator:
-    """The operator ``collide(f, n, parameters)``, in place, of these four choices."""
-    return _collision(relaxation, equilibrium, closure, force)
+    """The operator ``collide(f, n, parameters)``, in place, of these four choices and of who looks on."""
+    if observer is None:
+        return _collision(relaxation, equilibrium, closure, force)
+    return _observed(relaxation, equilibrium, closure, force, observer)
+
+
+@cache
+def _observed(relaxation, equilibrium, closure, force, observer: Observer) -> Operator:
+    """The collision behind a look at the node."""
+    collide = _collision(relaxation, equilibrium, closure, force)
+    before_collision = macroscopic("push", equilibrium, force)
+    first = relaxation.n_rates + closure.n_parameters
+
+    def reference(stored, n, lattice, parameters):
+        _, *u = before_collision.reference(stored, n, lattice, parameters)
+        observer.reference(n, u, parameters[first : first + observer.n_fields])
+        return collide.reference(stored, n, lattice, parameters)
+
+    def node(lattice, precision, jit):
+        state_at, force_at = state_node(lattice, precision, jit, equilibrium), force.node(lattice, precision, jit)
+        observe, onwards = observer.node(jit, first), collide.node(lattice, precision, jit)
+
+        def observe_and_collide(f, n, parameters):
+            observe(n, state_at(f, force_at(n, parameters)), parameters)
+            onwards(f, n, parameters)
+
+        return jit(observe_and_collide)
+
+    return Operator(f"{collide.name}-{observer.name}", reference, node)
 
 
 @cache

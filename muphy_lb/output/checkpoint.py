@@ -1,9 +1,10 @@
 """Checkpoints: HDF5 files that any number of ranks can continue from, bit for bit.
 
-Layout (version 3): dataset ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the
-form that the streaming stores; attributes version, step, initial_mass, lattice, streaming, precision, voxel_digest and
-case (TOML), watch (what the steady-state criterion remembers, JSON), and checksum: CRC-32 (zlib's) of the other
-attributes and the rows, so that a file that a crash or a disk has damaged is not continued from.
+Layout (version 4): dataset ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the
+form that the streaming stores; dataset ``fields`` (F, n), one row per field that is part of the state; attributes
+version, step, initial_mass, lattice, streaming, precision, fields (names), voxel_digest and case (TOML), watch (what
+the steady-state criterion remembers, JSON), and checksum: CRC-32 (zlib's) of the other attributes and the rows, so that
+a file that a crash or a disk has damaged is not continued from.
 """
 
 import json
@@ -11,6 +12,7 @@ import logging
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from pathlib import Path
 
 import h5py
@@ -21,10 +23,11 @@ from muphy_lb.output.atomic import atomic_write, output_errors
 from muphy_lb.output.hdf5 import opened
 
 LOG = logging.getLogger(__name__)
-VERSION = 3
+VERSION = 4
 PATTERN = "step_*.h5"
 LEFT_OVER = ".step_*.tmp"
 DAMAGE = (OSError, KeyError, RuntimeError, TypeError, ValueError)  # what HDF5 raises of files that are not whole
+SETS = ("populations", "fields")
 CHUNK = 1 << 20  # values of a row read at once
 
 
@@ -50,21 +53,30 @@ def write_checkpoint(path: Path, simulation, watch: dict) -> None:
         OutputError: the disk refuses; earlier checkpoints stay.
     """
     if simulation.communicator.rank:
-        for _ in simulation.populations():
+        for _ in _rows(simulation):
             pass
         return
     with output_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as temporary, opened(temporary, "w") as file:
-        shape = (simulation.lattice.q, simulation.outline.n_nodes)
-        rows = file.create_dataset("populations", shape, dtype=simulation.engine.real)
+        n, names = simulation.outline.n_nodes, list(simulation.evolving())
+        sizes = {"populations": simulation.lattice.q, "fields": len(names)}
+        sets = [file.create_dataset(name, (size, n), dtype=simulation.engine.real) for name, size in sizes.items()]
         state = {"step": simulation.step_number, "initial_mass": simulation.initial_mass, "watch": json.dumps(watch)}
         file.attrs.update(_identity(simulation) | state | {"case": simulation.case.to_toml(path.parent)})
-        checksum = _checksum(file.attrs, rows)
-        for q, row in enumerate(simulation.populations()):
-            rows[q] = row
+        checksum = _checksum(file.attrs, sets)
+        places = [(rows, k) for rows in sets for k in range(len(rows))]
+        for (rows, k), row in zip(places, _rows(simulation), strict=True):
+            rows[k] = row
             checksum = zlib.crc32(np.ascontiguousarray(row, rows.dtype), checksum)
         file.attrs["checksum"] = checksum
+
+
+def _rows(simulation):
+    """All rows of the state, on rank 0; collective."""
+    yield from simulation.populations()
+    for values in simulation.evolving().values():
+        yield simulation.collect(values)
 
 
 def keep_only(paths: Sequence[Path], folder: Path) -> None:
@@ -86,8 +98,9 @@ def restore(folder: Path, simulation) -> Checkpoint:
         refusal = _refusal(checkpoint.path, dict(file.attrs), simulation) if communicator.rank == 0 else None
         if refusal := communicator.broadcast(refusal):
             raise InputError(refusal)
-        populations = _columns(file["populations"], simulation.domain.number)
-    simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass)
+        populations, fields = (_columns(file[name], simulation.domain.number) for name in SETS)
+    fields = dict(zip(simulation.evolving(), fields, strict=True))
+    simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)
     return checkpoint
 
 
@@ -114,21 +127,26 @@ def _read(path: Path) -> Checkpoint:
         attributes = dict(file.attrs)
         if attributes["version"] != VERSION:
             raise ValueError(f"it has version {attributes['version']}, this program reads {VERSION}")
-        rows = file["populations"]
-        checksum = _checksum(attributes, rows)
-        for q in range(rows.shape[0]):
-            for first in range(0, rows.shape[1], CHUNK):
-                checksum = zlib.crc32(rows[q, first : first + CHUNK], checksum)
+        sets = [file[name] for name in SETS]
+        checksum = _checksum(attributes, sets)
+        for piece in chain.from_iterable(map(_pieces, sets)):
+            checksum = zlib.crc32(piece, checksum)
     if checksum != attributes["checksum"]:
         raise ValueError("it is damaged, its checksum does not match")
     watch = json.loads(attributes["watch"])
     return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), watch)
 
 
-def _checksum(attributes, rows) -> int:
+def _pieces(rows):
+    """The values of a dataset, row after row, a stretch at a time."""
+    for row, first in product(range(rows.shape[0]), range(0, rows.shape[1], CHUNK)):
+        yield rows[row, first : first + CHUNK]
+
+
+def _checksum(attributes, sets) -> int:
     """CRC-32 of all that a checkpoint says beside the values of its rows, as HDF5 gives it back."""
     said = sorted((name, str(value)) for name, value in attributes.items() if name != "checksum")
-    return zlib.crc32(repr((said, rows.shape, rows.dtype.str)).encode())
+    return zlib.crc32(repr((said, *((rows.shape, rows.dtype.str) for rows in sets))).encode())
 
 
 def _columns(dataset, number: np.ndarray) -> np.ndarray:
@@ -148,6 +166,7 @@ def _identity(simulation) -> dict:
         "lattice": simulation.lattice.name,
         "streaming": simulation.engine.model.streaming,
         "precision": simulation.case.compute.precision,
+        "fields": ", ".join(simulation.evolving()),
         "voxel_digest": simulation.geometry.voxel_digest,
     }
 

@@ -27,7 +27,7 @@ WALL_COLUMNS = (
     "drag_coefficient",
     "lift_coefficient",
 )
-FIELD_UNITS = {"density": "kg/m3", "velocity": "m/s", "pressure": "Pa"}
+FIELD_UNITS = {"density": "kg/m3", "velocity": "m/s", "pressure": "Pa", "temperature": "K"}
 
 
 class FieldWriter:
@@ -36,7 +36,7 @@ class FieldWriter:
     def __init__(self, simulation, folder: Path, resume_step: int | None):
         self.every = simulation.case.output.fields_every_steps
         self._simulation = simulation
-        self._names = simulation.case.output.fields
+        self._names = simulation.case.output.fields + (("temperature",) if simulation.heating else ())
         self._written_step = resume_step
         self._series = None
         if simulation.communicator.rank == 0:
@@ -65,6 +65,7 @@ class FieldWriter:
             "density": lambda: _scaled(simulation.density(), density_si),
             "velocity": simulation.velocity_m_s,
             "pressure": simulation.pressure_pa,
+            "temperature": simulation.temperature_k,
         }
         fields = {name: makers[name]() for name in self._names}
         if self._series:

@@ -48,13 +48,14 @@ def pressure_drops_pa(openings: Mapping[str, Mapping]) -> dict[str, float]:
 
 
 def measured_lines(summary: Mapping) -> list[str]:
-    """What was measured, in words, of a summary's record: split, pressure drops, wall shear stress, permeability."""
+    """What was measured, in words, of a summary's record: split, pressure drops, heat, wall shear, permeability."""
     lines = []
     if summary.get("flow_split"):
         lines.append("flow split: " + ", ".join(f"{name} {100 * x:.2f} %" for name, x in summary["flow_split"].items()))
     if summary.get("pressure_drops_pa"):
         drops = ", ".join(f"{name} {drop:.5g} Pa" for name, drop in summary["pressure_drops_pa"].items())
         lines.append(f"pressure drop from the inlets to: {drops}")
+    lines += _heat_lines(summary.get("heat"))
     return lines + _shear_lines(summary.get("wall_shear")) + _rock_lines(summary.get("permeability"))
 
 
@@ -64,6 +65,16 @@ def counted_nodes(record: Mapping) -> str:
     if n_counted == n_nodes:
         return f"all {n_nodes:,} wall nodes"
     return f"{n_counted:,} of {n_nodes:,} wall nodes: those farther than a diameter from the openings"
+
+
+def _heat_lines(record: Mapping | None) -> list[str]:
+    if not record:
+        return []
+    lines = [f"temperature: {record['lowest_k']:.6g} to {record['highest_k']:.6g} K"]
+    for name, wall in record["walls"].items():
+        number = "" if wall["nusselt"] is None else f", Nusselt number {wall['nusselt']:.5g}"
+        lines.append(f"wall {name}: mean temperature gradient {wall['gradient_k_m']:.5g} K/m{number}")
+    return lines
 
 
 def _shear_lines(record: Mapping | None) -> list[str]:

@@ -12,10 +12,11 @@ class Room:
     Args:
         backend: the device.
         plans: all exchanges that use it.
+        storage: what a number is stored as.
     """
 
-    def __init__(self, backend, plans: tuple[Exchange, ...]):
-        self._backend, storage = backend, backend.precision.storage
+    def __init__(self, backend, plans: tuple[Exchange, ...], storage):
+        self._backend = backend
         gathered = [plan.n_pack for plan in plans if not isinstance(plan.pack, slice)]
         scattered = [plan.n_unpack for plan in plans if not isinstance(plan.unpack, slice)]
         self._outgoing, self._incoming = (backend.zeros(max(n, default=0), storage) for n in (gathered, scattered))
@@ -69,7 +70,7 @@ class Packing:
 
 def pack_in_one_room(backend, plans: tuple[Exchange, Exchange], buffers) -> list[Packing]:
     """The messages of exchanges that happen one after the other."""
-    room = Room(backend, plans)
+    room = Room(backend, plans, buffers[0].dtype)
     return [Packing(backend, plan, buffer, room) for plan, buffer in zip(plans, buffers, strict=True)]
 
 

@@ -1,6 +1,7 @@
 """physics: models that declare fields and stages."""
 
 from muphy_lb.physics.isothermal import Fluid, isothermal
-from muphy_lb.physics.model import Model, Stage
+from muphy_lb.physics.model import Field, FieldValue, Model, Stage
+from muphy_lb.physics.thermal import Heat, thermal
 
-__all__ = ["Fluid", "Model", "Stage", "isothermal"]
+__all__ = ["Field", "FieldValue", "Fluid", "Heat", "Model", "Stage", "isothermal", "thermal"]

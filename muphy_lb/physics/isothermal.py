@@ -17,6 +17,7 @@ from muphy_lb.operators import (
     WALLS,
     Closure,
     Equilibrium,
+    Observer,
     Operator,
     Relaxation,
     collision,
@@ -53,7 +54,12 @@ class Fluid:
 
 
 def isothermal(
-    lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), force_operator: Operator = UNIFORM
+    lattice: Lattice,
+    fluid: Fluid,
+    streaming: str,
+    force=(0.0, 0.0, 0.0),
+    force_operator: Operator = UNIFORM,
+    observer: Observer | None = None,
 ) -> Model:
     """Declare isothermal flow.
 
@@ -63,13 +69,14 @@ def isothermal(
         streaming: ``"pull"``, ``"push"`` or ``"aa"``.
         force: body force per volume (lattice units, rho_0 = 1), in the form that the operator reads.
         force_operator: ``UNIFORM``, ``FIELD`` (three arrays with a value per local node) or ``VARYING``.
+        observer: looks at every node before it collides.
 
     Raises:
         InputError: unknown streaming.
     """
     if streaming not in HALF_FORCE:
         raise InputError(f"streaming is {streaming!r}; allowed: {', '.join(HALF_FORCE)}")
-    collide = collision(fluid.relaxation, fluid.equilibrium, fluid.closure, force_operator)
+    collide = collision(fluid.relaxation, fluid.equilibrium, fluid.closure, force_operator, observer)
     measure = macroscopic(streaming, fluid.equilibrium, force_operator)
     interior = Stage(STREAM_COLLIDE, (collide,), INTERIOR)
     edge = Stage(STREAM_COLLIDE, (collide,), EDGE)

@@ -5,7 +5,9 @@ step to arrays once and then only calls them.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from muphy_lb.domain import BorderValues
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import Equilibrium, Operator
 
@@ -14,10 +16,31 @@ LINKS = "links"
 WALL_LINKS = "wall_links"
 EXCHANGE_START = "exchange_start"
 EXCHANGE_FINISH = "exchange_finish"
+STENCIL = "stencil"
 # A parameter whose value the engine's schedule sets for every step.
 SCHEDULED = "scheduled"
 INTERIOR = "interior"
 EDGE = "edge"
+
+
+class FieldValue(NamedTuple):
+    """A parameter that is a field: its values (n,) before the step."""
+
+    field: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """A number that every node has besides its populations.
+
+    Attributes:
+        name: for outputs and checkpoints.
+        borders: of a field that a stencil advances: what it does where a neighbour is no fluid. Such a field crosses to
+            other ranks. None: a field that node functions write and read for their own node.
+    """
+
+    name: str
+    borders: BorderValues | None = None
 
 
 @dataclass(frozen=True)
@@ -25,14 +48,19 @@ class Stage:
     """One entry of the time step.
 
     Attributes:
-        skeleton: ``"stream_collide"``, ``"links"``, ``"wall_links"``, ``"exchange_start"`` or ``"exchange_finish"``.
+        skeleton: ``"stream_collide"``, ``"links"``, ``"wall_links"``, ``"exchange_start"``, ``"exchange_finish"`` or
+            ``"stencil"``.
         operators: node functions injected into the skeleton, in its order.
-        part: node range of a stream_collide stage, ``"interior"`` or ``"edge"``.
+        part: node range of a stream_collide or stencil stage, ``"interior"`` or ``"edge"``.
+        field: name of the field that a stencil advances, from its neighbours along the lattice's vectors.
+        parameters: of a stencil's node function.
     """
 
     skeleton: str
     operators: tuple[Operator, ...] = ()
     part: str = INTERIOR
+    field: str = ""
+    parameters: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -47,8 +75,9 @@ class Model:
         collision: what a node does.
         macroscopic: density and velocity from what is stored.
         stages: the time step, in order.
-        parameters: numbers and (n,) arrays of the local nodes handed to every node function, in lattice units; the last
-            three are the body force.
+        parameters: numbers, (n,) arrays of the local nodes and fields (:class:`FieldValue`) handed to every node
+            function, in lattice units; the last three are the body force.
+        fields: what nodes have besides populations.
     """
 
     name: str
@@ -59,3 +88,4 @@ class Model:
     macroscopic: Operator
     stages: tuple[Stage, ...]
     parameters: tuple
+    fields: tuple[Field, ...] = ()

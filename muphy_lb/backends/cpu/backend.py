@@ -6,7 +6,16 @@ import numba
 import numpy as np
 
 from muphy_lb.backends.cpu import skeletons
-from muphy_lb.backends.interface import LinkArrays, NodeRange, ReductionArrays, State, StreamArrays, WallArrays
+from muphy_lb.backends.interface import (
+    GhostArrays,
+    LinkArrays,
+    NodeRange,
+    ReductionArrays,
+    State,
+    StencilArrays,
+    StreamArrays,
+    WallArrays,
+)
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.domain import WARP
 from muphy_lb.errors import BackendError
@@ -78,6 +87,16 @@ class CpuBackend(NumpyBackend):
         warps = nodes.first // WARP, -(-nodes.last // WARP)
         arguments = (arrays.old, arrays.new, *arrays.table, *warps, parameters)
         return _on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+
+    def bind_stencil(self, update, arrays: StencilArrays, nodes: NodeRange, parameters):
+        """Compiled, a warp of nodes at a time."""
+        skeleton = skeletons.stencil(update, arrays.n_neighbours, self.lattice, self.precision)
+        arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, parameters)
+        return _on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+
+    def bind_ghosts(self, field, target, ghosts: GhostArrays, on_edge):
+        """Compiled loop over ghosts."""
+        return _on_threads(target.size, lambda: skeletons.ghosts(field, target, ghosts))
 
     def bind_links(self, operators, state, buffer, target, links: LinkArrays, parameters):
         """Compiled link loop."""

@@ -57,8 +57,14 @@ def from_lowest(starts):
     return ~((starts & (~starts + ONE)) - ONE) if starts else np.uint32(0)
 
 
+@node_jit
+def first_of_field(warp, q_count):
+    """The same of a field, whose nodes simply follow each other."""
+    return warp * np.int64(WARP)
+
+
 @cache
-def gather(places: Places, q_count: int):
+def gather(places: Places, q_count: int, first_address=first_address):
     """Fill a block with the populations of a warp, run by run where they come through the table."""
     rows, own, through = places
     n_own, n_through = len(rows), len(through)
@@ -163,6 +169,38 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams):
 
     skeleton.sweep = sweep
     return skeleton
+
+
+@cache
+def stencil(update_operator, n_neighbours, lattice, precision):
+    """Advance a field from the values of a node and of its neighbours."""
+    update, real, n_values = update_operator.node(lattice, precision, node_jit), precision.real, 1 + n_neighbours
+    load = gather(split((0, *(-k for k in range(1, n_values)))), n_values, first_of_field)
+
+    @loop_jit
+    def skeleton(old, new, lines, bases, first, last, parameters):
+        first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
+        for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
+            values = np.empty((n_values, WARP), real)
+            start = first_warp + chunk * CHUNK
+            for warp in range(start, min(last_warp, start + CHUNK)):
+                load(values, old, lines, bases, warp)
+                for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
+                    new[n] = update(values[:, n % WARP], n, parameters)
+
+    return skeleton
+
+
+@loop_jit
+def ghosts(field, target, ghosts):
+    """Ghost values from those of nodes."""
+    index, weight, constant = ghosts.index, ghosts.weight, ghosts.constant
+    n_ghosts = constant.size
+    for s in prange(n_ghosts):
+        value = constant[s]
+        for t in range(s, index.size, n_ghosts):
+            value += weight[t] * field[index[t]]
+        target[s] = value
 
 
 @cache

@@ -86,6 +86,25 @@ def _access_to(places, n_entries: int, precision, index_type) -> Access:
     return access(places, places, needed, precision, index_type)
 
 
+def collector(n_neighbours: int, index_type, real):
+    """Device function ``(field, lines, bases, n, values)``: a field at a node and at its neighbours."""
+    find = device_jit(unroll(_find(n_neighbours, index_type)))
+
+    def read(field, entries, values):
+        for k in range(n_neighbours):
+            values[k + 1] = real(field[entries[k]])
+
+    load = device_jit(unroll(read))
+
+    def collect(field, lines, bases, n, values):
+        entries = cuda.local.array(n_neighbours, index_type)
+        find(lines, bases, n, entries)
+        values[0] = real(field[n])
+        load(field, entries, values)
+
+    return device_jit(collect)
+
+
 def store_pairs(q_count: int):
     """Device function ``(words, own, f, g)`` that stores two consecutive nodes' populations in half precision, the
     first of them even, in their own rows of a buffer of 32-bit words."""

@@ -25,11 +25,13 @@ from muphy_lb.backends.cuda.device import (
 )
 from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, SINGLE, Shape
 from muphy_lb.backends.interface import (
+    GhostArrays,
     KernelUsage,
     LinkArrays,
     NodeRange,
     ReductionArrays,
     State,
+    StencilArrays,
     StreamArrays,
     WallArrays,
 )
@@ -196,6 +198,18 @@ class CudaBackend:
         return skeletons.stream_collide(
             collide, arrays.pattern, self.lattice, self.precision, arrays.table.index_type, shape.threads
         )
+
+    def bind_stencil(self, update, arrays: StencilArrays, nodes: NodeRange, parameters):
+        """One thread per node."""
+        table = arrays.table
+        kernel = skeletons.stencil(update, arrays.n_neighbours, self.lattice, self.precision, table.index_type)
+        bounds = (np.uint32(nodes.first), np.uint32(nodes.last))
+        arguments = (arrays.old, arrays.new, table.lines, table.bases, *bounds, parameters)
+        return self._bind(kernel, nodes.last - nodes.first, arguments, on_edge=nodes.is_edge)
+
+    def bind_ghosts(self, field, target, ghosts: GhostArrays, on_edge):
+        """One thread per ghost."""
+        return self._bind(skeletons.ghosts, target.size, (field, target, *ghosts), on_edge=on_edge)
 
     def bind_links(self, operators, state, buffer, target, links: LinkArrays, parameters):
         """One thread per node with openings."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.cuda.access import access, device_jit, find_pairs, reader, store_pairs, writer
+from muphy_lb.backends.cuda.access import access, collector, device_jit, find_pairs, reader, store_pairs, writer
 from muphy_lb.backends.cuda.device import cuda
 
 # Ways to give nodes to threads: one each; two each, a warp apart; two neighbours each, which needs half precision and
@@ -84,6 +84,34 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
             store_both(new_words, own(n), f, g)
 
     return paired
+
+
+@cache
+def stencil(update_operator, n_neighbours, lattice, precision, index_type):
+    """Advance a field from the values of a node and of its neighbours."""
+    update, real, n_values = update_operator.node(lattice, precision, device_jit), precision.real, 1 + n_neighbours
+    collect = collector(n_neighbours, index_type, real)
+
+    @cuda.jit
+    def kernel(old, new, lines, bases, first, last, parameters):
+        n = np.uint32(first + cuda.grid(1))
+        if n < last:
+            values = cuda.local.array(n_values, real)
+            collect(old, lines, bases, n, values)
+            new[n] = update(values, n, parameters)
+
+    return kernel
+
+
+@cuda.jit
+def ghosts(field, target, index, weight, constant):
+    """Ghost values from those of nodes."""
+    s, n_ghosts = cuda.grid(1), constant.size
+    if s < n_ghosts:
+        value = constant[s]
+        for t in range(s, index.size, n_ghosts):
+            value += weight[t] * field[index[t]]
+        target[s] = value
 
 
 @cache

@@ -8,7 +8,16 @@ import weakref
 
 import numpy as np
 
-from muphy_lb.backends.interface import LinkArrays, NodeRange, ReductionArrays, State, StreamArrays, WallArrays
+from muphy_lb.backends.interface import (
+    GhostArrays,
+    LinkArrays,
+    NodeRange,
+    ReductionArrays,
+    State,
+    StencilArrays,
+    StreamArrays,
+    WallArrays,
+)
 from muphy_lb.domain import all_addresses, entry, is_entry
 
 
@@ -96,6 +105,25 @@ class NumpyBackend:
     def stream_collide_usage(self, collide, arrays, shape=None):
         """No kernel."""
         return None
+
+    def bind_stencil(self, update, arrays: StencilArrays, nodes: NodeRange, parameters):
+        """new[n] = update(old[own and table])."""
+        n = np.arange(nodes.first, nodes.last)
+        places = np.concatenate((n[None], arrays.table[:, n]))
+
+        def step():
+            arrays.new[n] = update.reference(arrays.old[places], n, self.lattice, parameters)
+
+        return step
+
+    def bind_ghosts(self, field, target, ghosts: GhostArrays, on_edge):
+        """target = constant + sum of weight * field[index]."""
+        index, weight = (rows.reshape(-1, ghosts.constant.size) for rows in (ghosts.index, ghosts.weight))
+
+        def fill():
+            target[...] = ghosts.constant + sum(w * field[i] for w, i in zip(weight, index, strict=True))
+
+        return fill
 
     def bind_links(self, operators, state, buffer, target, links: LinkArrays, parameters):
         """target[incoming] = condition(buffer[outgoing])."""

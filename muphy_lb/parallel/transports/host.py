@@ -23,7 +23,7 @@ class HostStaged:
 
     def lines(self, neighbours, plans, buffers):
         """Both share the buffers on the host and the room on the device: they happen one after the other."""
-        backend, storage = self._backend, self._backend.precision.storage
+        backend, storage = self._backend, buffers[0].dtype
         sizes = max(plan.n_pack for plan in plans), max(plan.n_unpack for plan in plans)
         staging = [None, None] if backend.on_host else [backend.host_buffer(size, storage) for size in sizes]
         pairs = zip(pack_in_one_room(backend, plans, buffers), plans, strict=True)

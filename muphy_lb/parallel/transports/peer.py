@@ -38,7 +38,8 @@ class Peer:
         """Ranks tell each other where they want their messages, once."""
         backend = self._backend
         packings = [
-            Packing(backend, plan, buffer, Room(backend, (plan,))) for plan, buffer in zip(plans, buffers, strict=True)
+            Packing(backend, plan, buffer, Room(backend, (plan,), buffer.dtype))
+            for plan, buffer in zip(plans, buffers, strict=True)
         ]
         flags = backend.zeros(len(neighbours), np.uint32)
         places = self._swap_places(neighbours, packings, plans, flags)
@@ -75,7 +76,7 @@ class Peer:
 
     def _line(self, packing: Packing, plan: Exchange, buffer, signal, bases) -> Line:
         backend = self._backend
-        itemsize = np.dtype(backend.precision.storage).itemsize
+        itemsize = buffer.dtype.itemsize
         within = np.arange(plan.n_pack) - np.repeat(plan.pack_start[:-1], np.diff(plan.pack_start))
         base = np.repeat(np.array(bases, dtype=np.uint64), np.diff(plan.pack_start))
         targets = base + within.astype(np.uint64) * np.uint64(itemsize)

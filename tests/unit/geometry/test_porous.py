@@ -10,6 +10,7 @@ from geometry.porous.preparation import (
     add_reservoirs,
     crop,
     describe_pores,
+    divide,
     drop_unconnected,
     invert,
     median_filter,
@@ -251,3 +252,12 @@ def test_an_unknown_option_names_the_preparation_that_is_near(tmp_path):
     np.save(tmp_path / "rock.npy", random_image().flags)
     with pytest.raises(GeometryError, match="did you mean 'median'"):
         load_voxels(tmp_path / "rock.npy", medain=1)
+
+
+def test_dividing_voxels_keeps_the_image_where_it_is():
+    rock = random_image(spacing_m=2e-6, origin_m=(1e-5, 0.0, 3e-5))
+    fine = divide(rock, 3)
+    assert porosity(fine) == porosity(rock) and fine.spacing_m == pytest.approx(rock.spacing_m / 3)
+    assert np.array_equal(fine.flags[1::3, 1::3, 1::3], rock.flags)
+    centre = np.array(fine.origin_m) + fine.spacing_m  # of the middle part of the first voxel
+    assert np.allclose(centre, rock.origin_m)

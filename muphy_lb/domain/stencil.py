@@ -1,0 +1,105 @@
+"""StencilTable: where a node finds its neighbours' values of a field.
+
+A field is one flat array: a value a node, then one for each node of the ring, then one for each ghost. The table leads
+from a node to its neighbours in the order of the vectors; it is run-compressed like that of populations.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from muphy_lb.domain.exchange import Exchange
+from muphy_lb.domain.ghosts import BorderValues, Ghosts, find_ghosts
+from muphy_lb.domain.local import PART, LocalDomain
+from muphy_lb.domain.runs import RunTable, compress
+
+
+@dataclass(frozen=True)
+class StencilTable:
+    """Neighbours of a stencil.
+
+    Attributes:
+        domain: whose nodes.
+        vectors: (K, 3) to the neighbours.
+        n_slots: size of the field's array.
+        exchange: what crosses to other ranks.
+        ghosts: the ghosts that have a value of their own; ``first_ghost`` is where they begin.
+        copies: those that are the value of a node.
+    """
+
+    domain: LocalDomain
+    vectors: np.ndarray
+    n_slots: int
+    exchange: Exchange
+    first_ghost: int
+    ghosts: Ghosts
+    copies: Ghosts
+
+    @property
+    def n_edge_ghosts(self) -> int:
+        """Those of the edge come first."""
+        return int(np.searchsorted(self.ghosts.node, self.domain.n_edge))
+
+    def plain(self, turn: int = 0) -> np.ndarray:
+        """(K, pitch) int64 table, uncompressed: the specification; all turns are alike."""
+        return np.concatenate(list(self.parts()), axis=1)
+
+    def runs(self, turn: int = 0) -> RunTable:
+        """The table, compressed."""
+        return compress(self.parts(), len(self.vectors), self.n_slots)
+
+    def parts(self) -> Iterator[np.ndarray]:
+        """The table, (K, m) after (K, m)."""
+        domain = self.domain
+        own = np.arange(self.first_ghost, self.first_ghost + self.ghosts.node.size)
+        for first in range(0, domain.pitch, PART):
+            last = min(first + PART, domain.pitch)
+            table = np.tile(np.arange(first, last), (len(self.vectors), 1))
+            there = min(last, domain.n_nodes)
+            if there > first:
+                table[:, : there - first] = domain.around(self.vectors, slice(first, there))
+            for ghosts, index in ((self.ghosts, own), (self.copies, self.copies.index[0])):
+                chosen = slice(*np.searchsorted(ghosts.node, (first, last)))
+                table[ghosts.k[chosen], ghosts.node[chosen] - first] = index[chosen]
+            yield table
+
+
+def build_stencil(domain: LocalDomain, vectors: np.ndarray, borders: BorderValues) -> StencilTable:
+    """Fold borders and ring into the table of a stencil.
+
+    Args:
+        domain: the nodes of a rank.
+        vectors: (K, 3), of at most two components each, with all that have one.
+        borders: what the field does where the neighbour is no fluid.
+    """
+    ring, pitch = domain.ring, domain.pitch
+    found = _all_ghosts(domain, vectors, borders)
+    is_copy = found.is_copy
+    ghosts, copies = _chosen(found, ~is_copy), _chosen(found, is_copy)
+    first_ghost = pitch + ring.place.size
+    slots = slice(pitch, first_ghost)
+    return StencilTable(
+        domain=domain,
+        vectors=vectors,
+        n_slots=first_ghost + ghosts.node.size,
+        exchange=Exchange(ring.send_node, ring.send_start, slots, ring.receive_start),
+        first_ghost=first_ghost,
+        ghosts=ghosts,
+        copies=copies,
+    )
+
+
+def _all_ghosts(domain: LocalDomain, vectors, borders: BorderValues) -> Ghosts:
+    found, whole = [], np.concatenate((np.zeros((1, 3), dtype=np.int64), vectors))
+    for first in range(0, domain.n_nodes, PART):
+        last = min(first + PART, domain.n_nodes)
+        codes = domain.around(whole, slice(first, last))
+        nodes = np.flatnonzero((codes < 0).any(axis=0))
+        found.append(find_ghosts(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, borders))
+    columns = {name: [vars(one)[name] for one in found] for name in vars(found[0])}
+    return Ghosts(**{name: np.concatenate(parts, axis=-1) for name, parts in columns.items()})
+
+
+def _chosen(ghosts: Ghosts, mask: np.ndarray) -> Ghosts:
+    return replace(ghosts, **{name: column[..., mask] for name, column in vars(ghosts).items()})

@@ -1,0 +1,87 @@
+"""From the case's temperatures to what a thermal model needs. Lattice temperatures are kelvin above the reference."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geometry.nodes import Outline
+from muphy_lb.case import Case
+from muphy_lb.domain import FIXED, STEP, BorderValues
+from muphy_lb.errors import InputError
+from muphy_lb.physics import Heat
+from muphy_lb.units import Units
+
+
+@dataclass(frozen=True)
+class Heating:
+    """A case's temperatures.
+
+    Attributes:
+        heat: what the model needs, in lattice units.
+        reference_k: what is zero there.
+        difference_k: largest difference between fixed temperatures.
+        fixed_k: temperature of each wall that has one, by name.
+    """
+
+    heat: Heat
+    reference_k: float
+    difference_k: float
+    fixed_k: dict[str, float]
+
+
+def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
+    """The temperatures of a case; None for a flow without.
+
+    Raises:
+        InputError: a Rayleigh number without two temperatures, or thermal data together with a force that is not
+            uniform and constant.
+    """
+    thermal = case.thermal
+    if thermal is None:
+        return None
+    if case.flow.waveform is not None or case.flow.acceleration_file is not None:
+        raise InputError(
+            "[thermal] goes with a uniform constant force only; remove flow.waveform and flow.acceleration_file"
+        )
+    sections = (*case.walls, *case.openings)
+    fixed_k = {section.name: section.temperature_k for section in sections if section.temperature_k is not None}
+    temperatures = [*fixed_k.values()]
+    difference_k = max(temperatures) - min(temperatures) if temperatures else 0.0
+    diffusivity_m2_s = thermal.diffusivity_m2_s or case.fluid.kinematic_viscosity_m2_s / thermal.prandtl
+    lift = -_expansion(case, diffusivity_m2_s, difference_k) * np.array(thermal.gravity_m_s2)
+    heat = Heat(
+        diffusivity=units.viscosity_to_lattice(diffusivity_m2_s),
+        lift=tuple(units.acceleration_to_lattice(lift).tolist()),
+        borders=_borders(case, outline, thermal.reference_k, units.spacing_m),
+    )
+    walls = {wall.name for wall in outline.walls}
+    return Heating(heat, thermal.reference_k, difference_k, {k: v for k, v in fixed_k.items() if k in walls})
+
+
+def _expansion(case: Case, diffusivity_m2_s: float, difference_k: float) -> float:
+    thermal = case.thermal
+    if thermal.rayleigh is None:
+        return thermal.expansion_1_k
+    if not difference_k > 0.0:
+        raise InputError(
+            "thermal.rayleigh needs two different temperatures; give temperature_k to two of the walls or openings, or"
+            " give thermal.expansion_1_k"
+        )
+    scale = np.linalg.norm(thermal.gravity_m_s2) * difference_k * thermal.length_m**3
+    return thermal.rayleigh * case.fluid.kinematic_viscosity_m2_s * diffusivity_m2_s / scale
+
+
+def _borders(case: Case, outline: Outline, reference_k: float, spacing_m: float) -> BorderValues:
+    """Walls without a temperature or a gradient let no heat through; so do outlets, of which it is carried out."""
+    sections = {section.name: section for section in (*case.walls, *case.openings)}
+    names = [*(wall.name for wall in outline.walls), None, *(opening.name for opening in outline.openings)]
+    kind, value = np.full(len(names), STEP), np.zeros(len(names))
+    for k, name in enumerate(names):
+        section = sections.get(name)
+        if section is None:
+            continue
+        if section.temperature_k is not None:
+            kind[k], value[k] = FIXED, section.temperature_k - reference_k
+        elif getattr(section, "temperature_gradient_k_m", None) is not None:
+            value[k] = section.temperature_gradient_k_m * spacing_m
+    return BorderValues(kind, value, len(outline.walls))

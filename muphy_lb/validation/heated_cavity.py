@@ -1,0 +1,145 @@
+"""Differentially heated cavities: Nusselt numbers and velocities of the square and the cube."""
+
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+
+from muphy_lb.simulation import Simulation
+from muphy_lb.validation.fields import extremum, middle, on_box
+from muphy_lb.validation.flows import lattice_simulation, settle
+from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.plot import Plot, Series
+from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
+from muphy_lb.validation.references import heated_cavity as reference
+from muphy_lb.validation.references.heated_cavity import PRANDTL, SAME_METHOD
+from muphy_lb.validation.settings import DEFAULT, Settings
+
+CITATION = (
+    "square: de Vahl Davis, Int. J. Numer. Meth. Fluids 3, 249 (1983); cube: Tric, Labrosse, Betrouni, Int. J. Heat"
+    " Mass Transfer 43, 4043 (2000); Obrecht et al., Comput. Fluids 54, 118 (2012); Wakashima, Saitoh (2004)"
+)
+FALL_SPEED = 0.1
+LARGEST_DIFFUSIVITY = 0.075
+SQUARE_SIZES = {1e3: 64, 1e4: 96, 1e5: 160, 1e6: 320}
+QUICK_SQUARE_SIZES = {1e4: 48}
+CUBE_SIZES = {1e4: 128, 1e5: 128, 1e6: 192, 1e7: 256}
+SAME_SIZES = ((1e4, 24), (1e4, 32), (1e5, 32))
+QUICK_SAME_SIZES = ((1e4, 16),)
+SQUARE_TOLERANCE, QUICK_TOLERANCE, SAME_TOLERANCE = 0.005, 0.015, 2e-3
+CUBE_TOLERANCE = {1e4: 0.006, 1e5: 0.006, 1e6: 0.006, 1e7: 0.007}
+INTERVAL, MOST_STEPS = 500, 3_000_000
+STEADY = {"fp64": 1e-6, "fp32": 5e-6, "fp16": 1e-3}
+
+
+@dataclass(frozen=True)
+class Cavity:
+    """A steady cavity of edge 1 between -0.5 and 0.5.
+
+    Attributes:
+        nusselt: of the cold and of the hot wall.
+        temperature: (nz, ny, nx) inside.
+        velocity: (nz, ny, nx, 3), in diffusivities over the edge.
+    """
+
+    nusselt: tuple[float, float]
+    temperature: np.ndarray
+    velocity: np.ndarray
+
+    @property
+    def asymmetry(self) -> float:
+        """Largest |a(x) + a(-x)| over the largest |a|, of temperature and velocity components."""
+        fields = (self.temperature[..., None], self.velocity)
+        return max(float(np.abs(a + a[::-1, ::-1, ::-1]).max() / np.abs(a).max()) for a in fields)
+
+
+def heated_cavity(settings: Settings = DEFAULT) -> Validation:
+    """Nusselt numbers of square and cube."""
+    if settings.precision == HALF:
+        return Validation("heated-cavity", CITATION, skipped="fp16 does not settle to the tolerances of this case")
+    rows, plots = [], []
+    for rayleigh, size in (QUICK_SQUARE_SIZES if settings.quick else SQUARE_SIZES).items():
+        cavity = heated(rayleigh, size, settings, dimension=2)
+        rows += _square_rows(rayleigh, size, cavity, QUICK_TOLERANCE if settings.quick else SQUARE_TOLERANCE)
+        plots.append(_plot(rayleigh, size, cavity))
+    for rayleigh, size in QUICK_SAME_SIZES if settings.quick else SAME_SIZES:
+        cavity, known = heated(rayleigh, size, settings), SAME_METHOD[rayleigh, size]
+        what = f"Ra {rayleigh:.0e}, {size}^3: Nu, another program with this method"
+        rows.append(relative(what, known, cavity.nusselt[1], SAME_TOLERANCE))
+    for rayleigh, size in () if settings.quick else CUBE_SIZES.items():
+        rows += _cube_rows(rayleigh, size, heated(rayleigh, size, settings))
+    return Validation("heated-cavity", CITATION, tuple(rows), plots=tuple(plots))
+
+
+def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: int = 3) -> Cavity:
+    """The steady cavity with ``size`` nodes an edge.
+
+    Raises:
+        MuphyError: it does not become steady.
+    """
+    simulation, diffusivity = heated_simulation(rayleigh, size, settings, dimension)
+
+    def temperature():
+        return simulation.temperature_k()
+
+    settle(simulation, temperature, INTERVAL, STEADY[settings.precision] / 2, MOST_STEPS)
+    gradients = simulation.wall_heat.gradients_k_m(simulation.temperature_k())
+    inside = on_box(simulation, simulation.temperature_k())[..., 1:-1]
+    velocity = on_box(simulation, simulation.velocity_m_s())[:, :, 1:-1]
+    return Cavity((gradients["cold"] * size, -gradients["hot"] * size), inside, velocity * size / diffusivity)
+
+
+def heated_simulation(rayleigh, size, settings: Settings = DEFAULT, dimension: int = 3) -> tuple[Simulation, float]:
+    """A cavity at rest, and its diffusivity, in lattice units; gravity points along the last axis."""
+    speed = min(FALL_SPEED, LARGEST_DIFFUSIVITY * sqrt(rayleigh * PRANDTL) / size)
+    diffusivity = speed * size / sqrt(rayleigh * PRANDTL)
+    gravity = [0.0, 0.0, 0.0]
+    gravity[dimension - 1] = -1.0
+    thermal = {
+        "reference_k": 0.0,
+        "diffusivity_m2_s": diffusivity,
+        "gravity_m_s2": gravity,
+        "expansion_1_k": speed**2 / size,
+    }
+    simulation = lattice_simulation(
+        settings,
+        {"shape": "heated_cavity", "options": {"size": size, "dimension": dimension}},
+        PRANDTL * diffusivity,
+        thermal=thermal,
+        lattice={"name": "D2Q9" if dimension == 2 else "D3Q19", "collision": "mrt"},
+        walls=[{"name": "cold", "temperature_k": -0.5}, {"name": "hot", "temperature_k": 0.5}],
+    )
+    return simulation, diffusivity
+
+
+def _square_rows(rayleigh: float, size: int, cavity: Cavity, tolerance: float) -> list[Row]:
+    known, (u, v) = reference.SQUARE[rayleigh], _centre_lines(cavity)
+    what = f"Ra {rayleigh:.0e}, {size}^2"
+    place = (np.arange(size) + 0.5) / size
+    return [
+        relative(f"{what}: Nu of the hot wall", known.nusselt, cavity.nusselt[1], tolerance),
+        relative(f"{what}: u_max on x = 1/2", known.u_max, extremum(place, u, 1)[1], tolerance),
+        relative(f"{what}: v_max on y = 1/2", known.v_max, extremum(place, v, 1)[1], tolerance),
+        absolute(f"{what}: Nu of the cold wall less that of the hot", 0.0, cavity.nusselt[0] - cavity.nusselt[1], inf),
+    ]
+
+
+def _cube_rows(rayleigh: float, size: int, cavity: Cavity) -> list[Row]:
+    what, found = f"Ra {rayleigh:.0e}, {size}^3", cavity.nusselt[1]
+    rows = [relative(f"{what}: Nu, Tric et al.", reference.TRIC[rayleigh], found, CUBE_TOLERANCE[rayleigh])]
+    rows.append(shown(f"{what}: Nu, TheLMA on 256^3", reference.THELMA[rayleigh], found))
+    if rayleigh in reference.WAKASHIMA:
+        rows.append(shown(f"{what}: Nu, Wakashima and Saitoh", reference.WAKASHIMA[rayleigh], found))
+    return [*rows, absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, inf)]
+
+
+def _centre_lines(cavity: Cavity) -> tuple[np.ndarray, np.ndarray]:
+    """u over y at x = 1/2, v over x at y = 1/2."""
+    plane = cavity.velocity[0]
+    return middle(plane[..., 0], 1), middle(plane[..., 1], 0)
+
+
+def _plot(rayleigh: float, size: int, cavity: Cavity) -> Plot:
+    place, (u, v) = (np.arange(size) + 0.5) / size, _centre_lines(cavity)
+    lines = (Series("u over y at x = 1/2", place, u), Series("v over x at y = 1/2", place, v))
+    return Plot(f"Square cavity, Ra = {rayleigh:.0e}", "place over the edge", "velocity [diffusivity / edge]", lines)

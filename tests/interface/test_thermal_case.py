@@ -1,0 +1,109 @@
+"""Thermal flow from a case file: SI units, what a run writes, resuming, and refusals."""
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+
+from muphy_lb.case import case_from_dict
+from muphy_lb.errors import InputError
+from muphy_lb.loop import Run
+from muphy_lb.output.checkpoint import checkpoint_path, restore, write_checkpoint
+from muphy_lb.simulation import Simulation
+
+COLD, HOT = {"name": "cold", "temperature_k": 293.0}, {"name": "hot", "temperature_k": 303.0}
+TABLES = {
+    "geometry": {"shape": "heated_cavity", "spacing_m": 0.01, "options": {"size": 8, "dimension": 2}},
+    "walls": [COLD, HOT],
+    "fluid": {"density_kg_m3": 1.2, "kinematic_viscosity_m2_s": 1.5e-5},
+    "thermal": {
+        "reference_k": 298.0,
+        "prandtl": 0.71,
+        "rayleigh": 1e3,
+        "length_m": 0.08,
+        "gravity_m_s2": [0, -9.81, 0],
+    },
+    "lattice": {"name": "D2Q9", "collision": "mrt", "relaxation_time": 0.55},
+    "compute": {"backend": "numpy", "precision": "fp64"},
+    "run": {"steps": 300, "ramp_steps": 0},
+    "output": {"checkpoint_every_steps": 150, "series_every_steps": 100, "picture": False},
+}
+
+
+def cavity_case(**changes):
+    """The case with keys of its tables replaced; what becomes None is left out."""
+    tables = {**TABLES, **{name: {} for name in changes if name not in TABLES}}
+    for name, change in changes.items():
+        tables[name] = {**tables[name], **change} if isinstance(change, dict) else change
+        if isinstance(change, dict):
+            tables[name] = {key: value for key, value in tables[name].items() if value is not None}
+    return case_from_dict({name: table for name, table in tables.items() if table is not None})
+
+
+def test_a_thermal_run_tells_the_nusselt_number_of_every_wall(tmp_path):
+    run = Run(Simulation(cavity_case(run={"steps": 3000})), tmp_path)
+    run.execute()
+    heat = json.loads((tmp_path / "summary.json").read_text())["heat"]
+    rows = list(csv.DictReader((tmp_path / "heat.csv").open()))
+    last = {name: float(value) for name, value in rows[-1].items()}
+    assert last["hot_nusselt"] == pytest.approx(heat["walls"]["hot"]["nusselt"], rel=1e-9)
+    assert heat["walls"]["cold"]["nusselt"] == pytest.approx(heat["walls"]["hot"]["nusselt"], rel=1e-6)
+    assert heat["walls"]["hot"]["nusselt"] == pytest.approx(1.117, rel=0.03)  # de Vahl Davis (1983); 8^2 nodes
+    assert 293.0 < heat["lowest_k"] < heat["highest_k"] < 303.0
+
+
+def test_rayleigh_and_prandtl_number_stand_for_expansion_and_diffusivity():
+    nu, alpha = 1.5e-5, 1.5e-5 / 0.71
+    expansion = 1e3 * nu * alpha / (9.81 * 10.0 * 0.08**3)
+    si = {"prandtl": None, "rayleigh": None, "diffusivity_m2_s": alpha, "expansion_1_k": expansion}
+    found = []
+    for case in (cavity_case(), cavity_case(thermal=si)):
+        simulation = Simulation(case)
+        simulation.step(50)
+        found.append(simulation.temperature_k())
+    assert np.allclose(*found, rtol=0, atol=1e-11) and np.ptp(found[0]) > 1.0
+
+
+def test_a_resumed_thermal_run_goes_on_bit_by_bit(tmp_path):
+    case = cavity_case(compute={"backend": "cpu"})
+    undisturbed, first, second = (Simulation(case) for _ in range(3))
+    Run(undisturbed, tmp_path / "whole").execute()
+    first.step(150)
+    second.step(7)
+    write_checkpoint(checkpoint_path(tmp_path, 150), first, {})
+    restore(tmp_path, second)
+    second.step(150)
+    assert np.array_equal(second.temperature_k(), undisturbed.temperature_k())
+    assert np.array_equal(second.engine.populations(), undisturbed.engine.populations())
+
+
+def test_heat_that_flows_into_a_wall_sets_the_slope_there():
+    """Conduction between a wall at 303 K and one that draws 20 K/m: a straight line."""
+    walls = [{"name": "cold", "temperature_gradient_k_m": -20.0}, HOT]
+    thermal = {"rayleigh": None, "length_m": None, "expansion_1_k": 0.0}
+    simulation = Simulation(cavity_case(walls=walls, thermal=thermal))
+    simulation.step(12000)
+    x_m = 0.01 * (simulation.nodes.coordinates()[:, 0] - 8.5)
+    assert np.allclose(simulation.temperature_k(), 303.0 + 20.0 * x_m, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"thermal": None}, "has temperatures at cold, hot but no [thermal]"),
+        ({"thermal": {"diffusivity_m2_s": 1e-5}}, "needs exactly one of diffusivity_m2_s, prandtl"),
+        ({"thermal": {"length_m": None}}, "has rayleigh but no length_m"),
+        ({"walls": [COLD | {"temperature_gradient_k_m": 1.0}, HOT]}, "give one of both"),
+        ({"walls": [COLD, HOT | {"temperature_k": 293.0}]}, "needs two different temperatures"),
+        ({"thermal": {"prandtl": 0.05}}, "the thermal diffusivity is"),
+        (
+            {"flow": {"acceleration_m_s2": [1e-6, 0, 0], "waveform": {"period_s": 1.0}}},
+            "goes with a uniform constant force only",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(changes, text):
+    with pytest.raises(InputError, match=re.escape(text)):
+        Simulation(cavity_case(**changes))

@@ -1,0 +1,140 @@
+"""What a temperature obeys beside any flow: exact differences, conduction, backends, ranks, symmetry."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from muphy_lb.domain import FIXED, STEP, STREAMINGS, BorderValues, build_local_domain, build_stencil
+from muphy_lb.errors import InputError
+from muphy_lb.lattice import D2Q9, D3Q15, D3Q19
+from muphy_lb.operators.temperature import difference_weights
+from muphy_lb.physics import Heat
+from tests.laws.walled import walled_nodes
+from tests.support import THROUGH_FLOW, Ranks, advance, random_nodes, random_owner, random_populations
+from tests.thermal import (
+    BETWEEN,
+    COLD,
+    HOT,
+    ThermalSetup,
+    between_walls,
+    cavity_engine,
+    cavity_setup,
+    temperature,
+    temperature_of_ranks,
+)
+
+LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
+# Two labelled walls, all others, an inlet and an outlet.
+MIXED = BorderValues(np.array([FIXED, STEP, STEP, FIXED, STEP]), np.array([0.3, 0.01, 0.0, -0.2, 0.0]), n_walls=2)
+OPEN = BorderValues(np.array([FIXED, FIXED, STEP]), np.array([0.3, -0.2, 0.0]), n_walls=0)
+
+
+@LATTICES
+def test_the_differences_are_exact_for_polynomials(lattice):
+    laplacian, gradient = difference_weights(lattice)
+    x, y, _ = lattice.c.T
+    assert np.allclose(
+        (laplacian.sum(), laplacian @ x, laplacian @ x**2, laplacian @ (x * y)), (0, 0, 2, 0), atol=1e-14
+    )
+    assert np.allclose(gradient @ np.ones(lattice.q), 0, atol=1e-14)
+    assert np.allclose(gradient @ x, (1, 0, 0), atol=1e-14) and np.allclose(gradient @ (x * y), 0, atol=1e-14)
+
+
+def test_other_lattices_have_no_differences():
+    with pytest.raises(InputError, match="D3Q15"):
+        difference_weights(D3Q15)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "cpu"])
+@LATTICES
+def test_heat_is_conducted_along_a_straight_line(lattice, backend):
+    shape = (1, 4, 6) if lattice.dimension == 2 else (3, 4, 6)
+    nodes = between_walls(shape)
+    setup = ThermalSetup(lattice, backend=backend, heat=Heat(0.08, (0.0, 0.0, 0.0), BETWEEN))
+    engine = advance(cavity_engine(nodes, setup), 2500)
+    x = nodes.coordinates()[engine.domain.number, 0]
+    assert np.abs(temperature(engine) - (COLD + (HOT - COLD) * (x - 0.5) / 6)).max() < 1e-12
+
+
+def thermal_state(nodes, setup, owner, n_steps=20):
+    """Populations and temperature in node-list order after a start from noise."""
+    ranks = Ranks(nodes, setup, owner)
+    start = 0.1 * np.random.default_rng(5).standard_normal(nodes.n_nodes)
+    for engine in ranks.engines:
+        engine.fields.set("temperature", start[engine.domain.number])
+    ranks.set_populations(random_populations(setup.lattice, nodes.n_nodes))
+    ranks.step(n_steps)
+    return ranks.populations(), temperature_of_ranks(ranks)
+
+
+def noisy_setup(lattice, borders, **more):
+    lift = (1e-4, 3e-4, 0.0 if lattice.dimension == 2 else 2e-4)
+    return ThermalSetup(lattice, heat=Heat(0.06, lift, borders), **more)
+
+
+@LATTICES
+@EVERY_STREAMING
+@pytest.mark.parametrize("n_ranks", [3])
+def test_ranks_agree_with_one_bit_by_bit(lattice, streaming, n_ranks):
+    nodes = random_nodes(lattice)
+    setup = noisy_setup(lattice, OPEN, backend="cpu", streaming=streaming, conditions=THROUGH_FLOW)
+    alone = thermal_state(nodes, setup, np.zeros(nodes.n_nodes, int))
+    shared = thermal_state(nodes, setup, random_owner(nodes, n_ranks))
+    assert np.array_equal(alone[0], shared[0]) and np.array_equal(alone[1], shared[1])
+    assert np.isfinite(alone[1]).all() and np.abs(alone[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@LATTICES
+@EVERY_STREAMING
+def test_compiled_code_agrees_with_the_specification(lattice, streaming, backend):
+    nodes = walled_nodes(lattice, periodic=(False, True, False))
+    setup, everywhere = noisy_setup(lattice, MIXED, streaming=streaming), np.zeros(nodes.n_nodes, int)
+    specified = thermal_state(nodes, setup, everywhere)
+    compiled = thermal_state(nodes, replace(setup, backend=backend), everywhere)
+    assert np.abs(specified[0] - compiled[0]).max() < 1e-14
+    assert np.abs(specified[1] - compiled[1]).max() < 1e-13 and np.abs(specified[1]).max() > 1e-2
+
+
+def test_temperature_in_place_is_that_of_pull_bit_by_bit():
+    nodes = walled_nodes(D2Q9)
+    setup, everywhere = noisy_setup(D2Q9, MIXED, backend="cpu"), np.zeros(nodes.n_nodes, int)
+    found = [thermal_state(nodes, replace(setup, streaming=streaming), everywhere)[1] for streaming in ("pull", "aa")]
+    assert np.array_equal(*found) and np.abs(found[0]).max() > 1e-2
+
+
+@LATTICES
+def test_every_stencil_entry_leads_to_a_neighbour_or_to_a_ghost(lattice):
+    nodes = walled_nodes(lattice)
+    domain = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice)
+    table = build_stencil(domain, lattice.c[1:], MIXED)
+    plain, fluid = table.plain()[:, : domain.n_nodes], domain.neighbours(lattice.c[1:], slice(None))
+    assert np.array_equal(plain[fluid >= 0], fluid[fluid >= 0])
+    ghosts = plain[fluid < 0]
+    assert ((ghosts >= table.first_ghost) | (ghosts < domain.n_nodes)).all() and ghosts.max() == table.n_slots - 1
+
+
+def test_a_cavity_is_symmetric_about_its_centre_and_loses_what_it_gains():
+    size = 12
+    engine = advance(cavity_engine(between_walls((size,) * 3), cavity_setup(D3Q19, size, 1e4)), 1500)
+    found = np.empty((4, size**3))
+    found[:, engine.domain.number] = np.stack((temperature(engine), *engine.moments()[1:]))
+    assert np.abs(found + found[:, ::-1]).max() < 1e-13 and np.abs(found[3]).max() > 1e-2
+
+
+@pytest.mark.parametrize(("size", "published"), [(16, 1.9747)])
+def test_the_cavity_at_rayleigh_1e4_has_the_nusselt_number_of_its_resolution(size, published):
+    """PHYSICS table 6.6: an independent program with the same grid; its wall gradient is one-sided, Eq. (24)."""
+    nodes = between_walls((size,) * 3)
+    engine = advance(cavity_engine(nodes, cavity_setup(D3Q19, size, 1e4)), 4000)
+    x, t = nodes.coordinates()[engine.domain.number, 0], temperature(engine)
+    slope = (-8.0 * COLD + 9.0 * t[x == 1].mean() - t[x == 2].mean()) / 3.0
+    assert abs(size * slope / (HOT - COLD) / published - 1.0) < 2e-3
+
+
+@pytest.mark.parametrize("diffusivity", [0.0, 0.084])
+def test_an_unstable_diffusivity_is_refused(diffusivity):
+    with pytest.raises(InputError, match="allowed: above 0 and below 1/12"):
+        ThermalSetup(D3Q19, heat=Heat(diffusivity, (0.0, 0.0, 0.0), BETWEEN)).model()

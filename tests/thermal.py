@@ -1,0 +1,70 @@
+"""Builders for tests of fields and of thermal flow."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from geometry.flags import FLAG_DTYPE, FLUID, wall_flag
+from geometry.nodes import NodeList, build_nodes
+from geometry.voxels import Voxels
+from muphy_lb.domain import FIXED, STEP, BorderValues
+from muphy_lb.engine import Engine
+from muphy_lb.operators import mrt_for
+from muphy_lb.physics import Fluid, Heat, Model, thermal
+from tests.support import Ranks, Setup, build_engine, start_at_rest
+
+COLD, HOT = -0.5, 0.5
+BETWEEN = BorderValues(np.array([FIXED, FIXED, STEP]), np.array([COLD, HOT, 0.0]), n_walls=2)
+PRANDTL, CENTRE_SPEED = 0.71, 0.1
+
+
+@dataclass(frozen=True)
+class ThermalSetup(Setup):
+    """A thermal flow; ``heat`` must be given."""
+
+    heat: Heat = field(default=None)
+
+    def model(self) -> Model:
+        """Thermal flow."""
+        fluid = Fluid(self.rates, self.relaxation, self.equilibrium, self.closure)
+        return thermal(self.lattice, fluid, self.heat, self.streaming, self.force)
+
+
+def between_walls(shape_zyx, periodic=(False, False, False)) -> NodeList:
+    """Nodes of a box between a cold wall at low x and a hot one at high x; the other sides are nameless."""
+    nz, ny, nx = shape_zyx
+    flags = np.full((nz, ny, nx + 2), FLUID, FLAG_DTYPE)
+    flags[:, :, 0], flags[:, :, -1] = wall_flag(0), wall_flag(1)
+    return build_nodes(Voxels(flags, periodic=periodic, walls=("cold", "hot")))
+
+
+def cavity_setup(lattice, size: int, rayleigh: float, up=2, backend="cpu", **more) -> ThermalSetup:
+    """The differentially heated cavity of Obrecht et al. (2012): free-fall speed 0.1, their rates of MRT."""
+    viscosity = CENTRE_SPEED * size * np.sqrt(PRANDTL / rayleigh)
+    lift = np.zeros(3)
+    lift[up] = CENTRE_SPEED**2 / ((HOT - COLD) * size)
+    relaxation, rates = mrt_for(lattice)
+    heat = Heat(viscosity / PRANDTL, tuple(lift), BETWEEN)
+    rates = (1.0 / (3.0 * viscosity + 0.5), *rates)
+    return ThermalSetup(lattice, backend=backend, rates=rates, relaxation=relaxation, heat=heat, **more)
+
+
+def cavity_engine(nodes: NodeList, setup: ThermalSetup) -> Engine:
+    """A cavity at rest, at the mean temperature."""
+    engine = build_engine(nodes, setup)
+    engine.fields.set("temperature", np.zeros(1))
+    return start_at_rest(engine)
+
+
+def temperature(engine: Engine) -> np.ndarray:
+    """(n,) temperatures in run order."""
+    return engine.fields.get("temperature", engine.parity)
+
+
+def temperature_of_ranks(ranks: Ranks) -> np.ndarray:
+    """(n,) temperatures in node-list order."""
+    parts = [(engine.domain.number, temperature(engine)) for engine in ranks.engines]
+    result = np.empty(sum(number.size for number, _ in parts), parts[0][1].dtype)
+    for number, values in parts:
+        result[number] = values
+    return result
