@@ -8,8 +8,8 @@ all layers is lost in the rock: k of the rock is k of the box times the length o
 Throats are a few voxels wide, and half-way walls make them too permeable: with whole voxels the mean ratio to the
 published values is about 1.16, and the tightest blocks are the worst. With every voxel divided into eight, k fell by 10
 and 17 % in two parts of the rock and by 20 % in block 0 along z, so both are computed, and the divided ones judged.
-Joined reservoirs make k smaller than two at one pressure each do, by 2 to 17 % in four blocks; the case shows it for one
-core.
+Joined reservoirs make k smaller than two at one pressure each do, by 2 to 17 % in four blocks; the case shows it for
+one core.
 
 The steady flow does not depend on the viscosity (two relaxation times), but the way to it does: pores behind narrow
 throats fill like the pressure spreads, in a time ~ viscosity / k, which a low viscosity shortens.

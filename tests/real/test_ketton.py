@@ -5,10 +5,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID
-from geometry.voxels import Voxels
 from muphy_lb.errors import InputError
-from muphy_lb.validation.ketton import LEAST_CORRELATION, Core, divided, ketton
+from muphy_lb.validation.ketton import LEAST_CORRELATION, Core, ketton
 from muphy_lb.validation.references.ketton import rank_correlation, read_blocks
 from muphy_lb.validation.settings import Settings
 
@@ -52,14 +50,6 @@ def test_rank_correlation_sees_two_axes_that_were_swapped(data_dir):
     published = [block.permeability[axis] for block in blocks for axis in "xyz"]
     swapped = [block.permeability[axis] for block in blocks for axis in "zyx"]
     assert rank_correlation(published, swapped) < LEAST_CORRELATION
-
-
-def test_divided_voxels_have_the_same_porosity():
-    flags = np.where(np.arange(24).reshape(2, 3, 4) % 5, FLUID, SOLID).astype(FLAG_DTYPE)
-    image = divided(Voxels(flags, 1.0), 2)
-    assert image.shape == (4, 6, 8)
-    assert np.array_equal(image.flags[1::2, 1::2, 1::2], flags)
-    assert image.n_fluid == 8 * Voxels(flags, 1.0).n_fluid
 
 
 def test_a_core_has_a_reservoir_at_both_ends(data_dir, tmp_path):
