@@ -8,6 +8,7 @@ from typing import NamedTuple
 from muphy_lb.output.atomic import write_text
 from muphy_lb.parallel.task import ON_EDGE, ON_HOST, ON_INTERIOR, ORDERING
 
+# What every model has; the stages of its fields come behind.
 STAGES = ("openings", "pack", "exchange", "unpack", "walls", "edge", "interior")
 MESSAGES = ("pack", "exchange", "unpack")
 QUEUES = (ON_INTERIOR, ON_EDGE, ON_HOST)
@@ -71,7 +72,7 @@ def stage_seconds(simulation, n_steps: int) -> dict[str, float]:
     total = defaultdict(float)
     for span in record_spans(simulation, n_steps):
         total[span.stage] += span.seconds / n_steps
-    return {stage: total[stage] for stage in STAGES if stage in total}
+    return {stage: total[stage] for stage in (*STAGES, *total) if stage in total}
 
 
 def trace(simulation, n_steps: int, path=None) -> str | None:
@@ -110,9 +111,11 @@ def _union(spans: list[Span]) -> list[tuple[float, float]]:
 
 def stage_table(spans_of_ranks: list[list[Span]], n_steps: int) -> str:
     """Microseconds per step of each stage on each rank, and how much of the messages hides behind the interior."""
-    rows = [("rank", *STAGES, "messages hidden")]
+    fields = dict.fromkeys(span.stage for spans in spans_of_ranks for span in spans if span.stage not in STAGES)
+    stages = (*STAGES, *fields)
+    rows = [("rank", *stages, "messages hidden")]
     for rank, spans in enumerate(spans_of_ranks):
-        micros = [1e6 * sum(s.seconds for s in spans if s.stage == stage) / n_steps for stage in STAGES]
+        micros = [1e6 * sum(s.seconds for s in spans if s.stage == stage) / n_steps for stage in stages]
         hidden = hidden_share(spans)
         rows.append((str(rank), *(f"{t:.1f}" for t in micros), "-" if hidden is None else f"{100 * hidden:.0f} %"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
