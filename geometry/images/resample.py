@@ -16,6 +16,14 @@ MAX_GROWTH = 64
 """Most cubes per voxel of the image: more is a mistake in its spacing."""
 
 
+FAR = 1e6
+"""A level set whose values reach this many times farther on one side of the threshold than on the other says "unknown"
+there: many programs compute it near the vessel or inside it only."""
+
+N_LAYERS = 32
+"""Layers that are looked at for the typical step of such a level set."""
+
+
 def has_cubes(image: Image) -> bool:
     """Whether the voxels have equal lengths; in an image of one layer, whether x and y have."""
     spacing = np.array(image.spacing_m[: 2 if image.values.shape[0] == 1 else 3])
@@ -116,4 +124,17 @@ def _reach(values, interval: Interval) -> tuple[float, float]:
     if None not in (interval.low, interval.high) or not low < threshold < high:
         return max(low, -largest), min(high, largest)
     reach = min(threshold - low, high - threshold, largest)
+    if max(threshold - low, high - threshold) > FAR * reach:
+        reach = min(reach, _step(values, threshold, reach))
     return threshold - reach, threshold + reach
+
+
+def _step(values, threshold: float, reach: float) -> float:
+    """How much a level set changes from a voxel to the next, typically: beside its surface it is as far from it."""
+    found = []
+    for layer in range(0, values.shape[0], -(-values.shape[0] // N_LAYERS)):
+        known = np.asarray(values[layer : layer + 1])[0].astype(np.float64) - threshold
+        steps = np.abs(np.diff(np.where(np.abs(known) <= reach, known, np.nan), axis=1))
+        found.append(steps[np.isfinite(steps)])
+    steps = np.concatenate(found)
+    return float(np.median(steps)) if steps.size and np.median(steps) > 0.0 else reach

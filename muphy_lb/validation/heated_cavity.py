@@ -9,7 +9,7 @@ from muphy_lb.simulation import Simulation
 from muphy_lb.validation.fields import extremum, middle, on_box
 from muphy_lb.validation.flows import lattice_simulation, settle
 from muphy_lb.validation.limits import HALF
-from muphy_lb.validation.plot import Plot, Series
+from muphy_lb.validation.plot import Plot, Series, contours
 from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
 from muphy_lb.validation.references import heated_cavity as reference
 from muphy_lb.validation.references.heated_cavity import PRANDTL, SAME_METHOD
@@ -22,12 +22,13 @@ CITATION = (
 FALL_SPEED = 0.1
 LARGEST_DIFFUSIVITY = 0.075
 SQUARE_SIZES = {1e3: 64, 1e4: 96, 1e5: 160, 1e6: 320}
-QUICK_SQUARE_SIZES = {1e4: 48}
-CUBE_SIZES = {1e4: 128, 1e5: 128, 1e6: 192, 1e7: 256}
+QUICK_SQUARE_SIZES = {1e4: 32}
+CUBE_SIZES = {1e4: 128, 1e5: 128, 1e6: 128}
 SAME_SIZES = ((1e4, 24), (1e4, 32), (1e5, 32))
 QUICK_SAME_SIZES = ((1e4, 16),)
-SQUARE_TOLERANCE, QUICK_TOLERANCE, SAME_TOLERANCE = 0.005, 0.015, 2e-3
-CUBE_TOLERANCE = {1e4: 0.006, 1e5: 0.006, 1e6: 0.006, 1e7: 0.007}
+SQUARE_TOLERANCE, QUICK_TOLERANCE, SAME_TOLERANCE, CUBE_TOLERANCE = 0.005, 0.015, 2e-3, 0.006
+OWN_ERROR = {1e6: 0.01}  # what de Vahl Davis gives his velocities at the highest Rayleigh number
+SYMMETRIC = {"fp64": 1e-9, "fp32": 1e-4}
 INTERVAL, MOST_STEPS = 500, 3_000_000
 STEADY = {"fp64": 1e-6, "fp32": 5e-6, "fp16": 1e-3}
 
@@ -62,12 +63,17 @@ def heated_cavity(settings: Settings = DEFAULT) -> Validation:
         cavity = heated(rayleigh, size, settings, dimension=2)
         rows += _square_rows(rayleigh, size, cavity, QUICK_TOLERANCE if settings.quick else SQUARE_TOLERANCE)
         plots.append(_plot(rayleigh, size, cavity))
+        plots.append(contours(f"Square, Ra = {rayleigh:.0e}: isotherms", cavity.temperature[0]))
     for rayleigh, size in QUICK_SAME_SIZES if settings.quick else SAME_SIZES:
         cavity, known = heated(rayleigh, size, settings), SAME_METHOD[rayleigh, size]
         what = f"Ra {rayleigh:.0e}, {size}^3: Nu, another program with this method"
         rows.append(relative(what, known, cavity.nusselt[1], SAME_TOLERANCE))
     for rayleigh, size in () if settings.quick else CUBE_SIZES.items():
-        rows += _cube_rows(rayleigh, size, heated(rayleigh, size, settings))
+        cavity = heated(rayleigh, size, settings)
+        rows += _cube_rows(rayleigh, size, cavity, settings)
+        plots.append(
+            contours(f"Cube, Ra = {rayleigh:.0e}: isotherms of the middle plane", cavity.temperature[:, size // 2])
+        )
     return Validation("heated-cavity", CITATION, tuple(rows), plots=tuple(plots))
 
 
@@ -114,23 +120,27 @@ def heated_simulation(rayleigh, size, settings: Settings = DEFAULT, dimension: i
 
 def _square_rows(rayleigh: float, size: int, cavity: Cavity, tolerance: float) -> list[Row]:
     known, (u, v) = reference.SQUARE[rayleigh], _centre_lines(cavity)
+    of_velocities = max(tolerance, OWN_ERROR.get(rayleigh, 0.0))
     what = f"Ra {rayleigh:.0e}, {size}^2"
     place = (np.arange(size) + 0.5) / size
     return [
         relative(f"{what}: Nu of the hot wall", known.nusselt, cavity.nusselt[1], tolerance),
-        relative(f"{what}: u_max on x = 1/2", known.u_max, extremum(place, u, 1)[1], tolerance),
-        relative(f"{what}: v_max on y = 1/2", known.v_max, extremum(place, v, 1)[1], tolerance),
+        relative(f"{what}: u_max on x = 1/2", known.u_max, extremum(place, u, 1)[1], of_velocities),
+        relative(f"{what}: v_max on y = 1/2", known.v_max, extremum(place, v, 1)[1], of_velocities),
         absolute(f"{what}: Nu of the cold wall less that of the hot", 0.0, cavity.nusselt[0] - cavity.nusselt[1], inf),
     ]
 
 
-def _cube_rows(rayleigh: float, size: int, cavity: Cavity) -> list[Row]:
+def _cube_rows(rayleigh: float, size: int, cavity: Cavity, settings: Settings) -> list[Row]:
     what, found = f"Ra {rayleigh:.0e}, {size}^3", cavity.nusselt[1]
-    rows = [relative(f"{what}: Nu, Tric et al.", reference.TRIC[rayleigh], found, CUBE_TOLERANCE[rayleigh])]
+    rows = [relative(f"{what}: Nu, Tric et al.", reference.TRIC[rayleigh], found, CUBE_TOLERANCE)]
     rows.append(shown(f"{what}: Nu, TheLMA on 256^3", reference.THELMA[rayleigh], found))
     if rayleigh in reference.WAKASHIMA:
         rows.append(shown(f"{what}: Nu, Wakashima and Saitoh", reference.WAKASHIMA[rayleigh], found))
-    return [*rows, absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, inf)]
+    return [
+        *rows,
+        absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, SYMMETRIC[settings.precision]),
+    ]
 
 
 def _centre_lines(cavity: Cavity) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,7 @@ MARKERS = ("o", "s", "^", "D", "v")
 SIZE_IN = (6.4, 4.2)
 DPI = 120
 BARS_WIDTH = 0.8  # of all bars at one x
+N_LEVELS = 15  # of contour lines
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,9 @@ def draw(plot: Plot | Picture) -> bytes:
     axes.set_xscale("log" if plot.log_x else "linear")
     axes.set_yscale("log" if plot.log_y else "linear")
     if plot.log_x:
-        for formatter in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-            formatter("{x:g}")
+        low, high = axes.get_xlim()
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter("{x:g}" if high < 10.0 * low else "")
     if plot.ticks:
         axes.set_xticks(range(len(plot.ticks)), plot.ticks)
     axes.grid(alpha=0.3, which="both")
@@ -109,6 +111,22 @@ def draw(plot: Plot | Picture) -> bytes:
     picture = io.BytesIO()
     canvas.print_png(picture)
     return picture.getvalue()
+
+
+def contours(title: str, values) -> Picture:
+    """Lines of equal value of an (n, m) section, the first axis upwards."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
+    canvas, axes, picture = FigureCanvasAgg(figure), figure.add_subplot(), io.BytesIO()
+    extent = (0.0, values.shape[1] / max(values.shape), 0.0, values.shape[0] / max(values.shape))
+    filled = axes.imshow(values, origin="lower", extent=extent, cmap="coolwarm", alpha=0.6)
+    axes.contour(values, levels=N_LEVELS, colors="k", linewidths=0.7, origin="lower", extent=extent)
+    figure.colorbar(filled)
+    axes.set(title=title, xlabel="place over the edge", ylabel="place over the edge")
+    canvas.print_png(picture)
+    return Picture(title, picture.getvalue())
 
 
 def _draw_series(axes, plot: Plot, number: int) -> None:

@@ -109,6 +109,13 @@ def test_a_huge_far_field_does_not_eat_the_fluid():
     assert voxels.n_fluid * voxels.spacing_m**3 == pytest.approx(4 / 3 * np.pi * 0.7**3, rel=0.1)
 
 
+def test_a_level_set_known_inside_only_keeps_its_volume():
+    image = ball((0.05, 0.05, 0.1), 0.7)
+    inside = Image(np.where(image.values > 0, 1e38, image.values), image.spacing_m)
+    voxels = ImageRule(fluid_below=0.0).segment(inside).voxels
+    assert voxels.n_fluid * voxels.spacing_m**3 == pytest.approx(4 / 3 * np.pi * 0.7**3, rel=0.02)
+
+
 def test_linear_resampling_is_exact_for_a_linear_field():
     x, y, z = np.arange(5), 2.0 * np.arange(4), 3.0 * np.arange(6)
     values = 1.0 * x + 10.0 * y[:, None] + 100.0 * z[:, None, None]
