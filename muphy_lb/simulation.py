@@ -152,7 +152,7 @@ class Simulation:
     def start_from_rest(self) -> None:
         """Density 1, velocity 0, step 0."""
         self._has_started, self.step_number, self._forces_step = True, 0, None
-        self._upload_schedule()
+        self.upload_schedule()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
         if self.heating:
             self.engine.fields.set(TEMPERATURE, np.zeros(1))
@@ -166,14 +166,14 @@ class Simulation:
         self.engine.set_populations(populations)
         self.step_number, self._forces_step = step_number, None
         self.initial_mass = initial_mass
-        self._upload_schedule()
+        self.upload_schedule()
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
 
     def step(self, n_steps: int = 1) -> None:
         """Advance."""
         while n_steps > 0:
             if self.step_number >= self._scheduled_until:
-                self._upload_schedule()
+                self.upload_schedule()
             stretch = int(min(n_steps, self._scheduled_until - self.step_number))
             self.engine.advance(stretch)
             self.step_number += stretch
@@ -184,7 +184,7 @@ class Simulation:
         self.communicator.barrier()
         seconds = self.communicator.maximum(self.engine.time_steps(n_steps))
         if self._has_started:
-            self._upload_schedule()
+            self.upload_schedule()
         return n_steps * self.outline.n_nodes / seconds / 1e6
 
     def density(self) -> np.ndarray | None:
@@ -341,8 +341,8 @@ class Simulation:
         """(3,) uniform body force per volume of this step, lattice units; a field of forces is not in it."""
         return self._course.at(np.array([float(self.step_number)]))[0][-3:]
 
-    def _upload_schedule(self) -> None:
-        """Hand the engine the boundary values and the force of the steps to come."""
+    def upload_schedule(self) -> None:
+        """Hand the engine boundary values and force of the steps to come; also after some that did not count."""
         self._scheduled_until = inf
         if self._course.changes:
             rows, self._scheduled_until = self._course.rows(self.step_number)

@@ -60,6 +60,7 @@ def record_spans(simulation, n_steps: int) -> list[Span]:
     for _ in range(n_steps):
         engine.step_by(timed)
     backend.synchronise()
+    simulation.upload_schedule()
 
     def since(task, stamp):
         return stamp - host_origin if task.queue == ON_HOST else backend.seconds_between(origin, stamp)

@@ -8,10 +8,8 @@ Source: DICOM PS3.3, C.7.6.2 and C.11.1.
 """
 
 import io
-import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,11 +18,12 @@ import numpy as np
 
 from geometry.errors import GeometryError
 from geometry.images.image import Image, Planes, along_axes
-from geometry.images.stored import LARGEST_RATIO, read_bytes, read_start, shown
+from geometry.images.stored import LARGEST_RATIO, read_bytes, read_start, reading, shown
 from geometry.images.tiff import ENDINGS, read_tiff
 from geometry.options import METRES_PER_UNIT
 
 MAGIC, MAGIC_PLACE = b"DICM", 128
+KIND = "DICOM image"
 UNEVEN = 0.01
 """Largest deviation of a slice from its place in an even stack that is taken for rounding, in slice distances."""
 
@@ -147,25 +146,10 @@ def _library():
     return pydicom
 
 
-@contextmanager
-def _reading(path) -> Iterator[None]:
-    """Turn whatever the library trips over into one GeometryError that names the file."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except GeometryError:
-        raise
-    # A parser fed with broken bytes may raise anything; the cause stays attached.
-    except Exception as error:
-        text = " ".join(str(error).split()) or type(error).__name__
-        raise GeometryError(f"cannot read {path}: it is no DICOM image, broken or truncated ({shown(text)})") from error
-
-
 def _header(path: Path) -> _Slice | None:
     """The header of a slice; ``None`` for an object without pixels, such as a report."""
     library, content = _library(), read_bytes(path)
-    with _reading(path):
+    with reading(path, KIND):
         header = library.dcmread(io.BytesIO(content), stop_before_pixels=True)
         if "Rows" not in header:
             return None
@@ -278,7 +262,7 @@ def _plane(slices: list[_Slice], kind: np.dtype, k: int) -> np.ndarray:
 
 def _pixels(one: _Slice) -> np.ndarray:
     library, content = _library(), read_bytes(one.path)
-    with _reading(one.path):
+    with reading(one.path, KIND):
         data = library.dcmread(io.BytesIO(content))
         syntax = data.file_meta.TransferSyntaxUID
         try:

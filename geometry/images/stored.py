@@ -1,7 +1,10 @@
 """Stored numbers of image files: mapped where they are plain, inflated where they are compressed, never more than the
 file can hold."""
 
+import warnings
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -141,6 +144,23 @@ def as_numbers(path, found: list[str] | list[bytes], dtype) -> np.ndarray:
     if result.dtype.kind != "f" and not np.array_equal(result, values):
         raise GeometryError(f"cannot read {path}: its text holds numbers that are no {result.dtype.name}")
     return result
+
+
+@contextmanager
+def reading(where, what: str, failures: type[Exception] | tuple = Exception) -> Iterator[None]:
+    """Turn what a library trips over in a file into one GeometryError that names the place and ``what`` it should be.
+
+    Warnings are held back: libraries warn of much that is harmless.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except GeometryError:
+        raise
+    except failures as error:
+        text = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
+        raise GeometryError(f"cannot read {where}: it is no {what}, broken or truncated ({shown(text)})") from error
 
 
 def shown(text: str) -> str:

@@ -7,9 +7,6 @@ states its unit; others get unit spacing. Values are those stored, also where 0 
 
 import re
 import struct
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -20,9 +17,10 @@ from PIL import TiffImagePlugin
 
 from geometry.errors import GeometryError
 from geometry.images.image import Image, Planes
-from geometry.images.stored import count, file_size
+from geometry.images.stored import count, file_size, reading
 from geometry.options import METRES_PER_UNIT
 
+KIND = "TIFF file of numbers of up to 32 bits"
 ENDINGS = (".tif", ".tiff")
 TYPES = {"1": "?", "L": "u1", "I;16": "u2", "I;16L": "u2", "I;16B": "u2", "I": "i4", "F": "f4"}
 """Type of the values of each sort of page; pages of colours are refused."""
@@ -62,12 +60,12 @@ class _Pages:
     def __init__(self, path, shape: tuple[int, int], dtype: np.dtype):
         self._path, self._shape, self._dtype = path, shape, dtype
         self._picture = _opened(path)
-        with _reading(path):
+        with reading(path, KIND, DAMAGES):
             _walk_directories(path)
             self.count = self._picture.n_frames
 
     def __call__(self, k: int) -> np.ndarray:
-        with _reading(f"{self._path}, page {k + 1} of {self.count}"):
+        with reading(f"{self._path}, page {k + 1} of {self.count}", KIND, DAMAGES):
             self._picture.seek(k)
             values = np.asarray(self._picture)
         return _checked(f"{self._path}, page {k + 1}", self._picture, values, self._shape, self._dtype)
@@ -75,7 +73,7 @@ class _Pages:
 
 def _page_of_files(files: list[Path], shape: tuple[int, int], dtype: np.dtype, k: int) -> np.ndarray:
     with _opened(files[k]) as picture:
-        with _reading(files[k]):
+        with reading(files[k], KIND, DAMAGES):
             n_pages, values = picture.n_frames, np.asarray(picture)
         if n_pages > 1:
             raise GeometryError(f"{files[k]} holds {n_pages} pages; in a folder each file must hold one")
@@ -106,25 +104,8 @@ def _jumps(files: list[Path]) -> tuple[str, ...]:
 
 
 def _opened(path) -> TiffImagePlugin.TiffImageFile:
-    with _reading(path):
+    with reading(path, KIND, DAMAGES):
         return Picture.open(path, formats=("TIFF",))
-
-
-@contextmanager
-def _reading(where) -> Iterator[None]:
-    """Turn what Pillow raises into one GeometryError that names the place."""
-    try:
-        # Pillow warns of odd tags and of pages beyond 89 million pixels, both harmless; from 179 million it raises.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except GeometryError:
-        raise
-    except DAMAGES as error:
-        text = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
-        raise GeometryError(
-            f"cannot read {where}: it is no TIFF file of numbers of up to 32 bits, broken or truncated ({text})"
-        ) from error
 
 
 def _walk_directories(path) -> None:
@@ -148,7 +129,7 @@ def _walk_directories(path) -> None:
 
 def _first_page(path) -> tuple[tuple[int, int], np.dtype, tuple[float, float, float]]:
     """((ny, nx), type, spacing [m]) of the first page."""
-    with _opened(path) as picture, _reading(path):
+    with _opened(path) as picture, reading(path, KIND, DAMAGES):
         if picture.mode not in TYPES:
             raise GeometryError(
                 f"{path}: its pages are of the sort {picture.mode!r}; allowed: one grey or label value per pixel"

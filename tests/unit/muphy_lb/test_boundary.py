@@ -10,6 +10,7 @@ from muphy_lb.boundary import CHUNK, Course, course_of, wall_motions
 from muphy_lb.errors import InputError
 from muphy_lb.physics.walls import wall_place
 from muphy_lb.physics.waveform import FourierSeries
+from muphy_lb.timeline import record_spans
 from tests.channel import (
     BOTTOM,
     DENSITY_KG_M3,
@@ -167,6 +168,14 @@ def test_a_pulsatile_flow_restarted_in_the_middle_goes_on_bit_by_bit(what, strea
     second.step(23)
     assert np.array_equal(undisturbed.engine.populations(), second.engine.populations())
     assert np.array_equal(*at_restart)
+
+
+def test_steps_of_a_time_line_do_not_move_the_waveform():
+    undisturbed, traced = simulate(PULSATILE["inlet"], 20), simulate(PULSATILE["inlet"], 13)
+    record_spans(traced, 5)
+    traced.step(7)
+    rates = [simulation.openings()["inlet"].flow_rate_m3_s for simulation in (undisturbed, traced)]
+    assert rates[1] == pytest.approx(rates[0], rel=1e-9) and rates[0] != 0.0
 
 
 def test_a_simulation_started_again_from_rest_repeats_itself_bit_by_bit():
