@@ -6,6 +6,7 @@ import numpy as np
 
 from geometry.errors import GeometryError
 from geometry.flags import SOLID, WALL, wall_flag
+from geometry.slabs import copied
 from geometry.voxels import Voxels
 
 
@@ -25,7 +26,7 @@ def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
     first = np.clip(np.ceil(low - 1e-9), 0, size).astype(int)
     last = np.clip(np.floor(high + 1e-9) + 1, 0, size).astype(int)
     inside = tuple(slice(a, b) for a, b in zip(first[::-1], last[::-1], strict=True))
-    flags, walls = voxels.flags.copy(), voxels.walls
+    flags, walls = copied(voxels.flags), voxels.walls
     chosen = (flags[inside] == SOLID) | (flags[inside] == WALL)
     if not chosen.any():
         raise GeometryError(

@@ -58,6 +58,31 @@ def copied(values: np.ndarray) -> np.ndarray:
     return result
 
 
+def padded(values: np.ndarray, widths, fill) -> np.ndarray:
+    """The array with ``widths[axis] = (before, after)`` more places on each side, which hold ``fill``."""
+    shape = tuple(n + int(before) + int(after) for n, (before, after) in zip(values.shape, widths, strict=True))
+    result = empty_array(shape, values.dtype)
+    for layers, slab in slabs(result):
+        slab[...] = fill
+        first = int(widths[0][0])
+        low, high = max(layers.start - first, 0), min(layers.stop - first, values.shape[0])
+        if low < high:
+            inside = tuple(slice(int(b), int(b) + n) for n, (b, _) in zip(values.shape[1:], widths[1:], strict=True))
+            slab[(slice(low + first - layers.start, high + first - layers.start), *inside)] = values[low:high]
+            release(values)
+    return result
+
+
+def places_of(values: np.ndarray, wanted) -> np.ndarray:
+    """(m, axes) indices of the places that hold a value, in order."""
+    found = []
+    for layers, slab in slabs(values):
+        places = np.argwhere(slab == wanted)
+        places[:, 0] += layers.start
+        found.append(places)
+    return np.concatenate(found)
+
+
 def release(values) -> None:
     """Give back the resident pages of an array mapped from a file; its values stay. Other arrays are left alone."""
     mapping = getattr(values, "_mmap", None)

@@ -18,6 +18,7 @@ from geometry.errors import GeometryError
 from geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, SOLID, opening_flag
 from geometry.implicit import MovedWall
 from geometry.options import check_names
+from geometry.slabs import copied, padded, places_of
 from geometry.voxels import Opening, Voxels
 
 LAYER = np.sqrt(3.0)
@@ -86,7 +87,7 @@ def carve(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
     _check_records(voxels, openings)
     oriented = [_orient(voxels, opening) for opening in openings]
     voxels = _pad(voxels, oriented)
-    flags = voxels.flags.copy()
+    flags = copied(voxels.flags)
     slabs = [_slab(voxels, opening) for opening in oriented]
     records = (*voxels.openings, *oriented)
     for number, slab in enumerate(slabs, start=len(voxels.openings)):
@@ -130,7 +131,7 @@ def with_tagged_openings(voxels: Voxels, tags: Mapping[str, int], source) -> Vox
 
 def _estimate(source, voxels: Voxels, tag: str, flag: int) -> Opening:
     kind, _, name = tag.partition(":")
-    zyx = np.argwhere(voxels.flags == flag)
+    zyx = places_of(voxels.flags, flag)
     if not len(zyx):
         raise GeometryError(f"{source}: no voxel carries the tag {tag!r}; leave it out or check its value")
     lengths = np.linalg.norm(NEIGHBOURS, axis=1, keepdims=True)
@@ -244,7 +245,7 @@ def _pad(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
     if not grow.any():
         return voxels
     origin = np.array(voxels.origin_m) - grow[:, 0] * voxels.spacing_m
-    flags = np.pad(voxels.flags, grow[::-1], constant_values=SOLID)
+    flags = padded(voxels.flags, grow[::-1], SOLID)
     shape = None if voxels.wall_shape is None else MovedWall(voxels.wall_shape, tuple(grow[:, 0].tolist()))
     return replace(voxels, flags=flags, origin_m=tuple(origin.tolist()), wall_shape=shape)
 
@@ -321,6 +322,6 @@ def _signed_distance(voxels: Voxels, opening: Opening, zyx: np.ndarray) -> np.nd
 
 def _nearest_fluid(voxels: Voxels, opening: Opening) -> float:
     """Distance [m] from the centre of an opening to the nearest fluid voxel centre; inf if there is none."""
-    positions = np.asarray(voxels.origin_m) + voxels.spacing_m * np.argwhere(voxels.flags == FLUID)[:, ::-1]
+    positions = np.asarray(voxels.origin_m) + voxels.spacing_m * places_of(voxels.flags, FLUID)[:, ::-1]
     distances = np.linalg.norm(positions - opening.centre_m, axis=1)
     return float(distances.min(initial=np.inf))

@@ -16,6 +16,7 @@ from geometry.implicit import MovedWall
 from geometry.options import AXES
 from geometry.porous.pores import check_connection, find_pores
 from geometry.shapes.shape_parts import with_ends
+from geometry.slabs import copied, padded
 from geometry.voxels import Voxels
 
 MAJORITY = 14
@@ -167,7 +168,7 @@ def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> 
             f" {pores.n_voxels.max(initial=0)} of {pores.n_voxels.sum()} fluid voxels: take another axis, a larger part"
             " of the image or another threshold"
         )
-    flags = voxels.flags.copy()
+    flags = copied(voxels.flags)
     dropped = ~keep[pores.label]
     _fill_runs(flags.reshape(-1, flags.shape[2]), pores.rows[dropped], pores.spans[dropped])
     return replace(voxels, flags=flags), int(pores.n_voxels[~keep].sum()), int(np.count_nonzero(~keep))
@@ -199,14 +200,14 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
     widths = [(layers, layers) if array_axis == 2 - i else (0, 0) for array_axis in range(3)]
     origin_m = np.array(voxels.origin_m)
     origin_m[i] -= layers * voxels.spacing_m
-    padded = replace(
+    longer = replace(
         voxels,
-        flags=np.pad(voxels.flags, widths, constant_values=FLUID),
+        flags=padded(voxels.flags, widths, FLUID),
         origin_m=tuple(origin_m.tolist()),
         periodic=tuple(wraps and j != i for j, wraps in enumerate(voxels.periodic)),
         wall_shape=None,
     )
-    return with_ends(padded, axis, ends)
+    return with_ends(longer, axis, ends)
 
 
 def describe_pores(voxels: Voxels) -> str:

@@ -81,7 +81,10 @@ def heated_cavity(size=64, dimension=3, axis="x", sides="closed", spacing_m=1.0)
     flags[0], flags[-1] = wall_flag(0), wall_flag(1)
     repeats = [sides == "periodic" and name != axis for name in AXES]
     repeats[2] |= dimension == 2
-    return Voxels(np.moveaxis(flags, 0, along), spacing_m, periodic=tuple(repeats), walls=("cold", "hot"))
+    first = [float(name == axis) - 0.5 for name in AXES]  # walls lie half a voxel before the first node of an axis
+    planes = FirstWall(tuple(plane_pair(a, first[a], first[a] + size) for a in range(3) if not repeats[a]))
+    flags = np.moveaxis(flags, 0, along)
+    return Voxels(flags, spacing_m, periodic=tuple(repeats), walls=("cold", "hot"), wall_shape=planes)
 
 
 def cylinder_array(size=40, cells=1, solid_fraction=0.12566370614359174, shift=(0.0, 0.0), spacing_m=1.0) -> Voxels:

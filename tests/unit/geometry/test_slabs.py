@@ -7,11 +7,13 @@ import pytest
 
 import geometry.slabs
 from geometry.errors import GeometryError
-from geometry.flags import FLUID
+from geometry.flags import FIRST_OPENING, FLUID
 from geometry.images.arrays import read_raw
 from geometry.images.rule import ImageRule
 from geometry.nodes import build_nodes
-from geometry.slabs import copied, empty_array, slabs
+from geometry.openings.carve import carve
+from geometry.slabs import copied, empty_array, padded, places_of, slabs
+from geometry.voxels import Opening
 
 SHAPE = (64, 128, 128)
 LAYOUT = (SHAPE, "uint8", 0)
@@ -36,6 +38,24 @@ def test_slabs_are_the_whole_in_order(small_slabs):
     parts = list(slabs(values))
     assert [(layers.start, layers.stop) for layers, _ in parts] == [(0, 2), (2, 4), (4, 5)]
     np.testing.assert_array_equal(np.concatenate([slab for _, slab in parts]), values)
+
+
+@pytest.mark.parametrize("widths", [((1, 3), (0, 2), (4, 0)), ((0, 0), (0, 0), (5, 5)), ((7, 0), (1, 1), (0, 0))])
+def test_padding_is_that_of_numpy(small_slabs, widths):
+    values = np.random.default_rng(1).integers(0, 9, (5, 128, 128), dtype=np.uint8)
+    np.testing.assert_array_equal(padded(values, widths, 7), np.pad(values, widths, constant_values=7))
+
+
+def test_places_are_those_of_numpy(small_slabs):
+    values = np.random.default_rng(2).integers(0, 50, (5, 128, 128), dtype=np.uint8)
+    np.testing.assert_array_equal(places_of(values, 3), np.argwhere(values == 3))
+    assert places_of(values, 99).shape == (0, 3)
+
+
+def test_large_images_stay_mapped_when_openings_are_carved(labels, small_slabs):
+    voxels = ImageRule(fluid_value=1).segment(read_raw(labels, *LAYOUT)).voxels
+    carved = carve(voxels, [Opening("in", "inlet", (60.0, 60.0, 0.0), (0.0, 0.0, 1.0))])
+    assert isinstance(carved.flags, np.memmap) and (carved.flags == FIRST_OPENING).any()
 
 
 def test_raw_images_are_mapped(raw):
