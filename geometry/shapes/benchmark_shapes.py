@@ -61,28 +61,30 @@ def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
     return Voxels(flags, spacing_m, periodic=periodic, walls=("lid",), wall_shape=planes)
 
 
-def heated_cavity(size=64, dimension=3, axis="x", sides="closed", spacing_m=1.0) -> Voxels:
-    """A square or cube of ``size`` voxels between two labelled walls, ``cold`` at low, ``hot`` at high coordinates.
+def heated_cavity(size=64, width=None, dimension=3, axis="x", sides="closed", spacing_m=1.0) -> Voxels:
+    """A box between two labelled walls ``size`` voxels apart, ``cold`` at low, ``hot`` at high coordinates.
 
-    The sides are plain walls, or repeat (``sides`` = "closed" or "periodic"). One layer, periodic along z, if dimension
-    is 2.
+    The sides, ``width`` voxels long (``size`` by default), are plain walls, or repeat (``sides`` = "closed" or
+    "periodic"). One layer, periodic along z, if dimension is 2.
     """
-    check_positive(size=size, spacing_m=spacing_m)
+    width = size if width is None else width
+    check_positive(size=size, width=width, spacing_m=spacing_m)
     check_dimension(dimension)
     if axis not in AXES[:dimension] or sides not in ("closed", "periodic"):
         raise GeometryError(
             f"heated_cavity has axis {axis!r} and sides {sides!r}; allowed: {', '.join(AXES[:dimension])} and closed,"
             " periodic"
         )
-    size, along = int(size), 2 - AXES.index(axis)
-    shape = np.array([1 if dimension == 2 else size, size, size])
-    shape[along] += 2
+    size, width, along = int(size), int(width), 2 - AXES.index(axis)
+    shape = [1 if dimension == 2 else width, width, width]
+    shape[along] = size + 2
     flags = np.moveaxis(np.full(shape, FLUID, dtype=FLAG_DTYPE), along, 0)
     flags[0], flags[-1] = wall_flag(0), wall_flag(1)
     repeats = [sides == "periodic" and name != axis for name in AXES]
     repeats[2] |= dimension == 2
     first = [float(name == axis) - 0.5 for name in AXES]  # walls lie half a voxel before the first node of an axis
-    planes = FirstWall(tuple(plane_pair(a, first[a], first[a] + size) for a in range(3) if not repeats[a]))
+    ends = [first[a] + (size if AXES[a] == axis else width) for a in range(3)]
+    planes = FirstWall(tuple(plane_pair(a, first[a], ends[a]) for a in range(3) if not repeats[a]))
     flags = np.moveaxis(flags, 0, along)
     return Voxels(flags, spacing_m, periodic=tuple(repeats), walls=("cold", "hot"), wall_shape=planes)
 

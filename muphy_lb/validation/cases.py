@@ -10,6 +10,7 @@ from muphy_lb.validation.couette import taylor_couette
 from muphy_lb.validation.cylinders import cylinder_array, cylinder_cell
 from muphy_lb.validation.data_files import data_files
 from muphy_lb.validation.gmy_pipe import gmy_pipe
+from muphy_lb.validation.heat import heat
 from muphy_lb.validation.heated_cavity import heated_cavity
 from muphy_lb.validation.ketton import ketton
 from muphy_lb.validation.les import smagorinsky
@@ -55,6 +56,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "rheology": rheology,
         "free-slip": free_slip,
         "smagorinsky": smagorinsky,
+        "heat": heat,
         "heated-cavity": heated_cavity,
     }
 )
