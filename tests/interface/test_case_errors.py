@@ -97,7 +97,11 @@ MISTAKES = [
     (("flow", "acceleration_m_s2"), [1.0], "flow.acceleration_m_s2 is [1.0]: must have 3 components"),
     (("lattice", "time_step_s"), 1e-5, "lattice needs exactly one of relaxation_time, time_step_s, lattice_velocity"),
     (("lattice", "name"), "D3Q7", "lattice.name is 'D3Q7': must be 'D3Q19', 'D2Q9'"),
-    (("output", "fields"), ["speed"], "output.fields[0] is 'speed': must be 'density', 'velocity' or 'pressure'"),
+    (
+        ("output", "fields"),
+        ["speed"],
+        "output.fields[0] is 'speed': must be 'density', 'velocity', 'pressure' or 'temperature'",
+    ),
     (("output", "fields_every_steps"), -1, "output.fields_every_steps is -1: must be greater than or equal to 0"),
 ]
 
