@@ -19,7 +19,6 @@ from muphy_lb.fluid import fluid_of
 from muphy_lb.forcing import force_of, uniform_acceleration_m_s2
 from muphy_lb.heating import heating_of
 from muphy_lb.lattice import lattice_named
-from muphy_lb.measure.heat import WallHeat
 from muphy_lb.operators import BUOYANCY
 from muphy_lb.parallel import HaloConnector, NodeGather, connect
 from muphy_lb.physics import isothermal, thermal
@@ -31,6 +30,7 @@ from muphy_lb.preflight import Numerics, describe, resolve
 from muphy_lb.sharing import SharedGeometry
 from muphy_lb.tuning import tune
 from muphy_lb.wall_forces import WallForce, labelled_links, wall_forces
+from muphy_lb.wall_heat import WallHeat
 from muphy_lb.watched import refuse_to_watch_nothing
 
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
