@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import shorten
 
 import numpy as np
 from matplotlib import colormaps
@@ -38,6 +39,7 @@ TOP_PERCENTILE = 99.7  # single fast nodes must not darken the rest
 SKEWED = 0.12  # median below this part of the top speed: a square-root scale shows more
 N_RENDER_PIXELS = 980
 WIDE = 1.9  # panels wider than this lie one above the other
+MOST_LETTERS = 70  # of a title in one line
 MANY_OPENINGS = 30  # beyond this only arrows are drawn
 LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
 SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
@@ -215,5 +217,6 @@ def _draw_heading(figure: Figure, nodes: NodeList, speed_m_s: np.ndarray, title:
     )
     height_in = figure.get_figheight()
     left, line, below = SIDES["left"] - 0.02, 1.0 - 0.4 / height_in, 1.0 - 0.7 / height_in
-    figure.text(left, line, title, color=FOREGROUND, fontsize=17, weight="bold", va="center")
+    heading = shorten(title, MOST_LETTERS, placeholder=" ...")
+    figure.text(left, line, heading, color=FOREGROUND, fontsize=17, weight="bold", va="center")
     figure.text(left, below, "   ·   ".join(facts), color=FAINT, fontsize=10.5, va="center")

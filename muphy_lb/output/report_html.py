@@ -13,10 +13,17 @@ from muphy_lb.output.summary import counted_nodes
 
 REPORT_FILE = "report.html"
 PICTURES = {"picture.png": "geometry and speed", "wall_shear.png": "stress on the walls"}
-SERIES = {"openings.csv": "Openings", "walls.csv": "Walls"}
+SERIES = {"openings.csv": "Openings", "heat.csv": "Heat", "walls.csv": "Walls"}
 STEADY_SERIES = "steady.csv"
-SUFFIX = re.compile(r"_(flow_rate_m3_s|pressure_pa|force_[xyz]_n|torque_[xyz]_n_m|drag_coefficient|lift_coefficient)$")
-UNITS = {"flow_rate_m3_s": "flow rate [m3/s]", "pressure_pa": "pressure [Pa]"}
+SUFFIX = re.compile(
+    r"_(flow_rate_m3_s|pressure_pa|force_[xyz]_n|torque_[xyz]_n_m|drag_coefficient|lift_coefficient|gradient_k_m|nusselt)$"
+)
+UNITS = {
+    "flow_rate_m3_s": "flow rate [m3/s]",
+    "pressure_pa": "pressure [Pa]",
+    "gradient_k_m": "temperature gradient [K/m]",
+    "nusselt": "Nusselt number",
+}
 MEANS = {"permeability": "mean velocity in the pores [m/s]", "mean_speed": "mean speed [voxels per time step]"}
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 74em; margin: 2em auto; padding: 0 1em; color: #1c2330; }
@@ -51,6 +58,7 @@ def write_report(folder: Path, summary: Mapping, with_plots: bool = True) -> Non
         _table(("quantity", "value", "unit"), list(_results(summary))),
         *_openings(summary),
         *_shear(summary.get("wall_shear")),
+        *_heat(summary.get("heat")),
         *_walls(summary["walls"]),
         *_warnings(summary),
         *(_charts(folder, summary) if with_plots else ()),
@@ -110,6 +118,18 @@ def _shear(record: Mapping | None) -> list[str]:
     rows = [(names[name], *(record[name][mark] for mark in marks)) for name in there]
     note = f'<p class="note">{counted_nodes(record)}</p>'
     return ["<h3>Wall shear stress</h3>", _table(("", *marks), rows), note]
+
+
+def _heat(record: Mapping | None) -> list[str]:
+    if not record:
+        return []
+    rows = [
+        (name, wall["gradient_k_m"], "-" if wall["nusselt"] is None else wall["nusselt"])
+        for name, wall in record["walls"].items()
+    ]
+    note = f"temperature from {record['lowest_k']:.6g} to {record['highest_k']:.6g} K"
+    table = _table(("wall", "mean temperature gradient [K/m]", "Nusselt number"), rows) if rows else ""
+    return ["<h3>Heat</h3>", table, f'<p class="note">{note}</p>']
 
 
 def _walls(walls: Mapping) -> list[str]:
@@ -173,7 +193,7 @@ def _series_charts(path: Path, heading: str) -> Iterator[tuple[str, bytes]]:
             grouped.setdefault(match[1], {})[column[: match.start()]] = (series["time_s"], values)
     for quantity, lines in grouped.items():
         told = {name: line for name, line in lines.items() if line[1].size and (line[1] == line[1]).any()}
-        if told:
+        if any(line[1].any() for line in told.values()):  # of a plane flow some components are nothing
             label = UNITS.get(quantity, quantity)
             yield f"{heading}: {label}", line_chart(f"{heading}: {label}", "time [s]", label, told)
 

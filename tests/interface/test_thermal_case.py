@@ -52,6 +52,8 @@ def test_a_thermal_run_tells_the_nusselt_number_of_every_wall(tmp_path):
     assert heat["walls"]["cold"]["nusselt"] == pytest.approx(heat["walls"]["hot"]["nusselt"], rel=1e-6)
     assert heat["walls"]["hot"]["nusselt"] == pytest.approx(1.117, rel=0.03)  # de Vahl Davis (1983); 8^2 nodes
     assert 293.0 < heat["lowest_k"] < heat["highest_k"] < 303.0
+    page = (tmp_path / "report.html").read_text()
+    assert "Nusselt number" in page and f"{heat['walls']['hot']['nusselt']:.5g}" in page
 
 
 def test_rayleigh_and_prandtl_number_stand_for_expansion_and_diffusivity():
