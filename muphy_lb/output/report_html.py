@@ -9,7 +9,7 @@ from pathlib import Path
 from muphy_lb.output.atomic import write_text
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.series import read_series
-from muphy_lb.output.summary import counted_nodes
+from muphy_lb.output.summary import counted_nodes, flow_warnings
 
 REPORT_FILE = "report.html"
 PICTURES = {"picture.png": "geometry and speed", "wall_shear.png": "stress on the walls"}
@@ -140,7 +140,7 @@ def _walls(walls: Mapping) -> list[str]:
 
 def _warnings(summary: Mapping) -> list[str]:
     records = [summary.get(name) or {} for name in ("wall_shear", "permeability")]
-    texts = [text for record in records for text in record.get("warnings", ())]
+    texts = [*flow_warnings(summary), *(text for record in records for text in record.get("warnings", ()))]
     return [f'<p class="warning">Warning: {escape(text)}.</p>' for text in texts]
 
 

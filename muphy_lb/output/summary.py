@@ -10,6 +10,8 @@ import numpy as np
 
 from muphy_lb.output.atomic import write_text
 
+LARGEST_LOSS = 0.01  # of a steady flow between inlets and outlets that needs no word
+
 
 def write_summary(path: str | os.PathLike, record: dict) -> None:
     """Write ``record`` as strict JSON, whole or not at all; a NaN or infinite number becomes ``null``.
@@ -47,6 +49,25 @@ def pressure_drops_pa(openings: Mapping[str, Mapping]) -> dict[str, float]:
     return {name: upstream_pa - state["mean_pressure_pa"] for name, state in outlets.items()}
 
 
+def flow_warnings(summary: Mapping) -> list[str]:
+    """What is wrong with the flow rates of a steady flow, in words: interpolated walls lose mass where voxels are
+    coarse."""
+    states = summary.get("openings", {}).values()
+    entering, leaving = (
+        sum(state["flow_rate_m3_s"] for state in states if state["kind"] == kind) for kind in ("inlet", "outlet")
+    )
+    if not summary.get("converged") or not max(entering, leaving) > 0.0:
+        return []
+    lost = (entering - leaving) / max(entering, leaving)
+    if abs(lost) <= LARGEST_LOSS:
+        return []
+    text = f"the flow is steady, but {100 * abs(lost):.2g} % {'less' if lost > 0 else 'more'} leaves than enters"
+    remedy = (
+        "" if summary.get("walls_rule") == "half-way" else "; finer voxels, bgk or mrt, or half-way walls lose less"
+    )
+    return [text + remedy]
+
+
 def measured_lines(summary: Mapping) -> list[str]:
     """What was measured, in words, of a summary's record: split, pressure drops, heat, wall shear, permeability."""
     lines = []
@@ -55,6 +76,7 @@ def measured_lines(summary: Mapping) -> list[str]:
     if summary.get("pressure_drops_pa"):
         drops = ", ".join(f"{name} {drop:.5g} Pa" for name, drop in summary["pressure_drops_pa"].items())
         lines.append(f"pressure drop from the inlets to: {drops}")
+    lines += [f"warning: {text}" for text in flow_warnings(summary)]
     lines += _heat_lines(summary.get("heat"))
     return lines + _shear_lines(summary.get("wall_shear")) + _rock_lines(summary.get("permeability"))
 

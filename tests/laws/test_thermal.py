@@ -25,7 +25,9 @@ from tests.thermal import (
 )
 
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
-EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
+KINDS = pytest.mark.parametrize(
+    ("lattice", "streaming"), [(D2Q9, "pull"), *((D3Q19, streaming) for streaming in STREAMINGS)]
+)
 # Two labelled walls, all others, an inlet and an outlet.
 MIXED = BorderValues(np.array([FIXED, STEP, STEP, FIXED, STEP]), np.array([0.3, 0.01, 0.0, -0.2, 0.0]), n_walls=2)
 OPEN = BorderValues(np.array([FIXED, FIXED, STEP]), np.array([0.3, -0.2, 0.0]), n_walls=0)
@@ -74,7 +76,7 @@ def noisy_setup(lattice, borders, **more):
     return ThermalSetup(lattice, heat=Heat(0.06, lift, borders), **more)
 
 
-@pytest.mark.parametrize(("lattice", "streaming"), [(D2Q9, "pull"), *((D3Q19, streaming) for streaming in STREAMINGS)])
+@KINDS
 def test_ranks_agree_with_one_bit_by_bit(lattice, streaming):
     nodes = random_nodes(lattice)
     setup = noisy_setup(lattice, OPEN, backend="cpu", streaming=streaming, conditions=THROUGH_FLOW)
@@ -85,8 +87,7 @@ def test_ranks_agree_with_one_bit_by_bit(lattice, streaming):
 
 
 @pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-@LATTICES
-@EVERY_STREAMING
+@KINDS
 def test_compiled_code_agrees_with_the_specification(lattice, streaming, backend):
     nodes = walled_nodes(lattice, periodic=(False, True, False))
     setup, everywhere = noisy_setup(lattice, MIXED, streaming=streaming), np.zeros(nodes.n_nodes, int)

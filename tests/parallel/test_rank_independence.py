@@ -11,10 +11,10 @@ from muphy_lb.case import case_from_dict
 from muphy_lb.loop import Run
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.simulation import Simulation
-from tests.parallel.driver import N_STEPS, PARTITIONS, STREAMINGS, compute_all, restart_folder, tables
+from tests.parallel.driver import N_STEPS, PARTITIONS, STREAMINGS, VARIANTS, compute_all, restart_folder, tables
 
 FLOWS = ("vessel", "rock")
-WAYS = (*PARTITIONS, "restarted")
+WAYS = (*VARIANTS, *(("restarted", streaming) for streaming in STREAMINGS))
 RANKS = (2, 3, 4)
 
 
@@ -51,8 +51,7 @@ def test_the_flow_moves(serial, flow):
     assert summary(serial / f"{flow}-metis-pull")["mean_velocity_m_s"] > 0.0
 
 
-@pytest.mark.parametrize("streaming", STREAMINGS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "streaming"), WAYS)
 @pytest.mark.parametrize("flow", FLOWS)
 @pytest.mark.parametrize("n_ranks", RANKS)
 def test_populations_do_not_depend_on_ranks(serial, parallel, n_ranks, flow, way, streaming):
@@ -62,7 +61,7 @@ def test_populations_do_not_depend_on_ranks(serial, parallel, n_ranks, flow, way
 
 @pytest.mark.parametrize("streaming", STREAMINGS)
 def test_one_rank_continues_what_three_began(serial, parallel, streaming, tmp_path):
-    restart_folder(parallel(3) / f"vessel-curve-{streaming}", tmp_path / "out")
+    restart_folder(parallel(3) / f"vessel-metis-{streaming}", tmp_path / "out")
     _, table = next(iter(tables("metis", streaming)))
     Run(Simulation(case_from_dict(table)), tmp_path / "out", resume=True).execute()
     assert np.array_equal(populations(tmp_path / "out"), populations(serial / f"vessel-metis-{streaming}"))
