@@ -28,13 +28,19 @@ class WallHeat:
         self._links, self._spacing_m = {}, nodes.spacing_m
         for name, temperature_k in fixed_k.items():
             axis, node = np.nonzero(table == FIRST_WALL_LINK - numbers[name])
-            self._links[name] = temperature_k, node, table[BACK[axis], node]
+            if node.size:
+                self._links[name] = temperature_k, node, table[BACK[axis], node]
 
     def gradients_k_m(self, temperature_k: np.ndarray) -> dict[str, float]:
         """Mean slope of the temperature from each wall into the fluid [K/m], by name; of (n,) temperatures in node-list
         order."""
         slopes = {name: _slopes(temperature_k, *links) for name, links in self._links.items()}
-        return {name: float(slope.mean()) / self._spacing_m for name, slope in slopes.items() if slope.size}
+        return {name: float(slope.mean()) / self._spacing_m for name, slope in slopes.items()}
+
+    @property
+    def walls(self) -> tuple[str, ...]:
+        """Names of those that face fluid along an axis."""
+        return tuple(self._links)
 
 
 def _slopes(temperature_k, wall_k: float, node: np.ndarray, behind: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ class HeatWriter(SeriesWriter):
 
     def columns(self) -> list[str]:
         """Two a wall, and the extremes of the fluid."""
-        walls = self._simulation.heating.fixed_k
+        walls = self._simulation.wall_heat.walls
         return [f"{wall}_{what}" for wall in walls for what in ("gradient_k_m", "nusselt")] + ["lowest_k", "highest_k"]
 
     def numbers(self) -> list[float] | None:

@@ -109,3 +109,12 @@ def test_heat_that_flows_into_a_wall_sets_the_slope_there():
 def test_what_cannot_be_is_refused(changes, text):
     with pytest.raises(InputError, match=re.escape(text)):
         Simulation(cavity_case(**changes))
+
+
+def test_a_warm_wall_that_fluid_touches_through_edges_only_is_left_out_of_the_heat(tmp_path):
+    corner = {"name": "corner", "box_m": [[-1.0, -1.0, -1.0], [1.0, 0.001, 0.001]], "temperature_k": 310.0}
+    geometry = {"shape": "square_duct", "options": {"length": 4, "side": 4}}
+    thermal = {"rayleigh": None, "expansion_1_k": 0.0}
+    case = cavity_case(geometry=geometry, walls=[corner], thermal=thermal, lattice={"name": "D3Q19"}, run={"steps": 20})
+    Run(Simulation(case), tmp_path).execute()
+    assert next(csv.reader((tmp_path / "heat.csv").open())) == ["step", "time_s", "lowest_k", "highest_k"]
