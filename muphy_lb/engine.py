@@ -339,7 +339,7 @@ class Engine:
 
     def _line(self, parity: int) -> Line | None:
         """All that the step exchanges."""
-        lines = [line for line in (self._halo.lines[parity], self.fields.lines(parity)) if line]
+        lines = [line for line in (self._halo.lines[parity], *self.fields.lines(parity)) if line]
         return sum(lines, Line()) if lines else None
 
     def _bind_links(self, parity) -> list[Task]:

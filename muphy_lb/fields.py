@@ -19,6 +19,8 @@ class _Evolving:
         self.table = build_stencil(domain, model.lattice.c[1:], field.borders)
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
         self._runs = backend.stream_table(self.table, 0)
+        cut, end = self.table.n_edge_ghosts, self.table.ghosts.node.size
+        self._ghosts = {is_edge: self._records(*ends) for is_edge, ends in ((True, (0, cut)), (False, (cut, end)))}
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
         self.lines = bind_lines(halo, shares).lines
 
@@ -30,20 +32,22 @@ class _Evolving:
         name, queue = (stage.field, ON_EDGE) if nodes.is_edge else (stage.field, ON_INTERIOR)
         return [*self._bind_ghosts(parity, nodes.is_edge, queue), Task(name, queue, update)]
 
-    def _bind_ghosts(self, parity: int, is_edge: bool, queue: str) -> list[Task]:
-        table, backend, ghosts = self.table, self._backend, self.table.ghosts
-        chosen = slice(0, table.n_edge_ghosts) if is_edge else slice(table.n_edge_ghosts, ghosts.node.size)
-        if chosen.start == chosen.stop:
-            return []
-        real = backend.precision.real
+    def _records(self, first: int, last: int) -> tuple[GhostArrays, int, int]:
+        """Some of the ghosts on the device, and where in the field they lie."""
+        backend, ghosts, real = self._backend, self.table.ghosts, self._backend.precision.real
         records = GhostArrays(
-            index=backend.array(ghosts.index[:, chosen].reshape(-1)),
-            weight=backend.array(ghosts.weight[:, chosen].astype(real).reshape(-1)),
-            constant=backend.array(ghosts.constant[chosen].astype(real)),
+            index=backend.array(ghosts.index[:, first:last].reshape(-1)),
+            weight=backend.array(ghosts.weight[:, first:last].astype(real).reshape(-1)),
+            constant=backend.array(ghosts.constant[first:last].astype(real)),
         )
-        field = self.arrays[parity]
-        target = backend.view(field, table.first_ghost + chosen.start, table.first_ghost + chosen.stop)
-        return [Task("ghosts", queue, backend.bind_ghosts(field, target, records, is_edge))]
+        return records, self.table.first_ghost + first, self.table.first_ghost + last
+
+    def _bind_ghosts(self, parity: int, is_edge: bool, queue: str) -> list[Task]:
+        (records, first, last), field = self._ghosts[is_edge], self.arrays[parity]
+        if first == last:
+            return []
+        target = self._backend.view(field, first, last)
+        return [Task("ghosts", queue, self._backend.bind_ghosts(field, target, records, is_edge))]
 
 
 class _Kept:
@@ -76,10 +80,14 @@ class Fields:
         """The parameters with the arrays of fields in place of their names, before a step from ``parity``."""
         return tuple(self._bound[p.field].arrays[parity] if isinstance(p, FieldValue) else p for p in parameters)
 
-    def lines(self, parity: int) -> Line | None:
-        """What all fields exchange in a step, None without neighbours."""
-        lines = [bound.lines[parity] for bound in self._bound.values() if bound.lines[parity]]
-        return sum(lines, Line()) if lines else None
+    @property
+    def evolving(self) -> tuple[str, ...]:
+        """Names of those that are part of the state."""
+        return tuple(name for name, bound in self._bound.items() if isinstance(bound, _Evolving))
+
+    def lines(self, parity: int) -> list[Line]:
+        """What the fields exchange in a step."""
+        return [bound.lines[parity] for bound in self._bound.values() if bound.lines[parity]]
 
     def bind(self, stage: Stage, parity: int, nodes: NodeRange) -> list[Task]:
         """The tasks of a stencil stage."""

@@ -206,8 +206,8 @@ class Simulation:
 
     def evolving(self) -> dict[str, np.ndarray]:
         """(n,) values on the local nodes of every field that is part of the state, by name."""
-        names = [field.name for field in self.engine.model.fields if field.borders]
-        return {name: self.engine.fields.get(name, self.engine.parity) for name in names}
+        fields = self.engine.fields
+        return {name: fields.get(name, self.engine.parity) for name in fields.evolving}
 
     @cached_property
     def wall_heat(self) -> WallHeat:

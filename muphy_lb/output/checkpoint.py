@@ -59,7 +59,7 @@ def write_checkpoint(path: Path, simulation, watch: dict) -> None:
     with output_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as temporary, opened(temporary, "w") as file:
-        n, names = simulation.outline.n_nodes, list(simulation.evolving())
+        n, names = simulation.outline.n_nodes, simulation.engine.fields.evolving
         sizes = {"populations": simulation.lattice.q, "fields": len(names)}
         sets = [file.create_dataset(name, (size, n), dtype=simulation.engine.real) for name, size in sizes.items()]
         state = {"step": simulation.step_number, "initial_mass": simulation.initial_mass, "watch": json.dumps(watch)}
@@ -99,7 +99,7 @@ def restore(folder: Path, simulation) -> Checkpoint:
         if refusal := communicator.broadcast(refusal):
             raise InputError(refusal)
         populations, fields = (_columns(file[name], simulation.domain.number) for name in SETS)
-    fields = dict(zip(simulation.evolving(), fields, strict=True))
+    fields = dict(zip(simulation.engine.fields.evolving, fields, strict=True))
     simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)
     return checkpoint
 
@@ -166,7 +166,7 @@ def _identity(simulation) -> dict:
         "lattice": simulation.lattice.name,
         "streaming": simulation.engine.model.streaming,
         "precision": simulation.case.compute.precision,
-        "fields": ", ".join(simulation.evolving()),
+        "fields": ", ".join(simulation.engine.fields.evolving),
         "voxel_digest": simulation.geometry.voxel_digest,
     }
 
