@@ -127,6 +127,7 @@ class Borders:
         records = LinkArrays(
             node=array(nodes),
             start=array(np.append(start, links.n_links)),
+            owner=array(np.searchsorted(nodes, links.node[order])),
             state=None,
             q=array(links.q[order]),
             outgoing=array(addresses.links.outgoing[order]),

@@ -63,6 +63,7 @@ class LinkArrays(NamedTuple):
     Attributes:
         node: (M,) local nodes.
         start: (M + 1,) links of node m are ``[start[m], start[m + 1])``.
+        owner: (L,) m of each link.
         state: (Q M,) flat addresses of the populations of these nodes, one turn's.
         q: (L,) outgoing directions.
         outgoing, incoming: (L,) flat addresses of the population that leaves and of the one that enters.
@@ -73,6 +74,7 @@ class LinkArrays(NamedTuple):
 
     node: Any
     start: Any
+    owner: Any
     state: Any
     q: Any
     outgoing: Any

@@ -9,7 +9,7 @@ from pathlib import Path
 from muphy_lb.bench.built_in import BUILT_IN, built_in_table
 from muphy_lb.errors import InputError
 from muphy_lb.precision import PRECISIONS
-from muphy_lb.scaling.modes import MEANING, STRONG, WEAK
+from muphy_lb.scaling.modes import MEANING, STRONG
 from muphy_lb.section import did_you_mean, names_among
 
 TABLE_2 = "table2"
@@ -145,7 +145,7 @@ def _forecasts(base, plan, groups, plans) -> list:
     from muphy_lb.scaling.predict import forecast
 
     cuts = cuts_of(base.nodes, lattice_named(base.case.lattice.name))
-    n_nodes = None if plan.mode == WEAK else base.nodes.n_nodes
+    n_nodes = base.nodes.n_nodes if plan.mode == STRONG else None
     return [forecast(name, points, n_nodes, cuts, plans) for name, points in groups.items()]
 
 
@@ -252,7 +252,11 @@ def _check(options) -> None:
 def _refuse_without_effect(options) -> None:
     """An option that would be silently ignored is a mistake."""
     ignored = [("size", "a built-in --geometry or --paper")] if options.size and options.case else []
-    ignored += [("mode weak", "a case or --geometry")] if options.paper and options.mode == WEAK else []
+    ignored += (
+        [(f"mode {options.mode}", "a case or --geometry")]
+        if options.paper and options.mode not in (None, STRONG)
+        else []
+    )
     measuring = ("ranks", "mode", *VARIED, "steps", "runs")
     ignored += [(name, "what is measured") for name in measuring if options.measured and getattr(options, name)]
     if not options.predict:

@@ -9,7 +9,7 @@ from muphy_lb.bench.tiling import tile_nodes
 from muphy_lb.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.prepare import load_nodes
-from muphy_lb.scaling.modes import STRONG
+from muphy_lb.scaling.modes import STRONG, WEAK_ROW
 
 # A grown geometry has about as many times more nodes as there are ranks; with less than this of it, it has not grown.
 LEAST_GROWTH = 0.6
@@ -31,7 +31,7 @@ def problem(base: Job, mode: str, communicator) -> Job:
     """
     if mode == STRONG or communicator.size == 1:
         return base
-    job = _grown(base, communicator.size) if communicator.rank == 0 else base
+    job = _grown(base, communicator.size, mode) if communicator.rank == 0 else base
     return replace(job, case=communicator.broadcast(job.case))
 
 
@@ -60,9 +60,10 @@ def refined(case: Case, factor: float) -> Case:
     return case.model_copy(update={"geometry": geometry, "lattice": lattice})
 
 
-def _grown(base: Job, n_ranks: int) -> Job:
+def _grown(base: Job, n_ranks: int, mode: str) -> Job:
     if can_be_tiled(base.nodes):
-        return replace(base, nodes=tile_nodes(base.nodes, copies_for(base.nodes.shape, n_ranks)))
+        copies = (1, 1, n_ranks) if mode == WEAK_ROW else copies_for(base.nodes.shape, n_ranks)
+        return replace(base, nodes=tile_nodes(base.nodes, copies))
     if base.case.geometry.spacing_m is None:
         raise InputError(_cannot_grow("it brings the edge of its voxels, which cannot be changed"))
     case = refined(base.case, n_ranks)

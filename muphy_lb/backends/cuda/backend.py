@@ -23,7 +23,7 @@ from muphy_lb.backends.cuda.device import (
     share_memory,
     urgent_stream,
 )
-from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, SINGLE, Shape
+from muphy_lb.backends.cuda.skeletons import DOUBLE, LINK_NODES, NODES_PER_THREAD, PAIRED, SINGLE, Shape
 from muphy_lb.backends.interface import (
     GhostArrays,
     KernelUsage,
@@ -39,7 +39,7 @@ from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel.task import ON_EDGE
 
-BLOCK = 256
+BLOCK, LINK_BLOCK = 256, 128
 WORKERS = 256 if SIMULATOR else 1 << 15
 
 
@@ -212,9 +212,10 @@ class CudaBackend:
         return self._bind(skeletons.ghosts, target.size, (field, target, *ghosts), on_edge=on_edge)
 
     def bind_links(self, operators, state, buffer, target, links: LinkArrays, parameters):
-        """One thread per node with openings."""
+        """One block for a few nodes with openings."""
         kernel = skeletons.links(*operators, self.lattice, self.precision)
-        return self._bind(kernel, links.node.size, (state, buffer, target, links, parameters), on_edge=True)
+        n_threads = -(-links.node.size // LINK_NODES) * LINK_BLOCK
+        return self._bind(kernel, n_threads, (state, buffer, target, links, parameters), on_edge=True, block=LINK_BLOCK)
 
     def bind_walls(self, walls, buffer, target, links: WallArrays):
         """One thread per wall link, on the edge stream."""

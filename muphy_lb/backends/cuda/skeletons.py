@@ -12,6 +12,8 @@ from muphy_lb.backends.cuda.device import cuda
 # stores that stay within the node.
 SINGLE, DOUBLE, PAIRED = "single", "double", "paired"
 NODES_PER_THREAD = {SINGLE: 1, DOUBLE: 2, PAIRED: 2}
+# Nodes whose opening links a block computes.
+LINK_NODES = 32
 
 
 class Shape(NamedTuple):
@@ -116,26 +118,32 @@ def ghosts(field, target, index, weight, constant):
 
 @cache
 def links(openings_operator, macroscopic_operator, lattice, precision):
-    """Compute the incoming population of every opening link; one thread does all links of a node, since in place they
-    overwrite what the velocity of the node is made of."""
+    """Compute the incoming population of every opening link. A block first takes the velocities of ``LINK_NODES`` nodes
+    and then one link a thread: in place links overwrite what the velocity of their node is made of, and a thread that
+    went through all links of a node would wait for memory at each."""
     condition = openings_operator.node(lattice, precision, device_jit)
     macroscopic = macroscopic_operator.node(lattice, precision, device_jit)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
 
     @cuda.jit
     def kernel(state, buffer, target, links, parameters):
-        m, n_nodes = cuda.grid(1), links.node.size
-        if m < n_nodes:
+        velocity = cuda.shared.array((3, LINK_NODES), real)
+        thread, n_nodes = cuda.threadIdx.x, links.node.size
+        first = cuda.blockIdx.x * LINK_NODES
+        m = first + thread
+        if thread < LINK_NODES and m < n_nodes:
             f = cuda.local.array(q_count, real)
             for q in range(q_count):
                 f[q] = real(state[links.state[q * n_nodes + m]])
-            _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
-            for link in range(links.start[m], links.start[m + 1]):
-                k = links.opening[link]
-                kind, value = links.kind[k], unit * links.value[k]
-                leaving, momentum = real(buffer[links.outgoing[link]]), links.momentum[link]
-                entering = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
-                target[links.incoming[link]] = storage(entering)
+            _, velocity[0, thread], velocity[1, thread], velocity[2, thread] = macroscopic(f, links.node[m], parameters)
+        cuda.syncthreads()
+        for link in range(links.start[first] + thread, links.start[min(first + LINK_NODES, n_nodes)], cuda.blockDim.x):
+            k, own = links.opening[link], links.owner[link] - first
+            kind, value = links.kind[k], unit * links.value[k]
+            leaving, momentum = real(buffer[links.outgoing[link]]), links.momentum[link]
+            ux, uy, uz = velocity[0, own], velocity[1, own], velocity[2, own]
+            entering = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
+            target[links.incoming[link]] = storage(entering)
 
     return kernel
 

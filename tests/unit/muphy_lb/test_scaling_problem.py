@@ -13,7 +13,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.scaling.cuts import cut, cuts_of
-from muphy_lb.scaling.modes import STRONG, WEAK
+from muphy_lb.scaling.modes import STRONG, WEAK, WEAK_ROW
 from muphy_lb.scaling.problem import copies_for, problem, refined
 from muphy_lb.scaling.study import Point, Variant, distinct, named_series
 from partition.halo import Exchange
@@ -56,6 +56,11 @@ def vessel_job(**sections):
 )
 def test_copies_keep_the_box_compact(shape, n, copies):
     assert copies_for(shape, n) == copies and prod(copies) == n
+
+
+@pytest.mark.parametrize(("mode", "shape"), [(WEAK, (12, 24, 24)), (WEAK_ROW, (48, 12, 12))])
+def test_what_can_be_tiled_grows_into_a_compact_box_or_a_row(mode, shape):
+    assert problem(spheres(), mode, Ranks(4)).nodes.shape == shape
 
 
 def test_strong_scaling_keeps_the_problem():
