@@ -11,7 +11,8 @@ from muphy_lb.errors import InputError
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.section import did_you_mean, names_among
 
-TABLE_1 = "table1"
+TABLE_1, THELMA = "table1", "thelma"
+NAMES = (*PAPERS, TABLE_1, THELMA)
 VARIED = ("precision", "streaming", "order")
 DEFAULT_STEPS, DEFAULT_RUNS = 200, 5
 FILES = (".toml", ".h5")
@@ -26,7 +27,8 @@ def add_options(parser) -> None:
     )
     parser.add_argument("--size", type=int, metavar="N", help=f"of a built-in geometry, voxels (default): {built_in}")
     parser.add_argument("--tile", metavar="NX,NY,NZ", help="copies of a geometry without openings along x, y, z")
-    parser.add_argument("--paper", metavar="NAME", help=f"run a paper's benchmarks beside its figures: {_papers()}")
+    papers = ", ".join(NAMES)
+    parser.add_argument("--paper", metavar="NAME", help=f"run a paper's benchmarks beside its figures: {papers}")
     for name in VARIED:
         parser.add_argument(f"--{name}", help="comma-separated (default: the case's)")
     parser.add_argument("--backend", help=f"auto, {', '.join(BACKENDS)} (default: the case's)")
@@ -56,7 +58,7 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
     from muphy_lb.output.atomic import write_text
 
     _check(options)
-    time_all = _time_table_1 if options.paper == TABLE_1 else _time_jobs
+    time_all = {TABLE_1: _time_table_1, THELMA: _time_thelma}.get(options.paper, _time_jobs)
     title, device, measurements = time_all(options, say, communicator)
     if options.json and communicator.rank == 0:
         write_text(options.json, json.dumps(record(title, device, measurements), indent=2) + "\n")
@@ -99,8 +101,7 @@ def _jobs(options, communicator):
     """What to time, one after the other."""
     from muphy_lb.bench.jobs import job_of_file, job_of_table
 
-    overrides = [*options.set, *([f"compute.backend={options.backend}"] if options.backend else [])]
-    copies = _copies(options.tile)
+    overrides, copies = _overrides(options), _copies(options.tile)
     source = options.geometry or options.case
     if options.paper:
         for table, published in paper_tables(options.paper):
@@ -109,6 +110,29 @@ def _jobs(options, communicator):
         yield job_of_file(source, overrides, communicator, copies)
     else:
         yield job_of_table(built_in_table(source, options.size), overrides, communicator, copies=copies)
+
+
+def _overrides(options) -> list[str]:
+    """Keys of a case that are not varied."""
+    return [*options.set, *([f"compute.backend={options.backend}"] if options.backend else [])]
+
+
+def _time_thelma(options, say, communicator) -> tuple[str, str, list[dict]]:
+    """Title, device and records of heated cavities of several edges, in all variants."""
+    from muphy_lb.bench import thelma
+    from muphy_lb.bench.jobs import job_of_table
+    from muphy_lb.bench.stream import Effort, Variant
+
+    effort, measurements = Effort(options.steps, options.runs), []
+    say(f"{thelma.HEAD}\n{thelma.HEADER}")
+    for edge in (options.size,) if options.size else thelma.EDGES:
+        job = job_of_table(thelma.cavity_table(edge), _overrides(options), communicator)
+        for choice in _variants(options, job.case.compute):
+            found = thelma.compare(edge, job, Variant(*choice), effort, communicator)
+            say(thelma.text(found))
+            measurements.append(found.record())
+    say(thelma.LEGEND)
+    return THELMA, measurements[0]["device"], measurements
 
 
 def _time_table_1(options, say, communicator) -> tuple[str, str, list[dict]]:
@@ -137,8 +161,8 @@ def _check(options) -> None:
     given = [name for name in ("case", "geometry", "paper") if getattr(options, name)]
     if len(given) != 1:
         raise InputError("bench needs exactly one of a case file, --geometry NAME and --paper NAME")
-    if options.paper and options.paper not in (*PAPERS, TABLE_1):
-        raise InputError(f"bench: --paper is {options.paper!r}; {did_you_mean(options.paper, (*PAPERS, TABLE_1))}")
+    if options.paper and options.paper not in NAMES:
+        raise InputError(f"bench: --paper is {options.paper!r}; {did_you_mean(options.paper, NAMES)}")
     if options.backend not in (None, "auto", *BACKENDS):
         raise InputError(
             f"bench: --backend is {options.backend!r}; {did_you_mean(options.backend, ('auto', *BACKENDS))}"
@@ -152,8 +176,9 @@ def _check(options) -> None:
 
 def _refuse_without_effect(options) -> None:
     """An option that would be silently ignored is a mistake."""
-    has_size = options.paper == TABLE_1 or options.geometry in BUILT_IN
-    ignored = [("size", "a built-in --geometry or --paper table1")] if options.size and not has_size else []
+    has_size = options.paper in (TABLE_1, THELMA) or options.geometry in BUILT_IN
+    with_size = f"a built-in --geometry, --paper {TABLE_1} or --paper {THELMA}"
+    ignored = [("size", with_size)] if options.size and not has_size else []
     ignored += [("tile", "a geometry")] if options.tile and options.paper else []
     if options.paper == TABLE_1:
         ignored += [(name, "whole time steps") for name in ("streaming", "order", "set") if getattr(options, name)]
@@ -167,7 +192,3 @@ def _copies(text: str | None) -> tuple[int, int, int]:
     if len(words) != 3 or not all(word.strip().isdecimal() and int(word) > 0 for word in words):
         raise InputError(f"bench: --tile is {text!r}; give the numbers of copies along x, y and z, such as 4,4,4")
     return tuple(int(word) for word in words)
-
-
-def _papers() -> str:
-    return ", ".join((*PAPERS, TABLE_1))

@@ -14,7 +14,8 @@ HEADER = (
     f" {'local B':>7}"
 )
 LEGEND = (
-    "B/update: bytes that a node update moves, table included; share: of the copy bandwidth, measured beside it;\n"
+    "B/update: bytes that a node update moves, tables and fields included; share: of the copy bandwidth, measured"
+    " beside it;\n"
     "B/node: all device memory; table: bytes a node of it that hold addresses; runs: of a table, for a warp and a"
     " direction;\nlaunch us: host time to enqueue a step"
 )

@@ -10,6 +10,7 @@ import numpy as np
 from geometry.nodes import NodeList
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.bench.copying import copy_bandwidth_tb_s
+from muphy_lb.bench.traffic import field_bytes, field_numbers, table_bytes
 from muphy_lb.case import Case
 from muphy_lb.domain import WARP
 from muphy_lb.lattice import lattice_named
@@ -47,9 +48,11 @@ class Measurement:
         n_fluid: nodes of all ranks; ``box`` (nx, ny, nz) is what they lie in.
         mflups: million fluid-node updates per second of the whole time step, all ranks, median of the runs.
         mflups_low, mflups_high: extremes of the runs.
-        bytes_per_update: bytes that a node update moves, counted: Q populations read and Q written in storage format,
-            and ``table_bytes_per_update``: the table that a step reads, over the nodes (in place the mean of two
-            steps).
+        bytes_per_update: bytes that a node update moves, counted: Q populations read and Q written in storage format;
+            ``table_bytes_per_update``: the table that a step reads, over the nodes (in place the mean of two steps);
+            and ``field_bytes_per_update``: what fields beside the populations add (:mod:`muphy_lb.bench.traffic`).
+        numbers_per_update: populations and fields that a node update reads or writes at least; ``numbers_asked``: with
+            the neighbours' values that stencils ask for.
         moved_tb_s: bytes_per_update times updates per second and rank.
         copy_tb_s: bandwidth of a large copy on the same device, bytes read plus written; mean of the ranks. It is
             measured before the case takes its memory, and on the host once more after the runs: the better counts.
@@ -79,6 +82,9 @@ class Measurement:
     mflups_high: float
     bytes_per_update: float
     table_bytes_per_update: float
+    field_bytes_per_update: float
+    numbers_per_update: int
+    numbers_asked: int
     moved_tb_s: float
     copy_tb_s: float
     fraction: float
@@ -132,11 +138,6 @@ def measure(case: Case, nodes: NodeList | None, variant: Variant, effort: Effort
     )
 
 
-def table_bytes(table) -> int:
-    """Size of a backend's form of an address table: an array, or a tuple with arrays."""
-    return sum(getattr(part, "nbytes", 0) for part in (table if isinstance(table, tuple) else (table,)))
-
-
 def shape_text(shape) -> str | None:
     """A launch shape in words."""
     return " ".join(map(str, shape)) if isinstance(shape, tuple) else shape
@@ -153,17 +154,22 @@ def _copy_tb_s(case: Case, communicator) -> float:
 def _traffic(simulation, rate: float, copy_tb_s: float) -> dict:
     """Fields of :class:`Measurement` about bytes; collective."""
     engine, n_nodes, total = simulation.engine, simulation.outline.n_nodes, simulation.communicator.total
+    bytes_per_node = total(engine.backend.allocated_bytes) / n_nodes
     sizes = [total(table_bytes(table)) / n_nodes for table in engine.tables]
-    populations = 2 * simulation.lattice.q * np.dtype(engine.precision.storage).itemsize
-    bytes_per_update = populations + statistics.mean(sizes)
+    of_fields, populations = total(field_bytes(engine)) / n_nodes, 2 * simulation.lattice.q
+    bytes_per_update = populations * np.dtype(engine.precision.storage).itemsize + statistics.mean(sizes) + of_fields
+    least, asked = field_numbers(engine.model)
     moved_tb_s = rate * bytes_per_update / simulation.communicator.size / 1e12
     return {
         "bytes_per_update": bytes_per_update,
         "table_bytes_per_update": statistics.mean(sizes),
+        "field_bytes_per_update": of_fields,
+        "numbers_per_update": populations + least,
+        "numbers_asked": populations + asked,
         "moved_tb_s": moved_tb_s,
         "copy_tb_s": copy_tb_s,
         "fraction": moved_tb_s / copy_tb_s,
-        "bytes_per_node": total(engine.backend.allocated_bytes) / n_nodes,
+        "bytes_per_node": bytes_per_node,
         "table_bytes_per_node": sum(sizes),
         "runs_per_warp": _runs_per_warp(engine),
     }

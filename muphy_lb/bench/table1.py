@@ -21,7 +21,8 @@ from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.interface import NodeRange, StreamArrays
 from muphy_lb.bench.copying import copy_bandwidth_tb_s
 from muphy_lb.bench.report import known
-from muphy_lb.bench.stream import Effort, shape_text, table_bytes
+from muphy_lb.bench.stream import Effort, shape_text
+from muphy_lb.bench.traffic import table_bytes
 from muphy_lb.domain import AddressTable, build_addresses, build_local_domain
 from muphy_lb.lattice import lattice_named
 from muphy_lb.operators import Operator

@@ -1,0 +1,48 @@
+"""What fields beside the populations add to the traffic of a time step, counted from the model."""
+
+from itertools import chain
+
+import numpy as np
+
+from muphy_lb.domain import build_stencil
+from muphy_lb.physics import Model
+from muphy_lb.physics.model import INTERIOR, STENCIL, FieldValue, Stage
+
+
+def table_bytes(table) -> int:
+    """Size of a backend's form of an address table: an array, or a tuple with arrays."""
+    return sum(getattr(part, "nbytes", 0) for part in (table if isinstance(table, tuple) else (table,)))
+
+
+def field_numbers(model: Model) -> tuple[int, int]:
+    """Numbers per node and step, populations aside: at least, and with the neighbours of stencils.
+
+    At least: what node functions are handed of the node, fields and arrays, each of which they read or write; and the
+    old and the new value of every field that a stencil advances. Its neighbours' old values are asked for besides, and
+    come from the caches where these hold what other nodes have asked for.
+    """
+    stencils = _stencils(model)
+    handed = chain(model.parameters, *(stage.parameters for stage in stencils))
+    least = sum(isinstance(value, FieldValue | np.ndarray) for value in handed) + 2 * len(stencils)
+    return least, least + len(stencils) * (model.lattice.q - 1)
+
+
+def field_bytes(engine) -> int:
+    """Bytes that the fields of a rank move in a step: their numbers at least, the tables of stencils, and ghosts."""
+    real = np.dtype(engine.real).itemsize
+    numbers = field_numbers(engine.model)[0] * engine.domain.n_nodes * real
+    return numbers + sum(_stencil_bytes(engine, stage.field, real) for stage in _stencils(engine.model))
+
+
+def _stencils(model: Model) -> list[Stage]:
+    """One stage per stencil: that of the edge is the same over other nodes."""
+    return [stage for stage in model.stages if stage.skeleton == STENCIL and stage.part == INTERIOR]
+
+
+def _stencil_bytes(engine, name: str, real: int) -> int:
+    """The table, and for every ghost its record, the values that go into it and the one that comes out."""
+    (borders,) = (field.borders for field in engine.model.fields if field.name == name)
+    stencil = build_stencil(engine.domain, engine.model.lattice.c[1:], borders)
+    (n_terms, n_ghosts), index = stencil.ghosts.index.shape, stencil.ghosts.index.dtype.itemsize
+    of_ghost = n_terms * (index + 2 * real) + 2 * real
+    return table_bytes(engine.backend.stream_table(stencil, 0)) + n_ghosts * of_ghost
