@@ -105,7 +105,11 @@ class WallSection(Section):
     waveform: WaveformSection | None = None
     """factor of the velocity in time"""
     temperature_k: float | None = None
-    """temperature [K]"""
+    """temperature [K] of its surface, or, of a wall that conducts, of its outer side"""
+    conductivity_ratio: Positive | None = None
+    """conductivity of the wall over that of the fluid; with it the wall conducts, heat goes straight through it"""
+    thickness_m: Positive | None = None
+    """thickness [m] of a wall that conducts"""
     temperature_gradient_k_m: float | None = None
     """temperature gradient [K/m] from the fluid into the wall instead; without both the wall is adiabatic"""
     reference_velocity_m_s: Positive | None = None
@@ -122,6 +126,9 @@ class WallSection(Section):
         """A slipping wall does not move; coefficients need velocity and area; one thermal condition."""
         if len(given.keys() & {"temperature_k", "temperature_gradient_k_m"}) == 2:
             yield "has temperature_k and temperature_gradient_k_m; give one of both"
+        conducts = given.keys() & {"conductivity_ratio", "thickness_m"}
+        if conducts and not given.keys() >= {"conductivity_ratio", "thickness_m", "temperature_k"}:
+            yield "conducts with conductivity_ratio, thickness_m and temperature_k on its outer side; give all three"
         if given.get("slip") and given.keys() & {"velocity_m_s", "rotation_rad_s"}:
             yield "slips and moves; a wall along which the fluid slips has no velocity"
         if len(given.keys() & {"reference_velocity_m_s", "reference_area_m2"}) == 1:

@@ -3,12 +3,12 @@
 import numpy as np
 
 from muphy_lb.backends.interface import GhostArrays, NodeRange, StencilArrays
-from muphy_lb.domain import LocalDomain, build_stencil
+from muphy_lb.domain import LocalDomain, StencilTable, build_carried, build_stencil
 from muphy_lb.parallel import Halo
 from muphy_lb.parallel.exchange import bind_lines
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import Line
-from muphy_lb.physics.model import Field, FieldValue, Model, Stage
+from muphy_lb.physics.model import Field, FieldValue, Model, Stage, row_names
 
 
 class _Evolving:
@@ -16,7 +16,9 @@ class _Evolving:
 
     def __init__(self, backend, domain: LocalDomain, model: Model, field: Field, shares):
         self._backend, self._domain = backend, domain
-        self.table = build_stencil(domain, model.lattice.c[1:], field.borders)
+        self.table = _table(domain, model, field)
+        self.n_rows = field.carried.lattice.q if field.carried else 1
+        self.row = domain.pitch if field.carried else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
         self._runs = backend.stream_table(self.table, 0)
         cut, end = self.table.n_edge_ghosts, self.table.ghosts.node.size
@@ -27,7 +29,7 @@ class _Evolving:
     def bind(self, stage: Stage, parity: int, nodes: NodeRange, parameters: tuple) -> list[Task]:
         """Ghosts of some nodes, then the nodes."""
         old, new = self.arrays[parity], self.arrays[1 - parity]
-        arrays = StencilArrays(old, new, self._runs, len(self.table.vectors))
+        arrays = StencilArrays(old, new, self._runs, len(self.table.vectors), self.row)
         update = self._backend.bind_stencil(stage.operators[0], arrays, nodes, parameters)
         name, queue = (stage.field, ON_EDGE) if nodes.is_edge else (stage.field, ON_INTERIOR)
         return [*self._bind_ghosts(parity, nodes.is_edge, queue), Task(name, queue, update)]
@@ -50,10 +52,16 @@ class _Evolving:
         return [Task("ghosts", queue, self._backend.bind_ghosts(field, target, records, is_edge))]
 
 
+def _table(domain: LocalDomain, model: Model, field: Field) -> StencilTable:
+    if field.carried:
+        return build_carried(domain, field.carried.lattice, field.borders, field.carried.diffusivity)
+    return build_stencil(domain, model.lattice.c[1:], field.borders)
+
+
 class _Kept:
     """A field that node functions write and read for their own node."""
 
-    lines = (None, None)
+    lines, n_rows, row = (None, None), 1, 0
 
     def __init__(self, backend, domain: LocalDomain):
         self.arrays = [backend.zeros(domain.pitch, backend.precision.real)] * 2
@@ -75,6 +83,12 @@ class Fields:
             field.name: _Evolving(backend, domain, model, field, shares) if field.borders else _Kept(backend, domain)
             for field in model.fields
         }
+        self._rows = {
+            name: (field.name, q * self._bound[field.name].row)
+            for field in model.fields
+            for q, name in enumerate(row_names(field.name, self._bound[field.name].n_rows))
+        }
+        self._state = [field.name for field in model.fields if field.borders or field.is_state]
 
     def values(self, parameters: tuple, parity: int) -> tuple:
         """The parameters with the arrays of fields in place of their names, before a step from ``parity``."""
@@ -82,8 +96,8 @@ class Fields:
 
     @property
     def evolving(self) -> tuple[str, ...]:
-        """Names of those that are part of the state."""
-        return tuple(name for name, bound in self._bound.items() if isinstance(bound, _Evolving))
+        """Names of those that are part of the state, row by row."""
+        return tuple(name for name, (field, _) in self._rows.items() if field in self._state)
 
     def lines(self, parity: int) -> list[Line]:
         """What the fields exchange in a step."""
@@ -96,12 +110,13 @@ class Fields:
         return self._bound[stage.field].bind(stage, parity, nodes, self.values(numbers, parity))
 
     def get(self, name: str, parity: int) -> np.ndarray:
-        """(n,) values of a field in the state ``parity``."""
-        return self._backend.to_host(self._bound[name].arrays[parity])[: self._domain.n_nodes]
+        """(n,) values of a field, or of a row of one, in the state ``parity``."""
+        field, first = self._rows[name]
+        return self._backend.to_host(self._bound[field].arrays[parity])[first : first + self._domain.n_nodes]
 
     def set(self, name: str, values: np.ndarray) -> None:
-        """Overwrite a field, (n,) or (1,), also in the state before."""
-        for array in self._bound[name].arrays:
-            whole = np.zeros(array.size, self._backend.precision.real)
-            whole[: self._domain.n_nodes] = values
-            self._backend.update(array, whole)
+        """Overwrite a field or a row of one, (n,) or (1,), also in the state before."""
+        (field, first), backend, n = self._rows[name], self._backend, self._domain.n_nodes
+        values = np.broadcast_to(values, n).astype(backend.precision.real)
+        for array in self._bound[field].arrays:
+            backend.update(backend.view(array, first, first + n), values)

@@ -6,7 +6,7 @@ import numpy as np
 
 from geometry.nodes import Outline
 from muphy_lb.case import Case
-from muphy_lb.domain import FIXED, STEP, BorderValues
+from muphy_lb.domain import FIXED, FREE, STEP, BorderValues
 from muphy_lb.errors import InputError
 from muphy_lb.physics import Heat
 from muphy_lb.units import Units
@@ -53,8 +53,10 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
         diffusivity=units.viscosity_to_lattice(diffusivity_m2_s),
         lift=tuple(units.acceleration_to_lattice(lift).tolist()),
         borders=_borders(case, outline, thermal.reference_k, units.spacing_m),
+        method=thermal.method,
     )
-    walls = {wall.name for wall in outline.walls}
+    conducting = {wall.name for wall in case.walls if wall.conductivity_ratio is not None}
+    walls = {wall.name for wall in outline.walls} - conducting
     return Heating(heat, thermal.reference_k, difference_k, {k: v for k, v in fixed_k.items() if k in walls})
 
 
@@ -72,16 +74,21 @@ def _expansion(case: Case, diffusivity_m2_s: float, difference_k: float) -> floa
 
 
 def _borders(case: Case, outline: Outline, reference_k: float, spacing_m: float) -> BorderValues:
-    """Walls without a temperature or a gradient let no heat through; so do outlets, of which it is carried out."""
+    """Walls without a temperature or a gradient let no heat through; out of openings without it is carried only."""
     sections = {section.name: section for section in (*case.walls, *case.openings)}
     names = [*(wall.name for wall in outline.walls), None, *(opening.name for opening in outline.openings)]
-    kind, value = np.full(len(names), STEP), np.zeros(len(names))
+    kind, value, factor = np.full(len(names), STEP), np.zeros(len(names)), np.ones(len(names))
+    kind[len(outline.walls) + 1 :] = FREE
     for k, name in enumerate(names):
         section = sections.get(name)
         if section is None:
             continue
-        if section.temperature_k is not None:
+        if getattr(section, "conductivity_ratio", None) is not None:
+            b = section.conductivity_ratio * spacing_m / section.thickness_m
+            value[k] = 2.0 * b * (section.temperature_k - reference_k) / (2.0 + b)
+            factor[k] = (2.0 - b) / (2.0 + b)
+        elif section.temperature_k is not None:
             kind[k], value[k] = FIXED, section.temperature_k - reference_k
         elif getattr(section, "temperature_gradient_k_m", None) is not None:
             value[k] = section.temperature_gradient_k_m * spacing_m
-    return BorderValues(kind, value, len(outline.walls))
+    return BorderValues(kind, value, len(outline.walls), factor)

@@ -24,6 +24,7 @@ from muphy_lb.parallel import HaloConnector, NodeGather, connect
 from muphy_lb.physics import isothermal, thermal
 from muphy_lb.physics.conditions import PRESSURE, carried_flow, link_weights, opening_areas_m2, opening_frames
 from muphy_lb.physics.thermal import NAME as TEMPERATURE
+from muphy_lb.physics.thermal import temperature_fields
 from muphy_lb.physics.walls import HALF_WAY, treat_walls
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.preflight import Numerics, describe, resolve
@@ -110,6 +111,7 @@ class Simulation:
         walls = self._describe_walls()
         how = f"{backend.name} on {backend.device}, {self.case.compute.precision}, {self.case.compute.streaming}"
         method = f"{self.lattice.name}, {self.engine.model.collision.name}; walls: {walls}"
+        method += f"; temperature: {self.case.thermal.method}" if self.heating else ""
         return "\n".join(
             (self.case.title, self.geometry.report, f"backend: {how}", f"method: {method}", table)
         ).lstrip()
@@ -155,7 +157,7 @@ class Simulation:
         self.upload_schedule()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
         if self.heating:
-            self.engine.fields.set(TEMPERATURE, np.zeros(1))
+            self.set_temperature_k(np.full(1, self.heating.reference_k))
         self.engine.start_from(np.ones(1), np.zeros((3, 1)))
         self.initial_mass = self._global_mass()
 
@@ -202,7 +204,14 @@ class Simulation:
 
     def temperature_k(self) -> np.ndarray | None:
         """(n,) temperature [K] of a thermal flow, on rank 0."""
-        return self._collect(self.evolving().values(), lambda rows: self.heating.reference_k + rows[0])
+        row = self.engine.fields.get(TEMPERATURE, self.engine.parity)
+        return self._collect((row,), lambda rows: self.heating.reference_k + rows[0])
+
+    def set_temperature_k(self, temperature_k: np.ndarray) -> None:
+        """Overwrite the temperature [K] of the local nodes, (n,) in run order or (1,)."""
+        above = np.asarray(temperature_k, dtype=np.float64) - self.heating.reference_k
+        for name, values in temperature_fields(self.engine.model, above).items():
+            self.engine.fields.set(name, values)
 
     def evolving(self) -> dict[str, np.ndarray]:
         """(n,) values on the local nodes of every field that is part of the state, by name."""

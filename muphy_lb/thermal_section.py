@@ -1,5 +1,7 @@
 """The section of the case file that makes a flow thermal."""
 
+from typing import Literal
+
 from muphy_lb.section import Positive, Section, Vector, exactly_one
 
 
@@ -20,6 +22,8 @@ class ThermalSection(Section):
     """Rayleigh number of length_m and the largest difference between walls, from which the expansion follows"""
     length_m: Positive | None = None
     """length [m] of Rayleigh and Nusselt numbers"""
+    method: Literal["finite-differences", "double-distribution"] = "finite-differences"
+    """how the temperature advances: faster, or so that what enters is exactly what is gained"""
 
     @classmethod
     def rules(cls, given):

@@ -11,6 +11,7 @@ from muphy_lb.domain import FIXED, STEP, BorderValues
 from muphy_lb.engine import Engine
 from muphy_lb.operators import mrt_for
 from muphy_lb.physics import Fluid, Heat, Model, thermal
+from muphy_lb.physics.thermal import DIFFERENCES, temperature_fields
 from tests.support import Ranks, Setup, build_engine, start_at_rest
 
 COLD, HOT = -0.5, 0.5
@@ -38,13 +39,13 @@ def between_walls(shape_zyx, periodic=(False, False, False)) -> NodeList:
     return build_nodes(Voxels(flags, periodic=periodic, walls=("cold", "hot")))
 
 
-def cavity_setup(lattice, size: int, rayleigh: float, up=2, backend="cpu", **more) -> ThermalSetup:
+def cavity_setup(lattice, size: int, rayleigh: float, up=2, backend="cpu", method=DIFFERENCES, **more) -> ThermalSetup:
     """The differentially heated cavity of Obrecht et al. (2012): free-fall speed 0.1, their rates of MRT."""
     viscosity = CENTRE_SPEED * size * np.sqrt(PRANDTL / rayleigh)
     lift = np.zeros(3)
     lift[up] = CENTRE_SPEED**2 / ((HOT - COLD) * size)
     relaxation, rates = mrt_for(lattice)
-    heat = Heat(viscosity / PRANDTL, tuple(lift), BETWEEN)
+    heat = Heat(viscosity / PRANDTL, tuple(lift), BETWEEN, method)
     rates = (1.0 / (3.0 * viscosity + 0.5), *rates)
     return ThermalSetup(lattice, backend=backend, rates=rates, relaxation=relaxation, heat=heat, **more)
 
@@ -52,8 +53,14 @@ def cavity_setup(lattice, size: int, rayleigh: float, up=2, backend="cpu", **mor
 def cavity_engine(nodes: NodeList, setup: ThermalSetup) -> Engine:
     """A cavity at rest, at the mean temperature."""
     engine = build_engine(nodes, setup)
-    engine.fields.set("temperature", np.zeros(1))
+    heat(engine, np.zeros(1))
     return start_at_rest(engine)
+
+
+def heat(engine: Engine, temperature: np.ndarray) -> None:
+    """Put temperatures (n,) in run order, or (1,), into force."""
+    for name, values in temperature_fields(engine.model, temperature).items():
+        engine.fields.set(name, values)
 
 
 def temperature(engine: Engine) -> np.ndarray:

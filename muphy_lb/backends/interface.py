@@ -108,12 +108,14 @@ class WallArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class StencilArrays:
-    """What a stencil launch touches: the field before and after the step, and the device form of its table."""
+    """What a stencil launch touches: the field before and after the step, the device form of its table, and how long a
+    row is of a field of several numbers a node; 0: it has one."""
 
     old: Any
     new: Any
     table: Any
     n_neighbours: int
+    row: int = 0
 
 
 class GhostArrays(NamedTuple):
@@ -214,7 +216,8 @@ class Backend(Protocol):
         """Of the compiled stream-and-collide kernel; None where there is none to ask."""
 
     def bind_stencil(self, update: Operator, arrays: StencilArrays, nodes: NodeRange, parameters: tuple) -> Launch:
-        """new[n] = update(old[n] and old at its neighbours, n)."""
+        """new[n] = update(old[n] and old at its neighbours, n); with rows, the update overwrites these values, and
+        value q goes to new[q row + n]."""
 
     def bind_ghosts(self, field, target, ghosts: GhostArrays, on_edge: bool) -> Launch:
         """target = constant + sum of weight * field[index]."""

@@ -1,8 +1,9 @@
 """domain: one rank's nodes in run order, the address table, boundary link records, halo plan."""
 
 from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_addresses
+from muphy_lb.domain.carried import CarriedTable, build_carried
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.ghosts import FIXED, STEP, BorderValues
+from muphy_lb.domain.ghosts import FIXED, FREE, STEP, BorderValues
 from muphy_lb.domain.halo import HaloPlan
 from muphy_lb.domain.layout import ROW, TILE, WARP, all_addresses, flat_address
 from muphy_lb.domain.links import LinkRecords, opening_records
@@ -17,6 +18,7 @@ from muphy_lb.domain.walls import FOLDED, MIRRORED, SLOTTED, WallTreatment, open
 __all__ = [
     "FIXED",
     "FOLDED",
+    "FREE",
     "MIRRORED",
     "ORDERS",
     "ROW",
@@ -27,6 +29,7 @@ __all__ = [
     "WARP",
     "AddressTable",
     "BorderValues",
+    "CarriedTable",
     "Exchange",
     "HaloPlan",
     "LinkAddresses",
@@ -39,6 +42,7 @@ __all__ = [
     "WallTreatment",
     "all_addresses",
     "build_addresses",
+    "build_carried",
     "build_local_domain",
     "build_stencil",
     "check_dimension",

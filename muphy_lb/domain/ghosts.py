@@ -3,7 +3,12 @@
 A border half-way along its links fixes the value, or its step across one voxel (a flux; zero: adiabatic). Along an axis
 
     fixed:  g = 8/3 T_w - 2 T_1 + 1/3 T_2,   or 2 T_w - T_1 where the next node is no fluid
-    step:   g = T_1 + s
+    step:   g = a T_1 + s
+    free:   g = T_1
+
+A factor a other than 1 belongs to a wall that conducts: of b = (conductivity of the wall over that of the fluid) / (its
+thickness in voxels), T_o on its outer side, the flux b (T_o - T_w) = g - T_1 with T_w = (g + T_1) / 2 gives
+a = (2 - b) / (2 + b), s = 2 b T_o / (2 + b).
 
 Diagonal ghosts follow axis by axis, x before y before z, as if the layers of ghosts had been filled one after the other
 (Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): "second-order extrapolation").
@@ -16,7 +21,7 @@ from numba import njit
 
 from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
 
-FIXED, STEP = 0, 1
+FIXED, STEP, FREE = 0, 1, 2
 MOST_TERMS = 4
 
 
@@ -25,14 +30,27 @@ class BorderValues:
     """What a field does at its borders: labelled walls by number, all other solids, then openings by number.
 
     Attributes:
-        kind: (W + 1 + O,) ``FIXED`` or ``STEP``.
+        kind: (W + 1 + O,) ``FIXED``, ``STEP`` or ``FREE``.
         value: (W + 1 + O,) the value, or the step across one voxel.
         n_walls: W.
+        factor: (W + 1 + O,) of a step, see above; None: 1.
     """
 
     kind: np.ndarray
     value: np.ndarray
     n_walls: int
+    factor: np.ndarray | None = None
+
+    def numbers_of(self, code: np.ndarray) -> np.ndarray:
+        """Numbers of the borders that links with these codes meet."""
+        opening = self.n_walls + 1 + FIRST_OPENING_LINK - code
+        number = np.where(code <= FIRST_WALL_LINK, FIRST_WALL_LINK - code, opening)
+        return np.where(code == WALL_LINK, self.n_walls, number)
+
+    @property
+    def factors(self) -> np.ndarray:
+        """Of all."""
+        return np.ones(len(self.kind)) if self.factor is None else self.factor
 
 
 @dataclass(frozen=True)
@@ -77,7 +95,8 @@ def find_ghosts(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, borde
     index, weight = np.zeros((MOST_TERMS, k.size), dtype=np.int64), np.zeros((MOST_TERMS, k.size))
     constant = np.zeros(k.size)
     vectors = np.ascontiguousarray(vectors, dtype=np.int64)
-    _resolve(codes, column, vectors[k], there, (borders.kind, borders.value, borders.n_walls), index, weight, constant)
+    met = borders.kind, borders.value, borders.factors, borders.n_walls
+    _resolve(codes, column, vectors[k], there, met, index, weight, constant)
     index = np.where(weight != 0.0, index, codes[0, column].astype(np.int64))
     return Ghosts(nodes[column], k, index, weight, constant)
 
@@ -102,9 +121,9 @@ def _ghost(around, vector, there, borders, index, weight):
         return _along(around, second, first, there, borders, index, weight, 1.0)
     if _at(around, first, there) >= 0:
         return _along(around, first, second, there, borders, index, weight, 1.0)
-    kind, value = _border(_at(around, second, there), borders)
-    if kind == STEP:
-        return value + _along(around, here, first, there, borders, index, weight, 1.0)
+    kind, value, factor = _border(_at(around, second, there), borders)
+    if kind != FIXED:
+        return value + _along(around, here, first, there, borders, index, weight, factor)
     if _at(around, -second, there) < 0:
         return 2.0 * value + _along(around, here, first, there, borders, index, weight, -1.0)
     inner = _along(around, -second, first, there, borders, index, weight, 1.0 / 3.0)
@@ -118,10 +137,10 @@ def _along(around, start, step, there, borders, index, weight, scale):
     if met >= 0:
         _add(index, weight, met, scale)
         return 0.0
-    kind, value = _border(met, borders)
+    kind, value, factor = _border(met, borders)
     own, behind = _at(around, start, there), _at(around, start - step, there)
-    if kind == STEP:
-        _add(index, weight, own, scale)
+    if kind != FIXED:
+        _add(index, weight, own, factor * scale)
         return scale * value
     if behind < 0:
         _add(index, weight, own, -scale)
@@ -139,13 +158,13 @@ def _at(around, offset, there):
 
 @njit(cache=True)
 def _border(code, borders):
-    kind, value, n_walls = borders
+    kind, value, factor, n_walls = borders
     number = n_walls
     if code <= FIRST_WALL_LINK:
         number = FIRST_WALL_LINK - code
     elif code != WALL_LINK:
         number = n_walls + 1 + FIRST_OPENING_LINK - code
-    return kind[number], value[number]
+    return kind[number], value[number], factor[number]
 
 
 @njit(cache=True)

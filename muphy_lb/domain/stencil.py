@@ -49,6 +49,10 @@ class StencilTable:
         """The table, compressed."""
         return compress(self.parts(), len(self.vectors), self.n_slots)
 
+    def neighbours(self, nodes: slice) -> np.ndarray:
+        """(K, m) where the neighbours of own nodes are; codes where they are no fluid."""
+        return self.domain.around(self.vectors, nodes)
+
     def parts(self) -> Iterator[np.ndarray]:
         """The table, (K, m) after (K, m)."""
         domain = self.domain
@@ -58,7 +62,7 @@ class StencilTable:
             table = np.tile(np.arange(first, last), (len(self.vectors), 1))
             there = min(last, domain.n_nodes)
             if there > first:
-                table[:, : there - first] = domain.around(self.vectors, slice(first, there))
+                table[:, : there - first] = self.neighbours(slice(first, there))
             for ghosts, index in ((self.ghosts, own), (self.copies, self.copies.index[0])):
                 chosen = slice(*np.searchsorted(ghosts.node, (first, last)))
                 table[ghosts.k[chosen], ghosts.node[chosen] - first] = index[chosen]
@@ -76,7 +80,7 @@ def build_stencil(domain: LocalDomain, vectors: np.ndarray, borders: BorderValue
     ring, pitch = domain.ring, domain.pitch
     found = _all_ghosts(domain, vectors, borders)
     is_copy = found.is_copy
-    ghosts, copies = _chosen(found, ~is_copy), _chosen(found, is_copy)
+    ghosts, copies = chosen(found, ~is_copy), chosen(found, is_copy)
     first_ghost = pitch + ring.place.size
     slots = slice(pitch, first_ghost)
     return StencilTable(
@@ -101,5 +105,6 @@ def _all_ghosts(domain: LocalDomain, vectors, borders: BorderValues) -> Ghosts:
     return Ghosts(**{name: np.concatenate(parts, axis=-1) for name, parts in columns.items()})
 
 
-def _chosen(ghosts: Ghosts, mask: np.ndarray) -> Ghosts:
+def chosen(ghosts: Ghosts, mask: np.ndarray) -> Ghosts:
+    """Those of a mask."""
     return replace(ghosts, **{name: column[..., mask] for name, column in vars(ghosts).items()})

@@ -2,11 +2,13 @@
 
 from muphy_lb.lattice.bases import BASES, FAMILIES, MomentBasis
 from muphy_lb.lattice.lattice import Lattice
-from muphy_lb.lattice.sets import D2Q9, D3Q15, D3Q19, D3Q27, LATTICES, lattice_named
+from muphy_lb.lattice.sets import D2Q5, D2Q9, D3Q7, D3Q15, D3Q19, D3Q27, LATTICES, lattice_named, scalar_lattice
 
 __all__ = [
     "BASES",
+    "D2Q5",
     "D2Q9",
+    "D3Q7",
     "D3Q15",
     "D3Q19",
     "D3Q27",
@@ -15,4 +17,5 @@ __all__ = [
     "Lattice",
     "MomentBasis",
     "lattice_named",
+    "scalar_lattice",
 ]

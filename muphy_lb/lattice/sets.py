@@ -11,14 +11,14 @@ _FACE_DIAGONALS = ((1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 
 _CORNERS = ((1, 1, 1), (1, 1, -1), (1, -1, 1), (1, -1, -1))
 
 
-def _lattice(name: str, dimension: int, shells) -> Lattice:
+def _lattice(name: str, dimension: int, shells, cs2=Fraction(1, 3), isotropy: int = 4) -> Lattice:
     """Build a set from shells (weight, half of the vectors); each vector is followed by its opposite."""
     vectors, weights = [(0, 0, 0)], [shells[0]]
     for weight, half in shells[1:]:
         for vector in half:
             vectors += [vector, tuple(-x for x in vector)]
             weights += [weight, weight]
-    return Lattice(name, dimension, tuple(vectors), tuple(weights))
+    return Lattice(name, dimension, tuple(vectors), tuple(weights), cs2, isotropy)
 
 
 # Qian, d'Humieres, Lallemand, Europhys. Lett. 17, 479 (1992).
@@ -66,7 +66,17 @@ D3Q27 = _lattice(
     ),
 )
 
+# Of a scalar: isotropic up to second order, with one speed of sound, which every diffusivity then has in common.
+# Yoshida, Nagaoka, J. Comput. Phys. 229, 7774 (2010).
+D2Q5 = _lattice("D2Q5", 2, (Fraction(1, 2), (Fraction(1, 8), _AXES[:2])), Fraction(1, 4), isotropy=2)
+D3Q7 = _lattice("D3Q7", 3, (Fraction(1, 4), (Fraction(1, 8), _AXES)), Fraction(1, 4), isotropy=2)
+
 LATTICES = {lattice.name: lattice for lattice in (D2Q9, D3Q15, D3Q19, D3Q27)}
+
+
+def scalar_lattice(dimension: int) -> Lattice:
+    """That of a temperature or concentration."""
+    return D2Q5 if dimension == 2 else D3Q7
 
 
 def lattice_named(name: str) -> Lattice:

@@ -2,6 +2,7 @@
 
 from muphy_lb.operators.bgk import BGK
 from muphy_lb.operators.buoyancy import BUOYANCY
+from muphy_lb.operators.carried import carried, carried_at_rest, carried_rates
 from muphy_lb.operators.closures import CONSTANT, Closure
 from muphy_lb.operators.collision import collision
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
@@ -54,6 +55,9 @@ __all__ = [
     "Observer",
     "Operator",
     "Relaxation",
+    "carried",
+    "carried_at_rest",
+    "carried_rates",
     "collision",
     "link_momentum",
     "macroscopic",

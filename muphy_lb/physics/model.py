@@ -29,6 +29,13 @@ class FieldValue(NamedTuple):
     field: str
 
 
+class Carried(NamedTuple):
+    """A scalar carried by populations: their lattice and its diffusivity, lattice units."""
+
+    lattice: Lattice
+    diffusivity: float
+
+
 @dataclass(frozen=True)
 class Field:
     """A number that every node has besides its populations.
@@ -37,10 +44,20 @@ class Field:
         name: for outputs and checkpoints.
         borders: of a field that a stencil advances: what it does where a neighbour is no fluid. Such a field crosses to
             other ranks. None: a field that node functions write and read for their own node.
+        carried: of populations of a scalar: what carries them. Then the field has a number for each vector of that
+            lattice, the stencil's values are what arrives, and the node function overwrites them by what leaves.
+        is_state: whether a field without borders is part of the state all the same: the next step reads it.
     """
 
     name: str
     borders: BorderValues | None = None
+    carried: Carried | None = None
+    is_state: bool = False
+
+
+def row_names(field: str, n_rows: int) -> list[str]:
+    """Of the numbers that a node has of a field: its own name, or one for each."""
+    return [field] if n_rows == 1 else [f"{field}_{q}" for q in range(n_rows)]
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,45 @@ The hybrid method of Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 
 differences for the temperature. Every step takes the force from the temperature before it, half before and half after
 the collision, and the velocity that carries the temperature from the middle of the collision. The temperature of the
 edge comes last, when the neighbours' has arrived.
+
+The other method carries the temperature by populations of its own (double distribution, D3Q7 or D2Q5): what enters
+through walls is exactly what the fluid gains. Their sum is taken when they arrive, behind the collision of the flow,
+and lifts in the next step, as the mean with that before it (:mod:`muphy_lb.operators.carried`).
 """
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from muphy_lb.domain import BorderValues
 from muphy_lb.errors import InputError
-from muphy_lb.lattice import Lattice
-from muphy_lb.operators import BUOYANCY, KEEP_VELOCITY, LARGEST_DIFFUSIVITY, TEMPERATURE
+from muphy_lb.lattice import Lattice, scalar_lattice
+from muphy_lb.operators import (
+    BUOYANCY,
+    KEEP_VELOCITY,
+    LARGEST_DIFFUSIVITY,
+    TEMPERATURE,
+    carried,
+    carried_at_rest,
+    carried_rates,
+)
 from muphy_lb.physics.isothermal import Fluid, isothermal
-from muphy_lb.physics.model import EDGE, INTERIOR, STENCIL, STREAM_COLLIDE, Field, FieldValue, Model, Stage
+from muphy_lb.physics.model import (
+    EDGE,
+    INTERIOR,
+    STENCIL,
+    STREAM_COLLIDE,
+    Carried,
+    Field,
+    FieldValue,
+    Model,
+    Stage,
+    row_names,
+)
 
-NAME = "temperature"
+NAME, POPULATIONS, LIFTING = "temperature", "heat", "lifting_temperature"
+DIFFERENCES, POPULATION_METHOD = "finite-differences", "double-distribution"
+METHODS = (DIFFERENCES, POPULATION_METHOD)
 VELOCITY = ("velocity_x", "velocity_y", "velocity_z")
 
 
@@ -27,11 +54,13 @@ class Heat:
         diffusivity: lattice units.
         lift: (3,) force per volume and unit of temperature, lattice units.
         borders: what happens at walls and openings.
+        method: one of ``METHODS``.
     """
 
     diffusivity: float
     lift: tuple[float, float, float]
     borders: BorderValues
+    method: str = DIFFERENCES
 
 
 def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0.0, 0.0, 0.0)) -> Model:
@@ -40,22 +69,48 @@ def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0
     Raises:
         InputError: unknown streaming, or a diffusivity at which the differences are unstable.
     """
-    if not 0.0 < heat.diffusivity < LARGEST_DIFFUSIVITY:
-        raise InputError(
-            f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; allowed: above 0 and below 1/12; use"
-            " a smaller time step"
-        )
     flow = isothermal(lattice, fluid, streaming, force, BUOYANCY, KEEP_VELOCITY)
     kept = tuple(FieldValue(name) for name in VELOCITY)
     *rates, fx, fy, fz = flow.parameters
+    fields, operator, numbers = _by_populations(lattice, heat) if heat.method != DIFFERENCES else _by_differences(heat)
     inside, at_edge = (
-        Stage(STENCIL, (TEMPERATURE,), part, NAME, (heat.diffusivity, *kept)) for part in (INTERIOR, EDGE)
+        Stage(STENCIL, (operator,), part, fields[0].name, (*numbers, *kept)) for part in (INTERIOR, EDGE)
     )
     place = 1 + next(k for k, s in enumerate(flow.stages) if s.skeleton == STREAM_COLLIDE and s.part == INTERIOR)
     return replace(
         flow,
         name="thermal",
         stages=(*flow.stages[:place], inside, *flow.stages[place:], at_edge),
-        parameters=(*rates, *kept, FieldValue(NAME), *heat.lift, fx, fy, fz),
-        fields=(Field(NAME, heat.borders), *(Field(name) for name in VELOCITY)),
+        parameters=(*rates, *kept, FieldValue(fields[-1].name), *heat.lift, fx, fy, fz),
+        fields=(*fields, *(Field(name) for name in VELOCITY)),
     )
+
+
+def temperature_fields(model: Model, temperature: np.ndarray) -> dict[str, np.ndarray]:
+    """Fields of a thermal model in which a temperature (n,) rests, by name."""
+    first = model.fields[0]
+    if not first.carried:
+        return {NAME: temperature}
+    lattice = first.carried.lattice
+    rows = dict(zip(row_names(first.name, lattice.q), carried_at_rest(lattice, temperature), strict=True))
+    return rows | {NAME: temperature, LIFTING: temperature}
+
+
+def _by_differences(heat: Heat):
+    """Fields, the first of which advances and the last of which lifts; how; and with which numbers."""
+    if not 0.0 < heat.diffusivity < LARGEST_DIFFUSIVITY:
+        raise InputError(
+            f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; allowed: above 0 and below 1/12; use"
+            f" a smaller time step or thermal.method = {POPULATION_METHOD!r}"
+        )
+    return (Field(NAME, heat.borders),), TEMPERATURE, (heat.diffusivity,)
+
+
+def _by_populations(lattice: Lattice, heat: Heat):
+    if not heat.diffusivity > 0.0:
+        raise InputError(f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; it must be above 0")
+    scalar = scalar_lattice(lattice.dimension)
+    kept = tuple(Field(name, is_state=True) for name in (NAME, LIFTING))
+    fields = Field(POPULATIONS, heat.borders, Carried(scalar, heat.diffusivity)), *kept
+    written = (FieldValue(field.name) for field in kept)
+    return fields, carried(scalar), (*carried_rates(scalar, heat.diffusivity), *written)

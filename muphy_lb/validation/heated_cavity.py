@@ -5,6 +5,7 @@ from math import inf, sqrt
 
 import numpy as np
 
+from muphy_lb.physics.thermal import DIFFERENCES
 from muphy_lb.simulation import Simulation
 from muphy_lb.validation.fields import extremum, middle, on_box
 from muphy_lb.validation.flows import lattice_simulation, settle
@@ -41,11 +42,13 @@ class Cavity:
         nusselt: of the cold and of the hot wall.
         temperature: (nz, ny, nx) inside.
         velocity: (nz, ny, nx, 3), in diffusivities over the edge.
+        pressure: (nz, ny, nx), in density times (diffusivity over the edge) squared.
     """
 
     nusselt: tuple[float, float]
     temperature: np.ndarray
     velocity: np.ndarray
+    pressure: np.ndarray
 
     @property
     def asymmetry(self) -> float:
@@ -89,13 +92,64 @@ def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: 
         return simulation.temperature_k()
 
     settle(simulation, temperature, INTERVAL, STEADY[settings.precision] / 2, MOST_STEPS)
+    return cavity_of(simulation, diffusivity)
+
+
+def cavity_of(simulation: Simulation, diffusivity: float) -> Cavity:
+    """What a simulation of :func:`heated_simulation` has come to."""
+    temperature = on_box(simulation, simulation.temperature_k())[..., 1:-1]
+    size = temperature.shape[-1]
     gradients = simulation.wall_heat.gradients_k_m(simulation.temperature_k())
-    inside = on_box(simulation, simulation.temperature_k())[..., 1:-1]
     velocity = on_box(simulation, simulation.velocity_m_s())[:, :, 1:-1]
-    return Cavity((gradients["cold"] * size, -gradients["hot"] * size), inside, velocity * size / diffusivity)
+    pressure = on_box(simulation, simulation.density() - 1.0)[..., 1:-1] / 3.0
+    unit = diffusivity / size
+    return Cavity(
+        (gradients["cold"] * size, -gradients["hot"] * size), temperature, velocity / unit, pressure / unit**2
+    )
 
 
-def heated_simulation(rayleigh, size, settings: Settings = DEFAULT, dimension: int = 3) -> tuple[Simulation, float]:
+def start_from_cavity(simulation: Simulation, diffusivity: float, cavity: Cavity) -> None:
+    """Start a cube where one of the same Rayleigh number on another grid has come to."""
+    number, size = simulation.domain.number, round(simulation.outline.n_nodes ** (1.0 / 3.0))
+    unit = diffusivity / size
+
+    def on_nodes(values):
+        return values.reshape(size**3, -1)[number].T
+
+    temperature = resample(cavity.temperature, size, ((None, None), (None, None), (-0.5, 0.5)))
+    velocity = resample(cavity.velocity, size, ((0.0, 0.0),) * 3)
+    density = 1.0 + 3.0 * unit**2 * resample(cavity.pressure, size, ((None, None),) * 3)
+    simulation.set_temperature_k(on_nodes(temperature)[0])
+    simulation.engine.start_from(on_nodes(density)[0], on_nodes(velocity) * unit)
+
+
+def resample(values: np.ndarray, size: int, at_walls) -> np.ndarray:
+    """Values (nz, ny, nx, ...) at the middles of the voxels of a cube on ``size`` voxels an edge, linear in between.
+
+    Args:
+        values: on any grid.
+        size: of the new one.
+        at_walls: for z, y, x what holds at the two walls across it; None: what the next voxel has.
+    """
+    for axis, ends in enumerate(at_walls):
+        n = values.shape[axis]
+        place = np.concatenate(([0.0], (np.arange(n) + 0.5) / n, [1.0]))
+        weights = np.stack([np.interp((np.arange(size) + 0.5) / size, place, row) for row in np.eye(n + 2)], axis=1)
+        inner = weights[:, 1:-1].copy()
+        constant = np.zeros(size)
+        for row, column, end in ((weights[:, 0], 0, ends[0]), (weights[:, -1], -1, ends[1])):
+            if end is None:
+                inner[:, column] += row
+            else:
+                constant += row * end
+        values = np.moveaxis(np.tensordot(inner, values, (1, axis)), 0, axis)
+        values = values + constant.reshape((1,) * axis + (size,) + (1,) * (values.ndim - axis - 1))
+    return values
+
+
+def heated_simulation(
+    rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: int = 3, method: str = DIFFERENCES
+) -> tuple[Simulation, float]:
     """A cavity at rest, and its diffusivity, in lattice units; gravity points along the last axis."""
     speed = min(FALL_SPEED, LARGEST_DIFFUSIVITY * sqrt(rayleigh * PRANDTL) / size)
     diffusivity = speed * size / sqrt(rayleigh * PRANDTL)
@@ -106,6 +160,7 @@ def heated_simulation(rayleigh, size, settings: Settings = DEFAULT, dimension: i
         "diffusivity_m2_s": diffusivity,
         "gravity_m_s2": gravity,
         "expansion_1_k": speed**2 / size,
+        "method": method,
     }
     simulation = lattice_simulation(
         settings,

@@ -90,8 +90,10 @@ class CpuBackend(NumpyBackend):
 
     def bind_stencil(self, update, arrays: StencilArrays, nodes: NodeRange, parameters):
         """Compiled, a warp of nodes at a time."""
-        skeleton = skeletons.stencil(update, arrays.n_neighbours, self.lattice, self.precision)
-        arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, parameters)
+        make = skeletons.carried if arrays.row else skeletons.stencil
+        skeleton = make(update, arrays.n_neighbours, self.lattice, self.precision)
+        row = (arrays.row,) if arrays.row else ()
+        arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, *row, parameters)
         return _on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
     def bind_ghosts(self, field, target, ghosts: GhostArrays, on_edge):

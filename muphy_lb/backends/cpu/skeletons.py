@@ -191,6 +191,28 @@ def stencil(update_operator, n_neighbours, lattice, precision):
     return skeleton
 
 
+@cache
+def carried(update_operator, n_neighbours, lattice, precision):
+    """Advance a field of several numbers a node from those that arrive."""
+    update, real, n_values = update_operator.node(lattice, precision, node_jit), precision.real, 1 + n_neighbours
+    load = gather(split((0, *(-k for k in range(1, n_values)))), n_values, first_of_field)
+
+    @loop_jit
+    def skeleton(old, new, lines, bases, first, last, row, parameters):
+        first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
+        for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
+            values, own = np.empty((n_values, WARP), real), np.empty(n_values, real)
+            start = first_warp + chunk * CHUNK
+            for warp in range(start, min(last_warp, start + CHUNK)):
+                load(values, old, lines, bases, warp)
+                for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
+                    own[:] = values[:, n % WARP]
+                    update(own, n, parameters)
+                    new[n : n_values * row : row] = own
+
+    return skeleton
+
+
 @loop_jit
 def ghosts(field, target, ghosts):
     """Ghost values from those of nodes."""

@@ -105,6 +105,18 @@ def collector(n_neighbours: int, index_type, real):
     return device_jit(collect)
 
 
+def spreader(n_values: int, index_type):
+    """Device function ``(values, n, row, field)``: a node's values into rows of a field."""
+
+    def spread(values, n, row, field):
+        place = index_type(n)
+        for q in range(n_values):
+            field[place] = values[q]
+            place = index_type(place + row)
+
+    return device_jit(unroll(spread))
+
+
 def store_pairs(q_count: int):
     """Device function ``(words, own, f, g)`` that stores two consecutive nodes' populations in half precision, the
     first of them even, in their own rows of a buffer of 32-bit words."""

@@ -202,8 +202,10 @@ class CudaBackend:
     def bind_stencil(self, update, arrays: StencilArrays, nodes: NodeRange, parameters):
         """One thread per node."""
         table = arrays.table
-        kernel = skeletons.stencil(update, arrays.n_neighbours, self.lattice, self.precision, table.index_type)
+        make = skeletons.carried if arrays.row else skeletons.stencil
+        kernel = make(update, arrays.n_neighbours, self.lattice, self.precision, table.index_type)
         bounds = (np.uint32(nodes.first), np.uint32(nodes.last))
+        bounds += (table.index_type(arrays.row),) if arrays.row else ()
         arguments = (arrays.old, arrays.new, table.lines, table.bases, *bounds, parameters)
         return self._bind(kernel, nodes.last - nodes.first, arguments, on_edge=nodes.is_edge)
 

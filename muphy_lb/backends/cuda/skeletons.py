@@ -5,7 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.cuda.access import access, collector, device_jit, find_pairs, reader, store_pairs, writer
+from muphy_lb.backends.cuda.access import (
+    access,
+    collector,
+    device_jit,
+    find_pairs,
+    reader,
+    spreader,
+    store_pairs,
+    writer,
+)
 from muphy_lb.backends.cuda.device import cuda
 
 # Ways to give nodes to threads: one each; two each, a warp apart; two neighbours each, which needs half precision and
@@ -101,6 +110,24 @@ def stencil(update_operator, n_neighbours, lattice, precision, index_type):
             values = cuda.local.array(n_values, real)
             collect(old, lines, bases, n, values)
             new[n] = update(values, n, parameters)
+
+    return kernel
+
+
+@cache
+def carried(update_operator, n_neighbours, lattice, precision, index_type):
+    """Advance a field of several numbers a node from those that arrive."""
+    update, real, n_values = update_operator.node(lattice, precision, device_jit), precision.real, 1 + n_neighbours
+    collect, spread = collector(n_neighbours, index_type, real), spreader(n_values, index_type)
+
+    @cuda.jit
+    def kernel(old, new, lines, bases, first, last, row, parameters):
+        n = np.uint32(first + cuda.grid(1))
+        if n < last:
+            values = cuda.local.array(n_values, real)
+            collect(old, lines, bases, n, values)
+            update(values, n, parameters)
+            spread(values, n, row, new)
 
     return kernel
 

@@ -110,9 +110,10 @@ class NumpyBackend:
         """new[n] = update(old[own and table])."""
         n = np.arange(nodes.first, nodes.last)
         places = np.concatenate((n[None], arrays.table[:, n]))
+        targets = n + arrays.row * np.arange(len(places))[:, None] if arrays.row else n
 
         def step():
-            arrays.new[n] = update.reference(arrays.old[places], n, self.lattice, parameters)
+            arrays.new[targets] = update.reference(arrays.old[places], n, self.lattice, parameters)
 
         return step
 
