@@ -1,32 +1,35 @@
-"""Probe: populations at chosen addresses, brought to the host."""
+"""Probe: populations, or values of a field, at chosen addresses, brought to the host."""
 
 import numpy as np
 
 
 class Probe:
-    """Copies populations at fixed addresses out of either buffer.
+    """Copies numbers at fixed addresses out of either of two buffers.
 
     Args:
         backend: the device.
-        buffers: both population buffers.
+        buffers: both population buffers, or both arrays of a field.
         addresses: (k,) flat addresses in each of them.
+        of_field: they hold the numbers of a field, not populations in stored units.
     """
 
-    def __init__(self, backend, buffers, addresses: tuple[np.ndarray, np.ndarray]):
+    def __init__(self, backend, buffers, addresses: tuple[np.ndarray, np.ndarray], of_field: bool = False):
         self.size = addresses[0].size
         self._backend, self._buffers, self._addresses = backend, buffers, addresses
+        precision = backend.precision
+        self._kind, self._unit = (precision.real, 1.0) if of_field else (precision.storage, precision.unit)
         self._gathers = None
 
     def read(self, parity: int) -> np.ndarray:
-        """(k,) float64 populations of a buffer in lattice units; the caller makes sure that nothing writes to it."""
+        """(k,) float64 numbers of a buffer in lattice units; the caller makes sure that nothing writes to it."""
         if self._gathers is None:
             self._bind()
         self._gathers[parity]()
-        return self._backend.to_host(self._packed).astype(np.float64) / self._backend.precision.unit
+        return self._backend.to_host(self._packed).astype(np.float64) / self._unit
 
     def _bind(self) -> None:
         """On first use: most runs measure no wall."""
         backend = self._backend
-        self._packed = backend.zeros(self.size, backend.precision.storage)
+        self._packed = backend.zeros(self.size, self._kind)
         pairs = zip(self._buffers, self._addresses, strict=True)
         self._gathers = [backend.bind_gather(buffer, backend.array(place), self._packed) for buffer, place in pairs]

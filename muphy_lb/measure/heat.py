@@ -1,10 +1,16 @@
-"""Heat through walls over time: gradients and Nusselt numbers, in ``heat.csv`` and in the summary."""
+"""Heat over time, through walls and midway between them: gradients and Nusselt numbers, in ``heat.csv`` and in the
+summary."""
+
+from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.measure.middle_heat import NAME as MIDDLE
+from muphy_lb.measure.middle_heat import MiddleHeat, middle_heat
 from muphy_lb.output.report import SeriesWriter
 
 FILE = "heat.csv"
+OF_PLACES = ("gradient_k_m", "nusselt")
 
 
 def nusselt(gradient_k_m: float, difference_k: float, length_m: float | None) -> float | None:
@@ -13,33 +19,48 @@ def nusselt(gradient_k_m: float, difference_k: float, length_m: float | None) ->
 
 
 class HeatWriter(SeriesWriter):
-    """Appends gradient and Nusselt number of every wall of fixed temperature to ``heat.csv``."""
+    """Appends gradient and Nusselt number of every wall of fixed temperature, and of the plane midway between two, to
+    ``heat.csv``."""
 
     file = FILE
 
+    def __init__(self, simulation, folder: Path, resume_step: int | None):
+        self._middle = middle_heat(simulation)
+        super().__init__(simulation, folder, resume_step)
+
     def columns(self) -> list[str]:
-        """Two a wall, and the extremes of the fluid."""
-        walls = self._simulation.wall_heat.walls
-        return [f"{wall}_{what}" for wall in walls for what in ("gradient_k_m", "nusselt")] + ["lowest_k", "highest_k"]
+        """Two a wall and the middle plane, and the extremes of the fluid."""
+        places = (*self._simulation.wall_heat.walls, *((MIDDLE,) if self._middle else ()))
+        return [f"{place}_{what}" for place in places for what in OF_PLACES] + ["lowest_k", "highest_k"]
 
     def numbers(self) -> list[float] | None:
         """One number a column, on rank 0; collective."""
-        state = heat_state(self._simulation)
+        state = _state(self._simulation, self._middle)
         if state is None:
             return None
-        walls = [value for wall in state["walls"].values() for value in (wall["gradient_k_m"], wall["nusselt"])]
-        return [np.nan if value is None else value for value in (*walls, state["lowest_k"], state["highest_k"])]
+        places = (*state["walls"].values(), *((state[MIDDLE],) if self._middle else ()))
+        numbers = [*(place[what] for place in places for what in OF_PLACES), state["lowest_k"], state["highest_k"]]
+        return [np.nan if value is None else value for value in numbers]
 
 
 def heat_state(simulation) -> dict | None:
     """What a summary says of heat, on rank 0; collective."""
-    temperature_k, heating = simulation.temperature_k(), simulation.heating
+    return _state(simulation, middle_heat(simulation))
+
+
+def _state(simulation, middle: MiddleHeat | None) -> dict | None:
+    temperature_k, through_middle = simulation.temperature_k(), middle and middle.gradient_k_m()
     if temperature_k is None:
         return None
-    length_m, difference_k = simulation.case.thermal.length_m, heating.difference_k
+    length_m, difference_k = simulation.case.thermal.length_m, simulation.heating.difference_k
+
+    def place(gradient_k_m: float) -> dict:
+        return {"gradient_k_m": gradient_k_m, "nusselt": nusselt(gradient_k_m, difference_k, length_m)}
+
     gradients = simulation.wall_heat.gradients_k_m(temperature_k)
-    walls = {
-        name: {"gradient_k_m": gradient, "nusselt": nusselt(gradient, difference_k, length_m)}
-        for name, gradient in gradients.items()
+    return {
+        "walls": {name: place(gradient) for name, gradient in gradients.items()},
+        **({MIDDLE: place(through_middle)} if middle else {}),
+        "lowest_k": float(temperature_k.min()),
+        "highest_k": float(temperature_k.max()),
     }
-    return {"walls": walls, "lowest_k": float(temperature_k.min()), "highest_k": float(temperature_k.max())}

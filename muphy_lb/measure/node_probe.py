@@ -1,27 +1,31 @@
-"""NodeProbe: populations of a few nodes of all ranks, brought to rank 0 in voxel order."""
+"""NodeProbe: populations and temperature of a few nodes of all ranks, brought to rank 0 in voxel order."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.physics.model import FieldValue
+from muphy_lb.physics.thermal import NAME as TEMPERATURE
 from muphy_lb.probe import Probe
 
 
 @dataclass(frozen=True)
 class NodeState:
-    """Populations and force at m nodes, by ascending voxel id.
+    """Populations, force and temperature at m nodes, by ascending voxel id.
 
     Attributes:
         populations: (Q, m) float64 deviations from w_q.
         force: (3, m) body force per volume of the collision at hand, lattice units.
+        temperature: (m,) kelvin above the reference; None if the flow is not thermal.
     """
 
     populations: np.ndarray
     force: np.ndarray
+    temperature: np.ndarray | None
 
 
 class NodeProbe:
-    """Reads the populations of chosen nodes, whatever rank holds them; every call is collective.
+    """Reads chosen nodes, whatever rank holds them; every call is collective.
 
     Args:
         simulation: the flow.
@@ -38,11 +42,17 @@ class NodeProbe:
         before = [addresses.resolve(turn, addresses.patterns[turn].load, self._nodes) for turn in turns]
         stored = [addresses.resolve(turn - 1, addresses.places_after(turn - 1), self._nodes) for turn in turns]
         self._before, self._stored = (self._probe(places) for places in (before, stored))
+        self._temperature = self._lifting = None
+        if simulation.heating:
+            lifting = self._engine.model.parameters[-7]
+            self._temperature, self._lifting = (self._probe_field(v) for v in (FieldValue(TEMPERATURE), lifting))
 
     def stored(self) -> NodeState | None:
         """What the nodes store: populations before the collision for push, after it for the others."""
-        self._engine.backend.synchronise()
-        return self._collect(self._read(self._stored, self._engine.parity))
+        engine = self._engine
+        engine.backend.synchronise()
+        collided_from = engine.parity if engine.model.streaming == "push" else 1 - engine.parity
+        return self._collect(self._read(self._stored, engine.parity), self._force(collided_from))
 
     def before_collision(self) -> NodeState | None:
         """What the nodes are about to collide.
@@ -56,7 +66,8 @@ class NodeProbe:
             engine.fill_slots()
         both = engine.model.streaming == "pull" and engine.steps_kept >= 1
         parities = (0, 1) if both else (engine.parity,)
-        return self._collect(np.mean([self._read(self._before, parity) for parity in parities], axis=0))
+        populations = np.mean([self._read(self._before, parity) for parity in parities], axis=0)
+        return self._collect(populations, np.mean([self._force(parity) for parity in parities], axis=0))
 
     def _voxel_order(self) -> np.ndarray | None:
         """On rank 0, what sorts the gathered nodes by voxel id."""
@@ -67,15 +78,38 @@ class NodeProbe:
         flat = tuple(places.ravel() for places in addresses)
         return Probe(self._engine.backend, self._engine.buffers, flat)
 
+    def _probe_field(self, value: FieldValue) -> Probe:
+        engine = self._engine
+        arrays = [engine.fields.values((value,), parity)[0] for parity in (0, 1)]
+        return Probe(engine.backend, arrays, (self._nodes, self._nodes), of_field=True)
+
     def _read(self, probe: Probe, parity: int) -> np.ndarray:
         """(Q, k) populations of this rank's nodes."""
         q_count = self._simulation.lattice.q
         return probe.read(parity).reshape(q_count, -1) if self._nodes.size else np.zeros((q_count, 0))
 
-    def _collect(self, populations: np.ndarray) -> NodeState | None:
-        force = self._simulation.force_operator.reference(self._nodes, self._engine.host_parameters())
-        force = np.broadcast_to(np.asarray(force, dtype=np.float64).reshape(3, -1), (3, self._nodes.size))
-        gathered = self._simulation.communicator.gather((populations, np.ascontiguousarray(force)))
+    def _values(self, probe: Probe, parity: int) -> np.ndarray:
+        """(k,) values of a field at this rank's nodes."""
+        return probe.read(parity) if self._nodes.size else np.zeros(0)
+
+    def _force(self, parity: int) -> np.ndarray:
+        """(3, k) force on this rank's nodes in the collision that reads the fields of ``parity``."""
+        operator, engine = self._simulation.force_operator, self._engine
+        if self._lifting is None:
+            force = operator.reference(self._nodes, engine.host_parameters())
+        else:  # a whole field need not come to the host for a few nodes
+            force = operator.reference(
+                slice(None), (self._values(self._lifting, parity), *engine.model.parameters[-6:])
+            )
+        force = np.asarray(force, dtype=np.float64).reshape(3, -1)
+        return np.ascontiguousarray(np.broadcast_to(force, (3, self._nodes.size)))
+
+    def _collect(self, populations: np.ndarray, force: np.ndarray) -> NodeState | None:
+        thermal, rows = self._temperature is not None, (populations, force)
+        if thermal:
+            rows = (*rows, self._values(self._temperature, self._engine.parity))
+        gathered = self._simulation.communicator.gather(rows)
         if gathered is None:
             return None
-        return NodeState(*(np.concatenate(rows, axis=1)[:, self._order] for rows in zip(*gathered, strict=True)))
+        columns = [np.concatenate(parts, axis=-1)[..., self._order] for parts in zip(*gathered, strict=True)]
+        return NodeState(*columns) if thermal else NodeState(*columns, temperature=None)

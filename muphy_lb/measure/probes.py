@@ -1,8 +1,9 @@
 """Probes: the flow at points, along lines and through planes, as time series.
 
-A point takes the velocity and the pressure of the (at most eight) fluid nodes around it, trilinearly; the weight of
-solid ones goes to the others. A plane takes the nodes within a voxel of it with the weight 1 - |d|, d their distance in
-voxels, which for a plane along the axes is the interpolation between two layers.
+A point takes the velocity, the pressure and, of a thermal flow, the temperature of the (at most eight) fluid nodes
+around it, trilinearly; the weight of solid ones goes to the others. A plane takes the nodes within a voxel of it with
+the weight 1 - |d|, d their distance in voxels, which for a plane along the axes is the interpolation between two
+layers.
 """
 
 from itertools import product
@@ -19,6 +20,7 @@ from muphy_lb.output.report import SeriesWriter
 
 AT_POINTS = ("velocity_x_m_s", "velocity_y_m_s", "velocity_z_m_s", "pressure_pa")
 ACROSS_PLANES = ("flow_rate_m3_s", "mean_pressure_pa", "mean_speed_m_s", "max_speed_m_s")
+TEMPERATURE = "temperature_k"
 CORNERS = np.array(list(product((0, 1), repeat=3)))
 FILES = "probe_*.csv"
 
@@ -47,8 +49,8 @@ class _ProbeWriter(SeriesWriter):
         """Ascending voxel ids of the nodes to read."""
         raise NotImplementedError
 
-    def reduce(self, velocity_m_s: np.ndarray, pressure_pa: np.ndarray) -> np.ndarray:
-        """One number a column from (3, m) velocities and (m,) pressures of the nodes."""
+    def reduce(self, velocity_m_s: np.ndarray, scalars: np.ndarray) -> np.ndarray:
+        """One number a column from (3, m) velocities and (s, m) scalars of the nodes: pressure, then temperature."""
         raise NotImplementedError
 
     def numbers(self) -> list[float] | None:
@@ -59,8 +61,10 @@ class _ProbeWriter(SeriesWriter):
         model, units = simulation.engine.model, simulation.units
         half_force = HALF_FORCE[model.streaming]
         density, velocity = density_and_velocity(state, model.equilibrium, simulation.lattice, half_force)
-        pressure_pa = units.density_to_pressure(density, float(simulation.lattice.cs2))
-        return self.reduce(units.velocity_to_si(velocity), pressure_pa).ravel().tolist()
+        scalars = [units.density_to_pressure(density, float(simulation.lattice.cs2))]
+        if state.temperature is not None:
+            scalars.append(simulation.heating.reference_k + state.temperature)
+        return self.reduce(units.velocity_to_si(velocity), np.array(scalars)).ravel().tolist()
 
     def refuse(self, nodes: NodeList, what: str):
         """End the run: the probe is not where the fluid is."""
@@ -70,7 +74,7 @@ class _ProbeWriter(SeriesWriter):
 
 
 class _PointWriter(_ProbeWriter):
-    """Velocity and pressure at one point, or at those of a line."""
+    """Velocity, pressure and temperature at one point, or at those of a line."""
 
     def choose(self, nodes: NodeList) -> np.ndarray:
         """The nodes around the points."""
@@ -85,16 +89,17 @@ class _PointWriter(_ProbeWriter):
         return wanted
 
     def columns(self) -> list[str]:
-        """Velocity and pressure, for a line at each distance from its start."""
+        """Velocity and scalars, for a line at each distance from its start."""
         points_m = self._points_m()
+        names = (*AT_POINTS, TEMPERATURE) if self._simulation.heating else AT_POINTS
         if len(points_m) == 1:
-            return list(AT_POINTS)
+            return list(names)
         from_start_m = np.linalg.norm(points_m - points_m[0], axis=1)
-        return [f"{name}_at_{distance_m:.6g}_m" for distance_m in from_start_m for name in AT_POINTS]
+        return [f"{name}_at_{distance_m:.6g}_m" for distance_m in from_start_m for name in names]
 
-    def reduce(self, velocity_m_s, pressure_pa) -> np.ndarray:
+    def reduce(self, velocity_m_s, scalars) -> np.ndarray:
         """Interpolated."""
-        values = np.vstack((velocity_m_s, pressure_pa)).T[self._place]
+        values = np.vstack((velocity_m_s, scalars)).T[self._place]
         return (self._weight[:, :, None] * values).sum(axis=1)
 
     def _points_m(self) -> np.ndarray:
@@ -125,15 +130,17 @@ class _PlaneWriter(_ProbeWriter):
         return voxel[near]
 
     def columns(self) -> list[str]:
-        """Flow rate, pressure, speeds."""
-        return list(ACROSS_PLANES)
+        """Flow rate, pressure, speeds, temperature."""
+        return [*ACROSS_PLANES, f"mean_{TEMPERATURE}"] if self._simulation.heating else list(ACROSS_PLANES)
 
-    def reduce(self, velocity_m_s, pressure_pa) -> np.ndarray:
+    def reduce(self, velocity_m_s, scalars) -> np.ndarray:
         """Sums and means weighted by area."""
         speed_m_s, area_m2 = np.linalg.norm(velocity_m_s, axis=0), self._area_m2
         flow_rate_m3_s = float((self._normal @ velocity_m_s * area_m2).sum())
-        means = [float((values * area_m2).sum() / area_m2.sum()) for values in (pressure_pa, speed_m_s)]
-        return np.array([flow_rate_m3_s, *means, speed_m_s.max()])
+        pressure_pa, mean_speed_m_s, *temperature_k = (
+            float((values * area_m2).sum() / area_m2.sum()) for values in (scalars[0], speed_m_s, *scalars[1:])
+        )
+        return np.array([flow_rate_m3_s, pressure_pa, mean_speed_m_s, speed_m_s.max(), *temperature_k])
 
 
 def corner_weights(nodes: NodeList, points_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -19,8 +19,9 @@ SERIES_FILE = "openings.csv"
 WALLS_FILE = "walls.csv"
 STEADY_FILE = "steady.csv"
 PICTURE_FILE = "picture.png"
+TEMPERATURE_FILE = "temperature.png"
 SUMMARY_FILE = "summary.json"
-RESULT_FILES = (FIELDS_FILE, SERIES_FILE, WALLS_FILE, STEADY_FILE, PICTURE_FILE, SUMMARY_FILE)
+RESULT_FILES = (FIELDS_FILE, SERIES_FILE, WALLS_FILE, STEADY_FILE, PICTURE_FILE, TEMPERATURE_FILE, SUMMARY_FILE)
 WALL_COLUMNS = (
     *(f"force_{axis}_n" for axis in "xyz"),
     *(f"torque_{axis}_n_m" for axis in "xyz"),
@@ -158,13 +159,19 @@ class SteadyWriter:
 
 
 def draw_picture(simulation, folder: Path) -> None:
-    """Draw the speed on the vessel and on a cut."""
+    """Draw the speed on the vessel and on a cut, and of a thermal flow the temperature on the same cut."""
     from muphy_lb.output.picture import draw_vessel
+    from muphy_lb.output.temperature_picture import draw_temperature
 
     velocity = simulation.velocity_m_s()
-    if velocity is not None:
-        speed = (velocity**2).sum(axis=1) ** 0.5
-        draw_vessel(folder / PICTURE_FILE, simulation.nodes, speed, simulation.case.title)
+    temperature_k = simulation.temperature_k() if simulation.heating else None
+    if velocity is None:
+        return
+    nodes, title = simulation.nodes, simulation.case.title
+    speed = (velocity**2).sum(axis=1) ** 0.5
+    draw_vessel(folder / PICTURE_FILE, nodes, speed, title, telling=temperature_k)
+    if temperature_k is not None:
+        draw_temperature(folder / TEMPERATURE_FILE, nodes, temperature_k, title)
 
 
 def summarise(simulation, folder: Path, speed: dict, outcome: dict) -> dict | None:

@@ -12,7 +12,11 @@ from muphy_lb.output.series import read_series
 from muphy_lb.output.summary import counted_nodes, flow_warnings
 
 REPORT_FILE = "report.html"
-PICTURES = {"picture.png": "geometry and speed", "wall_shear.png": "stress on the walls"}
+PICTURES = {
+    "picture.png": "geometry and speed",
+    "temperature.png": "temperature",
+    "wall_shear.png": "stress on the walls",
+}
 SERIES = {"openings.csv": "Openings", "heat.csv": "Heat", "walls.csv": "Walls"}
 STEADY_SERIES = "steady.csv"
 SUFFIX = re.compile(
@@ -123,12 +127,15 @@ def _shear(record: Mapping | None) -> list[str]:
 def _heat(record: Mapping | None) -> list[str]:
     if not record:
         return []
+    places = dict(record["walls"])
+    if "middle" in record:
+        places["midway between the walls"] = record["middle"]
     rows = [
-        (name, wall["gradient_k_m"], "-" if wall["nusselt"] is None else wall["nusselt"])
-        for name, wall in record["walls"].items()
+        (name, place["gradient_k_m"], "-" if place["nusselt"] is None else place["nusselt"])
+        for name, place in places.items()
     ]
     note = f"temperature from {record['lowest_k']:.6g} to {record['highest_k']:.6g} K"
-    table = _table(("wall", "mean temperature gradient [K/m]", "Nusselt number"), rows) if rows else ""
+    table = _table(("", "mean temperature gradient [K/m]", "Nusselt number"), rows) if rows else ""
     return ["<h3>Heat</h3>", table, f'<p class="note">{note}</p>']
 
 

@@ -93,10 +93,15 @@ def _heat_lines(record: Mapping | None) -> list[str]:
     if not record:
         return []
     lines = [f"temperature: {record['lowest_k']:.6g} to {record['highest_k']:.6g} K"]
-    for name, wall in record["walls"].items():
-        number = "" if wall["nusselt"] is None else f", Nusselt number {wall['nusselt']:.5g}"
-        lines.append(f"wall {name}: mean temperature gradient {wall['gradient_k_m']:.5g} K/m{number}")
+    lines += [f"wall {name}: mean temperature gradient {_gradient(wall)}" for name, wall in record["walls"].items()]
+    if "middle" in record:
+        lines.append(f"midway between the walls: heat as of a temperature gradient {_gradient(record['middle'])}")
     return lines
+
+
+def _gradient(place: Mapping) -> str:
+    number = "" if place["nusselt"] is None else f", Nusselt number {place['nusselt']:.5g}"
+    return f"{place['gradient_k_m']:.5g} K/m{number}"
 
 
 def _shear_lines(record: Mapping | None) -> list[str]:

@@ -72,3 +72,28 @@ def test_permeability_does_not_depend_on_the_ranks(tmp_path, mpirun):
         assert done.returncode == 0, done.stderr
         found.append(json.loads((tmp_path / str(n) / "summary.json").read_text())["permeability"])
     assert found[0] == found[1] and found[0]["permeability_m2"] > 0.0
+
+
+def test_heat_and_probes_of_a_thermal_flow_do_not_depend_on_the_ranks(tmp_path, mpirun):
+    cavity = {
+        "geometry": {"shape": "heated_cavity", "spacing_m": 1e-3, "options": {"size": 7}},
+        "openings": [],
+        "walls": [{"name": "cold", "temperature_k": 290.0}, {"name": "hot", "temperature_k": 300.0}],
+        "thermal": {"reference_k": 295.0, "prandtl": 0.71, "rayleigh": 1e4, "length_m": 7e-3},
+        "probes": [
+            {"name": "point", "point_m": [3.2e-3, 3.4e-3, 4.1e-3]},
+            {"name": "cut", "plane_m": [3.4e-3, 0.0, 0.0], "normal": [1.0, 0.0, 0.2]},
+        ],
+        "fluid": {"density_kg_m3": 1.2, "kinematic_viscosity_m2_s": 1.5e-5},
+        "lattice": {"lattice_velocity": None, "relaxation_time": 0.55, "collision": "mrt"},
+        "compute": {"backend": "numpy"},
+        "output": {"series_every_steps": 20},
+        "run": {"steps": 60},
+    }
+    case, found = write_case(tmp_path, **cavity), []
+    for n in (1, 2):
+        done = mpirun(n, ["-m", "muphy_lb", "run", case, "-o", tmp_path / str(n)])
+        assert done.returncode == 0, done.stderr
+        found.append([(tmp_path / str(n) / f"{name}.csv").read_text() for name in ("heat", "probe_point", "probe_cut")])
+    assert found[0] == found[1] and "middle_nusselt" in found[0][0]
+    assert all("temperature_k" in text for text in found[0][1:])

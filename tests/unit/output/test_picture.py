@@ -87,16 +87,16 @@ def test_a_mark_of_a_whole_face_lies_beyond_the_body(tube):
 
 def test_the_cut_runs_along_the_tube_through_its_middle(tube):
     cut = best_cut(tube, tube_speed(tube))
-    assert cut.axis in (1, 2) and cut.speed_m_s.shape == (12, 40)
-    assert np.nanmax(cut.speed_m_s) == pytest.approx(1.0, abs=0.02)
+    assert cut.axis in (1, 2) and cut.values.shape == (12, 40)
+    assert np.nanmax(cut.values) == pytest.approx(1.0, abs=0.02)
 
 
 def test_the_cut_holds_the_speed_at_its_place(sheet):
     speed = np.arange(sheet.n_nodes, dtype=float)
     cut = best_cut(sheet, speed)
     x, y, _ = sheet.coordinates().T
-    np.testing.assert_array_equal(cut.speed_m_s[y, x], speed)
-    assert np.isnan(cut.speed_m_s[4, 10])
+    np.testing.assert_array_equal(cut.values[y, x], speed)
+    assert np.isnan(cut.values[4, 10])
 
 
 def test_the_cut_extends_to_the_faces_of_the_voxels(sheet):
@@ -114,13 +114,13 @@ def test_a_vessel_that_no_plane_shows_is_seen_whole():
     nodes = bent_tube()
     speed = np.random.default_rng(0).random(nodes.n_nodes)
     cut = best_cut(nodes, speed)
-    assert cut.position_m is None and np.array_equal(np.isfinite(cut.speed_m_s), cut.shadow)
-    assert np.nanmax(cut.speed_m_s) == speed.max()
+    assert cut.position_m is None and np.array_equal(np.isfinite(cut.values), cut.shadow)
+    assert np.nanmax(cut.values) == speed.max()
     columns = np.unique(nodes.coordinates()[:, list(cut.in_plane)], axis=0)
-    assert np.isfinite(cut.speed_m_s).sum() == len(columns)
+    assert np.isfinite(cut.values).sum() == len(columns)
 
 
 def test_a_rock_is_cut_even_where_the_plane_shows_little():
     fluid = np.random.default_rng(0).random((20, 20, 20)) < 0.2
     cut = best_cut(node_list(fluid), np.ones(fluid.sum()))
-    assert cut.position_m is not None and np.isfinite(cut.speed_m_s).mean() < 0.4
+    assert cut.position_m is not None and np.isfinite(cut.values).mean() < 0.4

@@ -7,7 +7,8 @@ from muphy_lb.errors import InputError
 from muphy_lb.measure.probes import corner_weights, probe_writer
 from muphy_lb.output.series import read_series
 from muphy_lb.output_sections import ProbeSection
-from tests.channel import HEIGHT, SPACING_M, open_channel, periodic_channel, simulate
+from muphy_lb.physics.thermal import DIFFERENCES, POPULATION_METHOD
+from tests.channel import BOTTOM, HEIGHT, LENGTH, SPACING_M, TOP, open_channel, periodic_channel, simulate
 
 N_STEPS = 60
 
@@ -85,3 +86,73 @@ def test_a_probe_outside_the_fluid_is_refused(tmp_path):
 def test_a_probe_that_says_too_little_or_too_much_is_refused(keys):
     with pytest.raises(ValueError, match="n_points|needs|radius_m"):
         ProbeSection(name="p", **keys)
+
+
+def warming(lattice, streaming, n_steps, method=DIFFERENCES):
+    """A channel that is heated from below and lifted along y, while its temperature still changes."""
+    thermal = {"reference_k": 300.0, "prandtl": 0.71, "expansion_1_k": 1e-2, "gravity_m_s2": [0.0, -9.81, 0.0]}
+    thermal["method"] = method
+    case = periodic_channel(
+        geometry={"options": {"length": LENGTH, "height": HEIGHT, "width": 1 if lattice == "D2Q9" else 3}},
+        walls=[BOTTOM | {"temperature_k": 310.0}, TOP],
+        thermal=thermal,
+        flow={"acceleration_m_s2": [1e-2, 0.0, 0.0]},
+        lattice={"name": lattice, "collision": "mrt", "relaxation_time": 0.55, "time_step_s": None},
+        compute={"streaming": streaming},
+    )
+    return simulate(case, n_steps)
+
+
+@pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
+@pytest.mark.parametrize("streaming", ["pull", "push", "aa"])
+@pytest.mark.parametrize(("n_steps", "method"), [(6, DIFFERENCES), (7, DIFFERENCES), (7, POPULATION_METHOD)])
+def test_a_point_tells_its_temperature_and_its_lifted_velocity(tmp_path, lattice, streaming, n_steps, method):
+    simulation = warming(lattice, streaming, n_steps, method)
+    temperature_k = simulation.temperature_k()
+    node = temperature_k.argmax()
+    row = recorded(simulation, tmp_path, point_m=tuple(simulation.nodes.positions_m([node])[0].tolist()))
+    assert row["temperature_k"] == pytest.approx(temperature_k[node], rel=1e-12) and temperature_k[node] > 302.0
+    velocity = simulation.velocity_m_s()[node]
+    np.testing.assert_allclose([row[f"velocity_{axis}_m_s"] for axis in "xyz"], velocity, rtol=1e-9, atol=1e-15)
+
+
+def test_a_plane_and_a_line_of_a_thermal_flow_tell_their_temperatures(tmp_path):
+    simulation = warming("D3Q19", "pull", 20)
+    place_m, temperature_k = simulation.nodes.positions_m(), simulation.temperature_k()
+    x_m, _, z_m = (float(axis[5]) for axis in place_m.T)
+    across = recorded(simulation, tmp_path, plane_m=(x_m, 0.0, z_m), normal=(1.0, 0.0, 0.0))
+    layer = np.isclose(place_m[:, 0], x_m)
+    assert across["mean_temperature_k"] == pytest.approx(temperature_k[layer].mean(), rel=1e-12)
+    column = np.flatnonzero(layer & np.isclose(place_m[:, 2], z_m))
+    ends = [tuple(place_m[k].tolist()) for k in (column[0], column[-1])]
+    along = recorded(simulation, tmp_path, line_m=ends, n_points=HEIGHT)
+    found = [value for name, value in along.items() if name.startswith("temperature_k_at")]
+    np.testing.assert_allclose(found, temperature_k[column], rtol=1e-12)
+
+
+def test_a_flow_without_heat_has_no_column_of_temperature(tmp_path):
+    row = recorded(simulate(open_channel(), 2), tmp_path, point_m=(4e-3, 4e-3, 0.0))
+    assert not [name for name in row if "temperature" in name]
+
+
+def test_half_precision_keeps_the_digits_of_the_temperature(tmp_path):
+    case = periodic_channel(
+        walls=[BOTTOM | {"temperature_k": 310.0}, TOP],
+        thermal={"reference_k": 300.0, "prandtl": 0.71, "expansion_1_k": 0.0},
+        lattice={"collision": "mrt", "relaxation_time": 0.55, "time_step_s": None},
+        compute={"precision": "fp16"},
+    )
+    simulation = simulate(case, 50)
+    node = simulation.temperature_k().argmax()
+    row = recorded(simulation, tmp_path, point_m=tuple(simulation.nodes.positions_m([node])[0].tolist()))
+    assert row["temperature_k"] == pytest.approx(float(simulation.temperature_k()[node]), rel=1e-7)
+
+
+def test_a_resumed_probe_of_a_thermal_flow_appends(tmp_path):
+    simulation = warming("D2Q9", "pull", 4)
+    section = ProbeSection(name="p", point_m=tuple(simulation.nodes.positions_m([5])[0].tolist()))
+    probe_writer(section, simulation, tmp_path, None).act()
+    simulation.step(3)
+    probe_writer(section, simulation, tmp_path, 4).act()
+    series = read_series(tmp_path / "probe_p.csv")
+    assert series["step"].tolist() == [4, 7] and np.diff(series["temperature_k"])[0] > 0.0
