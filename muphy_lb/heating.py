@@ -11,6 +11,8 @@ from muphy_lb.errors import InputError
 from muphy_lb.physics import Heat
 from muphy_lb.units import Units
 
+WITH_ENERGY = ("D3Q19", "D2Q9")
+
 
 @dataclass(frozen=True)
 class Heating:
@@ -54,10 +56,20 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
         lift=tuple(units.acceleration_to_lattice(lift).tolist()),
         borders=_borders(case, outline, thermal.reference_k, units.spacing_m),
         method=thermal.method,
+        energy=_energy(thermal.energy_coupling, difference_k, case.lattice.name),
     )
     conducting = {wall.name for wall in case.walls if wall.conductivity_ratio is not None}
     walls = {wall.name for wall in outline.walls} - conducting
     return Heating(heat, thermal.reference_k, difference_k, {k: v for k, v in fixed_k.items() if k in walls})
+
+
+def _energy(coupling: float, difference_k: float, lattice: str) -> float:
+    if coupling and not (difference_k > 0.0 and lattice in WITH_ENERGY):
+        raise InputError(
+            f"thermal.energy_coupling is {coupling}: it needs two walls or openings of different temperature_k, and"
+            f" lattice.name {' or '.join(WITH_ENERGY)}; leave it out or give these"
+        )
+    return coupling / difference_k if coupling else 0.0
 
 
 def _expansion(case: Case, diffusivity_m2_s: float, difference_k: float) -> float:

@@ -22,6 +22,8 @@ class ThermalSection(Section):
     """Rayleigh number of length_m and the largest difference between walls, from which the expansion follows"""
     length_m: Positive | None = None
     """length [m] of Rayleigh and Nusselt numbers"""
+    energy_coupling: float = 0.0
+    """share that the equilibrium energy has of the temperature over the largest difference of walls (TheLMA: 1)"""
     method: Literal["finite-differences", "double-distribution"] = "finite-differences"
     """how the temperature advances: faster, or so that what enters is exactly what is gained"""
 

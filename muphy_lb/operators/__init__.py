@@ -5,6 +5,7 @@ from muphy_lb.operators.buoyancy import BUOYANCY
 from muphy_lb.operators.carried import carried, carried_at_rest, carried_rates
 from muphy_lb.operators.closures import CONSTANT, Closure
 from muphy_lb.operators.collision import collision
+from muphy_lb.operators.energy import with_energy
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING
 from muphy_lb.operators.moments import macroscopic
@@ -65,4 +66,5 @@ __all__ = [
     "mrt_for",
     "openings",
     "wall_coefficients",
+    "with_energy",
 ]

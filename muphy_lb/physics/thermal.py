@@ -25,6 +25,7 @@ from muphy_lb.operators import (
     carried,
     carried_at_rest,
     carried_rates,
+    with_energy,
 )
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import (
@@ -55,12 +56,14 @@ class Heat:
         lift: (3,) force per volume and unit of temperature, lattice units.
         borders: what happens at walls and openings.
         method: one of ``METHODS``.
+        energy: what a unit of temperature adds to the equilibrium energy (:mod:`muphy_lb.operators.energy`).
     """
 
     diffusivity: float
     lift: tuple[float, float, float]
     borders: BorderValues
     method: str = DIFFERENCES
+    energy: float = 0.0
 
 
 def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0.0, 0.0, 0.0)) -> Model:
@@ -76,14 +79,23 @@ def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0
     inside, at_edge = (
         Stage(STENCIL, (operator,), part, fields[0].name, (*numbers, *kept)) for part in (INTERIOR, EDGE)
     )
+    if heat.energy:
+        flow = _with_energy(flow)
     place = 1 + next(k for k, s in enumerate(flow.stages) if s.skeleton == STREAM_COLLIDE and s.part == INTERIOR)
     return replace(
         flow,
         name="thermal",
         stages=(*flow.stages[:place], inside, *flow.stages[place:], at_edge),
-        parameters=(*rates, *kept, FieldValue(fields[-1].name), *heat.lift, fx, fy, fz),
+        parameters=(*rates, *kept, heat.energy, FieldValue(fields[-1].name), *heat.lift, fx, fy, fz),
         fields=(*fields, *(Field(name) for name in VELOCITY)),
     )
+
+
+def _with_energy(flow: Model) -> Model:
+    """The flow with the temperature in its energy."""
+    collide = with_energy(flow.collision)
+    stages = (replace(s, operators=(collide,)) if s.skeleton == STREAM_COLLIDE else s for s in flow.stages)
+    return replace(flow, collision=collide, stages=tuple(stages))
 
 
 def temperature_fields(model: Model, temperature: np.ndarray) -> dict[str, np.ndarray]:

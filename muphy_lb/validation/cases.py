@@ -12,6 +12,7 @@ from muphy_lb.validation.data_files import data_files
 from muphy_lb.validation.gmy_pipe import gmy_pipe
 from muphy_lb.validation.heat import heat
 from muphy_lb.validation.heated_cavity import heated_cavity
+from muphy_lb.validation.heated_cube import heated_cube
 from muphy_lb.validation.ketton import ketton
 from muphy_lb.validation.les import smagorinsky
 from muphy_lb.validation.permeability import permeability
@@ -58,5 +59,6 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "smagorinsky": smagorinsky,
         "heat": heat,
         "heated-cavity": heated_cavity,
+        "heated-cube": heated_cube,
     }
 )

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from muphy_lb.case import case_from_dict
 from muphy_lb.errors import InputError
 from muphy_lb.loop import Run
 from muphy_lb.output.checkpoint import checkpoint_path, restore, write_checkpoint
+from muphy_lb.physics.thermal import METHODS
 from muphy_lb.simulation import Simulation
+from muphy_lb.thermal_section import ThermalSection
 
 COLD, HOT = {"name": "cold", "temperature_k": 293.0}, {"name": "hot", "temperature_k": 303.0}
 TABLES = {
@@ -68,8 +71,9 @@ def test_rayleigh_and_prandtl_number_stand_for_expansion_and_diffusivity():
     assert np.allclose(*found, rtol=0, atol=1e-11) and np.ptp(found[0]) > 1.0
 
 
-def test_a_resumed_thermal_run_goes_on_bit_by_bit(tmp_path):
-    case = cavity_case(compute={"backend": "cpu"})
+@pytest.mark.parametrize("method", METHODS)
+def test_a_resumed_thermal_run_goes_on_bit_by_bit(tmp_path, method):
+    case = cavity_case(compute={"backend": "cpu"}, thermal={"method": method})
     undisturbed, first, second = (Simulation(case) for _ in range(3))
     Run(undisturbed, tmp_path / "whole").execute()
     first.step(150)
@@ -118,3 +122,38 @@ def test_a_warm_wall_that_fluid_touches_through_edges_only_is_left_out_of_the_he
     case = cavity_case(geometry=geometry, walls=[corner], thermal=thermal, lattice={"name": "D3Q19"}, run={"steps": 20})
     Run(Simulation(case), tmp_path).execute()
     assert next(csv.reader((tmp_path / "heat.csv").open())) == ["step", "time_s", "lowest_k", "highest_k"]
+
+
+def test_the_case_knows_the_methods_of_the_physics():
+    assert get_args(ThermalSection.model_fields["method"].annotation) == METHODS
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_conducting_wall_of_a_case_takes_its_share_of_the_difference(method):
+    """0.04 m of half the fluid's conductivity resist as much as the 0.08 m of fluid."""
+    outer = HOT | {"conductivity_ratio": 0.5, "thickness_m": 0.04}
+    thermal = {"rayleigh": None, "expansion_1_k": 0.0, "method": method}
+    simulation = Simulation(cavity_case(walls=[COLD, outer], thermal=thermal, compute={"backend": "cpu"}))
+    simulation.step(6000)
+    assert simulation.wall_heat.walls == ("cold",)
+    assert np.isclose(simulation.wall_heat.gradients_k_m(simulation.temperature_k())["cold"], 5.0 / 0.08, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"conductivity_ratio": 0.5},
+        {"thickness_m": 0.04},
+        {"temperature_k": None, "conductivity_ratio": 0.5, "thickness_m": 0.04},
+    ],
+)
+def test_a_wall_that_conducts_needs_all_that_it_takes(given):
+    wall = {key: value for key, value in (HOT | given).items() if value is not None}
+    with pytest.raises(InputError, match="conductivity_ratio, thickness_m and temperature_k"):
+        cavity_case(walls=[COLD, wall])
+
+
+def test_energy_coupling_needs_two_temperatures():
+    thermal = {"rayleigh": None, "expansion_1_k": 0.0, "energy_coupling": 1.0}
+    with pytest.raises(InputError, match="two walls or openings of different temperature_k"):
+        Simulation(cavity_case(walls=[COLD], thermal=thermal))

@@ -8,6 +8,7 @@ import pytest
 from muphy_lb.domain import FIXED, FREE, STEP, STREAMINGS, BorderValues, build_local_domain, build_stencil
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19
+from muphy_lb.operators import mrt_for
 from muphy_lb.operators.temperature import difference_weights
 from muphy_lb.physics import Heat
 from muphy_lb.physics.thermal import DIFFERENCES, POPULATION_METHOD
@@ -150,6 +151,33 @@ def test_populations_and_flow_do_not_drive_each_other_from_step_to_step():
     engine = advance(cavity_engine(between_walls((size,) * 3), setup), 7000)
     before = temperature(engine).copy()
     assert np.abs(temperature(advance(engine, 1)) - before).max() < 1e-11
+
+
+@pytest.mark.parametrize(("lattice", "streaming"), [(D2Q9, "pull"), (D3Q19, "aa")])
+def test_temperature_in_the_energy_is_compiled_as_it_is_specified(lattice, streaming):
+    nodes = walled_nodes(lattice)
+    setup = noisy_setup(lattice, MIXED, streaming=streaming)
+    setup = replace(setup, heat=replace(setup.heat, energy=0.05))
+    everywhere = np.zeros(nodes.n_nodes, int)
+    specified, compiled = (
+        thermal_state(nodes, replace(setup, backend=backend), everywhere) for backend in ("numpy", "cpu")
+    )
+    plain = thermal_state(nodes, replace(setup, heat=replace(setup.heat, energy=0.0), backend="cpu"), everywhere)
+    assert np.abs(specified[0] - compiled[0]).max() < 1e-14 < 1e-5 < np.abs(plain[0] - compiled[0]).max()
+
+
+def test_temperature_in_the_energy_is_a_57th_of_it_in_the_pressure():
+    """At rest the pressure is uniform, so that the density is lower by 3 T / 57 where it is warm, away from walls."""
+    nodes = between_walls((2, 2, 24), periodic=(False, True, True))
+    relaxation, rates = mrt_for(D3Q19)
+    heat = Heat(0.08, (0.0, 0.0, 0.0), BETWEEN, energy=0.02)
+    setup = ThermalSetup(D3Q19, backend="cpu", rates=(1.25, *rates), relaxation=relaxation, heat=heat)
+    engine = advance(cavity_engine(nodes, setup), 20000)
+    density, *velocity = engine.moments()
+    x = nodes.coordinates()[engine.domain.number, 0]
+    low, high = x == 12, x == 13
+    rises = [values[high].mean() - values[low].mean() for values in (density, temperature(engine))]
+    assert np.isclose(rises[0] / rises[1], -0.02 / 19, rtol=1e-6) and np.abs(velocity).max() < 1e-15
 
 
 @METHODS

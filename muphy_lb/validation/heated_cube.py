@@ -1,0 +1,127 @@
+"""The heated cube on fine grids, each started where a coarser one has come to; and by both methods."""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from muphy_lb.measure.middle_heat import middle_heat
+from muphy_lb.physics.thermal import DIFFERENCES, POPULATION_METHOD
+from muphy_lb.validation.heated_cavity import (
+    SYMMETRIC,
+    Cavity,
+    cavity_of,
+    heated_simulation,
+    start_from_cavity,
+)
+from muphy_lb.validation.limits import HALF
+from muphy_lb.validation.plot import Plot, Series, contours
+from muphy_lb.validation.record import Row, Validation, absolute, relative, shown
+from muphy_lb.validation.references import heated_cavity as reference
+from muphy_lb.validation.settings import DEFAULT, Settings
+
+CITATION = (
+    "Tric, Labrosse, Betrouni, Int. J. Heat Mass Transfer 43, 4043 (2000); Obrecht, Kuznik, Tourancheau, Roux, Comput."
+    " Fluids 54, 118 (2012), Table 5, on 256^3 nodes; Wakashima, Saitoh (2004)"
+)
+GRIDS = {1e4: (64, 128, 256), 1e5: (64, 128, 256), 1e6: (64, 128, 256), 1e7: (128, 256), 1e8: (128, 256)}
+QUICK_GRIDS = {1e4: (8, 16)}
+TOLERANCE = {1e4: 0.006, 1e5: 0.006, 1e6: 0.006, 1e7: 0.007}
+QUICK_TOLERANCE = 2e-3
+METHODS_GRID, QUICK_METHODS_GRID, METHODS_TOLERANCE = (1e5, 64), (1e4, 12), (0.005, 0.02)
+VIEW = 500  # steps over which changes are told, as TheLMA does
+# Change of the temperature over VIEW steps, as part of the difference of the walls, at which a grid is left.
+SETTLED = {"fp64": 1e-8, "fp32": 1e-6}
+MOST_FALLS = 400  # a grid is left after so many times that a free fall along the edge takes
+
+
+@dataclass(frozen=True)
+class Settling:
+    """How a cube came to rest.
+
+    Attributes:
+        steps, wall, middle: (k,) steps done, and Nusselt numbers of the hot wall and of the plane midway.
+        change: of the temperature over the last ``VIEW`` steps.
+    """
+
+    steps: np.ndarray
+    wall: np.ndarray
+    middle: np.ndarray
+    change: float
+
+
+def heated_cube(settings: Settings = DEFAULT) -> Validation:
+    """Nusselt numbers up to Ra = 1e8; hours on one card at the highest."""
+    if settings.precision == HALF:
+        return Validation("heated-cube", CITATION, skipped="fp16 does not settle to the tolerances of this case")
+    rows, plots = _methods(settings), []
+    for rayleigh, sizes in (QUICK_GRIDS if settings.quick else GRIDS).items():
+        cavity, settling = sequenced(rayleigh, sizes, settings)
+        rows += _rows(rayleigh, sizes[-1], cavity, settling, settings)
+        plots += _plots(rayleigh, sizes[-1], cavity, settling)
+    return Validation("heated-cube", CITATION, tuple(rows), plots=tuple(plots))
+
+
+def sequenced(
+    rayleigh: float, sizes, settings: Settings = DEFAULT, method: str = DIFFERENCES
+) -> tuple[Cavity, Settling]:
+    """The cube on the last of some grids, and how it settled there."""
+    cavity = settling = None
+    for size in sizes:
+        simulation, diffusivity = heated_simulation(rayleigh, size, settings, method=method)
+        if cavity is not None:
+            start_from_cavity(simulation, diffusivity, cavity)
+        speed = np.sqrt(rayleigh * reference.PRANDTL) * diffusivity / size
+        settling = _settle(simulation, size, round(MOST_FALLS * size / speed), settings)
+        cavity = cavity_of(simulation, diffusivity)
+        del simulation  # before the next is made
+    return cavity, settling
+
+
+def _settle(simulation, size: int, most_steps: int, settings: Settings) -> Settling:
+    """Step until the temperature rests; the flow of Ra = 1e8 takes longer than that has patience for."""
+    plane, done, told, change = middle_heat(simulation), 0, [], inf
+    interval = VIEW * max(1, most_steps // (100 * VIEW))
+    while done < most_steps and change > SETTLED[settings.precision]:
+        simulation.step(interval - VIEW)
+        before = simulation.temperature_k()
+        simulation.step(VIEW)
+        done, now = done + interval, simulation.temperature_k()
+        change = float(np.abs(now - before).max())
+        gradient = simulation.wall_heat.gradients_k_m(now)["hot"]
+        told.append((done, -gradient * size, plane.gradient_k_m() * size))
+    return Settling(*np.array(told).T, change)
+
+
+def _methods(settings: Settings) -> list[Row]:
+    (rayleigh, size), allowed = METHODS_GRID, METHODS_TOLERANCE[0]
+    if settings.quick:
+        (rayleigh, size), allowed = QUICK_METHODS_GRID, METHODS_TOLERANCE[1]
+    found = [sequenced(rayleigh, (size,), settings, method)[0] for method in (DIFFERENCES, POPULATION_METHOD)]
+    what = f"Ra {rayleigh:.0e}, {size}^3: Nu, double distribution against finite differences"
+    return [relative(what, found[0].nusselt[1], found[1].nusselt[1], allowed)]
+
+
+def _rows(rayleigh, size, cavity: Cavity, settling: Settling, settings: Settings) -> list[Row]:
+    what, found = f"Ra {rayleigh:.0e}, {size}^3", cavity.nusselt[1]
+    rows, allowed = [], TOLERANCE.get(rayleigh)
+    if settings.quick:
+        known = reference.SAME_METHOD[rayleigh, size]
+        rows.append(relative(f"{what}: Nu, another program with this method", known, found, QUICK_TOLERANCE))
+    elif allowed:
+        rows.append(relative(f"{what}: Nu, Tric et al.", reference.TRIC[rayleigh], found, allowed))
+    published = (("TheLMA on 256^3", reference.THELMA), ("Wakashima and Saitoh", reference.WAKASHIMA))
+    rows += [shown(f"{what}: Nu, {name}", known[rayleigh], found) for name, known in published if rayleigh in known]
+    rows.append(shown(f"{what}: Nu of the plane midway, of the wall", found, float(settling.middle[-1])))
+    rows.append(absolute(f"{what}: change of temperature in {VIEW} steps", 0.0, settling.change, inf))
+    symmetric = SYMMETRIC[settings.precision] if rayleigh <= 1e7 else inf
+    return [*rows, absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, symmetric)]
+
+
+def _plots(rayleigh, size, cavity: Cavity, settling: Settling) -> list[Plot]:
+    lines = Series("hot wall", settling.steps, settling.wall), Series("midway", settling.steps, settling.middle)
+    title = f"Cube, Ra = {rayleigh:.0e}, {size}^3"
+    return [
+        Plot(f"{title}: settling", "steps", "Nusselt number", lines),
+        contours(f"{title}: isotherms of the middle plane", cavity.temperature[:, size // 2]),
+    ]
