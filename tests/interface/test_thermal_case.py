@@ -134,21 +134,15 @@ def test_a_conducting_wall_of_a_case_takes_its_share_of_the_difference(method):
     outer = HOT | {"conductivity_ratio": 0.5, "thickness_m": 0.04}
     thermal = {"rayleigh": None, "expansion_1_k": 0.0, "method": method}
     simulation = Simulation(cavity_case(walls=[COLD, outer], thermal=thermal, compute={"backend": "cpu"}))
-    simulation.step(6000)
+    simulation.step(12000)
     assert simulation.wall_heat.walls == ("cold",)
     assert np.isclose(simulation.wall_heat.gradients_k_m(simulation.temperature_k())["cold"], 5.0 / 0.08, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"conductivity_ratio": 0.5},
-        {"thickness_m": 0.04},
-        {"temperature_k": None, "conductivity_ratio": 0.5, "thickness_m": 0.04},
-    ],
-)
-def test_a_wall_that_conducts_needs_all_that_it_takes(given):
-    wall = {key: value for key, value in (HOT | given).items() if value is not None}
+@pytest.mark.parametrize("missing", ["conductivity_ratio", "thickness_m", "temperature_k"])
+def test_a_wall_that_conducts_needs_all_that_it_takes(missing):
+    wall = HOT | {"conductivity_ratio": 0.5, "thickness_m": 0.04}
+    del wall[missing]
     with pytest.raises(InputError, match="conductivity_ratio, thickness_m and temperature_k"):
         cavity_case(walls=[COLD, wall])
 
