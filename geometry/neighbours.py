@@ -1,6 +1,7 @@
 """The neighbour table: for every node and lattice vector, the number of the node it leads to."""
 
 import numpy as np
+from numba import njit, prange
 
 from geometry.errors import GeometryError
 from geometry.flags import FIRST_WALL_NUMBER
@@ -15,6 +16,9 @@ FIRST_WALL_LINK = FIRST_OPENING_LINK - FIRST_WALL_NUMBER
 class NeighbourSearch:
     """The neighbours of the nodes of a node list: prepared once, then asked for one part of the nodes after another.
 
+    A node whose voxel is that of a labelled wall belongs to a solid (:mod:`geometry.solids`). For a flow it lies behind
+    a wall: links from the fluid meet the labelled wall, and its own links to anything but its like meet a nameless one.
+
     The preparation takes 16 bytes for a node near an opening, 2 bytes for a labelled voxel and nothing for other nodes.
     """
 
@@ -22,15 +26,17 @@ class NeighbourSearch:
         plain_end = int(nodes.group_start[1])
         grouped = plain_end + np.argsort(nodes.voxel[plain_end:])
         self._voxel = nodes.voxel
-        self._places = places_in(nodes.shape, nodes.periodic, nodes.voxel[:plain_end])._replace(
-            grouped=nodes.voxel[grouped],
-            grouped_node=grouped,
-            labelled=nodes.label_voxel,
-            label_code=FIRST_OPENING_LINK - nodes.label_number.astype(np.int16),
+        places = places_in(nodes.shape, nodes.periodic, nodes.voxel[:plain_end])._replace(
+            grouped=nodes.voxel[grouped], grouped_node=grouped
+        )
+        self.solid, is_node = _solids(nodes, places)
+        self._places = places._replace(
+            labelled=nodes.label_voxel[~is_node],
+            label_code=FIRST_OPENING_LINK - nodes.label_number[~is_node].astype(np.int16),
         )
 
     def table(self, vectors, subset: np.ndarray | slice = slice(None), out: np.ndarray | None = None) -> np.ndarray:
-        """Neighbour node numbers along lattice vectors.
+        """Neighbour node numbers along lattice vectors, for a flow.
 
         Args:
             vectors: (Q, 3) integer lattice vectors (x, y, z).
@@ -44,6 +50,13 @@ class NeighbourSearch:
         Raises:
             GeometryError: ``out`` has another shape.
         """
+        out = self.reach(vectors, subset, out)
+        if self.solid is not None:
+            _separate(out, self.solid[subset], self.solid)
+        return out
+
+    def reach(self, vectors, subset: np.ndarray | slice = slice(None), out: np.ndarray | None = None) -> np.ndarray:
+        """The same for what goes through solids, too: neighbours are nodes whatever they belong to."""
         vectors = np.asarray(vectors, dtype=np.int64).reshape(-1, 3)
         chosen = subset if isinstance(subset, slice) else np.asarray(subset, dtype=np.int64)
         voxel = np.ascontiguousarray(self._voxel[chosen])
@@ -56,6 +69,31 @@ class NeighbourSearch:
             )
         follow(voxel, vectors, self._places, out)
         return out
+
+
+def _solids(nodes: NodeList, places) -> tuple[np.ndarray | None, np.ndarray]:
+    """(n,) int16 number of the wall that each node belongs to, -1 for fluid, None if all are fluid; and which labelled
+    voxels are nodes."""
+    own = np.full((1, nodes.label_voxel.size), NOTHING, dtype=np.int64)
+    follow(np.ascontiguousarray(nodes.label_voxel), np.zeros((1, 3), dtype=np.int64), places, own)
+    is_node = own[0] >= 0
+    if not is_node.any():
+        return None, is_node
+    solid = np.full(nodes.n_nodes, -1, dtype=np.int16)
+    solid[own[0][is_node]] = nodes.label_number[is_node].astype(np.int16) - FIRST_WALL_NUMBER
+    return solid, is_node
+
+
+@njit(parallel=True, cache=True)
+def _separate(table, own, solid):
+    """Put walls between nodes that belong to different things, in place."""
+    for n in prange(table.shape[1]):
+        for q in range(table.shape[0]):
+            far = table[q, n]
+            if own[n] >= 0 and (far < 0 or solid[far] != own[n]):
+                table[q, n] = WALL_LINK
+            elif far >= 0 and solid[far] != own[n]:
+                table[q, n] = FIRST_WALL_LINK - solid[far]
 
 
 def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | slice | None = None) -> np.ndarray:

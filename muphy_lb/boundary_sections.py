@@ -107,9 +107,9 @@ class WallSection(Section):
     temperature_k: float | None = None
     """temperature [K] of its surface, or, of a wall that conducts, of its outer side"""
     conductivity_ratio: Positive | None = None
-    """conductivity of the wall over that of the fluid; with it the wall conducts, heat goes straight through it"""
+    """conductivity of the wall over that of the fluid: heat spreads in its voxels, as many as the geometry has"""
     thickness_m: Positive | None = None
-    """thickness [m] of a wall that conducts"""
+    """thickness [m] of a wall of which only the surface counts: heat goes straight through to temperature_k outside"""
     temperature_gradient_k_m: float | None = None
     """temperature gradient [K/m] from the fluid into the wall instead; without both the wall is adiabatic"""
     reference_velocity_m_s: Positive | None = None
@@ -121,14 +121,25 @@ class WallSection(Section):
     lift_direction: Direction = (0.0, 1.0, 0.0)
     """direction (x, y, z) of the lift"""
 
+    @property
+    def is_solid(self) -> bool:
+        """Whether heat spreads in its voxels."""
+        return self.conductivity_ratio is not None and self.thickness_m is None
+
     @classmethod
     def rules(cls, given):
         """A slipping wall does not move; coefficients need velocity and area; one thermal condition."""
         if len(given.keys() & {"temperature_k", "temperature_gradient_k_m"}) == 2:
             yield "has temperature_k and temperature_gradient_k_m; give one of both"
         conducts = given.keys() & {"conductivity_ratio", "thickness_m"}
-        if conducts and not given.keys() >= {"conductivity_ratio", "thickness_m", "temperature_k"}:
-            yield "conducts with conductivity_ratio, thickness_m and temperature_k on its outer side; give all three"
+        held = given.keys() & {"thickness_m", "temperature_k", "temperature_gradient_k_m"}
+        if conducts and held and not given.keys() >= {"conductivity_ratio", "thickness_m", "temperature_k"}:
+            yield (
+                "conducts straight through with conductivity_ratio, thickness_m and temperature_k outside: give all"
+                " three, or conductivity_ratio alone for heat that spreads in it"
+            )
+        if conducts and given.keys() & {"slip", "velocity_m_s", "rotation_rad_s"}:
+            yield "conducts and moves or slips, which is not computed"
         if given.get("slip") and given.keys() & {"velocity_m_s", "rotation_rad_s"}:
             yield "slips and moves; a wall along which the fluid slips has no velocity"
         if len(given.keys() & {"reference_velocity_m_s", "reference_area_m2"}) == 1:

@@ -78,7 +78,7 @@ class Fields:
     """
 
     def __init__(self, backend, domain: LocalDomain, model: Model, shares):
-        self._backend, self._domain = backend, domain
+        self._backend, self._domain, self._arrays = backend, domain, {}
         self._bound = {
             field.name: _Evolving(backend, domain, model, field, shares) if field.borders else _Kept(backend, domain)
             for field in model.fields
@@ -105,9 +105,19 @@ class Fields:
 
     def bind(self, stage: Stage, parity: int, nodes: NodeRange) -> list[Task]:
         """The tasks of a stencil stage."""
-        real = self._backend.precision.real
-        numbers = tuple(p if isinstance(p, FieldValue) else real(p) for p in stage.parameters)
+        numbers = tuple(p if isinstance(p, FieldValue) else self._on_device(p) for p in stage.parameters)
         return self._bound[stage.field].bind(stage, parity, nodes, self.values(numbers, parity))
+
+    def _on_device(self, value):
+        """A number, or an array of nodes, which is copied once."""
+        real = self._backend.precision.real
+        if not isinstance(value, np.ndarray):
+            return real(value)
+        if id(value) not in self._arrays:
+            padded = np.zeros(self._domain.pitch, real)
+            padded[: value.size] = value
+            self._arrays[id(value)] = value, self._backend.array(padded)
+        return self._arrays[id(value)][1]
 
     def get(self, name: str, parity: int) -> np.ndarray:
         """(n,) values of a field, or of a row of one, in the state ``parity``."""

@@ -1,6 +1,6 @@
 """From the case's temperatures to what a thermal model needs. Lattice temperatures are kelvin above the reference."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,6 +9,8 @@ from muphy_lb.case import Case
 from muphy_lb.domain import FIXED, FREE, STEP, BorderValues
 from muphy_lb.errors import InputError
 from muphy_lb.physics import Heat
+from muphy_lb.physics.thermal import POPULATION_METHOD
+from muphy_lb.physics.walls import HALF_WAY
 from muphy_lb.units import Units
 
 WITH_ENERGY = ("D3Q19", "D2Q9")
@@ -23,12 +25,22 @@ class Heating:
         reference_k: what is zero there.
         difference_k: largest difference between fixed temperatures.
         fixed_k: temperature of each wall that has one, by name.
+        conductivity: (n_walls,) of the geometry's walls over that of the fluid, where heat spreads in them.
     """
 
     heat: Heat
     reference_k: float
     difference_k: float
     fixed_k: dict[str, float]
+    conductivity: np.ndarray
+
+    def heat_in(self, solid: np.ndarray | None) -> Heat:
+        """What the model of a rank needs whose nodes belong to these solids (:class:`muphy_lb.domain.LocalDomain`)."""
+        if solid is None:
+            return self.heat
+        of_fluid = self.heat.diffusivity
+        diffusivity = np.where(solid < 0, of_fluid, of_fluid * self.conductivity[solid])
+        return replace(self.heat, media=(diffusivity, np.where(solid < 0, 1.0, 0.0)))
 
 
 def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
@@ -45,6 +57,7 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
         raise InputError(
             "[thermal] goes with a uniform constant force only; remove flow.waveform and flow.acceleration_file"
         )
+    _check_solids(case)
     sections = (*case.walls, *case.openings)
     fixed_k = {section.name: section.temperature_k for section in sections if section.temperature_k is not None}
     temperatures = [*fixed_k.values()]
@@ -60,7 +73,26 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
     )
     conducting = {wall.name for wall in case.walls if wall.conductivity_ratio is not None}
     walls = {wall.name for wall in outline.walls} - conducting
-    return Heating(heat, thermal.reference_k, difference_k, {k: v for k, v in fixed_k.items() if k in walls})
+    solids = {wall.name: wall.conductivity_ratio for wall in case.walls if wall.is_solid}
+    ratios = np.array([solids.get(wall.name, 1.0) for wall in outline.walls])
+    of_walls = {name: value for name, value in fixed_k.items() if name in walls}
+    return Heating(heat, thermal.reference_k, difference_k, of_walls, ratios)
+
+
+def _check_solids(case: Case) -> None:
+    """Heat spreads in solids by populations, between half-way walls, with no force that would reach into them."""
+    solids = ", ".join(wall.name for wall in case.walls if wall.is_solid)
+    if not solids:
+        return
+    if case.thermal.method != POPULATION_METHOD:
+        raise InputError(f"heat spreads in the walls {solids}; set thermal.method = {POPULATION_METHOD!r} for that")
+    if case.lattice.walls != HALF_WAY:
+        raise InputError(f"heat spreads in the walls {solids}; set lattice.walls = {HALF_WAY!r} for that")
+    if any(case.flow.acceleration_m_s2) or any(case.flow.pressure_drop_pa):
+        raise InputError(
+            f"heat spreads in the walls {solids}, and a body force would move what is in them; drive the flow by its"
+            " openings, or let it rise"
+        )
 
 
 def _energy(coupling: float, difference_k: float, lattice: str) -> float:
@@ -95,7 +127,7 @@ def _borders(case: Case, outline: Outline, reference_k: float, spacing_m: float)
         section = sections.get(name)
         if section is None:
             continue
-        if getattr(section, "conductivity_ratio", None) is not None:
+        if getattr(section, "thickness_m", None) is not None:
             b = section.conductivity_ratio * spacing_m / section.thickness_m
             value[k] = 2.0 * b * (section.temperature_k - reference_k) / (2.0 + b)
             factor[k] = (2.0 - b) / (2.0 + b)

@@ -15,6 +15,7 @@ from geometry.labels import label_box
 from geometry.load import SHAPE_PREFIX, load_with_notes
 from geometry.nodes import NodeList, Outline, build_nodes
 from geometry.openings.carve import carve
+from geometry.solids import add_solids
 from geometry.store import read_arrays, unread_geometry
 from geometry.voxels import Opening, Voxels
 from muphy_lb.backends import resolve_backend
@@ -54,6 +55,10 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
     if case.lattice.walls != "half-way" and voxels.wall_shape is not None:
         nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
         report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
+    solids = [wall.name for wall in case.walls if wall.is_solid]
+    if solids:
+        n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, solids)
+        report += f"; {nodes.n_nodes - n_fluid:,} nodes of solids that conduct heat: {', '.join(solids)}"
     _match_openings(nodes, case)
     return nodes, report
 
@@ -206,13 +211,17 @@ def _refuse_preparation(case: Case) -> None:
     """A prepared geometry is final: keys that would cut, clean or scale it must not be silently without effect."""
     placed = [f"openings.{section.name}.centre_m" for section in case.openings if section.centre_m is not None]
     placed += [f"walls.{section.name}.box_m" for section in case.walls if section.box_m is not None]
+    placed += [
+        f"walls.{section.name}.conductivity_ratio without thickness_m" for section in case.walls if section.is_solid
+    ]
     ignored = [
         f"geometry.{key}" for key in ("unit", "spacing_m", "keep", "periodic", "options") if getattr(case.geometry, key)
     ]
     if placed or ignored:
         raise InputError(
             f"{', '.join(placed + ignored)}: {case.geometry.file} is prepared and has all of that; leave it out"
-            " here and give it when preparing: python -m geometry INPUT CASE.h5 ..."
+            " here and give it when preparing: python -m geometry INPUT CASE.h5 ... (heat in the voxels of a wall: name"
+            " the image itself)"
         )
 
 

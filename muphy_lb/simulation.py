@@ -343,7 +343,7 @@ class Simulation:
         if self.heating is None:
             return isothermal(*what, self.case.compute.streaming, force, self.force_operator)
         self.force_operator = BUOYANCY
-        return thermal(*what, self.heating.heat, self.case.compute.streaming, force)
+        return thermal(*what, self.heating.heat_in(self.domain.solid), self.case.compute.streaming, force)
 
     @property
     def present_force(self) -> np.ndarray:

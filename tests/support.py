@@ -58,6 +58,10 @@ class Setup:
         fluid = Fluid(self.rates, self.relaxation, self.equilibrium, self.closure)
         return isothermal(self.lattice, fluid, self.streaming, self.force)
 
+    def model_of(self, domain: LocalDomain) -> Model:
+        """The model of a rank."""
+        return self.model()
+
 
 def box_shape(lattice: Lattice) -> tuple[int, int, int]:
     """A small box (nz, ny, nx) with unequal edges in which a lattice can live."""
@@ -125,7 +129,7 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> En
     )
     backend = make_backend(setup.backend, lattice, setup.precision)
     connector = HaloConnector(communicator or SerialCommunicator())
-    return Engine(backend, connector, domain, setup.model(), conditions, SPEED_SCALE)
+    return Engine(backend, connector, domain, setup.model_of(domain), conditions, SPEED_SCALE)
 
 
 def start_at_rest(engine: Engine) -> Engine:

@@ -42,9 +42,17 @@ class HaloPlan:
         return int(self.receive_node.size)
 
 
-def plan_halo(part: Part, lattice: Lattice, table, mirrored: Mirrored) -> HaloPlan:
-    """Plan the halo of one rank from its part, a (Q, n) table of places in it at x + c_q, and the links that a slip
-    wall mirrors; nodes of the plan are columns of the table."""
+def plan_halo(part: Part, lattice: Lattice, special, mirrored: Mirrored) -> HaloPlan:
+    """Plan the halo of one rank.
+
+    Args:
+        part: what it has of the geometry.
+        lattice: the velocity set.
+        special: (Q, n) ``table`` of places in the part at x + c_q, and ``reach``, the same through solids, which says
+            who the neighbours are; nodes of the plan are columns of these.
+        mirrored: the links that a slip wall mirrors.
+    """
+    table, reach = special.table, special.reach
     owner, voxel, rank = part.owner, part.nodes.voxel, part.rank
     node, q = [], []
     for direction, row in enumerate(table):
@@ -63,7 +71,8 @@ def plan_halo(part: Part, lattice: Lattice, table, mirrored: Mirrored) -> HaloPl
     arriving_q = lattice.opposite[q]
     own = table[0, node]
     receive = np.lexsort((arriving_q, voxel[own], far_rank))
-    neighbours = np.unique(far_rank)
+    around = np.unique(owner[reach[reach >= 0]])
+    neighbours = np.union1d(far_rank, around[around != rank])
     start = np.append(np.searchsorted(far_rank[send], neighbours), far_rank.size)
     return HaloPlan(
         neighbours=tuple(int(r) for r in neighbours),

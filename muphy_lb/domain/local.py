@@ -82,11 +82,18 @@ class LocalDomain:
         _localise(table, self.local_of)
         return table
 
+    @property
+    def solid(self) -> np.ndarray | None:
+        """(n,) number of the wall that each node belongs to, -1 for fluid; None if all are fluid."""
+        solid = self.search.solid
+        return None if solid is None else _chosen(solid, self.listed)
+
     def around(self, vectors, nodes: np.ndarray | slice) -> np.ndarray:
-        """The same, but neighbours of other ranks are ``pitch`` plus their place in the ring."""
-        if self.ring.place.size == 0:
-            return self.neighbours(vectors, nodes)
-        table = self.search.table(vectors, self.listed[nodes])
+        """The same for what goes through solids, too; neighbours of other ranks are ``pitch`` plus their place in the
+        ring."""
+        if self.local_of is None:
+            return self.search.reach(vectors, nodes)
+        table = self.search.reach(vectors, self.listed[nodes])
         _localise(table, self._with_ring)
         return table
 
@@ -142,7 +149,7 @@ def domain_of(
     local_of = None if listed is None else _inverse(listed, nodes.n_nodes)
     local = special.listed if listed is None else local_of[special.listed].astype(np.int64)
     mirrored = mirrored_links(special.table, walls, lattice)
-    halo = plan_halo(part, lattice, special.table, mirrored)
+    halo = plan_halo(part, lattice, special, mirrored)
     near = part.owner[mirrored.far] == part.rank
     voxel = nodes.voxel[special.listed]
     slotted, folded = _wall_links(special.table, voxel, walls)
@@ -154,7 +161,7 @@ def domain_of(
         pitch=whole(own.size, TILE),
         walls=walls,
         halo=replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node]),
-        ring=plan_ring(part, special.table, local, halo.neighbours),
+        ring=plan_ring(part, special.reach, local, halo.neighbours),
         links=_at(opening_records(special.table, voxel), local),
         slotted=_at(slotted, local),
         folded=_at(folded, local),
@@ -174,11 +181,12 @@ def _chosen(values: np.ndarray, places: np.ndarray | None) -> np.ndarray:
 @dataclass(frozen=True)
 class _Special:
     """Nodes with a link that is neither an ordinary one nor one into a folded, nameless wall: where they are ``listed``
-    in the part, their columns of the neighbour ``table`` (Q, k) of such places and codes, and whether each belongs to
-    the edge."""
+    in the part, their columns of the neighbour ``table`` (Q, k) of such places and codes, the same without the walls of
+    solids (``reach``), and whether each belongs to the edge."""
 
     listed: np.ndarray
     table: np.ndarray
+    reach: np.ndarray
     is_edge: np.ndarray
 
 
@@ -191,10 +199,13 @@ def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
         mirrored = mirrored_links(table, walls, lattice)
         edge[mirrored.node[part.owner[mirrored.far] != part.rank]] = True
         edge |= walls.has_slots(table)
+        reach = table if search.solid is None else search.reach(lattice.c, nodes)
+        edge |= _classify(reach, part.owner, part.rank)[0]
         chosen = np.flatnonzero(special | edge)
-        found.append((nodes[chosen], table[:, chosen], edge[chosen]))
-    places, tables, edges = zip(*found, strict=True)
-    return _Special(np.concatenate(places), np.concatenate(tables, axis=1), np.concatenate(edges))
+        found.append((nodes[chosen], table[:, chosen], reach[:, chosen], edge[chosen]))
+    places, tables, reaches, edges = zip(*found, strict=True)
+    tables, reaches = np.concatenate(tables, axis=1), np.concatenate(reaches, axis=1)
+    return _Special(np.concatenate(places), tables, reaches, np.concatenate(edges))
 
 
 def _run_order(nodes, own, special: _Special, order: str) -> tuple[np.ndarray | None, int]:

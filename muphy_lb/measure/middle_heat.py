@@ -82,8 +82,10 @@ class MiddleHeat:
 
 def middle_heat(simulation) -> MiddleHeat | None:
     """The middle plane of a thermal flow; None where it has not exactly two walls of fixed temperature, a hot and a
-    cold one, flat, and facing each other. Collective."""
+    cold one, flat, and facing each other, or where heat spreads in solids, too. Collective."""
     communicator, plane = simulation.communicator, None
+    if (simulation.heating.conductivity != 1.0).any():
+        return None
     if communicator.rank == 0:
         plane = middle_plane(simulation.nodes, simulation.heating.fixed_k)
     there = communicator.broadcast(plane is not None)

@@ -101,12 +101,15 @@ class _Hits:
 
 
 def _beside_walls(nodes: NodeList, vectors, search) -> np.ndarray:
-    """Ascending numbers of the nodes with a link into a wall that touch no opening."""
+    """Ascending numbers of the fluid nodes with a link into a wall that touch no opening."""
     found = [np.empty(0, dtype=np.int64)]
     last = int(nodes.group_start[1])
     for first in range(0, last, CHUNK):
         table = search.table(vectors, slice(first, min(first + CHUNK, last)))
-        found.append(first + np.flatnonzero(_is_wall(table).any(axis=0)))
+        beside = _is_wall(table).any(axis=0)
+        if search.solid is not None:
+            beside &= search.solid[first : first + beside.size] < 0
+        found.append(first + np.flatnonzero(beside))
     return np.concatenate(found)
 
 

@@ -9,7 +9,9 @@ T is known only behind the collision of the flow, so that it lifts one step late
 step the lift would have the wrong sign, and drive it; the mean with the step before does not see it.
 
 Parameters: ``(rate_even, rate_odd, T, mean, ux, uy, uz)``, the last five fields; T and its mean with the T before are
-written. Values are the populations that arrive at the node.
+written. Values are the populations that arrive at the node. In solids both rates are arrays of nodes, and an array
+behind all, 0 in solids and 1 elsewhere, keeps flow and lift out of them. Where a link crosses from one rate to another
+its populations stay as they are: temperature and flux are continuous half-way, for media of one heat capacity a volume.
 """
 
 from functools import cache
@@ -35,15 +37,19 @@ def carried_at_rest(lattice: Lattice, scalar: np.ndarray) -> np.ndarray:
 
 
 @cache
-def carried(scalar_lattice: Lattice) -> Operator:
-    """The collision of the populations on a lattice."""
+def carried(scalar_lattice: Lattice, in_solids: bool = False) -> Operator:
+    """The collision of the populations on a lattice, which may go on in solids."""
 
     def reference(values, n, lattice, parameters):
         even_rate, odd_rate, scalar, mean, *velocity = parameters
+        flows = 1.0
+        if in_solids:
+            *velocity, flows = velocity
+            even_rate, odd_rate, flows = even_rate[n], odd_rate[n], flows[n]
         w, opposed = scalar_lattice.w[:, None], values[scalar_lattice.opposite]
         arrived = values.sum(axis=0)
-        mean[n], scalar[n] = 0.5 * (scalar[n] + arrived), arrived
-        along = scalar_lattice.c @ np.stack([component[n] for component in velocity])
+        mean[n], scalar[n] = 0.5 * flows * (scalar[n] + arrived), arrived
+        along = scalar_lattice.c @ np.stack([flows * component[n] for component in velocity])
         even = 0.5 * (values + opposed) - w * scalar[n]
         odd = 0.5 * (values - opposed) - w * scalar[n] * along / float(scalar_lattice.cs2)
         return values - even_rate * even - odd_rate * odd
@@ -51,24 +57,33 @@ def carried(scalar_lattice: Lattice) -> Operator:
     def node(lattice, precision, jit):
         real, pair_count = precision.real, scalar_lattice.q // 2
         w, cx, cy, cz = constants(scalar_lattice, precision)
-        rest, half, per_speed = w[0], real(0.5), real(1.0 / float(scalar_lattice.cs2))
+        rest, half, one, per_speed = w[0], real(0.5), real(1), real(1.0 / float(scalar_lattice.cs2))
+
+        def uniform(n, parameters):
+            return parameters[0], parameters[1], one
+
+        def local(n, parameters):
+            return parameters[0][n], parameters[1][n], parameters[7][n]
+
+        medium = jit(local if in_solids else uniform)
 
         def collide(values, n, parameters):
             scalar = values[0]
             for p in range(pair_count):
                 scalar += values[2 * p + 1] + values[2 * p + 2]
-            ux, uy, uz = parameters[4][n], parameters[5][n], parameters[6][n]
+            even_rate, odd_rate, flows = medium(n, parameters)
+            ux, uy, uz = flows * parameters[4][n], flows * parameters[5][n], flows * parameters[6][n]
             for p in range(pair_count):
                 part = w[2 * p + 1] * scalar
                 along = per_speed * part * (cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz)
-                even = parameters[0] * (half * (values[2 * p + 1] + values[2 * p + 2]) - part)
-                odd = parameters[1] * (half * (values[2 * p + 1] - values[2 * p + 2]) - along)
+                even = even_rate * (half * (values[2 * p + 1] + values[2 * p + 2]) - part)
+                odd = odd_rate * (half * (values[2 * p + 1] - values[2 * p + 2]) - along)
                 values[2 * p + 1] -= even + odd
                 values[2 * p + 2] -= even - odd
-            values[0] -= parameters[0] * (values[0] - rest * scalar)
-            parameters[3][n] = half * (parameters[2][n] + scalar)
+            values[0] -= even_rate * (values[0] - rest * scalar)
+            parameters[3][n] = flows * half * (parameters[2][n] + scalar)
             parameters[2][n] = scalar
 
         return jit(unroll(collide))
 
-    return Operator(f"carried-{scalar_lattice.name}", reference, node)
+    return Operator(f"carried-{scalar_lattice.name}{'-solids' * in_solids}", reference, node)

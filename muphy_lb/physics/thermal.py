@@ -56,6 +56,8 @@ class Heat:
         lift: (3,) force per volume and unit of temperature, lattice units.
         borders: what happens at walls and openings.
         method: one of ``METHODS``.
+        media: where nodes lie in solids, too: diffusivity, and 1 in the fluid, 0 in solids, each (n,) of the local
+            nodes. With populations only.
         energy: what a unit of temperature adds to the equilibrium energy (:mod:`muphy_lb.operators.energy`).
     """
 
@@ -64,6 +66,7 @@ class Heat:
     borders: BorderValues
     method: str = DIFFERENCES
     energy: float = 0.0
+    media: tuple[np.ndarray, np.ndarray] | None = None
 
 
 def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0.0, 0.0, 0.0)) -> Model:
@@ -75,9 +78,10 @@ def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0
     flow = isothermal(lattice, fluid, streaming, force, BUOYANCY, KEEP_VELOCITY)
     kept = tuple(FieldValue(name) for name in VELOCITY)
     *rates, fx, fy, fz = flow.parameters
+    flows = () if heat.media is None else heat.media[1:]
     fields, operator, numbers = _by_populations(lattice, heat) if heat.method != DIFFERENCES else _by_differences(heat)
     inside, at_edge = (
-        Stage(STENCIL, (operator,), part, fields[0].name, (*numbers, *kept)) for part in (INTERIOR, EDGE)
+        Stage(STENCIL, (operator,), part, fields[0].name, (*numbers, *kept, *flows)) for part in (INTERIOR, EDGE)
     )
     if heat.energy:
         flow = _with_energy(flow)
@@ -105,7 +109,9 @@ def temperature_fields(model: Model, temperature: np.ndarray) -> dict[str, np.nd
         return {NAME: temperature}
     lattice = first.carried.lattice
     rows = dict(zip(row_names(first.name, lattice.q), carried_at_rest(lattice, temperature), strict=True))
-    return rows | {NAME: temperature, LIFTING: temperature}
+    flows = next(stage for stage in model.stages if stage.skeleton == STENCIL).parameters[-1]
+    lifting = flows * temperature if isinstance(flows, np.ndarray) else temperature
+    return rows | {NAME: temperature, LIFTING: lifting}
 
 
 def _by_differences(heat: Heat):
@@ -125,4 +131,6 @@ def _by_populations(lattice: Lattice, heat: Heat):
     kept = tuple(Field(name, is_state=True) for name in (NAME, LIFTING))
     fields = Field(POPULATIONS, heat.borders, Carried(scalar, heat.diffusivity)), *kept
     written = (FieldValue(field.name) for field in kept)
-    return fields, carried(scalar), (*carried_rates(scalar, heat.diffusivity), *written)
+    diffusivity = heat.diffusivity if heat.media is None else heat.media[0]
+    rates = carried_rates(scalar, diffusivity)
+    return fields, carried(scalar, heat.media is not None), (*rates, *written)

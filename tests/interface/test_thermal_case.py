@@ -151,3 +151,35 @@ def test_energy_coupling_needs_two_temperatures():
     thermal = {"rayleigh": None, "expansion_1_k": 0.0, "energy_coupling": 1.0}
     with pytest.raises(InputError, match="two walls or openings of different temperature_k"):
         Simulation(cavity_case(walls=[COLD], thermal=thermal))
+
+
+def plate_case(folder, **changes):
+    """Fluid, a plate of four voxels across it, fluid again, from an image."""
+    image = np.ones((1, 2, 12), dtype=np.uint8)
+    image[..., 0], image[..., -1], image[..., 4:8] = 2, 3, 4
+    np.save(folder / "plate.npy", image)
+    options = {"fluid_value": 1, "wall_values": {"cold": 2, "hot": 3, "plate": 4}}
+    geometry = {"shape": None, "file": str(folder / "plate.npy"), "spacing_m": 0.01, "options": options}
+    thermal = {"rayleigh": None, "expansion_1_k": 0.0, "method": "double-distribution"} | changes.pop("thermal", {})
+    walls = [COLD, HOT, {"name": "plate", "conductivity_ratio": 4.0}]
+    return cavity_case(geometry=geometry | {"periodic": ["y", "z"]}, thermal=thermal, walls=walls, **changes)
+
+
+def test_heat_spreads_in_the_voxels_of_a_wall(tmp_path):
+    """Four voxels of four times the conductivity resist as much as one of fluid: seven in all."""
+    simulation = Simulation(plate_case(tmp_path))
+    simulation.step(4000)
+    assert "8 nodes of solids that conduct heat: plate" in simulation.describe()
+    assert np.isclose(simulation.wall_heat.gradients_k_m(simulation.temperature_k())["cold"], 10.0 / 0.07, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("tables", "remedy"),
+    [
+        ({"thermal": {"method": "finite-differences"}}, "set thermal.method = 'double-distribution'"),
+        ({"flow": {"acceleration_m_s2": [1e-3, 0.0, 0.0]}}, "drive the flow by its openings"),
+    ],
+)
+def test_what_solids_cannot_do_is_said(tmp_path, tables, remedy):
+    with pytest.raises(InputError, match=remedy):
+        Simulation(plate_case(tmp_path, **tables))

@@ -1,0 +1,49 @@
+"""Solids that conduct heat: voxels of labelled walls that are nodes as well, for a field that they carry.
+
+The flow does not enter them: between fluid and such a node, and between nodes of two of them, lies a wall
+(:class:`geometry.neighbours.NeighbourSearch`).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from geometry.errors import GeometryError
+from geometry.flags import FIRST_WALL_NUMBER, wall_flag
+from geometry.nodes import NodeList, regroup
+from geometry.slabs import slabs
+from geometry.voxels import Voxels
+
+
+def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
+    """The node list with the voxels of some labelled walls as further nodes.
+
+    Args:
+        nodes: the fluid.
+        voxels: the image it was made of.
+        names: of the walls.
+
+    Raises:
+        GeometryError: the image has no such wall, or the wall no voxel.
+    """
+    voxel, number = [nodes.label_voxel], [nodes.label_number]
+    solids = []
+    for name in names:
+        if name not in voxels.walls:
+            raise GeometryError(f"no wall is named {name!r}; the walls are {', '.join(voxels.walls) or 'none'}")
+        k = voxels.walls.index(name)
+        own = _voxels_of(voxels.flags, wall_flag(k))
+        if own.size == 0:
+            raise GeometryError(f"wall {name!r} has no voxel that could conduct heat")
+        solids.append(own)
+        voxel.append(own)
+        number.append(np.full(own.size, FIRST_WALL_NUMBER + k, dtype=nodes.label_number.dtype))
+    label_voxel, first = np.unique(np.concatenate(voxel), return_index=True)
+    frame = replace(nodes, label_voxel=label_voxel, label_number=np.concatenate(number)[first])
+    return regroup(frame, np.sort(np.concatenate((nodes.voxel, *solids))))
+
+
+def _voxels_of(flags, flag: int) -> np.ndarray:
+    """Ascending ids of the voxels with a flag."""
+    parts = [layers.start * slab[0].size + np.flatnonzero(slab == flag) for layers, slab in slabs(flags)]
+    return np.concatenate(parts)
