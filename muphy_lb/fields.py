@@ -20,7 +20,7 @@ class _Evolving:
         self.n_rows = field.carried.lattice.q if field.carried else 1
         self.row = domain.pitch if field.carried else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
-        self._runs = backend.stream_table(self.table, 0)
+        self.runs = backend.stream_table(self.table, 0)
         cut, end = self.table.n_edge_ghosts, self.table.ghosts.node.size
         self._ghosts = {is_edge: self._records(*ends) for is_edge, ends in ((True, (0, cut)), (False, (cut, end)))}
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
@@ -29,7 +29,7 @@ class _Evolving:
     def bind(self, stage: Stage, parity: int, nodes: NodeRange, parameters: tuple) -> list[Task]:
         """Ghosts of some nodes, then the nodes."""
         old, new = self.arrays[parity], self.arrays[1 - parity]
-        arrays = StencilArrays(old, new, self._runs, len(self.table.vectors), self.row)
+        arrays = StencilArrays(old, new, self.runs, len(self.table.vectors), self.row)
         update = self._backend.bind_stencil(stage.operators[0], arrays, nodes, parameters)
         name, queue = (stage.field, ON_EDGE) if nodes.is_edge else (stage.field, ON_INTERIOR)
         return [*self._bind_ghosts(parity, nodes.is_edge, queue), Task(name, queue, update)]
@@ -63,8 +63,9 @@ class _Kept:
 
     lines, n_rows, row = (None, None), 1, 0
 
-    def __init__(self, backend, domain: LocalDomain):
-        self.arrays = [backend.zeros(domain.pitch, backend.precision.real)] * 2
+    def __init__(self, backend, domain: LocalDomain, is_state: bool):
+        arrays = [backend.zeros(domain.pitch, backend.precision.real) for _ in range(1 + is_state)]
+        self.arrays = [arrays[0], arrays[-1]]
 
 
 class Fields:
@@ -80,7 +81,9 @@ class Fields:
     def __init__(self, backend, domain: LocalDomain, model: Model, shares):
         self._backend, self._domain, self._arrays = backend, domain, {}
         self._bound = {
-            field.name: _Evolving(backend, domain, model, field, shares) if field.borders else _Kept(backend, domain)
+            field.name: _Evolving(backend, domain, model, field, shares)
+            if field.borders
+            else _Kept(backend, domain, field.is_state)
             for field in model.fields
         }
         self._rows = {
@@ -92,7 +95,14 @@ class Fields:
 
     def values(self, parameters: tuple, parity: int) -> tuple:
         """The parameters with the arrays of fields in place of their names, before a step from ``parity``."""
-        return tuple(self._bound[p.field].arrays[parity] if isinstance(p, FieldValue) else p for p in parameters)
+        return tuple(
+            self._bound[p.field].arrays[1 - parity if p.is_new else parity] if isinstance(p, FieldValue) else p
+            for p in parameters
+        )
+
+    def table_of(self, name: str):
+        """Of a field that advances: its table (:class:`muphy_lb.domain.StencilTable`), and that on the device."""
+        return self._bound[name].table, self._bound[name].runs
 
     @property
     def evolving(self) -> tuple[str, ...]:

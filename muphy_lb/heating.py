@@ -1,4 +1,5 @@
-"""From the case's temperatures to what a thermal model needs. Lattice temperatures are kelvin above the reference."""
+"""From the case's temperatures to what a thermal model needs. Lattice temperatures are kelvin above a zero: that at
+which nothing is lifted, or, of populations, the middle of the temperatures that are fixed."""
 
 from dataclasses import dataclass, replace
 
@@ -22,14 +23,14 @@ class Heating:
 
     Attributes:
         heat: what the model needs, in lattice units.
-        reference_k: what is zero there.
+        zero_k: what is zero there.
         difference_k: largest difference between fixed temperatures.
         fixed_k: temperature of each wall that has one, by name.
         conductivity: (n_walls,) of the geometry's walls over that of the fluid, where heat spreads in them.
     """
 
     heat: Heat
-    reference_k: float
+    zero_k: float
     difference_k: float
     fixed_k: dict[str, float]
     conductivity: np.ndarray
@@ -62,12 +63,16 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
     fixed_k = {section.name: section.temperature_k for section in sections if section.temperature_k is not None}
     temperatures = [*fixed_k.values()]
     difference_k = max(temperatures) - min(temperatures) if temperatures else 0.0
+    zero_k = thermal.reference_k
+    if temperatures and thermal.method == POPULATION_METHOD:
+        zero_k = 0.5 * (max(temperatures) + min(temperatures))
     diffusivity_m2_s = thermal.diffusivity_m2_s or case.fluid.kinematic_viscosity_m2_s / thermal.prandtl
     lift = -_expansion(case, diffusivity_m2_s, difference_k) * np.array(thermal.gravity_m_s2)
     heat = Heat(
         diffusivity=units.viscosity_to_lattice(diffusivity_m2_s),
         lift=tuple(units.acceleration_to_lattice(lift).tolist()),
-        borders=_borders(case, outline, thermal.reference_k, units.spacing_m),
+        borders=_borders(case, outline, zero_k, units.spacing_m),
+        offset=zero_k - thermal.reference_k,
         method=thermal.method,
         energy=_energy(thermal.energy_coupling, difference_k, case.lattice.name),
     )
@@ -76,7 +81,7 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
     solids = {wall.name: wall.conductivity_ratio for wall in case.walls if wall.is_solid}
     ratios = np.array([solids.get(wall.name, 1.0) for wall in outline.walls])
     of_walls = {name: value for name, value in fixed_k.items() if name in walls}
-    return Heating(heat, thermal.reference_k, difference_k, of_walls, ratios)
+    return Heating(heat, zero_k, difference_k, of_walls, ratios)
 
 
 def _check_solids(case: Case) -> None:
@@ -117,7 +122,7 @@ def _expansion(case: Case, diffusivity_m2_s: float, difference_k: float) -> floa
     return thermal.rayleigh * case.fluid.kinematic_viscosity_m2_s * diffusivity_m2_s / scale
 
 
-def _borders(case: Case, outline: Outline, reference_k: float, spacing_m: float) -> BorderValues:
+def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> BorderValues:
     """Walls without a temperature or a gradient let no heat through; out of openings without it is carried only."""
     sections = {section.name: section for section in (*case.walls, *case.openings)}
     names = [*(wall.name for wall in outline.walls), None, *(opening.name for opening in outline.openings)]
@@ -129,10 +134,10 @@ def _borders(case: Case, outline: Outline, reference_k: float, spacing_m: float)
             continue
         if getattr(section, "thickness_m", None) is not None:
             b = section.conductivity_ratio * spacing_m / section.thickness_m
-            value[k] = 2.0 * b * (section.temperature_k - reference_k) / (2.0 + b)
+            value[k] = 2.0 * b * (section.temperature_k - zero_k) / (2.0 + b)
             factor[k] = (2.0 - b) / (2.0 + b)
         elif section.temperature_k is not None:
-            kind[k], value[k] = FIXED, section.temperature_k - reference_k
+            kind[k], value[k] = FIXED, section.temperature_k - zero_k
         elif getattr(section, "temperature_gradient_k_m", None) is not None:
             value[k] = section.temperature_gradient_k_m * spacing_m
     return BorderValues(kind, value, len(outline.walls), factor)

@@ -11,8 +11,9 @@ from muphy_lb.boundary_sections import OpeningSection
 from muphy_lb.case import Case, load_case
 from muphy_lb.domain import ROW, TILE
 from muphy_lb.domain.patterns import IN_PLACE
-from muphy_lb.lattice import Lattice, lattice_named
+from muphy_lb.lattice import Lattice, lattice_named, scalar_lattice
 from muphy_lb.physics.conditions import opening_areas_m2, opening_frames
+from muphy_lb.physics.thermal import DIFFERENCES
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.preflight import describe, resolve
 from muphy_lb.prepare import PREPARED, condition_of, load_nodes
@@ -48,10 +49,17 @@ def describe_case(case: Case, n_ranks: int = 1) -> str:
 
 
 def bytes_per_node(case: Case, lattice: Lattice) -> float:
-    """Memory of one node, about: two copies of its populations (one in place), and its part of the address table."""
-    copies = 1 if case.compute.streaming in IN_PLACE else 2
-    stored = np.dtype(PRECISIONS[case.compute.precision].storage).itemsize * ROW / TILE
-    return lattice.q * copies * stored + (lattice.q - 1) * BYTES_PER_DIRECTION
+    """Memory of one node, about: two copies of its populations (one in place), its part of the address table, and what
+    heat takes."""
+    copies, precision = 1 if case.compute.streaming in IN_PLACE else 2, PRECISIONS[case.compute.precision]
+    stored = np.dtype(precision.storage).itemsize * ROW / TILE
+    populations = lattice.q * copies * stored + (lattice.q - 1) * BYTES_PER_DIRECTION
+    if case.thermal is None:
+        return populations
+    # Kept velocity; the temperature twice, or its populations, itself and what lifts, twice each; the table.
+    q_count = scalar_lattice(lattice.dimension).q
+    numbers, n_entries = (5, lattice.q - 1) if case.thermal.method == DIFFERENCES else (7 + 2 * q_count, q_count - 1)
+    return populations + numbers * np.dtype(precision.real).itemsize + n_entries * BYTES_PER_DIRECTION
 
 
 def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:

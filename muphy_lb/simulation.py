@@ -157,7 +157,7 @@ class Simulation:
         self.upload_schedule()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
         if self.heating:
-            self.set_temperature_k(np.full(1, self.heating.reference_k))
+            self.set_temperature_k(np.full(1, self.case.thermal.reference_k))
         self.engine.start_from(np.ones(1), np.zeros((3, 1)))
         self.initial_mass = self._global_mass()
 
@@ -205,11 +205,11 @@ class Simulation:
     def temperature_k(self) -> np.ndarray | None:
         """(n,) temperature [K] of a thermal flow, on rank 0."""
         row = self.engine.fields.get(TEMPERATURE, self.engine.parity)
-        return self._collect((row,), lambda rows: self.heating.reference_k + rows[0])
+        return self._collect((row,), lambda rows: self.heating.zero_k + rows[0])
 
     def set_temperature_k(self, temperature_k: np.ndarray) -> None:
         """Overwrite the temperature [K] of the local nodes, (n,) in run order or (1,)."""
-        above = np.asarray(temperature_k, dtype=np.float64) - self.heating.reference_k
+        above = np.asarray(temperature_k, dtype=np.float64) - self.heating.zero_k
         for name, values in temperature_fields(self.engine.model, above).items():
             self.engine.fields.set(name, values)
 

@@ -4,7 +4,6 @@ from itertools import chain
 
 import numpy as np
 
-from muphy_lb.domain import build_stencil
 from muphy_lb.physics import Model
 from muphy_lb.physics.model import INTERIOR, STENCIL, FieldValue, Stage
 
@@ -18,13 +17,15 @@ def field_numbers(model: Model) -> tuple[int, int]:
     """Numbers per node and step, populations aside: at least, and with the neighbours of stencils.
 
     At least: what node functions are handed of the node, fields and arrays, each of which they read or write; and the
-    old and the new value of every field that a stencil advances. Its neighbours' old values are asked for besides, and
-    come from the caches where these hold what other nodes have asked for.
+    old and the new value, or populations, of every field that is advanced. Of a stencil the neighbours' old values are
+    asked for besides, and come from the caches where these hold what other nodes have asked for.
     """
     stencils = _stencils(model)
     handed = chain(model.parameters, *(stage.parameters for stage in stencils))
-    least = sum(isinstance(value, FieldValue | np.ndarray) for value in handed) + 2 * len(stencils)
-    return least, least + len(stencils) * (model.lattice.q - 1)
+    carried = {field.name: field.carried.lattice.q for field in model.fields if field.carried}
+    advanced = sum(2 * carried.get(stage.field, 1) for stage in stencils)
+    least = sum(isinstance(value, FieldValue | np.ndarray) for value in handed) + advanced
+    return least, least + sum(model.lattice.q - 1 for stage in stencils if stage.field not in carried)
 
 
 def field_bytes(engine) -> int:
@@ -41,8 +42,7 @@ def _stencils(model: Model) -> list[Stage]:
 
 def _stencil_bytes(engine, name: str, real: int) -> int:
     """The table, and for every ghost its record, the values that go into it and the one that comes out."""
-    (borders,) = (field.borders for field in engine.model.fields if field.name == name)
-    stencil = build_stencil(engine.domain, engine.model.lattice.c[1:], borders)
-    (n_terms, n_ghosts), index = stencil.ghosts.index.shape, stencil.ghosts.index.dtype.itemsize
+    table, runs = engine.fields.table_of(name)
+    (n_terms, n_ghosts), index = table.ghosts.index.shape, table.ghosts.index.dtype.itemsize
     of_ghost = n_terms * (index + 2 * real) + 2 * real
-    return table_bytes(engine.backend.stream_table(stencil, 0)) + n_ghosts * of_ghost
+    return table_bytes(runs) + n_ghosts * of_ghost

@@ -73,7 +73,7 @@ class MiddleHeat:
         model, heating = simulation.engine.model, simulation.heating
         _, velocity = density_and_velocity(state, model.equilibrium, simulation.lattice, HALF_FORCE[model.streaming])
         low_k, high_k = (heating.fixed_k[name] for name in plane.names)
-        above_mean = state.temperature + heating.reference_k - 0.5 * (low_k + high_k)
+        above_mean = state.temperature + heating.zero_k - 0.5 * (low_k + high_k)
         carried = velocity[plane.axis][plane.centre].mean(axis=0) * above_mean[plane.centre].mean(axis=0)
         conducted = (state.temperature[plane.ends[0]] - state.temperature[plane.ends[1]]) / plane.distance
         upwards = float((carried / heating.heat.diffusivity + conducted).sum()) / plane.wall_area

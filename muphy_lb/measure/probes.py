@@ -63,7 +63,7 @@ class _ProbeWriter(SeriesWriter):
         density, velocity = density_and_velocity(state, model.equilibrium, simulation.lattice, half_force)
         scalars = [units.density_to_pressure(density, float(simulation.lattice.cs2))]
         if state.temperature is not None:
-            scalars.append(simulation.heating.reference_k + state.temperature)
+            scalars.append(simulation.heating.zero_k + state.temperature)
         return self.reduce(units.velocity_to_si(velocity), np.array(scalars)).ravel().tolist()
 
     def refuse(self, nodes: NodeList, what: str):

@@ -6,7 +6,8 @@ T(t + 1) = T + kappa Lap* T - u . grad* T, with differences over the velocity se
     Lap* T = 2 sum of the 6 along the axes - 1/4 sum of the 12 diagonals - 9 T
 
 Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012), Eqs. (16)-(18). On D2Q9 the same for what does not
-depend on z. Stable for kappa < 1/12 and kappa >= u^2 / 2.
+depend on z. Stable for kappa < 1/12 and kappa >= u^2 / 2,
+by which it is lower along a flow.
 
 Parameters: ``(kappa, ux, uy, uz)``, the last three fields. Values are those of the node, then of its neighbours along
 the vectors 1, 2, ... of the lattice.
@@ -32,7 +33,10 @@ def difference_weights(lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
         InputError: a lattice without such differences.
     """
     if lattice.name not in LAPLACIAN:
-        raise InputError(f"temperature by finite differences needs {' or '.join(LAPLACIAN)}, not {lattice.name}")
+        raise InputError(
+            f"lattice.name is {lattice.name!r}; a temperature by finite differences needs {' or '.join(LAPLACIAN)}; set"
+            " one of these, or thermal.method = 'double-distribution'"
+        )
     n_components = np.abs(lattice.c).sum(axis=1)
     laplacian = np.array(LAPLACIAN[lattice.name])[n_components]
     return laplacian, np.array(GRADIENT[lattice.name])[n_components] * lattice.c.T

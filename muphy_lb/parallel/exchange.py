@@ -33,6 +33,11 @@ class Halo:
             buffers=self.buffers,
         )
 
+    def exchanges_with(self, j: int) -> bool:
+        """Whether anything goes to or comes from a neighbour, given by its position."""
+        starts = (start for plan in self.plans for start in (plan.pack_start, plan.unpack_start))
+        return any(start[j] < start[j + 1] for start in starts)
+
     def shortened(self, most: int) -> "Halo":
         """The halo with messages of at most so many populations."""
         return replace(self, plans=tuple(plan.shortened(most) for plan in self.plans))
@@ -57,13 +62,15 @@ NO_LINES = HaloLines("none", (None, None))
 
 
 def bind_lines(halo: Halo, shares) -> HaloLines:
-    """Bind transports, each to its share of the neighbours (given by their positions).
+    """Bind transports, each to its share of the neighbours (given by their positions); with some of them nothing at
+    all may be exchanged, which both sides know.
 
     Raises:
         TransportFailure: one does not work here.
     """
     lines, used = [Line(), Line()], []
-    for transport, chosen in shares:
+    for transport, share in shares:
+        chosen = [j for j in share if halo.exchanges_with(j)]
         if chosen:
             part = halo.part(chosen)
             found = transport.lines(part.neighbours, part.plans, part.buffers)

@@ -24,9 +24,11 @@ EDGE = "edge"
 
 
 class FieldValue(NamedTuple):
-    """A parameter that is a field: its values (n,) before the step."""
+    """A parameter that is a field: its values (n,) before the step, or after it. Only fields that are part of the state
+    have both."""
 
     field: str
+    is_new: bool = False
 
 
 class Carried(NamedTuple):
@@ -46,7 +48,8 @@ class Field:
             other ranks. None: a field that node functions write and read for their own node.
         carried: of populations of a scalar: what carries them. Then the field has a number for each vector of that
             lattice, the stencil's values are what arrives, and the node function overwrites them by what leaves.
-        is_state: whether a field without borders is part of the state all the same: the next step reads it.
+        is_state: whether a field without borders is part of the state all the same: the next step reads it, and it has
+            two arrays, which steps use in turn.
     """
 
     name: str

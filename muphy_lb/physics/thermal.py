@@ -55,6 +55,8 @@ class Heat:
         diffusivity: lattice units.
         lift: (3,) force per volume and unit of temperature, lattice units.
         borders: what happens at walls and openings.
+        offset: of the temperature zero over that at which nothing lifts. Populations carry a temperature as they carry
+            mass: what is near zero is hardly changed where the flow is not free of divergence.
         method: one of ``METHODS``.
         media: where nodes lie in solids, too: diffusivity, and 1 in the fluid, 0 in solids, each (n,) of the local
             nodes. With populations only.
@@ -65,6 +67,7 @@ class Heat:
     lift: tuple[float, float, float]
     borders: BorderValues
     method: str = DIFFERENCES
+    offset: float = 0.0
     energy: float = 0.0
     media: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -79,7 +82,8 @@ def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0
     kept = tuple(FieldValue(name) for name in VELOCITY)
     *rates, fx, fy, fz = flow.parameters
     flows = () if heat.media is None else heat.media[1:]
-    fields, operator, numbers = _by_populations(lattice, heat) if heat.method != DIFFERENCES else _by_differences(heat)
+    by_method = {DIFFERENCES: _by_differences, POPULATION_METHOD: _by_populations}
+    fields, operator, numbers = by_method[heat.method](lattice, heat)
     inside, at_edge = (
         Stage(STENCIL, (operator,), part, fields[0].name, (*numbers, *kept, *flows)) for part in (INTERIOR, EDGE)
     )
@@ -109,12 +113,14 @@ def temperature_fields(model: Model, temperature: np.ndarray) -> dict[str, np.nd
         return {NAME: temperature}
     lattice = first.carried.lattice
     rows = dict(zip(row_names(first.name, lattice.q), carried_at_rest(lattice, temperature), strict=True))
-    flows = next(stage for stage in model.stages if stage.skeleton == STENCIL).parameters[-1]
-    lifting = flows * temperature if isinstance(flows, np.ndarray) else temperature
+    stage = next(stage for stage in model.stages if stage.skeleton == STENCIL)
+    flows = stage.parameters[-1]
+    offset = stage.parameters[2]
+    lifting = (flows if isinstance(flows, np.ndarray) else 1.0) * (temperature + offset)
     return rows | {NAME: temperature, LIFTING: lifting}
 
 
-def _by_differences(heat: Heat):
+def _by_differences(lattice: Lattice, heat: Heat):
     """Fields, the first of which advances and the last of which lifts; how; and with which numbers."""
     if not 0.0 < heat.diffusivity < LARGEST_DIFFUSIVITY:
         raise InputError(
@@ -130,7 +136,7 @@ def _by_populations(lattice: Lattice, heat: Heat):
     scalar = scalar_lattice(lattice.dimension)
     kept = tuple(Field(name, is_state=True) for name in (NAME, LIFTING))
     fields = Field(POPULATIONS, heat.borders, Carried(scalar, heat.diffusivity)), *kept
-    written = (FieldValue(field.name) for field in kept)
+    told = (FieldValue(NAME), FieldValue(NAME, is_new=True), FieldValue(LIFTING, is_new=True))
     diffusivity = heat.diffusivity if heat.media is None else heat.media[0]
     rates = carried_rates(scalar, diffusivity)
-    return fields, carried(scalar, heat.media is not None), (*rates, *written)
+    return fields, carried(scalar, heat.media is not None), (*rates, heat.offset, *told)

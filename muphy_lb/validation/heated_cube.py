@@ -113,7 +113,8 @@ def _rows(rayleigh, size, cavity: Cavity, settling: Settling, settings: Settings
     published = (("TheLMA on 256^3", reference.THELMA), ("Wakashima and Saitoh", reference.WAKASHIMA))
     rows += [shown(f"{what}: Nu, {name}", known[rayleigh], found) for name, known in published if rayleigh in known]
     rows.append(shown(f"{what}: Nu of the plane midway, of the wall", found, float(settling.middle[-1])))
-    rows.append(absolute(f"{what}: change of temperature in {VIEW} steps", 0.0, settling.change, inf))
+    settled = SETTLED[settings.precision] if rayleigh <= 1e7 else inf
+    rows.append(absolute(f"{what}: change of temperature in {VIEW} steps", 0.0, settling.change, settled))
     symmetric = SYMMETRIC[settings.precision] if rayleigh <= 1e7 else inf
     return [*rows, absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, symmetric)]
 

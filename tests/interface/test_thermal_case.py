@@ -15,6 +15,7 @@ from muphy_lb.output.checkpoint import checkpoint_path, restore, write_checkpoin
 from muphy_lb.physics.thermal import METHODS
 from muphy_lb.simulation import Simulation
 from muphy_lb.thermal_section import ThermalSection
+from tests.vessel import changed
 
 COLD, HOT = {"name": "cold", "temperature_k": 293.0}, {"name": "hot", "temperature_k": 303.0}
 TABLES = {
@@ -183,3 +184,17 @@ def test_heat_spreads_in_the_voxels_of_a_wall(tmp_path):
 def test_what_solids_cannot_do_is_said(tmp_path, tables, remedy):
     with pytest.raises(InputError, match=remedy):
         Simulation(plate_case(tmp_path, **tables))
+
+
+def test_populations_keep_a_uniform_temperature_whatever_the_flow():
+    """Carried like mass, a temperature far from zero would be compressed and stretched with the fluid."""
+    tables = changed(
+        thermal={"reference_k": 293.0, "prandtl": 0.71, "expansion_1_k": 1e-3, "method": "double-distribution"},
+        compute={"backend": "cpu"},
+    )
+    tables["openings"] = [{**opening, "temperature_k": 310.0} for opening in tables["openings"]]
+    simulation = Simulation(case_from_dict(tables))
+    simulation.set_temperature_k(np.full(1, 310.0))
+    simulation.step(60)
+    assert np.abs(simulation.temperature_k() - 310.0).max() < 1e-9
+    assert simulation.health().max_speed > 1e-3

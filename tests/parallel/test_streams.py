@@ -5,13 +5,18 @@ import pytest
 
 import tests.support
 from muphy_lb.backends.numpy.backend import NumpyBackend
-from muphy_lb.domain import STREAMINGS
+from muphy_lb.domain import FIXED, FREE, STEP, STREAMINGS, BorderValues
 from muphy_lb.lattice import D2Q9
+from muphy_lb.physics import Heat
+from muphy_lb.physics.thermal import METHODS
 from muphy_lb.precision import FP64
 from tests.laws.walled import MOVING, ScatteredDistances, walled_nodes
 from tests.support import THROUGH_FLOW, Setup, advance, build_engine, in_node_order, random_nodes, start_at_rest
+from tests.thermal import ThermalSetup, heat, temperature
 
 STEPS = 30
+# Walls, an inlet, an outlet.
+BETWEEN_OPENINGS = BorderValues(np.array([STEP, FIXED, FREE]), np.array([0.0, 0.3, 0.0]), n_walls=0)
 
 
 class TwoStreams(NumpyBackend):
@@ -64,6 +69,16 @@ class LateInterior(TwoStreams):
         work = super().bind_stream_collide(collide, arrays, nodes, parameters, shape)
         return work if nodes.is_edge else self._later(work)
 
+    def bind_stencil(self, update, arrays, nodes, parameters):
+        """As the collision."""
+        work = super().bind_stencil(update, arrays, nodes, parameters)
+        return work if nodes.is_edge else self._later(work)
+
+    def bind_ghosts(self, field, target, ghosts, on_edge):
+        """As the collision."""
+        work = super().bind_ghosts(field, target, ghosts, on_edge)
+        return work if on_edge else self._later(work)
+
     def bind_copy(self, source, target):
         """In the order of the interior's work."""
         return self._later(super().bind_copy(source, target))
@@ -80,6 +95,16 @@ class LateEdge(TwoStreams):
         """Edge later, interior at once."""
         work = super().bind_stream_collide(collide, arrays, nodes, parameters, shape)
         return self._later(work) if nodes.is_edge else work
+
+    def bind_stencil(self, update, arrays, nodes, parameters):
+        """As the collision."""
+        work = super().bind_stencil(update, arrays, nodes, parameters)
+        return self._later(work) if nodes.is_edge else work
+
+    def bind_ghosts(self, field, target, ghosts, on_edge):
+        """As the collision."""
+        work = super().bind_ghosts(field, target, ghosts, on_edge)
+        return self._later(work) if on_edge else work
 
     def bind_links(self, *arguments):
         """Belongs to the edge."""
@@ -113,3 +138,23 @@ def test_a_late_stream_changes_nothing(late, rule, streaming, monkeypatch):
         engine.backend.synchronise()
         found.append(in_node_order(engine, engine.populations()))
     assert np.array_equal(*found) and np.abs(found[0]).max() > 0.0
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("late", [LateInterior, LateEdge])
+def test_a_late_stream_changes_no_temperature(late, method, streaming, monkeypatch):
+    setup = ThermalSetup(
+        D2Q9, streaming=streaming, conditions=THROUGH_FLOW, heat=Heat(0.06, (1e-4, 3e-4, 0.0), BETWEEN_OPENINGS, method)
+    )
+    nodes = random_nodes(D2Q9)
+    start, found = 0.1 * np.random.default_rng(5).standard_normal(nodes.n_nodes), []
+    for backend in (NumpyBackend, late):
+        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
+        engine = build_engine(nodes, setup)
+        heat(engine, start[engine.domain.number])
+        advance(start_at_rest(engine), STEPS)
+        assert 0 < engine.domain.n_edge < engine.domain.n_nodes
+        engine.backend.synchronise()
+        found.append((engine.populations(), temperature(engine).copy()))
+    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.ptp(found[0][1]) > 1e-3

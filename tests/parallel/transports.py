@@ -15,10 +15,13 @@ from tests.parallel.driver import PERIODIC_ROCK
 from tests.vessel import changed
 
 KINDS = (("pull", "fp32"), ("aa", "fp32"), ("push", "fp32"), ("pull", "fp16"), ("aa", "fp16"), ("pull", "fp64"))
-PARTITIONS = ("metis", "curve")
+PARTITIONS = ("metis", "curve", "XY")
 # Odd, so that what is measured in between lies in the second buffer; together more than one recorded cycle.
 STRETCHES = (7, 24, 38)
 FINE = {"spacing_m": 2.5e-4}
+
+
+HEAT = {"reference_k": 300.0, "prandtl": 0.7, "expansion_1_k": 1e-3, "method": "double-distribution"}
 
 
 def flows():
@@ -29,6 +32,11 @@ def flows():
         PERIODIC_ROCK
         | {"geometry": PERIODIC_ROCK["geometry"] | {"options": {"size": 48, "radius": 9.0, "porosity": 0.5}}},
     )
+
+    # Cut across two axes, parts meet through diagonals alone, of which this temperature knows nothing.
+    warm = [opening | {"temperature_k": 300.0 + 5.0 * k} for k, opening in enumerate(changed()["openings"])]
+    tables = {"geometry": changed()["geometry"] | FINE, "lattice": {"lattice_velocity": 0.02}}
+    yield "warm vessel", tables | {"openings": warm, "thermal": HEAT}
 
 
 def compute(tables, transport, partition, kind, communicator) -> tuple[np.ndarray | None, str]:
