@@ -16,7 +16,7 @@ PROBES = [
 WAVE = {"period_s": 0.2, "mean": 1.0, "sine": [0.4]}
 
 
-@pytest.fixture(scope="module", params=["pull", "aa"])
+@pytest.fixture(scope="module", params=["pull", pytest.param("aa", marks=pytest.mark.slow)])
 def folders(request, tmp_path_factory, mpirun):
     """Output folders of a pulsating vessel on one and on three ranks."""
     home = tmp_path_factory.mktemp(request.param)

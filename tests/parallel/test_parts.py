@@ -155,8 +155,10 @@ def populations(folder):
 
 
 def test_ranks_that_read_their_parts_compute_what_one_rank_computes(prepared, mpirun, tmp_path):
-    """The walls interpolate, in one of the two cases, with distances that each rank has read for itself."""
+    """The walls interpolate, with distances that each rank has read for itself."""
     case, _, _ = prepared
+    if case.lattice.walls == "half-way":
+        pytest.skip("the part of interpolated walls has all of it, and cuts besides")
     settings = {"checkpoint_every_steps": 60}
     case = case.model_copy(update={"output": case.output.model_copy(update=settings)})
     (tmp_path / "case.toml").write_text(case.to_toml(tmp_path))
