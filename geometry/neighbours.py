@@ -29,11 +29,11 @@ class NeighbourSearch:
         places = places_in(nodes.shape, nodes.periodic, nodes.voxel[:plain_end])._replace(
             grouped=nodes.voxel[grouped], grouped_node=grouped
         )
+        labelled, number = nodes.label_voxel, nodes.label_number
         self.solid, is_node = _solids(nodes, places)
-        self._places = places._replace(
-            labelled=nodes.label_voxel[~is_node],
-            label_code=FIRST_OPENING_LINK - nodes.label_number[~is_node].astype(np.int16),
-        )
+        if self.solid is not None:
+            labelled, number = labelled[~is_node], number[~is_node]
+        self._places = places._replace(labelled=labelled, label_code=FIRST_OPENING_LINK - number.astype(np.int16))
 
     def table(self, vectors, subset: np.ndarray | slice = slice(None), out: np.ndarray | None = None) -> np.ndarray:
         """Neighbour node numbers along lattice vectors, for a flow.
@@ -74,13 +74,16 @@ class NeighbourSearch:
 def _solids(nodes: NodeList, places) -> tuple[np.ndarray | None, np.ndarray]:
     """(n,) int16 number of the wall that each node belongs to, -1 for fluid, None if all are fluid; and which labelled
     voxels are nodes."""
-    own = np.full((1, nodes.label_voxel.size), NOTHING, dtype=np.int64)
-    follow(np.ascontiguousarray(nodes.label_voxel), np.zeros((1, 3), dtype=np.int64), places, own)
-    is_node = own[0] >= 0
-    if not is_node.any():
+    is_node = np.zeros(nodes.label_voxel.size, dtype=bool)
+    wall = np.flatnonzero(nodes.label_number >= FIRST_WALL_NUMBER)
+    own = np.empty((1, wall.size), dtype=np.int64)
+    follow(nodes.label_voxel[wall], np.zeros((1, 3), dtype=np.int64), places, own)
+    found = own[0] >= 0
+    if not found.any():
         return None, is_node
+    is_node[wall] = found
     solid = np.full(nodes.n_nodes, -1, dtype=np.int16)
-    solid[own[0][is_node]] = nodes.label_number[is_node].astype(np.int16) - FIRST_WALL_NUMBER
+    solid[own[0][found]] = nodes.label_number[is_node].astype(np.int16) - FIRST_WALL_NUMBER
     return solid, is_node
 
 

@@ -35,7 +35,7 @@ Watched = Annotated[
     AfterValidator(_not_empty),
 ]
 Speeds = Annotated[tuple[Positive, ...], Field(strict=False)]
-TEMPERATURE_KEYS = {"temperature_k", "temperature_gradient_k_m"}
+TEMPERATURE_KEYS = {"temperature_k", "temperature_gradient_k_m", "conductivity_ratio", "thickness_m"}
 FILE_KEYS = ("file", "acceleration_file", "profile_file")
 
 
@@ -176,6 +176,11 @@ class Case(Section):
                 "has lattice.lattice_velocity but no opening and no wall imposes a velocity;"
                 " give lattice.reference_velocity_m_s"
             )
+
+    @property
+    def solids(self) -> dict[str, float]:
+        """Walls in whose voxels heat spreads, and their conductivity over that of the fluid."""
+        return {wall.name: wall.conductivity_ratio for wall in self.walls if wall.is_solid}
 
     def model_post_init(self, context):
         """Keep the folder that the case was read from."""

@@ -78,15 +78,14 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
     )
     conducting = {wall.name for wall in case.walls if wall.conductivity_ratio is not None}
     walls = {wall.name for wall in outline.walls} - conducting
-    solids = {wall.name: wall.conductivity_ratio for wall in case.walls if wall.is_solid}
-    ratios = np.array([solids.get(wall.name, 1.0) for wall in outline.walls])
+    ratios = np.array([case.solids.get(wall.name, 1.0) for wall in outline.walls])
     of_walls = {name: value for name, value in fixed_k.items() if name in walls}
     return Heating(heat, zero_k, difference_k, of_walls, ratios)
 
 
 def _check_solids(case: Case) -> None:
     """Heat spreads in solids by populations, between half-way walls, with no force that would reach into them."""
-    solids = ", ".join(wall.name for wall in case.walls if wall.is_solid)
+    solids = ", ".join(case.solids)
     if not solids:
         return
     if case.thermal.method != POPULATION_METHOD:

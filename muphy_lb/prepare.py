@@ -55,10 +55,9 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
     if case.lattice.walls != "half-way" and voxels.wall_shape is not None:
         nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
         report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
-    solids = [wall.name for wall in case.walls if wall.is_solid]
-    if solids:
-        n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, solids)
-        report += f"; {nodes.n_nodes - n_fluid:,} nodes of solids that conduct heat: {', '.join(solids)}"
+    if case.solids:
+        n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, case.solids)
+        report += f"; {nodes.n_nodes - n_fluid:,} nodes of solids that conduct heat: {', '.join(case.solids)}"
     _match_openings(nodes, case)
     return nodes, report
 
@@ -211,9 +210,7 @@ def _refuse_preparation(case: Case) -> None:
     """A prepared geometry is final: keys that would cut, clean or scale it must not be silently without effect."""
     placed = [f"openings.{section.name}.centre_m" for section in case.openings if section.centre_m is not None]
     placed += [f"walls.{section.name}.box_m" for section in case.walls if section.box_m is not None]
-    placed += [
-        f"walls.{section.name}.conductivity_ratio without thickness_m" for section in case.walls if section.is_solid
-    ]
+    placed += [f"walls.{name}.conductivity_ratio without thickness_m" for name in case.solids]
     ignored = [
         f"geometry.{key}" for key in ("unit", "spacing_m", "keep", "periodic", "options") if getattr(case.geometry, key)
     ]

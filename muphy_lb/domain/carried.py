@@ -67,8 +67,9 @@ def build_carried(domain: LocalDomain, lattice: Lattice, borders: BorderValues, 
 def _plan_exchange(domain: LocalDomain, vectors: np.ndarray, rows: int) -> tuple[Exchange, np.ndarray]:
     """What crosses, by neighbour, voxel and direction of what sends it, on both sides; and the slots."""
     ring, pitch, edge = domain.ring, domain.pitch, slice(0, domain.n_edge)
-    k, node = np.nonzero(domain.around(vectors, edge) >= pitch)
-    rank = np.searchsorted(ring.receive_start, domain.around(vectors, edge)[k, node] - pitch, side="right")
+    target = domain.around(vectors, edge)
+    k, node = np.nonzero(target >= pitch)
+    rank = np.searchsorted(ring.receive_start, target[k, node] - pitch, side="right")
     order = np.lexsort((k, domain.voxel[node], rank))
     bounds = np.arange(1, len(ring.receive_start) + 1)
     source = domain.around(-vectors, edge)

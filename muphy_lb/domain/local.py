@@ -199,8 +199,10 @@ def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
         mirrored = mirrored_links(table, walls, lattice)
         edge[mirrored.node[part.owner[mirrored.far] != part.rank]] = True
         edge |= walls.has_slots(table)
-        reach = table if search.solid is None else search.reach(lattice.c, nodes)
-        edge |= _classify(reach, part.owner, part.rank)[0]
+        reach = table
+        if search.solid is not None:
+            reach = search.reach(lattice.c, nodes)
+            edge |= _classify(reach, part.owner, part.rank)[0]
         chosen = np.flatnonzero(special | edge)
         found.append((nodes[chosen], table[:, chosen], reach[:, chosen], edge[chosen]))
     places, tables, reaches, edges = zip(*found, strict=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.operators import LIFTING
 from muphy_lb.physics.model import FieldValue
 from muphy_lb.physics.thermal import NAME as TEMPERATURE
 from muphy_lb.probe import Probe
@@ -44,7 +45,7 @@ class NodeProbe:
         self._before, self._stored = (self._probe(places) for places in (before, stored))
         self._temperature = self._lifting = None
         if simulation.heating:
-            lifting = self._engine.model.parameters[-7]
+            lifting = self._engine.model.parameters[LIFTING]
             self._temperature, self._lifting = (self._probe_field(v) for v in (FieldValue(TEMPERATURE), lifting))
 
     def stored(self) -> NodeState | None:
@@ -99,7 +100,7 @@ class NodeProbe:
             force = operator.reference(self._nodes, engine.host_parameters())
         else:  # a whole field need not come to the host for a few nodes
             force = operator.reference(
-                slice(None), (self._values(self._lifting, parity), *engine.model.parameters[-6:])
+                slice(None), (self._values(self._lifting, parity), *engine.model.parameters[LIFTING + 1 :])
             )
         force = np.asarray(force, dtype=np.float64).reshape(3, -1)
         return np.ascontiguousarray(np.broadcast_to(force, (3, self._nodes.size)))

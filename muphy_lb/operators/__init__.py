@@ -1,7 +1,7 @@
 """operators: one file = equation + source + specification + node function."""
 
 from muphy_lb.operators.bgk import BGK
-from muphy_lb.operators.buoyancy import BUOYANCY
+from muphy_lb.operators.buoyancy import BUOYANCY, LIFTING
 from muphy_lb.operators.carried import carried, carried_at_rest, carried_rates
 from muphy_lb.operators.closures import CONSTANT, Closure
 from muphy_lb.operators.collision import collision
@@ -37,6 +37,7 @@ __all__ = [
     "INCOMPRESSIBLE",
     "KEEP_VELOCITY",
     "LARGEST_DIFFUSIVITY",
+    "LIFTING",
     "MRT",
     "POWER_LAW",
     "PRESSURE",

@@ -13,10 +13,11 @@ from functools import cache
 import numpy as np
 
 from muphy_lb.lattice import BASES
+from muphy_lb.operators.buoyancy import LIFTING
 from muphy_lb.operators.operator import Operator
 from muphy_lb.operators.unroll import unroll
 
-COUPLING, TEMPERATURE = -8, -7
+COUPLING = LIFTING - 1
 
 
 @cache
@@ -24,7 +25,7 @@ def with_energy(collide: Operator) -> Operator:
     """The collision with this energy."""
 
     def reference(stored, n, lattice, parameters):
-        shift = _unit_energy(lattice)[:, None] * (parameters[COUPLING] * parameters[TEMPERATURE][n])
+        shift = _unit_energy(lattice)[:, None] * (parameters[COUPLING] * parameters[LIFTING][n])
         return collide.reference(stored - shift, n, lattice, parameters) + shift
 
     def node(lattice, precision, jit):
@@ -39,7 +40,7 @@ def with_energy(collide: Operator) -> Operator:
         shift = jit(unroll(shifted))
 
         def collide_with_energy(f, n, parameters):
-            share = unit * parameters[COUPLING] * parameters[TEMPERATURE][n]
+            share = unit * parameters[COUPLING] * parameters[LIFTING][n]
             shift(f, -share)
             onwards(f, n, parameters)
             shift(f, share)

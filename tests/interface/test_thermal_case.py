@@ -198,3 +198,9 @@ def test_populations_keep_a_uniform_temperature_whatever_the_flow():
     simulation.step(40)
     assert np.abs(simulation.temperature_k() - 310.0).max() < 1e-9
     assert simulation.health().max_speed > 1e-3
+
+
+@pytest.mark.parametrize("key", [{"conductivity_ratio": 2.0}, {"temperature_k": 300.0}])
+def test_what_is_said_of_heat_needs_a_thermal_flow(key):
+    with pytest.raises(InputError, match=r"cold but no \[thermal\]"):
+        cavity_case(walls=[{"name": "cold"} | key], thermal=None)
