@@ -12,7 +12,7 @@ from muphy_lb.fields import Fields
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_lines, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE, plain, recorded, recorded_cycle, without_repeats
-from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ORDERING, Task
+from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import Line
 from muphy_lb.parameters import Parameters
 from muphy_lb.physics.model import (
@@ -317,24 +317,24 @@ class Engine:
 
         Openings and packing write to edge nodes and slots only. What comes behind the messages reads what the interior
         wrote in the step before, and the edge overwrites what it read, so they wait for it; the interior waits
-        likewise.
+        likewise. Where openings run beside the edge (pull), what reads their slots waits for them: edge and walls.
         """
         line, borders = self._line(parity), self._borders
-        wait, tasks = _order(self.backend.edge_waits), []
+        wait, tasks = ordering(self.backend.edge_waits), []
         for stage in self.model.stages:
             if stage.skeleton in (STREAM_COLLIDE, STENCIL):
                 tasks += self._bind_nodes(stage, parity, self.shape)
             elif stage.skeleton == LINKS and borders.has_openings:
                 tasks += self._bind_links(parity)
             elif stage.skeleton == WALL_LINKS and borders.has_slotted_walls:
-                tasks += [wait, Task("walls", ON_EDGE, borders.bind_walls(parity))]
+                tasks += [wait, *self._slots_filled(), Task("walls", ON_EDGE, borders.bind_walls(parity))]
             elif stage.skeleton == EXCHANGE_START and line:
                 tasks += line.start
             elif stage.skeleton == EXCHANGE_FINISH and line:
                 tasks += [*line.arrive, wait, *line.unpack]
         if self.domain.n_edge:
-            begin, end = _order(self.backend.mark_interior), _order(self.backend.interior_waits)
-            tasks = [begin, *without_repeats(tasks, wait.run), end]
+            begin, end = ordering(self.backend.mark_interior), ordering(self.backend.interior_waits)
+            tasks = [begin, *without_repeats(tasks, wait.run, self.backend.edge_waits_for_openings), end]
         return tasks
 
     def _line(self, parity: int) -> Line | None:
@@ -343,10 +343,15 @@ class Engine:
         return sum(lines, Line()) if lines else None
 
     def _bind_links(self, parity) -> list[Task]:
-        """The openings of a step. In place they read, for the velocity of a node, populations that the node left with
-        its neighbours, which the interior is about to overwrite: it waits for them."""
-        tasks = [Task("openings", ON_EDGE, self._borders.bind_links(parity))]
-        return [*tasks, _order(self.backend.interior_waits)] if self.addresses.patterns[0].in_place else tasks
+        """The openings of a step. Pull fills slots that nobody but the edge reads: that goes beside the messages. In
+        place they read, for the velocity of a node, populations that the node left with its neighbours, which the
+        interior is about to overwrite: it waits for them."""
+        launch, backend = self._borders.bind_links(parity), self.backend
+        tasks = [ordering(backend.openings_wait), Task("openings", ON_OPENINGS, launch)]
+        if self.model.streaming == "pull":
+            return tasks
+        tasks += [ordering(backend.edge_waits_for_openings)]
+        return [*tasks, ordering(backend.interior_waits)] if self.model.streaming == "aa" else tasks
 
     def interior_launches(self, shape) -> list:
         """Stream-and-collide of the interior alone, from each buffer."""
@@ -368,7 +373,12 @@ class Engine:
         launch = self.backend.bind_stream_collide(*stage.operators, arrays, nodes, parameters, shape)
         if not nodes.is_edge:
             return [Task("interior", ON_INTERIOR, launch)]
-        return [_order(self.backend.edge_waits), Task("edge", ON_EDGE, launch)]
+        return [ordering(self.backend.edge_waits), *self._slots_filled(), Task("edge", ON_EDGE, launch)]
+
+    def _slots_filled(self) -> list[Task]:
+        """Lets the edge wait for openings that run beside it."""
+        beside = self._borders.has_openings and self.model.streaming == "pull"
+        return [ordering(self.backend.edge_waits_for_openings)] * beside
 
     def _bind_reductions(self, speed_scale):
         """Reductions of buffer 0 and 1, and the arrays they share."""
@@ -377,11 +387,6 @@ class Engine:
         arrays = ReductionArrays(*floats, self.backend.zeros(workers, np.int64), float(speed_scale))
         bind, model = self.backend.bind_reduction, self.model
         return *(bind(model.macroscopic, self._state(p), arrays, self._parameters.measuring(p)) for p in (0, 1)), arrays
-
-
-def _order(run) -> Task:
-    """A task that lets one queue wait for the other."""
-    return Task("order", ORDERING, run)
 
 
 def _parts(n_nodes: int):

@@ -187,6 +187,12 @@ class Backend(Protocol):
     def interior_waits(self) -> None:
         """Let the interior wait for the edge."""
 
+    def openings_wait(self) -> None:
+        """Let the openings wait for the edge."""
+
+    def edge_waits_for_openings(self) -> None:
+        """Let the edge wait for the openings."""
+
     def record(self, launches: list[Launch], queue: str | None = None) -> Launch:
         """One launch that does them all, in order; each must have run once already, and none may wait on the host. They
         belong to one queue (``muphy_lb.parallel.task``), or without it to both, and then come after everything before.
@@ -226,7 +232,8 @@ class Backend(Protocol):
         self, operators: tuple[Operator, Operator], state, buffer, target, links: LinkArrays, parameters: tuple
     ) -> Launch:
         """Compute the incoming population of every opening link from what leaves in ``buffer`` and put it into
-        ``target``; velocities come from ``state``. The operators are those of openings and of moments."""
+        ``target``, on the queue of the openings; velocities come from ``state``. The operators are those of openings
+        and of moments."""
 
     def bind_walls(self, walls: Operator, buffer, target, links: WallArrays) -> Launch:
         """Compute the incoming population of every link into a slotted wall from ``buffer``, and put it into

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from itertools import groupby
 
-from muphy_lb.parallel.task import ON_EDGE, ON_HOST, ON_INTERIOR, Task
+from muphy_lb.parallel.task import ON_DEVICE, ON_HOST, Task
 
 # Steps of one launch where no step needs the host: launches count most on small domains.
 CYCLE = 16
@@ -28,7 +28,7 @@ def recorded(tasks: list[Task], backend) -> Launches:
     launches = []
     for queue, stretch in groupby(tasks, key=lambda task: task.queue):
         runs = plain(stretch)
-        launches += [backend.record(runs, queue)] if queue in (ON_EDGE, ON_INTERIOR) else runs
+        launches += [backend.record(runs, queue)] if queue in ON_DEVICE else runs
     return launches
 
 
@@ -39,7 +39,7 @@ def recorded_cycle(steps: list[list[Task]], backend) -> Callable[[], None] | Non
     return backend.record(plain(sum(steps, []) * (CYCLE // len(steps))))
 
 
-def without_repeats(tasks: list[Task], run) -> list[Task]:
-    """The tasks without all but the first that call ``run``."""
-    first = next((k for k, task in enumerate(tasks) if task.run == run), None)
-    return [task for k, task in enumerate(tasks) if task.run != run or k == first]
+def without_repeats(tasks: list[Task], *runs) -> list[Task]:
+    """The tasks without all but the first that call each of ``runs``."""
+    first = [next((k for k, task in enumerate(tasks) if task.run == run), None) for run in runs]
+    return [task for k, task in enumerate(tasks) if task.run not in runs or k in first]

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-# The device works through two queues beside each other; some tasks order them, and some are done by the host.
-ON_EDGE, ON_INTERIOR, ORDERING, ON_HOST = "edge", "interior", "ordering", "host"
+# The device works through queues beside each other; some tasks order them, and some are done by the host.
+ON_EDGE, ON_INTERIOR, ON_OPENINGS, ORDERING, ON_HOST = "edge", "interior", "openings", "ordering", "host"
+ON_DEVICE = (ON_EDGE, ON_INTERIOR, ON_OPENINGS)
 
 
 class Task(NamedTuple):
@@ -13,11 +14,16 @@ class Task(NamedTuple):
     Attributes:
         stage: what it does: ``"openings"``, ``"pack"``, ``"exchange"``, ``"unpack"``, ``"interior"``, ``"walls"``,
             ``"edge"``, or ``"order"``.
-        queue: ``ON_EDGE``, ``ON_INTERIOR``, ``ORDERING`` (lets one queue wait for the other) or ``ON_HOST`` (the call
-            waits; it cannot be recorded).
+        queue: one of ``ON_DEVICE``, ``ORDERING`` (lets one queue wait for another) or ``ON_HOST`` (the call waits; it
+            cannot be recorded).
         run: does it, or enqueues it.
     """
 
     stage: str
     queue: str
     run: Callable[[], None]
+
+
+def ordering(run: Callable[[], None]) -> Task:
+    """A task that lets one queue wait for another."""
+    return Task("order", ORDERING, run)

@@ -1,8 +1,10 @@
 """Isothermal flow: one set of populations, a collision with body force, openings, walls.
 
-One step, pull and aa:  start exchange | openings | interior | finish exchange | walls | edge.
+One step, pull:  openings | start exchange | interior | finish exchange | walls | edge.
+One step, aa:  start exchange | openings | interior | finish exchange | walls | edge.
 One step, push:  edge | start exchange | interior | finish exchange | openings | walls.
-Everything but the interior belongs to the edge and runs beside it where the device can.
+Everything but the interior belongs to the edge and runs beside it where the device can; with pull the openings also
+run beside the messages.
 """
 
 from dataclasses import dataclass
@@ -83,7 +85,8 @@ def isothermal(
     at_openings = Stage(LINKS, (openings(fluid.equilibrium), measure))
     at_walls = Stage(WALL_LINKS, (WALLS,))
     start, finish = Stage(EXCHANGE_START), Stage(EXCHANGE_FINISH)
-    first = (start, at_openings, interior, finish, at_walls, edge)
+    begin = (at_openings, start) if streaming == "pull" else (start, at_openings)
+    first = (*begin, interior, finish, at_walls, edge)
     last = (edge, start, interior, finish, at_openings, at_walls)
     return Model(
         name="isothermal",

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import tests.support
+from geometry.cuts import cut_links
+from geometry.nodes import build_nodes
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.domain import FIXED, FREE, STEP, STREAMINGS, BorderValues
 from muphy_lb.lattice import D2Q9
@@ -11,10 +13,22 @@ from muphy_lb.physics import Heat
 from muphy_lb.physics.thermal import METHODS
 from muphy_lb.precision import FP64
 from tests.laws.walled import MOVING, ScatteredDistances, walled_nodes
-from tests.support import THROUGH_FLOW, Setup, advance, build_engine, in_node_order, random_nodes, start_at_rest
+from tests.support import (
+    THROUGH_FLOW,
+    Setup,
+    advance,
+    box_shape,
+    build_engine,
+    in_node_order,
+    random_nodes,
+    random_voxels,
+    start_at_rest,
+    with_openings,
+)
 from tests.thermal import ThermalSetup, heat, temperature
 
 STEPS = 30
+THROUGH = "bouzidi between openings"
 # Walls, an inlet, an outlet.
 BETWEEN_OPENINGS = BorderValues(np.array([STEP, FIXED, FREE]), np.array([0.0, 0.3, 0.0]), n_walls=0)
 
@@ -115,20 +129,37 @@ class LateEdge(TwoStreams):
         return self._later(super().bind_walls(*arguments))
 
 
+class LateOpenings(TwoStreams):
+    """Openings run when the edge waits for them, all else at once."""
+
+    def edge_waits_for_openings(self):
+        """Do them."""
+        self.synchronise()
+
+    def bind_links(self, *arguments):
+        """Later, on their own queue."""
+        return self._later(super().bind_links(*arguments))
+
+
 def geometry(rule):
-    """A random box with openings, or with moving and interpolated walls."""
+    """A random box with openings, also between interpolated walls, or with moving and interpolated walls."""
     if rule is None:
         return random_nodes(D2Q9)
+    if rule == THROUGH:
+        voxels = random_voxels(box_shape(D2Q9), 2, fluid=0.9, periodic=(False, True, False))
+        return cut_links(build_nodes(with_openings(voxels)), ScatteredDistances())
     return walled_nodes(D2Q9, cuts=None if rule == "half-way" else ScatteredDistances(), fluid=0.97)
 
 
 @pytest.mark.parametrize("streaming", STREAMINGS)
-@pytest.mark.parametrize("rule", [None, "half-way", "bouzidi", "central-linear"])
-@pytest.mark.parametrize("late", [LateInterior, LateEdge])
+@pytest.mark.parametrize("rule", [None, "half-way", "bouzidi", "central-linear", THROUGH])
+@pytest.mark.parametrize("late", [LateInterior, LateEdge, LateOpenings])
 def test_a_late_stream_changes_nothing(late, rule, streaming, monkeypatch):
     if streaming != "pull" and rule not in (None, "half-way"):
         pytest.skip("only pull has interpolated walls")
-    what = {"conditions": THROUGH_FLOW} if rule is None else {"wall_rule": rule, "motions": MOVING}
+    what = {"wall_rule": rule, "motions": MOVING}
+    if rule in (None, THROUGH):
+        what = {"conditions": THROUGH_FLOW, "wall_rule": "half-way" if rule is None else "bouzidi"}
     setup = Setup(D2Q9, streaming=streaming, force=(1e-5, 2e-5, 0.0), **what)
     found = []
     for backend in (NumpyBackend, late):
@@ -142,7 +173,7 @@ def test_a_late_stream_changes_nothing(late, rule, streaming, monkeypatch):
 
 @pytest.mark.parametrize("streaming", STREAMINGS)
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("late", [LateInterior, LateEdge])
+@pytest.mark.parametrize("late", [LateInterior, LateEdge, LateOpenings])
 def test_a_late_stream_changes_no_temperature(late, method, streaming, monkeypatch):
     setup = ThermalSetup(
         D2Q9, streaming=streaming, conditions=THROUGH_FLOW, heat=Heat(0.06, (1e-4, 3e-4, 0.0), BETWEEN_OPENINGS, method)

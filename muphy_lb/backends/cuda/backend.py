@@ -1,4 +1,4 @@
-"""The CUDA backend: device memory, two streams (interior, and edge with higher
+"""The CUDA backend: device memory, three streams (interior; edge and openings with higher
 priority), kernels bound to their launch configuration."""
 
 import weakref
@@ -37,7 +37,7 @@ from muphy_lb.backends.interface import (
 )
 from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.errors import BackendError
-from muphy_lb.parallel.task import ON_EDGE
+from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS
 
 BLOCK, LINK_BLOCK = 256, 128
 WORKERS = 256 if SIMULATOR else 1 << 15
@@ -74,8 +74,12 @@ class CudaBackend:
         self.allocated_bytes = 0
         self._interior = cuda.stream()
         self._edge = urgent_stream()
+        self._openings = urgent_stream()
+        self._streams = {ON_INTERIOR: self._interior, ON_EDGE: self._edge, ON_OPENINGS: self._openings}
         self._marked = event()
         self._edge_done = event()
+        self._edge_marked = event()
+        self._openings_done = event()
         self._opened = {}
 
     def array(self, host):
@@ -111,9 +115,9 @@ class CudaBackend:
         cuda.synchronize()  # a pageable copy may return early, and the edge stream waits for nobody by itself
 
     def synchronise(self):
-        """Wait for both streams."""
-        self._interior.synchronize()
-        self._edge.synchronize()
+        """Wait for all streams."""
+        for stream in self._streams.values():
+            stream.synchronize()
 
     def mark_interior(self):
         """Record an event on the interior stream."""
@@ -127,6 +131,16 @@ class CudaBackend:
         """The interior stream waits for all that the edge stream has been given."""
         self._edge_done.record(self._edge)
         self._edge_done.wait(self._interior)
+
+    def openings_wait(self):
+        """The openings' stream waits for all that the edge stream has been given."""
+        self._edge_marked.record(self._edge)
+        self._edge_marked.wait(self._openings)
+
+    def edge_waits_for_openings(self):
+        """The edge stream waits for all that the openings' stream has been given."""
+        self._openings_done.record(self._openings)
+        self._openings_done.wait(self._edge)
 
     def record(self, launches, queue=None):
         """One CUDA graph; none in the simulator. With both queues the edge's stream forks from the interior's and joins
@@ -142,13 +156,13 @@ class CudaBackend:
             alone()
             self.interior_waits()
 
-        work, stream = (alone if queue else forked), (self._edge if queue == ON_EDGE else self._interior)
+        work, stream = (alone if queue else forked), self._streams[queue or ON_INTERIOR]
         return work if SIMULATOR else record_graph(stream, work)
 
     def stamp(self, queue):
         """An event with a clock."""
         stamp = event(timing=True)
-        stamp.record(self._edge if queue == ON_EDGE else self._interior)
+        stamp.record(self._streams[queue])
         return stamp
 
     def seconds_between(self, first, second):
@@ -217,7 +231,8 @@ class CudaBackend:
         """One block for a few nodes with openings."""
         kernel = skeletons.links(*operators, self.lattice, self.precision)
         n_threads = -(-links.node.size // LINK_NODES) * LINK_BLOCK
-        return self._bind(kernel, n_threads, (state, buffer, target, links, parameters), on_edge=True, block=LINK_BLOCK)
+        arguments = (state, buffer, target, links, parameters)
+        return self._bind(kernel, n_threads, arguments, block=LINK_BLOCK, stream=self._openings)
 
     def bind_walls(self, walls, buffer, target, links: WallArrays):
         """One thread per wall link, on the edge stream."""
@@ -321,8 +336,8 @@ class CudaBackend:
     def _reach(self, state: State):
         return state.places, state.table.n_entries
 
-    def _bind(self, kernel, n_threads, arguments, on_edge=False, block=BLOCK):
-        stream = self._edge if on_edge else self._interior
+    def _bind(self, kernel, n_threads, arguments, on_edge=False, block=BLOCK, stream=None):
+        stream = stream or (self._edge if on_edge else self._interior)
         launch = (max(1, -(-n_threads // block)), block, stream)
         if SIMULATOR:  # its kernels know only the latest of their configurations
             return lambda: kernel[launch](*arguments)
