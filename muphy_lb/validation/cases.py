@@ -11,6 +11,7 @@ from muphy_lb.validation.cylinders import cylinder_array, cylinder_cell
 from muphy_lb.validation.data_files import data_files
 from muphy_lb.validation.gmy_pipe import gmy_pipe
 from muphy_lb.validation.heat import heat
+from muphy_lb.validation.heated_bifurcation import heated_bifurcation
 from muphy_lb.validation.heated_cavity import heated_cavity
 from muphy_lb.validation.heated_cube import heated_cube
 from muphy_lb.validation.ketton import ketton
@@ -60,5 +61,6 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "heat": heat,
         "heated-cavity": heated_cavity,
         "heated-cube": heated_cube,
+        "heated-bifurcation": heated_bifurcation,
     }
 )

@@ -141,13 +141,13 @@ def absolute(quantity: str, reference: float, computed: float, tolerance: float)
 
 def at_least(quantity: str, reference: float, computed: float, tolerance: float) -> Row:
     """A row whose error is how far the computed value stays below the reference; more is as good."""
-    error = max(reference - computed, 0.0 * computed)
+    error = max(reference - computed, 0.0 * abs(computed))
     return _row(quantity, reference, computed, error, tolerance, abs(reference) or 1.0)
 
 
 def at_most(quantity: str, reference: float, computed: float, tolerance: float = 0.0) -> Row:
     """A row whose error is how far the computed value passes the reference; less is as good."""
-    error = max(computed - reference, 0.0 * computed)
+    error = max(computed - reference, 0.0 * abs(computed))
     return _row(quantity, reference, computed, error, tolerance, abs(reference) or 1.0)
 
 

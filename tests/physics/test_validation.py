@@ -9,6 +9,7 @@ import pytest
 
 from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.validation import flows
+from muphy_lb.validation import heated_bifurcation as bifurcation
 from muphy_lb.validation.cases import CASES
 from muphy_lb.validation.command import add_options, validate
 from muphy_lb.validation.conservation import TOLERANCES, mass_drift
@@ -20,6 +21,13 @@ from muphy_lb.validation.vessel import TOLERANCE, flow_rates_m3_s, tree_flow
 
 HEIGHTS = (8, 16, 32)
 QUICK = Settings(quick=True)
+SMALLEST_CUBE = (6, 8)
+# One wave for each sort: along x, y, z, as (function, number).
+WAVES = {
+    "the mirror": ((np.sin, 1), (np.cos, 1), (np.cos, 2)),
+    "the mirror and the centre": ((np.sin, 1), (np.cos, 1), (np.cos, 1)),
+    "the centre": ((np.sin, 1), (np.cos, 2), (np.cos, 2)),
+}
 
 
 def run_command(*arguments):
@@ -54,6 +62,22 @@ def test_case_passes_in_single_precision(name):
 def test_case_passes_in_place(name):
     outcome = CASES[name](Settings(quick=True, streaming="aa"))
     assert outcome.rows and outcome.passed, str(outcome)
+
+
+@pytest.mark.parametrize("sort", bifurcation.SORTS)
+def test_what_breaks_one_symmetry_stays_apart_from_the_rest(sort, monkeypatch):
+    def wave(size):
+        x = np.pi * (np.arange(size) + 0.5) / size
+        along_x, along_y, along_z = (function(n * x) for function, n in WAVES[sort])
+        return 1e-6 * along_z[:, None, None] * along_y[:, None] * along_x
+
+    monkeypatch.setattr(bifurcation, "disturbance", wave)
+    monkeypatch.setattr(bifurcation, "COARSE_FALLS", 20)
+    run = bifurcation.kicked(1e4, SMALLEST_CUBE, Settings(quick=True, backend="cpu"))
+    largest = dict(zip(bifurcation.SORTS, np.abs(run.signals).max(axis=(1, 2)), strict=True))
+    assert 1e-8 < largest.pop(sort) < 1e-6
+    assert max(largest.values()) < 1e-11
+    assert dict(zip(bifurcation.SORTS, run.growths, strict=True))[sort].rate < -0.05
 
 
 @pytest.mark.parametrize("wall_distance", [0.4, 1.0])

@@ -27,5 +27,7 @@ SQUARE = {
 TRIC = {1e4: 2.054, 1e5: 4.337, 1e6: 8.640, 1e7: 16.342}
 THELMA = {1e4: 2.0560, 1e5: 4.3382, 1e6: 8.6457, 1e7: 16.4202, 1e8: 30.2027}
 WAKASHIMA = {1e4: 2.0624, 1e5: 4.3665, 1e6: 8.6973}
+# Rayleigh number above which the flow of the cube is unsteady: steady at 3.19e7, unsteady at 3.26e7 (Obrecht et al.).
+BIFURCATION = 3.2245e7
 # Of an independent program with the same method and grid, by Rayleigh number and nodes along an edge.
 SAME_METHOD = {(1e4, 16): 1.9747, (1e4, 24): 2.0248, (1e4, 32): 2.0403, (1e5, 32): 4.2309}

@@ -1,0 +1,156 @@
+"""The first bifurcation of the heated cube: below its Rayleigh number all disturbances die out, above it one grows.
+
+The flow is symmetric: a mirror, y to -y, and a reflection through the centre that also swaps hot and cold leave it as
+it is. Small disturbances that break a symmetry evolve by themselves, each sort apart from the others and from what the
+flow, still coming to rest, does symmetrically. So a kick is given to the symmetric flow, the sorts are told apart by
+comparing four points that the symmetries make one, and the rate at which the leading oscillation of each sort grows
+is fitted. Where it vanishes, between two Rayleigh numbers, is the threshold. Just above it a disturbance takes
+thousands of free falls to be seen.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+from math import inf, sqrt
+
+import numpy as np
+
+from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.validation.growth import Growth, growth_of
+from muphy_lb.validation.heated_cavity import Cavity, cavity_of, heated_simulation, start_from_cavity
+from muphy_lb.validation.plot import Plot, Series
+from muphy_lb.validation.record import Row, Validation, absolute, at_least, at_most, relative
+from muphy_lb.validation.references.heated_cavity import BIFURCATION, PRANDTL
+from muphy_lb.validation.settings import DEFAULT, Settings
+
+CITATION = "Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): first bifurcation of the cube on 256^3"
+RAYLEIGHS, GRIDS = (3.0e7, 3.5e7), (64, 128, 256)
+QUICK_RAYLEIGHS, QUICK_GRIDS = (1e5,), (8, 16)
+TOLERANCE = 0.03
+# In times of a free fall along the edge: on each coarse grid, on the last, from when growth is fitted, between samples.
+COARSE_FALLS, FALLS, FITTED_FROM, INTERVAL = 200, 160, 100, 0.4
+QUICK_FALLS, QUICK_FITTED_FROM = 40, 10
+KICK, KICK_WAVES = 1e-3, (10, 6, 9)  # part of the difference of the walls; highest waves along x, y, z
+PLACES = ((0.5, 0.75, 0.9, 0.97), (0.06, 0.2, 0.4), (0.015, 0.04, 0.1, 0.3))  # along z, y, x, parts of the edge
+# How the four points (itself, mirrored, through the centre, both) add up to what breaks ...
+SORTS = {"the mirror": (1, -1, -1, 1), "the mirror and the centre": (1, -1, 1, -1), "the centre": (1, 1, 1, 1)}
+
+
+@dataclass(frozen=True)
+class Kicked:
+    """What became of a kick.
+
+    Attributes:
+        rayleigh, size: of the cube.
+        falls: (n,) when, in times of a free fall along the edge.
+        signals: (3, n, m) what breaks the symmetries of ``SORTS``, at m places.
+        growths: of the three, per free fall.
+    """
+
+    rayleigh: float
+    size: int
+    falls: np.ndarray
+    signals: np.ndarray
+    growths: tuple[Growth, ...]
+
+    @property
+    def fastest(self) -> Growth:
+        """Of the sort that grows fastest, or dies out slowest."""
+        return max(self.growths, key=lambda growth: growth.rate)
+
+
+def heated_bifurcation(settings: Settings = DEFAULT) -> Validation:
+    """Growth below and above the threshold, and the threshold between: half an hour on one card."""
+    if settings.precision != "fp64":
+        return Validation("heated-bifurcation", CITATION, skipped="needs fp64: others round small disturbances away")
+    rayleighs, grids = (QUICK_RAYLEIGHS, QUICK_GRIDS) if settings.quick else (RAYLEIGHS, GRIDS)
+    runs = [kicked(rayleigh, grids, settings) for rayleigh in rayleighs]
+    rows = [row for run in runs for row in _rows(run)]
+    if len(runs) == 2:
+        rows.append(relative("Rayleigh number of no growth, in between", BIFURCATION, threshold(*runs), TOLERANCE))
+    return Validation("heated-bifurcation", CITATION, tuple(rows), plots=tuple(map(_plot, runs)))
+
+
+def threshold(below: Kicked, above: Kicked) -> float:
+    """Rayleigh number at which the fastest growth would vanish if it changed evenly between two."""
+    low, high = below.fastest.rate, above.fastest.rate
+    return below.rayleigh - low * (above.rayleigh - below.rayleigh) / (high - low)
+
+
+def kicked(rayleigh: float, grids, settings: Settings) -> Kicked:
+    """Come to rest on the coarser grids, kick, and watch on the last."""
+    size, cavity = grids[-1], None
+    for grid in grids:
+        simulation, diffusivity = heated_simulation(rayleigh, grid, settings)
+        fall = grid**2 / (diffusivity * sqrt(rayleigh * PRANDTL))
+        if cavity is not None:
+            kick = disturbance(cavity.temperature.shape[0]) if grid == size else 0.0
+            start_from_cavity(simulation, diffusivity, replace(cavity, temperature=cavity.temperature + kick))
+        if grid < size:
+            simulation.step(round(COARSE_FALLS * fall))
+            cavity = symmetric(cavity_of(simulation, diffusivity))
+            del simulation  # before the next is made
+    every, until = max(1, round(INTERVAL * fall)), QUICK_FALLS if settings.quick else FALLS
+    signals = _watch(simulation, size, every, round(until / INTERVAL))
+    falls = np.arange(1, signals.shape[1] + 1) * every / fall
+    late = falls > (QUICK_FITTED_FROM if settings.quick else FITTED_FROM)
+    return Kicked(rayleigh, size, falls, signals, tuple(growth_of(of[late], every / fall) for of in signals))
+
+
+def symmetric(cavity: Cavity) -> Cavity:
+    """The part that neither symmetry changes."""
+
+    def even(values, sign, components=1.0):
+        values = 0.5 * (values + values[:, ::-1] * components)
+        return 0.5 * (values + sign * values[::-1, ::-1, ::-1])
+
+    return replace(
+        cavity,
+        temperature=even(cavity.temperature, -1.0),
+        velocity=even(cavity.velocity, -1.0, np.array([1.0, -1.0, 1.0])),
+        pressure=even(cavity.pressure, 1.0),
+    )
+
+
+def disturbance(size: int) -> np.ndarray:
+    """(size, size, size) temperature of at most ``KICK``: waves of every symmetry that vanish at the hot and the cold
+    wall."""
+    x = np.pi * (np.arange(size) + 0.5) / size
+    n_x, n_y, n_z = KICK_WAVES
+    waves = [np.array([np.sin(k * x) / np.sqrt(k) for k in range(1, n_x + 1)])]
+    waves += [np.array([np.cos(k * x) for k in range(n)]) for n in (n_y, n_z)]
+    amplitudes = np.random.default_rng(7).standard_normal(KICK_WAVES)
+    values = np.einsum("kmn,kx,my,nz->zyx", amplitudes, *waves, optimize=True)
+    return KICK * values / np.abs(values).max()
+
+
+def _watch(simulation, size: int, every: int, n_samples: int) -> np.ndarray:
+    """(3, n, m) what breaks the symmetries, every so many steps."""
+    points = np.array([[int(part * size) for part in place] for place in product(*PLACES)])
+    mirrored = np.where([False, True, False], size - 1 - points, points)
+    orbit = np.array([points, mirrored, size - 1 - points, size - 1 - mirrored])
+    z, y, x = np.moveaxis(orbit, -1, 0)
+    voxel = (z * size + y) * (size + 2) + x + 1  # a layer of wall voxels lies on either side across x
+    wanted, place = np.unique(voxel, return_inverse=True)
+    probe, told = NodeProbe(simulation, wanted), []
+    for _ in range(n_samples):
+        simulation.step(every)
+        told.append(probe.stored().temperature[place.reshape(voxel.shape)])
+    return np.einsum("sp,npm->snm", np.array(list(SORTS.values())), np.array(told)) / 4.0
+
+
+def _rows(run: Kicked) -> list[Row]:
+    what = f"Ra {run.rayleigh:.3g}, {run.size}^3, per free fall"
+    judged = at_most if run.rayleigh < BIFURCATION else at_least
+    told = [(f"growth, breaks {name}", growth.rate) for name, growth in zip(SORTS, run.growths, strict=True)]
+    told += [("spread of the fits", run.fastest.spread), ("oscillations", run.fastest.frequency)]
+    rows = [judged(f"{what}: fastest growth", 0.0, run.fastest.rate, 0.0)]
+    return rows + [absolute(f"{what}: {name}", 0.0, value, inf) for name, value in told]
+
+
+def _plot(run: Kicked) -> Plot:
+    title = f"Kicked cube, Ra = {run.rayleigh:.2e}"
+    series = tuple(
+        Series(f"breaks {name}", run.falls, np.sqrt((of**2).mean(axis=1)))
+        for name, of in zip(SORTS, run.signals, strict=True)
+    )
+    return Plot(title, "time / free fall", "root mean square of the temperature", series, log_y=True)

@@ -1,0 +1,61 @@
+"""Growth is read off a record; the symmetric part of a cube; where growth vanishes."""
+
+import numpy as np
+import pytest
+
+from muphy_lb.validation import heated_bifurcation as bifurcation
+from muphy_lb.validation.growth import DELAYS, growth_of
+from muphy_lb.validation.heated_bifurcation import disturbance, symmetric, threshold
+from muphy_lb.validation.heated_cavity import Cavity
+
+INTERVAL, ROWS, SIGNALS = 0.4, 150, 12
+
+
+def record(*modes, noise=0.0):
+    """Signals that oscillate and grow together, (rate, frequency, amplitude) each."""
+    rng, t = np.random.default_rng(3), INTERVAL * np.arange(ROWS)[:, None]
+    phases = rng.uniform(0.0, 2.0 * np.pi, (len(modes), SIGNALS))
+    waves = [a * np.exp(r * t) * np.cos(2 * np.pi * f * t + p) for (r, f, a), p in zip(modes, phases, strict=True)]
+    return sum(waves) + noise * rng.standard_normal((ROWS, SIGNALS))
+
+
+@pytest.mark.parametrize("rate", [-0.0125, 0.0, 0.0136])
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+def test_the_leading_mode_is_found_among_those_that_die_out(rate, noise):
+    found = growth_of(record((rate, 0.0088, 1.0), (-0.037, 0.105, 0.5), (-0.054, 0.14, 0.2), noise=noise), INTERVAL)
+    assert found.rate == pytest.approx(rate, abs=2e-4)
+    assert found.frequency == pytest.approx(0.0088, rel=0.02)
+    assert found.spread < 2e-4
+
+
+def test_a_mode_too_weak_to_matter_does_not_lead():
+    found = growth_of(record((-0.01, 0.05, 1.0), (0.002, 0.2, 1e-3)), INTERVAL)
+    assert found.rate == pytest.approx(-0.01, abs=1e-6)
+
+
+def test_a_short_record_is_refused():
+    with pytest.raises(ValueError, match=f"at least {3 * DELAYS}"):
+        growth_of(np.ones((3 * DELAYS - 1, 4)), INTERVAL)
+
+
+def test_a_symmetric_flow_has_both_symmetries_and_a_disturbance_none():
+    rng, n = np.random.default_rng(2), 6
+    found = symmetric(Cavity((1.0, 1.0), rng.random((n, n, n)), rng.random((n, n, n, 3)), rng.random((n, n, n))))
+    assert np.allclose(found.temperature, found.temperature[:, ::-1], atol=1e-15)
+    assert np.allclose(found.temperature, -found.temperature[::-1, ::-1, ::-1], atol=1e-15)
+    assert np.allclose(found.velocity, found.velocity[:, ::-1] * (1.0, -1.0, 1.0), atol=1e-15)
+    assert np.allclose(found.velocity, -found.velocity[::-1, ::-1, ::-1], atol=1e-15)
+    assert np.allclose(found.pressure, found.pressure[::-1, ::-1, ::-1], atol=1e-15)
+    again = symmetric(found)
+    assert np.allclose(again.velocity, found.velocity, atol=1e-15)
+    kick = disturbance(n)
+    assert np.abs(kick).max() == pytest.approx(bifurcation.KICK)
+    assert np.abs(kick - kick[:, ::-1]).max() > 1e-4 and np.abs(kick + kick[::-1, ::-1, ::-1]).max() > 1e-4
+
+
+def test_the_threshold_lies_where_growth_vanishes():
+    def run(rayleigh, *rates):
+        growths = tuple(bifurcation.Growth(rate, 0.01, 0.0) for rate in rates)
+        return bifurcation.Kicked(rayleigh, 8, np.zeros(0), np.zeros((3, 0, 0)), growths)
+
+    assert threshold(run(3.0e7, -0.03, -0.01), run(3.5e7, 0.015, -0.02)) == pytest.approx(3.2e7)
