@@ -153,12 +153,13 @@ def test_populations_and_flow_do_not_drive_each_other_from_step_to_step():
     assert np.abs(temperature(advance(engine, 1)) - before).max() < 1e-11
 
 
-def test_temperature_in_the_energy_is_compiled_as_it_is_specified():
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_temperature_in_the_energy_is_compiled_as_it_is_specified(backend):
     nodes = walled_nodes(D2Q9)
     everywhere = np.zeros(nodes.n_nodes, int)
     plain = noisy_setup(D2Q9, MIXED)
     coupled = replace(plain, heat=replace(plain.heat, energy=0.05))
-    setups = coupled, replace(coupled, backend="cpu"), plain
+    setups = coupled, replace(coupled, backend=backend), plain
     specified, compiled, without = (thermal_state(nodes, setup, everywhere)[0] for setup in setups)
     assert np.abs(specified - compiled).max() < 1e-14 < 1e-5 < np.abs(specified - without).max()
 
