@@ -24,15 +24,25 @@ from muphy_lb.validation.settings import DEFAULT, Settings
 
 CITATION = "Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): first bifurcation of the cube on 256^3"
 RAYLEIGHS, GRIDS = (3.0e7, 3.5e7), (64, 128, 256)
-QUICK_RAYLEIGHS, QUICK_GRIDS = (1e5,), (8, 16)
+QUICK_RAYLEIGHS, QUICK_GRIDS = (1e5,), (6, 12)
 TOLERANCE = 0.03
-# In times of a free fall along the edge: on each coarse grid, on the last, from when growth is fitted, between samples.
-COARSE_FALLS, FALLS, FITTED_FROM, INTERVAL = 200, 160, 100, 0.4
-QUICK_FALLS, QUICK_FITTED_FROM = 40, 10
+INTERVAL = 0.4  # of samples, in times of a free fall along the edge
 KICK, KICK_WAVES = 1e-3, (10, 6, 9)  # part of the difference of the walls; highest waves along x, y, z
 PLACES = ((0.5, 0.75, 0.9, 0.97), (0.06, 0.2, 0.4), (0.015, 0.04, 0.1, 0.3))  # along z, y, x, parts of the edge
 # How the four points (itself, mirrored, through the centre, both) add up to what breaks ...
 SORTS = {"the mirror": (1, -1, -1, 1), "the mirror and the centre": (1, -1, 1, -1), "the centre": (1, 1, 1, 1)}
+
+
+@dataclass(frozen=True)
+class Course:
+    """How long, in times of a free fall: on each coarser grid, on the last, and from when on growth is fitted there."""
+
+    coarse: int
+    last: int
+    fitted_from: int
+
+
+LONG, QUICK = Course(200, 160, 100), Course(50, 40, 10)
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,8 @@ def heated_bifurcation(settings: Settings = DEFAULT) -> Validation:
     if settings.precision != "fp64":
         return Validation("heated-bifurcation", CITATION, skipped="needs fp64: others round small disturbances away")
     rayleighs, grids = (QUICK_RAYLEIGHS, QUICK_GRIDS) if settings.quick else (RAYLEIGHS, GRIDS)
-    runs = [kicked(rayleigh, grids, settings) for rayleigh in rayleighs]
+    course = QUICK if settings.quick else LONG
+    runs = [kicked(rayleigh, grids, settings, course) for rayleigh in rayleighs]
     rows = [row for run in runs for row in _rows(run)]
     if len(runs) == 2:
         rows.append(relative("Rayleigh number of no growth, in between", BIFURCATION, threshold(*runs), TOLERANCE))
@@ -76,7 +87,7 @@ def threshold(below: Kicked, above: Kicked) -> float:
     return below.rayleigh - low * (above.rayleigh - below.rayleigh) / (high - low)
 
 
-def kicked(rayleigh: float, grids, settings: Settings) -> Kicked:
+def kicked(rayleigh: float, grids, settings: Settings, course: Course) -> Kicked:
     """Come to rest on the coarser grids, kick, and watch on the last."""
     size, cavity = grids[-1], None
     for grid in grids:
@@ -86,13 +97,13 @@ def kicked(rayleigh: float, grids, settings: Settings) -> Kicked:
             kick = disturbance(cavity.temperature.shape[0]) if grid == size else 0.0
             start_from_cavity(simulation, diffusivity, replace(cavity, temperature=cavity.temperature + kick))
         if grid < size:
-            simulation.step(round(COARSE_FALLS * fall))
+            simulation.step(round(course.coarse * fall))
             cavity = symmetric(cavity_of(simulation, diffusivity))
             del simulation  # before the next is made
-    every, until = max(1, round(INTERVAL * fall)), QUICK_FALLS if settings.quick else FALLS
-    signals = _watch(simulation, size, every, round(until / INTERVAL))
+    every = max(1, round(INTERVAL * fall))
+    signals = _watch(simulation, size, every, round(course.last / INTERVAL))
     falls = np.arange(1, signals.shape[1] + 1) * every / fall
-    late = falls > (QUICK_FITTED_FROM if settings.quick else FITTED_FROM)
+    late = falls > course.fitted_from
     return Kicked(rayleigh, size, falls, signals, tuple(growth_of(of[late], every / fall) for of in signals))
 
 

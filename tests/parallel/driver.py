@@ -62,12 +62,9 @@ def restart_folder(source, target):
 
 
 def main(source, folder):
-    """Everything into ``folder/N``, on all ranks of this launcher, then on the first N of them, down to three."""
+    """Everything into ``folder``, on all ranks of this launcher."""
     from mpi4py import MPI
 
     world = MpiCommunicator(MPI)
-    groups = {n_ranks: world.first(n_ranks) for n_ranks in range(world.size, 2, -1)}
-    for n_ranks, communicator in groups.items():
-        if communicator is not None:
-            compute_all(Path(folder) / str(n_ranks), communicator)
-            resume_all(source, Path(folder) / str(n_ranks), communicator)
+    compute_all(folder, world)
+    resume_all(source, folder, world)

@@ -1,4 +1,5 @@
-"""The flow does not depend on the number of ranks, the partitioning, or a restart: not in one bit."""
+"""The flow does not depend on the number of ranks, the partitioning, or a restart: not in one bit. Other numbers of
+ranks: tests/laws/test_ranks.py, all in one process."""
 
 import csv
 import json
@@ -15,7 +16,7 @@ from tests.parallel.driver import N_STEPS, PARTITIONS, STREAMINGS, VARIANTS, com
 
 FLOWS = ("vessel", "rock")
 WAYS = (*VARIANTS, *(("restarted", streaming) for streaming in STREAMINGS))
-RANKS = (3, 4)
+RANKS = 3
 
 
 @pytest.fixture(scope="module")
@@ -28,12 +29,12 @@ def serial(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def parallel(serial, tmp_path_factory, mpirun):
-    """Function: the output folders of a number of ranks."""
+    """Output folders of three ranks."""
     folder = tmp_path_factory.mktemp("parallel")
     call = f"from tests.parallel.driver import main; main({str(serial)!r}, {str(folder)!r})"
-    done = mpirun(max(RANKS), ["-c", call], timeout=240)
+    done = mpirun(RANKS, ["-c", call], timeout=240)
     assert done.returncode == 0, done.stderr
-    return lambda n_ranks: folder / str(n_ranks)
+    return folder
 
 
 def populations(folder):
@@ -53,36 +54,32 @@ def test_the_flow_moves(serial, flow):
 
 @pytest.mark.parametrize(("way", "streaming"), WAYS)
 @pytest.mark.parametrize("flow", FLOWS)
-@pytest.mark.parametrize("n_ranks", RANKS)
-def test_populations_do_not_depend_on_ranks(serial, parallel, n_ranks, flow, way, streaming):
-    found = populations(parallel(n_ranks) / f"{flow}-{way}-{streaming}")
+def test_populations_do_not_depend_on_ranks(serial, parallel, flow, way, streaming):
+    found = populations(parallel / f"{flow}-{way}-{streaming}")
     assert np.array_equal(found, populations(serial / f"{flow}-metis-{streaming}"))
 
 
 @pytest.mark.parametrize("streaming", STREAMINGS)
 def test_one_rank_continues_what_three_began(serial, parallel, streaming, tmp_path):
-    restart_folder(parallel(3) / f"vessel-metis-{streaming}", tmp_path / "out")
+    restart_folder(parallel / f"vessel-metis-{streaming}", tmp_path / "out")
     _, table = next(iter(tables("metis", streaming)))
     Run(Simulation(case_from_dict(table)), tmp_path / "out", resume=True).execute()
     assert np.array_equal(populations(tmp_path / "out"), populations(serial / f"vessel-metis-{streaming}"))
 
 
-@pytest.mark.parametrize("n_ranks", RANKS)
-def test_every_number_of_ranks_writes_the_same_series(serial, parallel, n_ranks):
+def test_one_and_three_ranks_write_the_same_series(serial, parallel):
     found, expected = (
-        list(csv.reader((folder / "vessel-metis-pull" / "openings.csv").open()))
-        for folder in (parallel(n_ranks), serial)
+        list(csv.reader((folder / "vessel-metis-pull" / "openings.csv").open())) for folder in (parallel, serial)
     )
     assert found == expected
 
 
-@pytest.mark.parametrize("n_ranks", RANKS)
-def test_every_number_of_ranks_is_steady_at_the_same_step(serial, parallel, n_ranks):
+def test_one_and_three_ranks_are_steady_at_the_same_step(serial, parallel):
     expected = summary(serial / "steady-metis-pull")
     assert expected["ended"] == "steady"
     for way in PARTITIONS:
-        assert summary(parallel(n_ranks) / f"steady-{way}-pull")["steps"] == expected["steps"]
+        assert summary(parallel / f"steady-{way}-pull")["steps"] == expected["steps"]
 
 
 def test_the_summary_counts_the_ranks(serial, parallel):
-    assert [summary(folder / "vessel-metis-pull")["ranks"] for folder in (serial, parallel(3))] == [1, 3]
+    assert [summary(folder / "vessel-metis-pull")["ranks"] for folder in (serial, parallel)] == [1, RANKS]

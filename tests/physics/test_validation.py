@@ -72,8 +72,7 @@ def test_what_breaks_one_symmetry_stays_apart_from_the_rest(sort, monkeypatch):
         return 1e-6 * along_z[:, None, None] * along_y[:, None] * along_x
 
     monkeypatch.setattr(bifurcation, "disturbance", wave)
-    monkeypatch.setattr(bifurcation, "COARSE_FALLS", 20)
-    run = bifurcation.kicked(1e4, SMALLEST_CUBE, Settings(quick=True, backend="cpu"))
+    run = bifurcation.kicked(1e4, SMALLEST_CUBE, Settings(backend="cpu"), bifurcation.QUICK)
     largest = dict(zip(bifurcation.SORTS, np.abs(run.signals).max(axis=(1, 2)), strict=True))
     assert 1e-8 < largest.pop(sort) < 1e-6
     assert max(largest.values()) < 1e-11
