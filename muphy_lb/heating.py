@@ -26,6 +26,8 @@ class Heating:
         zero_k: what is zero there.
         difference_k: largest difference between fixed temperatures.
         fixed_k: temperature of each wall that has one, by name.
+        conducting: of each wall that conducts straight through, by name: temperature behind it [K], and its
+            conductivity over its thickness, in that of the fluid and voxels.
         conductivity: (n_walls,) of the geometry's walls over that of the fluid, where heat spreads in them.
     """
 
@@ -33,6 +35,7 @@ class Heating:
     zero_k: float
     difference_k: float
     fixed_k: dict[str, float]
+    conducting: dict[str, tuple[float, float]]
     conductivity: np.ndarray
 
     def heat_in(self, solid: np.ndarray | None) -> Heat:
@@ -76,11 +79,15 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
         method=thermal.method,
         energy=_energy(thermal.energy_coupling, difference_k, case.lattice.name),
     )
-    conducting = {wall.name for wall in case.walls if wall.conductivity_ratio is not None}
-    walls = {wall.name for wall in outline.walls} - conducting
+    there = {wall.name for wall in outline.walls}
+    conducting = {
+        wall.name: (wall.temperature_k, _conductance(wall, units.spacing_m))
+        for wall in case.walls
+        if wall.thickness_m is not None and wall.name in there
+    }
     ratios = np.array([case.solids.get(wall.name, 1.0) for wall in outline.walls])
-    of_walls = {name: value for name, value in fixed_k.items() if name in walls}
-    return Heating(heat, zero_k, difference_k, of_walls, ratios)
+    of_walls = {name: value for name, value in fixed_k.items() if name in there - conducting.keys()}
+    return Heating(heat, zero_k, difference_k, of_walls, conducting, ratios)
 
 
 def _check_solids(case: Case) -> None:
@@ -121,6 +128,11 @@ def _expansion(case: Case, diffusivity_m2_s: float, difference_k: float) -> floa
     return thermal.rayleigh * case.fluid.kinematic_viscosity_m2_s * diffusivity_m2_s / scale
 
 
+def _conductance(wall, spacing_m: float) -> float:
+    """Of a wall that conducts straight through, over that of a voxel of fluid."""
+    return wall.conductivity_ratio * spacing_m / wall.thickness_m
+
+
 def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> BorderValues:
     """Walls without a temperature or a gradient let no heat through; out of openings without it is carried only."""
     sections = {section.name: section for section in (*case.walls, *case.openings)}
@@ -132,7 +144,7 @@ def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> B
         if section is None:
             continue
         if getattr(section, "thickness_m", None) is not None:
-            b = section.conductivity_ratio * spacing_m / section.thickness_m
+            b = _conductance(section, spacing_m)
             value[k] = 2.0 * b * (section.temperature_k - zero_k) / (2.0 + b)
             factor[k] = (2.0 - b) / (2.0 + b)
         elif section.temperature_k is not None:

@@ -220,8 +220,8 @@ class Simulation:
 
     @cached_property
     def wall_heat(self) -> WallHeat:
-        """The walls of fixed temperature, on rank 0."""
-        return WallHeat(self.nodes, self.heating.fixed_k)
+        """The walls of fixed temperature and those that conduct to one, on rank 0."""
+        return WallHeat(self.nodes, self.heating.fixed_k, self.heating.conducting)
 
     def populations(self):
         """Yield, direction by direction, the (n,) stored populations in node-list order (None off rank 0)."""

@@ -51,6 +51,6 @@ def _mean_velocity(simulation) -> dict[str, float]:
 
 
 def _wall_gradients(simulation) -> dict[str, float]:
-    """Mean temperature gradient at every wall of fixed temperature [K/m]."""
+    """Mean temperature gradient at every wall of fixed or outer temperature [K/m]."""
     temperature_k = simulation.temperature_k()
     return {} if temperature_k is None else simulation.wall_heat.gradients_k_m(temperature_k)

@@ -1,6 +1,7 @@
 """What every test may use: real data, mpirun, and the rule for tests that need a GPU."""
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -20,6 +21,14 @@ OPEN_MPI_SETTINGS = {
 }
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _keep_the_collector_quick():
+    """What compilers leave behind is millions of objects: later collections need not look at them again."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

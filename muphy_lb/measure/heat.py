@@ -19,8 +19,8 @@ def nusselt(gradient_k_m: float, difference_k: float, length_m: float | None) ->
 
 
 class HeatWriter(SeriesWriter):
-    """Appends gradient and Nusselt number of every wall of fixed temperature, and of the plane midway between two, to
-    ``heat.csv``."""
+    """Appends gradient and Nusselt number of every wall of fixed or outer temperature, and of the plane midway between
+    two, to ``heat.csv``."""
 
     file = FILE
 

@@ -26,7 +26,7 @@ def problem(base: Job, mode: str, communicator) -> Job:
         communicator: the ranks.
 
     Raises:
-        InputError: the geometry can neither be tiled nor refined.
+        InputError: the geometry can neither be tiled nor refined, or not be tiled in a row.
         GeometryError: the refined geometry cannot be made.
     """
     if mode == STRONG or communicator.size == 1:
@@ -64,6 +64,11 @@ def _grown(base: Job, n_ranks: int, mode: str) -> Job:
     if can_be_tiled(base.nodes):
         copies = (1, 1, n_ranks) if mode == WEAK_ROW else copies_for(base.nodes.shape, n_ranks)
         return replace(base, nodes=tile_nodes(base.nodes, copies))
+    if mode == WEAK_ROW:
+        raise InputError(
+            "scaling: --mode weak-row sets copies in a row; this geometry has openings, labelled walls or cut links, so"
+            " that it cannot be tiled; use --mode weak, which then makes the voxels finer"
+        )
     if base.case.geometry.spacing_m is None:
         raise InputError(_cannot_grow("it brings the edge of its voxels, which cannot be changed"))
     case = refined(base.case, n_ranks)

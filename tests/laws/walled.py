@@ -37,9 +37,9 @@ class ScatteredDistances:
         return 0.5 + 0.45 * np.sin(start @ (1.0, 2.3, 3.7) + np.dot(vector, (0.7, 1.9, 5.3)))
 
 
-def walled_nodes(lattice: Lattice, cuts=None, seed=1, fluid=0.8, periodic=(True, True, True)) -> NodeList:
+def walled_nodes(lattice: Lattice, cuts=None, seed=1, fluid=0.8, periodic=(True, True, True), shape=None) -> NodeList:
     """Nodes of a random box in which every solid voxel belongs to one of two labelled walls."""
-    voxels = random_voxels(box_shape(lattice), seed, fluid, periodic)
+    voxels = random_voxels(shape or box_shape(lattice), seed, fluid, periodic)
     side = np.random.default_rng(seed + 1).integers(2, size=voxels.shape)
     flags = np.where(voxels.flags == FLUID, FLUID, wall_flag(0) + side).astype(FLAG_DTYPE)
     nodes = build_nodes(Voxels(flags, periodic=periodic, walls=("one", "other")))

@@ -1,8 +1,14 @@
-"""What every transport computes, on the GPUs at hand: run under mpirun; rank 0 prints one JSON record a line."""
+"""What every transport computes, on the GPUs at hand: run under mpirun; rank 0 prints one JSON record a line.
+
+mpirun -n 4 python -m tests.parallel.transports TRANSPORT,... [NUMBERS OF KINDS [FLOW,...]]
+"""
 
 import gc
 import json
 import sys
+import tempfile
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 
@@ -22,10 +28,44 @@ FINE = {"spacing_m": 2.5e-4}
 
 
 HEAT = {"reference_k": 300.0, "prandtl": 0.7, "expansion_1_k": 1e-3, "method": "double-distribution"}
+CELL_VOXELS, CELL_BALLS, CELL_RADIUS = 40, 30, 6.0
+SOLID, FLUID, COLD, HOT, CONDUCTING = range(5)
+CELL = {
+    "openings": [],
+    "fluid": {"density_kg_m3": 1.2, "kinematic_viscosity_m2_s": 1.5e-5},
+    "lattice": {"collision": "mrt", "lattice_velocity": None, "relaxation_time": 0.6},
+    "run": {"ramp_steps": 0},
+}
+CELL_HEAT = {"reference_k": 298.0, "prandtl": 0.71, "rayleigh": 1e6, "length_m": 0.04}
 
 
-def flows():
-    """Name and tables of what is computed."""
+def porous_cell(folder: Path) -> Path:
+    """An image of voxels: balls between a cold ceiling and a hot floor, every other ball of a wall that conducts."""
+    n, rng = CELL_VOXELS, np.random.default_rng(4)
+    image = np.full((n, n, n), FLUID, dtype=np.uint8)
+    place = np.stack(np.meshgrid(*[np.arange(n)] * 3, indexing="ij"), axis=-1)
+    for k, centre in enumerate(rng.uniform(0, n, (CELL_BALLS, 3))):
+        off = (place - centre + n / 2) % n - n / 2
+        image[(off**2).sum(axis=-1) < CELL_RADIUS**2] = (SOLID, CONDUCTING)[k % 2]
+    image[0], image[-1] = HOT, COLD
+    np.save(folder / "cell.npy", image)
+    return folder / "cell.npy"
+
+
+def cells(image: Path):
+    """Natural convection in the cell: all balls adiabatic, or heat spreads in every other."""
+    options = {"fluid_value": FLUID, "wall_values": {"cold": COLD, "hot": HOT, "balls": CONDUCTING}}
+    geometry = {"shape": None, "file": str(image), "spacing_m": 1e-3, "options": options, "periodic": ["x", "y"]}
+    fixed = [{"name": "cold", "temperature_k": 293.0}, {"name": "hot", "temperature_k": 303.0}]
+    for name, method, balls in (
+        ("porous cell", "finite-differences", {"name": "balls"}),
+        ("conducting cell", "double-distribution", {"name": "balls", "conductivity_ratio": 5.0}),
+    ):
+        yield name, CELL | {"geometry": geometry, "walls": [*fixed, balls], "thermal": CELL_HEAT | {"method": method}}
+
+
+def flows(folder: Path):
+    """Name and tables of what is computed; images go into the folder."""
     yield "vessel", {"geometry": changed()["geometry"] | FINE, "lattice": {"lattice_velocity": 0.02}}
     yield (
         "rock",
@@ -37,10 +77,12 @@ def flows():
     warm = [opening | {"temperature_k": 300.0 + 5.0 * k} for k, opening in enumerate(changed()["openings"])]
     tables = {"geometry": changed()["geometry"] | FINE, "lattice": {"lattice_velocity": 0.02}}
     yield "warm vessel", tables | {"openings": warm, "thermal": HEAT}
+    yield from cells(porous_cell(folder))
 
 
-def compute(tables, transport, partition, kind, communicator) -> tuple[np.ndarray | None, str]:
-    """(Q, n) populations in node-list order on rank 0, and the transport that was used."""
+def compute(tables, transport, partition, kind, communicator) -> tuple[list[np.ndarray], str]:
+    """Populations, and the temperature if there is one, in node-list order on rank 0, and the transport that was
+    used."""
     streaming, precision = kind
     compute = {"backend": "cuda", "streaming": streaming, "precision": precision}
     compute |= {"transport": transport, "partition": partition}
@@ -49,36 +91,40 @@ def compute(tables, transport, partition, kind, communicator) -> tuple[np.ndarra
         simulation.step(n_steps)
         simulation.health()
         simulation.openings()
-    rows = list(simulation.populations())
-    return (None if rows[0] is None else np.stack(rows)), simulation.engine.transport
+    found = list(simulation.populations())
+    return [*found, simulation.temperature_k()] if simulation.heating else found, simulation.engine.transport
 
 
-def main(transports, kinds):
-    """Every flow by every transport, streaming and precision, against one rank."""
+def compare(transport, partition, tables, kind, alone, communicator) -> dict:
+    """What one transport makes of a flow on all ranks, against one rank."""
+    record = {"kind": kind, "transport": transport, "partition": partition, "ranks": communicator.size}
+    try:
+        found, used = compute(tables, transport, partition, kind, communicator)
+    except BackendError as error:
+        return record | {"refused": str(error)}
+    if communicator.rank:
+        return record
+    equal = all(np.array_equal(*pair) for pair in zip(found, alone, strict=True))
+    return record | {"used": used, "equal": equal, "largest": max(float(np.abs(row).max()) for row in alone)}
+
+
+def main(transports, kinds, names):
+    """Every flow, or those with these names, by every transport, streaming and precision."""
     from mpi4py import MPI
 
     communicator = MpiCommunicator(MPI)
-    for flow, tables in flows():
-        for kind in kinds:
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = [(flow, tables) for flow, tables in flows(Path(folder)) if not names or flow in names]
+        for (flow, tables), kind in product(chosen, kinds):
             alone = compute(tables, "auto", "metis", kind, SerialCommunicator())[0] if communicator.rank == 0 else None
-            for transport in transports:
-                for partition in PARTITIONS:
-                    record = {"flow": flow, "kind": kind, "transport": transport, "partition": partition}
-                    try:
-                        found, used = compute(tables, transport, partition, kind, communicator)
-                    except BackendError as error:
-                        record |= {"refused": str(error)}
-                    else:
-                        record |= {"used": used}
-                        if communicator.rank == 0:
-                            equal = bool(np.array_equal(found, alone))
-                            record |= {"equal": equal, "largest": float(np.abs(alone).max())}
-                    gc.collect()
-                    communicator.barrier()
-                    if communicator.rank == 0:
-                        print(json.dumps(record | {"ranks": communicator.size}), flush=True)
+            for transport, partition in product(transports, PARTITIONS):
+                record = {"flow": flow} | compare(transport, partition, tables, kind, alone, communicator)
+                gc.collect()
+                communicator.barrier()
+                if communicator.rank == 0:
+                    print(json.dumps(record), flush=True)
 
 
 if __name__ == "__main__":
-    names = sys.argv[1].split(",")
-    main(names, [KINDS[int(k)] for k in sys.argv[2]] if len(sys.argv) > 2 else KINDS)
+    chosen = [KINDS[int(k)] for k in sys.argv[2]] if len(sys.argv) > 2 else KINDS
+    main(sys.argv[1].split(","), chosen, sys.argv[3].split(",") if len(sys.argv) > 3 else ())

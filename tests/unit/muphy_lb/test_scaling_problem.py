@@ -96,6 +96,11 @@ def test_a_geometry_that_cannot_grow_is_refused():
         problem(base, WEAK, Ranks(8))
 
 
+def test_a_row_of_what_cannot_be_tiled_is_refused():
+    with pytest.raises(InputError, match="weak-row sets copies in a row.*use --mode weak"):
+        problem(vessel_job(), WEAK_ROW, Ranks(2))
+
+
 def test_a_geometry_with_its_own_spacing_cannot_be_refined():
     base = vessel_job()
     geometry = base.case.geometry.model_copy(update={"spacing_m": None})
