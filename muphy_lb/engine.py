@@ -220,6 +220,7 @@ class Engine:
         fills_slots = self.model.streaming == "pull"
         if fills_slots and self._borders.has_openings:
             self._borders.bind_links(parity)()
+            self.backend.edge_waits_for_openings()
         if line:
             line.run()
         if fills_slots and self._borders.has_slotted_walls:
@@ -346,12 +347,16 @@ class Engine:
         """The openings of a step. Pull fills slots that nobody but the edge reads: that goes beside the messages. In
         place they read, for the velocity of a node, populations that the node left with its neighbours, which the
         interior is about to overwrite: it waits for them."""
-        launch, backend = self._borders.bind_links(parity), self.backend
-        tasks = [ordering(backend.openings_wait), Task("openings", ON_OPENINGS, launch)]
-        if self.model.streaming == "pull":
-            return tasks
-        tasks += [ordering(backend.edge_waits_for_openings)]
-        return [*tasks, ordering(backend.interior_waits)] if self.model.streaming == "aa" else tasks
+        backend, launch = self.backend, self._borders.bind_links(parity)
+        waits = {"pull": [], "push": [backend.edge_waits_for_openings]}
+        waits["aa"] = [*waits["push"], backend.interior_waits]
+        tasks = [ordering(backend.openings_wait_for_edge), Task("openings", ON_OPENINGS, launch)]
+        return [*tasks, *map(ordering, waits[self.model.streaming])]
+
+    def _slots_filled(self) -> list[Task]:
+        """Lets the edge wait for openings that run beside it."""
+        beside = self._borders.has_openings and self.model.streaming == "pull"
+        return [ordering(self.backend.edge_waits_for_openings)] if beside else []
 
     def interior_launches(self, shape) -> list:
         """Stream-and-collide of the interior alone, from each buffer."""
@@ -374,11 +379,6 @@ class Engine:
         if not nodes.is_edge:
             return [Task("interior", ON_INTERIOR, launch)]
         return [ordering(self.backend.edge_waits), *self._slots_filled(), Task("edge", ON_EDGE, launch)]
-
-    def _slots_filled(self) -> list[Task]:
-        """Lets the edge wait for openings that run beside it."""
-        beside = self._borders.has_openings and self.model.streaming == "pull"
-        return [ordering(self.backend.edge_waits_for_openings)] * beside
 
     def _bind_reductions(self, speed_scale):
         """Reductions of buffer 0 and 1, and the arrays they share."""

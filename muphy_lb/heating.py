@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geometry.nodes import Outline
+from muphy_lb.boundary_sections import WallSection
 from muphy_lb.case import Case
 from muphy_lb.domain import FIXED, FREE, STEP, BorderValues
 from muphy_lb.errors import InputError
@@ -128,7 +129,7 @@ def _expansion(case: Case, diffusivity_m2_s: float, difference_k: float) -> floa
     return thermal.rayleigh * case.fluid.kinematic_viscosity_m2_s * diffusivity_m2_s / scale
 
 
-def _conductance(wall, spacing_m: float) -> float:
+def _conductance(wall: WallSection, spacing_m: float) -> float:
     """Of a wall that conducts straight through, over that of a voxel of fluid."""
     return wall.conductivity_ratio * spacing_m / wall.thickness_m
 

@@ -187,7 +187,7 @@ class Backend(Protocol):
     def interior_waits(self) -> None:
         """Let the interior wait for the edge."""
 
-    def openings_wait(self) -> None:
+    def openings_wait_for_edge(self) -> None:
         """Let the openings wait for the edge."""
 
     def edge_waits_for_openings(self) -> None:
@@ -195,7 +195,7 @@ class Backend(Protocol):
 
     def record(self, launches: list[Launch], queue: str | None = None) -> Launch:
         """One launch that does them all, in order; each must have run once already, and none may wait on the host. They
-        belong to one queue (``muphy_lb.parallel.task``), or without it to both, and then come after everything before.
+        belong to one queue (``muphy_lb.parallel.task``), or without it to any, and then come after everything before.
         """
 
     def stamp(self, queue: str) -> Any:

@@ -67,7 +67,7 @@ def _grown(base: Job, n_ranks: int, mode: str) -> Job:
     if mode == WEAK_ROW:
         raise InputError(
             "scaling: --mode weak-row sets copies in a row; this geometry has openings, labelled walls or cut links, so"
-            " that it cannot be tiled; use --mode weak, which then makes the voxels finer"
+            " that it cannot be tiled; use --mode weak (finer voxels) or --mode strong"
         )
     if base.case.geometry.spacing_m is None:
         raise InputError(_cannot_grow("it brings the edge of its voxels, which cannot be changed"))

@@ -42,7 +42,7 @@ class Course:
     fitted_from: int
 
 
-LONG, QUICK = Course(200, 160, 100), Course(50, 40, 10)
+LONG, QUICK = Course(200, 165, 100), Course(50, 40, 10)
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ class CudaBackend:
         self._edge_done.record(self._edge)
         self._edge_done.wait(self._interior)
 
-    def openings_wait(self):
+    def openings_wait_for_edge(self):
         """The openings' stream waits for all that the edge stream has been given."""
         self._edge_marked.record(self._edge)
         self._edge_marked.wait(self._openings)
@@ -143,8 +143,8 @@ class CudaBackend:
         self._openings_done.wait(self._edge)
 
     def record(self, launches, queue=None):
-        """One CUDA graph; none in the simulator. With both queues the edge's stream forks from the interior's and joins
-        it again."""
+        """One CUDA graph; none in the simulator. With all queues the edge's stream forks from the interior's and joins
+        it again, as that of the openings does with the edge's."""
 
         def alone():
             for launch in launches:

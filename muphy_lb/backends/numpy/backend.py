@@ -59,7 +59,7 @@ class NumpyBackend:
     def mark_interior(self):
         """One thing after the other."""
 
-    edge_waits = interior_waits = openings_wait = edge_waits_for_openings = mark_interior
+    edge_waits = interior_waits = openings_wait_for_edge = edge_waits_for_openings = mark_interior
 
     def record(self, launches, queue=None):
         """A loop."""
