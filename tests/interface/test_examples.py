@@ -20,7 +20,7 @@ TINY = {
     "aorta": ["geometry.spacing_m=1.5e-3", "lattice.lattice_velocity=0.08"],
     "channel": ["geometry.options.length=40", "geometry.options.height=16", "compute.precision=fp32"],
     "cylinder": [],
-    "pulsatile": ["geometry.spacing_m=2e-4"],
+    "pulsatile": ["geometry.spacing_m=3e-4"],
     "heated_cavity": ["geometry.options.size=24"],
     "porous": ["geometry.options.size=20", "geometry.options.radius=4.0"],
     "vessel": ["geometry.spacing_m=3e-4", "geometry.options.generations=2", "fluid.kinematic_viscosity_m2_s=1e-5"],
