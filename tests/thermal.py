@@ -12,7 +12,7 @@ from muphy_lb.engine import Engine
 from muphy_lb.operators import mrt_for
 from muphy_lb.physics import Fluid, Heat, Model, thermal
 from muphy_lb.physics.thermal import DIFFERENCES, temperature_fields
-from tests.support import Ranks, Setup, build_engine, start_at_rest
+from tests.support import Ranks, Setup, build_engine, random_populations, start_at_rest
 
 COLD, HOT = -0.5, 0.5
 BETWEEN = BorderValues(np.array([FIXED, FIXED, STEP]), np.array([COLD, HOT, 0.0]), n_walls=2)
@@ -75,3 +75,14 @@ def temperature_of_ranks(ranks: Ranks) -> np.ndarray:
     for number, values in parts:
         result[number] = values
     return result
+
+
+def thermal_state(nodes, setup, owner, n_steps=20):
+    """Populations and temperature in node-list order after a start from noise."""
+    ranks = Ranks(nodes, setup, owner)
+    start = 0.1 * np.random.default_rng(5).standard_normal(nodes.n_nodes)
+    for engine in ranks.engines:
+        heat(engine, start[engine.domain.number])
+    ranks.set_populations(random_populations(setup.lattice, nodes.n_nodes))
+    ranks.step(n_steps)
+    return ranks.populations(), temperature_of_ranks(ranks)

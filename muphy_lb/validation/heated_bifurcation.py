@@ -10,16 +10,16 @@ thousands of free falls to be seen.
 
 from dataclasses import dataclass, replace
 from itertools import product
-from math import inf, sqrt
+from math import inf
 
 import numpy as np
 
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.validation.growth import Growth, growth_of
-from muphy_lb.validation.heated_cavity import Cavity, cavity_of, heated_simulation, start_from_cavity
+from muphy_lb.validation.heated_cavity import Cavity, cavity_of, free_fall, heated_simulation
 from muphy_lb.validation.plot import Plot, Series
 from muphy_lb.validation.record import Row, Validation, absolute, at_least, at_most, relative
-from muphy_lb.validation.references.heated_cavity import BIFURCATION, PRANDTL
+from muphy_lb.validation.references.heated_cavity import BIFURCATION
 from muphy_lb.validation.settings import DEFAULT, Settings
 
 CITATION = "Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): first bifurcation of the cube on 256^3"
@@ -89,22 +89,25 @@ def threshold(below: Kicked, above: Kicked) -> float:
 
 def kicked(rayleigh: float, grids, settings: Settings, course: Course) -> Kicked:
     """Come to rest on the coarser grids, kick, and watch on the last."""
-    size, cavity = grids[-1], None
-    for grid in grids:
-        simulation, diffusivity = heated_simulation(rayleigh, grid, settings)
-        fall = grid**2 / (diffusivity * sqrt(rayleigh * PRANDTL))
-        if cavity is not None:
-            kick = disturbance(cavity.temperature.shape[0]) if grid == size else 0.0
-            start_from_cavity(simulation, diffusivity, replace(cavity, temperature=cavity.temperature + kick))
-        if grid < size:
-            simulation.step(round(course.coarse * fall))
-            cavity = symmetric(cavity_of(simulation, diffusivity))
-            del simulation  # before the next is made
+    *coarser, size = grids
+    cavity = None
+    for grid in coarser:
+        cavity = _rested(rayleigh, grid, settings, cavity, course.coarse)
+    start = replace(cavity, temperature=cavity.temperature + disturbance(coarser[-1]))
+    simulation, diffusivity = heated_simulation(rayleigh, size, settings, start=start)
+    fall = free_fall(rayleigh, size, diffusivity)
     every = max(1, round(INTERVAL * fall))
     signals = _watch(simulation, size, every, round(course.last / INTERVAL))
     falls = np.arange(1, signals.shape[1] + 1) * every / fall
     late = falls > course.fitted_from
     return Kicked(rayleigh, size, falls, signals, tuple(growth_of(of[late], every / fall) for of in signals))
+
+
+def _rested(rayleigh: float, size: int, settings: Settings, start: Cavity | None, n_falls: int) -> Cavity:
+    """What is symmetric in the flow after so many free falls."""
+    simulation, diffusivity = heated_simulation(rayleigh, size, settings, start=start)
+    simulation.step(round(n_falls * free_fall(rayleigh, size, diffusivity)))
+    return symmetric(cavity_of(simulation, diffusivity))
 
 
 def symmetric(cavity: Cavity) -> Cavity:

@@ -148,9 +148,15 @@ def resample(values: np.ndarray, size: int, at_walls) -> np.ndarray:
 
 
 def heated_simulation(
-    rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: int = 3, method: str = DIFFERENCES
+    rayleigh: float,
+    size: int,
+    settings: Settings = DEFAULT,
+    dimension: int = 3,
+    method: str = DIFFERENCES,
+    start: Cavity | None = None,
 ) -> tuple[Simulation, float]:
-    """A cavity at rest, and its diffusivity, in lattice units; gravity points along the last axis."""
+    """A cavity at rest, or a cube where one on another grid has come to, and its diffusivity, in lattice units; gravity
+    points along the last axis."""
     speed = min(FALL_SPEED, LARGEST_DIFFUSIVITY * sqrt(rayleigh * PRANDTL) / size)
     diffusivity = speed * size / sqrt(rayleigh * PRANDTL)
     gravity = [0.0, 0.0, 0.0]
@@ -170,7 +176,14 @@ def heated_simulation(
         lattice={"name": "D2Q9" if dimension == 2 else "D3Q19", "collision": "mrt"},
         walls=[{"name": "cold", "temperature_k": -0.5}, {"name": "hot", "temperature_k": 0.5}],
     )
+    if start is not None:
+        start_from_cavity(simulation, diffusivity, start)
     return simulation, diffusivity
+
+
+def free_fall(rayleigh: float, size: int, diffusivity: float) -> float:
+    """Time steps of a free fall along the edge of a cavity of :func:`heated_simulation`."""
+    return size**2 / (diffusivity * sqrt(rayleigh * PRANDTL))
 
 
 def _square_rows(rayleigh: float, size: int, cavity: Cavity, tolerance: float) -> list[Row]:

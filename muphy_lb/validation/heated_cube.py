@@ -11,8 +11,8 @@ from muphy_lb.validation.heated_cavity import (
     SYMMETRIC,
     Cavity,
     cavity_of,
+    free_fall,
     heated_simulation,
-    start_from_cavity,
 )
 from muphy_lb.validation.limits import HALF
 from muphy_lb.validation.plot import Plot, Series, contours
@@ -74,11 +74,9 @@ def sequenced(
     """The cube on the last of some grids, and how it settled there."""
     cavity = settling = None
     for size in sizes:
-        simulation, diffusivity = heated_simulation(rayleigh, size, settings, method=method)
-        if cavity is not None:
-            start_from_cavity(simulation, diffusivity, cavity)
-        speed = np.sqrt(rayleigh * reference.PRANDTL) * diffusivity / size
-        settling = _settle(simulation, size, round(MOST_FALLS * size / speed), settings)
+        simulation, diffusivity = heated_simulation(rayleigh, size, settings, method=method, start=cavity)
+        most_steps = round(MOST_FALLS * free_fall(rayleigh, size, diffusivity))
+        settling = _settle(simulation, size, most_steps, settings)
         cavity = cavity_of(simulation, diffusivity)
         del simulation  # before the next is made
     return cavity, settling

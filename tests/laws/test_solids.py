@@ -13,8 +13,8 @@ from muphy_lb.domain import FIXED, STEP, BorderValues, build_local_domain
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics import Heat
 from muphy_lb.physics.thermal import POPULATION_METHOD
-from tests.support import Ranks, advance, random_owner, random_populations
-from tests.thermal import COLD, HOT, ThermalSetup, cavity_engine, heat, temperature, temperature_of_ranks
+from tests.support import advance, random_owner
+from tests.thermal import COLD, HOT, ThermalSetup, cavity_engine, heat, temperature, thermal_state
 
 DIFFUSIVITY, RATIO = 0.06, 4.0
 # Cold wall, hot wall, the solid, all others.
@@ -61,9 +61,6 @@ def layers(shape_zyx, first, last):
     return solid
 
 
-ON_CARDS_TOO = pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-
-
 @pytest.mark.parametrize("backend", ["numpy", "cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
 def test_temperature_and_flux_are_continuous_where_a_solid_begins(lattice, backend):
@@ -75,7 +72,7 @@ def test_temperature_and_flux_are_continuous_where_a_solid_begins(lattice, backe
     assert np.abs(temperature(engine) - (COLD + resistance[x - 1] / 7.0)).max() < 1e-12
 
 
-@ON_CARDS_TOO
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_the_flow_does_not_enter_a_solid_and_heat_is_kept(backend):
     media = Media(np.random.default_rng(3).random((6, 8, 10)) < 0.3)
     engine = cavity_engine(media.nodes, media.setup(D3Q19, CLOSED, (0.0, 0.0, 3e-4), backend=backend))
@@ -101,23 +98,12 @@ def test_every_link_between_fluid_and_solid_is_a_wall():
     assert not (domain.solid[domain.folded.node] >= 0).any()  # forces on walls are those of the fluid
 
 
-def noisy(media, setup, owner):
-    """Populations and temperature in node-list order after a start from noise."""
-    ranks = Ranks(media.nodes, setup, owner)
-    start = 0.1 * np.random.default_rng(5).standard_normal(media.nodes.n_nodes)
-    for engine in ranks.engines:
-        heat(engine, start[engine.domain.number])
-    ranks.set_populations(random_populations(D3Q19, media.nodes.n_nodes))
-    ranks.step(20)
-    return ranks.populations(), temperature_of_ranks(ranks)
-
-
 @pytest.mark.parametrize("streaming", ["pull", "aa", "push"])
 def test_ranks_agree_with_one_bit_by_bit_through_solids(streaming):
     media = Media(np.random.default_rng(3).random((4, 6, 8)) < 0.4, periodic=(False, True, True))
     setup = media.setup(D3Q19, lift=(1e-4, 2e-4, 3e-4), backend="cpu", streaming=streaming)
     n = media.nodes.n_nodes
-    found = [noisy(media, setup, owner) for owner in (np.zeros(n, int), random_owner(media.nodes, 3))]
+    found = [thermal_state(media.nodes, setup, owner) for owner in (np.zeros(n, int), random_owner(media.nodes, 3))]
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.ptp(found[0][1]) > 0.1
 
 
@@ -126,5 +112,5 @@ def test_ranks_agree_with_one_bit_by_bit_through_solids(streaming):
 def test_a_gpu_computes_solids_as_specified(streaming):
     media = Media(np.random.default_rng(3).random((4, 6, 8)) < 0.4, periodic=(False, True, True))
     setups = [media.setup(D3Q19, lift=(1e-4, 2e-4, 3e-4), backend=b, streaming=streaming) for b in ("numpy", "cuda")]
-    specified, computed = (noisy(media, setup, np.zeros(media.nodes.n_nodes, int)) for setup in setups)
+    specified, computed = (thermal_state(media.nodes, setup, np.zeros(media.nodes.n_nodes, int)) for setup in setups)
     assert np.abs(specified[0] - computed[0]).max() < 1e-14 and np.abs(specified[1] - computed[1]).max() < 1e-13

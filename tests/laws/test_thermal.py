@@ -14,7 +14,7 @@ from muphy_lb.physics import Heat
 from muphy_lb.physics.thermal import DIFFERENCES, POPULATION_METHOD
 from muphy_lb.physics.thermal import METHODS as thermal_methods
 from tests.laws.walled import walled_nodes
-from tests.support import THROUGH_FLOW, Ranks, advance, random_nodes, random_owner, random_populations
+from tests.support import THROUGH_FLOW, advance, random_nodes, random_owner
 from tests.thermal import (
     BETWEEN,
     COLD,
@@ -25,7 +25,7 @@ from tests.thermal import (
     cavity_setup,
     heat,
     temperature,
-    temperature_of_ranks,
+    thermal_state,
 )
 
 LATTICES = pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
@@ -64,17 +64,6 @@ def test_heat_is_conducted_along_a_straight_line(lattice, backend, method):
     engine = advance(cavity_engine(nodes, setup), 2500)
     x = nodes.coordinates()[engine.domain.number, 0]
     assert np.abs(temperature(engine) - (COLD + (HOT - COLD) * (x - 0.5) / 6)).max() < 1e-12
-
-
-def thermal_state(nodes, setup, owner, n_steps=20):
-    """Populations and temperature in node-list order after a start from noise."""
-    ranks = Ranks(nodes, setup, owner)
-    start = 0.1 * np.random.default_rng(5).standard_normal(nodes.n_nodes)
-    for engine in ranks.engines:
-        heat(engine, start[engine.domain.number])
-    ranks.set_populations(random_populations(setup.lattice, nodes.n_nodes))
-    ranks.step(n_steps)
-    return ranks.populations(), temperature_of_ranks(ranks)
 
 
 def noisy_setup(lattice, borders, method=DIFFERENCES, **more):

@@ -18,14 +18,22 @@ from tests.support import Ranks, Setup, advance, box_shape, build_engine, random
 
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
-COMPILED = (D2Q9, D3Q19)  # on CPUs; compiling takes far longer than these flows
+QUICK = (D2Q9, D3Q19)  # on CPUs; compiling for the others takes far longer than their flows
 FORCE = {2: (1e-4, 2e-4, 0.0), 3: (1e-4, 2e-4, -1e-4)}
 SLIPPING = (WallMotion(slips=True), WallMotion())
+
+
+def marks(lattice, backend) -> list:
+    """Of the tests of a lattice on a backend."""
+    if backend == "cpu" and lattice not in QUICK:
+        return [pytest.mark.slow]
+    return [pytest.mark.gpu] if backend == "cuda" else []
+
+
 BACKENDS = [
-    pytest.param(lattice, backend, id=f"{backend}-{name}", marks=[pytest.mark.gpu] * (backend == "cuda"))
+    pytest.param(lattice, backend, id=f"{backend}-{name}", marks=marks(lattice, backend))
     for name, lattice in LATTICES.items()
     for backend in ("numpy", "cpu", "cuda")
-    if backend != "cpu" or lattice in COMPILED
 ]
 # D3Q15 cannot slip.
 HALF_WAY_CASES = [

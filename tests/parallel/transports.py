@@ -67,7 +67,8 @@ def cells(image: Path):
 
 def flows(folder: Path):
     """Name and tables of what is computed; images go into the folder."""
-    yield "vessel", {"geometry": changed()["geometry"] | FINE, "lattice": {"lattice_velocity": 0.02}}
+    vessel = {"geometry": changed()["geometry"] | FINE, "lattice": {"lattice_velocity": 0.02}}
+    yield "vessel", vessel
     yield (
         "rock",
         PERIODIC_ROCK
@@ -76,8 +77,7 @@ def flows(folder: Path):
 
     # Cut across two axes, parts meet through diagonals alone, of which this temperature knows nothing.
     warm = [opening | {"temperature_k": 300.0 + 5.0 * k} for k, opening in enumerate(changed()["openings"])]
-    tables = {"geometry": changed()["geometry"] | FINE, "lattice": {"lattice_velocity": 0.02}}
-    yield "warm vessel", tables | {"openings": warm, "thermal": HEAT}
+    yield "warm vessel", vessel | {"openings": warm, "thermal": HEAT}
     yield from cells(porous_cell(folder))
 
 

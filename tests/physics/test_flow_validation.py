@@ -19,8 +19,9 @@ QUICK = Settings(quick=True)
 TIME = np.linspace(0.0, 10.0, 401)
 
 
-def test_free_slip_passes_in_single_precision():
-    outcome = CASES["free-slip"](replace(QUICK, precision="fp32"))
+@pytest.mark.parametrize("name", ["free-slip", pytest.param("smagorinsky", marks=pytest.mark.slow)])
+def test_case_passes_in_single_precision(name):
+    outcome = CASES[name](replace(QUICK, precision="fp32"))
     assert outcome.rows and outcome.passed, str(outcome)
 
 
