@@ -141,7 +141,7 @@ def _scaling(options, communicator) -> int:
 def _validate(options, communicator) -> int:
     from muphy_lb.validation.command import validate
 
-    return validate(options, lambda text: _say(communicator, text), communicator.size)
+    return validate(options, lambda text: _say(communicator, text), communicator)
 
 
 def _trace(options, communicator) -> int:

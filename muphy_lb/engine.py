@@ -12,7 +12,7 @@ from muphy_lb.fields import Fields
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_lines, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE, plain, recorded, recorded_cycle, without_repeats
-from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
+from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import Line
 from muphy_lb.parameters import Parameters
 from muphy_lb.physics.model import (
@@ -376,9 +376,8 @@ class Engine:
         arrays = self._stream_arrays(parity)
         parameters = self._parameters.stepping(parity)
         launch = self.backend.bind_stream_collide(*stage.operators, arrays, nodes, parameters, shape)
-        if not nodes.is_edge:
-            return [Task("interior", ON_INTERIOR, launch)]
-        return [ordering(self.backend.edge_waits), *self._slots_filled(), Task("edge", ON_EDGE, launch)]
+        task = Task(stage.part, nodes.queue, launch)
+        return [ordering(self.backend.edge_waits), *self._slots_filled(), task] if nodes.is_edge else [task]
 
     def _bind_reductions(self, speed_scale):
         """Reductions of buffer 0 and 1, and the arrays they share."""

@@ -22,7 +22,7 @@ class _Evolving:
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
         self.runs = backend.stream_table(self.table, 0)
         cut, end = self.table.n_edge_ghosts, self.table.ghosts.node.size
-        self._ghosts = {is_edge: self._records(*ends) for is_edge, ends in ((True, (0, cut)), (False, (cut, end)))}
+        self._ghosts = {ON_EDGE: self._records(0, cut), ON_INTERIOR: self._records(cut, end)}
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
         self.lines = bind_lines(halo, shares).lines
 
@@ -31,8 +31,7 @@ class _Evolving:
         old, new = self.arrays[parity], self.arrays[1 - parity]
         arrays = StencilArrays(old, new, self.runs, len(self.table.vectors), self.row)
         update = self._backend.bind_stencil(stage.operators[0], arrays, nodes, parameters)
-        name, queue = (stage.field, ON_EDGE) if nodes.is_edge else (stage.field, ON_INTERIOR)
-        return [*self._bind_ghosts(parity, nodes.is_edge, queue), Task(name, queue, update)]
+        return [*self._bind_ghosts(parity, nodes.queue), Task(stage.field, nodes.queue, update)]
 
     def _records(self, first: int, last: int) -> tuple[GhostArrays, int, int]:
         """Some of the ghosts on the device, and where in the field they lie."""
@@ -44,12 +43,12 @@ class _Evolving:
         )
         return records, self.table.first_ghost + first, self.table.first_ghost + last
 
-    def _bind_ghosts(self, parity: int, is_edge: bool, queue: str) -> list[Task]:
-        (records, first, last), field = self._ghosts[is_edge], self.arrays[parity]
+    def _bind_ghosts(self, parity: int, queue: str) -> list[Task]:
+        (records, first, last), field = self._ghosts[queue], self.arrays[parity]
         if first == last:
             return []
         target = self._backend.view(field, first, last)
-        return [Task("ghosts", queue, self._backend.bind_ghosts(field, target, records, is_edge))]
+        return [Task("ghosts", queue, self._backend.bind_ghosts(field, target, records, queue))]
 
 
 def _table(domain: LocalDomain, model: Model, field: Field) -> StencilTable:

@@ -12,6 +12,7 @@ import numpy as np
 
 from muphy_lb.domain import AddressTable, Pattern
 from muphy_lb.operators import Operator
+from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR
 from muphy_lb.precision import Precision
 
 Launch = Callable[[], None]
@@ -54,6 +55,11 @@ class NodeRange:
     last: int
     is_edge: bool = False
     is_reversed: bool = False
+
+    @property
+    def queue(self) -> str:
+        """Where its launches go."""
+        return ON_EDGE if self.is_edge else ON_INTERIOR
 
 
 class LinkArrays(NamedTuple):
@@ -225,7 +231,7 @@ class Backend(Protocol):
         """new[n] = update(old[n] and old at its neighbours, n); with rows, the update overwrites these values, and
         value q goes to new[q row + n]."""
 
-    def bind_ghosts(self, field, target, ghosts: GhostArrays, on_edge: bool) -> Launch:
+    def bind_ghosts(self, field, target, ghosts: GhostArrays, queue: str) -> Launch:
         """target = constant + sum of weight * field[index]."""
 
     def bind_links(

@@ -32,6 +32,8 @@ from muphy_lb.validation.viscosity import viscosity_independence
 from muphy_lb.validation.wall_shear import wall_shear
 from muphy_lb.validation.womersley import womersley
 
+# Cases that ranks may share.
+SHARED = frozenset({"heated-cube", "heated-bifurcation"})
 CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
     {
         "plane-channel": plane_channel,

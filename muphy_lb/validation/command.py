@@ -32,16 +32,16 @@ def add_options(parser) -> None:
     parser.add_argument("--report", metavar="FOLDER", help="write a page with tables and plots, and each plot")
 
 
-def validate(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
+def validate(options, say: Callable[[str], None], communicator=DEFAULT.communicator) -> int:
     """Run the chosen cases; returns the exit code: 1 if a comparison failed or a case ended early.
 
     Args:
         options: parsed options, see :func:`add_options`.
         say: told each outcome as it comes, as text.
-        n_ranks: ranks that were started.
+        communicator: the ranks, which share each case.
 
     Raises:
-        InputError: an unknown case, backend, precision or streaming, or more than one rank.
+        InputError: an unknown case, backend, precision or streaming, or several ranks for a case of one.
         BackendError: the backend cannot run here, or not in this precision.
         OutputError: the report or the JSON file cannot be written.
     """
@@ -51,35 +51,41 @@ def validate(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
     from muphy_lb.validation.report import as_json, verdict, write_report
 
     names = options.names or list(CASES)
-    _check_request(names, CASES, n_ranks)
+    _check_request(names, communicator.size)
     if options.list:
         say("\n".join(f"{name:<24}{_description(CASES[name])}" for name in names))
         return 0
-    settings, device = _settings(options)
+    settings, device = _settings(options, communicator)
     others = possible_precisions(settings.backend)[1:] if options.compare_precisions else ()
-    if options.report:
+    is_root = communicator.rank == 0
+    if options.report and is_root:
         check_writable(options.report)
     outcomes = []
     for name in names:
         outcomes.append(_compared(name, CASES[name], settings, others, device))
         say(f"{outcomes[-1]}\n")
-    if options.json:
+    if options.json and is_root:
         write_text(options.json, as_json(outcomes))
-    if options.report:
+    if options.report and is_root:
         say(f"written: {write_report(options.report, outcomes)}")
     say("\n\n".join(filter(None, (table(outcomes), verdict(outcomes)))))
     return 0 if all(outcome.passed for outcome in outcomes) else FAILED_EXIT_CODE
 
 
-def _check_request(names, cases, n_ranks: int) -> None:
-    if n_ranks > 1:
-        raise InputError(f"validate was started on {n_ranks} ranks; its cases are small: start it without mpirun")
+def _check_request(names, n_ranks: int) -> None:
+    from muphy_lb.validation.cases import CASES, SHARED
+
     for name in names:
-        if name not in cases:
-            raise InputError(f"validate: unknown case {name!r}; {did_you_mean(name, list(cases))}")
+        if name not in CASES:
+            raise InputError(f"validate: unknown case {name!r}; {did_you_mean(name, list(CASES))}")
+    if n_ranks > 1 and not SHARED.issuperset(names):
+        raise InputError(
+            f"validate was started on {n_ranks} ranks, which only {' and '.join(sorted(SHARED))} share; name these, or"
+            " start it without mpirun"
+        )
 
 
-def _settings(options) -> tuple[Settings, str]:
+def _settings(options, communicator) -> tuple[Settings, str]:
     """The settings, and the device that they choose, in words."""
     from muphy_lb.backends import make_backend, resolve_backend
     from muphy_lb.domain import STREAMINGS
@@ -92,8 +98,9 @@ def _settings(options) -> tuple[Settings, str]:
     if options.compare_precisions and options.precision != "fp64":
         raise InputError("validate: --compare-precisions compares all with fp64; leave --precision out")
     name = resolve_backend(options.backend)
-    backend = make_backend(name, lattice_named("D2Q9"), PRECISIONS[options.precision])
-    settings = Settings(options.quick or options.precision == HALF, name, options.precision, options.streaming)
+    backend = make_backend(name, lattice_named("D2Q9"), PRECISIONS[options.precision], communicator.local_rank)
+    quick = options.quick or options.precision == HALF
+    settings = Settings(quick, name, options.precision, options.streaming, communicator)
     return settings, f"{backend.device}, backend {name}, {options.precision}, {options.streaming}"
 
 
@@ -122,6 +129,8 @@ def _outcome(name: str, case: Callable, settings: Settings, device: str):
     try:
         outcome = case(settings)
     except (MuphyError, GeometryError) as error:
+        if settings.communicator.size > 1:
+            raise  # the other ranks would wait for this one
         outcome = Validation(name, _description(case), failure=str(error))
     return replace(outcome, device=device, seconds=time.perf_counter() - before)
 

@@ -9,7 +9,6 @@ import numpy as np
 from muphy_lb.case import case_from_dict
 from muphy_lb.errors import MuphyError
 from muphy_lb.lattice import lattice_named
-from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.simulation import Simulation
 from muphy_lb.units import viscosity
 from muphy_lb.validation.settings import DEFAULT, Settings
@@ -25,10 +24,10 @@ NO_TABLES = MappingProxyType({})
 
 
 def lattice_simulation(settings: Settings, geometry: Mapping, viscosity: float, **tables) -> Simulation:
-    """A simulation on one rank, of density 1 and time step 1, that starts without a ramp.
+    """A simulation of density 1 and time step 1, that starts without a ramp.
 
     Args:
-        settings: backend and precision.
+        settings: backend, precision and ranks.
         geometry: the table ``[geometry]`` of a case; the voxel edge is 1 if it does not say.
         viscosity: kinematic, lattice units.
         tables: further keys of ``fluid``, ``flow``, ``lattice``, ``walls``, ``openings`` and ``run``, lattice units.
@@ -41,7 +40,7 @@ def lattice_simulation(settings: Settings, geometry: Mapping, viscosity: float, 
         "run": {"steps": 1, "ramp_steps": 0},
     }
     merged = {key: {**table, **tables.pop(key, {})} for key, table in defaults.items()}
-    return Simulation(case_from_dict({**merged, **tables}), SerialCommunicator())
+    return Simulation(case_from_dict({**merged, **tables}), settings.communicator)
 
 
 def forced_flow(

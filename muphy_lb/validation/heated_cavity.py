@@ -96,15 +96,25 @@ def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: 
 
 
 def cavity_of(simulation: Simulation, diffusivity: float) -> Cavity:
-    """What a simulation of :func:`heated_simulation` has come to."""
-    temperature = on_box(simulation, simulation.temperature_k())[..., 1:-1]
-    size = temperature.shape[-1]
-    gradients = simulation.wall_heat.gradients_k_m(simulation.temperature_k())
-    velocity = on_box(simulation, simulation.velocity_m_s())[:, :, 1:-1]
-    pressure = on_box(simulation, simulation.density() - 1.0)[..., 1:-1] / 3.0
+    """What a simulation of :func:`heated_simulation` has come to, on every rank; collective."""
+    fields = simulation.temperature_k(), simulation.velocity_m_s(), simulation.density()
+    communicator = simulation.communicator
+    return communicator.broadcast(_cavity(simulation, diffusivity, *fields) if communicator.rank == 0 else None)
+
+
+def _cavity(simulation: Simulation, diffusivity: float, temperature, velocity, density) -> Cavity:
+    gradients = simulation.wall_heat.gradients_k_m(temperature)
+    size = simulation.nodes.shape[1]
     unit = diffusivity / size
+
+    def inside(values):
+        return on_box(simulation, values)[:, :, 1:-1]
+
     return Cavity(
-        (gradients["cold"] * size, -gradients["hot"] * size), temperature, velocity / unit, pressure / unit**2
+        (gradients["cold"] * size, -gradients["hot"] * size),
+        inside(temperature),
+        inside(velocity) / unit,
+        inside(density - 1.0) / 3.0 / unit**2,
     )
 
 
@@ -173,6 +183,7 @@ def heated_simulation(
         {"shape": "heated_cavity", "options": {"size": size, "dimension": dimension}},
         PRANDTL * diffusivity,
         thermal=thermal,
+        compute={"partition": "Z"},
         lattice={"name": "D2Q9" if dimension == 2 else "D3Q19", "collision": "mrt"},
         walls=[{"name": "cold", "temperature_k": -0.5}, {"name": "hot", "temperature_k": 0.5}],
     )

@@ -1,6 +1,8 @@
-"""What a validation run may choose: size, backend, precision, streaming."""
+"""What a validation run may choose: size, backend, precision, streaming, ranks."""
 
 from dataclasses import dataclass
+
+from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 
 
 @dataclass(frozen=True)
@@ -12,12 +14,14 @@ class Settings:
         backend: what runs the kernels, as ``compute.backend`` of a case file.
         precision: of the stored populations, as ``compute.precision``.
         streaming: as ``compute.streaming``.
+        communicator: the ranks that share each simulation.
     """
 
     quick: bool = False
     backend: str = "auto"
     precision: str = "fp64"
     streaming: str = "pull"
+    communicator: SerialCommunicator | MpiCommunicator = SerialCommunicator()
 
     def compute_table(self) -> dict:
         """The table ``[compute]`` of a case file."""

@@ -10,6 +10,7 @@ from geometry.nodes import build_nodes
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.domain import FIXED, FREE, STEP, STREAMINGS, BorderValues
 from muphy_lb.lattice import D2Q9
+from muphy_lb.parallel.task import ON_EDGE
 from muphy_lb.physics import Heat
 from muphy_lb.physics.thermal import METHODS
 from muphy_lb.precision import FP64
@@ -89,10 +90,10 @@ class LateInterior(Streams):
         work = super().bind_stencil(update, arrays, nodes, parameters)
         return work if nodes.is_edge else self._later(work)
 
-    def bind_ghosts(self, field, target, ghosts, on_edge):
+    def bind_ghosts(self, field, target, ghosts, queue):
         """As the collision."""
-        work = super().bind_ghosts(field, target, ghosts, on_edge)
-        return work if on_edge else self._later(work)
+        work = super().bind_ghosts(field, target, ghosts, queue)
+        return work if queue == ON_EDGE else self._later(work)
 
     def bind_copy(self, source, target):
         """In the order of the interior's work."""
@@ -116,10 +117,10 @@ class LateEdge(Streams):
         work = super().bind_stencil(update, arrays, nodes, parameters)
         return self._later(work) if nodes.is_edge else work
 
-    def bind_ghosts(self, field, target, ghosts, on_edge):
+    def bind_ghosts(self, field, target, ghosts, queue):
         """As the collision."""
-        work = super().bind_ghosts(field, target, ghosts, on_edge)
-        return self._later(work) if on_edge else work
+        work = super().bind_ghosts(field, target, ghosts, queue)
+        return self._later(work) if queue == ON_EDGE else work
 
     def bind_links(self, *arguments):
         """Belongs to the edge."""

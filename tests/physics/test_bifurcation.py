@@ -5,10 +5,16 @@ import pytest
 
 from muphy_lb.validation import heated_bifurcation as bifurcation
 from muphy_lb.validation.growth import DELAYS, growth_of
-from muphy_lb.validation.heated_bifurcation import disturbance, symmetric, threshold
+from muphy_lb.validation.heated_bifurcation import SORTS, SYMMETRIC, disturbance, part, raised, threshold
 from muphy_lb.validation.heated_cavity import Cavity
 
 INTERVAL, ROWS, SIGNALS = 0.4, 150, 12
+
+
+def any_cavity(n):
+    """Without any symmetry."""
+    rng = np.random.default_rng(2)
+    return Cavity((1.0, 1.0), rng.random((n, n, n)), rng.random((n, n, n, 3)), rng.random((n, n, n)))
 
 
 def record(*modes, noise=0.0):
@@ -39,18 +45,32 @@ def test_a_short_record_is_refused():
 
 
 def test_a_symmetric_flow_has_both_symmetries_and_a_disturbance_none():
-    rng, n = np.random.default_rng(2), 6
-    found = symmetric(Cavity((1.0, 1.0), rng.random((n, n, n)), rng.random((n, n, n, 3)), rng.random((n, n, n))))
+    n = 6
+    found = part(any_cavity(n), SYMMETRIC)
     assert np.allclose(found.temperature, found.temperature[:, ::-1], atol=1e-15)
     assert np.allclose(found.temperature, -found.temperature[::-1, ::-1, ::-1], atol=1e-15)
     assert np.allclose(found.velocity, found.velocity[:, ::-1] * (1.0, -1.0, 1.0), atol=1e-15)
     assert np.allclose(found.velocity, -found.velocity[::-1, ::-1, ::-1], atol=1e-15)
     assert np.allclose(found.pressure, found.pressure[::-1, ::-1, ::-1], atol=1e-15)
-    again = symmetric(found)
+    again = part(found, SYMMETRIC)
     assert np.allclose(again.velocity, found.velocity, atol=1e-15)
     kick = disturbance(n)
     assert np.abs(kick).max() == pytest.approx(bifurcation.KICK)
     assert np.abs(kick - kick[:, ::-1]).max() > 1e-4 and np.abs(kick + kick[::-1, ::-1, ::-1]).max() > 1e-4
+
+
+def test_all_sorts_together_are_the_whole_and_each_is_raised_to_the_same():
+    cavity = any_cavity(6)
+    parts = {signs: part(cavity, signs) for signs in (SYMMETRIC, *SORTS.values())}
+    up = raised(cavity)
+    for name in ("temperature", "velocity", "pressure"):
+        whole = sum(getattr(of, name) for of in parts.values())
+        assert np.allclose(whole, getattr(cavity, name), atol=1e-15)
+        assert np.allclose(getattr(part(up, SYMMETRIC), name), getattr(parts[SYMMETRIC], name), atol=1e-15)
+    for signs in SORTS.values():
+        factor = bifurcation.KICK / np.abs(parts[signs].temperature).max()
+        assert np.abs(part(up, signs).temperature).max() == pytest.approx(bifurcation.KICK)
+        assert np.allclose(part(up, signs).velocity, factor * parts[signs].velocity, atol=1e-15)
 
 
 def test_the_threshold_lies_where_growth_vanishes():
@@ -58,4 +78,7 @@ def test_the_threshold_lies_where_growth_vanishes():
         growths = tuple(bifurcation.Growth(rate, 0.01, 0.0) for rate in rates)
         return bifurcation.Kicked(rayleigh, 8, np.zeros(0), np.zeros((3, 0, 0)), growths)
 
-    assert threshold(run(3.0e7, -0.03, -0.01), run(3.5e7, 0.015, -0.02)) == pytest.approx(3.2e7)
+    # What breaks the centre alone follows from the other two.
+    below, above = run(3.0e7, -0.03, -0.01, -0.001), run(3.5e7, 0.02, 0.015, 0.5)
+    assert threshold(below, above) == pytest.approx(3.2e7)
+    assert (below.fastest.rate, above.fastest.rate) == (-0.01, 0.02)

@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser
 from math import nan
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from muphy_lb.validation.vessel import TOLERANCE, flow_rates_m3_s, tree_flow
 
 HEIGHTS = (8, 16, 32)
 QUICK = Settings(quick=True)
-SMALLEST_CUBE = (6, 8)
+SMALLEST_CUBES, SHORT = (6, 6, 8), bifurcation.Course(50, 0, 40, 10)
 # One wave for each sort: along x, y, z, as (function, number).
 WAVES = {
     "the mirror": ((np.sin, 1), (np.cos, 1), (np.cos, 2)),
@@ -72,7 +73,8 @@ def test_what_breaks_one_symmetry_stays_apart_from_the_rest(sort, monkeypatch):
         return 1e-6 * along_z[:, None, None] * along_y[:, None] * along_x
 
     monkeypatch.setattr(bifurcation, "disturbance", wave)
-    run = bifurcation.kicked(1e4, SMALLEST_CUBE, Settings(backend="cpu"), bifurcation.QUICK)
+    monkeypatch.setattr(bifurcation, "raised", lambda cavity: cavity)
+    run = bifurcation.kicked(1e4, SMALLEST_CUBES, Settings(backend="cpu"), SHORT)
     largest = dict(zip(bifurcation.SORTS, np.abs(run.signals).max(axis=(1, 2)), strict=True))
     assert 1e-8 < largest.pop(sort) < 1e-6
     assert max(largest.values()) < 1e-11
@@ -164,5 +166,5 @@ def test_command_names_the_nearest_case():
 def test_command_refuses_several_ranks():
     parser = ArgumentParser()
     add_options(parser)
-    with pytest.raises(InputError, match="2 ranks"):
-        validate(parser.parse_args([]), print, n_ranks=2)
+    with pytest.raises(InputError, match="2 ranks, which only heated-bifurcation and heated-cube share"):
+        validate(parser.parse_args(["pipe", "heated-cube"]), print, SimpleNamespace(rank=0, size=2))

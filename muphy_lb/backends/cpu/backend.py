@@ -96,7 +96,7 @@ class CpuBackend(NumpyBackend):
         arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, *row, parameters)
         return _on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
-    def bind_ghosts(self, field, target, ghosts: GhostArrays, on_edge):
+    def bind_ghosts(self, field, target, ghosts: GhostArrays, queue):
         """Compiled loop over ghosts."""
         return _on_threads(target.size, lambda: skeletons.ghosts(field, target, ghosts))
 

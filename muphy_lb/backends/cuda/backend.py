@@ -1,5 +1,5 @@
-"""The CUDA backend: device memory, three streams (interior; edge and openings with higher
-priority), kernels bound to their launch configuration."""
+"""The CUDA backend: device memory, three streams (interior; edge and openings with higher priority), kernels
+bound to their launch configuration."""
 
 import weakref
 from functools import partial
@@ -198,7 +198,7 @@ class CudaBackend:
         new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
         table, bounds = arrays.table, (np.uint32(nodes.first), np.uint32(nodes.last))
         arguments = (arrays.old, new, table.lines, table.bases, *sweep, *bounds, parameters)
-        return self._bind(kernel, n_threads, arguments, on_edge=nodes.is_edge, block=shape.block)
+        return self._bind(kernel, n_threads, arguments, queue=nodes.queue, block=shape.block)
 
     def stream_collide_usage(self, collide, arrays: StreamArrays, shape=None):
         """Registers and local memory per thread."""
@@ -221,23 +221,23 @@ class CudaBackend:
         bounds = (np.uint32(nodes.first), np.uint32(nodes.last))
         bounds += (table.index_type(arrays.row),) if arrays.row else ()
         arguments = (arrays.old, arrays.new, table.lines, table.bases, *bounds, parameters)
-        return self._bind(kernel, nodes.last - nodes.first, arguments, on_edge=nodes.is_edge)
+        return self._bind(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
-    def bind_ghosts(self, field, target, ghosts: GhostArrays, on_edge):
+    def bind_ghosts(self, field, target, ghosts: GhostArrays, queue):
         """One thread per ghost."""
-        return self._bind(skeletons.ghosts, target.size, (field, target, *ghosts), on_edge=on_edge)
+        return self._bind(skeletons.ghosts, target.size, (field, target, *ghosts), queue=queue)
 
     def bind_links(self, operators, state, buffer, target, links: LinkArrays, parameters):
         """One block for a few nodes with openings."""
         kernel = skeletons.links(*operators, self.lattice, self.precision)
         n_threads = -(-links.node.size // LINK_NODES) * LINK_BLOCK
         arguments = (state, buffer, target, links, parameters)
-        return self._bind(kernel, n_threads, arguments, block=LINK_BLOCK, stream=self._openings)
+        return self._bind(kernel, n_threads, arguments, queue=ON_OPENINGS, block=LINK_BLOCK)
 
     def bind_walls(self, walls, buffer, target, links: WallArrays):
-        """One thread per wall link, on the edge stream."""
+        """One thread per wall link."""
         kernel = skeletons.walls(walls, self.lattice, self.precision)
-        return self._bind(kernel, links.wall.size, (buffer, target, links), on_edge=True)
+        return self._bind(kernel, links.wall.size, (buffer, target, links), queue=ON_EDGE)
 
     def bind_moments(self, macroscopic, state: State, nodes: NodeRange, out, parameters):
         """One thread per node."""
@@ -270,11 +270,11 @@ class CudaBackend:
 
     def bind_gather(self, buffer, addresses, packed):
         """One thread a population."""
-        return self._bind(skeletons.gather, packed.size, (buffer, addresses, packed), on_edge=True)
+        return self._bind(skeletons.gather, packed.size, (buffer, addresses, packed), queue=ON_EDGE)
 
     def bind_scatter(self, packed, buffer, addresses):
         """One thread a population."""
-        return self._bind(skeletons.scatter, packed.size, (packed, buffer, addresses), on_edge=True)
+        return self._bind(skeletons.scatter, packed.size, (packed, buffer, addresses), queue=ON_EDGE)
 
     def bind_download(self, array, host):
         """Asynchronous copy."""
@@ -322,12 +322,12 @@ class CudaBackend:
     def bind_send(self, buffer, addresses, targets, signal):
         """One thread a population."""
         words = buffer.view(peers.STORED_AS[buffer.dtype.itemsize])
-        return self._bind(peers.send, addresses.size, (words, addresses, targets, signal), on_edge=True)
+        return self._bind(peers.send, addresses.size, (words, addresses, targets, signal), queue=ON_EDGE)
 
     def bind_await(self, signal):
         """One block."""
         n_threads = signal.flags.size
-        return self._bind(peers.wait, n_threads, (signal,), on_edge=True, block=whole(n_threads, WARP))
+        return self._bind(peers.wait, n_threads, (signal,), queue=ON_EDGE, block=whole(n_threads, WARP))
 
     def came_in_time(self, signal):
         """The kernel notes when it gives up."""
@@ -336,9 +336,8 @@ class CudaBackend:
     def _reach(self, state: State):
         return state.places, state.table.n_entries
 
-    def _bind(self, kernel, n_threads, arguments, on_edge=False, block=BLOCK, stream=None):
-        stream = stream or (self._edge if on_edge else self._interior)
-        launch = (max(1, -(-n_threads // block)), block, stream)
+    def _bind(self, kernel, n_threads, arguments, queue=ON_INTERIOR, block=BLOCK):
+        launch = (max(1, -(-n_threads // block)), block, self._streams[queue])
         if SIMULATOR:  # its kernels know only the latest of their configurations
             return lambda: kernel[launch](*arguments)
         configured = kernel[launch]

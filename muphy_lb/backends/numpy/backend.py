@@ -117,7 +117,7 @@ class NumpyBackend:
 
         return step
 
-    def bind_ghosts(self, field, target, ghosts: GhostArrays, on_edge):
+    def bind_ghosts(self, field, target, ghosts: GhostArrays, queue):
         """target = constant + sum of weight * field[index]."""
         index, weight = (rows.reshape(-1, ghosts.constant.size) for rows in (ghosts.index, ghosts.weight))
 

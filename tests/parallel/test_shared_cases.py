@@ -1,0 +1,42 @@
+"""Validation cases that ranks share find on any number of them what one finds.
+
+To round-off: matrix products of the specification depend on how many nodes they are of.
+"""
+
+import sys
+
+import numpy as np
+import pytest
+
+from muphy_lb.parallel import SerialCommunicator, connect
+from muphy_lb.validation import heated_bifurcation, heated_cube
+from muphy_lb.validation.settings import Settings
+
+pytestmark = pytest.mark.mpi
+RAYLEIGH, SIZE = 1e4, 6
+
+
+def find_all(file, communicator):
+    """The start of a settling cube and a kicked one, into ``file``."""
+    heated_cube.MOST_FALLS = 12
+    settings = Settings(backend="numpy", communicator=communicator)
+    cavity, settling = heated_cube.sequenced(RAYLEIGH, (SIZE,), settings)
+    course = heated_bifurcation.Course(1, 1, 26, 1)
+    kicked = heated_bifurcation.kicked(RAYLEIGH, (SIZE, SIZE, SIZE + 1), settings, course)
+    if communicator.rank == communicator.size - 1:
+        found = {"wall": settling.wall, "middle": settling.middle, "change": settling.change}
+        np.savez(file, velocity=cavity.velocity, nusselt=cavity.nusselt, signals=kicked.signals, **found)
+
+
+def test_ranks_find_what_one_does(tmp_path, mpirun):
+    find_all(tmp_path / "one.npz", SerialCommunicator())
+    done = mpirun(2, ["-m", "tests.parallel.test_shared_cases", tmp_path / "two.npz"])
+    assert done.returncode == 0, done.stderr
+    one, two = np.load(tmp_path / "one.npz"), np.load(tmp_path / "two.npz")
+    assert np.abs(one["signals"]).max() > 1e-6 and one["wall"].size > 1
+    for name in one:
+        np.testing.assert_allclose(two[name], one[name], rtol=1e-9, atol=1e-9 * np.abs(one[name]).max(), err_msg=name)
+
+
+if __name__ == "__main__":
+    find_all(sys.argv[1], connect())
