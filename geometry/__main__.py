@@ -143,6 +143,8 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     print(f"cleaning    {report}")
     if arguments.cut_distances:
         nodes = _cut(nodes, voxels, arguments.input)
+    if arguments.solid:
+        nodes = _with_solids(nodes, voxels, arguments.solid)
     write_geometry(arguments.output, nodes, vectors)
     print(f"written     {arguments.output}: {nodes.n_nodes} nodes in {time.perf_counter() - start:.2f} s")
 
@@ -159,6 +161,15 @@ def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
     nodes = cut_links(nodes, voxels.wall_shape)
     print(f"cuts        {nodes.cuts.n_links} links cut, {nodes.cuts.n_missed} of them missed the wall (taken half-way)")
     return nodes
+
+
+def _with_solids(nodes: NodeList, voxels: Voxels, names: Sequence[str]) -> NodeList:
+    """The nodes with those of solids; says how many."""
+    from geometry.solids import add_solids
+
+    both = add_solids(nodes, voxels, names)
+    print(f"solids      {both.n_nodes - nodes.n_nodes} nodes: {', '.join(names)}")
+    return both
 
 
 def _describe(voxels: Voxels) -> str:
@@ -226,6 +237,9 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--keep", choices=("openings", "largest", "all"), help="default: openings if any, else all")
     group.add_argument(
         "--cut-distances", action="store_true", help="store where along each link the true wall lies (smooth walls)"
+    )
+    group.add_argument(
+        "--solid", action="append", default=[], metavar="WALL", help="repeatable: heat spreads in this wall's voxels"
     )
     group.add_argument(
         "--lattice", action="append", default=[], metavar="NAME", help=f"repeatable: {', '.join(LATTICES)}"

@@ -39,7 +39,8 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
         voxel.append(own)
         number.append(np.full(own.size, FIRST_WALL_NUMBER + k, dtype=nodes.label_number.dtype))
     label_voxel, first = np.unique(np.concatenate(voxel), return_index=True)
-    frame = replace(nodes, label_voxel=label_voxel, label_number=np.concatenate(number)[first])
+    walls = tuple(replace(wall, is_solid=wall.is_solid or wall.name in names) for wall in nodes.walls)
+    frame = replace(nodes, label_voxel=label_voxel, label_number=np.concatenate(number)[first], walls=walls)
     return regroup(frame, np.sort(np.concatenate((nodes.voxel, *solids))))
 
 

@@ -173,7 +173,7 @@ def _read_opening(record) -> Opening:
 
 
 def _read_wall(record) -> Wall:
-    return Wall(str(record.attrs["name"]), int(record.attrs["n_voxels"]))
+    return Wall(str(record.attrs["name"]), int(record.attrs["n_voxels"]), bool(record.attrs.get("is_solid", False)))
 
 
 def _unread_cuts(group) -> Cuts:

@@ -27,10 +27,17 @@ class WallShape(Protocol):
 
 @dataclass(frozen=True)
 class Wall:
-    """A labelled wall: its name and the number of voxels of that label in the image (its volume)."""
+    """A labelled wall.
+
+    Attributes:
+        name: in case files.
+        n_voxels: of that label in the image (its volume).
+        is_solid: whether its voxels are nodes as well (:mod:`geometry.solids`).
+    """
 
     name: str
     n_voxels: int
+    is_solid: bool = False
 
 
 @dataclass(frozen=True)

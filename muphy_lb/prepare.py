@@ -73,6 +73,7 @@ def unread_nodes(case: Case) -> Iterator[NodeList]:
     _refuse_preparation(case)
     with unread_geometry(case.folder / case.geometry.file) as nodes:
         _match_openings(nodes, case)
+        _match_solids(nodes, case)
         yield replace(nodes, cuts=None) if case.lattice.walls == "half-way" else nodes
 
 
@@ -210,15 +211,13 @@ def _refuse_preparation(case: Case) -> None:
     """A prepared geometry is final: keys that would cut, clean or scale it must not be silently without effect."""
     placed = [f"openings.{section.name}.centre_m" for section in case.openings if section.centre_m is not None]
     placed += [f"walls.{section.name}.box_m" for section in case.walls if section.box_m is not None]
-    placed += [f"walls.{name}.conductivity_ratio without thickness_m" for name in case.solids]
     ignored = [
         f"geometry.{key}" for key in ("unit", "spacing_m", "keep", "periodic", "options") if getattr(case.geometry, key)
     ]
     if placed or ignored:
         raise InputError(
             f"{', '.join(placed + ignored)}: {case.geometry.file} is prepared and has all of that; leave it out"
-            " here and give it when preparing: python -m geometry INPUT CASE.h5 ... (heat in the voxels of a wall: name"
-            " the image itself)"
+            " here and give it when preparing: python -m geometry INPUT CASE.h5 ..."
         )
 
 
@@ -235,3 +234,20 @@ def _match_openings(nodes: NodeList, case: Case) -> None:
             f"the geometry has openings without a condition: {', '.join(missing)};"
             " add an [[openings]] entry with name and velocity_m_s, flow_rate_m3_s or pressure_pa for each"
         )
+
+
+def _match_solids(nodes: NodeList, case: Case) -> None:
+    """Walls in which heat spreads are nodes of a prepared geometry, or they are not."""
+    file, there = case.geometry.file, [wall.name for wall in nodes.walls if wall.is_solid]
+    for name in case.solids:
+        if name not in there:
+            raise InputError(
+                f"walls.{name}.conductivity_ratio without thickness_m: {file} is prepared without nodes in that wall;"
+                f" make it with python -m geometry INPUT {file} --solid {name} ..., or name the image itself"
+            )
+    for name in there:
+        if name not in case.solids:
+            raise InputError(
+                f"{file} is prepared with nodes in the wall {name!r}, for heat that spreads there; give [thermal] and"
+                f" walls.{name}.conductivity_ratio, or make the file without --solid {name}"
+            )

@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from geometry.__main__ import main as prepare
 from muphy_lb.case import case_from_dict
 from muphy_lb.errors import InputError
 from muphy_lb.loop import Run
@@ -161,9 +162,10 @@ def plate_case(folder, **changes):
     np.save(folder / "plate.npy", image)
     options = {"fluid_value": 1, "wall_values": {"cold": 2, "hot": 3, "plate": 4}}
     geometry = {"shape": None, "file": str(folder / "plate.npy"), "spacing_m": 0.01, "options": options}
+    geometry |= {"periodic": ["y", "z"]} | changes.pop("geometry", {})
     thermal = {"rayleigh": None, "expansion_1_k": 0.0, "method": "double-distribution"} | changes.pop("thermal", {})
-    walls = [COLD, HOT, {"name": "plate", "conductivity_ratio": 4.0}]
-    return cavity_case(geometry=geometry | {"periodic": ["y", "z"]}, thermal=thermal, walls=walls, **changes)
+    walls = changes.pop("walls", [COLD, HOT, {"name": "plate", "conductivity_ratio": 4.0}])
+    return cavity_case(geometry=geometry, thermal=thermal, walls=walls, **changes)
 
 
 def test_heat_spreads_in_the_voxels_of_a_wall(tmp_path):
@@ -172,6 +174,47 @@ def test_heat_spreads_in_the_voxels_of_a_wall(tmp_path):
     simulation.step(4000)
     assert "8 nodes of solids that conduct heat: plate" in simulation.describe()
     assert np.isclose(simulation.wall_heat.gradients_k_m(simulation.temperature_k())["cold"], 10.0 / 0.07, rtol=1e-6)
+
+
+PLATE_FILE = ("plate.npy", "plate.h5", "--spacing-m", "0.01", "--fluid-value", "1", "--periodic", "yz")
+PLATE_WALLS = ("--wall-value", "cold=2", "--wall-value", "hot=3", "--wall-value", "plate=4")
+
+
+def prepared_plate(folder, monkeypatch, *options):
+    """The plate from a file that the geometry command made, in tables for :func:`plate_case`."""
+    plate_case(folder)
+    monkeypatch.chdir(folder)
+    assert prepare([*PLATE_FILE, *PLATE_WALLS, *options]) == 0
+    return {"file": str(folder / "plate.h5"), "spacing_m": None, "options": None, "periodic": None}
+
+
+def test_a_prepared_geometry_has_the_nodes_of_its_solids(tmp_path, monkeypatch, capsys):
+    geometry = prepared_plate(tmp_path, monkeypatch, "--solid", "plate")
+    assert "solids      8 nodes: plate" in capsys.readouterr().out
+    image, file = Simulation(plate_case(tmp_path)), Simulation(plate_case(tmp_path, geometry=geometry))
+    image.step(100), file.step(100)
+    assert np.array_equal(image.nodes.voxel, file.nodes.voxel) and image.nodes.walls == file.nodes.walls
+    assert np.array_equal(image.temperature_k(), file.temperature_k()) and np.ptp(file.temperature_k()) > 1.0
+
+
+def test_solids_of_a_case_and_of_its_prepared_geometry_are_the_same(tmp_path, monkeypatch):
+    with_none = prepared_plate(tmp_path, monkeypatch)
+    with pytest.raises(
+        InputError, match=r"walls.plate.conductivity_ratio .* without nodes in that wall; .* --solid plate"
+    ):
+        Simulation(plate_case(tmp_path, geometry=with_none))
+    with_one = prepared_plate(tmp_path, monkeypatch, "--solid", "plate")
+    with pytest.raises(
+        InputError, match=r"nodes in the wall 'plate', .* give \[thermal\] and walls.plate.conductivity_"
+    ):
+        Simulation(plate_case(tmp_path, geometry=with_one, walls=[COLD, HOT]))
+
+
+def test_an_unknown_solid_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    plate_case(tmp_path)
+    assert prepare([*PLATE_FILE, *PLATE_WALLS, "--solid", "chip"]) == 2
+    assert "no wall is named 'chip'; the walls are cold, hot, plate" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
