@@ -33,7 +33,7 @@ def add_options(parser) -> None:
 
 
 def validate(options, say: Callable[[str], None], communicator=DEFAULT.communicator) -> int:
-    """Run the chosen cases; returns the exit code: 1 if a comparison failed or a case ended early.
+    """Run the chosen cases; returns the exit code: 1 if a comparison failed, or a case ended early on one rank.
 
     Args:
         options: parsed options, see :func:`add_options`.
@@ -43,6 +43,7 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
     Raises:
         InputError: an unknown case, backend, precision or streaming, or several ranks for a case of one.
         BackendError: the backend cannot run here, or not in this precision.
+        MuphyError, GeometryError: on several ranks, what ended a case.
         OutputError: the report or the JSON file cannot be written.
     """
     from muphy_lb.output.atomic import check_writable, write_text
@@ -51,33 +52,40 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
     from muphy_lb.validation.report import as_json, verdict, write_report
 
     names = options.names or list(CASES)
-    _check_request(names, communicator.size)
+    _check_names(names)
     if options.list:
         say("\n".join(f"{name:<24}{_description(CASES[name])}" for name in names))
         return 0
+    _check_ranks(names, communicator.size)
     settings, device = _settings(options, communicator)
-    others = possible_precisions(settings.backend)[1:] if options.compare_precisions else ()
-    is_root = communicator.rank == 0
-    if options.report and is_root:
-        check_writable(options.report)
+    devices = settings.backend, communicator.local_rank
+    others = possible_precisions(*devices)[1:] if options.compare_precisions else ()
+    json, report = (options.json, options.report) if communicator.rank == 0 else (None, None)
+    if report:
+        check_writable(report)
     outcomes = []
     for name in names:
         outcomes.append(_compared(name, CASES[name], settings, others, device))
         say(f"{outcomes[-1]}\n")
-    if options.json and is_root:
-        write_text(options.json, as_json(outcomes))
-    if options.report and is_root:
-        say(f"written: {write_report(options.report, outcomes)}")
+        if json:  # each time: a run that is ended keeps what it has found
+            write_text(json, as_json(outcomes))
+    if report:
+        say(f"written: {write_report(report, outcomes)}")
     say("\n\n".join(filter(None, (table(outcomes), verdict(outcomes)))))
     return 0 if all(outcome.passed for outcome in outcomes) else FAILED_EXIT_CODE
 
 
-def _check_request(names, n_ranks: int) -> None:
-    from muphy_lb.validation.cases import CASES, SHARED
+def _check_names(names) -> None:
+    from muphy_lb.validation.cases import CASES
 
     for name in names:
         if name not in CASES:
             raise InputError(f"validate: unknown case {name!r}; {did_you_mean(name, list(CASES))}")
+
+
+def _check_ranks(names, n_ranks: int) -> None:
+    from muphy_lb.validation.cases import SHARED
+
     if n_ranks > 1 and not SHARED.issuperset(names):
         raise InputError(
             f"validate was started on {n_ranks} ranks, which only {' and '.join(sorted(SHARED))} share; name these, or"
@@ -121,7 +129,7 @@ def _compared(name: str, case: Callable, settings: Settings, precisions, device:
 
 
 def _outcome(name: str, case: Callable, settings: Settings, device: str):
-    """What a case gives; an error ends that case only, so that the others still run and the report is whole."""
+    """What a case gives; on one rank an error ends that case only, so that the others still run."""
     from geometry.errors import GeometryError
     from muphy_lb.validation.record import Validation
 

@@ -17,11 +17,12 @@ HEADINGS = ("case", "precision", "largest", "allowed", "where")
 TITLE = "largest difference of a computed value from fp64, over the size of its reference"
 
 
-def possible_precisions(backend: str) -> tuple[str, ...]:
+def possible_precisions(backend: str, device_index: int = 0) -> tuple[str, ...]:
     """Names of the precisions that a backend can do here, the finest first.
 
     Args:
         backend: a name of a backend, or ``"auto"``.
+        device_index: which of the devices of this machine.
 
     Raises:
         InputError, BackendError: no such backend, or not here.
@@ -34,7 +35,7 @@ def possible_precisions(backend: str) -> tuple[str, ...]:
     name, possible = resolve_backend(backend), []
     for precision in PRECISIONS.values():
         try:
-            make_backend(name, lattice_named("D2Q9"), precision)
+            make_backend(name, lattice_named("D2Q9"), precision, device_index)
         except BackendError:
             continue
         possible.append(precision.name)

@@ -5,6 +5,7 @@ import json
 import re
 from argparse import ArgumentParser
 from math import inf, nan
+from types import SimpleNamespace
 
 import pytest
 
@@ -100,6 +101,23 @@ def test_a_case_that_ends_early_does_not_stop_the_others(run):
     code, said = run(diverging=diverging, good=good)
     assert code == 1 and "FAILED: the run diverged at step 7" in said
     assert "1 of 1 comparisons passed; ended early: diverging" in said
+
+
+def test_a_run_that_is_ended_keeps_what_it_has_found(run, tmp_path):
+    def ended(settings):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run("--json", tmp_path / "found.json", good=good, ended=ended)
+    assert [case["name"] for case in json.loads((tmp_path / "found.json").read_text())] == ["good"]
+
+
+def test_on_several_ranks_what_ends_a_case_ends_all(monkeypatch):
+    monkeypatch.setattr("muphy_lb.validation.cases.CASES", {"heated-cube": diverging})
+    parser = ArgumentParser()
+    add_options(parser)
+    with pytest.raises(DivergedError, match="step 7"):
+        validate(parser.parse_args(["heated-cube"]), print, SimpleNamespace(rank=1, size=2, local_rank=0))
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ from muphy_lb.validation import heated_bifurcation, heated_cube
 from muphy_lb.validation.settings import Settings
 
 pytestmark = pytest.mark.mpi
-RAYLEIGH, SIZE = 1e4, 6
+RAYLEIGH, SIZE, FALLS = 1e4, 6, 12
 
 
 def find_all(file, communicator):
     """The start of a settling cube and a kicked one, into ``file``."""
-    heated_cube.MOST_FALLS = 12
     settings = Settings(backend="numpy", communicator=communicator)
     cavity, settling = heated_cube.sequenced(RAYLEIGH, (SIZE,), settings)
     course = heated_bifurcation.Course(1, 1, 26, 1)
@@ -28,7 +27,8 @@ def find_all(file, communicator):
         np.savez(file, velocity=cavity.velocity, nusselt=cavity.nusselt, signals=kicked.signals, **found)
 
 
-def test_ranks_find_what_one_does(tmp_path, mpirun):
+def test_ranks_find_what_one_does(tmp_path, mpirun, monkeypatch):
+    monkeypatch.setattr(heated_cube, "MOST_FALLS", FALLS)
     find_all(tmp_path / "one.npz", SerialCommunicator())
     done = mpirun(2, ["-m", "tests.parallel.test_shared_cases", tmp_path / "two.npz"])
     assert done.returncode == 0, done.stderr
@@ -39,4 +39,5 @@ def test_ranks_find_what_one_does(tmp_path, mpirun):
 
 
 if __name__ == "__main__":
+    heated_cube.MOST_FALLS = FALLS
     find_all(sys.argv[1], connect())
