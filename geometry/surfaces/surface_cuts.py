@@ -66,7 +66,7 @@ class SurfaceWall:
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """First crossing of a triangle; see :class:`geometry.walls.WallShape`."""
-        return _surface_cuts(np.ascontiguousarray(start), np.asarray(vector, dtype=np.float64), *self.grid)
+        return _surface_cuts(np.ascontiguousarray(start), np.asarray(vector, dtype=np.float64), self.grid)
 
 
 def crossing_edges(points: np.ndarray, triangles: np.ndarray, edges: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ def crossing_edges(points: np.ndarray, triangles: np.ndarray, edges: np.ndarray)
 
     ``points`` should be scaled such that edges are about MIN_CELL long.
     """
-    return _crossing(points, triangles, edges, *sort_triangles(points[triangles]))
+    return _crossing(points, triangles, edges, sort_triangles(points[triangles]))
 
 
 def sort_triangles(corners: np.ndarray) -> TriangleGrid:
@@ -161,31 +161,31 @@ def _hit(start, vector, triangle):
 @njit(cache=True)
 def _first_hit(start, vector, box, grid):
     """Smallest fraction at which a link meets a triangle of the cells in its box."""
-    corners, counts, begin, members = grid
+    counts, members = grid.counts, grid.members
     nearest = np.inf
     for z in range(box[0, 2], box[1, 2] + 1):
         for y in range(box[0, 1], box[1, 1] + 1):
             first = (z * counts[1] + y) * counts[0]
-            for m in range(begin[first + box[0, 0]], begin[first + box[1, 0] + 1]):
-                t = _hit(start, vector, corners[members[m]])
+            for m in range(grid.start[first + box[0, 0]], grid.start[first + box[1, 0] + 1]):
+                t = _hit(start, vector, grid.corners[members[m]])
                 nearest = min(nearest, t if t > -OVERSHOOT else np.inf)
     return nearest
 
 
 @njit(cache=True, parallel=True)
-def _surface_cuts(start, vector, corners, low, cell, counts, begin, members):
+def _surface_cuts(start, vector, grid):
     """(n,) first hit of each link in [0, 1]; NaN where there is none."""
     distance = np.full(len(start), np.nan)
     for n in prange(len(start)):
         box = np.empty((2, 3), np.int64)
         inside = True
         for i in range(3):
-            ends = (start[n, i] - low[i], start[n, i] + vector[i] - low[i])
-            box[0, i] = max(0, np.int64(np.floor((min(ends) - OVERSHOOT) / cell)))
-            box[1, i] = min(counts[i] - 1, np.int64(np.floor((max(ends) + OVERSHOOT) / cell)))
+            ends = (start[n, i] - grid.low[i], start[n, i] + vector[i] - grid.low[i])
+            box[0, i] = max(0, np.int64(np.floor((min(ends) - OVERSHOOT) / grid.cell)))
+            box[1, i] = min(grid.counts[i] - 1, np.int64(np.floor((max(ends) + OVERSHOOT) / grid.cell)))
             inside &= box[0, i] <= box[1, i]
         if inside:
-            t = _first_hit(start[n], vector, box, (corners, counts, begin, members))
+            t = _first_hit(start[n], vector, box, grid)
             distance[n] = min(max(t, 0.0), 1.0) if t <= 1.0 + OVERSHOOT else np.nan
     return distance
 
@@ -204,18 +204,18 @@ def _pierces(start, vector, triangle, own, edge):
 
 
 @njit(cache=True, parallel=True)
-def _crossing(points, triangles, edges, corners, low, cell, counts, begin, members):
+def _crossing(points, triangles, edges, grid):
     """(m,) whether each edge passes through a triangle of the cells in its box."""
-    found = np.zeros(len(edges), dtype=np.bool_)
+    counts, found = grid.counts, np.zeros(len(edges), dtype=np.bool_)
     for n in prange(len(edges)):
         a, b = points[edges[n, 0]], points[edges[n, 1]]
         box = np.empty((2, 3), np.int64)
         for i in range(3):
-            box[0, i] = np.int64((min(a[i], b[i]) - low[i]) / cell)
-            box[1, i] = np.int64((max(a[i], b[i]) - low[i]) / cell)
+            box[0, i] = np.int64((min(a[i], b[i]) - grid.low[i]) / grid.cell)
+            box[1, i] = np.int64((max(a[i], b[i]) - grid.low[i]) / grid.cell)
         for c in range(np.prod(box[1] - box[0] + 1)):
             step = _unravel(c, box[1] - box[0] + 1)
             number = ((box[0, 2] + step[2]) * counts[1] + box[0, 1] + step[1]) * counts[0] + box[0, 0] + step[0]
-            for m in members[begin[number] : begin[number + 1]]:
-                found[n] |= _pierces(a, b - a, corners[m], triangles[m], edges[n])
+            for m in grid.members[grid.start[number] : grid.start[number + 1]]:
+                found[n] |= _pierces(a, b - a, grid.corners[m], triangles[m], edges[n])
     return found
