@@ -4,6 +4,7 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.section import did_you_mean
@@ -61,8 +62,8 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
     devices = settings.backend, communicator.local_rank
     others = possible_precisions(*devices)[1:] if options.compare_precisions else ()
     json, report = (options.json, options.report) if communicator.rank == 0 else (None, None)
-    if report:
-        check_writable(report)
+    for folder in filter(None, (report, json and Path(json).parent)):
+        check_writable(folder)
     outcomes = []
     for name in names:
         outcomes.append(_compared(name, CASES[name], settings, others, device))

@@ -174,7 +174,7 @@ def _watch(simulation, size: int, every: int, n_samples: int) -> np.ndarray:
     mirrored = np.where([False, True, False], size - 1 - points, points)
     orbit = np.array([points, mirrored, size - 1 - points, size - 1 - mirrored])
     z, y, x = np.moveaxis(orbit, -1, 0)
-    voxel = (z * size + y) * (size + 2) + x + 1  # a layer of wall voxels lies on either side across x
+    voxel = np.ravel_multi_index((z, y, x + 1), simulation.outline.shape)  # walls are voxels at both ends of x
     wanted, place = np.unique(voxel, return_inverse=True)
     probe, told = NodeProbe(simulation, wanted), []
     for _ in range(n_samples):

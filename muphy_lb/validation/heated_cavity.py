@@ -104,7 +104,7 @@ def cavity_of(simulation: Simulation, diffusivity: float) -> Cavity:
 
 def _cavity(simulation: Simulation, diffusivity: float, temperature, velocity, density) -> Cavity:
     gradients = simulation.wall_heat.gradients_k_m(temperature)
-    size = simulation.nodes.shape[1]
+    size = simulation.outline.shape[1]
     unit = diffusivity / size
 
     def inside(values):
@@ -120,7 +120,7 @@ def _cavity(simulation: Simulation, diffusivity: float, temperature, velocity, d
 
 def start_from_cavity(simulation: Simulation, diffusivity: float, cavity: Cavity) -> None:
     """Start a cube where one of the same Rayleigh number on another grid has come to."""
-    number, size = simulation.domain.number, round(simulation.outline.n_nodes ** (1.0 / 3.0))
+    number, size = simulation.domain.number, simulation.outline.shape[1]
     unit = diffusivity / size
 
     def on_nodes(values):
@@ -183,7 +183,7 @@ def heated_simulation(
         {"shape": "heated_cavity", "options": {"size": size, "dimension": dimension}},
         PRANDTL * diffusivity,
         thermal=thermal,
-        compute={"partition": "Z"},
+        compute={"partition": "Z"},  # a good cut of a cube need not be searched for
         lattice={"name": "D2Q9" if dimension == 2 else "D3Q19", "collision": "mrt"},
         walls=[{"name": "cold", "temperature_k": -0.5}, {"name": "hot", "temperature_k": 0.5}],
     )

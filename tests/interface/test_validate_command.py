@@ -13,7 +13,7 @@ from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
 from muphy_lb.validation.command import add_options, validate
 from muphy_lb.validation.plot import Plot, Series, convergence, draw
 from muphy_lb.validation.record import Validation, absolute, relative
-from muphy_lb.validation.settings import Settings
+from muphy_lb.validation.settings import DEFAULT, Settings
 
 PNG = b"\x89PNG"
 PLOT = Plot("Error & order", "size", "error", (Series("a <b>", [1, 2], [0.5, 0.25], "points"),), log_x=True)
@@ -41,11 +41,11 @@ def diverging(settings):
 def run(monkeypatch):
     """Function ``run(*arguments, **cases)``: (exit code, what was said) of the command on these cases."""
 
-    def run_command(*arguments, **cases):
+    def run_command(*arguments, communicator=DEFAULT.communicator, **cases):
         monkeypatch.setattr("muphy_lb.validation.cases.CASES", cases)
         parser, said = ArgumentParser(), []
         add_options(parser)
-        return validate(parser.parse_args([*map(str, arguments)]), said.append), "\n".join(said)
+        return validate(parser.parse_args([*map(str, arguments)]), said.append, communicator), "\n".join(said)
 
     return run_command
 
@@ -112,12 +112,9 @@ def test_a_run_that_is_ended_keeps_what_it_has_found(run, tmp_path):
     assert [case["name"] for case in json.loads((tmp_path / "found.json").read_text())] == ["good"]
 
 
-def test_on_several_ranks_what_ends_a_case_ends_all(monkeypatch):
-    monkeypatch.setattr("muphy_lb.validation.cases.CASES", {"heated-cube": diverging})
-    parser = ArgumentParser()
-    add_options(parser)
+def test_on_several_ranks_what_ends_a_case_ends_all(run):
     with pytest.raises(DivergedError, match="step 7"):
-        validate(parser.parse_args(["heated-cube"]), print, SimpleNamespace(rank=1, size=2, local_rank=0))
+        run(communicator=SimpleNamespace(rank=1, size=2, local_rank=0), **{"heated-cube": diverging})
 
 
 @pytest.mark.parametrize(
@@ -217,10 +214,11 @@ def test_json_holds_the_plots_and_no_number_that_json_lacks(run, tmp_path):
     assert second["plots"][0]["series"][0]["y"] == [None, 2.0]
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(run, tmp_path):
+@pytest.mark.parametrize("option", [("--report", "file"), ("--json", "file/found.json")])
+def test_a_folder_that_cannot_be_written_is_told_before_anything_runs(run, tmp_path, option):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot write"):
-        run("--report", tmp_path / "file", diverging=lambda settings: pytest.fail("it ran"))
+        run(option[0], tmp_path / option[1], diverging=lambda settings: pytest.fail("it ran"))
 
 
 def test_a_series_needs_as_many_x_as_y():
