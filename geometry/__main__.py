@@ -13,13 +13,13 @@ from itertools import product
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_WALL_NUMBER
-from geometry.load import LOADERS, SHAPE_PREFIX, load_with_notes
-from geometry.nodes import NodeList, build_nodes
-from geometry.openings.carve import carve, opening_from_mapping, read_openings
-from geometry.shapes.catalogue import SHAPES
-from geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
+from muphy_lb.geometry.load import LOADERS, SHAPE_PREFIX, load_with_notes
+from muphy_lb.geometry.nodes import NodeList, build_nodes
+from muphy_lb.geometry.openings.carve import carve, opening_from_mapping, read_openings
+from muphy_lb.geometry.shapes.catalogue import SHAPES
+from muphy_lb.geometry.voxels import Opening, Voxels
 
 FAILURE = 2
 LATTICES = {"D2Q9": (2, 2), "D3Q19": (3, 2), "D3Q27": (3, 3)}
@@ -93,8 +93,8 @@ def opening_from_words(text: str) -> Opening:
 
 def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
     """Say what the input is and where its openings are; returns those that it does not bring itself."""
-    from geometry.openings.find import table_of, toml_of
-    from geometry.survey import survey
+    from muphy_lb.geometry.openings.find import table_of, toml_of
+    from muphy_lb.geometry.survey import survey
 
     seen = survey(arguments.input, **_input_options(arguments))
     for line in seen.health:
@@ -120,8 +120,8 @@ def _write_text(path: str, text: str) -> None:
 
 
 def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
-    from geometry.clean import clean
-    from geometry.store import write_geometry
+    from muphy_lb.geometry.clean import clean
+    from muphy_lb.geometry.store import write_geometry
 
     start = time.perf_counter()
     vectors = {name: lattice_vectors(name) for name in arguments.lattice}
@@ -151,7 +151,7 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
 
 def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
     """The nodes with their cut distances; says how many links were cut."""
-    from geometry.cuts import cut_links
+    from muphy_lb.geometry.cuts import cut_links
 
     if voxels.wall_shape is None:
         raise GeometryError(
@@ -165,7 +165,7 @@ def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
 
 def _with_solids(nodes: NodeList, voxels: Voxels, names: Sequence[str]) -> NodeList:
     """The nodes with those of solids; says how many."""
-    from geometry.solids import add_solids
+    from muphy_lb.geometry.solids import add_solids
 
     both = add_solids(nodes, voxels, names)
     print(f"solids      {both.n_nodes - nodes.n_nodes} nodes: {', '.join(names)}")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from geometry.errors import GeometryError
-from geometry.neighbours import neighbour_table
-from geometry.nodes import NodeList, regroup
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.geometry.nodes import NodeList, regroup
 
 MODES = ("openings", "largest", "all")
 FORWARD_FACES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))

@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 
-from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, neighbour_table
-from geometry.nodes import NodeList
-from geometry.walls import Cuts, WallShape, direction_code, link_keys
+from muphy_lb.geometry.link_cuts import Cuts, WallShape, direction_code, link_keys
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, neighbour_table
+from muphy_lb.geometry.nodes import NodeList
 
 SHORTEST = 1e-3
 """Lower bound of a cut distance: interpolation divides by it."""
@@ -19,7 +19,7 @@ CHUNK = 2**20
 """Nodes looked at together."""
 
 DIRECTIONS = np.array([vector[::-1] for vector in product((-1, 0, 1), repeat=3) if any(vector)])
-"""(26, 3) vectors (x, y, z) to the neighbours of a voxel, by :func:`geometry.walls.direction_code`."""
+"""(26, 3) vectors (x, y, z) to the neighbours of a voxel, by :func:`muphy_lb.geometry.link_cuts.direction_code`."""
 
 
 def cut_links(nodes: NodeList, shape: WallShape, vectors=DIRECTIONS) -> NodeList:

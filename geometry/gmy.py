@@ -16,14 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from geometry.cuts import DIRECTIONS
-from geometry.errors import GeometryError
-from geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID, opening_flag
-from geometry.images.stored import check_inflation, count
-from geometry.options import check_positive
-from geometry.readers import read_bytes
-from geometry.voxels import KINDS, Opening, Voxels
-from geometry.walls import Cuts, direction_code, link_keys
+from muphy_lb.geometry.cuts import DIRECTIONS
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID, opening_flag
+from muphy_lb.geometry.images.stored import check_inflation, count
+from muphy_lb.geometry.link_cuts import Cuts, direction_code, link_keys
+from muphy_lb.geometry.options import check_positive
+from muphy_lb.geometry.readers import read_bytes
+from muphy_lb.geometry.voxels import KINDS, Opening, Voxels
 
 MAGIC = (0x686C6221, 0x676D7904)
 VERSION = 4
@@ -81,7 +81,7 @@ class TableWall:
     shape: tuple[int, int, int]
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Those of the table; see :class:`geometry.walls.WallShape`."""
+        """Those of the table; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         return self.cuts.of(_voxel_ids(np.rint(start).astype(np.int64), self.shape), vector)
 
 

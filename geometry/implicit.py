@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from geometry.walls import WallShape
+from muphy_lb.geometry.link_cuts import WallShape
 
 ROUNDING = 1e-9
 """Links may overshoot a wall by this fraction; a voxel centre this close to a wall counts as solid."""
@@ -65,7 +65,7 @@ class RoundWall:
     periods: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Closed form; see :class:`geometry.walls.WallShape`."""
+        """Closed form; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         centres, axis, periods = self._arrays()
         if not len(centres):
             return np.full(len(start), np.nan)
@@ -96,7 +96,7 @@ class PlaneWall:
     offsets: np.ndarray
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Closed form; see :class:`geometry.walls.WallShape`."""
+        """Closed form; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         first = np.full(len(start), np.nan)
         for normal, offset in zip(np.asarray(self.normals, dtype=np.float64), self.offsets, strict=True):
             speed = float(normal @ vector)
@@ -116,7 +116,7 @@ class ImplicitWall:
     level: Callable[[np.ndarray], np.ndarray]
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """First root along each link, to 1e-12 of its length; see :class:`geometry.walls.WallShape`."""
+        """First root along each link, to 1e-12 of its length; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         vector = np.asarray(vector, dtype=np.float64)
         low, high = np.zeros(len(start)), np.full(len(start), np.nan)
         low_level = self.level(start)
@@ -142,7 +142,7 @@ class FirstWall:
     shapes: tuple[WallShape, ...]
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """The smallest distance; see :class:`geometry.walls.WallShape`."""
+        """The smallest distance; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         return np.fmin.reduce([shape.distances(start, vector) for shape in self.shapes])
 
 
@@ -154,7 +154,7 @@ class MovedWall:
     offset: tuple[int, int, int]
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Those of the shape, moved; see :class:`geometry.walls.WallShape`."""
+        """Those of the shape, moved; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         return self.shape.distances(start - np.asarray(self.offset, dtype=np.float64), vector)
 
 

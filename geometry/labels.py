@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.flags import SOLID, WALL, wall_flag
-from geometry.slabs import copied
-from geometry.voxels import Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import SOLID, WALL, wall_flag
+from muphy_lb.geometry.slabs import copied
+from muphy_lb.geometry.voxels import Voxels
 
 
 def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:

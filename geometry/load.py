@@ -6,26 +6,26 @@ from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 
-from geometry.errors import GeometryError
-from geometry.gmy import read_gmy
-from geometry.images.arrays import read_npy, read_npz, read_raw
-from geometry.images.dicom import read_dicom, read_folder
-from geometry.images.image import Image
-from geometry.images.metaimage import read_metaimage
-from geometry.images.nifti import read_nifti
-from geometry.images.nrrd import read_nrrd
-from geometry.images.rule import ImageRule, Noted
-from geometry.images.tiff import read_tiff
-from geometry.images.vti import read_vti
-from geometry.images.vtu import read_vtu
-from geometry.options import check_names
-from geometry.porous.preparation import PREPARATION_NAMES, prepare_image, split_preparation
-from geometry.shapes.catalogue import build_shape
-from geometry.shapes.packings import sphere_list
-from geometry.surfaces import surface
-from geometry.surfaces.mend import mend
-from geometry.tagged import read_tagged
-from geometry.voxels import Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.gmy import read_gmy
+from muphy_lb.geometry.images.arrays import read_npy, read_npz, read_raw
+from muphy_lb.geometry.images.dicom import read_dicom, read_folder
+from muphy_lb.geometry.images.image import Image
+from muphy_lb.geometry.images.metaimage import read_metaimage
+from muphy_lb.geometry.images.nifti import read_nifti
+from muphy_lb.geometry.images.nrrd import read_nrrd
+from muphy_lb.geometry.images.rule import ImageRule, Noted
+from muphy_lb.geometry.images.tiff import read_tiff
+from muphy_lb.geometry.images.vti import read_vti
+from muphy_lb.geometry.images.vtu import read_vtu
+from muphy_lb.geometry.options import check_names
+from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, prepare_image, split_preparation
+from muphy_lb.geometry.shapes.catalogue import build_shape
+from muphy_lb.geometry.shapes.packings import sphere_list
+from muphy_lb.geometry.surfaces import surface
+from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.tagged import read_tagged
+from muphy_lb.geometry.voxels import Voxels
 
 SHAPE_PREFIX = "shape:"
 FOLDER = "folder"
@@ -34,7 +34,8 @@ FOLDER = "folder"
 def load_voxels(path, **options) -> Voxels:
     """Voxels of an input file, by its ending, of a folder of TIFF or DICOM files, or of ``"shape:NAME"``.
 
-    Options by ending; those of images are these and the attributes of :class:`geometry.readers.ImageRule` (fluid_value,
+    Options by ending; those of images are these and the attributes of :class:`muphy_lb.geometry.readers.ImageRule`
+    (fluid_value,
     fluid_below, otsu, spacing_m, ...):
         ``.npy``, ``.tif``, ``.tiff``: no others;
         ``.dcm``, ``.ima`` (the series in the folder of that file), a folder: frame;
@@ -45,12 +46,13 @@ def load_voxels(path, **options) -> Voxels:
         ``.vtu``, ``.pvtu``: unit, array.
     Options of others:
         ``.tags``: none (tagged nodes);
-        ``.xyz``: spacing_m, unit, radius, low, high (spheres, see :func:`geometry.shapes.packings.sphere_list`);
+        ``.xyz``: spacing_m, unit, radius, low, high (spheres, see
+        :func:`muphy_lb.geometry.shapes.packings.sphere_list`);
         ``.txt``: tagged nodes, or with radius those of spheres;
         ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin;
         ``.gmy``: spacing_m, origin_m;
-        ``shape:NAME``: the arguments of that function of :mod:`geometry.shapes.catalogue`.
-    All inputs: what :class:`geometry.porous.preparation.Preparation` has (crop, invert, median, ...).
+        ``shape:NAME``: the arguments of that function of :mod:`muphy_lb.geometry.shapes.catalogue`.
+    All inputs: what :class:`muphy_lb.geometry.porous.preparation.Preparation` has (crop, invert, median, ...).
 
     Raises GeometryError for an unknown ending, shape or option, for a missing option and where the reader does.
     """

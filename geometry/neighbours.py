@@ -3,10 +3,10 @@
 import numpy as np
 from numba import njit, prange
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_WALL_NUMBER
-from geometry.nodes import NodeList
-from geometry.search import NOTHING, follow, places_in
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.search import NOTHING, follow, places_in
 
 WALL_LINK = NOTHING
 FIRST_OPENING_LINK = -2
@@ -16,7 +16,8 @@ FIRST_WALL_LINK = FIRST_OPENING_LINK - FIRST_WALL_NUMBER
 class NeighbourSearch:
     """The neighbours of the nodes of a node list: prepared once, then asked for one part of the nodes after another.
 
-    A node whose voxel is that of a labelled wall belongs to a solid (:mod:`geometry.solids`). For a flow it lies behind
+    A node whose voxel is that of a labelled wall belongs to a solid (:mod:`muphy_lb.geometry.solids`). For a flow it
+    lies behind
     a wall: links from the fluid meet the labelled wall, and its own links to anything but its like meet a nameless one.
 
     The preparation takes 16 bytes for a node near an opening, 2 bytes for a labelled voxel and nothing for other nodes.

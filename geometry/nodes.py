@@ -6,13 +6,13 @@ from functools import lru_cache
 import numpy as np
 from numba import njit, prange
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
-from geometry.search import follow, places_in
-from geometry.slabs import slabs
-from geometry.vicinity import AROUND, Vicinity, widened
-from geometry.voxels import Opening, Voxels
-from geometry.walls import Cuts, Wall
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
+from muphy_lb.geometry.link_cuts import Cuts, Wall
+from muphy_lb.geometry.search import follow, places_in
+from muphy_lb.geometry.slabs import slabs
+from muphy_lb.geometry.vicinity import AROUND, Vicinity, widened
+from muphy_lb.geometry.voxels import Opening, Voxels
 
 CHUNK = 2**18
 """Labelled voxels looked at together."""
@@ -46,12 +46,13 @@ class NodeList:
         voxel: (n,) int64 voxel ids in node order.
         group_start: (n_groups + 1,) int64; group g is the node range ``group_start[g]:group_start[g + 1]``.
         shape: (nz, ny, nx) of the box.
-        spacing_m, origin_m, periodic: as in :class:`geometry.voxels.Voxels`.
+        spacing_m, origin_m, periodic: as in :class:`muphy_lb.geometry.voxels.Voxels`.
         openings: one record per opening.
         label_voxel: (m,) int64 ascending ids of the voxels of openings and labelled walls that touch a fluid node.
         label_number: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k.
         walls: one record per labelled wall.
-        cuts: how far along its link the true wall lies, if that was asked for (:func:`geometry.cuts.cut_links`).
+        cuts: how far along its link the true wall lies, if that was asked for
+        (:func:`muphy_lb.geometry.cuts.cut_links`).
     """
 
     voxel: np.ndarray

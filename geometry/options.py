@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-from geometry.errors import GeometryError
+from muphy_lb.geometry.errors import GeometryError
 
 AXES = "xyz"
 METRES_PER_UNIT = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from geometry.errors import GeometryError
+from muphy_lb.geometry.errors import GeometryError
 
 SLAB_VOXELS = 2**23
 """Voxels looked at together: temporaries of 8 bytes a voxel take 64 MiB each."""

@@ -1,18 +1,18 @@
 """Solids that conduct heat: voxels of labelled walls that are nodes as well, for a field that they carry.
 
 The flow does not enter them: between fluid and such a node, and between nodes of two of them, lies a wall
-(:class:`geometry.neighbours.NeighbourSearch`).
+(:class:`muphy_lb.geometry.neighbours.NeighbourSearch`).
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_WALL_NUMBER, wall_flag
-from geometry.nodes import NodeList, regroup
-from geometry.slabs import slabs
-from geometry.voxels import Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_WALL_NUMBER, wall_flag
+from muphy_lb.geometry.nodes import NodeList, regroup
+from muphy_lb.geometry.slabs import slabs
+from muphy_lb.geometry.voxels import Voxels
 
 
 def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:

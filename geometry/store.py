@@ -2,8 +2,10 @@
 
 Layout (version 2): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m``, ``origin_m`` (x, y, z), ``periodic``
 (x, y, z); datasets ``voxel``, ``group_start``, ``label_voxel``, ``label_number`` as in
-:class:`geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall with its
-record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of :class:`geometry.walls.Cuts`,
+:class:`muphy_lb.geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall with
+its
+record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of
+:class:`muphy_lb.geometry.link_cuts.Cuts`,
 and ``neighbours/LATTICE`` tables (Q, n) with their ``vectors``.
 """
 
@@ -16,11 +18,11 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.neighbours import neighbour_table
-from geometry.nodes import NodeList
-from geometry.voxels import Opening
-from geometry.walls import Cuts, Wall
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.link_cuts import Cuts, Wall
+from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.voxels import Opening
 
 VERSION = 2
 ARRAYS = ("voxel", "group_start", "label_voxel", "label_number")

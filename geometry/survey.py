@@ -3,20 +3,20 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from geometry.errors import GeometryError
-from geometry.load import LOADERS, load_with_notes, option_names
-from geometry.openings.find import (
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.load import LOADERS, load_with_notes, option_names
+from muphy_lb.geometry.openings.find import (
     GIVEN,
     FoundOpening,
     brushes_of_voxels,
     openings_of_surface,
     openings_of_voxels,
 )
-from geometry.openings.preview import draw_surface_openings, draw_voxel_openings
-from geometry.options import check_names
-from geometry.surfaces.mend import mend
-from geometry.surfaces.surface import FORMATS, Surface, diagnose, read_surface
-from geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.openings.preview import draw_surface_openings, draw_voxel_openings
+from muphy_lb.geometry.options import check_names
+from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.surface import FORMATS, Surface, diagnose, read_surface
+from muphy_lb.geometry.voxels import Opening, Voxels
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Survey:
 
 
 def survey(path, **options) -> Survey:
-    """Look at an input of :func:`geometry.load.load_voxels`; a surface needs its ``unit`` only, and is not voxelised.
+    """Look at an input of :func:`muphy_lb.geometry.load.load_voxels`; a surface needs its ``unit`` only, and is not
+    voxelised.
 
     Raises GeometryError as the readers do, for a surface that cannot be mended, and for too many openings.
     """

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, SOLID, WALL, opening_flag, wall_flag
-from geometry.openings.carve import with_tagged_openings
-from geometry.options import periodic_axes
-from geometry.readers import read_bytes
-from geometry.slabs import empty_array
-from geometry.voxels import KINDS, Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, SOLID, WALL, opening_flag, wall_flag
+from muphy_lb.geometry.openings.carve import with_tagged_openings
+from muphy_lb.geometry.options import periodic_axes
+from muphy_lb.geometry.readers import read_bytes
+from muphy_lb.geometry.slabs import empty_array
+from muphy_lb.geometry.voxels import KINDS, Voxels
 
 FIXED_TAGS = {"solid": SOLID, "fluid": FLUID, "wall": WALL}
 TAGS = (*FIXED_TAGS, *KINDS)

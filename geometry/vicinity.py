@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from numba import njit, prange
 
-from geometry.search import follow, places_in
+from muphy_lb.geometry.search import follow, places_in
 
 AROUND = np.array(list(product((-1, 0, 1), repeat=3)))
 """(27, 3) vectors to a voxel and its neighbours."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numba import njit, prange
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, MAX_WALLS, WALL
-from geometry.slabs import slabs
-from geometry.walls import WallShape
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, MAX_WALLS, WALL
+from muphy_lb.geometry.link_cuts import WallShape
+from muphy_lb.geometry.slabs import slabs
 
 KINDS = ("inlet", "outlet")
 
@@ -57,7 +57,7 @@ class Voxels:
     """A box of voxels.
 
     Attributes:
-        flags: (nz, ny, nx) uint8 array of ``geometry.flags`` values, x fastest. Two dimensions: nz = 1.
+        flags: (nz, ny, nx) uint8 array of ``muphy_lb.geometry.flags`` values, x fastest. Two dimensions: nz = 1.
         spacing_m: edge length of the cubic voxels [m].
         origin_m: (x, y, z) of the *centre* of voxel (0, 0, 0) [m].
         periodic: (x, y, z) whether the box repeats along each axis.

@@ -1,26 +1,31 @@
 """The command line: ``muphy-lb new | run | resume | permeability | bench | compare | scaling | trace | ...``."""
 
 import argparse
+import importlib
 import logging
 import os
 import sys
 import traceback
 from pathlib import Path
 
-from geometry.errors import GeometryError
 from muphy_lb import __version__
-from muphy_lb.bench.command import add_options as add_bench_options
-from muphy_lb.compare.command import add_options as add_compare_options
 from muphy_lb.errors import InputError, MuphyError
-from muphy_lb.measure.command import add_options as add_permeability_options
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.new.command import add_options as add_new_options
 from muphy_lb.parallel import SerialCommunicator, connect, wait_for_turn
-from muphy_lb.scaling.command import add_options as add_scaling_options
-from muphy_lb.validation.command import add_options
-from partition.errors import PartitionError
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.run.permeability import add_options as add_permeability_options
+from muphy_lb.studies.bench.command import add_options as add_bench_options
+from muphy_lb.studies.compare.command import add_options as add_compare_options
+from muphy_lb.studies.scaling.command import add_options as add_scaling_options
+from muphy_lb.studies.validation.command import add_options
 
 INPUT_EXIT_CODE = 2
 DEFAULT_OUTPUT = "out"
+PREPARING = {
+    "geometry": "prepare an image or a surface as CASE.h5",
+    "partition": "cut a prepared geometry into parts, for given numbers of ranks",
+}
 
 
 def main(arguments=None) -> int:
@@ -31,8 +36,12 @@ def main(arguments=None) -> int:
         _end_all(SerialCommunicator(), f"muphy-lb: error: {error}", error.exit_code)
     _configure_logging(communicator)
     try:
-        options = _parser().parse_args(arguments)
-        code = options.command(options, communicator)
+        words = sys.argv[1:] if arguments is None else list(arguments)
+        if words and words[0] in PREPARING:
+            code = _prepare(words, communicator)
+        else:
+            options = _parser().parse_args(words)
+            code = options.command(options, communicator)
     except (MuphyError, GeometryError, PartitionError) as error:
         _end_all(communicator, f"muphy-lb: error: {error}", getattr(error, "exit_code", INPUT_EXIT_CODE))
     except (Exception, KeyboardInterrupt):  # no rank may die alone: the others would wait for it for ever
@@ -68,7 +77,7 @@ def _run(options, communicator) -> int:
 
 
 def _resume(options, communicator) -> int:
-    from muphy_lb.loop import CASE_FILE
+    from muphy_lb.run.loop import CASE_FILE
 
     case = _load_case(Path(options.folder) / CASE_FILE, options, communicator)
     return _execute(case, options.folder, communicator, resume=True)
@@ -76,7 +85,7 @@ def _resume(options, communicator) -> int:
 
 def _refuse_to_forget(folder) -> None:
     """A new run removes what an earlier one left; checkpoints may be days of work."""
-    from muphy_lb.loop import CHECKPOINTS
+    from muphy_lb.run.loop import CHECKPOINTS
 
     found = sorted((Path(folder) / CHECKPOINTS).glob("*.h5"))
     if found:
@@ -88,16 +97,16 @@ def _refuse_to_forget(folder) -> None:
 
 def _load_case(path, options, communicator):
     """The case as rank 0 reads it, so that a mistake in it is told once."""
-    from muphy_lb.case import load_case
+    from muphy_lb.case.case import load_case
 
     return communicator.broadcast(load_case(path, options.set) if communicator.rank == 0 else None)
 
 
 def _execute(case, folder, communicator, resume: bool) -> int:
-    from muphy_lb.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.output.atomic import check_writable
-    from muphy_lb.sentry import Sentry
-    from muphy_lb.simulation import Simulation
+    from muphy_lb.run.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Clock, Run, StopSignals
+    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.watchdog import Sentry
 
     if communicator.rank == 0:
         check_writable(folder)
@@ -115,38 +124,38 @@ def _execute(case, folder, communicator, resume: bool) -> int:
 
 
 def _bench(options, communicator) -> int:
-    from muphy_lb.bench.command import bench
+    from muphy_lb.studies.bench.command import bench
 
     return bench(options, lambda text: _say(communicator, text), communicator)
 
 
 def _permeability(options, communicator) -> int:
-    from muphy_lb.measure.command import permeability
+    from muphy_lb.run.permeability import permeability
 
     return permeability(options, lambda text: _say(communicator, text), communicator)
 
 
 def _compare(options, communicator) -> int:
-    from muphy_lb.compare.command import compare
+    from muphy_lb.studies.compare.command import compare
 
     return compare(options, lambda text: _say(communicator, text), communicator.size)
 
 
 def _scaling(options, communicator) -> int:
-    from muphy_lb.scaling.command import scaling
+    from muphy_lb.studies.scaling.command import scaling
 
     return scaling(options, lambda text: _say(communicator, text), communicator)
 
 
 def _validate(options, communicator) -> int:
-    from muphy_lb.validation.command import validate
+    from muphy_lb.studies.validation.command import validate
 
     return validate(options, lambda text: _say(communicator, text), communicator)
 
 
 def _trace(options, communicator) -> int:
-    from muphy_lb.simulation import Simulation
-    from muphy_lb.timeline import trace
+    from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.trace import trace
 
     if options.steps < 1:
         raise InputError(f"trace: --steps is {options.steps}; give the number of steps to record, 1 or more")
@@ -158,8 +167,14 @@ def _trace(options, communicator) -> int:
     return 0
 
 
+def _prepare(words, communicator) -> int:
+    """The commands of the packages that prepare a geometry; they take their own options, and one rank."""
+    main = importlib.import_module(f"muphy_lb.{words[0]}.__main__").main
+    return main(words[1:]) if communicator.rank == 0 else 0
+
+
 def _info(options, communicator) -> int:
-    from muphy_lb.info import describe_file
+    from muphy_lb.setup.info import describe_file
 
     if communicator.rank == 0:
         print(describe_file(options.file, communicator.size))
@@ -237,6 +252,8 @@ def _parser() -> argparse.ArgumentParser:
     add_set(trace)
     info = add("info", _info, "tell what a case or a prepared geometry would be, without running it")
     info.add_argument("file", metavar="CASE.toml|CASE.h5")
+    for name, text in PREPARING.items():
+        commands.add_parser(name, help=text)
     return parser
 
 

@@ -5,16 +5,16 @@ import json
 import sys
 from pathlib import Path
 
-from partition.choice import choose
-from partition.compare import compare, comparison_table
-from partition.costs import NODE_COSTS, STEP_COSTS, StepCost
-from partition.errors import PartitionError
-from partition.halo import Exchange
-from partition.methods import METHODS
-from partition.partition import AUTO, check_parts, partition
-from partition.quality import quality
-from partition.store import list_partitions, partition_name, read_graph, read_weighted_graph, write_partition
-from partition.voxels import VoxelGraph
+from muphy_lb.partition.choice import choose
+from muphy_lb.partition.compare import compare, comparison_table
+from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, StepCost
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.halo import Exchange
+from muphy_lb.partition.methods import METHODS
+from muphy_lb.partition.partition import AUTO, check_parts, partition
+from muphy_lb.partition.quality import quality
+from muphy_lb.partition.store import list_partitions, partition_name, read_graph, read_weighted_graph, write_partition
+from muphy_lb.partition.voxels import VoxelGraph
 
 BYTES = {"fp64": 8, "fp32": 4, "fp16": 2}
 

@@ -6,11 +6,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from partition.costs import StepCost
-from partition.halo import Exchange
-from partition.methods import CARTESIAN, METHODS
-from partition.quality import D3Q19_FP32, H200, Quality, qualities, quality_table
-from partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph
+from muphy_lb.partition.costs import StepCost
+from muphy_lb.partition.halo import Exchange
+from muphy_lb.partition.methods import CARTESIAN, METHODS
+from muphy_lb.partition.quality import D3Q19_FP32, H200, Quality, qualities, quality_table
+from muphy_lb.partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph
 
 CANDIDATES = ("metis", "curve", *CARTESIAN)
 TOLERANCE = 0.01

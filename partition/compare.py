@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from partition.choice import CANDIDATES, best_of, mark
-from partition.costs import StepCost
-from partition.halo import Exchange
-from partition.methods import METHODS
-from partition.partition import partition
-from partition.quality import Quality, qualities, quality_table
-from partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph
+from muphy_lb.partition.choice import CANDIDATES, best_of, mark
+from muphy_lb.partition.costs import StepCost
+from muphy_lb.partition.halo import Exchange
+from muphy_lb.partition.methods import METHODS
+from muphy_lb.partition.partition import partition
+from muphy_lb.partition.quality import Quality, qualities, quality_table
+from muphy_lb.partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph
 
 
 @dataclass(frozen=True)

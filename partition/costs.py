@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from partition.errors import PartitionError
-from partition.halo import Exchange, Load
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.halo import Exchange, Load
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ Source: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings
 import numpy as np
 from numba import njit, prange
 
-from partition.graph import Graph
-from partition.voxels import VoxelGraph
-from partition.weights import part_shares, weight_bounds
+from muphy_lb.partition.graph import Graph
+from muphy_lb.partition.voxels import VoxelGraph
+from muphy_lb.partition.weights import part_shares, weight_bounds
 
 INDEX_BITS = 63
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 
-from partition.errors import PartitionError
+from muphy_lb.partition.errors import PartitionError
 
 ABSENT = -1
 
@@ -41,7 +41,7 @@ class Graph:
         if n and self.weights.min() < 1:
             raise PartitionError(
                 f"node {self.weights.argmin()} has weight {self.weights.min()}; weights are integers of at least 1:"
-                " scale them, for example with partition.weights.weights_from_groups"
+                " scale them, for example with muphy_lb.partition.weights.weights_from_groups"
             )
 
     @property
@@ -87,7 +87,7 @@ def integer_weights(weights) -> np.ndarray:
     if not np.issubdtype(weights.dtype, np.integer):
         raise PartitionError(
             f"node weights have type {weights.dtype}; they are integers of at least 1:"
-            " scale them, for example with partition.weights.weights_from_groups"
+            " scale them, for example with muphy_lb.partition.weights.weights_from_groups"
         )
     return weights
 

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 from numba import njit
 
-from partition.errors import PartitionError
-from partition.voxels import VoxelGraph
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.voxels import VoxelGraph
 
 NEAREST = np.array([v for v in product((-1, 0, 1), repeat=3) if 1 <= sum(abs(x) for x in v) <= 2])
 """(18, 3) vectors to the neighbours that share a face or an edge: the directions of D3Q19."""

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from partition.costs import NodeCost
-from partition.halo import Exchange
-from partition.voxels import VoxelGraph
-from partition.weights import weights_from_groups
+from muphy_lb.partition.costs import NodeCost
+from muphy_lb.partition.halo import Exchange
+from muphy_lb.partition.voxels import VoxelGraph
+from muphy_lb.partition.weights import weights_from_groups
 
 BULK, WALL, OPENING = 0, 1, 2
 

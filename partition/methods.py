@@ -6,11 +6,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from partition.cartesian import cartesian_cut
-from partition.curve import hilbert_cut
-from partition.metis import metis_cut
-from partition.tiles import tile_cut
-from partition.voxels import VoxelGraph
+from muphy_lb.partition.cartesian import cartesian_cut
+from muphy_lb.partition.curve import hilbert_cut
+from muphy_lb.partition.metis import metis_cut
+from muphy_lb.partition.tiles import tile_cut
+from muphy_lb.partition.voxels import VoxelGraph
 
 
 def _metis(graph: VoxelGraph, n_parts: int, shares=None) -> np.ndarray:

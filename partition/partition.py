@@ -4,10 +4,10 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from partition.choice import choose
-from partition.errors import PartitionError
-from partition.methods import METHODS
-from partition.voxels import VoxelGraph
+from muphy_lb.partition.choice import choose
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.methods import METHODS
+from muphy_lb.partition.voxels import VoxelGraph
 
 AUTO = "auto"
 
@@ -19,7 +19,7 @@ def partition(graph: VoxelGraph, n_parts: int, method: str = AUTO, shares=None) 
         graph: the graph.
         n_parts: number of parts (ranks).
         method: one of ``METHODS``, or "auto": the one whose step should be shortest on the default machine;
-            :func:`partition.choice.choose` takes other machines and says why.
+            :func:`muphy_lb.partition.choice.choose` takes other machines and says why.
         shares: relative speeds of the ranks, one positive number for each; equal by default.
 
     Returns:

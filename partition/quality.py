@@ -5,10 +5,10 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from partition.costs import StepCost
-from partition.halo import Exchange, Load, count_loads
-from partition.voxels import VoxelGraph
-from partition.weights import part_shares
+from muphy_lb.partition.costs import StepCost
+from muphy_lb.partition.halo import Exchange, Load, count_loads
+from muphy_lb.partition.voxels import VoxelGraph
+from muphy_lb.partition.weights import part_shares
 
 COLUMNS = (
     ("parts", "d"),
@@ -37,7 +37,7 @@ class Quality:
         halo_bytes: what all ranks together send in a step: one population for each directed link between parts.
         max_halo_bytes: the same for the rank that sends most.
         boundary_nodes: nodes with a link to another part.
-        step_us: predicted time of a step [us], by :class:`partition.costs.StepCost`.
+        step_us: predicted time of a step [us], by :class:`muphy_lb.partition.costs.StepCost`.
     """
 
     n_parts: int

@@ -15,12 +15,12 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from partition.costs import NodeCost
-from partition.errors import PartitionError
-from partition.halo import Exchange
-from partition.kinds import weighted_by_kind
-from partition.voxels import VoxelGraph, graph_from_voxels
-from partition.weights import weights_from_groups
+from muphy_lb.partition.costs import NodeCost
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.halo import Exchange
+from muphy_lb.partition.kinds import weighted_by_kind
+from muphy_lb.partition.voxels import VoxelGraph, graph_from_voxels
+from muphy_lb.partition.weights import weights_from_groups
 
 VERSION = 1
 EQUAL_COSTS: Mapping[int, float] = {}

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 
-from partition.errors import PartitionError
-from partition.graph import Graph
-from partition.metis import metis_cut
-from partition.voxels import VoxelGraph
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.graph import Graph
+from muphy_lb.partition.metis import metis_cut
+from muphy_lb.partition.voxels import VoxelGraph
 
 TILES_PER_PART = 200
 """Fewest tiles a part: one tile more or less is then half a per cent of it."""

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numba import njit, prange
 
-from partition.errors import PartitionError
-from partition.graph import ABSENT, Graph, graph_from_neighbours, integer_weights
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.graph import ABSENT, Graph, graph_from_neighbours, integer_weights
 
 CHUNK = 4096
 FACES = np.array([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)])
@@ -156,7 +156,7 @@ def _checked_weights(weights, n: int) -> np.ndarray:
     if n and weights.min() < 1:
         raise PartitionError(
             f"node {weights.argmin()} has weight {weights.min()}; weights are integers of at least 1:"
-            " scale them, for example with partition.weights.weights_from_groups"
+            " scale them, for example with muphy_lb.partition.weights.weights_from_groups"
         )
     return weights
 

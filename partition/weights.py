@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from partition.errors import PartitionError
+from muphy_lb.partition.errors import PartitionError
 
 RESOLUTION = 100
 

@@ -2,9 +2,9 @@
 
 from copy import deepcopy
 
-from muphy_lb.case import Case, case_from_dict
+from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.simulation import Simulation
 
 SPACING_M, TIME_STEP_S, DENSITY_KG_M3 = 1e-3, 1e-2, 1000.0
 SPEED_M_S = SPACING_M / TIME_STEP_S

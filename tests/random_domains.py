@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
-from geometry.nodes import build_nodes
-from geometry.voxels import Voxels
 from muphy_lb.domain import FOLDED, MIRRORED, ORDERS, SLOTTED, LocalDomain, WallTreatment, build_local_domain
 from muphy_lb.domain.layout import TILE
+from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D3Q15, Lattice
 from tests.support import IN, OUT, random_owner
 

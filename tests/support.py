@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
-from geometry.nodes import NodeList, build_nodes
-from geometry.voxels import Opening, Voxels
 from muphy_lb.backends import make_backend
-from muphy_lb.borders import LinkConditions
+from muphy_lb.boundaries.opening_geometry import Condition, carried_flow, link_weights, opening_frames
+from muphy_lb.boundaries.profiles import parabolic
+from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, slotted_coefficients, treat_walls
 from muphy_lb.domain import LocalDomain, build_local_domain
 from muphy_lb.domain.order import LEXICOGRAPHIC
-from muphy_lb.engine import Engine
+from muphy_lb.engine.boundary_links import LinkConditions
+from muphy_lb.engine.engine import Engine
+from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID
+from muphy_lb.geometry.nodes import NodeList, build_nodes
+from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import BGK, COMPRESSIBLE, CONSTANT, PRESSURE, VELOCITY, Closure, Equilibrium, Relaxation
 from muphy_lb.parallel import HaloConnector, SerialCommunicator
 from muphy_lb.physics import Fluid, Model, isothermal
-from muphy_lb.physics.conditions import Condition, carried_flow, link_weights, opening_frames
-from muphy_lb.physics.profiles import parabolic
-from muphy_lb.physics.walls import HALF_WAY, WallMotion, slotted_coefficients, treat_walls
 from muphy_lb.precision import FP64, Precision
 
 SPEED_SCALE = 2.0**40

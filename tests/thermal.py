@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from geometry.flags import FLAG_DTYPE, FLUID, wall_flag
-from geometry.nodes import NodeList, build_nodes
-from geometry.voxels import Voxels
 from muphy_lb.domain import FIXED, STEP, BorderValues
-from muphy_lb.engine import Engine
+from muphy_lb.engine.engine import Engine
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
+from muphy_lb.geometry.nodes import NodeList, build_nodes
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.operators import mrt_for
 from muphy_lb.physics import Fluid, Heat, Model, thermal
-from muphy_lb.physics.thermal import DIFFERENCES, temperature_fields
+from muphy_lb.physics.thermal.model import DIFFERENCES, temperature_fields
 from tests.support import Ranks, Setup, build_engine, random_populations, start_at_rest
 
 COLD, HOT = -0.5, 0.5

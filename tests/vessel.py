@@ -1,7 +1,7 @@
 """A small branching vessel as a case, and the command line called inside this process."""
 
 from muphy_lb.__main__ import _parser
-from muphy_lb.case import case_from_dict
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 
 TABLE = {

@@ -9,10 +9,10 @@ import zlib
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.images.image import Image
-from geometry.images.stored import check_inflation, count, file_size, mapped
-from geometry.options import check_names
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.image import Image
+from muphy_lb.geometry.images.stored import check_inflation, count, file_size, mapped
+from muphy_lb.geometry.options import check_names
 
 DAMAGES = (OSError, ValueError, EOFError, SyntaxError, TypeError, KeyError, MemoryError, RuntimeError, OverflowError)
 DAMAGES += (tokenize.TokenError,)

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.images.image import Image, Planes, along_axes
-from geometry.images.stored import LARGEST_RATIO, read_bytes, read_start, reading, shown
-from geometry.images.tiff import ENDINGS, read_tiff
-from geometry.options import METRES_PER_UNIT
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.image import Image, Planes, along_axes
+from muphy_lb.geometry.images.stored import LARGEST_RATIO, read_bytes, read_start, reading, shown
+from muphy_lb.geometry.images.tiff import ENDINGS, read_tiff
+from muphy_lb.geometry.options import METRES_PER_UNIT
 
 MAGIC, MAGIC_PLACE = b"DICM", 128
 KIND = "DICOM image"
@@ -66,7 +66,7 @@ class _Slice:
 def read_folder(path, frame: str = "world") -> Image:
     """Image of a folder: of the TIFF files in it, or else of the DICOM series in it.
 
-    Raises GeometryError as :func:`geometry.images.tiff.read_tiff` or :func:`read_dicom`.
+    Raises GeometryError as :func:`muphy_lb.geometry.images.tiff.read_tiff` or :func:`read_dicom`.
     """
     try:
         files = list(Path(path).iterdir())
@@ -81,7 +81,7 @@ def read_dicom(path, frame: str = "world") -> Image:
 
     Args:
         path: the folder or the file.
-        frame: as of :func:`geometry.images.image.along_axes`.
+        frame: as of :func:`muphy_lb.geometry.images.image.along_axes`.
 
     Raises GeometryError where pydicom is missing, for a missing, broken or truncated file, for colours, several images
     in one file or compressed pixels without a decoder, for several series, and for slices that differ, lie twice at one

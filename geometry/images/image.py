@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.slabs import copied
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.slabs import copied
 
 AXES = "xyz"
 FRAMES = ("world", "image")

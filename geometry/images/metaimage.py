@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.images.image import Image, Planes, along_axes
-from geometry.images.stored import (
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.image import Image, Planes, along_axes
+from muphy_lb.geometry.images.stored import (
     MAX_HEADER,
     file_size,
     inflated,
@@ -21,7 +21,7 @@ from geometry.images.stored import (
     voxel_counts,
     words,
 )
-from geometry.options import metres_per_unit
+from muphy_lb.geometry.options import metres_per_unit
 
 TYPES = {
     "MET_CHAR": "i1",
@@ -47,7 +47,7 @@ def read_metaimage(path, unit: str = "mm", frame: str = "world") -> Image:
 
     Args:
         unit: length unit of ``ElementSpacing`` and ``Offset`` (medical images: mm).
-        frame: as of :func:`geometry.images.image.along_axes`.
+        frame: as of :func:`muphy_lb.geometry.images.image.along_axes`.
 
     Raises GeometryError for a missing or truncated file and an unsupported header.
     """

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.images.image import Image, Scaled, along_axes
-from geometry.images.stored import inflated, mapped, read_start
-from geometry.options import metres_per_unit
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.image import Image, Scaled, along_axes
+from muphy_lb.geometry.images.stored import inflated, mapped, read_start
+from muphy_lb.geometry.options import metres_per_unit
 
 TYPES = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 768: "u4", 1024: "i8", 1280: "u8"}
 UNITS = {0: "mm", 1: "m", 2: "mm", 3: "um"}
@@ -45,7 +45,7 @@ def read_nifti(path, unit: str | None = None, frame: str = "world") -> Image:
 
     Args:
         unit: length unit of the header; ``None``: the one that it states, else mm.
-        frame: as of :func:`geometry.images.image.along_axes`.
+        frame: as of :func:`muphy_lb.geometry.images.image.along_axes`.
 
     Raises GeometryError for a missing or truncated file, an unsupported type, and more than one volume.
     """

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.images.image import Image, along_axes
-from geometry.images.stored import (
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.image import Image, along_axes
+from muphy_lb.geometry.images.stored import (
     MAX_HEADER,
     count,
     file_size,
@@ -24,7 +24,7 @@ from geometry.images.stored import (
     voxel_counts,
     words,
 )
-from geometry.options import METRES_PER_UNIT, metres_per_unit
+from muphy_lb.geometry.options import METRES_PER_UNIT, metres_per_unit
 
 TYPES = {
     "i1": ("signed char", "int8", "int8_t"),
@@ -48,7 +48,7 @@ def read_nrrd(path, unit: str | None = None, frame: str = "world") -> Image:
 
     Args:
         unit: length unit of the header; ``None``: the one that it states as ``space units`` or ``units``, else mm.
-        frame: as of :func:`geometry.images.image.along_axes`.
+        frame: as of :func:`muphy_lb.geometry.images.image.along_axes`.
 
     Raises GeometryError for a missing or truncated file and an unsupported header.
     """

@@ -5,9 +5,9 @@ The cubes fill the box of the image as well as whole cubes can and share its mid
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.images.image import Image
-from geometry.images.selection import Interval, value_range
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.image import Image
+from muphy_lb.geometry.images.selection import Interval, value_range
 
 SPACING_TOLERANCE = 1e-4
 """Largest relative difference of the spacings of an image that still counts as cubic voxels (rounded headers)."""

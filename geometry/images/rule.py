@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, opening_flag, wall_flag
-from geometry.images.image import Image
-from geometry.images.resample import has_cubes, times, to_cubes
-from geometry.images.selection import Interval, Selection, ValueSet, described, otsu_threshold, value_range
-from geometry.openings.carve import with_tagged_openings
-from geometry.options import check_positive, periodic_axes
-from geometry.slabs import empty_array, release, slabs
-from geometry.voxels import Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, opening_flag, wall_flag
+from muphy_lb.geometry.images.image import Image
+from muphy_lb.geometry.images.resample import has_cubes, times, to_cubes
+from muphy_lb.geometry.images.selection import Interval, Selection, ValueSet, described, otsu_threshold, value_range
+from muphy_lb.geometry.openings.carve import with_tagged_openings
+from muphy_lb.geometry.options import check_positive, periodic_axes
+from muphy_lb.geometry.slabs import empty_array, release, slabs
+from muphy_lb.geometry.voxels import Voxels
 
 SIDES = ("below", "above")
 
@@ -36,7 +36,7 @@ class ImageRule:
 
     Attributes:
         fluid_value: voxels of this integer value, or of one of these values, are fluid, all others solid; ``None``: the
-            values are ``geometry.flags`` already.
+            values are ``muphy_lb.geometry.flags`` already.
         fluid_below: if given, voxels with a value below this threshold are fluid (grey images; level sets: 0).
         fluid_above: if given, voxels with a value at or above this threshold are fluid; with ``fluid_below`` too, those
             from ``fluid_above`` up to but without ``fluid_below``.

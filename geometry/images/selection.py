@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.slabs import slabs
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.slabs import slabs
 
 MAX_LISTED_VALUES = 6
 N_BINS = 2**16

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.slabs import empty_array
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.slabs import empty_array
 
 LARGEST_RATIO = 1032
 """Deflate shrinks nothing to less than one part in this. Source: the zlib technical details."""

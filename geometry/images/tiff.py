@@ -15,10 +15,10 @@ import numpy as np
 from PIL import Image as Picture
 from PIL import TiffImagePlugin
 
-from geometry.errors import GeometryError
-from geometry.images.image import Image, Planes
-from geometry.images.stored import count, file_size, reading
-from geometry.options import METRES_PER_UNIT
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.image import Image, Planes
+from muphy_lb.geometry.images.stored import count, file_size, reading
+from muphy_lb.geometry.options import METRES_PER_UNIT
 
 KIND = "TIFF file of numbers of up to 32 bits"
 ENDINGS = (".tif", ".tiff")

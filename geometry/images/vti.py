@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.images.image import Image, along_axes
-from geometry.images.stored import numbers
-from geometry.images.vtkxml import array_values, parsed
-from geometry.options import check_names, metres_per_unit
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.image import Image, along_axes
+from muphy_lb.geometry.images.stored import numbers
+from muphy_lb.geometry.images.vtkxml import array_values, parsed
+from muphy_lb.geometry.options import check_names, metres_per_unit
 
 
 def read_vti(path, unit: str, array: str | None = None, frame: str = "world") -> Image:
@@ -20,7 +20,7 @@ def read_vti(path, unit: str, array: str | None = None, frame: str = "world") ->
     Args:
         unit: length unit of ``Origin`` and ``Spacing``, which the format does not state.
         array: name of the array of points or cells; ``None``: the only one there is.
-        frame: as of :func:`geometry.images.image.along_axes`.
+        frame: as of :func:`muphy_lb.geometry.images.image.along_axes`.
 
     Raises GeometryError for a missing, broken or truncated file, an array that is not named or not there, and storage
     that is not supported.

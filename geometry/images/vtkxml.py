@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.images.stored import as_numbers, check_inflation, count, file_size, mapped, numbers, read_bytes
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.stored import as_numbers, check_inflation, count, file_size, mapped, numbers, read_bytes
 
 TYPES = {f"{name}{8 * size}": f"{kind}{size}" for name, kind in (("Int", "i"), ("UInt", "u")) for size in (1, 2, 4, 8)}
 TYPES |= {"Float32": "f4", "Float64": "f8"}

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.images.image import Image
-from geometry.images.stored import count, file_size, numbers
-from geometry.images.vtkxml import VtkFile, array_values, parsed
-from geometry.options import check_names, metres_per_unit
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.image import Image
+from muphy_lb.geometry.images.stored import count, file_size, numbers
+from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parsed
+from muphy_lb.geometry.options import check_names, metres_per_unit
 
 CELLS = (11, 12)
 """VTK's numbers of voxels and hexahedra."""

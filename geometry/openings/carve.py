@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, SOLID, opening_flag
-from geometry.implicit import MovedWall
-from geometry.options import check_names
-from geometry.slabs import copied, padded, places_of
-from geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, SOLID, opening_flag
+from muphy_lb.geometry.implicit import MovedWall
+from muphy_lb.geometry.options import check_names
+from muphy_lb.geometry.slabs import copied, padded, places_of
+from muphy_lb.geometry.voxels import Opening, Voxels
 
 LAYER = np.sqrt(3.0)
 """Thickness of the layer of opening voxels, and of the sheet of solid behind it."""

@@ -6,15 +6,15 @@ from itertools import permutations, product
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.flags import FLUID, MAX_OPENINGS, opening_flag
-from geometry.openings.carve import FACES, NEIGHBOURS, RIM, fluid_neighbours
-from geometry.options import AXES
-from geometry.surfaces.ends import CLOSED_END, Faces, measure_faces
-from geometry.surfaces.mend import Mended
-from geometry.surfaces.surface import Surface
-from geometry.surfaces.triangles import area_vectors, find_edges, find_pairs, number_parts, unit_vectors
-from geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLUID, MAX_OPENINGS, opening_flag
+from muphy_lb.geometry.openings.carve import FACES, NEIGHBOURS, RIM, fluid_neighbours
+from muphy_lb.geometry.options import AXES
+from muphy_lb.geometry.surfaces.ends import CLOSED_END, Faces, measure_faces
+from muphy_lb.geometry.surfaces.mend import Mended
+from muphy_lb.geometry.surfaces.surface import Surface
+from muphy_lb.geometry.surfaces.triangles import area_vectors, find_edges, find_pairs, number_parts, unit_vectors
+from muphy_lb.geometry.voxels import Opening, Voxels
 
 SHARP = np.cos(np.deg2rad(30.0))
 """Cosine between the normals of two triangles below which their edge is one of the surface."""

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit, prange
 
-from geometry.errors import GeometryError
-from geometry.flags import FLUID
-from geometry.openings.find import FoundOpening
-from geometry.options import AXES
-from geometry.surfaces.surface import Surface, triangles_of_planes
-from geometry.voxels import Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.openings.find import FoundOpening
+from muphy_lb.geometry.options import AXES
+from muphy_lb.geometry.surfaces.surface import Surface, triangles_of_planes
+from muphy_lb.geometry.voxels import Voxels
 
 N_PIXELS = 700
 """Pixels along the longest edge of the box."""
@@ -106,7 +106,8 @@ def _depth_buffer(corners: np.ndarray, width: int, height: int) -> np.ndarray:
 
 @njit(cache=True, parallel=True)
 def _draw_rows(depth, corners, start, members):
-    """Lower the depths to those of triangles; rows as in :func:`geometry.surfaces.surface.triangles_of_planes`."""
+    """Lower the depths to those of triangles; rows as in
+    :func:`muphy_lb.geometry.surfaces.surface.triangles_of_planes`."""
     for row in prange(len(depth)):
         for m in range(start[row], start[row + 1]):
             _draw_row(depth[row], corners[members[m]], row)

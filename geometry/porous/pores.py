@@ -10,10 +10,10 @@ from types import MappingProxyType
 import numpy as np
 from numba import njit
 
-from geometry.errors import GeometryError
-from geometry.flags import FLUID
-from geometry.options import AXES
-from geometry.voxels import Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.options import AXES
+from muphy_lb.geometry.voxels import Voxels
 
 ROWS_TO_JOIN = MappingProxyType(
     {

@@ -10,14 +10,14 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numba import njit, prange
 
-from geometry.errors import GeometryError
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID
-from geometry.implicit import MovedWall
-from geometry.options import AXES
-from geometry.porous.pores import check_connection, find_pores
-from geometry.shapes.shape_parts import with_ends
-from geometry.slabs import copied, padded
-from geometry.voxels import Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from muphy_lb.geometry.implicit import MovedWall
+from muphy_lb.geometry.options import AXES
+from muphy_lb.geometry.porous.pores import check_connection, find_pores
+from muphy_lb.geometry.shapes.shape_parts import with_ends
+from muphy_lb.geometry.slabs import copied, padded
+from muphy_lb.geometry.voxels import Voxels
 
 MAJORITY = 14
 """More than half of the 27 voxels of a cube of three."""
@@ -151,7 +151,8 @@ def mirror(voxels: Voxels, axes: str) -> Voxels:
 
 
 def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> tuple[Voxels, int, int]:
-    """Make solid the pores that lead from end to end along none of ``axes`` (:func:`geometry.porous.pores.find_pores`).
+    """Make solid the pores that lead from end to end along none of ``axes``
+    (:func:`muphy_lb.geometry.porous.pores.find_pores`).
 
     Returns:
         The image, the number of voxels and the number of pores that were dropped.

@@ -8,12 +8,12 @@ from itertools import product
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
-from geometry.implicit import ROUNDING, FirstWall, RoundWall, plane_pair
-from geometry.openings.carve import carve
-from geometry.options import AXES, check_positive
-from geometry.shapes.shape_parts import (
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
+from muphy_lb.geometry.implicit import ROUNDING, FirstWall, RoundWall, plane_pair
+from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.options import AXES, check_positive
+from muphy_lb.geometry.shapes.shape_parts import (
     check_dimension,
     check_porosity,
     end_openings,
@@ -21,7 +21,7 @@ from geometry.shapes.shape_parts import (
     voxel_centres,
     with_ends,
 )
-from geometry.voxels import Voxels
+from muphy_lb.geometry.voxels import Voxels
 
 CLOSEST_PACKING = {"simple": np.pi / 6, "body": np.sqrt(3) * np.pi / 8, "face": np.sqrt(2) * np.pi / 6}
 SITES = {

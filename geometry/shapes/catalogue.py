@@ -12,16 +12,16 @@ from types import MappingProxyType
 import numpy as np
 from numba import njit
 
-from geometry.errors import GeometryError
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID
-from geometry.implicit import ROUNDING, FirstWall, ImplicitWall, RoundWall, plane_pair
-from geometry.openings.carve import carve
-from geometry.options import AXES, check_names, check_positive
-from geometry.shapes import benchmark_shapes, packings
-from geometry.shapes.shape_parts import check_porosity, flags_where, voxel_centres, with_ends
-from geometry.shapes.tubes import Tube, grow_tree, tree_voxels
-from geometry.voxels import Opening, Voxels
-from geometry.walls import WallShape
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from muphy_lb.geometry.implicit import ROUNDING, FirstWall, ImplicitWall, RoundWall, plane_pair
+from muphy_lb.geometry.link_cuts import WallShape
+from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.options import AXES, check_names, check_positive
+from muphy_lb.geometry.shapes import benchmark_shapes, packings
+from muphy_lb.geometry.shapes.shape_parts import check_porosity, flags_where, voxel_centres, with_ends
+from muphy_lb.geometry.shapes.tubes import Tube, grow_tree, tree_voxels
+from muphy_lb.geometry.voxels import Opening, Voxels
 
 
 def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic", wall_offset=0.5) -> Voxels:

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from geometry.errors import GeometryError
-from geometry.implicit import FirstWall, RoundWall
-from geometry.options import check_positive, metres_per_unit
-from geometry.shapes.shape_parts import check_porosity, flags_where
-from geometry.voxels import Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.implicit import FirstWall, RoundWall
+from muphy_lb.geometry.options import check_positive, metres_per_unit
+from muphy_lb.geometry.shapes.shape_parts import check_porosity, flags_where
+from muphy_lb.geometry.voxels import Voxels
 
 LOWEST_POROSITY = 0.38
 """Of :func:`random_spheres`; random close packing is 0.36, and close to it spheres take ever longer to settle."""

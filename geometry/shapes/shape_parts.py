@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID
-from geometry.openings.carve import carve
-from geometry.options import AXES, check_positive
-from geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.options import AXES, check_positive
+from muphy_lb.geometry.voxels import Opening, Voxels
 
 ENDS = ("periodic", "open")
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID
-from geometry.implicit import ImplicitWall
-from geometry.voxels import Voxels
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from muphy_lb.geometry.implicit import ImplicitWall
+from muphy_lb.geometry.voxels import Voxels
 
 PIECES = 24
 """Straight pieces that a curved centreline is cut into."""

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.surfaces.surface import Surface
-from geometry.surfaces.surface_cuts import SurfaceWall
-from geometry.surfaces.triangles import area_vectors, find_edges, find_pairs, unit_vectors
+from muphy_lb.geometry.surfaces.surface import Surface
+from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
+from muphy_lb.geometry.surfaces.triangles import area_vectors, find_edges, find_pairs, unit_vectors
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.surfaces.ends import OPEN_END, measure_faces
-from geometry.surfaces.surface import Surface, diagnose
-from geometry.surfaces.surface_cuts import MIN_CELL, crossing_edges
-from geometry.surfaces.triangles import (
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.surfaces.ends import OPEN_END, measure_faces
+from muphy_lb.geometry.surfaces.surface import Surface, diagnose
+from muphy_lb.geometry.surfaces.surface_cuts import MIN_CELL, crossing_edges
+from muphy_lb.geometry.surfaces.triangles import (
     Pairs,
     area_vectors,
     distinct_triangles,

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 from numba import njit, prange
 
-from geometry.errors import GeometryError
-from geometry.flags import FLAG_DTYPE
-from geometry.images.stored import MAX_HEADER, read_start, shown
-from geometry.options import check_positive, metres_per_unit
-from geometry.surfaces.surface_cuts import SurfaceWall
-from geometry.surfaces.triangles import (
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLAG_DTYPE
+from muphy_lb.geometry.images.stored import MAX_HEADER, read_start, shown
+from muphy_lb.geometry.options import check_positive, metres_per_unit
+from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
+from muphy_lb.geometry.surfaces.triangles import (
     Edges,
     distinct_triangles,
     find_edges,
@@ -20,8 +20,8 @@ from geometry.surfaces.triangles import (
     volume_parts,
     without_area,
 )
-from geometry.surfaces.vtp import read_vtp
-from geometry.voxels import Voxels
+from muphy_lb.geometry.surfaces.vtp import read_vtp
+from muphy_lb.geometry.voxels import Voxels
 
 FORMATS = (".stl", ".obj", ".ply", ".vtp")
 MIN_MARGIN = 2

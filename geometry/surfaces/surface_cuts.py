@@ -65,7 +65,7 @@ class SurfaceWall:
         return sort_triangles((self.corners_m - np.asarray(self.origin_m)) / self.spacing_m)
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """First crossing of a triangle; see :class:`geometry.walls.WallShape`."""
+        """First crossing of a triangle; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         return _surface_cuts(np.ascontiguousarray(start), np.asarray(vector, dtype=np.float64), self.grid)
 
 

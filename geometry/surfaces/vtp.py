@@ -9,9 +9,9 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from geometry.errors import GeometryError
-from geometry.images.stored import LARGEST_RATIO, file_size, numbers
-from geometry.images.vtkxml import VtkFile, array_values, parsed
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.stored import LARGEST_RATIO, file_size, numbers
+from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parsed
 
 
 def read_vtp(path) -> tuple[np.ndarray, np.ndarray]:

@@ -1,9 +1,8 @@
 """domain: one rank's nodes in run order, the address table, boundary link records, halo plan."""
 
 from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_addresses
-from muphy_lb.domain.carried import CarriedTable, build_carried
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.ghosts import FIXED, FREE, STEP, BorderValues
+from muphy_lb.domain.extrapolation import FIXED, FREE, STEP, BorderValues
 from muphy_lb.domain.halo import HaloPlan
 from muphy_lb.domain.layout import ROW, TILE, WARP, all_addresses, flat_address
 from muphy_lb.domain.links import LinkRecords, opening_records
@@ -12,8 +11,9 @@ from muphy_lb.domain.order import ORDERS
 from muphy_lb.domain.part import Part, part_of
 from muphy_lb.domain.patterns import STREAMINGS, Pattern, entry, is_entry, patterns
 from muphy_lb.domain.runs import RunTable, compress, decode
+from muphy_lb.domain.scalar_streaming import CarriedTable, build_carried
 from muphy_lb.domain.stencil import StencilTable, build_stencil
-from muphy_lb.domain.walls import FOLDED, MIRRORED, SLOTTED, WallTreatment, open_corners
+from muphy_lb.domain.wall_links import FOLDED, MIRRORED, SLOTTED, WallTreatment, open_corners
 
 __all__ = [
     "FIXED",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.domain.part import Part
-from muphy_lb.domain.walls import Mirrored
+from muphy_lb.domain.wall_links import Mirrored
 from muphy_lb.lattice import Lattice
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
+from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
 
 # Codes of the local neighbour table continue those of geometry: far below those of openings and walls.
 REMOTE_LINK = -1000

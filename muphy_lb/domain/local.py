@@ -6,16 +6,16 @@ from functools import cached_property
 import numpy as np
 from numba import njit, prange
 
-from geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
-from geometry.nodes import NodeList
+from muphy_lb.domain.ghost_layer import Ring, plan_ring
 from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.layout import GROUP, TILE, whole
 from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
 from muphy_lb.domain.order import LEXICOGRAPHIC, order_keys
 from muphy_lb.domain.part import Part, part_of
-from muphy_lb.domain.ring import Ring, plan_ring
-from muphy_lb.domain.walls import FOLDED, SLOTTED, Mirrored, WallTreatment, mirrored_links, open_corners
+from muphy_lb.domain.wall_links import FOLDED, SLOTTED, Mirrored, WallTreatment, mirrored_links, open_corners
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import Lattice
 
 # Nodes whose neighbours are looked up at once: tables of 20 and 40 MB in D3Q19.

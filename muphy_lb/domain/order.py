@@ -6,9 +6,9 @@ measured against it.
 
 import numpy as np
 
-from geometry.nodes import NodeList
 from muphy_lb.errors import InputError
-from partition.curve import hilbert_index
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.partition.curve import hilbert_index
 
 LEXICOGRAPHIC = "lexicographic"
 ORDERS = (LEXICOGRAPHIC, "tiles", "curve")

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geometry.nodes import NodeList, labels_near
-from geometry.vicinity import Vicinity
-from geometry.walls import Cuts
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.link_cuts import Cuts
+from muphy_lb.geometry.nodes import NodeList, labels_near
+from muphy_lb.geometry.vicinity import Vicinity
 
 # Nodes looked at together: 12 MB of a list that is read from a file.
 CHUNK = 1 << 20

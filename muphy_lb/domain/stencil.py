@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.ghosts import BorderValues, Ghosts, find_ghosts
+from muphy_lb.domain.extrapolation import BorderValues, Ghosts, find_ghosts
 from muphy_lb.domain.local import PART, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
 

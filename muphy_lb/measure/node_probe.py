@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.operators import LIFTING
+from muphy_lb.engine.probe import Probe
 from muphy_lb.physics.model import FieldValue
-from muphy_lb.physics.thermal import NAME as TEMPERATURE
-from muphy_lb.probe import Probe
+from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
+from muphy_lb.physics.thermal.operators import LIFTING
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.measure.wall_shear import HALF_WAY_WARNING, Mean, WallShear, statistics
+from muphy_lb.output.pictures.wall import draw_walls
 from muphy_lb.output.vtkhdf import VtkHdfSeries
-from muphy_lb.output.wall_picture import draw_walls
-from muphy_lb.physics.walls import HALF_WAY
-from muphy_lb.physics.waveform import read_table
 
 SHEAR_FILE = "wall_shear.vtkhdf"
 SHEAR_PICTURE = "wall_shear.png"

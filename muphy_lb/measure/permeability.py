@@ -13,7 +13,7 @@ import numpy as np
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import PART
 from muphy_lb.errors import InputError
-from muphy_lb.forcing import uniform_acceleration_m_s2
+from muphy_lb.setup.force import uniform_acceleration_m_s2
 
 DARCY_M2 = 9.869233e-13
 """One darcy [m2]: 1 cm3/s of a fluid of 1 cP through 1 cm2 under 1 atm/cm."""

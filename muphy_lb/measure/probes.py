@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.stress import density_and_velocity
 from muphy_lb.operators.moments import HALF_FORCE

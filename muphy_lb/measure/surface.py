@@ -5,8 +5,8 @@ from itertools import product
 
 import numpy as np
 
-from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
-from geometry.nodes import NodeList
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
+from muphy_lb.geometry.nodes import NodeList
 
 AROUND = np.array([vector for vector in product((-1, 0, 1), repeat=3) if any(vector)])
 HALF = 0.5

@@ -12,8 +12,8 @@ from math import pi, sqrt
 
 import numpy as np
 
-from geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.stress import viscous_stress
 from muphy_lb.measure.surface import WallSurface, wall_surface

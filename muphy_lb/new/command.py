@@ -42,12 +42,12 @@ def new(options, say: Callable[[str], None], ask: Callable[[str], str] | None = 
         GeometryError: the file cannot be read or does not suit the kind of flow.
         OutputError: the case file cannot be written.
     """
-    from muphy_lb.case import case_from_dict
-    from muphy_lb.info import describe_case
+    from muphy_lb.case.case import case_from_dict
     from muphy_lb.new.kinds import DRAFTS
     from muphy_lb.new.text import case_text
     from muphy_lb.new.wishes import ask_wishes
     from muphy_lb.output.atomic import write_text
+    from muphy_lb.setup.info import describe_case
 
     path = Path(options.output)
     if path.exists() and not options.yes:

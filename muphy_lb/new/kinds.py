@@ -8,14 +8,14 @@ from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
-from geometry.errors import GeometryError
-from geometry.load import load_voxels
-from geometry.openings.find import FoundOpening, openings_of_surface, openings_of_voxels
-from geometry.porous.preparation import porosity
-from geometry.shapes.catalogue import build_shape
-from geometry.surfaces.mend import mend
-from geometry.surfaces.surface import read_surface
-from geometry.voxels import Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.openings.find import FoundOpening, openings_of_surface, openings_of_voxels
+from muphy_lb.geometry.porous.preparation import porosity
+from muphy_lb.geometry.shapes.catalogue import build_shape
+from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.surface import read_surface
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.new import sizing
 from muphy_lb.new.wishes import Wishes
 

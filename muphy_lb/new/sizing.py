@@ -1,6 +1,6 @@
 """Numbers of a new case: voxel edge, lattice velocity, steps and body force that raise no warning.
 
-The bounds are those of :mod:`muphy_lb.preflight`. Lengths are in metres where the name says so, else in voxels.
+The bounds are those of :mod:`muphy_lb.setup.numerics`. Lengths are in metres where the name says so, else in voxels.
 """
 
 import math
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.flags import FLUID
-from geometry.voxels import Voxels
-from muphy_lb.preflight import MAX_CELL_REYNOLDS
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.setup.numerics import MAX_CELL_REYNOLDS
 from muphy_lb.units import Units, viscosity
 
 CS2 = 1.0 / 3.0

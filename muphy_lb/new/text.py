@@ -6,9 +6,9 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from muphy_lb.case import Case
-from muphy_lb.section import Section
-from muphy_lb.toml_text import toml_lines
+from muphy_lb.case.case import Case
+from muphy_lb.case.section import Section
+from muphy_lb.case.toml import toml_lines
 
 COMMENT_COLUMN = 40
 FURTHER = "# further keys, with the values that they have if left out:"

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from geometry.load import LOADERS
-from geometry.options import METRES_PER_UNIT
+from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.load import LOADERS
+from muphy_lb.geometry.options import METRES_PER_UNIT
 from muphy_lb.new.words import FLUIDS, KINDS, Substance
-from muphy_lb.prepare import PREPARED
-from muphy_lb.section import did_you_mean
+from muphy_lb.setup.geometry import PREPARED
 
 SURFACES = (".stl", ".obj", ".ply", ".vtp")
 ATTEMPTS = 3

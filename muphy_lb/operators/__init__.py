@@ -1,11 +1,8 @@
 """operators: one file = equation + source + specification + node function."""
 
 from muphy_lb.operators.bgk import BGK
-from muphy_lb.operators.buoyancy import BUOYANCY, LIFTING
-from muphy_lb.operators.carried import carried, carried_at_rest, carried_rates
 from muphy_lb.operators.closures import CONSTANT, Closure
 from muphy_lb.operators.collision import collision
-from muphy_lb.operators.energy import with_energy
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING
 from muphy_lb.operators.moments import macroscopic
@@ -17,16 +14,14 @@ from muphy_lb.operators.regularised import REGULARISED
 from muphy_lb.operators.relaxation import Relaxation
 from muphy_lb.operators.rheology import CARREAU_YASUDA, CASSON, POWER_LAW
 from muphy_lb.operators.smagorinsky import SMAGORINSKY
-from muphy_lb.operators.temperature import LARGEST_DIFFUSIVITY, TEMPERATURE
 from muphy_lb.operators.trt import TRT
-from muphy_lb.operators.walls import WALL_RULES, WALLS, wall_coefficients
+from muphy_lb.operators.wall_rules import WALL_RULES, WALLS, wall_coefficients
 
 RELAXATIONS = {relaxation.name: relaxation for relaxation in (BGK, TRT, MRT, REGULARISED)}
 CLOSURES = {closure.name: closure for closure in (CONSTANT, SMAGORINSKY, POWER_LAW, CARREAU_YASUDA, CASSON)}
 
 __all__ = [
     "BGK",
-    "BUOYANCY",
     "CARREAU_YASUDA",
     "CASSON",
     "CLOSURES",
@@ -36,8 +31,6 @@ __all__ = [
     "FIELD",
     "INCOMPRESSIBLE",
     "KEEP_VELOCITY",
-    "LARGEST_DIFFUSIVITY",
-    "LIFTING",
     "MRT",
     "POWER_LAW",
     "PRESSURE",
@@ -45,7 +38,6 @@ __all__ = [
     "RELAXATIONS",
     "SMAGORINSKY",
     "STOKES",
-    "TEMPERATURE",
     "TRT",
     "UNIFORM",
     "VARYING",
@@ -57,9 +49,6 @@ __all__ = [
     "Observer",
     "Operator",
     "Relaxation",
-    "carried",
-    "carried_at_rest",
-    "carried_rates",
     "collision",
     "link_momentum",
     "macroscopic",
@@ -67,5 +56,4 @@ __all__ = [
     "mrt_for",
     "openings",
     "wall_coefficients",
-    "with_energy",
 ]

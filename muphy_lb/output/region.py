@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from geometry.nodes import NodeList
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import NodeList
 
 
 def chosen_nodes(nodes: NodeList, voxel: np.ndarray) -> NodeList:

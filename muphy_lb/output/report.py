@@ -160,8 +160,8 @@ class SteadyWriter:
 
 def draw_picture(simulation, folder: Path) -> None:
     """Draw the speed on the vessel and on a cut, and of a thermal flow the temperature on the same cut."""
-    from muphy_lb.output.picture import draw_vessel
-    from muphy_lb.output.temperature_picture import draw_temperature
+    from muphy_lb.output.pictures.vessel import draw_vessel
+    from muphy_lb.physics.thermal.picture import draw_temperature
 
     velocity = simulation.velocity_m_s()
     temperature_k = simulation.temperature_k() if simulation.heating else None

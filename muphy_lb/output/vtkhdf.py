@@ -12,8 +12,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from geometry.nodes import NodeList
 from muphy_lb.errors import OutputError
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.atomic import atomic_write, output_errors, reserve_space
 from muphy_lb.output.hdf5 import opened
 from muphy_lb.output.mesh import N_CORNERS, voxel_mesh

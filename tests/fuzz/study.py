@@ -20,14 +20,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import geometry.__main__
-import geometry.clean
-import geometry.openings.preview
-import geometry.store
-import geometry.survey
 import muphy_lb.__main__
-import muphy_lb.loop
-import muphy_lb.simulation
+import muphy_lb.geometry.__main__
+import muphy_lb.geometry.clean
+import muphy_lb.geometry.openings.preview
+import muphy_lb.geometry.store
+import muphy_lb.geometry.survey
+import muphy_lb.run.loop
+import muphy_lb.run.simulation
 from tests.fuzz.damages import Damage, damages, quick
 from tests.fuzz.samples import BY_NAME, SAMPLES, SOLVER, Sample
 
@@ -147,7 +147,7 @@ def outcome_of(damage: Damage, folder: Path) -> Outcome:
 
 
 def _command(sample: Sample, options: tuple[str, ...] | None = None):
-    main = muphy_lb.__main__.main if sample.program == SOLVER else geometry.__main__.main
+    main = muphy_lb.__main__.main if sample.program == SOLVER else muphy_lb.geometry.__main__.main
     if options is None:
         return main, sample.arguments()
     return main, [sample.target or sample.name, "out.h5", *options]

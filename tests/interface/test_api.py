@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.simulation import Simulation
 from tests.vessel import write_case
 
 

@@ -10,11 +10,11 @@ import h5py
 import numpy as np
 import pytest
 
-from geometry.__main__ import main as geometry
-from geometry.errors import GeometryError
 from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.geometry.__main__ import main as geometry
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import communicator as communicator_module
-from partition.errors import PartitionError
+from muphy_lb.partition.errors import PartitionError
 from tests.vessel import command, write_case
 
 QUICK = {"backend": "numpy"}
@@ -225,7 +225,7 @@ def test_an_unwritable_output_folder_ends_all_ranks(tmp_path, mpirun):
 DRIVER = """
 import os, signal, sys
 from muphy_lb.__main__ import main
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.simulation import Simulation
 step = Simulation.step
 def fail(self, n_steps):
     step(self, n_steps)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from matplotlib.image import imread
 
-from muphy_lb.case import load_case
-from muphy_lb.compare import study
-from muphy_lb.compare.command import add_options, compare
+from muphy_lb.case.case import load_case
 from muphy_lb.errors import BackendError, InputError
-from muphy_lb.preflight import resolve
+from muphy_lb.setup.numerics import resolve
+from muphy_lb.studies.compare import study
+from muphy_lb.studies.compare.command import add_options, compare
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "compare"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.toml"))

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from muphy_lb.case import load_case
-from muphy_lb.loop import Run
+from muphy_lb.case.case import load_case
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.preflight import resolve
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.setup.numerics import resolve
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.toml"))

@@ -5,8 +5,8 @@ import tomllib
 import numpy as np
 import pytest
 
-from geometry.__main__ import main
-from geometry.store import read_geometry
+from muphy_lb.geometry.__main__ import main
+from muphy_lb.geometry.store import read_geometry
 from tests.unit.geometry.surfaces import sphere, tube
 from tests.unit.geometry.test_surface import write_stl
 

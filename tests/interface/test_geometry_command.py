@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from geometry.__main__ import lattice_vectors, main, opening_from_words
-from geometry.store import read_geometry, read_neighbours
+from muphy_lb.geometry.__main__ import lattice_vectors, main, opening_from_words
+from muphy_lb.geometry.store import read_geometry, read_neighbours
 
 INLET = "name=inlet kind=inlet centre_m=-0.5,2,2 normal=1,0,0"
 

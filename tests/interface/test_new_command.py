@@ -8,16 +8,16 @@ import tomllib
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.shapes.catalogue import pipe, random_solid
-from muphy_lb.case import load_case
+from muphy_lb.case.case import load_case
 from muphy_lb.errors import InputError
-from muphy_lb.info import describe_case
-from muphy_lb.loop import Run
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.shapes.catalogue import pipe, random_solid
 from muphy_lb.new.command import add_options, new
 from muphy_lb.new.text import case_text
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.setup.info import describe_case
 from tests.unit.geometry.surfaces import tube
 
 KINDS = ("vessel", "rock", "channel")

@@ -9,9 +9,9 @@ import h5py
 import numpy as np
 import pytest
 
-from partition.__main__ import main
-from partition.methods import METHODS
-from partition.store import list_partitions, read_partition
+from muphy_lb.partition.__main__ import main
+from muphy_lb.partition.methods import METHODS
+from muphy_lb.partition.store import list_partitions, read_partition
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from geometry.store import write_geometry
-from muphy_lb.case import case_from_dict
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
-from muphy_lb.prepare import load_nodes, share_nodes
-from partition.errors import PartitionError
-from partition.store import write_partition
+from muphy_lb.geometry.store import write_geometry
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.store import write_partition
+from muphy_lb.setup.geometry import load_nodes, share_nodes
 from tests.vessel import changed, vessel
 
 

@@ -7,9 +7,9 @@ import h5py
 import numpy as np
 import pytest
 
-from geometry.__main__ import main as geometry
 from muphy_lb.domain import ROW, TILE
-from partition.__main__ import main as partition
+from muphy_lb.geometry.__main__ import main as geometry
+from muphy_lb.partition.__main__ import main as partition
 from tests.vessel import command, write_case
 
 QUICK = {"backend": "numpy", "precision": "fp64"}

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import InputError, OutputError
-from muphy_lb.loop import STOPPED_EXIT_CODE, Run
 from muphy_lb.output import checkpoint as checkpoint_module
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run
+from muphy_lb.run.simulation import Simulation
 from tests.conftest import find_launcher, launcher_settings, stop_group
 from tests.vessel import command, vessel, write_case
 
@@ -264,7 +264,7 @@ def test_a_disk_that_fills_during_a_checkpoint_ends_all_ranks(case, out, mpirun)
 KILLED = """
 import os, signal, sys
 from muphy_lb.__main__ import main
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.simulation import Simulation
 populations = Simulation.populations
 def killed(self):
     for q, row in enumerate(populations(self)):

@@ -8,14 +8,14 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from geometry.__main__ import main as prepare
-from muphy_lb.case import case_from_dict
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
-from muphy_lb.loop import Run
+from muphy_lb.geometry.__main__ import main as prepare
 from muphy_lb.output.checkpoint import checkpoint_path, restore, write_checkpoint
-from muphy_lb.physics.thermal import METHODS
-from muphy_lb.simulation import Simulation
-from muphy_lb.thermal_section import ThermalSection
+from muphy_lb.physics.thermal.model import METHODS
+from muphy_lb.physics.thermal.section import ThermalSection
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation
 from tests.vessel import changed
 
 COLD, HOT = {"name": "cold", "temperature_k": 293.0}, {"name": "hot", "temperature_k": 303.0}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from muphy_lb.timeline import Span, hidden_share, stage_table
+from muphy_lb.run.trace import Span, hidden_share, stage_table
 from tests.vessel import command, write_case
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("geometry", "partition", "muphy_lb")
+PACKAGES = ("muphy_lb",)
 FILES = ("setup.cfg", "pyproject.toml", "LICENSE")
 PROBE = """
-import geometry, partition, muphy_lb
+import muphy_lb.geometry, muphy_lb.partition
 import numpy, numba, pymetis, meshio, h5py, pydantic, matplotlib.pyplot
 from mpi4py import MPI
 assert numba.njit(lambda x: x + 1)(1) == 2

@@ -6,9 +6,9 @@ import h5py
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from muphy_lb.case import case_from_dict
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.errors import GeometryError
 from tests.channel import (
     BOTTOM,
     DENSITY_KG_M3,
@@ -243,7 +243,7 @@ def test_without_reference_there_are_no_coefficients():
 
 DRIVER = """
 import dataclasses, json, sys
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.simulation import Simulation
 simulation = Simulation.from_case(sys.argv[1])
 simulation.step(25)
 forces = simulation.wall_forces()

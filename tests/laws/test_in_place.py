@@ -6,11 +6,11 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
+from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.lattice import D3Q15, D3Q19, LATTICES
 from muphy_lb.operators import VARYING
 from muphy_lb.physics import Fluid, isothermal
 from muphy_lb.physics.model import SCHEDULED
-from muphy_lb.physics.walls import WallMotion
 from tests.laws.walled import MOVING, walled_nodes
 from tests.support import (
     THROUGH_FLOW,

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
-from geometry.nodes import build_nodes
-from geometry.voxels import Voxels
-from muphy_lb.case import case_from_dict
+from muphy_lb.boundaries.wall_motion import WallMotion
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import FOLDED, MIRRORED, STREAMINGS, WallTreatment, build_addresses, build_local_domain
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.physics.walls import WallMotion
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.simulation import Simulation
 from tests.laws.walled import channel, walled_nodes
 from tests.support import Ranks, Setup, advance, build_engine, in_node_order, random_owner, random_populations
 from tests.tables import are_permutations, whole_map

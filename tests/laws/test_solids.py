@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from geometry.flags import FLAG_DTYPE, FLUID, wall_flag
-from geometry.nodes import build_nodes
-from geometry.solids import add_solids
-from geometry.voxels import Voxels
 from muphy_lb.domain import FIXED, STEP, BorderValues, build_local_domain
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.solids import add_solids
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics import Heat
-from muphy_lb.physics.thermal import POPULATION_METHOD
+from muphy_lb.physics.thermal.model import POPULATION_METHOD
 from tests.support import advance, random_owner
 from tests.thermal import COLD, HOT, ThermalSetup, cavity_engine, heat, temperature, thermal_state
 

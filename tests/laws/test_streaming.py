@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from geometry.flags import FLUID
-from geometry.nodes import build_nodes
-from geometry.voxels import Voxels
 from muphy_lb.domain import STREAMINGS
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
 from tests.support import (
     CLOSED_OPENINGS,

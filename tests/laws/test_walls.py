@@ -5,15 +5,15 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from geometry.cuts import cut_links
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
-from geometry.nodes import build_nodes
-from geometry.voxels import Voxels
+from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, slotted_coefficients, treat_walls
 from muphy_lb.domain import STREAMINGS, build_local_domain
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
 from muphy_lb.operators import STOKES, TRT, WALL_RULES, WALLS, link_momentum, wall_coefficients
-from muphy_lb.physics.walls import HALF_WAY, WallMotion, slotted_coefficients, treat_walls
 from muphy_lb.precision import FP64
 from tests.laws.walled import INTERPOLATED, MOVING, SameDistance, ScatteredDistances, channel, walled_nodes
 from tests.parity.plain_python import PlainPython

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geometry.cuts import cut_links
-from geometry.flags import FLAG_DTYPE, FLUID, wall_flag
-from geometry.implicit import plane_pair
-from geometry.nodes import NodeList, build_nodes
-from geometry.voxels import Voxels
+from muphy_lb.boundaries.wall_motion import WallMotion
+from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
+from muphy_lb.geometry.implicit import plane_pair
+from muphy_lb.geometry.nodes import NodeList, build_nodes
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import Lattice
-from muphy_lb.physics.walls import WallMotion
 from tests.support import box_shape, random_voxels
 
 INTERPOLATED = ("bouzidi", "central-linear")

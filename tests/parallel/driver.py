@@ -3,10 +3,10 @@
 import shutil
 from pathlib import Path
 
-from muphy_lb.case import case_from_dict
-from muphy_lb.loop import Run
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel.communicator import MpiCommunicator
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation
 from tests.vessel import changed
 
 N_STEPS, MIDDLE = 60, 30

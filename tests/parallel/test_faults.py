@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
-from muphy_lb.loop import STOPPED_EXIT_CODE
 from muphy_lb.output.checkpoint import newest
-from muphy_lb.prepare import load_nodes
+from muphy_lb.run.loop import STOPPED_EXIT_CODE
+from muphy_lb.setup.geometry import load_nodes
 from tests.conftest import find_launcher, launcher_settings, stop_group
 from tests.parallel import kills
 from tests.vessel import command, vessel, write_case

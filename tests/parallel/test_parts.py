@@ -9,15 +9,15 @@ import h5py
 import numpy as np
 import pytest
 
-from geometry.nodes import Outline, build_nodes
-from geometry.store import unread_geometry, write_geometry
-from muphy_lb.case import case_from_dict
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import part_of
+from muphy_lb.geometry.nodes import Outline, build_nodes
+from muphy_lb.geometry.store import unread_geometry, write_geometry
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.prepare import load_nodes, share_nodes
-from muphy_lb.sharing import SharedGeometry
-from partition.errors import PartitionError
-from partition.store import unread_partition, write_partition
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.store import unread_partition, write_partition
+from muphy_lb.setup.distribute import SharedGeometry
+from muphy_lb.setup.geometry import load_nodes, share_nodes
 from tests.support import random_owner, random_voxels
 from tests.unit.muphy_lb.domain.test_part import N_RANKS, assert_equal, geometry, shares
 from tests.vessel import changed, command, vessel
@@ -133,7 +133,7 @@ def test_reading_a_part_takes_memory_for_the_part_not_for_the_list(tmp_path, mon
     nodes = build_nodes(random_voxels((120, 40, 40)))
     write_geometry(tmp_path / "case.h5", nodes)
     write_partition(tmp_path / "case.h5", "p", np.arange(nodes.n_nodes) * 30 // nodes.n_nodes, "slabs")
-    for module in ("muphy_lb.domain.part", "geometry.vicinity", "geometry.nodes"):
+    for module in ("muphy_lb.domain.part", "muphy_lb.geometry.vicinity", "muphy_lb.geometry.nodes"):
         monkeypatch.setattr(f"{module}.CHUNK", 1 << 8)
 
     def read():

@@ -8,10 +8,10 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.case import case_from_dict
-from muphy_lb.loop import Run
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.simulation import Simulation
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation
 from tests.parallel.driver import N_STEPS, PARTITIONS, STREAMINGS, VARIANTS, compute_all, restart_folder, tables
 
 FLOWS = ("vessel", "rock")

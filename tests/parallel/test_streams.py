@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 import tests.support
-from geometry.cuts import cut_links
-from geometry.nodes import build_nodes
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.domain import FIXED, FREE, STEP, STREAMINGS, BorderValues
+from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9
 from muphy_lb.parallel.task import ON_EDGE
 from muphy_lb.physics import Heat
-from muphy_lb.physics.thermal import METHODS
+from muphy_lb.physics.thermal.model import METHODS
 from muphy_lb.precision import FP64
 from tests.laws.walled import MOVING, ScatteredDistances, walled_nodes
 from tests.support import (

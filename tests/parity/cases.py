@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from geometry.nodes import build_nodes
+from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.domain import STREAMINGS, AddressTable, compress
+from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
-from muphy_lb.physics.walls import WallMotion
 from muphy_lb.precision import FP16, FP32, FP64
 from tests.laws.walled import MOVING, walled_nodes
 from tests.support import (

@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from geometry.nodes import build_nodes
 from muphy_lb.domain import STREAMINGS, build_local_domain
+from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D3Q19
 from muphy_lb.precision import FP16, FP64
 from tests.conftest import ROOT

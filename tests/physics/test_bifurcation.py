@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from muphy_lb.validation import heated_bifurcation as bifurcation
-from muphy_lb.validation.growth import DELAYS, growth_of
-from muphy_lb.validation.heated_bifurcation import SORTS, SYMMETRIC, disturbance, part, raised, threshold
-from muphy_lb.validation.heated_cavity import Cavity
+from muphy_lb.physics.thermal.studies import heated_bifurcation as bifurcation
+from muphy_lb.physics.thermal.studies.heated_bifurcation import SORTS, SYMMETRIC, disturbance, part, raised, threshold
+from muphy_lb.physics.thermal.studies.heated_cavity import Cavity
+from muphy_lb.studies.validation.growth import DELAYS, growth_of
 
 INTERVAL, ROWS, SIGNALS = 0.4, 150, 12
 

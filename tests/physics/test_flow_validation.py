@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import MuphyError
-from muphy_lb.validation import fields, flows, les, rheology, slip, womersley
-from muphy_lb.validation.cases import CASES
-from muphy_lb.validation.cavity import SECOND_ORDER, driven_cavity
-from muphy_lb.validation.record import absolute, relative
-from muphy_lb.validation.references import ghia
-from muphy_lb.validation.schaefer_turek import Shedding
-from muphy_lb.validation.settings import Settings
-from muphy_lb.validation.taylor_green import VISCOSITY_ERROR_TIMES_SQUARE, Scheme, decay
+from muphy_lb.studies.validation import fields, flows, les, rheology, slip, womersley
+from muphy_lb.studies.validation.cases import CASES
+from muphy_lb.studies.validation.cavity import SECOND_ORDER, driven_cavity
+from muphy_lb.studies.validation.record import absolute, relative
+from muphy_lb.studies.validation.references import ghia
+from muphy_lb.studies.validation.schaefer_turek import Shedding
+from muphy_lb.studies.validation.settings import Settings
+from muphy_lb.studies.validation.taylor_green import VISCOSITY_ERROR_TIMES_SQUARE, Scheme, decay
 
 QUICK = Settings(quick=True)
 TIME = np.linspace(0.0, 10.0, 401)

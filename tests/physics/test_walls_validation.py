@@ -6,18 +6,18 @@ from math import nan
 import numpy as np
 import pytest
 
-from muphy_lb.validation import cylinders, flows, limits
-from muphy_lb.validation.cases import CASES
-from muphy_lb.validation.couette import SMALL, ring
-from muphy_lb.validation.cylinders import BALANCE, EXACT, Seepage, array_rows, cell, toelke_method
-from muphy_lb.validation.gmy_pipe import FILE, NOMINAL_RADIUS, wall_radius
-from muphy_lb.validation.poiseuille_trt import Wall, difference
-from muphy_lb.validation.record import Validation, absolute, at_most, relative, shown
-from muphy_lb.validation.references.cylinders import TOELKE_FRACTION, TOELKE_LATTICE
-from muphy_lb.validation.settings import Settings
-from muphy_lb.validation.spheres import published
-from muphy_lb.validation.tilted import pipe_errors
-from muphy_lb.validation.viscosity import SPREAD, permeability
+from muphy_lb.studies.validation import cylinders, flows, limits
+from muphy_lb.studies.validation.cases import CASES
+from muphy_lb.studies.validation.couette import SMALL, ring
+from muphy_lb.studies.validation.cylinders import BALANCE, EXACT, Seepage, array_rows, cell, toelke_method
+from muphy_lb.studies.validation.gmy_pipe import FILE, NOMINAL_RADIUS, wall_radius
+from muphy_lb.studies.validation.poiseuille_trt import Wall, difference
+from muphy_lb.studies.validation.record import Validation, absolute, at_most, relative, shown
+from muphy_lb.studies.validation.references.cylinders import TOELKE_FRACTION, TOELKE_LATTICE
+from muphy_lb.studies.validation.settings import Settings
+from muphy_lb.studies.validation.spheres import published
+from muphy_lb.studies.validation.tilted import pipe_errors
+from muphy_lb.studies.validation.viscosity import SPREAD, permeability
 
 QUICK = Settings(quick=True)
 MESH = 1024

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from muphy_lb.case import case_from_dict
-from muphy_lb.loop import STEADY, Run
-from muphy_lb.simulation import Simulation
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.run.loop import STEADY, Run
+from muphy_lb.run.simulation import Simulation
 
 MAX_IMBALANCE = 0.005  # steady to a thousandth over an interval in which pressure waves cross the vessel
 

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from geometry.gmy import read_gmy
-from geometry.openings.carve import carve
-from geometry.openings.find import openings_of_surface, openings_of_voxels
-from geometry.surfaces.mend import mend
-from geometry.surfaces.surface import read_surface, voxelise
+from muphy_lb.geometry.gmy import read_gmy
+from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.openings.find import openings_of_surface, openings_of_voxels
+from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.surface import read_surface, voxelise
 
 AREA = 0.03
 BOUND = 0.05  # published radii of these surfaces hold the opening; they are not those of a circle of its area

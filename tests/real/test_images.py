@@ -5,7 +5,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from geometry.load import load_voxels, load_with_notes
+from muphy_lb.geometry.load import load_voxels, load_with_notes
 
 SPACING_MM = (0.878906, 0.878906, 1.50009)
 

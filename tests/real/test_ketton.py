@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import InputError
-from muphy_lb.validation.ketton import LEAST_CORRELATION, Core, ketton
-from muphy_lb.validation.references.ketton import rank_correlation, read_blocks
-from muphy_lb.validation.settings import Settings
+from muphy_lb.studies.validation.ketton import LEAST_CORRELATION, Core, ketton
+from muphy_lb.studies.validation.references.ketton import rank_correlation, read_blocks
+from muphy_lb.studies.validation.settings import Settings
 
 LAYER = 2 * 2 * 40 * 40  # nodes of both reservoirs of a core of 40
 

@@ -5,9 +5,9 @@ import zipfile
 
 import pytest
 
-from geometry.load import load_voxels
-from geometry.porous.pores import find_pores
-from geometry.porous.preparation import porosity
+from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.porous.pores import find_pores
+from muphy_lb.geometry.porous.preparation import porosity
 
 PUBLISHED_DIGITS = 1e-5
 FINNEY_POROSITY = 0.3610  # of its central cube of side 16

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from geometry.clean import clean
-from geometry.errors import GeometryError
-from geometry.load import load_voxels, load_with_notes
-from geometry.nodes import build_nodes
-from geometry.openings.carve import carve
-from geometry.surfaces.surface import diagnose, read_surface, voxelise
-from geometry.voxels import Opening
+from muphy_lb.geometry.clean import clean
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.load import load_voxels, load_with_notes
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.surfaces.surface import diagnose, read_surface, voxelise
+from muphy_lb.geometry.voxels import Opening
 
 AORTA = ("aorta_openlb/aorta3d.stl", "mm", 30_260e-9)
 BIFURCATION = ("bifurcation_openlb/bifurcation3d.stl", "m", 3.630e-5)

@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("geometry", "partition", "muphy_lb")
+# Where each package lies in the repository. Below muphy_lb/ the first two are links to these folders.
+FOLDERS = {"muphy_lb.geometry": "geometry", "muphy_lb.partition": "partition", "muphy_lb": "muphy_lb"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
@@ -44,12 +45,17 @@ class Definition:
 @cache
 def modules() -> tuple[Module, ...]:
     """Every module of the three packages."""
-    return tuple(read(path) for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
+    return tuple(
+        read(path, package)
+        for package, folder in FOLDERS.items()
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if not any(parent.is_symlink() for parent in path.parents)
+    )
 
 
-def read(path: Path) -> Module:
-    """Parse one file."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
+def read(path: Path, package: str) -> Module:
+    """Parse one file of a package."""
+    parts = (package, *path.relative_to(ROOT / FOLDERS[package]).with_suffix("").parts)
     name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
     return Module(path, name, ast.parse(path.read_text(), str(path)))
 

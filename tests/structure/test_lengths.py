@@ -8,7 +8,7 @@ from tests.structure.source import DEFINITIONS, Definition, functions, modules, 
 
 MAX_BODY = 40
 MAX_FACTORY_BODY = 60  # a factory holds the kernel it makes
-FACTORY_FOLDERS = ("muphy_lb/backends/cuda/", "muphy_lb/operators/")
+FACTORY_FOLDERS = ("muphy_lb/backends/cuda/", "muphy_lb/operators/", "muphy_lb/physics/thermal/operators/")
 MAX_ARGUMENTS = 6
 MAX_COMPILED_ARGUMENTS = 12  # compiled code takes plain arrays, not records
 MAX_DEPTH = 3

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geometry.nodes import voxel_coordinates
+from muphy_lb.geometry.nodes import voxel_coordinates
 
 
 def cut_vectors(nodes):

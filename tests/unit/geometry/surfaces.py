@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from geometry.surfaces.surface import Surface
+from muphy_lb.geometry.surfaces.surface import Surface
 
 FACES = np.array(
     [[0, 2, 1], [1, 2, 3], [4, 5, 6], [5, 7, 6], [0, 1, 4], [1, 5, 4], [2, 6, 3], [3, 6, 7], [0, 4, 2], [2, 4, 6]]

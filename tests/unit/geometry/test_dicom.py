@@ -5,10 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.images.dicom import read_dicom
-from geometry.load import load_voxels
-from geometry.slabs import slabs
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.dicom import read_dicom
+from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.slabs import slabs
 
 pytest.importorskip("pydicom")
 

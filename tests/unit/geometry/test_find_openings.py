@@ -4,16 +4,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.flags import FLUID
-from geometry.openings.carve import carve, read_openings
-from geometry.openings.find import brushes_of_voxels, openings_of_surface, openings_of_voxels, table_of, toml_of
-from geometry.shapes.catalogue import build_shape
-from geometry.surfaces.mend import mend
-from geometry.surfaces.surface import Surface, voxelise
-from geometry.survey import survey
-from geometry.voxels import Voxels
-from muphy_lb.boundary_sections import OpeningSection
+from muphy_lb.case.boundaries import OpeningSection
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.openings.carve import carve, read_openings
+from muphy_lb.geometry.openings.find import (
+    brushes_of_voxels,
+    openings_of_surface,
+    openings_of_voxels,
+    table_of,
+    toml_of,
+)
+from muphy_lb.geometry.shapes.catalogue import build_shape
+from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.surface import Surface, voxelise
+from muphy_lb.geometry.survey import survey
+from muphy_lb.geometry.voxels import Voxels
 from tests.unit.geometry.surfaces import box, octahedron, rotated, sphere, tube
 
 N_SIDES = 24

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image as Picture
 
-from geometry.errors import GeometryError
-from geometry.load import load_voxels, load_with_notes
-from geometry.surfaces.mend import mend
-from geometry.surfaces.surface import Surface, read_surface
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.load import load_voxels, load_with_notes
+from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from tests.unit.geometry.surfaces import FACES, box
 from tests.unit.geometry.test_gmy import duct
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.surfaces.mend import mend
-from geometry.surfaces.surface import Surface, diagnose, voxelise
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.surface import Surface, diagnose, voxelise
 from tests.unit.geometry.surfaces import FACES, box, rotated, sphere, tube
 
 

@@ -3,10 +3,17 @@ import json
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID
-from geometry.openings.carve import NEIGHBOURS, carve, flags_at, fluid_neighbours, opening_from_mapping, read_openings
-from geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID
+from muphy_lb.geometry.openings.carve import (
+    NEIGHBOURS,
+    carve,
+    flags_at,
+    fluid_neighbours,
+    opening_from_mapping,
+    read_openings,
+)
+from muphy_lb.geometry.voxels import Opening, Voxels
 
 SPACING = 0.5
 TILTS = [(0.0, 0.0, 1.0), (1.0, 0.0, 2.0), (1.0, 1.0, 1.0), (0.3, -0.7, 0.5), (-0.9, 0.2, 0.1)]

@@ -3,13 +3,20 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.flags import FLUID
-from geometry.load import load_voxels
-from geometry.porous.pores import find_pores
-from geometry.shapes.benchmark_shapes import SITES, cylinder_array, sphere_array
-from geometry.shapes.catalogue import branching_vessel, stenosis
-from geometry.shapes.packings import blurred_noise, highest, random_spheres, read_spheres, sphere_levels, sphere_list
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.porous.pores import find_pores
+from muphy_lb.geometry.shapes.benchmark_shapes import SITES, cylinder_array, sphere_array
+from muphy_lb.geometry.shapes.catalogue import branching_vessel, stenosis
+from muphy_lb.geometry.shapes.packings import (
+    blurred_noise,
+    highest,
+    random_spheres,
+    read_spheres,
+    sphere_levels,
+    sphere_list,
+)
 
 SEEDED = {
     "random_spheres": lambda seed: random_spheres(size=32, radius=5.0, seed=seed),

@@ -1,12 +1,18 @@
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.flags import FLUID
-from geometry.openings.find import openings_of_surface, openings_of_voxels
-from geometry.openings.preview import _depth_buffer, _first_fluid, draw_surface_openings, draw_voxel_openings, shade
-from geometry.surfaces.mend import mend
-from geometry.voxels import Voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.openings.find import openings_of_surface, openings_of_voxels
+from muphy_lb.geometry.openings.preview import (
+    _depth_buffer,
+    _first_fluid,
+    draw_surface_openings,
+    draw_voxel_openings,
+    shade,
+)
+from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.voxels import Voxels
 from tests.unit.geometry.surfaces import box, tube
 
 PNG = b"\x89PNG"

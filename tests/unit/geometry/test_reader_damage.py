@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image as Picture
 
-from geometry.errors import GeometryError
-from geometry.load import load_voxels
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.load import load_voxels
 from tests.unit.geometry.images import write_nifti, write_nrrd, write_vti
 
 IMAGE = (np.arange(4 * 5 * 6) % 3).astype(np.int16).reshape(4, 5, 6)

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from PIL import Image as Picture
 
-from geometry.errors import GeometryError
-from geometry.flags import FLUID
-from geometry.images.arrays import read_npz
-from geometry.images.nifti import read_nifti
-from geometry.images.nrrd import read_nrrd
-from geometry.images.tiff import read_tiff
-from geometry.images.vti import read_vti
-from geometry.images.vtu import read_vtu
-from geometry.load import load_voxels
-from geometry.slabs import slabs
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.images.arrays import read_npz
+from muphy_lb.geometry.images.nifti import read_nifti
+from muphy_lb.geometry.images.nrrd import read_nrrd
+from muphy_lb.geometry.images.tiff import read_tiff
+from muphy_lb.geometry.images.vti import read_vti
+from muphy_lb.geometry.images.vtu import read_vtu
+from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.slabs import slabs
 from tests.unit.geometry.images import write_nifti, write_nrrd, write_vti
 
 IMAGE = np.arange(24, dtype=np.int16).reshape(2, 3, 4)

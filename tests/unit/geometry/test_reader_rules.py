@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, SOLID
-from geometry.images.image import Image
-from geometry.images.resample import to_cubes
-from geometry.images.rule import ImageRule
-from geometry.images.selection import Interval, otsu_threshold
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, SOLID
+from muphy_lb.geometry.images.image import Image
+from muphy_lb.geometry.images.resample import to_cubes
+from muphy_lb.geometry.images.rule import ImageRule
+from muphy_lb.geometry.images.selection import Interval, otsu_threshold
 
 LINE = np.arange(6, dtype=np.uint8).reshape(1, 1, 6)
 

@@ -3,10 +3,10 @@ import zlib
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLUID, SOLID, wall_flag
-from geometry.load import load_voxels
-from geometry.readers import ImageRule, read_metaimage, read_npy, read_raw
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID, wall_flag
+from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.readers import ImageRule, read_metaimage, read_npy, read_raw
 
 IMAGE = np.arange(24, dtype=np.uint8).reshape(2, 3, 4) % 3
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from geometry.clean import clean
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLUID, SOLID
-from geometry.load import load_voxels
-from geometry.nodes import build_nodes
-from geometry.shapes.catalogue import (
+from muphy_lb.geometry.clean import clean
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID
+from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.shapes.catalogue import (
     SHAPES,
     branching_vessel,
     build_shape,
@@ -16,7 +16,7 @@ from geometry.shapes.catalogue import (
     sphere_pack,
     square_duct,
 )
-from geometry.shapes.tubes import murray_angles
+from muphy_lb.geometry.shapes.tubes import murray_angles
 
 COARSE = 8e-4
 

@@ -5,15 +5,15 @@ import tracemalloc
 import numpy as np
 import pytest
 
-import geometry.slabs
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLUID
-from geometry.images.arrays import read_raw
-from geometry.images.rule import ImageRule
-from geometry.nodes import build_nodes
-from geometry.openings.carve import carve
-from geometry.slabs import copied, empty_array, padded, places_of, slabs
-from geometry.voxels import Opening
+import muphy_lb.geometry.slabs
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FLUID
+from muphy_lb.geometry.images.arrays import read_raw
+from muphy_lb.geometry.images.rule import ImageRule
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.slabs import copied, empty_array, padded, places_of, slabs
+from muphy_lb.geometry.voxels import Opening
 
 SHAPE = (64, 128, 128)
 LAYOUT = (SHAPE, "uint8", 0)
@@ -29,8 +29,8 @@ def raw(tmp_path):
 @pytest.fixture
 def small_slabs(monkeypatch):
     """Slabs of two layers; every array of more than a slab is mapped."""
-    monkeypatch.setattr(geometry.slabs, "SLAB_VOXELS", 2 * SHAPE[1] * SHAPE[2])
-    monkeypatch.setattr(geometry.slabs, "IN_MEMORY_BYTES", 2 * SHAPE[1] * SHAPE[2])
+    monkeypatch.setattr(muphy_lb.geometry.slabs, "SLAB_VOXELS", 2 * SHAPE[1] * SHAPE[2])
+    monkeypatch.setattr(muphy_lb.geometry.slabs, "IN_MEMORY_BYTES", 2 * SHAPE[1] * SHAPE[2])
 
 
 def test_slabs_are_the_whole_in_order(small_slabs):
@@ -92,8 +92,8 @@ RULES += [ImageRule(fluid_value=2, wall_values={"grains": 1}, periodic="z")]
 @pytest.mark.parametrize("rule", RULES)
 def test_mapped_images_give_the_nodes_of_small_ones(raw, monkeypatch, rule):
     whole = build_nodes(rule.segment(read_raw(raw, *LAYOUT)).voxels)
-    monkeypatch.setattr(geometry.slabs, "SLAB_VOXELS", 3 * SHAPE[1] * SHAPE[2])
-    monkeypatch.setattr(geometry.slabs, "IN_MEMORY_BYTES", 1)
+    monkeypatch.setattr(muphy_lb.geometry.slabs, "SLAB_VOXELS", 3 * SHAPE[1] * SHAPE[2])
+    monkeypatch.setattr(muphy_lb.geometry.slabs, "IN_MEMORY_BYTES", 1)
     voxels = rule.segment(read_raw(raw, *LAYOUT)).voxels
     assert isinstance(voxels.flags, np.memmap)
     nodes = build_nodes(voxels)
@@ -104,7 +104,7 @@ def test_mapped_images_give_the_nodes_of_small_ones(raw, monkeypatch, rule):
 def test_resampling_by_slabs_is_that_of_the_whole(raw, monkeypatch):
     rule = ImageRule(fluid_above=1.5, spacing_m=(1.0, 1.0, 1.4))
     whole = rule.segment(read_raw(raw, *LAYOUT)).voxels.flags
-    monkeypatch.setattr(geometry.slabs, "SLAB_VOXELS", 3 * SHAPE[1] * SHAPE[2])
+    monkeypatch.setattr(muphy_lb.geometry.slabs, "SLAB_VOXELS", 3 * SHAPE[1] * SHAPE[2])
     np.testing.assert_array_equal(rule.segment(read_raw(raw, *LAYOUT)).voxels.flags, whole)
 
 

@@ -6,14 +6,14 @@ import h5py
 import numpy as np
 import pytest
 
-from geometry.cuts import cut_links
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag
-from geometry.implicit import RoundWall
-from geometry.neighbours import neighbour_table
-from geometry.nodes import build_nodes
-from geometry.store import VERSION, read_geometry, read_neighbours, write_geometry
-from geometry.voxels import Opening, Voxels
+from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag
+from muphy_lb.geometry.implicit import RoundWall
+from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.store import VERSION, read_geometry, read_neighbours, write_geometry
+from muphy_lb.geometry.voxels import Opening, Voxels
 
 VECTORS = np.array([(0, 0, 0), (1, 0, 0), (-1, 0, 0)])
 DISC = Opening("Ein-/Ausgang", "inlet", (0.1, 0.2, 0.3), (1.0, 2.0, 2.0), 0.25)
@@ -155,7 +155,7 @@ def test_a_failed_write_leaves_the_old_file_alone(nodes, case_file, monkeypatch)
         raise OSError(28, "No space left on device")
 
     before = case_file.read_bytes()
-    monkeypatch.setattr("geometry.store.os.replace", full)
+    monkeypatch.setattr("muphy_lb.geometry.store.os.replace", full)
     with pytest.raises(GeometryError, match="No space left"):
         write_geometry(case_file, nodes)
     assert case_file.read_bytes() == before and list(case_file.parent.iterdir()) == [case_file]

@@ -4,9 +4,9 @@ import time
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.flags import FLUID
-from geometry.surfaces.surface import Surface, _fill, diagnose, read_surface, voxelise
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.surfaces.surface import Surface, _fill, diagnose, read_surface, voxelise
 from tests.unit.geometry.surfaces import FACES, box, octahedron, rotated, sphere
 
 

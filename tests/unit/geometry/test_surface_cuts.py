@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from geometry.clean import clean
-from geometry.cuts import cut_links
-from geometry.nodes import build_nodes
-from geometry.openings.carve import carve
-from geometry.surfaces.surface import Surface, voxelise
-from geometry.surfaces.surface_cuts import SurfaceWall
-from geometry.voxels import Opening
+from muphy_lb.geometry.clean import clean
+from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.surfaces.surface import Surface, voxelise
+from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
+from muphy_lb.geometry.voxels import Opening
 from tests.unit.geometry.links import cut_points
 from tests.unit.geometry.surfaces import box, rotated, sphere
 

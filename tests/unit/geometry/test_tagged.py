@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.flags import FIRST_OPENING, FLUID, SOLID, WALL, wall_flag
-from geometry.shapes.catalogue import square_duct
-from geometry.tagged import read_tagged, write_tagged
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID, WALL, wall_flag
+from muphy_lb.geometry.shapes.catalogue import square_duct
+from muphy_lb.geometry.tagged import read_tagged, write_tagged
 
 TEXT = """# a channel one voxel wide
 5 3 1 solid   # header

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from geometry.clean import clean
-from geometry.cuts import cut_links
-from geometry.errors import GeometryError
-from geometry.flags import FLUID, SOLID, wall_flag
-from geometry.nodes import build_nodes
-from geometry.shapes.catalogue import SHAPES, build_shape
-from geometry.shapes.shape_parts import voxel_centres
-from geometry.shapes.tubes import grow_tree, tree_voxels
+from muphy_lb.geometry.clean import clean
+from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import FLUID, SOLID, wall_flag
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.shapes.catalogue import SHAPES, build_shape
+from muphy_lb.geometry.shapes.shape_parts import voxel_centres
+from muphy_lb.geometry.shapes.tubes import grow_tree, tree_voxels
 from tests.unit.geometry.links import cut_points, cut_vectors
 
 EXACT = 1e-10

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from geometry.errors import GeometryError
-from geometry.load import load_voxels
-from geometry.surfaces.surface import diagnose, read_surface
-from geometry.surfaces.vtp import read_vtp
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.surfaces.surface import diagnose, read_surface
+from muphy_lb.geometry.surfaces.vtp import read_vtp
 from tests.unit.geometry.surfaces import FACES, box
 from tests.unit.geometry.vtp import STORAGES, write_vtp
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from geometry.flags import FIRST_WALL, FLAG_DTYPE, FLUID
-from geometry.nodes import build_nodes
-from geometry.voxels import Voxels
-from muphy_lb.boundary import CHUNK, Course, course_of, wall_motions
+from muphy_lb.boundaries.wall_motion import wall_place
+from muphy_lb.boundaries.waveform import FourierSeries
 from muphy_lb.errors import InputError
-from muphy_lb.physics.walls import wall_place
-from muphy_lb.physics.waveform import FourierSeries
-from muphy_lb.timeline import record_spans
+from muphy_lb.geometry.flags import FIRST_WALL, FLAG_DTYPE, FLUID
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.run.trace import record_spans
+from muphy_lb.setup.boundaries import CHUNK, Course, course_of, wall_motions
 from tests.channel import (
     BOTTOM,
     DENSITY_KG_M3,
@@ -143,7 +143,7 @@ def test_a_waveform_runs_on_across_the_border_of_a_chunk(monkeypatch):
     """With chunks of 8 steps instead of one."""
     case, states = open_channel(inlet={"velocity_m_s": 2e-3, "waveform": PULSE}), []
     for chunk in (8, CHUNK):
-        monkeypatch.setattr("muphy_lb.boundary.CHUNK", chunk)
+        monkeypatch.setattr("muphy_lb.setup.boundaries.CHUNK", chunk)
         states.append(simulate(case, 30).engine.populations())
     assert np.array_equal(*states)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from muphy_lb.case import case_from_dict, load_case
+from muphy_lb.case.case import case_from_dict, load_case
 
 TEXT = """
 title = "a pipe"

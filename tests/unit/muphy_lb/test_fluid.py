@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import InputError
-from muphy_lb.fluid import fluid_of
 from muphy_lb.lattice import LATTICES
 from muphy_lb.operators import (
     BGK,
@@ -19,6 +18,7 @@ from muphy_lb.operators import (
     STOKES,
     TRT,
 )
+from muphy_lb.setup.collision import fluid_of
 from muphy_lb.units import Units
 from tests.channel import DENSITY_KG_M3, SPACING_M, SPEED_M_S, TIME_STEP_S, periodic_channel, simulate
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import InputError
-from muphy_lb.forcing import uniform_acceleration_m_s2
 from muphy_lb.operators import FIELD, VARYING
+from muphy_lb.setup.force import uniform_acceleration_m_s2
 from tests.channel import DENSITY_KG_M3, HEIGHT, LENGTH, SPACING_M, SPEED_M_S, TIME_STEP_S, periodic_channel, simulate
 
 ACCELERATION = (0.02, 0.01, 0.0)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muphy_lb.case import case_from_dict
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
-from muphy_lb.preflight import describe, resolve
+from muphy_lb.setup.numerics import describe, resolve
 
 CS2 = 1.0 / 3.0
 EXACT = 1e-12  # a few roundings of float64

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from muphy_lb.case import case_from_dict, load_case
+from muphy_lb.case.case import case_from_dict, load_case
 from muphy_lb.errors import InputError
 from tests.channel import BOTTOM, OPEN, PERIODIC, TOP, changed
 

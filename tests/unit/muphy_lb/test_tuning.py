@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from muphy_lb import tuning
 from muphy_lb.backends.cuda.skeletons import Shape
+from muphy_lb.engine import autotune as tuning
 
 SLOW, FAST = Shape("single", 128), Shape("double", 64)
 SECONDS = {SLOW: 3.0, FAST: 1.0}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muphy_lb.physics.waveform import FourierSeries, PeriodicSpline
+from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline
 
 PERIOD_S = 0.8
 TIMES_S = np.linspace(-2.0, 3.0, 101)

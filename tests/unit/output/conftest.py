@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from geometry.nodes import NodeList
-from geometry.voxels import Opening
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.voxels import Opening
 
 
 def node_list(fluid, spacing_m=1e-3, openings=(), order=None) -> NodeList:

@@ -5,11 +5,11 @@ import pytest
 from matplotlib.cm import ScalarMappable
 from matplotlib.image import imread
 
-from geometry.voxels import Opening
 from muphy_lb.errors import OutputError
-from muphy_lb.output.cut import best_cut
-from muphy_lb.output.picture import draw_vessel
-from muphy_lb.output.projection import render_vessel
+from muphy_lb.geometry.voxels import Opening
+from muphy_lb.output.pictures.cut import best_cut
+from muphy_lb.output.pictures.projection import render_vessel
+from muphy_lb.output.pictures.vessel import draw_vessel
 from tests.unit.output.conftest import node_list
 
 MAX_BYTES = 1_000_000

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import InputError
-from muphy_lb.loop import Run
 from muphy_lb.output.report import SteadyWriter
 from muphy_lb.output.series import read_series
 from muphy_lb.output.summary import measured_lines
+from muphy_lb.run.loop import Run
 from tests.channel import open_channel, periodic_channel, simulate
 
 VOID = ("meta", "img", "br")

@@ -8,9 +8,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.image import imread
 
-from muphy_lb.loop import Run
-from muphy_lb.output.cut import best_cut
-from muphy_lb.output.temperature_picture import draw_temperature
+from muphy_lb.output.pictures.cut import best_cut
+from muphy_lb.physics.thermal.picture import draw_temperature
+from muphy_lb.run.loop import Run
 from tests.channel import BOTTOM, TOP, open_channel, periodic_channel, simulate
 from tests.unit.output.conftest import node_list
 

@@ -18,7 +18,7 @@ CORNERS = np.array([[c & 1, c >> 1 & 1, c >> 2] for c in range(8)]) - 0.5
 APPEND_FOR_EVER = """
 import sys
 import numpy as np
-from geometry.nodes import NodeList
+from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 n, none = 4096, np.empty(0, np.int64)
 box = ((16, 16, 16), 1.0, (0.0, 0.0, 0.0), (False, False, False))

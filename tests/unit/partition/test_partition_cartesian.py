@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from partition.cartesian import cartesian_cut, parts_per_axis
-from partition.voxels import graph_from_voxels
+from muphy_lb.partition.cartesian import cartesian_cut, parts_per_axis
+from muphy_lb.partition.voxels import graph_from_voxels
 
 
 def box(nx, ny, nz):

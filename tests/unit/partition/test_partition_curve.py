@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partition.curve import hilbert_index
+from muphy_lb.partition.curve import hilbert_index
 
 
 def cube_points(n_axes, n_bits):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partition.errors import PartitionError
-from partition.graph import Graph, graph_from_neighbours
-from partition.voxels import graph_from_voxels
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.graph import Graph, graph_from_neighbours
+from muphy_lb.partition.voxels import graph_from_voxels
 
 OPEN = (False, False, False)
 

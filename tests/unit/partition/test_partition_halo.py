@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from partition.errors import PartitionError
-from partition.halo import NEAREST, Exchange, count_loads
-from partition.voxels import graph_from_voxels
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.halo import NEAREST, Exchange, count_loads
+from muphy_lb.partition.voxels import graph_from_voxels
 
 CUBE = np.array([v for v in np.ndindex(3, 3, 3) if v != (1, 1, 1)]) - 1
 

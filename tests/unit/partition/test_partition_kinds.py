@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from partition.costs import NODE_COSTS, STEP_COSTS, NodeCost
-from partition.errors import PartitionError
-from partition.halo import Exchange
-from partition.kinds import BULK, OPENING, WALL, node_kinds, weighted_by_kind, weights_from_kinds
-from partition.voxels import graph_from_voxels
+from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, NodeCost
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.halo import Exchange
+from muphy_lb.partition.kinds import BULK, OPENING, WALL, node_kinds, weighted_by_kind, weights_from_kinds
+from muphy_lb.partition.voxels import graph_from_voxels
 
 
 def slab():

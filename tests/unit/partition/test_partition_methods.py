@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partition.errors import PartitionError
-from partition.methods import METHODS
-from partition.metis import metis_cut
-from partition.partition import partition
-from partition.quality import quality
-from partition.voxels import graph_from_voxels
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.methods import METHODS
+from muphy_lb.partition.metis import metis_cut
+from muphy_lb.partition.partition import partition
+from muphy_lb.partition.quality import quality
+from muphy_lb.partition.voxels import graph_from_voxels
 
 OPEN = (False, False, False)
 # A cut lies within one node of its quantile, and three cuts are nested at most.

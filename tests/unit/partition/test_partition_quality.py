@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from partition.costs import StepCost
-from partition.halo import Exchange
-from partition.quality import quality, quality_table
-from partition.voxels import graph_from_voxels
+from muphy_lb.partition.costs import StepCost
+from muphy_lb.partition.halo import Exchange
+from muphy_lb.partition.quality import quality, quality_table
+from muphy_lb.partition.voxels import graph_from_voxels
 
 OPEN = (False, False, False)
 

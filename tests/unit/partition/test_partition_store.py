@@ -6,9 +6,9 @@ import h5py
 import numpy as np
 import pytest
 
-from partition import store
-from partition.errors import PartitionError
-from partition.store import StoredPartition, list_partitions, read_graph, read_partition, write_partition
+from muphy_lb.partition import store
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.store import StoredPartition, list_partitions, read_graph, read_partition, write_partition
 
 OWNER = np.array([0, 1, 1, 0, 2, 2], dtype=np.int64)
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partition import tiles
-from partition.errors import PartitionError
-from partition.quality import quality
-from partition.tiles import tile_cut, tile_graph, tile_side
-from partition.voxels import graph_from_voxels
+from muphy_lb.partition import tiles
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.quality import quality
+from muphy_lb.partition.tiles import tile_cut, tile_graph, tile_side
+from muphy_lb.partition.voxels import graph_from_voxels
 
 
 def tile_links_by_definition(graph, side):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partition import voxels
-from partition.errors import PartitionError
-from partition.voxels import graph_from_voxels
+from muphy_lb.partition import voxels
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.voxels import graph_from_voxels
 
 
 def neighbour_by_definition(voxel, shape, periodic, vector):

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from geometry.flags import FLAG_DTYPE
-from geometry.nodes import build_nodes
-from geometry.voxels import Voxels
 from muphy_lb.domain import STREAMINGS, all_addresses, build_addresses, build_local_domain
 from muphy_lb.domain.layout import buffer_size
+from muphy_lb.geometry.flags import FLAG_DTYPE
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.lattice import LATTICES as ALL
 from tests.random_domains import SPECIAL, SPECIAL_IN_SPACE

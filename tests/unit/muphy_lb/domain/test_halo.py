@@ -5,9 +5,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from geometry.nodes import shifted_voxels
 from muphy_lb.domain import build_local_domain
 from muphy_lb.domain.links import REMOTE_LINK
+from muphy_lb.geometry.nodes import shifted_voxels
 from muphy_lb.lattice import LATTICES as ALL
 from tests.support import random_nodes, random_owner
 

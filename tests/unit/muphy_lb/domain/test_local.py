@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from geometry.neighbours import FIRST_OPENING_LINK, WALL_LINK, neighbour_table
-from geometry.nodes import build_nodes
 from muphy_lb.domain import build_local_domain
 from muphy_lb.domain.layout import GROUP, TILE
 from muphy_lb.domain.links import REMOTE_LINK
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, WALL_LINK, neighbour_table
+from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.lattice import LATTICES as ALL
 from tests.support import random_nodes, random_owner, random_voxels

@@ -5,16 +5,16 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 import pytest
 
-from geometry.cuts import cut_links
-from geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
-from geometry.neighbours import NeighbourSearch, neighbour_table
-from geometry.nodes import build_nodes
-from geometry.vicinity import AROUND
-from geometry.voxels import Voxels
+from muphy_lb.boundaries.opening_geometry import opening_links
 from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, Part, WallTreatment, domain_of, open_corners, part_of
 from muphy_lb.domain.links import opening_records
+from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
+from muphy_lb.geometry.neighbours import NeighbourSearch, neighbour_table
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.vicinity import AROUND
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19, D3Q27
-from muphy_lb.physics.conditions import opening_links
 from tests.laws.walled import ScatteredDistances
 from tests.support import IN, OUT, random_owner
 
@@ -109,7 +109,7 @@ def test_the_random_geometries_have_links_of_every_kind():
 
 def test_a_part_does_not_depend_on_the_chunks_in_which_the_list_is_looked_at(monkeypatch):
     nodes, owner, found = parts(0)
-    for module in ("muphy_lb.domain.part", "geometry.vicinity", "geometry.nodes"):
+    for module in ("muphy_lb.domain.part", "muphy_lb.geometry.vicinity", "muphy_lb.geometry.nodes"):
         monkeypatch.setattr(f"{module}.CHUNK", 13)
     for part in found:
         assert_equal(part_of(nodes, owner, part.rank), part)

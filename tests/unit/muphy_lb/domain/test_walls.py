@@ -5,14 +5,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
-from geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, neighbour_table
-from geometry.nodes import build_nodes
-from geometry.voxels import Voxels
 from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, WallTreatment, build_addresses, build_local_domain
 from muphy_lb.domain.layout import buffer_size
-from muphy_lb.domain.walls import mirrored_links
+from muphy_lb.domain.wall_links import mirrored_links
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, neighbour_table
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27, LATTICES
 from tests.support import box_shape, random_owner
 

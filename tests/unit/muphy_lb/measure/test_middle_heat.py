@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from geometry.flags import FLUID, SOLID, wall_flag
-from geometry.nodes import build_nodes
-from geometry.voxels import Voxels
-from muphy_lb.loop import Run
-from muphy_lb.measure.heat import heat_state
-from muphy_lb.measure.middle_heat import middle_heat, middle_plane
+from muphy_lb.geometry.flags import FLUID, SOLID, wall_flag
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.output.series import read_series
 from muphy_lb.output.summary import measured_lines
-from muphy_lb.physics.thermal import DIFFERENCES, POPULATION_METHOD
-from muphy_lb.validation.flows import settle
-from muphy_lb.validation.heat import between, still
-from muphy_lb.validation.heated_cavity import heated_simulation
-from muphy_lb.validation.references.heated_cavity import SQUARE
-from muphy_lb.validation.settings import DEFAULT, Settings
+from muphy_lb.physics.thermal.mid_plane import middle_heat, middle_plane
+from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
+from muphy_lb.physics.thermal.observers import heat_state
+from muphy_lb.physics.thermal.studies.conduction import between, still
+from muphy_lb.physics.thermal.studies.heated_cavity import heated_simulation
+from muphy_lb.physics.thermal.studies.reference_values import SQUARE
+from muphy_lb.run.loop import Run
+from muphy_lb.studies.validation.flows import settle
+from muphy_lb.studies.validation.settings import DEFAULT, Settings
 from tests.channel import BOTTOM, TOP, periodic_channel, simulate
 
 RAYLEIGH = 1e4

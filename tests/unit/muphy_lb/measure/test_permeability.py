@@ -6,15 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from geometry.flags import FLAG_DTYPE, FLUID, SOLID
-from geometry.nodes import build_nodes
-from geometry.voxels import Voxels
-from muphy_lb.case import case_from_dict
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
-from muphy_lb.measure.command import permeability, settled_flow, tensor_m2
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.run.permeability import permeability, settled_flow, tensor_m2
 from muphy_lb.measure.permeability import DARCY_M2
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.validation.references.poiseuille import duct_flow_rate
+from muphy_lb.studies.validation.references.poiseuille import duct_flow_rate
 from tests.channel import open_channel, simulate
 
 SIDE, SPACING_M = 16, 1e-5

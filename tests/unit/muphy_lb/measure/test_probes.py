@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from muphy_lb.case.output import ProbeSection
 from muphy_lb.errors import InputError
 from muphy_lb.measure.probes import corner_weights, probe_writer
 from muphy_lb.output.series import read_series
-from muphy_lb.output_sections import ProbeSection
-from muphy_lb.physics.thermal import DIFFERENCES, POPULATION_METHOD
+from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from tests.channel import BOTTOM, HEIGHT, LENGTH, SPACING_M, TOP, open_channel, periodic_channel, simulate
 
 N_STEPS = 60

@@ -1,0 +1,1 @@
+"""boundaries: openings, velocity profiles, waveforms and walls in motion, in lattice units."""

@@ -1,0 +1,181 @@
+"""What happens at each opening: kind, value and profile, in lattice units."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from muphy_lb.boundaries.profiles import PROFILES, Profile, plug
+from muphy_lb.domain import LinkRecords, open_corners, opening_records
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.geometry.nodes import NodeList, Outline, rim_of, voxel_coordinates
+from muphy_lb.lattice import Lattice
+from muphy_lb.operators import PRESSURE, VELOCITY, link_momentum
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The condition of one opening in lattice units.
+
+    Attributes:
+        kind: ``VELOCITY`` or ``PRESSURE``.
+        value: mean normal velocity into the fluid, or rho_out - 1.
+        profile: velocity over mean velocity (velocity only).
+    """
+
+    kind: int
+    value: float
+    profile: Profile = plug
+
+
+@dataclass(frozen=True)
+class OpeningFrame:
+    """Lattice measures of one opening.
+
+    Attributes:
+        area: cross-section of the voxels: sum of -c_q.n over the links along the axes that cross the opening (a plane
+            of normal n is crossed by |n_i| links of axis i per unit area, and sum n_i^2 = 1).
+        centroid: mean (x, y, z) of the link midpoints.
+        normal: unit vector into the fluid.
+        radius: of the disc of this area; half the width in two dimensions.
+        middle, half_widths: (x, y, z) middle and half the size of the box around the links along the axes.
+    """
+
+    area: float
+    centroid: np.ndarray
+    normal: np.ndarray
+    radius: float
+    middle: np.ndarray
+    half_widths: np.ndarray
+
+
+def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
+    """All opening links of a geometry, in rank-independent order; ``node`` is the node-list number.
+
+    A link that :func:`muphy_lb.domain.open_corners` gives to an opening ends beside one, in solid: were it fluid, it
+    would touch the opening. So the nodes that do are all that is looked at.
+
+    Args:
+        nodes: the whole geometry, or its datasets in a file, of which only slices are read.
+        lattice: the velocity set.
+        slip: numbers of the labelled walls that slip.
+    """
+    rim = rim_of(nodes)
+    table = open_corners(neighbour_table(rim, lattice.c), slip, lattice)
+    links = opening_records(table, rim.voxel)
+    return replace(links, node=int(nodes.group_start[1]) + links.node)
+
+
+def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningFrame, ...]:
+    """Measure every opening from its links; ``slip``: numbers of the labelled walls that slip.
+
+    Raises:
+        InputError: no lattice link crosses an opening.
+    """
+    links = opening_links(nodes, lattice, slip)
+    midpoint = _midpoints(nodes, lattice, links)
+    return tuple(
+        _frame(nodes, lattice, links, midpoint, number, np.flatnonzero(links.boundary == number))
+        for number in range(len(nodes.openings))
+    )
+
+
+def opening_areas_m2(nodes: NodeList | Outline, frames) -> dict[str, float]:
+    """Cross-section of every opening by name [m^2]."""
+    openings = zip(nodes.openings, frames, strict=True)
+    return {opening.name: frame.area * nodes.spacing_m**2 for opening, frame in openings}
+
+
+def carried_flow(nodes: NodeList, lattice: Lattice, frames, conditions, slip=()) -> np.ndarray:
+    """(n_openings,) mass that all links of each opening together carry per unit of its value, profile included.
+
+    Args:
+        nodes, lattice, slip: as of :func:`opening_links`.
+        frames, conditions: of all openings.
+
+    Raises:
+        InputError: a profile lets nothing through.
+    """
+    return _carried(nodes, lattice, opening_links(nodes, lattice, slip), frames, conditions)
+
+
+def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions, carried=None) -> np.ndarray:
+    """(L,) mass that enters through each link per unit of its opening's value, profile included.
+
+    Links are scaled so that exactly area times mean velocity flows: without that the flow would be short of the
+    diagonal links that end in the wall beside the rim.
+
+    Args:
+        nodes: the geometry, or its outline.
+        lattice: the velocity set.
+        links: some opening links.
+        frames, conditions: of all openings.
+        carried: what all links of each opening carry (:func:`carried_flow`); these links are all if it is not given.
+    """
+    carried = _carried(nodes, lattice, links, frames, conditions) if carried is None else carried
+    weights = np.zeros(links.n_links)
+    for number, (frame, condition) in enumerate(zip(frames, conditions, strict=True)):
+        mine = np.flatnonzero(links.boundary == number)
+        momentum = _shaped_momentum(nodes, lattice, links.select(mine), frame, condition)
+        weights[mine] = momentum * (frame.area / carried[number])
+    return weights
+
+
+def _carried(nodes, lattice, links: LinkRecords, frames, conditions) -> np.ndarray:
+    """(n_openings,) mass that some links carry per unit of their opening's value."""
+    carried = np.zeros(len(frames))
+    for number, (frame, condition) in enumerate(zip(frames, conditions, strict=True)):
+        mine = links.select(links.boundary == number)
+        carried[number] = _shaped_momentum(nodes, lattice, mine, frame, condition).sum()
+        if not abs(carried[number]) > 0.0:
+            raise InputError(
+                f"opening {nodes.openings[number].name!r}: its profile carries no flow through any link; check the"
+                " profile's radii against the opening's size"
+            )
+    return carried
+
+
+def _shaped_momentum(nodes, lattice, links, frame, condition) -> np.ndarray:
+    momentum = link_momentum(lattice, links.q, np.broadcast_to(frame.normal, (links.n_links, 3)))
+    return momentum * condition.profile(frame, _midpoints(nodes, lattice, links))
+
+
+def _midpoints(nodes, lattice, links):
+    return voxel_coordinates(links.voxel, nodes.shape) + 0.5 * lattice.c[links.q]
+
+
+def _frame(nodes, lattice, links, midpoint, number, mine) -> OpeningFrame:
+    opening = nodes.openings[number]
+    normal = np.asarray(opening.normal)
+    momentum = link_momentum(lattice, links.q[mine], np.broadcast_to(normal, (mine.size, 3)))
+    along_axis = links.q[mine][np.abs(lattice.c[links.q[mine]]).sum(axis=1) == 1]
+    area = -float((lattice.c[along_axis] @ normal).sum())
+    if not (area > 0.0 and momentum.sum() > 0.0):
+        raise InputError(
+            f"no {lattice.name} link of the fluid crosses opening {opening.name!r} (centre {opening.centre_m} m);"
+            " move its plane into the fluid or check its normal"
+        )
+    centroid = (momentum[:, None] * midpoint[mine]).sum(axis=0) / momentum.sum()
+    straight = midpoint[mine][np.abs(lattice.c[links.q[mine]]).sum(axis=1) == 1]
+    low, high = straight.min(axis=0), straight.max(axis=0)
+    middle, half_widths = 0.5 * (low + high), 0.5 * (high - low) + 0.5
+    return OpeningFrame(area, centroid, normal, _equivalent_radius(area, lattice.dimension), middle, half_widths)
+
+
+def _equivalent_radius(area: float, dimension: int) -> float:
+    """Radius of the disc of this area; half the width in two dimensions."""
+    return float(np.sqrt(area / np.pi)) if dimension == 3 else area / 2
+
+
+__all__ = [
+    "PRESSURE",
+    "PROFILES",
+    "VELOCITY",
+    "Condition",
+    "OpeningFrame",
+    "carried_flow",
+    "link_weights",
+    "opening_areas_m2",
+    "opening_frames",
+    "opening_links",
+]

@@ -1,0 +1,175 @@
+"""What happens at walls: motion, interpolation, slip, in lattice units."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, LinkRecords, LocalDomain, WallTreatment
+from muphy_lb.domain.links import is_wall
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
+from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.lattice import Lattice
+from muphy_lb.operators import link_momentum, wall_coefficients
+
+HALF_WAY, HALF = "half-way", 0.5
+MAX_WALL_VELOCITY = 0.3
+STATIONARY = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class WallPlace:
+    """Where a labelled wall lies.
+
+    Attributes:
+        centre: (x, y, z) middle of the box around its voxels (voxel coordinates), which may cross a periodic border.
+        period: (x, y, z) length after which the wall repeats; infinite along axes that do not wrap, or that it fills.
+    """
+
+    centre: tuple[float, float, float]
+    period: tuple[float, float, float]
+
+    def arm(self, position: np.ndarray, centre) -> np.ndarray:
+        """(n, 3) vectors from a centre to positions, the nearest image of each."""
+        arm = position - np.asarray(centre)
+        period = np.array(self.period)
+        return arm - np.round(arm / period) * np.where(np.isfinite(period), period, 0.0)
+
+
+def wall_place(nodes: NodeList, number: int) -> WallPlace:
+    """Where labelled wall ``number`` lies; the arrays of the whole list may be datasets of a file."""
+    mine = nodes.label_voxel[...][nodes.label_number[...] == FIRST_WALL_NUMBER + number]
+    centre, period = np.zeros(3), np.full(3, np.inf)
+    for axis, place in enumerate(voxel_coordinates(mine, nodes.shape).T if mine.size else ()):
+        size, layers = nodes.shape[2 - axis], np.unique(place)
+        first = layers[0]
+        if nodes.periodic[axis] and layers.size < size:
+            gaps = np.diff(layers, append=layers[0] + size)
+            first, period[axis] = layers[(np.argmax(gaps) + 1) % layers.size], size
+        centre[axis] = (first + 0.5 * np.max((layers - first) % size)) % size
+    return WallPlace(tuple(centre.tolist()), tuple(period.tolist()))
+
+
+ANYWHERE = WallPlace(STATIONARY, (np.inf,) * 3)
+
+
+@dataclass(frozen=True)
+class WallMotion:
+    """How one labelled wall moves and slips.
+
+    Attributes:
+        velocity: (x, y, z) of the wall at ``centre``.
+        rotation: angular velocity (x, y, z) [1 / time step].
+        centre: (x, y, z) that it turns about, in voxel coordinates.
+        slips: whether the fluid slips along it.
+        place: where it lies.
+    """
+
+    velocity: tuple[float, float, float] = STATIONARY
+    rotation: tuple[float, float, float] = STATIONARY
+    centre: tuple[float, float, float] = STATIONARY
+    slips: bool = False
+    place: WallPlace = ANYWHERE
+
+    @property
+    def moves(self) -> bool:
+        """Whether any part of it has a velocity."""
+        return bool(np.any(self.velocity) or np.any(self.rotation))
+
+    def at(self, position: np.ndarray) -> np.ndarray:
+        """(n, 3) velocity of the wall at (n, 3) positions."""
+        return np.array(self.velocity) + np.cross(self.rotation, self.place.arm(position, self.centre))
+
+
+def treat_walls(rule: str, motions: tuple[WallMotion, ...]) -> WallTreatment:
+    """How the links of every wall are carried out, given the rule of all walls that do not slip."""
+    interpolated = rule != HALF_WAY
+    labelled = [MIRRORED if motion.slips else SLOTTED if interpolated or motion.moves else FOLDED for motion in motions]
+    return WallTreatment(tuple(labelled), SLOTTED if interpolated else FOLDED)
+
+
+def slotted_coefficients(
+    nodes: NodeList, domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...]
+) -> tuple[np.ndarray, int]:
+    """(4, S) coefficients of the links into slotted walls, and how many fell back to half-way bounce-back.
+
+    A link falls back where the node behind, at x - c_q, is not fluid. A diagonal link that passes a stationary wall on
+    its way to a moving one carries the stationary wall's velocity.
+
+    Raises:
+        InputError: interpolation without known distances to the wall.
+    """
+    links, lattice = domain.slotted, domain.lattice
+    distance, fallback = np.full(links.n_links, HALF), np.zeros(links.n_links, dtype=bool)
+    if rule != HALF_WAY and links.n_links:
+        distance = _distances(nodes, links, lattice, rule)
+        behind = _codes(domain, lattice.opposite[links.q], links.node)
+        fallback = is_wall(behind)
+        distance[fallback] = HALF
+    momentum = np.zeros(links.n_links)
+    if any(motion.moves for motion in motions):
+        momentum = link_momentum(lattice, links.q, _velocities(nodes, domain, distance, motions))
+    return wall_coefficients(rule, distance, momentum), int(fallback.sum())
+
+
+def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np.ndarray:
+    """(S, 3) velocity of the wall where each slotted link meets it.
+
+    Raises:
+        InputError: a wall turns faster than the lattice can follow.
+    """
+    links, lattice = domain.slotted, domain.lattice
+    position = voxel_coordinates(links.voxel, nodes.shape) + distance[:, None] * lattice.c[links.q]
+    velocity = np.zeros((links.n_links, 3))
+    for number, motion in enumerate(motions):
+        mine = links.boundary == number
+        if motion.moves and mine.any():
+            velocity[mine] = motion.at(position[mine])
+    fastest = float(np.linalg.norm(velocity, axis=1).max(initial=0.0))
+    if fastest > MAX_WALL_VELOCITY:
+        raise InputError(
+            f"a wall moves {fastest:.3g} voxels per time step where the fluid meets it; at most {MAX_WALL_VELOCITY} is"
+            " allowed: take a smaller time step (lattice_velocity, time_step_s) or a slower rotation_rad_s"
+        )
+    velocity[_passes_a_stationary_wall(domain, links, motions)] = 0.0
+    return velocity
+
+
+def _distances(nodes, links: LinkRecords, lattice, rule) -> np.ndarray:
+    if nodes.cuts is None:
+        raise InputError(
+            f"lattice.walls is {rule!r}, which needs the distance of the wall along every link, and this geometry does"
+            " not know it; use a surface, a shape or a .gmy file (prepared: python -m geometry ... --cut-distances), or"
+            " lattice.walls = 'half-way'"
+        )
+    return cut_distances(nodes, links, lattice)
+
+
+def cut_distances(nodes: NodeList, links: LinkRecords, lattice: Lattice) -> np.ndarray:
+    """(L,) fraction of each link at which it meets the wall: half where the geometry does not know."""
+    if nodes.cuts is None:
+        return np.full(links.n_links, HALF)
+    distance = nodes.cuts.of(links.voxel, lattice.c[links.q])
+    return np.where(np.isnan(distance), HALF, distance)
+
+
+def _passes_a_stationary_wall(domain: LocalDomain, links: LinkRecords, motions) -> np.ndarray:
+    """(S,) mask of diagonal links one of whose components alone would lead into a wall that does not move."""
+    lattice, mask = domain.lattice, np.zeros(links.n_links, dtype=bool)
+    still = np.array([not motion.moves for motion in motions] + [True])
+    for axis in range(lattice.dimension):
+        for sign in (1, -1):
+            vector = sign * np.eye(3, dtype=int)[axis]
+            q = int(np.flatnonzero((lattice.c == vector).all(axis=1))[0])
+            code = _codes(domain, np.full(links.n_links, q), links.node)
+            wall = np.where(code == WALL_LINK, len(motions), FIRST_WALL_LINK - code)
+            touches = is_wall(code) & still[np.where(is_wall(code), wall, 0)]
+            mask |= touches & (lattice.c[links.q, axis] == sign) & (np.abs(lattice.c[links.q]).sum(axis=1) > 1)
+    return mask
+
+
+def _codes(domain: LocalDomain, q: np.ndarray, node: np.ndarray) -> np.ndarray:
+    """(S,) local node or link code along direction ``q[i]`` from ``node[i]``."""
+    nodes, place = np.unique(node, return_inverse=True)
+    return domain.neighbours(domain.lattice.c, nodes)[q, place]

@@ -1,0 +1,148 @@
+"""Sections of the case file about boundaries: openings and labelled walls."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from muphy_lb.case.section import Direction, Name, Positive, Section, Vector, exactly_one
+
+
+def _two_corners(corners: tuple) -> tuple:
+    if len(corners) != 2:
+        raise ValueError("must have 2 corners, lowest and highest, of 3 components (x, y, z) each")
+    return corners
+
+
+Box = Annotated[tuple[Vector, ...], Field(strict=False), AfterValidator(_two_corners)]
+Amplitudes = Annotated[tuple[float, ...], Field(strict=False)]
+
+
+class WaveformSection(Section):
+    """A periodic factor of time: a Fourier series, or a CSV table with a line of headings and columns time [s],
+    factor."""
+
+    file: str | None = None
+    """CSV table, relative to the folder of the case file; one period, the last factor equal to the first"""
+    period_s: Positive | None = None
+    """period of the series [s]"""
+    mean: float = 1.0
+    """its mean"""
+    cosine: Amplitudes = ()
+    """amplitudes of cos(2 pi k t / period), k = 1, 2, ..."""
+    sine: Amplitudes = ()
+    """amplitudes of sin(2 pi k t / period), k = 1, 2, ..."""
+
+    @classmethod
+    def rules(cls, given):
+        """A table or a series."""
+        yield from exactly_one(given, "file", "period_s")
+        series = given.get("cosine") or given.get("sine") or given.get("mean", 1.0) != 1.0
+        if "file" in given and series:
+            yield "has a file and a series; give one of both"
+
+
+class OpeningSection(Section):
+    """A place where fluid enters or leaves, and the condition there.
+
+    The geometric part (kind, centre_m, normal, radius_m) is left out where the geometry brings an opening of that name.
+    """
+
+    name: Name
+    """letters, digits, _ and -, a letter first; the name in every output"""
+    kind: Literal["inlet", "outlet"] | None = None
+    """label in reports"""
+    centre_m: Vector | None = None
+    """point (x, y, z) of the opening plane [m]"""
+    normal: Direction | None = None
+    """direction (x, y, z) into the fluid"""
+    radius_m: Positive | None = None
+    """radius around the centre [m]; without it the whole plane"""
+    velocity_m_s: float | None = None
+    """mean velocity along the normal [m/s]; positive flows in"""
+    flow_rate_m3_s: float | None = None
+    """volume flow rate along the normal [m3/s]; positive flows in"""
+    mass_flow_kg_s: float | None = None
+    """mass flow rate along the normal [kg/s]; positive flows in"""
+    pressure_pa: float | None = None
+    """pressure relative to the reference pressure [Pa]"""
+    profile: Literal["plug", "parabolic", "rectangular", "measured"] = "plug"
+    """velocity over the cross section; not with pressure_pa"""
+    profile_file: str | None = None
+    """CSV table of a measured profile: a line of headings, then distance from the centre [m], velocity (any unit)"""
+    waveform: WaveformSection | None = None
+    """factor of the value in time"""
+    temperature_k: float | None = None
+    """temperature [K] of what enters; without it no heat is conducted through the opening"""
+
+    @classmethod
+    def rules(cls, given):
+        """One condition; the geometric part whole or absent; a profile only for a velocity."""
+        yield from exactly_one(given, "velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa")
+        absent = [key for key in ("kind", "centre_m", "normal") if key not in given]
+        if absent and given.keys() & {"centre_m", "normal", "radius_m"}:
+            yield f"gives part of a position: add {', '.join(absent)}, or leave the position to the geometry"
+        if "pressure_pa" in given and given.get("profile", "plug") != "plug":
+            yield f"has the {given['profile']} profile with pressure_pa; a profile needs a velocity or a flow rate"
+        if (given.get("profile") == "measured") != ("profile_file" in given):
+            yield "needs both or none of profile = 'measured' and profile_file"
+
+
+class WallSection(Section):
+    """A labelled wall of the geometry: it may move or slip, and its force and torque are recorded."""
+
+    name: Name
+    """label that the geometry gives, or that box_m makes"""
+    box_m: Box | None = None
+    """lowest and highest corner [m] of a box whose solid voxels become this wall"""
+    velocity_m_s: Vector | None = None
+    """velocity (x, y, z) [m/s]"""
+    rotation_rad_s: Vector | None = None
+    """angular velocity (x, y, z) [rad/s] about centre_m"""
+    centre_m: Vector | None = None
+    """point (x, y, z) [m] of rotation and torque; without it the middle of the box of voxels"""
+    slip: bool = False
+    """free slip"""
+    waveform: WaveformSection | None = None
+    """factor of the velocity in time"""
+    temperature_k: float | None = None
+    """temperature [K] of its surface, or, of a wall that conducts, of its outer side"""
+    conductivity_ratio: Positive | None = None
+    """conductivity of the wall over that of the fluid: heat spreads in its voxels, as many as the geometry has"""
+    thickness_m: Positive | None = None
+    """thickness [m] of a wall of which only the surface counts: heat goes straight through to temperature_k outside"""
+    temperature_gradient_k_m: float | None = None
+    """temperature gradient [K/m] from the fluid into the wall instead; without both the wall is adiabatic"""
+    reference_velocity_m_s: Positive | None = None
+    """velocity [m/s] of the drag and lift coefficients"""
+    reference_area_m2: Positive | None = None
+    """area [m2] of the drag and lift coefficients; in two dimensions width times voxel edge"""
+    drag_direction: Direction = (1.0, 0.0, 0.0)
+    """direction (x, y, z) of the drag"""
+    lift_direction: Direction = (0.0, 1.0, 0.0)
+    """direction (x, y, z) of the lift"""
+
+    @property
+    def is_solid(self) -> bool:
+        """Whether heat spreads in its voxels."""
+        return self.conductivity_ratio is not None and self.thickness_m is None
+
+    @classmethod
+    def rules(cls, given):
+        """A slipping wall does not move; coefficients need velocity and area; one thermal condition."""
+        if len(given.keys() & {"temperature_k", "temperature_gradient_k_m"}) == 2:
+            yield "has temperature_k and temperature_gradient_k_m; give one of both"
+        conducts = given.keys() & {"conductivity_ratio", "thickness_m"}
+        held = given.keys() & {"thickness_m", "temperature_k", "temperature_gradient_k_m"}
+        if conducts and held and not given.keys() >= {"conductivity_ratio", "thickness_m", "temperature_k"}:
+            yield (
+                "conducts straight through with conductivity_ratio, thickness_m and temperature_k outside: give all"
+                " three, or conductivity_ratio alone for heat that spreads in it"
+            )
+        if conducts and given.keys() & {"slip", "velocity_m_s", "rotation_rad_s"}:
+            yield "conducts and moves or slips, which is not computed"
+        if given.get("slip") and given.keys() & {"velocity_m_s", "rotation_rad_s"}:
+            yield "slips and moves; a wall along which the fluid slips has no velocity"
+        if len(given.keys() & {"reference_velocity_m_s", "reference_area_m2"}) == 1:
+            yield "needs both or none of reference_velocity_m_s and reference_area_m2"
+        if "waveform" in given and not given.keys() & {"velocity_m_s", "rotation_rad_s"}:
+            yield "has a waveform but no velocity_m_s or rotation_rad_s"

@@ -1,0 +1,166 @@
+"""Sections of the case file about the fluid: its viscosity, what drives it, and the lattice that computes it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator
+
+from muphy_lb.case.boundaries import WaveformSection
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one
+
+RATE_WORDS = ("viscosity", "magic")
+
+
+def _rates(table: dict) -> dict:
+    for family, rate in table.items():
+        number = isinstance(rate, int | float) and not isinstance(rate, bool) and 0.0 < rate <= 2.0
+        if not number and rate not in RATE_WORDS:
+            raise ValueError(f"has {family} = {rate!r}; must be a number above 0 and up to 2, 'viscosity' or 'magic'")
+    return table
+
+
+Rates = Annotated[dict[str, Any], AfterValidator(_rates)]
+
+
+def _in_order(given, low: str, high: str):
+    values = given.get(low), given.get(high)
+    if all(isinstance(value, float) for value in values) and values[0] > values[1]:
+        yield f"has {low} = {values[0]:g} above {high} = {values[1]:g}"
+
+
+class PowerLawSection(Section):
+    """Kinematic viscosity K / rho * (shear rate)^(n - 1), between two bounds."""
+
+    consistency_pa_sn: Positive
+    """consistency K [Pa s^n]"""
+    index: Positive
+    """index n; below 1 the fluid thins under shear"""
+    min_viscosity_m2_s: Positive
+    """lowest kinematic viscosity [m2/s]"""
+    max_viscosity_m2_s: Positive
+    """highest kinematic viscosity [m2/s]"""
+
+    @classmethod
+    def rules(cls, given):
+        """The bounds are in order."""
+        yield from _in_order(given, "min_viscosity_m2_s", "max_viscosity_m2_s")
+
+
+class CarreauYasudaSection(Section):
+    """nu_inf + (nu_0 - nu_inf) [1 + (lambda * shear rate)^a]^((n - 1) / a)."""
+
+    zero_viscosity_m2_s: Positive
+    """kinematic viscosity nu_0 at rest [m2/s]"""
+    infinite_viscosity_m2_s: Positive
+    """kinematic viscosity nu_inf at high shear [m2/s]"""
+    relaxation_time_s: Positive
+    """lambda [s]"""
+    transition: Positive = 2.0
+    """exponent a; 2 is Carreau's fluid"""
+    index: Positive
+    """index n"""
+
+    @classmethod
+    def rules(cls, given):
+        """A thinning fluid is thinner at high shear, a thickening one thicker."""
+        plateaus = [given.get(f"{name}_viscosity_m2_s") for name in ("zero", "infinite")]
+        if all(isinstance(value, float) for value in plateaus) and isinstance(given.get("index"), float):
+            if (plateaus[0] - plateaus[1]) * (1.0 - given["index"]) < 0.0:
+                yield (
+                    "has an index below 1 only if zero_viscosity_m2_s is the larger of the two, above 1 if the smaller"
+                )
+
+
+class CassonSection(Section):
+    """(sqrt(yield stress / rho) + sqrt(nu_inf * shear rate))^2 / shear rate, up to a bound."""
+
+    yield_stress_pa: Positive
+    """yield stress [Pa]"""
+    infinite_viscosity_m2_s: Positive
+    """kinematic viscosity nu_inf at high shear [m2/s]"""
+    max_viscosity_m2_s: Positive
+    """highest kinematic viscosity [m2/s]"""
+
+    @classmethod
+    def rules(cls, given):
+        """The bounds are in order."""
+        yield from _in_order(given, "infinite_viscosity_m2_s", "max_viscosity_m2_s")
+
+
+class FluidSection(Section):
+    """The fluid."""
+
+    density_kg_m3: Positive
+    """density [kg/m3]"""
+    kinematic_viscosity_m2_s: Positive
+    """kinematic viscosity [m2/s]; of a non-Newtonian fluid a typical one, which fixes the time step"""
+    power_law: PowerLawSection | None = None
+    """shear-thinning or shear-thickening fluid"""
+    carreau_yasuda: CarreauYasudaSection | None = None
+    """fluid with two viscosity plateaus, such as blood"""
+    casson: CassonSection | None = None
+    """fluid with a yield stress, such as blood"""
+
+    @classmethod
+    def rules(cls, given):
+        """One law."""
+        laws = given.keys() & {"power_law", "carreau_yasuda", "casson"}
+        if len(laws) > 1:
+            yield f"has {' and '.join(sorted(laws))}; give one law"
+
+
+class FlowSection(Section):
+    """What drives the flow besides openings and walls."""
+
+    acceleration_m_s2: Vector = (0.0, 0.0, 0.0)
+    """body force per mass (x, y, z) [m/s2]"""
+    pressure_drop_pa: Vector = (0.0, 0.0, 0.0)
+    """pressure drop over the box along each periodic axis [Pa], carried by an equal body force"""
+    acceleration_file: str | None = None
+    """.npy array (nz, ny, nx, 3) of further body force per mass [m/s2] at every voxel, relative to the case file"""
+    waveform: WaveformSection | None = None
+    """factor of acceleration and pressure drop in time; not with acceleration_file"""
+
+    @classmethod
+    def rules(cls, given):
+        """A field does not change with time."""
+        drive = (*given.get("acceleration_m_s2", ()), *given.get("pressure_drop_pa", ()))
+        if "waveform" in given and not any(drive):
+            yield "has a waveform but no acceleration_m_s2 or pressure_drop_pa"
+        if "waveform" in given and "acceleration_file" in given:
+            yield "has a waveform and an acceleration_file; a field cannot change with time"
+
+
+class LatticeSection(Section):
+    """The velocity set, the collision, the walls, and the one number that fixes the time step."""
+
+    name: Literal["D3Q19", "D2Q9", "D3Q15", "D3Q27"] = "D3Q19"
+    """velocity set"""
+    collision: Literal["bgk", "trt", "mrt", "regularised"] = "bgk"
+    """relaxation operator"""
+    equilibrium: Literal["compressible", "incompressible", "stokes"] = "compressible"
+    """terms kept: all; density only in the pressure; linear in the velocity (creeping flow)"""
+    magic: Positive | None = None
+    """Lambda of trt (3/16 if not given, which puts half-way walls half-way), and of the odd rates of mrt"""
+    rates: Rates = {}
+    """mrt: rate of each family of moments, a number, "viscosity" or "magic"; without one the set's published rate"""
+    smagorinsky: Positive | None = None
+    """Smagorinsky constant of a large-eddy simulation, about 0.1 to 0.17"""
+    walls: Literal["half-way", "bouzidi", "central-linear"] = "half-way"
+    """where walls are: half-way between voxels, or at their true distance by interpolation"""
+    relaxation_time: Positive | None = None
+    """relaxation time [time steps], above 0.5"""
+    time_step_s: Positive | None = None
+    """time step [s]"""
+    lattice_velocity: Positive | None = None
+    """voxels per time step that the reference velocity shall be, best below 0.1"""
+    reference_velocity_m_s: Positive | None = None
+    """velocity [m/s] of the Reynolds and Mach numbers; without it the largest that an opening or wall imposes"""
+
+    @classmethod
+    def rules(cls, given):
+        """One number fixes the time step; rates belong to mrt."""
+        yield from exactly_one(given, "relaxation_time", "time_step_s", "lattice_velocity")
+        if given.get("rates") and given.get("collision") != "mrt":
+            yield "has rates, which only collision = 'mrt' reads"
+        if "magic" in given and given.get("collision") not in ("trt", "mrt"):
+            yield "has magic, which only collision = 'trt' or 'mrt' reads"

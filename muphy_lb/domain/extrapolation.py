@@ -1,0 +1,177 @@
+"""Ghosts: what a stencil finds where its neighbour is no fluid, from the border that the link meets.
+
+A border half-way along its links fixes the value, or its step across one voxel (a flux; zero: adiabatic). Along an axis
+
+    fixed:  g = 8/3 T_w - 2 T_1 + 1/3 T_2,   or 2 T_w - T_1 where the next node is no fluid
+    step:   g = a T_1 + s
+    free:   g = T_1
+
+A factor a other than 1 belongs to a wall that conducts: of b = (conductivity of the wall over that of the fluid) / (its
+thickness in voxels), T_o on its outer side, the flux b (T_o - T_w) = g - T_1 with T_w = (g + T_1) / 2 gives
+a = (2 - b) / (2 + b), s = 2 b T_o / (2 + b).
+
+Diagonal ghosts follow axis by axis, x before y before z, as if the layers of ghosts had been filled one after the other
+(Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): "second-order extrapolation").
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
+
+FIXED, STEP, FREE = 0, 1, 2
+MOST_TERMS = 4
+
+
+@dataclass(frozen=True)
+class BorderValues:
+    """What a field does at its borders: labelled walls by number, all other solids, then openings by number.
+
+    Attributes:
+        kind: (W + 1 + O,) ``FIXED``, ``STEP`` or ``FREE``.
+        value: (W + 1 + O,) the value, or the step across one voxel.
+        n_walls: W.
+        factor: (W + 1 + O,) of a step, see above; None: 1.
+    """
+
+    kind: np.ndarray
+    value: np.ndarray
+    n_walls: int
+    factor: np.ndarray | None = None
+
+    def numbers_of(self, code: np.ndarray) -> np.ndarray:
+        """Numbers of the borders that links with these codes meet."""
+        opening = self.n_walls + 1 + FIRST_OPENING_LINK - code
+        number = np.where(code <= FIRST_WALL_LINK, FIRST_WALL_LINK - code, opening)
+        return np.where(code == WALL_LINK, self.n_walls, number)
+
+    @property
+    def factors(self) -> np.ndarray:
+        """Of all."""
+        return np.ones(len(self.kind)) if self.factor is None else self.factor
+
+
+@dataclass(frozen=True)
+class Ghosts:
+    """Ghost values as sums ``constant + sum weight * T[index]``, those of one node together, by node.
+
+    Attributes:
+        node, k: (S,) whose, and which entry of the node's stencil it is.
+        index: (4, S) what goes into it.
+        weight: (4, S).
+        constant: (S,).
+    """
+
+    node: np.ndarray
+    k: np.ndarray
+    index: np.ndarray
+    weight: np.ndarray
+    constant: np.ndarray
+
+    @property
+    def is_copy(self) -> np.ndarray:
+        """(S,) whether a ghost is the value of a node, as beside an adiabatic wall: that needs no memory."""
+        return (self.constant == 0.0) & (self.weight[0] == 1.0) & ~self.weight[1:].any(axis=0)
+
+
+def find_ghosts(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, borders: BorderValues) -> Ghosts:
+    """The ghosts around some nodes.
+
+    Args:
+        codes: (1 + K, m) index of the node itself, then of its neighbour along each vector, or the code of a link.
+        nodes: (m,) their numbers.
+        vectors: (K, 3) of at most two components each, with all that have one.
+        borders: what happens where.
+    """
+    there = np.full((3, 3, 3), -1, dtype=np.int64)
+    there[1, 1, 1] = 0
+    for k, (x, y, z) in enumerate(vectors):
+        there[x + 1, y + 1, z + 1] = k + 1
+    k, column = np.nonzero(codes[1:] < 0)
+    order = np.lexsort((k, column))
+    k, column = k[order], column[order]
+    index, weight = np.zeros((MOST_TERMS, k.size), dtype=np.int64), np.zeros((MOST_TERMS, k.size))
+    constant = np.zeros(k.size)
+    vectors = np.ascontiguousarray(vectors, dtype=np.int64)
+    met = borders.kind, borders.value, borders.factors, borders.n_walls
+    _resolve(codes, column, vectors[k], there, met, index, weight, constant)
+    index = np.where(weight != 0.0, index, codes[0, column].astype(np.int64))
+    return Ghosts(nodes[column], k, index, weight, constant)
+
+
+@njit(cache=True)
+def _resolve(codes, column, vectors, there, borders, index, weight, constant):
+    for s in range(column.size):
+        around = codes[:, column[s]]
+        constant[s] = _ghost(around, vectors[s], there, borders, index[:, s], weight[:, s])
+
+
+@njit(cache=True)
+def _ghost(around, vector, there, borders, index, weight):
+    """One ghost; returns its constant."""
+    here, first, second = np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3, np.int64)
+    axes = np.flatnonzero(vector)
+    first[axes[0]] = vector[axes[0]]
+    if axes.size == 1:
+        return _along(around, here, first, there, borders, index, weight, 1.0)
+    second[axes[1]] = vector[axes[1]]
+    if _at(around, second, there) >= 0:
+        return _along(around, second, first, there, borders, index, weight, 1.0)
+    if _at(around, first, there) >= 0:
+        return _along(around, first, second, there, borders, index, weight, 1.0)
+    kind, value, factor = _border(_at(around, second, there), borders)
+    if kind != FIXED:
+        return value + _along(around, here, first, there, borders, index, weight, factor)
+    if _at(around, -second, there) < 0:
+        return 2.0 * value + _along(around, here, first, there, borders, index, weight, -1.0)
+    inner = _along(around, -second, first, there, borders, index, weight, 1.0 / 3.0)
+    return 8.0 / 3.0 * value + _along(around, here, first, there, borders, index, weight, -2.0) + inner
+
+
+@njit(cache=True)
+def _along(around, start, step, there, borders, index, weight, scale):
+    """Add ``scale`` times the value one step away from a fluid voxel, a ghost if need be; returns the constant."""
+    met = _at(around, start + step, there)
+    if met >= 0:
+        _add(index, weight, met, scale)
+        return 0.0
+    kind, value, factor = _border(met, borders)
+    own, behind = _at(around, start, there), _at(around, start - step, there)
+    if kind != FIXED:
+        _add(index, weight, own, factor * scale)
+        return scale * value
+    if behind < 0:
+        _add(index, weight, own, -scale)
+        return 2.0 * scale * value
+    _add(index, weight, own, -2.0 * scale)
+    _add(index, weight, behind, scale / 3.0)
+    return 8.0 / 3.0 * scale * value
+
+
+@njit(cache=True)
+def _at(around, offset, there):
+    """Index or code of the voxel at an offset from the node."""
+    return np.int64(around[there[offset[0] + 1, offset[1] + 1, offset[2] + 1]])
+
+
+@njit(cache=True)
+def _border(code, borders):
+    kind, value, factor, n_walls = borders
+    number = n_walls
+    if code <= FIRST_WALL_LINK:
+        number = FIRST_WALL_LINK - code
+    elif code != WALL_LINK:
+        number = n_walls + 1 + FIRST_OPENING_LINK - code
+    return kind[number], value[number], factor[number]
+
+
+@njit(cache=True)
+def _add(index, weight, place, factor):
+    """One term more, joined with one of the same node."""
+    for t in range(weight.size):
+        if weight[t] == 0.0 or index[t] == place:
+            index[t] = place
+            weight[t] += factor
+            return

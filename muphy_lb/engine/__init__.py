@@ -1,0 +1,1 @@
+"""engine: a model bound to one rank's nodes and device."""

@@ -1,0 +1,90 @@
+"""Force and torque of the fluid on labelled walls by momentum exchange.
+
+Every link from a fluid node into a wall hands over dF = c_q (f~_q + f_q'), what leaves plus what comes back, at the
+point where it meets the wall (Ladd, J. Fluid Mech. 271, 285 (1994); Toelke, Comput. Visual. Sci. 13, 29 (2010), Eqs.
+10-11). Populations are deviations from w_q: the reference pressure is left out, which changes nothing for a closed
+body.
+
+A body force that stands in for a pressure gradient also pulls at the solid: its share, force times volume of the wall's
+voxels, belongs to the force of that gradient (his Eq. 12 with the sign that his section 7 uses) and is given apart.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from muphy_lb.boundaries.wall_motion import cut_distances
+from muphy_lb.domain import LinkRecords, LocalDomain
+from muphy_lb.geometry.nodes import voxel_coordinates
+
+
+@dataclass(frozen=True)
+class WallForce:
+    """What the fluid does to one labelled wall.
+
+    Attributes:
+        force_n: (x, y, z) [N].
+        torque_n_m: (x, y, z) about the wall's centre [N m].
+        body_force_share_n: present uniform body force times volume of the wall's voxels [N].
+        drag_coefficient, lift_coefficient: 2 F / (rho U^2 A) along the case's directions; None without U and A.
+    """
+
+    force_n: tuple[float, float, float]
+    torque_n_m: tuple[float, float, float]
+    body_force_share_n: tuple[float, float, float]
+    drag_coefficient: float | None = None
+    lift_coefficient: float | None = None
+
+
+def wall_forces(simulation, averaged: bool = True) -> dict[str, WallForce] | None:
+    """Forces on all labelled walls by name, on rank 0 (None elsewhere); collective.
+
+    Sums run in an order that does not depend on the ranks.
+
+    Args:
+        simulation: the flow.
+        averaged: over the last two steps, since interpolated walls oscillate with that period.
+    """
+    labelled, links, distance = simulation.labelled_links
+    exchange = simulation.engine.wall_exchange(averaged)[labelled]
+    gathered = simulation.communicator.gather((links.boundary, links.voxel, links.q, exchange, distance))
+    if gathered is None:
+        return None
+    columns = [np.concatenate(column) for column in zip(*gathered, strict=True)]
+    order = np.lexsort((columns[2], columns[1], columns[0]))
+    wall, voxel, q, exchange, distance = (column[order] for column in columns)
+    vector = simulation.lattice.c[q]
+    force = vector * exchange[:, None]
+    position = voxel_coordinates(voxel, simulation.outline.shape) + distance[:, None] * vector
+    result = {}
+    for number, record in enumerate(simulation.outline.walls):
+        part = wall == number
+        motion = simulation.motions[number]
+        arm = motion.place.arm(position[part], motion.centre)
+        torque = np.cross(arm, force[part]).sum(axis=0)
+        result[record.name] = _in_si(simulation, number, force[part].sum(axis=0), torque)
+    return result
+
+
+def labelled_links(nodes, domain: LocalDomain) -> tuple[np.ndarray, LinkRecords, np.ndarray]:
+    """Which of the links that ``Engine.wall_exchange`` tells of lead into labelled walls, those links, and the fraction
+    of each at which it meets the wall; ``nodes`` is the part of the geometry around the domain."""
+    links = domain.slotted.join(domain.folded)
+    labelled = links.boundary < len(nodes.walls)
+    links = links.select(labelled)
+    return labelled, links, cut_distances(nodes, links, domain.lattice)
+
+
+def _in_si(simulation, number: int, force: np.ndarray, torque: np.ndarray) -> WallForce:
+    units, record = simulation.units, simulation.outline.walls[number]
+    section = next((s for s in simulation.case.walls if s.name == record.name), None)
+    force_n = units.force_to_si(force)
+    share = units.force_to_si(simulation.present_force * record.n_voxels)
+    coefficients = (None, None)
+    if section is not None and section.reference_area_m2 is not None:
+        scale = 0.5 * units.density_kg_m3 * section.reference_velocity_m_s**2 * section.reference_area_m2
+        coefficients = tuple(
+            float(force_n @ (np.array(direction) / np.linalg.norm(direction))) / scale
+            for direction in (section.drag_direction, section.lift_direction)
+        )
+    return WallForce(*(tuple(v.tolist()) for v in (force_n, units.torque_to_si(torque), share)), *coefficients)

@@ -1,0 +1,1 @@
+"""pictures: what a run draws."""

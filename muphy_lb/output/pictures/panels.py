@@ -1,0 +1,154 @@
+"""What pictures of a run share: their size and heading, a panel with a cut, and the units that suit the numbers."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from textwrap import shorten
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.voxels import Opening
+from muphy_lb.output.atomic import atomic_write
+from muphy_lb.output.pictures.cut import AXES, Cut
+from muphy_lb.output.pictures.marks import BACKGROUND, FAINT, FOREGROUND, draw_opening, dress_axes, frame
+
+WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 0.95, 0.65
+PANELS_WIDTH_IN, PANELS_HEIGHT_IN = 10.5, (3.0, 6.0)
+DPI = 150
+SHADOW = "#232c40"
+WIDE = 1.9  # panels wider than this lie one above the other
+MOST_LETTERS = 70  # of a title in one line
+MANY_OPENINGS = 30  # beyond this only arrows are drawn
+LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
+SMALLEST_LENGTH = 1.0  # in a unit that is still readable
+SIDES = {"left": 0.05, "right": 0.9}
+SCALE_AREA = (0.93, 0.2, 0.012, 0.55)
+GAP_BESIDE, SCALE_WIDTH, SCALE_HEIGHT = 0.04, 0.024, 0.76  # beside a square panel, in its edges
+
+
+@dataclass(frozen=True)
+class Style:
+    """What panels share: quantity and colours, unit of lengths and its size [m], text of each opening by name."""
+
+    quantity: str
+    colours: ScalarMappable
+    unit: str
+    unit_m: float
+    labels: Mapping[str, str]
+
+
+def style_of(nodes: NodeList, quantity: str, colours: ScalarMappable, labels: Mapping[str, str] | None = None) -> Style:
+    """The style that suits a geometry; openings are labelled with their names where ``labels`` has no text for them."""
+    unit, unit_m = fitting(LENGTH_UNITS, max(nodes.shape) * nodes.spacing_m, SMALLEST_LENGTH)
+    names = [opening.name for opening in nodes.openings]
+    texts = {name: (labels or {}).get(name, name) if len(names) <= MANY_OPENINGS else "" for name in names}
+    return Style(quantity, colours, unit, unit_m, texts)
+
+
+def fitting(units: tuple[tuple[str, float], ...], value: float, smallest: float) -> tuple[str, float]:
+    """Name and size of the largest unit in which ``value`` is not tiny; the smallest where it is in all."""
+    return next((row for row in units if value >= smallest * row[1]), units[-1])
+
+
+@contextmanager
+def figure_at(path: str | os.PathLike) -> Iterator[Figure]:
+    """An empty figure, which becomes a PNG when the context ends.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    figure = Figure(dpi=DPI, facecolor=BACKGROUND)
+    canvas = FigureCanvasAgg(figure)
+    yield figure
+    with atomic_write(path) as temporary:
+        canvas.print_png(temporary)
+
+
+def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
+    """One panel per extent (left, right, bottom, top) in proportion to it: side by side, long ones stacked.
+
+    The height of the figure follows.
+    """
+    aspects = np.array([(right - left) / (top - bottom) for left, right, bottom, top in extents])
+    stacked = aspects.min() > WIDE
+    heights_in = PANELS_WIDTH_IN / aspects if stacked else PANELS_WIDTH_IN / np.clip(aspects, 0.5, 2.0).sum()
+    height_in = float(np.clip(np.sum(heights_in) + len(aspects) * stacked + 0.6, *PANELS_HEIGHT_IN))
+    figure.set_size_inches(WIDTH_IN, height_in + HEADER_IN + FOOTER_IN)
+    area = {"bottom": FOOTER_IN, "top": FOOTER_IN + height_in}
+    area = {side: value / figure.get_figheight() for side, value in area.items()} | SIDES
+    if stacked:
+        grid = figure.add_gridspec(len(aspects), 1, height_ratios=1 / aspects + 0.06, hspace=0.2, **area)
+    else:
+        grid = figure.add_gridspec(1, len(aspects), width_ratios=np.clip(aspects, 0.5, 2.0), wspace=0.14, **area)
+    return [figure.add_subplot(cell) for cell in grid]
+
+
+def draw_cut(axes: Axes, nodes: NodeList, cut: Cut, style: Style) -> None:
+    """The values on the cut over the shadow of the whole vessel."""
+    extent = np.asarray(cut.extent_m) / style.unit_m
+    shadow = np.where(cut.shadow, 1.0, np.nan)
+    axes.imshow(shadow, origin="lower", extent=extent, cmap=ListedColormap([SHADOW]), interpolation="nearest")
+    image = axes.imshow(cut.values, origin="lower", extent=extent, interpolation="nearest")
+    image.set(norm=style.colours.norm, cmap=style.colours.cmap)
+    in_plane = list(cut.in_plane)
+    near = _near(nodes.openings, cut, nodes.spacing_m)
+    marks = [(np.asarray(o.centre_m)[in_plane] / style.unit_m, np.asarray(o.normal)[in_plane]) for o in near]
+    draw_openings(axes, extent, near, marks, style)
+    dress_axes(axes, [f"{AXES[i]} [{style.unit}]" for i in in_plane])
+
+
+def cut_title(cut: Cut, style: Style) -> str:
+    """Where the cut lies, in words."""
+    if cut.position_m is None:
+        return f"highest {style.quantity} along {AXES[cut.axis]}"
+    return f"cut at {AXES[cut.axis]} = {cut.position_m / style.unit_m:.3g} {style.unit}"
+
+
+def draw_openings(axes: Axes, extent: np.ndarray, openings, marks, style: Style) -> None:
+    """Frame the panel around ``extent`` and mark each opening at its (centre, normal)."""
+    frame(axes, extent, marks)
+    for opening, (centre, normal) in zip(openings, marks, strict=True):
+        draw_opening(axes, opening.kind, centre, normal, style.labels[opening.name])
+
+
+def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str = "neither") -> Colorbar:
+    """The colour bar at the right of the panels; of a single one, beside it."""
+    panels = figure.get_axes()
+    area = _beside(panels[0]) if len(panels) == 1 else figure.add_axes(SCALE_AREA)
+    bar = figure.colorbar(colours, cax=area, extend=extend)
+    bar.set_label(label, color=FOREGROUND, fontsize=11)
+    bar.ax.tick_params(colors=FOREGROUND, labelsize=9)
+    bar.outline.set_visible(False)
+    return bar
+
+
+def draw_heading(figure: Figure, title: str, facts: tuple[str, ...]) -> None:
+    """Title and one line of facts."""
+    height_in = figure.get_figheight()
+    left, line, below = SIDES["left"] - 0.02, 1.0 - 0.4 / height_in, 1.0 - 0.7 / height_in
+    heading = shorten(title, MOST_LETTERS, placeholder=" ...")
+    figure.text(left, line, heading, color=FOREGROUND, fontsize=17, weight="bold", va="center")
+    figure.text(left, below, "   ·   ".join(facts), color=FAINT, fontsize=10.5, va="center")
+
+
+def _beside(panel: Axes) -> Axes:
+    """Room for a colour bar, neither lost beside a tall panel nor too far from a wide one."""
+    stretch = float(np.sqrt(np.ptp(panel.get_ylim()) / np.ptp(panel.get_xlim())))
+    left, width = 1.0 + GAP_BESIDE * stretch, SCALE_WIDTH * stretch
+    return panel.inset_axes((left, 0.5 * (1.0 - SCALE_HEIGHT), width, SCALE_HEIGHT))
+
+
+def _near(openings: tuple[Opening, ...], cut: Cut, spacing_m: float) -> list[Opening]:
+    """The openings that the plane of the cut passes through; all of them where there is no plane."""
+    if cut.position_m is None:
+        return list(openings)
+    distances_m = [abs(opening.centre_m[cut.axis] - cut.position_m) for opening in openings]
+    return [o for o, distance_m in zip(openings, distances_m, strict=True) if distance_m <= o.radius_m + spacing_m]

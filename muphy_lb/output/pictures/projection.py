@@ -1,0 +1,204 @@
+"""A shaded picture of the vessel in three dimensions, without any graphics library.
+
+The fluid voxels become a coarse occupancy volume; rays find its smoothed surface; every surface point gets the
+colour of the highest speed behind it, met along the inward normal, so that walls show the flow that they hold.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.output.pictures import rays
+
+MARGIN = 10  # empty voxels around the volume: room for smoothing and shade
+BORDER = rays.SPLAT_RADIUS + 1
+MAX_VOXELS = 6_000_000
+MAX_EDGE = 600
+OVERSAMPLING = 2
+AZIMUTHS_DEG = (-65.0, -40.0, -20.0, -115.0, -140.0, -160.0)
+ELEVATION_DEG = 20.0
+LIGHT = (-0.45, 0.65, -0.75)  # towards the light: left, up, to the viewer (right, up, forward)
+FILL_LIGHT = (0.8, 0.1, -0.4)
+AMBIENT, DIFFUSE, FILL, SPECULAR, SHININESS = 0.52, 0.50, 0.16, 0.22, 40.0
+RIM, RIM_COLOUR = 0.16, (0.55, 0.70, 1.0)  # cool light from behind, seen at grazing angles
+SHADE_STRENGTH = 1.1
+OUTLINE_STRENGTH = 0.5
+
+
+@dataclass(frozen=True)
+class Volume:
+    """The vessel on a coarser grid.
+
+    Attributes:
+        channels: (4, nz, ny, nx) float32, see :mod:`muphy_lb.output.pictures.rays`.
+        voxels: (n, 3) int64 coordinates (x, y, z) of the cells that hold fluid.
+        edge_m: edge of a cell [m].
+        origin_m: (3,) centre (x, y, z) of cell (0, 0, 0) [m].
+    """
+
+    channels: np.ndarray
+    voxels: np.ndarray
+    edge_m: float
+    origin_m: np.ndarray
+
+
+@dataclass(frozen=True)
+class View:
+    """An orthographic view.
+
+    Attributes:
+        camera: (3, 3) unit vectors right, up, forward.
+        image: (n_rows, n_columns, 4) float RGBA in 0..1, row 0 at the bottom, transparent where nothing is.
+        extent_m: left, right, bottom, top of the image in :meth:`project` coordinates [m].
+    """
+
+    camera: np.ndarray
+    image: np.ndarray
+    extent_m: tuple[float, float, float, float]
+
+    def project(self, points_m) -> np.ndarray:
+        """(n, 2) image coordinates [m] of (n, 3) points."""
+        return np.asarray(points_m) @ self.camera[:2].T
+
+    def beyond_body(self, place_m: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """(2,) last place [m] on the line from ``place_m`` along ``direction`` (2,) that the vessel covers."""
+        left, right, bottom, top = self.extent_m
+        n_rows, n_columns = self.image.shape[:2]
+        length_m = np.hypot(right - left, top - bottom)
+        distance_m = np.linspace(0.0, length_m, 2 * (n_rows + n_columns))
+        path_m = place_m + distance_m[:, None] * direction / max(np.linalg.norm(direction), 1e-9)
+        pixel = np.floor((path_m - (left, bottom)) / (right - left, top - bottom) * (n_columns, n_rows)).astype(int)
+        on_image = np.all((pixel >= 0) & (pixel < (n_columns, n_rows)), axis=1)
+        column, row = pixel[on_image].T
+        covered = np.flatnonzero(self.image[row, column, 3])
+        return path_m[on_image][covered[-1]] if covered.size else np.asarray(place_m)
+
+
+def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int) -> View:
+    """Picture of the whole vessel.
+
+    Args:
+        nodes: the geometry, three-dimensional.
+        speed_m_s: (n,) speed [m/s].
+        colours: function from (...,) speeds to (..., 4) RGBA, for instance a matplotlib ``ScalarMappable.to_rgba``.
+        n_pixels: length of the longer side of the image.
+    """
+    volume = coarse_volume(nodes, speed_m_s)
+    camera = best_camera(volume.voxels)
+    plane = volume.voxels @ camera.T
+    low, high = plane.min(axis=0) - BORDER, plane.max(axis=0) + BORDER
+    corner = low @ camera
+    size = high[:2] - low[:2]
+    pixel = size.max() / (OVERSAMPLING * n_pixels)
+    buffer = tuple(int(np.ceil(edge)) + 1 for edge in size[::-1])
+    limits = rays.depth_limits(volume.voxels, camera, corner, buffer)
+    hits = rays.trace(volume.channels, camera, corner, pixel, limits)
+    image = _downsample(_shade(hits, camera, colours))
+    shape = np.array(image.shape[1::-1]) * OVERSAMPLING * pixel
+    left, bottom = low[:2] * volume.edge_m + camera[:2] @ volume.origin_m
+    width, height = shape * volume.edge_m
+    return View(camera, image, (left, left + width, bottom, bottom + height))
+
+
+def coarse_volume(nodes: NodeList, speed_m_s: np.ndarray) -> Volume:
+    """Occupancy and mean speed on cells of a few voxels, so few that rendering takes seconds at any size."""
+    coordinates = nodes.coordinates()
+    first = coordinates.min(axis=0)
+    extent = coordinates.max(axis=0) - first + 1
+    factor = int(max(np.ceil(extent.max() / MAX_EDGE), np.ceil((extent.prod() / MAX_VOXELS) ** (1 / 3))))
+    cell = (coordinates - first) // factor + MARGIN
+    shape = tuple((extent[::-1] - 1) // factor + 1 + 2 * MARGIN)
+    index = np.ravel_multi_index(cell.T[::-1], shape)
+    count = np.bincount(index, minlength=np.prod(shape)).reshape(shape)
+    total = np.bincount(index, weights=speed_m_s, minlength=np.prod(shape)).reshape(shape)
+    occupied = np.argwhere(count)[:, ::-1]
+    origin_m = np.asarray(nodes.origin_m) + nodes.spacing_m * (first + 0.5 * (factor - 1) - factor * MARGIN)
+    return Volume(_channels(count, total), occupied, factor * nodes.spacing_m, origin_m)
+
+
+def best_camera(voxels: np.ndarray) -> np.ndarray:
+    """(3, 3) right, up, forward of the oblique view, z upwards, in which the least of the vessel hides itself."""
+    few = voxels[:: max(len(voxels) // 50_000, 1)]
+    cameras = [_camera(azimuth, ELEVATION_DEG) for azimuth in AZIMUTHS_DEG]
+    return max(cameras, key=lambda camera: _covered_area(few, camera))
+
+
+def _camera(azimuth_deg: float, elevation_deg: float) -> np.ndarray:
+    """(3, 3) right, up, forward of a viewer at this azimuth (from x towards y) and elevation, looking inwards."""
+    a, e = np.deg2rad(azimuth_deg), np.deg2rad(elevation_deg)
+    forward = -np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+    right = np.array([-np.sin(a), np.cos(a), 0.0])
+    return np.stack((right, np.cross(right, forward), forward))
+
+
+def _covered_area(voxels: np.ndarray, camera: np.ndarray) -> int:
+    """Number of image cells that the voxels cover."""
+    u, v = np.floor(voxels @ camera[:2].T / 2).astype(np.int64).T
+    return np.unique(u * (2 * np.ptp(v) + 1) + v).size
+
+
+def _channels(count: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """(4, nz, ny, nx) channels of the ray caster from fluid count and speed sum of each cell."""
+    occupancy = (count > 0).astype(np.float32)
+    body = _smoothed(occupancy)
+    normals = _smoothed(_smoothed(_smoothed(body), 2), 2)
+    around = _smoothed(normals, 4)
+    weight = _smoothed(count.astype(np.float32))
+    speed = _smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
+    return np.stack((body, normals, around, speed))
+
+
+def _smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:
+    """``field`` averaged with weights 1/4, 1/2, 1/4 over neighbours ``stride`` away along each axis."""
+    for axis in range(3):
+        source = np.moveaxis(field, axis, 0)
+        result = 0.5 * source
+        result[stride:] += 0.25 * source[:-stride]
+        result[:-stride] += 0.25 * source[stride:]
+        field = np.moveaxis(result, 0, axis)
+    return np.ascontiguousarray(field)
+
+
+def _shade(hits: np.ndarray, camera: np.ndarray, colours) -> np.ndarray:
+    """(n_rows, n_columns, 4) RGBA of ray results: colour of the speed, lights, shade, outlines."""
+    seen = np.isfinite(hits[..., rays.DEPTH])
+    found = hits[seen]
+    normal = found[:, rays.NORMAL_X : rays.NORMAL_Z + 1] @ camera.T
+    light, fill, half = _unit(LIGHT), _unit(FILL_LIGHT), _unit(_unit(LIGHT) + np.array([0.0, 0.0, -1.0]))
+    bright = AMBIENT + DIFFUSE * np.maximum(normal @ light, 0.0) + FILL * np.maximum(normal @ fill, 0.0)
+    bright *= 1.0 - SHADE_STRENGTH * np.clip(found[:, rays.SHADE] - 0.15, 0.0, 0.7)
+    bright *= 1.0 - OUTLINE_STRENGTH * _outline(hits[..., rays.DEPTH])[seen]
+    highlight = SPECULAR * np.maximum(normal @ half, 0.0) ** SHININESS
+    rim = RIM * np.clip(1.0 + normal[:, 2], 0.0, 1.0) ** 3
+    lit = colours(found[:, rays.PEAK])[:, :3] * bright[:, None] + highlight[:, None] + np.outer(rim, RIM_COLOUR)
+    image = np.zeros((*seen.shape, 4))
+    image[seen, :3] = np.clip(lit, 0.0, 1.0)
+    image[seen, 3] = 1.0
+    return image
+
+
+def _outline(depth: np.ndarray) -> np.ndarray:
+    """0..1, high just behind an edge at which the depth jumps: tells a branch in front from the one behind."""
+    width, reach = 3, 12.0
+    behind = np.zeros(depth.shape)
+    for axis in (0, 1):
+        for shift in (-width, width):
+            jump = np.nan_to_num(depth - np.roll(depth, shift, axis))
+            behind = np.maximum(behind, np.clip(jump / reach, 0.0, 1.0))
+    return behind
+
+
+def _downsample(image: np.ndarray) -> np.ndarray:
+    """Mean over squares of ``OVERSAMPLING`` pixels, colours weighted by opacity."""
+    s = OVERSAMPLING
+    n_rows, n_columns = image.shape[0] // s, image.shape[1] // s
+    blocks = image[: n_rows * s, : n_columns * s].reshape(n_rows, s, n_columns, s, 4)
+    alpha = blocks[..., 3:].mean(axis=(1, 3))
+    colour = (blocks[..., :3] * blocks[..., 3:]).mean(axis=(1, 3)) / np.maximum(alpha, 1e-9)
+    return np.concatenate((colour, alpha), axis=-1)
+
+
+def _unit(vector) -> np.ndarray:
+    """``vector`` with length 1."""
+    return np.asarray(vector) / np.linalg.norm(vector)

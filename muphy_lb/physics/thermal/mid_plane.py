@@ -1,0 +1,145 @@
+"""Heat through the plane midway between a hot and a cold wall that face each other.
+
+It is told as the gradient with which conduction alone would carry as much: u (T - T_0) / kappa - dT/dn, n from the hot
+to the cold wall, summed over the plane and divided by the area of a wall (Tric, Labrosse, Betrouni, Int. J. Heat Mass
+Transfer 43, 4043 (2000); Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012)). T_0, the mean of both
+walls, matters only where fluid passes through the plane in sum. In a steady flow without other sources of heat it is
+the gradient at the walls, up to the error of the differences.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.measure.stress import density_and_velocity
+from muphy_lb.operators.moments import HALF_FORCE
+from muphy_lb.physics.thermal.wall_gradients import AXES
+
+NAME = "middle"
+
+
+@dataclass(frozen=True)
+class MiddlePlane:
+    """A plane between two flat walls. Its points are the faces between two layers of nodes, or the nodes of one layer.
+
+    Attributes:
+        axis: 0, 1, 2 for walls normal to x, y, z.
+        names: of the walls at low and at high coordinates.
+        voxel: (m,) ascending voxel ids of the nodes that are needed.
+        centre: (2, k) places in ``voxel``, of which the mean is at a point.
+        ends: (2, k) places in ``voxel``, of which the difference goes through a point.
+        distance: between them, in voxels.
+        wall_area: of a wall, in voxel faces.
+    """
+
+    axis: int
+    names: tuple[str, str]
+    voxel: np.ndarray
+    centre: np.ndarray
+    ends: np.ndarray
+    distance: int
+    wall_area: float
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A flat wall: direction in which it lies (of ``AXES``), layer of the nodes before it, number of its links."""
+
+    direction: int
+    layer: int
+    n_links: int
+
+
+class MiddleHeat:
+    """Measures the heat through the middle plane; every call is collective.
+
+    Args:
+        simulation: a thermal flow.
+        plane: where, on rank 0.
+    """
+
+    def __init__(self, simulation, plane: MiddlePlane | None):
+        self._simulation, self._plane = simulation, plane
+        self._probe = NodeProbe(simulation, None if plane is None else plane.voxel)
+
+    def gradient_k_m(self) -> float | None:
+        """Of conduction that carries as much from the hot to the cold wall [K/m], on rank 0."""
+        state, plane, simulation = self._probe.stored(), self._plane, self._simulation
+        if state is None:
+            return None
+        model, heating = simulation.engine.model, simulation.heating
+        _, velocity = density_and_velocity(state, model.equilibrium, simulation.lattice, HALF_FORCE[model.streaming])
+        low_k, high_k = (heating.fixed_k[name] for name in plane.names)
+        above_mean = state.temperature + heating.zero_k - 0.5 * (low_k + high_k)
+        carried = velocity[plane.axis][plane.centre].mean(axis=0) * above_mean[plane.centre].mean(axis=0)
+        conducted = (state.temperature[plane.ends[0]] - state.temperature[plane.ends[1]]) / plane.distance
+        upwards = float((carried / heating.heat.diffusivity + conducted).sum()) / plane.wall_area
+        return (upwards if low_k > high_k else -upwards) / simulation.units.spacing_m
+
+
+def middle_heat(simulation) -> MiddleHeat | None:
+    """The middle plane of a thermal flow; None where it has not exactly two walls of fixed temperature, a hot and a
+    cold one, flat, and facing each other, or where heat spreads in solids, too. Collective."""
+    communicator, plane = simulation.communicator, None
+    if (simulation.heating.conductivity != 1.0).any():
+        return None
+    if communicator.rank == 0:
+        plane = middle_plane(simulation.nodes, simulation.heating.fixed_k)
+    there = communicator.broadcast(plane is not None)
+    return MiddleHeat(simulation, plane) if there else None
+
+
+def middle_plane(nodes: NodeList, fixed_k: dict[str, float]) -> MiddlePlane | None:
+    """The plane midway between the walls of fixed temperature, if there are two as :func:`middle_heat` says.
+
+    A wall named ``middle`` would be mistaken for the plane where results are written: no plane then.
+    """
+    if len(fixed_k) != 2 or len(set(fixed_k.values())) != 2 or NAME in fixed_k:
+        return None
+    sides = _flat_sides(nodes, fixed_k)
+    if len(sides) != 2:
+        return None
+    (low_name, low), (high_name, high) = sorted(sides.items(), key=lambda item: -item[1].direction)
+    face_each_other = low.direction == high.direction + 1 and high.direction % 2 == 0
+    if not face_each_other or high.layer <= low.layer:
+        return None
+    axis = high.direction // 2
+    points = _points(nodes, axis, low.layer + high.layer)
+    return MiddlePlane(axis, (low_name, high_name), *points, 0.5 * (low.n_links + high.n_links))
+
+
+def _flat_sides(nodes: NodeList, names) -> dict[str, _Side]:
+    """Those of the named walls that all their links along the axes reach in one direction from one layer of nodes."""
+    search, numbers = NeighbourSearch(nodes), {wall.name: k for k, wall in enumerate(nodes.walls)}
+    found = {name: [] for name in names}
+    for direction, vector in enumerate(AXES):
+        table = search.table([vector])[0]
+        for name in names:
+            node = np.flatnonzero(table == FIRST_WALL_LINK - numbers[name])
+            layers = np.unique(nodes.coordinates(node)[:, direction // 2])
+            found[name] += [_Side(direction, int(layer), node.size) for layer in layers]
+    return {name: sides[0] for name, sides in found.items() if len(sides) == 1}
+
+
+def _points(nodes: NodeList, axis: int, twice: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """``voxel``, ``centre``, ``ends`` and ``distance`` of the plane at ``twice`` / 2 on an axis.
+
+    What lies between the nodes of a layer and a solid lets no heat through: nothing is carried, and nothing conducted.
+    """
+    stride = int(np.cumprod((1, *nodes.shape[:0:-1]))[axis])
+    place = nodes.voxel // stride % nodes.shape[2 - axis]
+    middle = twice // 2
+    reach = (0, 1) if twice % 2 else (-1, 0, 1)
+    voxel = np.sort(nodes.voxel[np.isin(place, [middle + step for step in reach])])
+    own = voxel[voxel // stride % nodes.shape[2 - axis] == middle]
+    at = [np.searchsorted(voxel, own + step * stride) for step in reach]
+    there = [np.isin(own + step * stride, voxel) for step in reach]
+    if twice % 2:
+        pair = np.array(at)[:, there[1]]
+        return voxel, pair, pair, 1
+    below, here, above = at
+    ends = np.array([np.where(there[0], below, here), np.where(there[2], above, here)])
+    return voxel, np.array([here, here]), ends, 2

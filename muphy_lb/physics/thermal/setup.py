@@ -1,0 +1,155 @@
+"""From the case's temperatures to what a thermal model needs. Lattice temperatures are kelvin above a zero: that at
+which nothing is lifted, or, of populations, the middle of the temperatures that are fixed."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.case.boundaries import WallSection
+from muphy_lb.case.case import Case
+from muphy_lb.domain import FIXED, FREE, STEP, BorderValues
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import Outline
+from muphy_lb.physics import Heat
+from muphy_lb.physics.thermal.model import POPULATION_METHOD
+from muphy_lb.units import Units
+
+WITH_ENERGY = ("D3Q19", "D2Q9")
+
+
+@dataclass(frozen=True)
+class Heating:
+    """A case's temperatures.
+
+    Attributes:
+        heat: what the model needs, in lattice units.
+        zero_k: what is zero there.
+        difference_k: largest difference between fixed temperatures.
+        fixed_k: temperature of each wall that has one, by name.
+        conducting: of each wall that conducts straight through, by name: temperature behind it [K], and its
+            conductivity over its thickness, in that of the fluid and voxels.
+        conductivity: (n_walls,) of the geometry's walls over that of the fluid, where heat spreads in them.
+    """
+
+    heat: Heat
+    zero_k: float
+    difference_k: float
+    fixed_k: dict[str, float]
+    conducting: dict[str, tuple[float, float]]
+    conductivity: np.ndarray
+
+    def heat_in(self, solid: np.ndarray | None) -> Heat:
+        """What the model of a rank needs whose nodes belong to these solids (:class:`muphy_lb.domain.LocalDomain`)."""
+        if solid is None:
+            return self.heat
+        of_fluid = self.heat.diffusivity
+        diffusivity = np.where(solid < 0, of_fluid, of_fluid * self.conductivity[solid])
+        return replace(self.heat, media=(diffusivity, np.where(solid < 0, 1.0, 0.0)))
+
+
+def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
+    """The temperatures of a case; None for a flow without.
+
+    Raises:
+        InputError: a Rayleigh number without two temperatures, or thermal data together with a force that is not
+            uniform and constant.
+    """
+    thermal = case.thermal
+    if thermal is None:
+        return None
+    if case.flow.waveform is not None or case.flow.acceleration_file is not None:
+        raise InputError(
+            "[thermal] goes with a uniform constant force only; remove flow.waveform and flow.acceleration_file"
+        )
+    _check_solids(case)
+    sections = (*case.walls, *case.openings)
+    fixed_k = {section.name: section.temperature_k for section in sections if section.temperature_k is not None}
+    temperatures = [*fixed_k.values()]
+    difference_k = max(temperatures) - min(temperatures) if temperatures else 0.0
+    zero_k = thermal.reference_k
+    if temperatures and thermal.method == POPULATION_METHOD:
+        zero_k = 0.5 * (max(temperatures) + min(temperatures))
+    diffusivity_m2_s = thermal.diffusivity_m2_s or case.fluid.kinematic_viscosity_m2_s / thermal.prandtl
+    lift = -_expansion(case, diffusivity_m2_s, difference_k) * np.array(thermal.gravity_m_s2)
+    heat = Heat(
+        diffusivity=units.viscosity_to_lattice(diffusivity_m2_s),
+        lift=tuple(units.acceleration_to_lattice(lift).tolist()),
+        borders=_borders(case, outline, zero_k, units.spacing_m),
+        offset=zero_k - thermal.reference_k,
+        method=thermal.method,
+        energy=_energy(thermal.energy_coupling, difference_k, case.lattice.name),
+    )
+    there = {wall.name for wall in outline.walls}
+    conducting = {
+        wall.name: (wall.temperature_k, _conductance(wall, units.spacing_m))
+        for wall in case.walls
+        if wall.thickness_m is not None and wall.name in there
+    }
+    ratios = np.array([case.solids.get(wall.name, 1.0) for wall in outline.walls])
+    of_walls = {name: value for name, value in fixed_k.items() if name in there - conducting.keys()}
+    return Heating(heat, zero_k, difference_k, of_walls, conducting, ratios)
+
+
+def _check_solids(case: Case) -> None:
+    """Heat spreads in solids by populations, between half-way walls, with no force that would reach into them."""
+    solids = ", ".join(case.solids)
+    if not solids:
+        return
+    if case.thermal.method != POPULATION_METHOD:
+        raise InputError(f"heat spreads in the walls {solids}; set thermal.method = {POPULATION_METHOD!r} for that")
+    if case.lattice.walls != HALF_WAY:
+        raise InputError(f"heat spreads in the walls {solids}; set lattice.walls = {HALF_WAY!r} for that")
+    if any(case.flow.acceleration_m_s2) or any(case.flow.pressure_drop_pa):
+        raise InputError(
+            f"heat spreads in the walls {solids}, and a body force would move what is in them; drive the flow by its"
+            " openings, or let it rise"
+        )
+
+
+def _energy(coupling: float, difference_k: float, lattice: str) -> float:
+    if coupling and not (difference_k > 0.0 and lattice in WITH_ENERGY):
+        raise InputError(
+            f"thermal.energy_coupling is {coupling}: it needs two walls or openings of different temperature_k, and"
+            f" lattice.name {' or '.join(WITH_ENERGY)}; leave it out or give these"
+        )
+    return coupling / difference_k if coupling else 0.0
+
+
+def _expansion(case: Case, diffusivity_m2_s: float, difference_k: float) -> float:
+    thermal = case.thermal
+    if thermal.rayleigh is None:
+        return thermal.expansion_1_k
+    if not difference_k > 0.0:
+        raise InputError(
+            "thermal.rayleigh needs two different temperatures; give temperature_k to two of the walls or openings, or"
+            " give thermal.expansion_1_k"
+        )
+    scale = np.linalg.norm(thermal.gravity_m_s2) * difference_k * thermal.length_m**3
+    return thermal.rayleigh * case.fluid.kinematic_viscosity_m2_s * diffusivity_m2_s / scale
+
+
+def _conductance(wall: WallSection, spacing_m: float) -> float:
+    """Of a wall that conducts straight through, over that of a voxel of fluid."""
+    return wall.conductivity_ratio * spacing_m / wall.thickness_m
+
+
+def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> BorderValues:
+    """Walls without a temperature or a gradient let no heat through; out of openings without it is carried only."""
+    sections = {section.name: section for section in (*case.walls, *case.openings)}
+    names = [*(wall.name for wall in outline.walls), None, *(opening.name for opening in outline.openings)]
+    kind, value, factor = np.full(len(names), STEP), np.zeros(len(names)), np.ones(len(names))
+    kind[len(outline.walls) + 1 :] = FREE
+    for k, name in enumerate(names):
+        section = sections.get(name)
+        if section is None:
+            continue
+        if getattr(section, "thickness_m", None) is not None:
+            b = _conductance(section, spacing_m)
+            value[k] = 2.0 * b * (section.temperature_k - zero_k) / (2.0 + b)
+            factor[k] = (2.0 - b) / (2.0 + b)
+        elif section.temperature_k is not None:
+            kind[k], value[k] = FIXED, section.temperature_k - zero_k
+        elif getattr(section, "temperature_gradient_k_m", None) is not None:
+            value[k] = section.temperature_gradient_k_m * spacing_m
+    return BorderValues(kind, value, len(outline.walls), factor)

@@ -1,0 +1,1 @@
+"""run: the simulation, its time loop, and every reason to stop."""

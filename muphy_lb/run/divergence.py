@@ -1,0 +1,38 @@
+"""Where a flow broke, in words."""
+
+from math import sqrt
+
+import numpy as np
+
+from muphy_lb.geometry.nodes import voxel_coordinates
+
+
+def divergence_message(simulation) -> str:
+    """What is wrong and where: collective, the same text on every rank."""
+    _, *velocity = simulation.engine.moments().astype(np.float64)
+    speed = np.sqrt(sum(component**2 for component in velocity))
+    speed[~np.isfinite(speed)] = np.inf
+    worst = int(np.argmax(speed))
+    communicator, domain = simulation.communicator, simulation.domain
+    place = int(domain.number[worst]), int(domain.voxel[worst])
+    found = communicator.gather((float(speed[worst]), *place, communicator.rank))
+    return communicator.broadcast(None if found is None else _describe(simulation, *max(found)))
+
+
+def _describe(simulation, speed: float, _number: int, voxel: int, rank: int) -> str:
+    outline, case = simulation.outline, simulation.case
+    xyz = voxel_coordinates(np.array([voxel]), outline.shape)[0]
+    x, y, z = xyz
+    place = ", ".join(f"{value:.4g}" for value in outline.origin_m + outline.spacing_m * xyz)
+    mach = speed / sqrt(float(simulation.lattice.cs2))
+    what = (
+        f"the Mach number is {mach:.2g} (allowed: {case.run.max_mach:g})"
+        if np.isfinite(speed)
+        else "a population is not finite"
+    )
+    whose = f", on rank {rank}" if simulation.communicator.size > 1 else ""
+    return (
+        f"the run diverged at step {simulation.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m{whose};"
+        f" relaxation time {simulation.numerics.relaxation_time:.4g}. Use a smaller lattice_velocity or time_step_s,"
+        " a finer spacing_m, or a longer run.ramp_steps"
+    )

@@ -1,0 +1,296 @@
+"""The time loop: steps, observers with triggers, and every reason to stop."""
+
+import logging
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from muphy_lb import __version__
+from muphy_lb.measure.observers import SHEAR_FILES, WallShearWriter
+from muphy_lb.measure.permeability import driving_acceleration, measured_permeability
+from muphy_lb.measure.probes import FILES as PROBE_FILES
+from muphy_lb.measure.probes import probe_writer
+from muphy_lb.output.atomic import check_writable, write_text
+from muphy_lb.output.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
+from muphy_lb.output.report import (
+    RESULT_FILES,
+    FieldWriter,
+    OpeningWriter,
+    SteadyWriter,
+    WallWriter,
+    draw_picture,
+    summarise,
+)
+from muphy_lb.output.report_html import REPORT_FILE, write_report
+from muphy_lb.physics.thermal.observers import FILE as HEAT_FILE
+from muphy_lb.physics.thermal.observers import HeatWriter, heat_state
+from muphy_lb.run.monitored import watched
+from muphy_lb.run.steady_state import SteadyWatch
+
+LOG = logging.getLogger(__name__)
+CASE_FILE = "case.toml"
+STOP_FILE = "STOP"
+CHECKPOINTS = "checkpoints"
+N_CHECKPOINTS = 2
+COMPLETED, STEADY = "completed", "steady"
+STOPPED_EXIT_CODE = 75
+STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass
+class Clock:
+    """Wall time since the start, and the time and steps spent stepping."""
+
+    started: float = field(default_factory=time.perf_counter)
+    stepping_s: float = 0.0
+    steps: int = 0
+
+    @property
+    def wall_time_s(self) -> float:
+        """Seconds since the clock was made."""
+        return time.perf_counter() - self.started
+
+    def mflups(self, n_nodes: int) -> float:
+        """Million fluid-node updates per second of stepping, output excluded."""
+        return self.steps * n_nodes / self.stepping_s / 1e6 if self.stepping_s else 0.0
+
+
+class StopSignals:
+    """Context in which stop signals raise a flag instead of ending the process."""
+
+    received = 0
+
+    def __enter__(self):
+        self._before = {number: signal.signal(number, self._note) for number in STOP_SIGNALS}
+        return self
+
+    def __exit__(self, *_):
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number, _frame):
+        self.received = int(number)
+
+
+class CheckpointWriter:
+    """Observer that writes a checkpoint; the last ``N_CHECKPOINTS`` are kept.
+
+    Args:
+        simulation: whose state to write.
+        folder: folder of the checkpoints.
+        watch: the steady-state criterion, whose memory is part of the state.
+        written: checkpoints that this run has written before it was resumed.
+    """
+
+    def __init__(self, simulation, folder: Path, watch: SteadyWatch, written=()):
+        self.every = simulation.case.output.checkpoint_every_steps
+        self._simulation, self._folder, self._watch = simulation, folder, watch
+        self._written = tuple(written)
+
+    def act(self) -> None:
+        """Write one, unless this step has one.
+
+        Raises:
+            DivergedError: the flow is unstable; the earlier checkpoints stay.
+        """
+        path = checkpoint_path(self._folder, self._simulation.step_number)
+        if path in self._written:
+            return
+        self._simulation.health()
+        write_checkpoint(path, self._simulation, self._watch.record())
+        self._written = (*self._written, path)[-N_CHECKPOINTS:]
+        if self._simulation.communicator.rank == 0:
+            keep_only(self._written, self._folder)
+
+
+class Run:
+    """One run of a simulation into an output folder.
+
+    Args:
+        simulation: what to run.
+        folder: output folder; made if missing.
+        resume: continue from the newest checkpoint in the folder.
+        clock: counts the wall time; made here if not given.
+
+    Raises:
+        OutputError: the folder cannot be written.
+        InputError: resume without a valid checkpoint.
+    """
+
+    def __init__(self, simulation, folder, resume: bool = False, clock: Clock | None = None):
+        self.simulation, self.folder = simulation, Path(folder)
+        self._root = simulation.communicator.rank == 0
+        if simulation.case.output.permeability:
+            driving_acceleration(simulation.case, simulation.outline)
+        run = simulation.case.run
+        interval_s = run.steady_interval_steps * simulation.units.time_step_s
+        self.watch = SteadyWatch(run.steady_tolerance, (run.steady_time_s or interval_s) / interval_s)
+        resume_step, written = None, ()
+        if resume:
+            checkpoint = restore(self.folder / CHECKPOINTS, simulation)
+            self.watch.restore(checkpoint.watch)
+            resume_step, written = checkpoint.step, (checkpoint.path,)
+        if self._root:
+            check_writable(self.folder)
+            if not resume:
+                self._forget_earlier_run()
+            write_text(self.folder / CASE_FILE, simulation.case.to_toml(self.folder))
+        self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.watch, written)
+        self.fields = FieldWriter(simulation, self.folder, resume_step) if simulation.case.output.vtk else None
+        self.series = OpeningWriter(simulation, self.folder, resume_step) if simulation.outline.openings else None
+        self.walls = WallWriter(simulation, self.folder, resume_step) if simulation.outline.walls else None
+        self.shear = WallShearWriter(simulation, self.folder) if simulation.case.output.wall_shear else None
+        self.probes = [probe_writer(probe, simulation, self.folder, resume_step) for probe in simulation.case.probes]
+        self.heat = HeatWriter(simulation, self.folder, resume_step) if simulation.heating else None
+        self.steady = SteadyWriter(simulation, self.folder, resume_step)
+        observers = (self.series, self.walls, self.heat, *self.probes, self.shear, self.fields, self.checkpoints)
+        self._observers = [observer for observer in observers if observer is not None]
+        self._clock = clock or Clock()
+        self._last_progress = time.perf_counter()
+
+    def execute(self, signals: StopSignals | None = None) -> tuple[str, dict | None]:
+        """Run to the end; returns why it ended and, on rank 0 and if there was anything to do, the summary.
+
+        Args:
+            signals: stop signals of a surrounding context; without one, signals keep their usual effect.
+
+        Raises:
+            DivergedError: the flow became unstable.
+        """
+        if self.simulation.step_number >= self.simulation.numerics.steps:
+            self._say_that_nothing_is_left()
+            return COMPLETED, None
+        reason = self._advance(signals or StopSignals())
+        return reason, self._finish(reason)
+
+    def _say_that_nothing_is_left(self) -> None:
+        if self._root:
+            last = self.simulation.numerics.steps
+            more = f"muphy-lb resume {self.folder} --set run.steps={2 * last}"
+            LOG.info("the run in %s has made all its %d steps; to go on: %s", self.folder, last, more)
+
+    def _forget_earlier_run(self) -> None:
+        """Remove results and checkpoints: a failure must not leave those of an earlier run in their place."""
+        for name in (*RESULT_FILES, *SHEAR_FILES, HEAT_FILE, REPORT_FILE):
+            (self.folder / name).unlink(missing_ok=True)
+        for path in self.folder.glob(PROBE_FILES):
+            path.unlink()
+        keep_only((), self.folder / CHECKPOINTS)
+
+    def _advance(self, signals) -> str:
+        simulation, last = self.simulation, self.simulation.numerics.steps
+        while simulation.step_number < last:
+            self._step_to(min(last, self._next_event()))
+            is_steady = self._is_steady()
+            self._observe()
+            reason = STEADY if is_steady else self._reason_to_stop(signals)
+            if reason:
+                return reason
+        return COMPLETED
+
+    def _intervals(self):
+        run = self.simulation.case.run
+        yield run.check_interval_steps
+        if run.steady_tolerance is not None:
+            yield run.steady_interval_steps
+        yield from (observer.every for observer in self._observers if observer.every)
+
+    def _next_event(self) -> int:
+        step = self.simulation.step_number
+        return min((step // interval + 1) * interval for interval in self._intervals())
+
+    def _step_to(self, target: int) -> None:
+        before = time.perf_counter()
+        n_steps = target - self.simulation.step_number
+        self.simulation.step(n_steps)
+        self.simulation.engine.backend.synchronise()
+        self._clock.stepping_s += time.perf_counter() - before
+        self._clock.steps += n_steps
+
+    def _observe(self) -> None:
+        step = self.simulation.step_number
+        for observer in self._observers:
+            if observer.every and step % observer.every == 0:
+                observer.act()
+
+    def _reason_to_stop(self, signals) -> str | None:
+        if self.simulation.step_number % self.simulation.case.run.check_interval_steps:
+            return None
+        health = self.simulation.health()
+        progress_due, stop = self.simulation.communicator.broadcast(self._root_decision() if self._root else None)
+        if progress_due:
+            self._report_progress(health)
+        number = self.simulation.communicator.maximum(signals.received)
+        return f"signal {signal.Signals(number).name}" if number else stop
+
+    def _is_steady(self) -> bool:
+        """Look at the flow where a look is due; before the observers, since a checkpoint keeps what was seen."""
+        run = self.simulation.case.run
+        if run.steady_tolerance is None or self.simulation.step_number % run.steady_interval_steps:
+            return False
+        groups = watched(self.simulation)
+        verdict = self.watch.look(groups) if self._root else None
+        if self._root:
+            self.steady.write(groups, self.watch.change)
+        return self.simulation.communicator.broadcast(verdict)
+
+    def _root_decision(self) -> tuple[bool, str | None]:
+        """Whether a progress line is due, and rank 0's own reason to stop."""
+        run, output = self.simulation.case.run, self.simulation.case.output
+        due = time.perf_counter() - self._last_progress >= output.progress_every_s
+        stop_file = self.folder / STOP_FILE
+        if stop_file.exists():
+            stop_file.unlink()
+            return due, "STOP file"
+        if run.wall_time_s is not None and self._clock.wall_time_s >= run.wall_time_s:
+            return due, f"wall time {run.wall_time}"
+        return due, None
+
+    def _report_progress(self, health) -> None:
+        self._last_progress = time.perf_counter()
+        if self._root:
+            LOG.info("%s", self._progress_line(health))
+
+    def _progress_line(self, health) -> str:
+        step, last = self.simulation.step_number, self.simulation.numerics.steps
+        remaining = (last - step) * self._clock.stepping_s / max(self._clock.steps, 1)
+        velocity = self.simulation.units.velocity_to_si(health.max_speed)
+        watched = f" | {self.watch}" if self.watch.tolerance is not None else ""
+        mflups = self._clock.mflups(self.simulation.outline.n_nodes)
+        return (
+            f"step {step}/{last} ({100 * step / last:.1f} %) | {mflups:.1f} MFLUPS"
+            f" | ETA {remaining:.0f} s | max velocity {velocity:.4g} m/s | mass drift {health.mass_drift:+.2e}{watched}"
+        )
+
+    def _finish(self, reason: str) -> dict | None:
+        simulation = self.simulation
+        speed = {
+            "wall_time_s": self._clock.wall_time_s,
+            "stepping_time_s": self._clock.stepping_s,
+            "mflups": self._clock.mflups(simulation.outline.n_nodes),
+        }
+        if self.checkpoints.every or reason not in (COMPLETED, STEADY):
+            self.checkpoints.act()
+        outcome = {"version": __version__, "ended": reason, "converged": self.watch.is_steady, **self._measured()}
+        summary = summarise(simulation, self.folder, speed, outcome)
+        for series in (self.series, self.walls, self.heat, *self.probes):
+            if series:
+                series.act()
+        if self.fields:
+            self.fields.act()
+        if simulation.case.output.picture:
+            draw_picture(simulation, self.folder)
+        if self._root and simulation.case.output.report:
+            write_report(self.folder, summary, with_plots=simulation.case.output.picture)
+        return summary
+
+    def _measured(self) -> dict:
+        """What the case asks for beyond fields and series, by name; of use on rank 0, collective."""
+        found = {"wall_shear": self.shear.finish()} if self.shear else {}
+        if self.simulation.heating:
+            found["heat"] = heat_state(self.simulation)
+        if self.simulation.case.output.permeability:
+            permeability = measured_permeability(self.simulation)
+            found["permeability"] = permeability and permeability.record()
+        return found

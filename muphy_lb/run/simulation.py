@@ -1,0 +1,383 @@
+"""Simulation: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, inf, log2, sqrt
+from types import MappingProxyType
+
+import numpy as np
+
+from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.boundaries.opening_geometry import PRESSURE, carried_flow, link_weights, opening_areas_m2, opening_frames
+from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
+from muphy_lb.case.case import Case, load_case
+from muphy_lb.domain import LocalDomain, check_dimension, domain_of
+from muphy_lb.engine.autotune import tune
+from muphy_lb.engine.engine import Engine
+from muphy_lb.errors import DivergedError, InputError
+from muphy_lb.geometry.nodes import NodeList, Outline
+from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
+from muphy_lb.parallel import HaloConnector, NodeGather, connect
+from muphy_lb.physics import isothermal, thermal
+from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
+from muphy_lb.physics.thermal.model import temperature_fields
+from muphy_lb.physics.thermal.operators import BUOYANCY
+from muphy_lb.physics.thermal.setup import heating_of
+from muphy_lb.physics.thermal.wall_gradients import WallHeat
+from muphy_lb.precision import PRECISIONS
+from muphy_lb.run.divergence import divergence_message
+from muphy_lb.run.monitored import refuse_to_watch_nothing
+from muphy_lb.setup.boundaries import course_of, link_conditions, opening_conditions, wall_motions
+from muphy_lb.setup.collision import fluid_of
+from muphy_lb.setup.distribute import SharedGeometry
+from muphy_lb.setup.force import force_of, uniform_acceleration_m_s2
+from muphy_lb.setup.numerics import Numerics, describe, resolve
+
+# Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
+FIXED_POINT_BITS = 60
+TRIAL_STEPS = 4
+NO_FIELDS = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class OpeningState:
+    """What happens at one opening.
+
+    Attributes:
+        kind: ``"inlet"`` or ``"outlet"``.
+        area_m2: cross-section of the opening's voxels [m^2].
+        flow_rate_m3_s: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets.
+        mean_pressure_pa: pressure averaged over the links' nodes, relative to the reference pressure [Pa].
+    """
+
+    kind: str
+    area_m2: float
+    flow_rate_m3_s: float
+    mean_pressure_pa: float
+
+
+@dataclass(frozen=True)
+class Health:
+    """Global measures of the flow: relative mass change since the start, largest and mean speed [lattice units]."""
+
+    mass_drift: float
+    max_speed: float
+    mean_speed: float
+
+
+class Simulation:
+    """One flow.
+
+    Three lines are enough: ``sim = Simulation.from_case("vessel.toml"); sim.step(1000); u = sim.velocity_m_s()``.
+    Field methods are collective: every rank calls them, rank 0 gets node-list-ordered arrays, the others None.
+
+    Args:
+        case: the checked case.
+        communicator: the ranks; found by itself if not given.
+        nodes: the geometry, on rank 0, if it is already there; else the case's geometry is read.
+
+    Raises:
+        MuphyError, GeometryError, PartitionError: the case cannot be run; the message says why.
+    """
+
+    def __init__(self, case: Case, communicator=None, nodes: NodeList | None = None):
+        self.case = case
+        self.communicator = communicator or connect()
+        self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
+        self.geometry = SharedGeometry(case, self.communicator, nodes)
+        self.lattice = lattice_named(case.lattice.name)
+        self._survey_openings()
+        self.motions = self.geometry.survey(lambda nodes: wall_motions(case, nodes, self.units))
+        self.domain = self._build_domain()
+        self.engine = self._build_engine()
+        self._has_started = False
+        self.measured_mflups = self.timed_mflups(TRIAL_STEPS)
+        self.step_number = 0
+        self.start_from_rest()
+
+    @classmethod
+    def from_case(cls, path, overrides=(), communicator=None) -> "Simulation":
+        """Read a case file, change single keys (``"run.steps=100"``), and build the simulation."""
+        return cls(load_case(path, overrides), communicator)
+
+    def describe(self) -> str:
+        """What will be computed, for people; collective."""
+        bytes_per_node = self.communicator.maximum(self.engine.backend.allocated_bytes / self.domain.n_nodes)
+        table = describe(
+            self.numerics, self.outline.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups
+        )
+        backend = self.engine.backend
+        walls = self._describe_walls()
+        how = f"{backend.name} on {backend.device}, {self.case.compute.precision}, {self.case.compute.streaming}"
+        method = f"{self.lattice.name}, {self.engine.model.collision.name}; walls: {walls}"
+        method += f"; temperature: {self.case.thermal.method}" if self.heating else ""
+        return "\n".join(
+            (self.case.title, self.geometry.report, f"backend: {how}", f"method: {method}", table)
+        ).lstrip()
+
+    def _describe_walls(self) -> str:
+        """The rule of the walls and what it cannot do here; collective."""
+        rule, total = self.case.lattice.walls, self.communicator.total
+        text = [rule]
+        if rule != HALF_WAY:
+            text.append(f"{total(self.n_fallback_links):,} links beside two walls fell back to half-way")
+        if rule != HALF_WAY and not any(condition.kind == PRESSURE for condition in self.conditions):
+            text.append("without a pressure opening the mean density drifts slowly")
+        if any(motion.slips for motion in self.motions):
+            slips = np.array([motion.slips for motion in self.motions])
+            n_links = total(int(slips[self.domain.folded.boundary].sum()))
+            n_mirrored = total(self.domain.n_mirrored)
+            text.append(f"slip: {n_mirrored:,} of {n_links:,} links are mirrored, straight ones reflect anyway")
+        return "; ".join(text)
+
+    @property
+    def outline(self) -> Outline:
+        """All of the geometry but its nodes."""
+        return self.geometry.outline
+
+    @property
+    def nodes(self) -> NodeList | Outline:
+        """The whole node list on rank 0, which may read it only now; the outline elsewhere."""
+        return self.geometry.nodes
+
+    @property
+    def units(self):
+        """SI sizes of the lattice units."""
+        return self.numerics.units
+
+    @property
+    def time_s(self) -> float:
+        """Physical time [s]."""
+        return self.units.steps_to_time(self.step_number)
+
+    def start_from_rest(self) -> None:
+        """Density 1, velocity 0, step 0."""
+        self._has_started, self.step_number, self._forces_step = True, 0, None
+        self.upload_schedule()
+        self.engine.set_present(self._course.at(np.zeros(1))[0])
+        if self.heating:
+            self.set_temperature_k(np.full(1, self.case.thermal.reference_k))
+        self.engine.start_from(np.ones(1), np.zeros((3, 1)))
+        self.initial_mass = self._global_mass()
+
+    def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float, fields=NO_FIELDS) -> None:
+        """Continue from stored populations (Q, n) of the local nodes and, by name, fields (n,)."""
+        for name, values in fields.items():
+            self.engine.fields.set(name, values)
+        self.engine.set_populations(populations)
+        self.step_number, self._forces_step = step_number, None
+        self.initial_mass = initial_mass
+        self.upload_schedule()
+        self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
+
+    def step(self, n_steps: int = 1) -> None:
+        """Advance."""
+        while n_steps > 0:
+            if self.step_number >= self._scheduled_until:
+                self.upload_schedule()
+            stretch = int(min(n_steps, self._scheduled_until - self.step_number))
+            self.engine.advance(stretch)
+            self.step_number += stretch
+            n_steps -= stretch
+
+    def timed_mflups(self, n_steps: int) -> float:
+        """Million node updates per second of all ranks over some steps, which the step number does not count."""
+        self.communicator.barrier()
+        seconds = self.communicator.maximum(self.engine.time_steps(n_steps))
+        if self._has_started:
+            self.upload_schedule()
+        return n_steps * self.outline.n_nodes / seconds / 1e6
+
+    def density(self) -> np.ndarray | None:
+        """(n,) lattice density on rank 0."""
+        return self._collect(self.engine.moments()[:1], lambda rows: 1.0 + rows[0])
+
+    def pressure_pa(self) -> np.ndarray | None:
+        """(n,) pressure relative to the reference pressure [Pa] on rank 0."""
+        scale = self._pressure_scale()
+        return self._collect(self.engine.moments()[:1], lambda rows: scale * rows[0])
+
+    def velocity_m_s(self) -> np.ndarray | None:
+        """(n, 3) velocity (x, y, z) [m/s] on rank 0."""
+        return self._collect(self.engine.moments()[1:], lambda rows: self.units.velocity_to_si(np.stack(rows, axis=-1)))
+
+    def temperature_k(self) -> np.ndarray | None:
+        """(n,) float64 temperature [K] of a thermal flow, on rank 0: in single precision 300 K would hide what differs
+        by less than 3e-5 K."""
+        row = self.engine.fields.get(TEMPERATURE, self.engine.parity)
+        return self._collect((row,), lambda rows: np.add(rows[0], self.heating.zero_k, dtype=np.float64))
+
+    def set_temperature_k(self, temperature_k: np.ndarray) -> None:
+        """Overwrite the temperature [K] of the local nodes, (n,) in run order or (1,)."""
+        above = np.asarray(temperature_k, dtype=np.float64) - self.heating.zero_k
+        for name, values in temperature_fields(self.engine.model, above).items():
+            self.engine.fields.set(name, values)
+
+    def evolving(self) -> dict[str, np.ndarray]:
+        """(n,) values on the local nodes of every field that is part of the state, by name."""
+        fields = self.engine.fields
+        return {name: fields.get(name, self.engine.parity) for name in fields.evolving}
+
+    @cached_property
+    def wall_heat(self) -> WallHeat:
+        """The walls of fixed temperature and those that conduct to one, on rank 0."""
+        return WallHeat(self.nodes, self.heating.fixed_k, self.heating.conducting)
+
+    def populations(self):
+        """Yield, direction by direction, the (n,) stored populations in node-list order (None off rank 0)."""
+        for row in self.engine.populations():
+            yield self.collect(row)
+
+    def collect(self, row: np.ndarray) -> np.ndarray | None:
+        """Values (n,) of the local nodes as one array in node-list order, on rank 0."""
+        return self._gather.collect(row)
+
+    def openings(self) -> dict[str, OpeningState] | None:
+        """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
+        entering, deviation = self.engine.link_fluxes()
+        links = self.domain.links
+        gathered = self.communicator.gather((links.boundary, links.voxel, links.q, entering, deviation))
+        if gathered is None:
+            return None
+        opening, voxel, q, entering, deviation = (np.concatenate(column) for column in zip(*gathered, strict=True))
+        order = np.lexsort((q, voxel, opening))
+        count = len(self.outline.openings)
+        flow = np.bincount(opening[order], entering[order], count)
+        mean = np.bincount(opening[order], deviation[order], count) / np.maximum(
+            np.bincount(opening, minlength=count), 1
+        )
+        return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.outline.openings)}
+
+    def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
+        """Force and torque of the fluid on every labelled wall, on rank 0; collective.
+
+        Args:
+            averaged: over this step and the one before, where that is still there: interpolated walls leave an
+                oscillation of period two. The answer is kept.
+        """
+        if not averaged:
+            return wall_forces(self, averaged=False)
+        if self._forces_step != self.step_number:
+            self._forces, self._forces_step = wall_forces(self), self.step_number
+        return self._forces
+
+    @cached_property
+    def labelled_links(self):
+        """The local links into labelled walls, on first use; see
+        :func:`muphy_lb.measure.wall_forces.labelled_links`."""
+        return labelled_links(self._part_nodes, self.domain)
+
+    def health(self) -> Health:
+        """Mass change, largest and mean speed.
+
+        Raises:
+            DivergedError: a value is not finite, or the Mach number passes ``run.max_mach``; the message says where.
+        """
+        totals = self.engine.totals()
+        max_speed = self.communicator.maximum(totals.speed)
+        if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
+            raise DivergedError(divergence_message(self))
+        n = self.outline.n_nodes
+        mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
+        drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
+        return Health(drift, max_speed, mean_speed)
+
+    @cached_property
+    def _gather(self) -> NodeGather:
+        return NodeGather(self.communicator, self.domain.number, self.outline.n_nodes)
+
+    def _on_root(self, work):
+        return work() if self.communicator.rank == 0 else None
+
+    def _survey_openings(self) -> None:
+        """What only the nodes around all openings tell, and the numbers of the run, which follow from that."""
+        survey, case, lattice = self.geometry.survey, self.case, self.lattice
+        slips = {section.name for section in case.walls if section.slip}
+        slip = [number for number, wall in enumerate(self.outline.walls) if wall.name in slips]
+        self.frames = frames = survey(lambda nodes: opening_frames(nodes, lattice, slip))
+        self.numerics = self._resolve()
+        self.conditions = opening_conditions(case, self.outline, frames, self.units, float(lattice.cs2))
+        self._carried = survey(lambda nodes: carried_flow(nodes, lattice, frames, self.conditions, slip))
+
+    def _build_domain(self) -> LocalDomain:
+        part = self.geometry.part()
+        self._part_nodes = part.nodes
+        return domain_of(
+            part, self.lattice, treat_walls(self.case.lattice.walls, self.motions), self.case.compute.order
+        )
+
+    def _resolve(self) -> Numerics:
+        check_dimension(self.outline, self.lattice, uniform_acceleration_m_s2(self.case, self.outline))
+        if self.case.lattice.walls != HALF_WAY and self.case.compute.streaming != "pull":
+            raise InputError(
+                f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': the"
+                f" others have no access to what they sent away; set compute.streaming = 'pull' or lattice.walls ="
+                f" {HALF_WAY!r}"
+            )
+        refuse_to_watch_nothing(self.case, self.outline)
+        areas_m2 = opening_areas_m2(self.outline, self.frames)
+        return resolve(self.case, self.outline.spacing_m, areas_m2, float(self.lattice.cs2))
+
+    def _build_engine(self) -> Engine:
+        case = self.case
+        backend = make_backend(
+            self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
+        )
+        force, self.force_operator, present = force_of(case, self.outline, self.domain, self.units)
+        self.fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
+        self.heating = heating_of(case, self.outline, self.units)
+        model = self._model(force)
+        links = self.domain.links
+        weights = link_weights(self.outline, self.lattice, links, self.frames, self.conditions, self._carried)
+        conditions, self.n_fallback_links = link_conditions(
+            self.domain, self._part_nodes, weights, self.conditions, case.lattice.walls, self.motions
+        )
+        self._course = course_of(case, self.outline, self.conditions, present, self.units)
+        connector = HaloConnector(self.communicator, case.compute.transport)
+        engine = Engine(backend, connector, self.domain, model, conditions, self._speed_scale())
+        tune(engine)
+        engine.warm_up()
+        return engine
+
+    def _model(self, force):
+        what = self.lattice, self.fluid
+        if self.heating is None:
+            return isothermal(*what, self.case.compute.streaming, force, self.force_operator)
+        self.force_operator = BUOYANCY
+        return thermal(*what, self.heating.heat_in(self.domain.solid), self.case.compute.streaming, force)
+
+    @property
+    def present_force(self) -> np.ndarray:
+        """(3,) uniform body force per volume of this step, lattice units; a field of forces is not in it."""
+        return self._course.at(np.array([float(self.step_number)]))[0][-3:]
+
+    def upload_schedule(self) -> None:
+        """Hand the engine boundary values and force of the steps to come; also after some that did not count."""
+        self._scheduled_until = inf
+        if self._course.changes:
+            rows, self._scheduled_until = self._course.rows(self.step_number)
+            self.engine.schedule(rows)
+
+    def _speed_scale(self) -> float:
+        return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.outline.n_nodes + 1)))
+
+    def _pressure_scale(self) -> float:
+        return self.units.density_to_pressure(2.0, float(self.lattice.cs2))
+
+    def _global_mass(self) -> float:
+        return self.communicator.total(self.engine.totals().mass)
+
+    def _collect(self, rows, finish):
+        collected = [self._gather.collect(row) for row in rows]
+        return finish(collected) if self.communicator.rank == 0 else None
+
+    def _opening_state(self, number: int, entering: float, mean_deviation: float) -> OpeningState:
+        record = self.outline.openings[number]
+        sign = 1.0 if record.kind == "inlet" else -1.0
+        return OpeningState(
+            kind=record.kind,
+            area_m2=self.frames[number].area * self.outline.spacing_m**2,
+            flow_rate_m3_s=sign * self.units.flow_rate_to_si(float(entering)),
+            mean_pressure_pa=self._pressure_scale() * float(mean_deviation),
+        )

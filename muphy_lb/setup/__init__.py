@@ -1,0 +1,1 @@
+"""setup: from a case in SI units to what the ranks compute with, in lattice units."""

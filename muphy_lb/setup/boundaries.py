@@ -1,0 +1,197 @@
+"""From the case's openings, walls and forces to lattice conditions, and their course in time."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
+from muphy_lb.boundaries.profiles import PROFILES, measured
+from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, slotted_coefficients, wall_place
+from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
+from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
+from muphy_lb.case.case import Case
+from muphy_lb.engine.boundary_links import LinkConditions
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
+from muphy_lb.geometry.nodes import NodeList, Outline
+from muphy_lb.setup.geometry import condition_of, nearest_or_all
+from muphy_lb.units import Units
+
+# Rows of the schedule that go to the device at once while a value changes with time.
+CHUNK = 1024
+# Of a waveform: the spline solves a dense system.
+MOST_POINTS = 2000
+
+
+class Course:
+    """How openings' values, walls' velocities and the body force go through time.
+
+    A step from t - 1 to t takes the value of the time t - 1/2 in between for boundaries, which meet the populations
+    half-way, and for the force that of the time of its collision: t for pull, t - 1 for push.
+
+    Args:
+        values: (n,) values of the openings, then 1 for every labelled wall that moves and 0 for others, then 1.
+        factors: a waveform, or None, for each of them.
+        force: (3,) body force; its own waveform is ``force_factor``, of the time after the step.
+        ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
+        time_step_s: [s].
+    """
+
+    def __init__(
+        self, values: np.ndarray, factors, force: np.ndarray, force_factor, ramp_steps: int, time_step_s: float
+    ):
+        self.values, self._force = values, force
+        self._has_values = bool(np.any(values[:-1]))
+        self._factors, self._force_factor = tuple(factors), force_factor
+        self._ramp_steps, self._time_step_s = ramp_steps, time_step_s
+
+    @property
+    def changes(self) -> bool:
+        """Whether there is anything to schedule: openings, moving walls, a force that changes."""
+        return self._has_values or self.is_periodic
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether anything changes for ever."""
+        return self._force_factor is not None or any(factor is not None for factor in self._factors)
+
+    def rows(self, step: int) -> tuple[np.ndarray, float]:
+        """Values of the steps after ``step``, (K, n + 3), and the step up to which they hold."""
+        left = CHUNK if self.is_periodic else max(1, self._ramp_steps - step)
+        n_rows = min(CHUNK, left)
+        is_last = not self.is_periodic and n_rows == left
+        return self.at(step + 1.0 + np.arange(n_rows)), np.inf if is_last else step + n_rows
+
+    def at(self, steps: np.ndarray) -> np.ndarray:
+        """(K, n + 3) values of given steps."""
+        n_rows = len(steps)
+        progress = np.clip(steps / self._ramp_steps, 0.0, 1.0) if self._ramp_steps else np.ones(n_rows)
+        rows = (0.5 - 0.5 * np.cos(np.pi * progress))[:, None] * self.values
+        for column, factor in enumerate(self._factors):
+            if factor is not None:
+                rows[:, column] *= factor((steps - 0.5) * self._time_step_s)
+        drive = np.ones(n_rows) if self._force_factor is None else self._force_factor(steps * self._time_step_s)
+        return np.hstack((rows, drive[:, None] * self._force))
+
+
+def opening_conditions(case: Case, nodes: Outline, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
+    """Lattice conditions of the openings, in the geometry's order."""
+    sections = condition_of(nodes, case)
+    return tuple(_condition(case, *pair, units, cs2) for pair in zip(sections, frames, strict=True))
+
+
+def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion, ...]:
+    """What each labelled wall does, in the geometry's order.
+
+    Args:
+        case: the case.
+        nodes: the whole geometry, or its datasets in a file.
+        units: sizes of the lattice units.
+
+    Raises:
+        InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that would leave
+            the plane of a flow in two dimensions.
+    """
+    sections = {section.name: section for section in case.walls}
+    names = [wall.name for wall in nodes.walls]
+    for name in sections:
+        if name not in names:
+            hint = nearest_or_all(name, names)
+            raise InputError(f"walls.{name}: the geometry has no wall of that name; {hint} or give its box_m")
+        if not (nodes.label_number[...] == FIRST_WALL_NUMBER + names.index(name)).any():
+            raise InputError(f"walls.{name}: no fluid touches this wall; check its box_m or the label in the image")
+    for section in case.walls:
+        _refuse_to_leave_the_plane(section, case.lattice.name)
+    return tuple(_motion(sections.get(name), k, nodes, units) for k, name in enumerate(names))
+
+
+def _refuse_to_leave_the_plane(section: WallSection, lattice: str) -> None:
+    (*_, w), (p, q, _) = section.velocity_m_s or STATIONARY, section.rotation_rad_s or STATIONARY
+    if lattice.startswith("D2") and (w or p or q):
+        raise InputError(
+            f"walls.{section.name}: it moves along z or turns about x or y, but lattice {lattice} is two-dimensional;"
+            " set these components to 0"
+        )
+
+
+def course_of(case: Case, nodes: Outline, conditions, force: np.ndarray, units: Units) -> Course:
+    """The course of a case's boundary values and force."""
+    sections = condition_of(nodes, case)
+    walls = {section.name: section for section in case.walls}
+    moving = [walls.get(wall.name) for wall in nodes.walls]
+    factors = [_factor(case, section.waveform) for section in sections]
+    factors += [None if section is None else _factor(case, section.waveform) for section in moving]
+    scales = [float(wall is not None and bool(wall.velocity_m_s or wall.rotation_rad_s)) for wall in moving]
+    values = np.array([*(condition.value for condition in conditions), *scales, 1.0])
+    drive = _factor(case, case.flow.waveform)
+    if drive is not None and case.compute.streaming == "push":
+        drive = _delayed(drive, units.time_step_s)
+    return Course(values, [*factors, None], force, drive, case.run.ramp_steps, units.time_step_s)
+
+
+def link_conditions(domain, nodes: NodeList, weights, conditions, rule: str, motions) -> tuple[LinkConditions, int]:
+    """Conditions of one rank's links, and how many of its interpolated links fell back to half-way bounce-back.
+
+    Args:
+        domain: the rank's nodes.
+        nodes: its part of the geometry.
+        weights: (L,) of its opening links.
+        conditions: of all openings.
+        rule: of the walls.
+        motions: of all labelled walls.
+    """
+    walls, n_fallback = slotted_coefficients(nodes, domain, rule, motions)
+    kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
+    value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
+    return LinkConditions(weights, kind, walls, value), n_fallback
+
+
+def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: float) -> Condition:
+    if section.pressure_pa is not None:
+        return Condition(PRESSURE, units.pressure_to_density(section.pressure_pa, cs2) - 1.0)
+    profile = _measured(case, section, units) if section.profile_file else PROFILES[section.profile]
+    if section.velocity_m_s is not None:
+        return Condition(VELOCITY, units.velocity_to_lattice(section.velocity_m_s), profile)
+    flow_m3_s = section.flow_rate_m3_s
+    if flow_m3_s is None:
+        flow_m3_s = section.mass_flow_kg_s / units.density_kg_m3
+    return Condition(VELOCITY, units.flow_rate_to_lattice(flow_m3_s) / frame.area, profile)
+
+
+def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Units) -> WallMotion:
+    place = wall_place(nodes, number)
+    if section is None:
+        return WallMotion(centre=place.centre, place=place)
+    velocity = np.array(section.velocity_m_s or STATIONARY)
+    rotation = np.array(section.rotation_rad_s or STATIONARY)
+    centre = np.array(place.centre)
+    if section.centre_m is not None:
+        centre = (np.array(section.centre_m) - nodes.origin_m) / nodes.spacing_m
+    vectors = (units.velocity_to_lattice(velocity), rotation * units.time_step_s, centre)
+    return WallMotion(*(tuple(vector.tolist()) for vector in vectors), section.slip, place)
+
+
+def _measured(case: Case, section: OpeningSection, units: Units):
+    radius_m, velocity = read_table(case.folder / section.profile_file, f"openings.{section.name}.profile_file")
+    return measured(radius_m / units.spacing_m, velocity)
+
+
+def _factor(case: Case, section: WaveformSection | None) -> Callable | None:
+    if section is None:
+        return None
+    if section.file is None:
+        return FourierSeries(section.period_s, section.mean, section.cosine, section.sine)
+    path = case.folder / section.file
+    time_s, value = read_table(path, "waveform.file")
+    if time_s.size > MOST_POINTS:
+        raise InputError(f"waveform.file {path}: {time_s.size} points; at most {MOST_POINTS} are taken: thin them out")
+    if time_s.size < 4 or abs(value[-1] - value[0]) > 1e-6 * np.abs(value).max():
+        raise InputError(
+            f"waveform.file {path}: {time_s.size} points from {value[0]:g} to {value[-1]:g}; a period needs at least 4,"
+            " and its last factor must equal its first"
+        )
+    return PeriodicSpline(time_s, value)
+
+
+def _delayed(factor: Callable, delay_s: float) -> Callable:
+    return lambda time_s: factor(time_s - delay_s)

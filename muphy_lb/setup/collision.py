@@ -1,0 +1,87 @@
+"""From the case's words about fluid and lattice to the collision of a node."""
+
+from muphy_lb.case.case import Case
+from muphy_lb.errors import InputError
+from muphy_lb.lattice import Lattice
+from muphy_lb.lattice.bases import BASES
+from muphy_lb.operators import (
+    CARREAU_YASUDA,
+    CASSON,
+    CONSTANT,
+    EQUILIBRIA,
+    POWER_LAW,
+    RELAXATIONS,
+    SMAGORINSKY,
+    Closure,
+    Relaxation,
+    mrt_for,
+)
+from muphy_lb.operators.mrt import HALF_WAY_WALL
+from muphy_lb.physics import Fluid
+from muphy_lb.units import Units
+
+
+def fluid_of(case: Case, lattice: Lattice, relaxation_time: float, units: Units) -> Fluid:
+    """The collision that a case asks for.
+
+    Raises:
+        InputError: unknown or impossible rates, or a closure given twice.
+    """
+    relaxation, rates = _relaxation(case.lattice, lattice)
+    closure, closing = _closure(case, units)
+    equilibrium = EQUILIBRIA[case.lattice.equilibrium]
+    return Fluid((1.0 / relaxation_time, *rates, *closing), relaxation, equilibrium, closure)
+
+
+def _relaxation(section, lattice: Lattice) -> tuple[Relaxation, tuple[float, ...]]:
+    """The relaxation and its parameters after omega."""
+    if section.collision == "mrt":
+        return mrt_for(lattice, _mrt_rates(section, lattice), section.magic)
+    magic = HALF_WAY_WALL if section.magic is None else section.magic
+    return RELAXATIONS[section.collision], (magic,) if section.collision == "trt" else ()
+
+
+def _mrt_rates(section, lattice: Lattice) -> dict:
+    """The case's rates; a Lambda sets all odd ones that have none."""
+    basis = BASES[lattice.name]
+    odd = [family for family in basis.adjustable if not basis.is_even(family)] if section.magic is not None else []
+    return dict.fromkeys(odd, "magic") | section.rates
+
+
+def _closure(case: Case, units: Units) -> tuple[Closure, tuple[float, ...]]:
+    """Who sets the viscosity, and its parameters in lattice units."""
+    fluid, smagorinsky = case.fluid, case.lattice.smagorinsky
+    laws = {"power_law": _power_law, "carreau_yasuda": _carreau_yasuda, "casson": _casson}
+    given = [(law, section) for name, law in laws.items() if (section := getattr(fluid, name)) is not None]
+    if given and smagorinsky is not None:
+        raise InputError(
+            "lattice.smagorinsky and a law of viscosity in [fluid] are given; only one of them can set the viscosity"
+        )
+    if smagorinsky is not None:
+        return SMAGORINSKY, (smagorinsky,)
+    if given:
+        law, section = given[0]
+        return law(section, fluid.density_kg_m3, units)
+    return CONSTANT, ()
+
+
+def _power_law(section, density_kg_m3, units: Units):
+    # K / rho has the unit m2 s^(n-2): a viscosity times a time to the power n - 1.
+    consistency = units.viscosity_to_lattice(section.consistency_pa_sn / density_kg_m3)
+    consistency *= units.time_step_s ** (1.0 - section.index)
+    bounds = (section.min_viscosity_m2_s, section.max_viscosity_m2_s)
+    return POWER_LAW, (consistency, section.index, *map(units.viscosity_to_lattice, bounds))
+
+
+def _carreau_yasuda(section, _density_kg_m3, units: Units):
+    plateaus = (section.zero_viscosity_m2_s, section.infinite_viscosity_m2_s)
+    nu_0, nu_inf = map(units.viscosity_to_lattice, plateaus)
+    time = section.relaxation_time_s / units.time_step_s
+    shape = (nu_0, nu_inf, time, section.transition, section.index)
+    return CARREAU_YASUDA, (*shape, min(nu_0, nu_inf), max(nu_0, nu_inf))
+
+
+def _casson(section, density_kg_m3, units: Units):
+    yield_stress = section.yield_stress_pa / density_kg_m3 / units.speed_m_s**2
+    nu_inf, nu_max = map(units.viscosity_to_lattice, (section.infinite_viscosity_m2_s, section.max_viscosity_m2_s))
+    return CASSON, (yield_stress**0.5, nu_inf**0.5, nu_inf, nu_max)

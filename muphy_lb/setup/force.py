@@ -1,0 +1,64 @@
+"""From the case's accelerations and pressure drops to the body force that the nodes feel."""
+
+import numpy as np
+
+from muphy_lb.case.case import Case
+from muphy_lb.domain import LocalDomain, check_dimension
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import Outline
+from muphy_lb.operators import FIELD, UNIFORM, VARYING, Operator
+from muphy_lb.physics.model import SCHEDULED
+from muphy_lb.units import Units
+
+
+def uniform_acceleration_m_s2(case: Case, nodes: Outline) -> np.ndarray:
+    """(3,) body force per mass that is the same everywhere [m/s2]; a pressure drop over the length L of a periodic box
+    is one of drop / (rho L), since the pressure of a periodic flow is that slope plus a periodic part.
+
+    Raises:
+        InputError: a pressure drop along an axis that is not periodic.
+    """
+    drop = np.array(case.flow.pressure_drop_pa)
+    for axis in np.flatnonzero(drop):
+        if not nodes.periodic[axis]:
+            raise InputError(
+                f"flow.pressure_drop_pa has a drop along {'xyz'[axis]}, where the box is not periodic; give"
+                f" geometry.periodic = ['{'xyz'[axis]}'], or openings with pressure_pa"
+            )
+    length_m = nodes.spacing_m * np.array(nodes.shape[::-1])
+    return np.array(case.flow.acceleration_m_s2) + drop / (case.fluid.density_kg_m3 * length_m)
+
+
+def force_of(case: Case, nodes: Outline, domain: LocalDomain, units: Units) -> tuple[tuple, Operator, np.ndarray]:
+    """(force parameters of the model, their operator, uniform force (3,)), per volume in lattice units (rho_0 = 1).
+
+    Raises:
+        InputError: the file of a force field cannot be read or does not fit the image or the lattice.
+    """
+    uniform = units.acceleration_to_lattice(uniform_acceleration_m_s2(case, nodes))
+    if case.flow.waveform is not None:
+        return (SCHEDULED,) * 3, VARYING, uniform
+    if case.flow.acceleration_file is None:
+        return tuple(uniform.tolist()), UNIFORM, uniform
+    field = units.acceleration_to_lattice(_field_m_s2(case, nodes, domain)) + uniform
+    return tuple(np.ascontiguousarray(field.T)), FIELD, uniform
+
+
+def _field_m_s2(case: Case, nodes: Outline, domain: LocalDomain) -> np.ndarray:
+    """(n, 3) accelerations of the local nodes from the case's file."""
+    path, shape = case.folder / case.flow.acceleration_file, (*nodes.shape, 3)
+    try:
+        field = np.load(path, mmap_mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"flow.acceleration_file: cannot read {path} ({error}); it must be a .npy array") from error
+    if getattr(field, "shape", None) != shape or field.dtype.kind not in "iuf":
+        what = f"{field.dtype} of shape {field.shape}" if isinstance(field, np.ndarray) else "several arrays"
+        raise InputError(
+            f"flow.acceleration_file: {path} holds {what}; it must hold numbers of shape {shape}: nz, ny, nx, 3"
+        )
+    local = np.asarray(field.reshape(-1, 3)[domain.voxel], dtype=np.float64)
+    if not np.isfinite(local).all():
+        raise InputError(f"flow.acceleration_file: {path} has values that are not finite at fluid nodes; give numbers")
+    strongest = np.abs(local[:, 2]).argmax()
+    check_dimension(nodes, domain.lattice, local[strongest])
+    return local

@@ -1,0 +1,253 @@
+"""From a case to what the ranks share: the node list and the owner of every node."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+
+from muphy_lb.backends import resolve_backend
+from muphy_lb.case.boundaries import OpeningSection
+from muphy_lb.case.case import Case
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.clean import clean
+from muphy_lb.geometry.cuts import cut_links
+from muphy_lb.geometry.labels import label_box
+from muphy_lb.geometry.load import SHAPE_PREFIX, load_with_notes
+from muphy_lb.geometry.nodes import NodeList, Outline, build_nodes
+from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.solids import add_solids
+from muphy_lb.geometry.store import read_arrays, unread_geometry
+from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.lattice import lattice_named
+from muphy_lb.partition.choice import choose
+from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS
+from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.halo import Exchange
+from muphy_lb.partition.kinds import weighted_by_kind
+from muphy_lb.partition.partition import AUTO, check_parts, partition
+from muphy_lb.partition.store import list_partitions, partition_name, read_partition
+from muphy_lb.partition.voxels import graph_from_voxels
+from muphy_lb.precision import PRECISIONS
+
+LOG = logging.getLogger(__name__)
+PREPARED = ".h5"
+BARE_FORMATS = (".npy", ".npz", ".raw", ".tif", ".tiff")
+
+
+def load_nodes(case: Case) -> tuple[NodeList, str]:
+    """The geometry of a case as a node list, and one line on what cleaning kept.
+
+    Raises:
+        GeometryError: the geometry cannot be read, cut or cleaned.
+        InputError: openings of the case and of the geometry do not match.
+    """
+    if is_prepared(case):
+        with unread_nodes(case) as unread:
+            return read_arrays(unread), f"read {case.geometry.file}"
+    voxels = _cut(_labelled(_load(case), case), case)
+    keep = case.geometry.keep or ("openings" if voxels.openings else "all")
+    nodes, cleaned = clean(build_nodes(voxels), keep)
+    report = str(cleaned)
+    if case.lattice.walls != "half-way" and voxels.wall_shape is not None:
+        nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
+        report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
+    if case.solids:
+        n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, case.solids)
+        report += f"; {nodes.n_nodes - n_fluid:,} nodes of solids that conduct heat: {', '.join(case.solids)}"
+    _match_openings(nodes, case)
+    return nodes, report
+
+
+@contextmanager
+def unread_nodes(case: Case) -> Iterator[NodeList]:
+    """The node list of a case on a prepared geometry, its arrays still datasets of the open file.
+
+    Raises:
+        GeometryError: the geometry cannot be read.
+        InputError: the case does not fit it.
+    """
+    _refuse_preparation(case)
+    with unread_geometry(case.folder / case.geometry.file) as nodes:
+        _match_openings(nodes, case)
+        _match_solids(nodes, case)
+        yield replace(nodes, cuts=None) if case.lattice.walls == "half-way" else nodes
+
+
+def share_nodes(nodes: NodeList, case: Case, n_ranks: int) -> np.ndarray:
+    """(n,) int32 owner of every node, by ``compute.partition`` of the case.
+
+    That is the name of a partitioning stored in the prepared geometry, or of a method; a stored ``METHOD-N`` for this
+    number of ranks is used before the method is run again. The automatic choice is logged with its reasons.
+
+    Raises:
+        PartitionError: neither; a stored partitioning is for another number of ranks; more ranks than nodes.
+        InputError: ``compute.rank_speeds`` is not empty and not one number for each rank.
+    """
+    speeds = _rank_speeds(case, n_ranks)
+    if n_ranks == 1:
+        return np.broadcast_to(np.int32(0), nodes.n_nodes)
+    stored = _stored_partition(case, n_ranks)
+    if stored is not None and stored.size == nodes.n_nodes:  # else the nodes are copies of those in the file
+        return stored
+    method, backend = case.compute.partition, resolve_backend(case.compute.backend)
+    exchange = Exchange(lattice_named(case.lattice.name).c[1:], _bytes_per_population(case))
+    graph = graph_from_voxels(nodes.voxel, nodes.shape, nodes.periodic)
+    check_parts(graph, n_ranks, method)
+    graph = weighted_by_kind(graph, nodes.group, NODE_COSTS[backend], exchange)
+    if method != AUTO:
+        return partition(graph, n_ranks, method, speeds)
+    owner, choice = choose(graph, n_ranks, exchange, STEP_COSTS[backend], speeds)
+    LOG.info(choice.reason)
+    return owner
+
+
+def _rank_speeds(case: Case, n_ranks: int) -> tuple[float, ...] | None:
+    """Relative speeds of the ranks, None if they are equal."""
+    speeds = case.compute.rank_speeds
+    if speeds and len(speeds) != n_ranks:
+        raise InputError(
+            f"compute.rank_speeds has {len(speeds)} values for {n_ranks} ranks; give one for each rank, or leave it out"
+        )
+    return speeds or None
+
+
+def _bytes_per_population(case: Case) -> int:
+    return np.dtype(PRECISIONS[case.compute.precision].storage).itemsize
+
+
+def _stored_partition(case: Case, n_ranks: int) -> np.ndarray | None:
+    """Owners from the prepared geometry, if it has a partitioning of the asked name or method."""
+    name = stored_name(case, n_ranks)
+    return None if name is None else read_partition(case.folder / case.geometry.file, name)
+
+
+def stored_name(case: Case, n_ranks: int) -> str | None:
+    """Name of the stored partitioning that these ranks will use; None if there is none, or nothing to share.
+
+    Raises:
+        PartitionError: the one that the case asks for is for another number of ranks.
+        InputError: ``compute.rank_speeds`` is for another number of ranks.
+    """
+    speeds = _rank_speeds(case, n_ranks)
+    if n_ranks == 1 or not is_prepared(case):
+        return None
+    path, name = case.folder / case.geometry.file, case.compute.partition
+    parts = {record.name: record.n_parts for record in list_partitions(path)}
+    # Cuts for equal ranks do not suit unequal ones; what the command stores by default is METIS's.
+    methods = () if speeds else (name, "metis") if name == AUTO else (name,)
+    for candidate in (name, *(partition_name(method, n_ranks) for method in methods)):
+        if candidate in parts and parts[candidate] != n_ranks:
+            raise PartitionError(
+                f"partitioning {candidate!r} of {path} is for {parts[candidate]} ranks, this run has {n_ranks};"
+                " give another name or method in compute.partition, or start as many ranks"
+            )
+        if candidate in parts:
+            return candidate
+    return None
+
+
+def is_prepared(case: Case) -> bool:
+    """Whether the geometry is a CASE.h5."""
+    return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
+
+
+def condition_of(nodes: NodeList | Outline, case: Case) -> tuple[OpeningSection, ...]:
+    """The case's section of each opening, in the geometry's order."""
+    sections = {section.name: section for section in case.openings}
+    return tuple(sections[opening.name] for opening in nodes.openings)
+
+
+def nearest_or_all(name: str, there: list[str]) -> str:
+    """The remedy for a name that the geometry does not have: the nearest that it has, else all of them."""
+    near = get_close_matches(name, there, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(there) or 'none'}"
+
+
+def _load(case: Case) -> Voxels:
+    geometry = case.geometry
+    options = dict(geometry.options)
+    options |= {key: value for key in ("unit", "spacing_m") if (value := getattr(geometry, key)) is not None}
+    source = f"{SHAPE_PREFIX}{geometry.shape}" if geometry.shape else case.folder / geometry.file
+    if _lacks_spacing(case):
+        raise InputError(
+            f"geometry.spacing_m is missing: {case.geometry.file} does not tell its voxel edge; give it [m]"
+        )
+    voxels, notes = load_with_notes(source, **options)
+    for note in notes:
+        LOG.info("geometry: %s", note)
+    if geometry.periodic:
+        voxels = replace(voxels, periodic=tuple(axis in geometry.periodic for axis in "xyz"))
+    return voxels
+
+
+def _lacks_spacing(case: Case) -> bool:
+    """Whether the image format carries no voxel edge and the case gives none."""
+    given = case.geometry.spacing_m is not None or "spacing_m" in case.geometry.options
+    return not given and case.geometry.file is not None and Path(case.geometry.file).suffix in BARE_FORMATS
+
+
+def _labelled(voxels: Voxels, case: Case) -> Voxels:
+    for section in case.walls:
+        if section.box_m is not None:
+            voxels = label_box(voxels, section.name, *section.box_m)
+    return voxels
+
+
+def _cut(voxels: Voxels, case: Case) -> Voxels:
+    cuts = [_opening(section) for section in case.openings if section.centre_m is not None]
+    return carve(voxels, cuts) if cuts else voxels
+
+
+def _opening(section: OpeningSection) -> Opening:
+    radius = float("inf") if section.radius_m is None else section.radius_m
+    return Opening(section.name, section.kind, section.centre_m, section.normal, radius)
+
+
+def _refuse_preparation(case: Case) -> None:
+    """A prepared geometry is final: keys that would cut, clean or scale it must not be silently without effect."""
+    placed = [f"openings.{section.name}.centre_m" for section in case.openings if section.centre_m is not None]
+    placed += [f"walls.{section.name}.box_m" for section in case.walls if section.box_m is not None]
+    ignored = [
+        f"geometry.{key}" for key in ("unit", "spacing_m", "keep", "periodic", "options") if getattr(case.geometry, key)
+    ]
+    if placed or ignored:
+        raise InputError(
+            f"{', '.join(placed + ignored)}: {case.geometry.file} is prepared and has all of that; leave it out"
+            " here and give it when preparing: python -m geometry INPUT CASE.h5 ..."
+        )
+
+
+def _match_openings(nodes: NodeList, case: Case) -> None:
+    there = [opening.name for opening in nodes.openings]
+    asked = [section.name for section in case.openings]
+    for name in asked:
+        if name not in there:
+            hint = nearest_or_all(name, there)
+            raise InputError(f"openings.{name}: the geometry has no opening of that name; {hint} or give its position")
+    missing = [name for name in there if name not in asked]
+    if missing:
+        raise InputError(
+            f"the geometry has openings without a condition: {', '.join(missing)};"
+            " add an [[openings]] entry with name and velocity_m_s, flow_rate_m3_s or pressure_pa for each"
+        )
+
+
+def _match_solids(nodes: NodeList, case: Case) -> None:
+    """Walls in which heat spreads are nodes of a prepared geometry, or they are not."""
+    file, there = case.geometry.file, [wall.name for wall in nodes.walls if wall.is_solid]
+    for name in case.solids:
+        if name not in there:
+            raise InputError(
+                f"walls.{name}.conductivity_ratio without thickness_m: {file} is prepared without nodes in that wall;"
+                f" make it with python -m geometry INPUT {file} --solid {name} ..., or name the image itself"
+            )
+    for name in there:
+        if name not in case.solids:
+            raise InputError(
+                f"{file} is prepared with nodes in the wall {name!r}, for heat that spreads there; give [thermal] and"
+                f" walls.{name}.conductivity_ratio, or make the file without --solid {name}"
+            )

@@ -1,0 +1,327 @@
+"""Preflight: the numbers that a case implies, before any node is made; what cannot work is refused with a remedy.
+
+The bounds are those of Krueger et al., The Lattice Boltzmann Method (2017), chapter 7: the relaxation time stays above
+1/2, and the Mach number small, because the flow is incompressible only up to terms of order Ma^2.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.case.boundaries import OpeningSection, WaveformSection
+from muphy_lb.case.case import Case
+from muphy_lb.errors import InputError
+from muphy_lb.units import Units, relaxation_time, viscosity
+
+MAX_STEPS = 10**12
+MAX_LATTICE_VELOCITY = 0.3
+GOOD_LATTICE_VELOCITY = 0.1
+GOOD_MACH = 0.175  # that of GOOD_LATTICE_VELOCITY, 0.1 * sqrt(3), rounded up
+SHORT_RELAXATION_TIME = 0.51
+LONG_RELAXATION_TIME = 2.0
+GOOD_RELAXATION_TIME = 0.8
+MAX_CELL_REYNOLDS = 10.0
+MAX_DENSITY_CHANGE = 0.5
+GOOD_DENSITY_CHANGE = 0.1
+ASSUMED_MFLUPS = 50.0
+
+# Largest over mean velocity of the profiles.
+_PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "measured": 1.0}
+_PEAKS_3D = {"plug": 1.0, "parabolic": 2.0, "rectangular": 2.25, "measured": 1.0}
+_NO_AREAS = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """The numbers of a run. None: the case gives no velocity, or no length, to tell.
+
+    Attributes:
+        units: sizes of the lattice units.
+        relaxation_time: [time steps].
+        viscosity_lattice: kinematic viscosity in lattice units.
+        reference_velocity_m_s: the case's, else the largest that an opening or a wall imposes [m/s].
+        lattice_velocity: the reference velocity in lattice units.
+        mach: Mach number of the fastest of the velocities that the case names.
+        reynolds: Reynolds number of the reference velocity and the diameter of the largest opening.
+        steps: number of time steps.
+        warnings: one sentence each.
+    """
+
+    units: Units
+    relaxation_time: float
+    viscosity_lattice: float
+    reference_velocity_m_s: float | None
+    lattice_velocity: float | None
+    mach: float | None
+    reynolds: float | None
+    steps: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A case with all that its time step follows from; ``fastest_m_s`` is 0 where no velocity is known."""
+
+    case: Case
+    spacing_m: float
+    cs2: float
+    reference_m_s: float | None
+    fastest_m_s: float
+
+    @property
+    def viscosity_m2_s(self) -> float:
+        """Kinematic viscosity of the fluid [m2/s]."""
+        return self.case.fluid.kinematic_viscosity_m2_s
+
+    def time_step_s(self) -> float:
+        """Time step [s] that the given one of the three keys of [lattice] implies."""
+        lattice = self.case.lattice
+        if lattice.time_step_s is not None:
+            return lattice.time_step_s
+        if lattice.lattice_velocity is not None:
+            return lattice.lattice_velocity * self.spacing_m / self.reference_m_s
+        return self.time_step_of_s(lattice.relaxation_time)
+
+    def time_step_of_s(self, relaxation_time: float) -> float:
+        """Time step [s] with which the fluid has this relaxation time."""
+        return viscosity(relaxation_time, self.cs2) * self.spacing_m**2 / self.viscosity_m2_s
+
+    @property
+    def max_lattice_velocity(self) -> float:
+        """Velocity in lattice units beyond which the case is refused."""
+        return min(MAX_LATTICE_VELOCITY, self.case.run.max_mach * math.sqrt(self.cs2))
+
+    def key_for(self, time_step_s: float) -> str:
+        """The line that gives this time step through the key of [lattice] that the case uses."""
+        lattice = self.case.lattice
+        if lattice.time_step_s is not None:
+            return f"lattice.time_step_s = {time_step_s:.4g}"
+        if lattice.lattice_velocity is not None:
+            return f"lattice.lattice_velocity = {self.reference_m_s * time_step_s / self.spacing_m:.4g}"
+        return f"lattice.relaxation_time = {self.relaxation_time(time_step_s):.4g}"
+
+    def relaxation_time(self, time_step_s: float) -> float:
+        """Relaxation time [time steps] of the fluid with this time step [s]."""
+        return relaxation_time(self.viscosity_m2_s * time_step_s / self.spacing_m**2, self.cs2)
+
+
+def resolve(
+    case: Case,
+    spacing_m: float | None = None,
+    opening_areas_m2: Mapping[str, float] = _NO_AREAS,
+    cs2: float = 1.0 / 3.0,
+) -> Numerics:
+    """The numbers that a case implies.
+
+    Args:
+        case: the case.
+        spacing_m: voxel edge of the built geometry [m]; without it the case's.
+        opening_areas_m2: area of each opening [m2] by name; without one, that of the case's radius.
+        cs2: squared speed of sound of the lattice.
+
+    Raises:
+        InputError: the case cannot run: no voxel edge or reference velocity, relaxation time not above 1/2, or flow too
+            fast for the lattice. The message suggests a value that works.
+    """
+    spacing_m = spacing_m or case.geometry.spacing_m
+    if spacing_m is None:
+        raise InputError("geometry.spacing_m is missing and the geometry brings none; give the voxel edge [m]")
+    areas_m2 = {opening.name: _area_m2(opening, case, spacing_m) for opening in case.openings} | dict(opening_areas_m2)
+    plan = _plan(case, spacing_m, cs2, areas_m2)
+    _refuse_unstable(plan)
+    numerics = _numerics(plan, _largest_diameter_m(areas_m2, case, spacing_m))
+    _refuse_compressible(numerics, plan)
+    return replace(numerics, warnings=tuple(_warnings(numerics, plan)))
+
+
+def _area_m2(opening: OpeningSection, case: Case, spacing_m: float) -> float | None:
+    """Area of an opening of known radius [m2]; in two dimensions a slit one voxel deep."""
+    if opening.radius_m is None:
+        return None
+    if case.lattice.name.startswith("D2"):
+        return 2.0 * opening.radius_m * spacing_m
+    return math.pi * opening.radius_m**2
+
+
+def _largest_diameter_m(areas_m2: Mapping, case: Case, spacing_m: float) -> float | None:
+    area_m2 = max((area for area in areas_m2.values() if area is not None), default=None)
+    if area_m2 is None:
+        return None
+    return area_m2 / spacing_m if case.lattice.name.startswith("D2") else 2.0 * math.sqrt(area_m2 / math.pi)
+
+
+def _plan(case: Case, spacing_m: float, cs2: float, areas_m2: Mapping) -> _Plan:
+    peaks = _PEAKS_2D if case.lattice.name.startswith("D2") else _PEAKS_3D
+    imposed = [_imposed_m_s(opening, areas_m2[opening.name], case) for opening in case.openings]
+    factors = [peaks[opening.profile] for opening in case.openings]
+    imposed += [math.hypot(*wall.velocity_m_s) if wall.velocity_m_s else None for wall in case.walls]
+    factors += [1.0] * len(case.walls)
+    swings = [_swing(section.waveform, case) for section in (*case.openings, *case.walls)]
+    speeds = [(speed, f * w) for speed, f, w in zip(imposed, factors, swings, strict=True) if speed is not None]
+    largest_m_s = max((speed for speed, _ in speeds), default=0.0)
+    fastest_m_s = max((speed * factor for speed, factor in speeds), default=0.0)
+    reference_m_s = case.lattice.reference_velocity_m_s or largest_m_s or None
+    if reference_m_s is None and case.lattice.lattice_velocity is not None:
+        raise InputError(
+            f"lattice.lattice_velocity is {case.lattice.lattice_velocity} but the case does not tell what velocity that"
+            " is; give lattice.reference_velocity_m_s, or a radius_m to the opening with flow_rate_m3_s"
+        )
+    return _Plan(case, spacing_m, cs2, reference_m_s, max(fastest_m_s, reference_m_s or 0.0))
+
+
+def _imposed_m_s(opening: OpeningSection, area_m2: float | None, case: Case) -> float | None:
+    """Mean speed that an opening imposes [m/s]; None for a pressure, or a flow rate through an unknown area."""
+    if opening.velocity_m_s is not None:
+        return abs(opening.velocity_m_s)
+    flow_m3_s = opening.flow_rate_m3_s
+    if opening.mass_flow_kg_s is not None:
+        flow_m3_s = opening.mass_flow_kg_s / case.fluid.density_kg_m3
+    return abs(flow_m3_s) / area_m2 if flow_m3_s is not None and area_m2 else None
+
+
+def _swing(waveform: WaveformSection | None, case: Case) -> float:
+    """A bound of the factor that a waveform reaches."""
+    if waveform is None:
+        return 1.0
+    if waveform.file is not None:
+        return float(abs(read_table(case.folder / waveform.file, "waveform.file")[1]).max())
+    return abs(waveform.mean) + sum(abs(amplitude) for amplitude in (*waveform.cosine, *waveform.sine))
+
+
+def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
+    case, reference_m_s = plan.case, plan.reference_m_s
+    time_step_s = plan.time_step_s()
+    units = Units(plan.spacing_m, time_step_s, case.fluid.density_kg_m3)
+    fastest = units.velocity_to_lattice(plan.fastest_m_s)
+    steps = case.run.steps or max(1, units.time_to_steps(case.run.time_s))
+    if steps > MAX_STEPS:
+        raise InputError(
+            f"the run would take {steps:.4g} steps of {time_step_s:.4g} s; at most {MAX_STEPS:.0e} are allowed: correct"
+            " run.steps or run.time_s"
+        )
+    return Numerics(
+        units=units,
+        relaxation_time=case.lattice.relaxation_time or plan.relaxation_time(time_step_s),
+        viscosity_lattice=units.viscosity_to_lattice(plan.viscosity_m2_s),
+        reference_velocity_m_s=reference_m_s,
+        lattice_velocity=units.velocity_to_lattice(reference_m_s) if reference_m_s else None,
+        mach=fastest / math.sqrt(plan.cs2) if fastest else None,
+        reynolds=reference_m_s * diameter_m / plan.viscosity_m2_s if reference_m_s and diameter_m else None,
+        steps=steps,
+    )
+
+
+def _refuse_unstable(plan: _Plan) -> None:
+    """Raise InputError for a relaxation time or a velocity out of bounds."""
+    lattice = plan.case.lattice
+    time_step_s = plan.time_step_s()
+    tau = lattice.relaxation_time or plan.relaxation_time(time_step_s)
+    if tau <= 0.5:
+        raise InputError(f"the relaxation time is {tau:.6g}; it must be above 0.5: {_remedy(plan)}")
+    velocity = plan.fastest_m_s * time_step_s / plan.spacing_m
+    if velocity > plan.max_lattice_velocity:
+        raise InputError(
+            f"the velocity of {plan.fastest_m_s:.4g} m/s is {velocity:.4g} voxels per time step (Mach number"
+            f" {velocity / math.sqrt(plan.cs2):.3g}); at most {plan.max_lattice_velocity:.3g} is allowed"
+            f" (run.max_mach = {plan.case.run.max_mach:g}): {_remedy(plan)}"
+        )
+
+
+def _remedy(plan: _Plan) -> str:
+    """What to set for a good lattice velocity and relaxation time; finer voxels only where they are needed."""
+    good_velocity = min(GOOD_LATTICE_VELOCITY, 0.9 * plan.max_lattice_velocity)
+    time_step_s = plan.time_step_of_s(GOOD_RELAXATION_TIME)
+    if plan.fastest_m_s:
+        time_step_s = min(time_step_s, good_velocity * plan.spacing_m / plan.fastest_m_s)
+    if plan.relaxation_time(time_step_s) >= SHORT_RELAXATION_TIME:
+        return f"set {plan.key_for(time_step_s)}"
+    cell_reynolds = good_velocity / viscosity(SHORT_RELAXATION_TIME, plan.cs2)
+    finer = replace(plan, spacing_m=cell_reynolds * plan.viscosity_m2_s / plan.fastest_m_s)
+    key = finer.key_for(finer.time_step_of_s(SHORT_RELAXATION_TIME))
+    return f"set geometry.spacing_m = {finer.spacing_m:.4g} and {key}"
+
+
+def _density_changes(numerics: Numerics, plan: _Plan) -> Iterator[tuple[OpeningSection, float]]:
+    """Each opening with a pressure, and the lattice density there less 1."""
+    for opening in plan.case.openings:
+        if opening.pressure_pa is not None:
+            change = numerics.units.pressure_to_density(opening.pressure_pa, plan.cs2) - 1.0
+            yield opening, change * _swing(opening.waveform, plan.case)
+
+
+def _refuse_compressible(numerics: Numerics, plan: _Plan) -> None:
+    """Raise InputError for a pressure that the nearly incompressible method cannot hold."""
+    for opening, change in _density_changes(numerics, plan):
+        if abs(change) > MAX_DENSITY_CHANGE:
+            raise InputError(
+                f"openings.{opening.name}.pressure_pa is {opening.pressure_pa:g}: the lattice density there would be"
+                f" {1.0 + change:.3g}; at most {MAX_DENSITY_CHANGE} away from 1 is allowed. Pressures are relative:"
+                " take the same amount from all of them so that they lie around 0, or take a smaller time step"
+            )
+
+
+def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
+    tau, velocity = numerics.relaxation_time, numerics.units.velocity_to_lattice(plan.fastest_m_s)
+    if tau < SHORT_RELAXATION_TIME:
+        yield f"the relaxation time {tau:.5g} is close to 0.5: the run may become unstable; use finer voxels"
+    if tau > LONG_RELAXATION_TIME:
+        yield f"the relaxation time {tau:.4g} is long (inaccurate walls): set {_good_key(plan)}"
+    if (numerics.mach or 0.0) > GOOD_MACH:
+        yield f"the Mach number {numerics.mach:.3g} is above {GOOD_MACH} (compressible): {_remedy(plan)}"
+    if velocity > MAX_CELL_REYNOLDS * numerics.viscosity_lattice:
+        cell_reynolds = velocity / numerics.viscosity_lattice
+        yield f"the Reynolds number of one voxel is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: use finer voxels"
+    for opening, change in _density_changes(numerics, plan):
+        if abs(change) > GOOD_DENSITY_CHANGE:
+            yield f"openings.{opening.name}: its pressure changes the lattice density by {change:.2g} (compressible)"
+    openings = plan.case.openings
+    if openings and all(opening.pressure_pa is None for opening in openings):
+        yield "no opening of the case has a pressure: if flow rates do not cancel exactly, the pressure drifts"
+
+
+def _good_key(plan: _Plan) -> str:
+    return plan.key_for(plan.time_step_of_s(GOOD_RELAXATION_TIME))
+
+
+def describe(
+    numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: float, measured_mflups: float | None = None
+) -> str:
+    """A table for people: numbers of the method, size, and an estimate of the time.
+
+    Args:
+        numerics: from :func:`resolve`.
+        n_nodes: fluid nodes of all ranks.
+        n_ranks: number of ranks.
+        bytes_per_node: memory of one node.
+        measured_mflups: speed of all ranks together [million node updates per second]; without it one is assumed.
+    """
+    units = numerics.units
+    mflups = measured_mflups or ASSUMED_MFLUPS * n_ranks
+    source = "a measured" if measured_mflups else "an assumed"
+    seconds = numerics.steps * n_nodes / (1e6 * mflups)
+    rows = {
+        "voxel edge": f"{units.spacing_m:.4g} m",
+        "time step": f"{units.time_step_s:.4g} s",
+        "relaxation time": f"{numerics.relaxation_time:.5g}",
+        "reference velocity": _or_unknown(numerics.reference_velocity_m_s, " m/s"),
+        "lattice velocity": _or_unknown(numerics.lattice_velocity),
+        "Mach number": _or_unknown(numerics.mach),
+        "Reynolds number": _or_unknown(numerics.reynolds),
+        "steps": f"{numerics.steps:,} ({units.steps_to_time(numerics.steps):.4g} s)",
+        "fluid nodes": f"{n_nodes:,}",
+        "memory per rank": f"{math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20:,.1f} MiB on {n_ranks} rank(s)",
+        "estimated time": f"{_clock(seconds)} at {source} {mflups:.4g} MFLUPS",
+    }
+    lines = [f"{name:<20}{value}" for name, value in rows.items()]
+    return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])
+
+
+def _or_unknown(value: float | None, unit: str = "") -> str:
+    return "unknown before the run" if value is None else f"{value:.4g}{unit}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(math.ceil(seconds), 60)
+    return f"{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}"

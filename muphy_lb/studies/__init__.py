@@ -1,0 +1,1 @@
+"""studies: validation against published numbers, benchmarks, scaling, comparison of backends."""

@@ -1,0 +1,68 @@
+"""The table of validation cases."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from muphy_lb.physics.thermal.studies.conduction import heat
+from muphy_lb.physics.thermal.studies.heated_bifurcation import heated_bifurcation
+from muphy_lb.physics.thermal.studies.heated_cavity import heated_cavity
+from muphy_lb.physics.thermal.studies.heated_cube import heated_cube
+from muphy_lb.studies.validation.aorta import aorta
+from muphy_lb.studies.validation.cavity import cavity
+from muphy_lb.studies.validation.conservation import conservation
+from muphy_lb.studies.validation.couette import taylor_couette
+from muphy_lb.studies.validation.cylinders import cylinder_array, cylinder_cell
+from muphy_lb.studies.validation.data_files import data_files
+from muphy_lb.studies.validation.gmy_pipe import gmy_pipe
+from muphy_lb.studies.validation.ketton import ketton
+from muphy_lb.studies.validation.les import smagorinsky
+from muphy_lb.studies.validation.permeability import permeability
+from muphy_lb.studies.validation.poiseuille import pipe, plane_channel
+from muphy_lb.studies.validation.poiseuille_trt import poiseuille_trt
+from muphy_lb.studies.validation.record import Validation
+from muphy_lb.studies.validation.rheology import rheology
+from muphy_lb.studies.validation.schaefer_turek import schaefer_turek
+from muphy_lb.studies.validation.settings import Settings
+from muphy_lb.studies.validation.slip import free_slip
+from muphy_lb.studies.validation.spheres import sphere_arrays
+from muphy_lb.studies.validation.taylor_green import taylor_green
+from muphy_lb.studies.validation.tilted import tilted_pipe
+from muphy_lb.studies.validation.vessel import vessel
+from muphy_lb.studies.validation.viscosity import viscosity_independence
+from muphy_lb.studies.validation.wall_shear import wall_shear
+from muphy_lb.studies.validation.womersley import womersley
+
+# Cases that ranks may share.
+SHARED = frozenset({"heated-cube", "heated-bifurcation"})
+CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
+    {
+        "plane-channel": plane_channel,
+        "pipe": pipe,
+        "conservation": conservation,
+        "permeability": permeability,
+        "ketton": ketton,
+        "vessel": vessel,
+        "poiseuille-trt": poiseuille_trt,
+        "cylinder-cell": cylinder_cell,
+        "cylinder-array": cylinder_array,
+        "viscosity-independence": viscosity_independence,
+        "tilted-pipe": tilted_pipe,
+        "sphere-arrays": sphere_arrays,
+        "gmy-pipe": gmy_pipe,
+        "data": data_files,
+        "wall-shear": wall_shear,
+        "aorta": aorta,
+        "taylor-couette": taylor_couette,
+        "cavity": cavity,
+        "schaefer-turek": schaefer_turek,
+        "taylor-green": taylor_green,
+        "womersley": womersley,
+        "rheology": rheology,
+        "free-slip": free_slip,
+        "smagorinsky": smagorinsky,
+        "heat": heat,
+        "heated-cavity": heated_cavity,
+        "heated-cube": heated_cube,
+        "heated-bifurcation": heated_bifurcation,
+    }
+)
