@@ -1,1 +1,2 @@
-"""geometry: turns a picture of a vessel or a rock into numbered fluid nodes. It knows no physics and no rank."""
+"""geometry: from an image or a surface of a vessel or a rock to numbered fluid nodes; independent of physics and
+ranks."""

@@ -1,6 +1,6 @@
-"""Command ``python -m geometry INPUT OUT.h5``: a picture of a vessel or a rock to numbered fluid nodes.
+"""Command ``python -m geometry INPUT OUT.h5``: convert an image, surface or shape to numbered fluid nodes.
 
-With ``--find-openings`` it first says what the input is and where its openings are; OUT.h5 may then be left out.
+With ``--find-openings`` it first reports what the input is and where its openings are; OUT.h5 is then optional.
 """
 
 import argparse
@@ -63,8 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             _convert(arguments, found)
     except (GeometryError, MemoryError) as error:
         text = " ".join(str(error).split())
-        place = "" if arguments.input in text else f"{arguments.input}: "
-        print(f"geometry: {place}{text}", file=sys.stderr)
+        prefix = "" if arguments.input in text else f"{arguments.input}: "
+        print(f"geometry: {prefix}{text}", file=sys.stderr)
         return FAILURE
     return 0
 
@@ -80,7 +80,7 @@ def lattice_vectors(name: str) -> np.ndarray:
     return vectors[order[length[order] <= longest]]
 
 
-def opening_from_words(text: str) -> Opening:
+def opening_from_text(text: str) -> Opening:
     """The Opening of ``name=inlet kind=inlet centre_m=x,y,z normal=x,y,z radius_m=r``."""
     values = {}
     for word in shlex.split(text):
@@ -92,23 +92,23 @@ def opening_from_words(text: str) -> Opening:
 
 
 def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
-    """Say what the input is and where its openings are; returns those that it does not bring itself."""
-    from muphy_lb.geometry.openings.find import table_of, toml_of
-    from muphy_lb.geometry.survey import survey
+    """Report what the input is and where its openings are; returns the openings that the input does not define."""
+    from muphy_lb.geometry.inspection import inspect_input
+    from muphy_lb.geometry.openings.find import openings_table, openings_toml
 
-    seen = survey(arguments.input, **_input_options(arguments))
-    for line in seen.health:
+    inspection = inspect_input(arguments.input, **_input_options(arguments))
+    for line in inspection.health:
         print(f"health      {line}")
-    print(table_of(seen.found))
+    print(openings_table(inspection.found))
     if arguments.toml:
-        _write_text(arguments.toml, toml_of(seen.found))
-    elif seen.found:
-        print(f"\n{toml_of(seen.found)}")
+        _write_text(arguments.toml, openings_toml(inspection.found))
+    elif inspection.found:
+        print(f"\n{openings_toml(inspection.found)}")
     if arguments.preview:
-        seen.draw(arguments.preview, f"{arguments.input}: {len(seen.found)} openings")
+        inspection.draw(arguments.preview, f"{arguments.input}: {len(inspection.found)} openings")
     for path in filter(None, (arguments.toml, arguments.preview)):
         print(f"written     {path}")
-    return seen.new_openings
+    return inspection.new_openings
 
 
 def _write_text(path: str, text: str) -> None:
@@ -130,7 +130,7 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     for note in loaded.notes:
         print(f"input       {note}")
     print(f"voxels      {_describe(voxels)}")
-    openings = [*found, *map(opening_from_words, arguments.opening)]
+    openings = [*found, *map(opening_from_text, arguments.opening)]
     if arguments.openings:
         openings += read_openings(arguments.openings)
     voxels = carve(voxels, openings)
@@ -150,26 +150,26 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
 
 
 def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
-    """The nodes with their cut distances; says how many links were cut."""
+    """The nodes with their cut distances; prints how many links were cut."""
     from muphy_lb.geometry.cuts import cut_links
 
     if voxels.wall_shape is None:
         raise GeometryError(
-            f"--cut-distances: {source} says only which voxels are solid, not where between them the wall lies;"
+            f"--cut-distances: {source} defines only which voxels are solid, not where between them the wall lies;"
             " leave the option out, or give a surface, a .gmy file or a shape with smooth walls"
         )
     nodes = cut_links(nodes, voxels.wall_shape)
-    print(f"cuts        {nodes.cuts.n_links} links cut, {nodes.cuts.n_missed} of them missed the wall (taken half-way)")
+    print(f"cuts        {nodes.cuts.n_links} links cut, {nodes.cuts.n_missed} of them miss the wall (taken half-way)")
     return nodes
 
 
 def _with_solids(nodes: NodeList, voxels: Voxels, names: Sequence[str]) -> NodeList:
-    """The nodes with those of solids; says how many."""
+    """The nodes including those of heat-conducting solids; prints how many were added."""
     from muphy_lb.geometry.solids import add_solids
 
-    both = add_solids(nodes, voxels, names)
-    print(f"solids      {both.n_nodes - nodes.n_nodes} nodes: {', '.join(names)}")
-    return both
+    extended = add_solids(nodes, voxels, names)
+    print(f"solids      {extended.n_nodes - nodes.n_nodes} nodes: {', '.join(names)}")
+    return extended
 
 
 def _describe(voxels: Voxels) -> str:
@@ -182,7 +182,7 @@ def _describe(voxels: Voxels) -> str:
 
 
 def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
-    """The options of the input that were given, by the names of ``load_voxels``."""
+    """The input options given on the command line, under the names that ``load_voxels`` uses."""
     options = {name: getattr(arguments, name) for name in INPUT_OPTIONS if hasattr(arguments, name)}
     for kind in ("opening", "wall"):
         words = getattr(arguments, f"{kind}_value")
@@ -219,7 +219,7 @@ def _parser() -> argparse.ArgumentParser:
         "input", metavar="INPUT", help=f"a file ({', '.join(LOADERS)}) or {SHAPE_PREFIX}NAME ({', '.join(SHAPES)})"
     )
     parser.add_argument("output", metavar="OUT.h5", nargs="?", help="the file to write; not needed to find openings")
-    _add_input_options(parser.add_argument_group("input (only those that its format knows)"))
+    _add_input_options(parser.add_argument_group("input (only options that apply to its format)"))
     group = parser.add_argument_group("openings and nodes")
     group.add_argument(
         "--opening",
@@ -239,7 +239,7 @@ def _parser() -> argparse.ArgumentParser:
         "--cut-distances", action="store_true", help="store where along each link the true wall lies (smooth walls)"
     )
     group.add_argument(
-        "--solid", action="append", default=[], metavar="WALL", help="repeatable: heat spreads in this wall's voxels"
+        "--solid", action="append", default=[], metavar="WALL", help="repeatable: this wall's voxels conduct heat"
     )
     group.add_argument(
         "--lattice", action="append", default=[], metavar="NAME", help=f"repeatable: {', '.join(LATTICES)}"
@@ -251,7 +251,7 @@ def _add_input_options(group) -> None:
     absent = {"default": argparse.SUPPRESS}
     group.add_argument("--spacing-m", type=float, help="edge length of a voxel [m]", **absent)
     group.add_argument("--origin-m", type=float, nargs=3, metavar=("X", "Y", "Z"), **absent)
-    group.add_argument("--periodic", metavar="AXES", help='axes along which the box repeats, such as "xy"', **absent)
+    group.add_argument("--periodic", metavar="AXES", help='periodic axes, such as "xy"', **absent)
     group.add_argument("--fluid-value", type=_fluid_value, help='an integer, or "flags"', **absent)
     group.add_argument("--fluid-below", type=float, metavar="T", help="fluid where the value is below T", **absent)
     group.add_argument("--fluid-above", type=float, metavar="T", help="fluid where the value is T or above", **absent)

@@ -1,4 +1,4 @@
-"""Clean: keep the fluid that matters and report what was dropped."""
+"""Cleaning: keep the connected components of the fluid that take part in the flow and report what was dropped."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ FORWARD_FACES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 @dataclass(frozen=True)
 class CleanReport:
-    """What cleaning found: nodes kept and dropped, and the number of face-connected components before."""
+    """Result of cleaning: nodes kept and dropped, and the number of face-connected components found."""
 
     mode: str
     n_kept: int
@@ -42,12 +42,12 @@ def clean(nodes: NodeList, keep: str) -> tuple[NodeList, CleanReport]:
     """
     if keep not in MODES:
         raise GeometryError(f"keep is {keep!r}; allowed: {', '.join(MODES)}")
-    label = component_labels(nodes)
-    n_components = int(label.max()) + 1
+    component = component_labels(nodes)
+    n_components = int(component.max()) + 1
     kept = nodes
     if keep != "all":
-        wanted = _touching(nodes, label) if keep == "openings" else [np.argmax(np.bincount(label))]
-        kept = regroup(nodes, np.sort(nodes.voxel[np.isin(label, wanted)]))
+        wanted = _open_components(nodes, component) if keep == "openings" else [np.argmax(np.bincount(component))]
+        kept = regroup(nodes, np.sort(nodes.voxel[np.isin(component, wanted)]))
     _check_openings(kept)
     return kept, CleanReport(keep, kept.n_nodes, nodes.n_nodes - kept.n_nodes, n_components)
 
@@ -56,12 +56,13 @@ def component_labels(nodes: NodeList) -> np.ndarray:
     """(n,) int64 number of the face-connected component of each node, counted from 0."""
     parent = np.arange(nodes.n_nodes)
     _unite(parent, neighbour_table(nodes, FORWARD_FACES))
-    _count_up(parent)
+    _renumber_roots(parent)
     return parent
 
 
-def _touching(nodes: NodeList, label: np.ndarray) -> np.ndarray:
-    wanted = np.unique(label[nodes.group_start[1] :])
+def _open_components(nodes: NodeList, component: np.ndarray) -> np.ndarray:
+    """Numbers of the components that touch an opening: all nodes beyond group 0 do."""
+    wanted = np.unique(component[nodes.group_start[1] :])
     if wanted.size == 0:
         raise GeometryError(
             "keep = 'openings', but no fluid touches an opening; give openings that cut the fluid,"
@@ -101,8 +102,11 @@ def _unite(parent, table):
 
 
 @njit(cache=True)
-def _count_up(parent):
-    """Replace the smallest node of each component by the number of the component, counted from 0."""
+def _renumber_roots(parent):
+    """Replace the root (smallest node) of each component by the number of the component, counted from 0.
+
+    In one ascending pass: a root precedes all other nodes of its component and already holds the number.
+    """
     n_components = 0
     for n in range(parent.size):
         if parent[n] == n:

@@ -1,5 +1,5 @@
-"""The one error type of the geometry package."""
+"""The error type of the geometry package."""
 
 
 class GeometryError(ValueError):
-    """Bad geometric input: the message names the thing, its value, what is allowed and the remedy."""
+    """Invalid geometric input: the message gives the quantity, its value, what is allowed and the remedy."""

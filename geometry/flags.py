@@ -1,11 +1,11 @@
-"""The only table of voxel kinds.
+"""Voxel flags: the single definition of the kinds of voxels.
 
 A voxel image holds one ``uint8`` flag per voxel. Values below ``FIRST_OPENING`` are the fixed kinds;
-``FIRST_OPENING + k`` marks a voxel that belongs to opening number ``k``. Opening voxels are not fluid:
-they lie just outside the flow, and every lattice link from a fluid node into one of them carries the
-boundary condition of that opening at its midpoint. ``FIRST_WALL + k`` marks a solid voxel of labelled wall
-``k``: a wall with a name, such as a moving lid or the body whose drag is wanted. ``WALL`` is a solid voxel that
-the input named as wall (MUPHY's tag); the flow treats it as ``SOLID``.
+``FIRST_OPENING + k`` marks a voxel of opening ``k``. Opening voxels are not fluid: they lie just outside the
+flow, and the boundary condition of the opening is imposed at the midpoint of every lattice link from a fluid node
+into one of them. ``FIRST_WALL + k`` marks a solid voxel of labelled wall ``k``: a wall with a name, such as a
+moving lid or a body whose drag is computed. ``WALL`` is a solid voxel tagged as wall by the input (MUPHY's tag);
+the flow treats it as ``SOLID``.
 
 Openings and labelled walls share one numbering, ``flag - FIRST_OPENING``: walls start at ``FIRST_WALL_NUMBER``.
 """

@@ -1,11 +1,13 @@
-"""HemeLB geometry files, ``.gmy`` version 4, to Voxels.
+"""Reader of HemeLB geometry files (``.gmy``, version 4).
 
 The file is big-endian (XDR). Words of four bytes: two magic numbers, the version, blocks along x, y, z, sites along the
-edge of a block, a zero; then for each block the number of its fluid sites, its compressed and its plain size in bytes;
-then the zlib-compressed blocks that have fluid. Among blocks, the sites of a block and the 26 links of a
-site z is fastest and x slowest. A site is a word, 0 for solid, 1 for fluid. A fluid site goes on with its links: 0 (to
-fluid), 1 and the distance of the wall, or 2 (inlet), 3 (outlet), the number of that opening and the distance of its
-plane; distances are fractions of the link (float). At its end stands 0, or 1 and a wall normal of three floats.
+edge of a block, a zero; then for each block the number of its fluid sites, its compressed and uncompressed size
+[bytes]; then the zlib-compressed blocks that contain fluid. In the order of blocks, of the sites of a block and of the
+26 links of a site, z is fastest and x slowest. A site is a word, 0 for solid, 1 for fluid. A fluid site is followed by
+its
+links: 0 (to fluid); 1 (wall) and the distance of the wall; or 2 (inlet), 3 (outlet), the number of that opening and the
+distance of its plane. Distances are fractions of the link (float). A site ends with 0, or with 1 and a wall normal of
+three floats.
 Source: "Geometry File Format" in the developer documentation of HemeLB (github.com/hemelb-codes/hemelb).
 """
 
@@ -28,26 +30,26 @@ from muphy_lb.geometry.voxels import KINDS, Opening, Voxels
 MAGIC = (0x686C6221, 0x676D7904)
 VERSION = 4
 PREAMBLE_WORDS = 8
-WORDS_OF_A_SITE = 1 + 26 * 3 + 4
+MAX_WORDS_PER_SITE = 1 + 26 * 3 + 4
 WALL_LINK_TYPE, INLET_LINK_TYPE, OUTLET_LINK_TYPE = 1, 2, 3
 FILE_DIRECTIONS = DIRECTIONS[np.lexsort(DIRECTIONS.T[::-1])]
 """(26, 3) vectors (x, y, z) in the order of the file: z fastest."""
 
 MAX_VOXELS = 2**33
-"""Largest box [sites = bytes] that is not taken for a broken header."""
+"""Largest box [sites = bytes] accepted; a larger one indicates a corrupt header."""
 
 MAX_EDGE = 64
-"""Largest edge of a block [sites] that is not taken for a broken header; HemeLB makes blocks of 8."""
+"""Largest edge of a block [sites] accepted; a larger one indicates a corrupt header (HemeLB writes blocks of 8)."""
 
-FLAT = 0.1
-"""Points spread less than this across a line [voxels] do not define a plane."""
+COLLINEAR = 0.1
+"""Points whose second singular value is below this [voxels] are collinear: they do not define a plane."""
 
 BORDER = 1
-"""Layers of solid around the sites: room for the voxels of openings."""
+"""Layers of solid added around the sites, to accommodate the voxels of openings."""
 
 
 class Links(NamedTuple):
-    """The links of fluid sites that leave the fluid.
+    """Links from fluid sites that lead out of the fluid.
 
     Attributes:
         site: (m, 3) site coordinates (x, y, z).
@@ -69,24 +71,24 @@ class Links(NamedTuple):
         return self.site + FILE_DIRECTIONS[self.direction]
 
     def where(self, chosen: np.ndarray) -> "Links":
-        """The links of a mask."""
+        """The links selected by a mask (m,)."""
         return Links(*(column[chosen] for column in self))
 
 
 @dataclass(frozen=True)
-class TableWall:
-    """A wall shape that looks distances up in a table for a box of ``shape`` (nz, ny, nx) voxels."""
+class TabulatedWall:
+    """A wall shape given by tabulated cut distances, for a box of ``shape`` (nz, ny, nx) voxels."""
 
     cuts: Cuts
     shape: tuple[int, int, int]
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Those of the table; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
+        """Tabulated distances, NaN where there is none; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         return self.cuts.of(_voxel_ids(np.rint(start).astype(np.int64), self.shape), vector)
 
 
 def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
-    """Voxels of a HemeLB geometry file, with openings ``inlet_0``, ..., ``outlet_0``, ... as they appear in it.
+    """Voxels of a HemeLB geometry file, with openings ``inlet_0``, ..., ``outlet_0``, ... as numbered in the file.
 
     The voxels that inlet and outlet links lead to become opening voxels, if at least half of the links into them are
     such links. The centre of an opening is the mean point at which links along the axes cross its plane, its normal
@@ -95,7 +97,7 @@ def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
 
     Args:
         path: the file.
-        spacing_m: edge length of a voxel [m]; version 4 of the format does not hold it.
+        spacing_m: edge length of a voxel [m]; version 4 of the format does not store it.
         origin_m: (x, y, z) of the first site [m].
 
     Raises:
@@ -107,19 +109,19 @@ def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
     links = links._replace(site=links.site + BORDER)
     flags = np.where(fluid, FLUID, SOLID).astype(FLAG_DTYPE)
     origin = np.array(origin_m, dtype=np.float64) - BORDER * spacing_m
-    voxels = Voxels(flags, float(spacing_m), tuple(origin.tolist()), wall_shape=_table(links, flags.shape))
+    voxels = Voxels(flags, float(spacing_m), tuple(origin.tolist()), wall_shape=_tabulated_wall(links, flags.shape))
     return _with_openings(path, voxels, links)
 
 
 def read_sites(path) -> tuple[np.ndarray, Links]:
-    """(nz, ny, nx) truth of the fluid sites of a ``.gmy`` file, and the links that leave the fluid.
+    """(nz, ny, nx) bool mask of the fluid sites of a ``.gmy`` file, and the links that leave the fluid.
 
     Raises GeometryError as :func:`read_gmy`.
     """
     content = read_bytes(path)
     n_blocks, edge, table, position = _header(path, content)
     fluid = np.zeros(n_blocks * edge, dtype=bool)
-    parts = []
+    block_links = []
     for block, (n_fluid, n_packed, n_plain) in enumerate(table.tolist()):
         if not n_fluid:
             continue
@@ -128,12 +130,12 @@ def read_sites(path) -> tuple[np.ndarray, Links]:
         corner = np.array(np.unravel_index(block, n_blocks)) * edge
         inside, links = _read_block(path, words, edge)
         if np.count_nonzero(inside) != n_fluid:
-            raise GeometryError(f"cannot read {path}: block {block} holds other than its {n_fluid} fluid sites")
+            raise GeometryError(f"cannot read {path}: block {block} does not hold its {n_fluid} fluid sites")
         fluid[tuple(slice(low, low + edge) for low in corner)] = inside
-        parts.append(links._replace(site=links.site + corner))
-    if not parts:
+        block_links.append(links._replace(site=links.site + corner))
+    if not block_links:
         raise GeometryError(f"{path} holds no fluid site")
-    return np.ascontiguousarray(fluid.T), Links(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return np.ascontiguousarray(fluid.T), Links(*(np.concatenate(column) for column in zip(*block_links, strict=True)))
 
 
 def _header(path, content: bytes) -> tuple[np.ndarray, int, np.ndarray, int]:
@@ -158,7 +160,7 @@ def _header(path, content: bytes) -> tuple[np.ndarray, int, np.ndarray, int]:
 
 def _unpack(path, packed: bytes, n_plain: int, edge: int) -> np.ndarray:
     """The words of one block, of which each site has at least one."""
-    if n_plain % 4 or not edge**3 <= n_plain // 4 <= edge**3 * WORDS_OF_A_SITE:
+    if n_plain % 4 or not edge**3 <= n_plain // 4 <= edge**3 * MAX_WORDS_PER_SITE:
         raise GeometryError(f"cannot read {path}: {n_plain} bytes of a block do not describe {edge}^3 sites")
     check_inflation(path, len(packed), n_plain)
     try:
@@ -171,82 +173,84 @@ def _unpack(path, packed: bytes, n_plain: int, edge: int) -> np.ndarray:
 
 
 def _read_block(path, words: np.ndarray, edge: int) -> tuple[np.ndarray, Links]:
-    """(edge, edge, edge) truth [x, y, z] of fluid, and the links with sites counted inside the block."""
+    """(edge, edge, edge) bool mask [x, y, z] of fluid, and the links, with site coordinates relative to the block."""
     n_sites = edge**3
     inside = np.zeros(n_sites, dtype=bool)
     columns = np.empty((4, n_sites * len(FILE_DIRECTIONS)), dtype=np.int64)
     distance = np.empty(columns.shape[1])
-    padded = np.concatenate((words, np.zeros(n_sites * WORDS_OF_A_SITE, dtype=np.uint32)))
+    padded = np.concatenate((words, np.zeros(n_sites * MAX_WORDS_PER_SITE, dtype=np.uint32)))
     n_links, n_read = _scan(padded, padded.view(np.float32), inside, columns, distance)
     if n_read != len(words):
         raise GeometryError(f"cannot read {path}: a block breaks the format at word {min(n_read, len(words))}")
     site, direction, kind, number = columns[:, :n_links]
-    place = np.stack(np.unravel_index(site, (edge,) * 3), axis=1)
-    return inside.reshape((edge,) * 3), Links(place, direction.copy(), kind.copy(), number.copy(), distance[:n_links])
+    coordinates = np.stack(np.unravel_index(site, (edge,) * 3), axis=1)
+    links = Links(coordinates, direction.copy(), kind.copy(), number.copy(), distance[:n_links])
+    return inside.reshape((edge,) * 3), links
 
 
 @njit(cache=True)
 def _scan(words, floats, inside, columns, distance):
     """Read the sites of a block; returns the number of links found and of words read, -1 for an unknown link type."""
-    n, place = 0, 0
+    n, position = 0, 0
     for site in range(inside.size):
-        inside[site] = words[place] == 1
-        place += 1
+        inside[site] = words[position] == 1
+        position += 1
         if not inside[site]:
             continue
         for direction in range(26):
-            kind = words[place]
+            kind = words[position]
             if kind > OUTLET_LINK_TYPE:
                 return n, -1
             if kind > 0:
                 columns[0, n], columns[1, n], columns[2, n] = site, direction, kind
-                columns[3, n] = 0 if kind == WALL_LINK_TYPE else words[place + 1]
-                place += 1 if kind == WALL_LINK_TYPE else 2
-                distance[n] = floats[place]
+                columns[3, n] = 0 if kind == WALL_LINK_TYPE else words[position + 1]
+                position += 1 if kind == WALL_LINK_TYPE else 2
+                distance[n] = floats[position]
                 n += 1
-            place += 1
-        place += 4 if words[place] == 1 else 1
-    return n, place
+            position += 1
+        position += 4 if words[position] == 1 else 1
+    return n, position
 
 
 def _voxel_ids(xyz: np.ndarray, shape) -> np.ndarray:
     return (xyz[:, 2] * shape[1] + xyz[:, 1]) * shape[2] + xyz[:, 0]
 
 
-def _table(links: Links, shape) -> TableWall:
+def _tabulated_wall(links: Links, shape) -> TabulatedWall:
     voxel, direction = _voxel_ids(links.site, shape), direction_code(FILE_DIRECTIONS)[links.direction]
     order = np.argsort(link_keys(voxel, direction))
-    return TableWall(Cuts(voxel[order], direction[order].astype(np.uint8), links.distance[order]), shape)
+    return TabulatedWall(Cuts(voxel[order], direction[order].astype(np.uint8), links.distance[order]), shape)
 
 
 def _with_openings(path, voxels: Voxels, links: Links) -> Voxels:
-    """Flag the opening voxels, inlets first, and describe the openings."""
+    """Flag the opening voxels and add the records of the openings, inlets first."""
     tags = sorted({(int(kind), int(number)) for kind, number in zip(links.kind, links.number, strict=True) if kind > 1})
     if len(tags) > MAX_OPENINGS:
         raise GeometryError(f"{path} has {len(tags)} openings; at most {MAX_OPENINGS} are supported")
-    flags, target = voxels.flags.copy(), _voxel_ids(links.target, voxels.shape)
-    _, place, n_into = np.unique(target, return_inverse=True, return_counts=True)
+    flags = voxels.flags.copy()
+    target = _voxel_ids(links.target, voxels.shape)
+    _, target_index, n_into = np.unique(target, return_inverse=True, return_counts=True)
     openings = []
     for kind, number in tags:
         mine = (links.kind == kind) & (links.number == number)
-        n_mine = np.bincount(place, weights=mine)
-        opened = target[mine & (2 * n_mine >= n_into)[place]]
-        flags.ravel()[opened] = opening_flag(len(openings))
+        n_mine = np.bincount(target_index, weights=mine)
+        is_opening = (2 * n_mine >= n_into)[target_index]  # at least half of the links into the voxel
+        flags.ravel()[target[mine & is_opening]] = opening_flag(len(openings))
         openings.append(_opening(voxels, f"{KINDS[kind - INLET_LINK_TYPE]}_{number}", links.where(mine)))
     return replace(voxels, flags=flags, openings=tuple(openings))
 
 
 def _opening(voxels: Voxels, name: str, links: Links) -> Opening:
-    """Centre, normal and radius of the plane disc that these links cross."""
+    """The plane disc that these links cross: the plane is fitted to the crossing points."""
     vectors = FILE_DIRECTIONS[links.direction]
     points = links.site + links.distance[:, np.newaxis] * vectors
     outward = vectors.sum(axis=0)
     spread, axes = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[1:]
-    normal = axes[-1] if len(spread) == 3 and spread[1] > FLAT else outward / max(np.linalg.norm(outward), 1.0)
+    normal = axes[-1] if len(spread) == 3 and spread[1] > COLLINEAR else outward / max(np.linalg.norm(outward), 1.0)
     normal = -np.sign(outward @ normal) * normal
     area = np.where(np.abs(vectors).sum(axis=1) == 1, np.clip(-vectors @ normal, 0.0, None), 0.0)
     if not area.sum() > 0.0:
-        raise GeometryError(f"{name} has no link along an axis that leads into it; it is no opening of a vessel")
+        raise GeometryError(f"{name} has no link along an axis that leads into it; it cannot be an opening of a vessel")
     centre = np.array(voxels.origin_m) + voxels.spacing_m * np.average(points, axis=0, weights=area)
     radius_m = float(np.sqrt(area.sum() / np.pi)) * voxels.spacing_m
     return Opening(name, name.partition("_")[0], tuple(centre.tolist()), tuple(normal.tolist()), radius_m)

@@ -1,6 +1,6 @@
-"""True walls that a formula describes: round bodies and pipes, planes, level functions, and their unions.
+"""Analytic walls: spheres and cylinders, planes, level-set functions, and their unions.
 
-All lengths are in voxels and all places are voxel coordinates (x, y, z): voxel centres are whole numbers.
+All lengths are in voxels and all points are voxel coordinates (x, y, z): voxel centres have integer coordinates.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ ROUNDING = 1e-9
 """Links may overshoot a wall by this fraction; a voxel centre this close to a wall counts as solid."""
 
 SAMPLES = 8
-"""Pieces that a link is searched in for the first change of sign of a level function."""
+"""Intervals per link that are searched for the first change of sign of a level function."""
 
 ROOT_TOLERANCE = 1e-12
 MAX_ITERATIONS = 100
@@ -26,8 +26,8 @@ CELL_MARGIN = 2.0
 """A cell of a grid of centres is at least the radius and this wide [voxels]: a link then touches few cells."""
 
 MAX_CELLS_ALONG = 128
-REACH_SLACK = 1e-6
-"""Centres this much further from a link than the radius [voxels] are still tried: rounding must not lose any."""
+SEARCH_MARGIN = 1e-6
+"""Centres this much further from a link than the radius [voxels] are still tested, against rounding."""
 
 
 class CentreGrid(NamedTuple):
@@ -37,7 +37,8 @@ class CentreGrid(NamedTuple):
         low: (3,) lowest corner of the grid.
         edge: (3,) edge lengths of a cell.
         counts: (3,) cells along x, y, z; x fastest.
-        start, members: as said.
+        start: (n_cells + 1,) first member of each cell.
+        members: numbers of the centres, cell by cell.
     """
 
     low: np.ndarray
@@ -49,14 +50,14 @@ class CentreGrid(NamedTuple):
 
 @dataclass(frozen=True)
 class RoundWall:
-    """The surfaces of equal balls, or of equal endless cylinders; fluid may be on either side.
+    """The surfaces of equal spheres, or of equal infinite cylinders; fluid may be on either side.
 
     Attributes:
-        centres: (k, 3) centre of each ball, or a point on each axis.
-        radius: of all of them.
-        axis: direction of the cylinders; zero for balls.
-        periods: (x, y, z) after which the whole repeats; 0 where it does not. A cylinder may only repeat along
-            or across the coordinate axis it follows.
+        centres: (k, 3) centre of each sphere, or a point on each cylinder's axis.
+        radius: common radius.
+        axis: direction of the cylinders; zero for spheres.
+        periods: (x, y, z) periods of the arrangement; 0 along axes that are not periodic. A cylinder may be periodic
+            only along or across the coordinate axis it follows.
     """
 
     centres: np.ndarray
@@ -65,7 +66,7 @@ class RoundWall:
     periods: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Closed form; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
+        """Roots of a quadratic equation; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         centres, axis, periods = self._arrays()
         if not len(centres):
             return np.full(len(start), np.nan)
@@ -74,8 +75,8 @@ class RoundWall:
 
     @cached_property
     def grid(self) -> CentreGrid:
-        """The centres sorted into cells; there must be one at least."""
-        return sort_centres(*self._arrays(), float(self.radius))
+        """The centres binned into cells; there must be at least one."""
+        return bin_centres(*self._arrays(), float(self.radius))
 
     def gaps(self, points: np.ndarray) -> np.ndarray:
         """(n,) distance of points (n, 3) from the nearest surface, positive outside, negative inside."""
@@ -96,7 +97,7 @@ class PlaneWall:
     offsets: np.ndarray
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Closed form; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
+        """Intersection of line and plane; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         first = np.full(len(start), np.nan)
         for normal, offset in zip(np.asarray(self.normals, dtype=np.float64), self.offsets, strict=True):
             speed = float(normal @ vector)
@@ -137,7 +138,7 @@ class ImplicitWall:
 
 @dataclass(frozen=True)
 class FirstWall:
-    """Several walls: a link ends at the first that it meets."""
+    """The union of several walls: a link ends at the first one that it intersects."""
 
     shapes: tuple[WallShape, ...]
 
@@ -154,14 +155,15 @@ class MovedWall:
     offset: tuple[int, int, int]
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Those of the shape, moved; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
+        """Distances of the shifted shape; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         return self.shape.distances(start - np.asarray(self.offset, dtype=np.float64), vector)
 
 
-def sort_centres(centres: np.ndarray, axis: np.ndarray, periods: np.ndarray, radius: float) -> CentreGrid:
-    """Sort centres (k, 3) into cells; see :class:`RoundWall`.
+def bin_centres(centres: np.ndarray, axis: np.ndarray, periods: np.ndarray, radius: float) -> CentreGrid:
+    """Bin centres (k, 3) into cells; see :class:`RoundWall`.
 
-    There is one cell along a coordinate axis that cylinders advance along: the centre is then but a point of many.
+    Along a coordinate axis along which the cylinders extend there is a single cell: a centre is only one point of its
+    axis.
     """
     repeats = periods > 0.0
     low = np.where(repeats, 0.0, centres.min(axis=0) - 1.0)
@@ -201,8 +203,8 @@ def _roots(level, ends: np.ndarray, values: np.ndarray) -> np.ndarray:
         a_k, b_k, fa_k, fb_k = a[active], b[active], fa[active], fb[active]
         t = b_k - fb_k * (b_k - a_k) / (fb_k - fa_k)
         f = level(t, active)
-        turned = (f > 0.0) != (fb_k > 0.0)
-        a[active], fa[active] = np.where(turned, b_k, a_k), np.where(turned, fb_k, 0.5 * fa_k)
+        changed = (f > 0.0) != (fb_k > 0.0)
+        a[active], fa[active] = np.where(changed, b_k, a_k), np.where(changed, fb_k, 0.5 * fa_k)
         b[active], fb[active] = t, f
         active = active[(np.abs(t - b_k) >= ROOT_TOLERANCE) & (f != 0.0)]
     return b
@@ -219,7 +221,7 @@ def _image(point, centre, periods, image):
 
 @njit(cache=True)
 def _across(a, b, axis):
-    """Scalar product of the parts of two vectors across an axis (a unit vector, or zero)."""
+    """Scalar product of the components of two vectors perpendicular to an axis (a unit vector, or zero)."""
     dot, a_along, b_along = 0.0, 0.0, 0.0
     for i in range(3):
         dot += a[i] * b[i]
@@ -229,27 +231,28 @@ def _across(a, b, axis):
 
 
 @njit(cache=True)
-def _first_root(place, vector, axis, radius):
-    """Smallest fraction at which a link meets one round surface; infinite if it does not.
+def _first_root(offset, vector, axis, radius):
+    """Smallest fraction at which a link intersects one round surface; infinite if it does not.
 
-    ``place``: start of the link as seen from the centre.
+    Solves ``a t^2 + 2 b t + c = 0`` in the form that avoids cancellation. ``offset``: start of the link relative to
+    the centre.
     """
-    a, b = _across(vector, vector, axis), _across(vector, place, axis)
-    c = _across(place, place, axis) - radius * radius
-    rest = b * b - a * c
-    if a <= 0.0 or rest < 0.0 or (c >= 0.0 and b >= 0.0):
+    a, b = _across(vector, vector, axis), _across(vector, offset, axis)
+    c = _across(offset, offset, axis) - radius * radius
+    discriminant = b * b - a * c
+    if a <= 0.0 or discriminant < 0.0 or (c >= 0.0 and b >= 0.0):
         return np.inf
     if c >= 0.0:
-        return c / (np.sqrt(rest) - b)
-    return -c / (np.sqrt(rest) + b) if b > 0.0 else (np.sqrt(rest) - b) / a
+        return c / (np.sqrt(discriminant) - b)
+    return -c / (np.sqrt(discriminant) + b) if b > 0.0 else (np.sqrt(discriminant) - b) / a
 
 
 @njit(cache=True)
-def _touched_cells(start, end, reach, periods, grid, box):
-    """Set ``box`` (2, 3) to the first cell along each axis that may hold a centre near a link, and how many do."""
+def _touched_cells(start, end, distance, periods, grid, box):
+    """Set ``box`` (2, 3) to the first cell along each axis that may hold a centre near a link, and the cell counts."""
     for i in range(3):
-        first = np.int64(np.floor((min(start[i], end[i]) - reach - grid.low[i]) / grid.edge[i]))
-        last = np.int64(np.floor((max(start[i], end[i]) + reach - grid.low[i]) / grid.edge[i]))
+        first = np.int64(np.floor((min(start[i], end[i]) - distance - grid.low[i]) / grid.edge[i]))
+        last = np.int64(np.floor((max(start[i], end[i]) + distance - grid.low[i]) / grid.edge[i]))
         if grid.counts[i] == 1:
             first, last = 0, 0
         elif periods[i] == 0.0:
@@ -259,7 +262,7 @@ def _touched_cells(start, end, reach, periods, grid, box):
 
 @njit(cache=True)
 def _cell(step, box, counts):
-    """Number of the cell ``step`` steps into a box of cells, x fastest; the grid wraps."""
+    """Number of cell ``step`` of a box of cells, x fastest; indices wrap around the grid."""
     x = (box[0, 0] + step % box[1, 0]) % counts[0]
     y = (box[0, 1] + step // box[1, 0] % box[1, 1]) % counts[1]
     z = (box[0, 2] + step // (box[1, 0] * box[1, 1])) % counts[2]
@@ -267,31 +270,34 @@ def _cell(step, box, counts):
 
 
 @njit(cache=True)
-def _first_of_body(ends, vector, centre, axis, periods, radius, place):
-    """First hit of one body; its images nearest to both ends (2, 3) of the link are tried. ``place`` is scratch."""
+def _first_of_body(ends, vector, centre, axis, periods, radius, offset):
+    """First intersection with one body; its periodic images nearest to both ends (2, 3) of the link are tested.
+
+    ``offset`` (3,) is scratch space.
+    """
     first = np.inf
     for end in range(2):
-        _image(ends[end], centre, periods, place)
+        _image(ends[end], centre, periods, offset)
         for i in range(3):
-            place[i] = ends[0, i] - place[i]
-        first = min(first, _first_root(place, vector, axis, radius))
+            offset[i] = ends[0, i] - offset[i]
+        first = min(first, _first_root(offset, vector, axis, radius))
     return first
 
 
 @njit(cache=True, parallel=True)
 def _round_cuts(start, vector, centres, axis, periods, radius, grid):
-    """(n,) first hit of each link; only centres in the cells near it are tried."""
+    """(n,) first intersection of each link; only centres in the cells near it are tested."""
     distance = np.empty(len(start))
     for n in prange(len(start)):
-        first, place = np.inf, np.empty(3)
+        first, offset = np.inf, np.empty(3)
         ends, box = np.empty((2, 3)), np.empty((2, 3), np.int64)
         ends[0], ends[1] = start[n], start[n] + vector
-        _touched_cells(ends[0], ends[1], radius + REACH_SLACK, periods, grid, box)
+        _touched_cells(ends[0], ends[1], radius + SEARCH_MARGIN, periods, grid, box)
         for step in range(box[1, 0] * box[1, 1] * box[1, 2]):
             cell = _cell(step, box, grid.counts)
             for m in range(grid.start[cell], grid.start[cell + 1]):
                 centre = centres[grid.members[m]]
-                first = min(first, _first_of_body(ends, vector, centre, axis, periods, radius, place))
+                first = min(first, _first_of_body(ends, vector, centre, axis, periods, radius, offset))
         distance[n] = min(first, 1.0) if first <= 1.0 + ROUNDING else np.nan
     return distance
 
@@ -305,7 +311,7 @@ def _round_gaps(points, centres, axis, periods):
         image = np.empty(3)
         for k in range(len(centres)):
             _image(points[n], centres[k], periods, image)
-            place = points[n] - image
-            nearest = min(nearest, _across(place, place, axis))
+            offset = points[n] - image
+            nearest = min(nearest, _across(offset, offset, axis))
         distance[n] = np.sqrt(max(nearest, 0.0))
     return distance

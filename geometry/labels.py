@@ -1,4 +1,4 @@
-"""Labels for solid voxels that the user picks by a box."""
+"""Labelling of solid voxels inside a user-defined box."""
 
 from dataclasses import replace
 
@@ -11,12 +11,12 @@ from muphy_lb.geometry.voxels import Voxels
 
 
 def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
-    """Make the solid voxels whose centres lie in a box a labelled wall; earlier labels keep theirs.
+    """Label the solid voxels whose centres lie in a box as a wall; voxels that already have a label keep it.
 
     Args:
         voxels: the image.
-        name: of the new wall, or of one that is there.
-        low_m, high_m: corners (x, y, z) of the box [m], borders included.
+        name: name of a new or an existing wall.
+        low_m, high_m: corners (x, y, z) of the box [m], both included.
 
     Raises:
         GeometryError: the box holds no solid voxel without a label.
@@ -26,13 +26,13 @@ def label_box(voxels: Voxels, name: str, low_m, high_m) -> Voxels:
     first = np.clip(np.ceil(low - 1e-9), 0, size).astype(int)
     last = np.clip(np.floor(high + 1e-9) + 1, 0, size).astype(int)
     inside = tuple(slice(a, b) for a, b in zip(first[::-1], last[::-1], strict=True))
-    flags, walls = copied(voxels.flags), voxels.walls
+    flags = copied(voxels.flags)
     chosen = (flags[inside] == SOLID) | (flags[inside] == WALL)
     if not chosen.any():
         raise GeometryError(
-            f"walls.{name}: its box from {tuple(low_m)} to {tuple(high_m)} m holds no solid voxel; the image reaches"
+            f"walls.{name}: its box from {tuple(low_m)} to {tuple(high_m)} m holds no solid voxel; the image extends"
             f" from {voxels.origin_m} to {tuple(voxels.origin_m + voxels.spacing_m * (size - 1.0))} m (voxel centres)"
         )
-    walls = walls if name in walls else (*walls, name)
+    walls = voxels.walls if name in voxels.walls else (*voxels.walls, name)
     flags[inside][chosen] = wall_flag(walls.index(name))
     return replace(voxels, flags=flags, walls=walls)

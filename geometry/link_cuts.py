@@ -1,4 +1,4 @@
-"""Records of walls: their names, where along a link the true wall lies, and what can tell that."""
+"""Records of labelled walls and of link cuts, and the interface of the shapes from which cuts are computed."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,18 +10,18 @@ N_DIRECTIONS = 27
 
 
 class WallShape(Protocol):
-    """Something that knows where the true wall lies between voxel centres."""
+    """Interface: the true position of a wall between voxel centres."""
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """Where links meet the true wall.
+        """Fractions at which links intersect the true wall.
 
         Args:
-            start: (n, 3) float64 voxel coordinates (x, y, z) of fluid nodes; voxel centres are whole numbers.
+            start: (n, 3) float64 voxel coordinates (x, y, z) of fluid nodes; voxel centres have integer coordinates.
             vector: (3,) integer lattice vector (x, y, z).
 
         Returns:
-            (n,) float64: the fraction in (0, 1] of the link ``start -> start + vector`` at which it first meets the
-            wall; NaN where it meets none.
+            (n,) float64: the fraction in (0, 1] of the link ``start -> start + vector`` at which it first
+            intersects the wall; NaN where it does not.
         """
 
 
@@ -30,9 +30,9 @@ class Wall:
     """A labelled wall.
 
     Attributes:
-        name: in case files.
-        n_voxels: of that label in the image (its volume).
-        is_solid: whether its voxels are nodes as well (:mod:`muphy_lb.geometry.solids`).
+        name: name of the wall in case files.
+        n_voxels: number of voxels with that label in the image (its volume).
+        is_solid: whether its voxels are nodes too, for heat conduction (:mod:`muphy_lb.geometry.solids`).
     """
 
     name: str
@@ -42,13 +42,13 @@ class Wall:
 
 @dataclass(frozen=True)
 class Cuts:
-    """Where the true wall cuts links, sorted by voxel and direction.
+    """Positions at which the true wall cuts links, sorted by voxel and direction.
 
     Attributes:
         voxel: (m,) int64 voxel id of the fluid node that the link starts from.
         direction: (m,) uint8 :func:`direction_code` of the link.
         distance: (m,) float64 fraction in (0, 1] of the link at which the wall lies.
-        n_missed: links into solid that meet no wall; their distance is one half.
+        n_missed: number of links into solid that do not intersect the wall; their distance is 1/2.
     """
 
     voxel: np.ndarray
@@ -58,7 +58,7 @@ class Cuts:
 
     @property
     def n_links(self) -> int:
-        """Number of links with a distance."""
+        """Number of cut links."""
         return int(self.voxel.size)
 
     @cached_property
@@ -71,11 +71,11 @@ class Cuts:
         wanted = link_keys(voxel, direction_code(vector))
         if not self.n_links:
             return np.full(wanted.shape, np.nan)
-        place = np.minimum(np.searchsorted(self.keys, wanted), self.n_links - 1)
-        return np.where(self.keys[place] == wanted, self.distance[place], np.nan)
+        index = np.minimum(np.searchsorted(self.keys, wanted), self.n_links - 1)
+        return np.where(self.keys[index] == wanted, self.distance[index], np.nan)
 
     def of_nodes(self, voxel: np.ndarray) -> "Cuts":
-        """The cuts of the nodes with these voxel ids only."""
+        """Only the cuts of the nodes with these voxel ids."""
         kept = np.isin(self.voxel, voxel)
         return replace(self, voxel=self.voxel[kept], direction=self.direction[kept], distance=self.distance[kept])
 

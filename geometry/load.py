@@ -1,4 +1,4 @@
-"""One door for every input: a file of any known format, or the name of a shape, to Voxels."""
+"""Loading of every kind of input: a file of any supported format, or an analytic shape, to Voxels."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -32,39 +32,38 @@ FOLDER = "folder"
 
 
 def load_voxels(path, **options) -> Voxels:
-    """Voxels of an input file, by its ending, of a folder of TIFF or DICOM files, or of ``"shape:NAME"``.
+    """Voxels of an input file (by its extension), of a folder of TIFF or DICOM files, or of ``"shape:NAME"``.
 
-    Options by ending; those of images are these and the attributes of :class:`muphy_lb.geometry.readers.ImageRule`
-    (fluid_value,
-    fluid_below, otsu, spacing_m, ...):
-        ``.npy``, ``.tif``, ``.tiff``: no others;
+    Options by extension; images accept these and the attributes of :class:`muphy_lb.geometry.images.rule.ImageRule`
+    (fluid_value, fluid_below, otsu, spacing_m, ...):
+        ``.npy``, ``.tif``, ``.tiff``: none further;
         ``.dcm``, ``.ima`` (the series in the folder of that file), a folder: frame;
         ``.npz``: array;
         ``.raw``: shape_zyx, dtype, header_bytes;
         ``.mha``, ``.mhd``, ``.nrrd``, ``.nhdr``, ``.nii``, ``.nii.gz``, ``.hdr``: unit, frame;
         ``.vti``: unit, array, frame;
         ``.vtu``, ``.pvtu``: unit, array.
-    Options of others:
+    Options of other inputs:
         ``.tags``: none (tagged nodes);
         ``.xyz``: spacing_m, unit, radius, low, high (spheres, see
         :func:`muphy_lb.geometry.shapes.packings.sphere_list`);
-        ``.txt``: tagged nodes, or with radius those of spheres;
+        ``.txt``: tagged nodes, or, with radius, the options of spheres;
         ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin;
         ``.gmy``: spacing_m, origin_m;
         ``shape:NAME``: the arguments of that function of :mod:`muphy_lb.geometry.shapes.catalogue`.
-    All inputs: what :class:`muphy_lb.geometry.porous.preparation.Preparation` has (crop, invert, median, ...).
+    All inputs: the attributes of :class:`muphy_lb.geometry.porous.preparation.Preparation` (crop, invert, ...).
 
-    Raises GeometryError for an unknown ending, shape or option, for a missing option and where the reader does.
+    Raises GeometryError for an unknown extension, shape or option, for a missing option and as the readers do.
     """
     return load_with_notes(path, **options).voxels
 
 
 def load_with_notes(path, **options) -> Noted:
-    """As :func:`load_voxels`, with what was done that the user should know: resampling, thresholds, preparation."""
+    """As :func:`load_voxels`, with notes on what was done: resampling, thresholds, preparation."""
     preparation, options = split_preparation(options)
     loaded = _load(path, options)
-    voxels, done = prepare_image(loaded.voxels, preparation)
-    return Noted(voxels, (*loaded.notes, *done))
+    voxels, preparation_notes = prepare_image(loaded.voxels, preparation)
+    return Noted(voxels, (*loaded.notes, *preparation_notes))
 
 
 def _load(path, options: Mapping[str, object]) -> Noted:
@@ -72,7 +71,7 @@ def _load(path, options: Mapping[str, object]) -> Noted:
     text = str(path)
     if text.startswith(SHAPE_PREFIX):
         return Noted(build_shape(text.removeprefix(SHAPE_PREFIX), **options), ())
-    ending = ending_of(path)
+    ending = file_ending(path)
     if ending not in LOADERS:
         raise GeometryError(
             f"input {text!r}: ending {ending!r} is not supported; allowed: {', '.join(LOADERS)}, or {SHAPE_PREFIX}NAME"
@@ -92,8 +91,8 @@ def _load(path, options: Mapping[str, object]) -> Noted:
     return loaded if isinstance(loaded, Noted) else Noted(loaded, ())
 
 
-def ending_of(path) -> str:
-    """The ending that chooses the loader: that of the name in small letters, both of ``.nii.gz``, or ``"folder"``."""
+def file_ending(path) -> str:
+    """The key of the loader: the file extension in lower case (both of ``.nii.gz``), or ``"folder"``."""
     path = Path(path)
     name = path.name.lower()
     double = next((ending for ending in LOADERS if ending.count(".") > 1 and name.endswith(ending)), None)
@@ -101,7 +100,7 @@ def ending_of(path) -> str:
 
 
 def option_names(loader: Callable) -> dict[str, bool]:
-    """Name of each option of a loader, and whether it must be given; ``**rule`` stands for those of ImageRule."""
+    """Name of each option of a loader, and whether it is required; ``**rule`` stands for those of ImageRule."""
     names = {}
     for name, parameter in list(inspect.signature(loader).parameters.items())[1:]:
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -111,8 +110,8 @@ def option_names(loader: Callable) -> dict[str, bool]:
     return names
 
 
-def _segmented(read: Callable[..., Image]) -> Callable[..., Noted]:
-    """A loader with the options of an image reader and those of ImageRule."""
+def _with_segmentation(read: Callable[..., Image]) -> Callable[..., Noted]:
+    """A loader that reads and segments an image; it takes the options of the reader and those of ImageRule."""
     signature = inspect.signature(read)
     own = list(signature.parameters.values())
     rule = inspect.Parameter("rule", inspect.Parameter.VAR_KEYWORD)
@@ -139,7 +138,7 @@ def _load_tagged(path) -> Voxels:
 
 
 def _load_text(path, spacing_m=None, unit="m", radius=None, low=None, high=None) -> Voxels:
-    """Tagged nodes, or spheres where their radius is given."""
+    """A file of tagged nodes or, if a radius is given, of sphere centres."""
     if radius is None and (spacing_m, unit, low, high) != (None, "m", None, None):
         raise GeometryError(f"{path}: tagged nodes take no options; a list of spheres needs radius")
     if radius is None:
@@ -164,7 +163,7 @@ IMAGES = {
 }
 
 LOADERS: Mapping[str, Callable[..., Voxels | Noted]] = MappingProxyType(
-    {ending: _segmented(read) for read, endings in IMAGES.items() for ending in endings}
+    {ending: _with_segmentation(read) for read, endings in IMAGES.items() for ending in endings}
     | {
         ".tags": _load_tagged,
         ".txt": _load_text,

@@ -1,4 +1,4 @@
-"""The neighbour table: for every node and lattice vector, the number of the node it leads to."""
+"""The neighbour table: for every node and lattice vector, the number of the neighbouring node or a link code."""
 
 import numpy as np
 from numba import njit, prange
@@ -6,7 +6,7 @@ from numba import njit, prange
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.search import NOTHING, follow, places_in
+from muphy_lb.geometry.search import NOTHING, NodeIndex, index_nodes, look_up
 
 WALL_LINK = NOTHING
 FIRST_OPENING_LINK = -2
@@ -14,27 +14,28 @@ FIRST_WALL_LINK = FIRST_OPENING_LINK - FIRST_WALL_NUMBER
 
 
 class NeighbourSearch:
-    """The neighbours of the nodes of a node list: prepared once, then asked for one part of the nodes after another.
+    """Neighbour search among the nodes of a node list: indexed once, then queried for one subset of nodes after
+    another.
 
-    A node whose voxel is that of a labelled wall belongs to a solid (:mod:`muphy_lb.geometry.solids`). For a flow it
-    lies behind
-    a wall: links from the fluid meet the labelled wall, and its own links to anything but its like meet a nameless one.
+    A node whose voxel belongs to a labelled wall belongs to a solid (:mod:`muphy_lb.geometry.solids`). The flow sees a
+    wall there: a link from the fluid into the solid is a link to the labelled wall, and links from the solid to
+    anything but the same solid are links to an unlabelled wall.
 
-    The preparation takes 16 bytes for a node near an opening, 2 bytes for a labelled voxel and nothing for other nodes.
+    The index takes 16 bytes per node near an opening, 2 bytes per labelled voxel and nothing for other nodes.
     """
 
     def __init__(self, nodes: NodeList):
         plain_end = int(nodes.group_start[1])
         grouped = plain_end + np.argsort(nodes.voxel[plain_end:])
         self._voxel = nodes.voxel
-        places = places_in(nodes.shape, nodes.periodic, nodes.voxel[:plain_end])._replace(
+        index = index_nodes(nodes.shape, nodes.periodic, nodes.voxel[:plain_end])._replace(
             grouped=nodes.voxel[grouped], grouped_node=grouped
         )
         labelled, number = nodes.label_voxel, nodes.label_number
-        self.solid, is_node = _solids(nodes, places)
+        self.solid, is_node = _solids(nodes, index)
         if self.solid is not None:
             labelled, number = labelled[~is_node], number[~is_node]
-        self._places = places._replace(labelled=labelled, label_code=FIRST_OPENING_LINK - number.astype(np.int16))
+        self._index = index._replace(labelled=labelled, label_code=FIRST_OPENING_LINK - number.astype(np.int16))
 
     def table(self, vectors, subset: np.ndarray | slice = slice(None), out: np.ndarray | None = None) -> np.ndarray:
         """Neighbour node numbers along lattice vectors, for a flow.
@@ -45,19 +46,21 @@ class NeighbourSearch:
             out: (Q, n) array of that type to write to, such as columns of a larger one; a new array by default.
 
         Returns:
-            ``out``, or else (Q, n) int32 (int64 beyond 2^31 nodes): node numbers and link codes as said at
+            ``out``, or else (Q, n) int32 (int64 beyond 2^31 nodes): node numbers and link codes of
             :func:`neighbour_table`.
 
         Raises:
             GeometryError: ``out`` has another shape.
         """
-        out = self.reach(vectors, subset, out)
+        out = self.table_through_solids(vectors, subset, out)
         if self.solid is not None:
             _separate(out, self.solid[subset], self.solid)
         return out
 
-    def reach(self, vectors, subset: np.ndarray | slice = slice(None), out: np.ndarray | None = None) -> np.ndarray:
-        """The same for what goes through solids, too: neighbours are nodes whatever they belong to."""
+    def table_through_solids(
+        self, vectors, subset: np.ndarray | slice = slice(None), out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """As :meth:`table`, for fields that solids conduct: no wall lies between fluid and solid nodes."""
         vectors = np.asarray(vectors, dtype=np.int64).reshape(-1, 3)
         chosen = subset if isinstance(subset, slice) else np.asarray(subset, dtype=np.int64)
         voxel = np.ascontiguousarray(self._voxel[chosen])
@@ -68,36 +71,36 @@ class NeighbourSearch:
                 f"out has shape {out.shape}; {len(vectors)} vectors from {voxel.size} nodes need"
                 f" {(len(vectors), voxel.size)}"
             )
-        follow(voxel, vectors, self._places, out)
+        look_up(voxel, vectors, self._index, out)
         return out
 
 
-def _solids(nodes: NodeList, places) -> tuple[np.ndarray | None, np.ndarray]:
-    """(n,) int16 number of the wall that each node belongs to, -1 for fluid, None if all are fluid; and which labelled
-    voxels are nodes."""
+def _solids(nodes: NodeList, index: NodeIndex) -> tuple[np.ndarray | None, np.ndarray]:
+    """(n,) int16 number of the labelled wall that each node belongs to, -1 for fluid (None if all nodes are fluid), and
+    a mask of the labelled voxels that are nodes."""
     is_node = np.zeros(nodes.label_voxel.size, dtype=bool)
     wall = np.flatnonzero(nodes.label_number >= FIRST_WALL_NUMBER)
-    own = np.empty((1, wall.size), dtype=np.int64)
-    follow(nodes.label_voxel[wall], np.zeros((1, 3), dtype=np.int64), places, own)
-    found = own[0] >= 0
+    node = np.empty((1, wall.size), dtype=np.int64)
+    look_up(nodes.label_voxel[wall], np.zeros((1, 3), dtype=np.int64), index, node)
+    found = node[0] >= 0
     if not found.any():
         return None, is_node
     is_node[wall] = found
     solid = np.full(nodes.n_nodes, -1, dtype=np.int16)
-    solid[own[0][found]] = nodes.label_number[is_node].astype(np.int16) - FIRST_WALL_NUMBER
+    solid[node[0][found]] = nodes.label_number[is_node].astype(np.int16) - FIRST_WALL_NUMBER
     return solid, is_node
 
 
 @njit(parallel=True, cache=True)
 def _separate(table, own, solid):
-    """Put walls between nodes that belong to different things, in place."""
+    """Insert wall links between nodes of different solids, and between solid and fluid, in place."""
     for n in prange(table.shape[1]):
         for q in range(table.shape[0]):
-            far = table[q, n]
-            if own[n] >= 0 and (far < 0 or solid[far] != own[n]):
+            neighbour = table[q, n]
+            if own[n] >= 0 and (neighbour < 0 or solid[neighbour] != own[n]):
                 table[q, n] = WALL_LINK
-            elif far >= 0 and solid[far] != own[n]:
-                table[q, n] = FIRST_WALL_LINK - solid[far]
+            elif neighbour >= 0 and solid[neighbour] != own[n]:
+                table[q, n] = FIRST_WALL_LINK - solid[neighbour]
 
 
 def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | slice | None = None) -> np.ndarray:
@@ -106,7 +109,7 @@ def neighbour_table(nodes: NodeList, vectors, subset: np.ndarray | slice | None 
     Args:
         nodes: the node list.
         vectors: (Q, 3) integer lattice vectors (x, y, z).
-        subset: node numbers to tabulate, or a slice of them; all of them by default.
+        subset: node numbers to tabulate, or a slice; all nodes by default.
 
     Returns:
         (Q, n) int32 (int64 beyond 2^31 nodes): the node at ``x + vectors[q]``; ``WALL_LINK`` (-1) where that voxel

@@ -1,4 +1,4 @@
-"""NodeList: fluid nodes only, in lexicographic order, kinds as contiguous groups."""
+"""NodeList: the fluid nodes in lexicographic order, those that touch an opening in groups behind the others."""
 
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -9,18 +9,18 @@ from numba import njit, prange
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
 from muphy_lb.geometry.link_cuts import Cuts, Wall
-from muphy_lb.geometry.search import follow, places_in
+from muphy_lb.geometry.search import index_nodes, look_up
 from muphy_lb.geometry.slabs import slabs
-from muphy_lb.geometry.vicinity import AROUND, Vicinity, widened
+from muphy_lb.geometry.vicinity import STENCIL_27, Vicinity, dilated
 from muphy_lb.geometry.voxels import Opening, Voxels
 
-CHUNK = 2**18
-"""Labelled voxels looked at together."""
+LABELS_PER_CHUNK = 2**18
+"""Labelled voxels processed at a time."""
 
 
 @dataclass(frozen=True)
 class Outline:
-    """All of a geometry but its nodes; the attributes are those of :class:`NodeList`."""
+    """A geometry without its node arrays; the attributes are those of :class:`NodeList`."""
 
     n_nodes: int
     shape: tuple[int, int, int]
@@ -33,10 +33,10 @@ class Outline:
 
 @dataclass(frozen=True)
 class NodeList:
-    """The fluid nodes of a geometry and the labelled voxels around them; other solid space is gone.
+    """The fluid nodes of a geometry and the labelled voxels next to them; other solid voxels are not stored.
 
-    A voxel id is the row-major number of a voxel in its box: ``(z * ny + y) * nx + x``. It is the name of a
-    node that never depends on ordering, partition or rank count.
+    A voxel id is the row-major number of a voxel in its box: ``(z * ny + y) * nx + x``. It identifies a node
+    independently of ordering, partition and rank count.
 
     Nodes are numbered group by group: group 0 holds the nodes with no opening voxel among their 26
     neighbours, group ``1 + k`` those that touch opening ``k`` (the lowest such ``k``). Inside a group voxel ids ascend.
@@ -48,11 +48,10 @@ class NodeList:
         shape: (nz, ny, nx) of the box.
         spacing_m, origin_m, periodic: as in :class:`muphy_lb.geometry.voxels.Voxels`.
         openings: one record per opening.
-        label_voxel: (m,) int64 ascending ids of the voxels of openings and labelled walls that touch a fluid node.
+        label_voxel: (m,) int64 ascending ids of the opening and labelled-wall voxels that touch a fluid node.
         label_number: (m,) uint8 label of each of them: ``k`` for opening k, ``FIRST_WALL_NUMBER + k`` for wall k.
         walls: one record per labelled wall.
-        cuts: how far along its link the true wall lies, if that was asked for
-        (:func:`muphy_lb.geometry.cuts.cut_links`).
+        cuts: cut distances of links, if computed (:func:`muphy_lb.geometry.cuts.cut_links`).
     """
 
     voxel: np.ndarray
@@ -74,7 +73,7 @@ class NodeList:
 
     @property
     def outline(self) -> Outline:
-        """The small record that says all but where the nodes are."""
+        """The geometry without its node arrays: small, and the same on every rank."""
         return Outline(**{field.name: getattr(self, field.name) for field in fields(Outline)})
 
     @property
@@ -109,7 +108,7 @@ def build_nodes(voxels: Voxels) -> NodeList:
     if fluid.size == 0:
         raise GeometryError(
             f"the image of shape {voxels.shape} (nz, ny, nx) holds no fluid voxel;"
-            " check which value means fluid, or refine the spacing"
+            " check which value marks fluid, or refine the spacing"
         )
     label_voxel = _labelled_near_fluid(flags, voxels.periodic)
     n_voxels = voxels.count_flags() if voxels.walls else None
@@ -134,9 +133,9 @@ def _fluid_voxels(flags) -> np.ndarray:
     end = np.concatenate((np.zeros(1, dtype=np.int64), *counts)).cumsum()
     fluid = np.empty(end[-1], dtype=np.int64)
     for layers, slab in slabs(flags):
-        part = fluid[end[layers.start] : end[layers.stop]]
-        _number_fluid(part, end[layers.start + 1 : layers.stop + 1] - end[layers.start], slab)
-        part += layers.start * slab[0].size
+        slab_fluid = fluid[end[layers.start] : end[layers.stop]]
+        _number_fluid(slab_fluid, end[layers.start + 1 : layers.stop + 1] - end[layers.start], slab)
+        slab_fluid += layers.start * slab[0].size
     return fluid
 
 
@@ -156,7 +155,7 @@ def _fluid_by_layer(flags):
 
 @njit(parallel=True, cache=True)
 def _number_fluid(fluid, last, flags):
-    """Write the ids of the fluid voxels of layer z up to position ``last[z]``, behind those of the layer below."""
+    """Write the ids of the fluid voxels of layer z up to position ``last[z]``, after those of the layer below."""
     nz, ny, nx = flags.shape
     for z in prange(nz):
         n = last[z - 1] if z else 0
@@ -166,8 +165,8 @@ def _number_fluid(fluid, last, flags):
 
 @njit(cache=True)
 def _number_row(fluid, n, row, first):
-    """Write the ids of the fluid voxels of a row that starts with voxel ``first`` from position n on; returns the next
-    position."""
+    """Write the ids of the fluid voxels of a row, whose first voxel is ``first``, from position n on; returns the next
+    free position."""
     for x in range(row.size):
         if row[x] == FLUID:
             fluid[n] = first + x
@@ -180,30 +179,30 @@ def _labelled_near_fluid(flags, periodic) -> np.ndarray:
     nz = len(flags)
 
     @lru_cache(maxsize=3)
-    def near(z: int) -> np.ndarray:
-        return widened(widened(flags[z] == FLUID, 0, periodic[1]), 1, periodic[0])
+    def dilated_fluid(z: int) -> np.ndarray:
+        return dilated(dilated(flags[z] == FLUID, 0, periodic[1]), 1, periodic[0])
 
-    parts = [np.empty(0, dtype=np.int64)]
+    found = [np.empty(0, dtype=np.int64)]
     for layers, slab in slabs(flags):
         labelled = slab >= FIRST_OPENING
         for z in layers.start + np.flatnonzero(labelled.any(axis=(1, 2))):
-            around = [k % nz for k in (z - 1, z, z + 1) if periodic[2] or 0 <= k < nz]
-            chosen = labelled[z - layers.start] & np.logical_or.reduce([near(k) for k in around])
-            parts.append(z * chosen.size + np.flatnonzero(chosen))
-    return np.concatenate(parts)
+            neighbours = [k % nz for k in (z - 1, z, z + 1) if periodic[2] or 0 <= k < nz]
+            near_fluid = labelled[z - layers.start] & np.logical_or.reduce([dilated_fluid(k) for k in neighbours])
+            found.append(z * near_fluid.size + np.flatnonzero(near_fluid))
+    return np.concatenate(found)
 
 
 def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:
-    """The node list of the ascending voxel ids ``fluid`` in the box and with the openings and walls of ``frame``.
+    """The node list of the ascending voxel ids ``fluid``, with the box, openings and walls of ``frame``.
 
-    Labelled voxels that touch none of these nodes are left out, and so are cuts of other nodes.
+    Labelled voxels that touch none of these nodes are omitted, as are the cuts of other nodes.
     """
     touches, near, group = _touching(frame, fluid)
     counts = np.bincount(group, minlength=1 + len(frame.openings))
     counts[0] = fluid.size - near.size
     return replace(
         frame,
-        voxel=_moved_behind(fluid, near, np.argsort(group, kind="stable")) if near.size else fluid,
+        voxel=_moved_to_end(fluid, near, np.argsort(group, kind="stable")) if near.size else fluid,
         group_start=np.concatenate(([0], np.cumsum(counts))),
         label_voxel=frame.label_voxel[touches],
         label_number=frame.label_number[touches],
@@ -212,18 +211,18 @@ def regroup(frame: NodeList, fluid: np.ndarray) -> NodeList:
 
 
 def _touching(frame: NodeList, fluid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which labelled voxels touch a node; the ascending positions in ``fluid`` of the nodes that touch an opening; and
-    the groups of these nodes."""
-    places = places_in(frame.shape, frame.periodic, fluid)
+    """(mask of the labelled voxels that touch a node, ascending positions in ``fluid`` of the nodes that touch an
+    opening, groups of these nodes)."""
+    index = index_nodes(frame.shape, frame.periodic, fluid)
     touches = np.zeros(frame.label_voxel.size, dtype=bool)
     found = [np.empty((2, 0), dtype=np.int64)]
-    for first in range(0, touches.size, CHUNK):
-        part = slice(first, first + CHUNK)
-        number = frame.label_number[part].astype(np.int64)
-        node = np.empty((len(AROUND), number.size), dtype=np.int64)
-        follow(frame.label_voxel[part], AROUND, places, node)
+    for first in range(0, touches.size, LABELS_PER_CHUNK):
+        chunk = slice(first, first + LABELS_PER_CHUNK)
+        number = frame.label_number[chunk].astype(np.int64)
+        node = np.empty((len(STENCIL_27), number.size), dtype=np.int64)
+        look_up(frame.label_voxel[chunk], STENCIL_27, index, node)
         hit = node >= 0
-        touches[part] = hit.any(axis=0)
+        touches[chunk] = hit.any(axis=0)
         hit &= number < MAX_OPENINGS
         found.append(np.stack((node[hit], np.broadcast_to(1 + number, hit.shape)[hit])))
     node, group = np.concatenate(found, axis=1)
@@ -233,8 +232,8 @@ def _touching(frame: NodeList, fluid: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 @njit(cache=True)
-def _moved_behind(ids, chosen, order):
-    """The ids with those at the ascending positions ``chosen`` moved behind all others, there in the given order."""
+def _moved_to_end(ids, chosen, order):
+    """The ids with those at the ascending positions ``chosen`` moved to the end, permuted by ``order``."""
     moved = np.empty_like(ids)
     n_others = ids.size - chosen.size
     n = 0
@@ -248,11 +247,11 @@ def _moved_behind(ids, chosen, order):
     return moved
 
 
-def rim_of(nodes: NodeList) -> NodeList:
-    """The nodes that touch an opening, in their order, as a list of their own: group 0 is empty.
+def boundary_nodes(nodes: NodeList) -> NodeList:
+    """The nodes that touch an opening, in the same order, as a separate node list whose group 0 is empty.
 
     Args:
-        nodes: the whole list; its arrays may be datasets of a file, of which only slices are read.
+        nodes: the complete list; its arrays may be HDF5 datasets, of which only slices are read.
     """
     first, last = int(nodes.group_start[1]), int(nodes.group_start[-1])
     voxel = nodes.voxel[first:last]
@@ -268,18 +267,18 @@ def rim_of(nodes: NodeList) -> NodeList:
 
 
 def labels_near(nodes: NodeList, vicinity: Vicinity) -> tuple[np.ndarray, np.ndarray]:
-    """The labelled voxels (ids, numbers) of a list within a vicinity; its arrays may be datasets of a file."""
+    """(ids, labels) of the labelled voxels of a list within a vicinity; its arrays may be HDF5 datasets."""
     found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8))]
-    for first in range(0, nodes.label_voxel.size, CHUNK):
-        voxel = nodes.label_voxel[first : first + CHUNK]
+    for first in range(0, nodes.label_voxel.size, LABELS_PER_CHUNK):
+        voxel = nodes.label_voxel[first : first + LABELS_PER_CHUNK]
         near = vicinity.holds(voxel)
-        found.append((voxel[near], nodes.label_number[first : first + CHUNK][near]))
+        found.append((voxel[near], nodes.label_number[first : first + LABELS_PER_CHUNK][near]))
     label_voxel, label_number = (np.concatenate(column) for column in zip(*found, strict=True))
     return label_voxel, label_number
 
 
 def shifted_voxels(voxel, vector, shape, periodic) -> np.ndarray:
-    """(n,) int64 ids of the voxels one lattice ``vector`` (x, y, z) away; -1 outside a non-periodic box."""
+    """(n,) int64 ids of the voxels shifted by a lattice ``vector`` (x, y, z); -1 outside a non-periodic box."""
     target = voxel_coordinates(voxel, shape) + vector
     size = np.array(shape[::-1])
     wraps = np.array(periodic)

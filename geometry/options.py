@@ -1,4 +1,4 @@
-"""Checks of the names and values that reach the package from case files and command lines."""
+"""Checks of option names and values from case files and command lines."""
 
 import difflib
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ METRES_PER_UNIT = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6}
 
 
 def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None:
-    """Raise GeometryError for the first name of ``given`` that is not allowed; the message names the nearest one."""
+    """Raise GeometryError for the first name of ``given`` that is not allowed; the message suggests the closest one."""
     allowed = tuple(allowed)
     for name in given:
         if name not in allowed:
@@ -20,14 +20,14 @@ def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None
 
 
 def check_positive(**values: float) -> None:
-    """Raise GeometryError naming the first keyword whose value is not a number above zero."""
+    """Raise GeometryError for the first keyword whose value is not a positive number."""
     for name, value in values.items():
         if isinstance(value, (str, bool)) or not value > 0:
             raise GeometryError(f"{name} is {value!r}; it must be a number above zero")
 
 
 def periodic_axes(value: str | Iterable[bool]) -> tuple[bool, bool, bool]:
-    """(x, y, z) truth values from such a triple or from axis letters: ``"xz"`` is (True, False, True)."""
+    """(x, y, z) booleans from such a triple or from axis letters: ``"xz"`` is (True, False, True)."""
     if isinstance(value, str):
         if set(value) - set(AXES):
             raise GeometryError(f'periodic is {value!r}; give letters out of "xyz", such as "xy", or three true/false')

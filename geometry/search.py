@@ -1,4 +1,9 @@
-"""Search: what lies one lattice vector away from many voxels, found among ascending voxel ids."""
+"""Neighbour look-up: the node or label one lattice vector away from many voxels, found in sorted voxel ids.
+
+Voxels are processed in runs: ascending ids within one row of the box (along x). For each run and each group of vectors
+with the same (y, z) components, the codes of the target row are expanded into a small window once; the vectors of the
+group then only differ in the offset at which they read the window.
+"""
 
 from typing import NamedTuple
 
@@ -7,21 +12,21 @@ from numba import njit, prange
 
 NOTHING = -1
 
-CHUNK = 4096
-"""Voxels that one thread looks up together."""
+VOXELS_PER_TASK = 4096
+"""Voxels that one thread looks up at a time."""
 
-GAP = 32
-"""Voxels between two of the chosen ones that end a stretch: spelling out fewer is cheaper than searching anew."""
+MAX_GAP = 32
+"""Largest step between successive ids of a run: expanding a shorter gap is cheaper than a new search."""
 
 
-class Places(NamedTuple):
-    """What lies where in a box; voxel ids ascend in each array.
+class NodeIndex(NamedTuple):
+    """Sorted voxel ids of the nodes and labelled voxels of a box; ids ascend in each array.
 
     Attributes:
-        size, periodic: (3,) of the box, along x, y, z.
-        plain: voxels of the nodes whose positions here are their numbers.
-        grouped, grouped_node: voxels and numbers of all other nodes.
-        labelled, label_code: voxels that are no nodes, and the number that stands for each of them.
+        size, periodic: (3,) size and periodicity of the box, along x, y, z.
+        plain: (n_plain,) voxels of nodes 0 ... n_plain - 1: the position is the node number.
+        grouped, grouped_node: voxels and node numbers of all other nodes.
+        labelled, label_code: voxels that are not nodes, and the code of each.
     """
 
     size: np.ndarray
@@ -33,10 +38,10 @@ class Places(NamedTuple):
     label_code: np.ndarray
 
 
-def places_in(shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], voxel: np.ndarray) -> Places:
-    """A box of ``shape`` (nz, ny, nx) in which nothing but nodes lies, at these ascending voxel ids."""
+def index_nodes(shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], voxel: np.ndarray) -> NodeIndex:
+    """The index of a box of ``shape`` (nz, ny, nx) with nodes at these ascending voxel ids, without labels."""
     none = np.empty(0, dtype=np.int64)
-    return Places(
+    return NodeIndex(
         size=np.array(shape[::-1], dtype=np.int64),
         periodic=np.array(periodic, dtype=bool),
         plain=voxel,
@@ -47,125 +52,124 @@ def places_in(shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], vo
     )
 
 
-def follow(voxel: np.ndarray, vectors: np.ndarray, places: Places, out: np.ndarray) -> None:
-    """Write what lies along each vector from each voxel to ``out``.
+def look_up(voxel: np.ndarray, vectors: np.ndarray, index: NodeIndex, out: np.ndarray) -> None:
+    """Write the node or code found along each vector from each voxel to ``out``.
 
     Args:
         voxel: (n,) int64 voxel ids, in any order; fast where they ascend.
         vectors: (Q, 3) int64 lattice vectors (x, y, z).
-        places: what there is.
+        index: the nodes and labels of the box.
         out: (Q, n) integers: the node or code at ``x + vectors[q]``, ``NOTHING`` (-1) if there is none or
             if it is outside the box. Periodic axes wrap.
     """
     if out.size:
-        order, fans = _fans(vectors)
-        _fill(out, voxel, vectors, order, fans, places)
+        order, group_start = _group_by_row(vectors)
+        _fill(out, voxel, vectors, order, group_start, index)
 
 
-def _fans(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An order of the vectors in which those that differ along x only follow each other, and where each such fan starts
-    (the end comes last)."""
+def _group_by_row(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(order of the vectors by z, y, x; (n_groups + 1,) start of each group of vectors with equal y and z in it)."""
     order = np.lexsort(vectors.T)
-    bends = np.any(np.diff(vectors[order, 1:], axis=0) != 0, axis=1)
-    return order, np.concatenate(([0], 1 + np.flatnonzero(bends), [len(vectors)]))
+    changes = np.any(np.diff(vectors[order, 1:], axis=0) != 0, axis=1)
+    return order, np.concatenate(([0], 1 + np.flatnonzero(changes), [len(vectors)]))
 
 
 @njit(parallel=True, cache=True)
-def _fill(table, voxel, vectors, order, fans, places):
-    """Fill the table, chunk by chunk and fan by fan."""
-    reach = np.abs(vectors[:, 0]).max()
-    for chunk in prange((voxel.size + CHUNK - 1) // CHUNK):
-        first = chunk * CHUNK
-        last = min(first + CHUNK, voxel.size)
+def _fill(table, voxel, vectors, order, group_start, index):
+    """Fill the table, chunk by chunk in parallel, and group by group of vectors."""
+    max_shift = np.abs(vectors[:, 0]).max()
+    for chunk in prange((voxel.size + VOXELS_PER_TASK - 1) // VOXELS_PER_TASK):
+        first = chunk * VOXELS_PER_TASK
+        last = min(first + VOXELS_PER_TASK, voxel.size)
         own, columns = voxel[first:last], table[:, first:last]
-        stretches, widest = _stretches(own, places.size)
-        codes = np.empty(widest + 2 * reach, dtype=table.dtype)
-        start = np.searchsorted(places.plain, own[0])
-        for fan in range(fans.size - 1):
-            members = order[fans[fan] : fans[fan + 1]]
+        runs, longest = _contiguous_runs(own, index.size)
+        codes = np.empty(longest + 2 * max_shift, dtype=table.dtype)
+        start = np.searchsorted(index.plain, own[0])
+        for group in range(group_start.size - 1):
+            members = order[group_start[group] : group_start[group + 1]]
             hints = np.array([start, 0, 0])
-            _fill_fan(columns, own, stretches, vectors, members, reach, codes, places, hints)
+            _fill_group(columns, own, runs, vectors, members, max_shift, codes, index, hints)
 
 
 @njit(cache=True)
-def _stretches(voxel, size):
-    """(k + 1, 4) first position and x, y, z of each stretch: ascending ids in one row of the box without wide gaps.
+def _contiguous_runs(voxel, size):
+    """(k + 1, 4) first position and x, y, z of each run: ascending ids in one row of the box without large gaps.
 
-    The end of the last comes last. Also returns how many voxels the longest one covers.
+    The last row holds the end of the last run. Also returns the number of voxels that the longest run spans.
     """
-    stretches = np.empty((voxel.size + 1, 4), dtype=np.int32)
-    count, row_end, widest = 0, -1, 0
+    runs = np.empty((voxel.size + 1, 4), dtype=np.int32)
+    count, row_end, longest = 0, -1, 0
     start = voxel[0]
     for n in range(voxel.size):
         step = voxel[n] - voxel[n - 1] if n else 0
-        if step < 1 or step > GAP or voxel[n] >= row_end:
+        if step < 1 or step > MAX_GAP or voxel[n] >= row_end:
             start = voxel[n]
             row = start // size[0]
             row_end = (row + 1) * size[0]
-            stretches[count] = n, start - row * size[0], row % size[1], row // size[1]
+            runs[count] = n, start - row * size[0], row % size[1], row // size[1]
             count += 1
-        widest = max(widest, voxel[n] - start + 1)
-    stretches[count, 0] = voxel.size
-    return stretches[: count + 1], widest
+        longest = max(longest, voxel[n] - start + 1)
+    runs[count, 0] = voxel.size
+    return runs[: count + 1], longest
 
 
 @njit(cache=True)
-def _fill_fan(table, voxel, stretches, vectors, members, reach, codes, places, hints):
-    """Follow the vectors of one fan: spell out the voxels that a stretch leads to, once for all, then look up."""
+def _fill_group(table, voxel, runs, vectors, members, max_shift, codes, index, hints):
+    """Fill the table for one group of vectors: expand the target row of each run once, then read it per vector."""
     _, step_y, step_z = vectors[members[0]]
-    for s in range(len(stretches) - 1):
-        first, last = stretches[s, 0], stretches[s + 1, 0]
-        y = _wrapped(stretches[s, 2] + step_y, places.size[1], places.periodic[1])
-        z = _wrapped(stretches[s, 3] + step_z, places.size[2], places.periodic[2])
-        start = voxel[first] - reach
-        window = codes[: voxel[last - 1] + reach + 1 - start]
+    for s in range(len(runs) - 1):
+        first, last = runs[s, 0], runs[s + 1, 0]
+        y = _wrapped(runs[s, 2] + step_y, index.size[1], index.periodic[1])
+        z = _wrapped(runs[s, 3] + step_z, index.size[2], index.periodic[2])
+        start = voxel[first] - max_shift
+        window = codes[: voxel[last - 1] + max_shift + 1 - start]
         window[:] = NOTHING
         if y >= 0 and z >= 0:
-            row = (z * places.size[1] + y) * places.size[0]
-            _spell_row(window, stretches[s, 1] - reach, row, places, hints)
+            row = (z * index.size[1] + y) * index.size[0]
+            _expand_row(window, runs[s, 1] - max_shift, row, index, hints)
         for q in members:
             links, shift = table[q], vectors[q, 0] - start
             for n in range(first, last):
-                # Unsigned, or else every look-up asks whether it counts from the end.
+                # An unsigned subscript spares Numba's test for negative (wrap-around) indices.
                 links[n] = window[np.uint64(voxel[n] + shift)]
 
 
 @njit(cache=True)
 def _wrapped(x, size, periodic):
-    """A coordinate moved into the box; -1 outside a non-periodic one."""
+    """A coordinate wrapped into a periodic box; -1 outside a box that is not periodic."""
     if 0 <= x < size:
         return x
     return x % size if periodic else -1
 
 
 @njit(cache=True)
-def _spell_row(codes, x, row, places, hints):
-    """Write down what lies at coordinates ``x``, ``x + 1``, ... of the row that starts with voxel ``row``."""
-    size = places.size[0]
+def _expand_row(codes, x, row, index, hints):
+    """Write the codes at coordinates ``x``, ``x + 1``, ... of the row whose first voxel is ``row``."""
+    size = index.size[0]
     i = 0
     while i < codes.size:
-        inside = _wrapped(x + i, size, places.periodic[0])
+        inside = _wrapped(x + i, size, index.periodic[0])
         length = 1 if inside < 0 else min(codes.size - i, size - inside)
         if inside >= 0:
-            _spell(codes[i : i + length], row + inside, places, hints)
+            _expand(codes[i : i + length], row + inside, index, hints)
         i += length
 
 
 @njit(cache=True)
-def _spell(codes, start, places, hints):
-    """Write down the nodes and labels of the consecutive voxels from ``start`` on."""
-    j = _first_not_below(places.plain, start, hints[0])
-    while j < places.plain.size and places.plain[j] < start + codes.size:
-        codes[places.plain[j] - start] = j
+def _expand(codes, start, index, hints):
+    """Write the nodes and labels of the consecutive voxels from ``start`` on; ``hints`` are search positions."""
+    j = _first_not_below(index.plain, start, hints[0])
+    while j < index.plain.size and index.plain[j] < start + codes.size:
+        codes[index.plain[j] - start] = j
         j += 1
     hints[0] = j
-    hints[1] = _spell_listed(codes, start, places.grouped, places.grouped_node, hints[1])
-    hints[2] = _spell_listed(codes, start, places.labelled, places.label_code, hints[2])
+    hints[1] = _expand_listed(codes, start, index.grouped, index.grouped_node, hints[1])
+    hints[2] = _expand_listed(codes, start, index.labelled, index.label_code, hints[2])
 
 
 @njit(cache=True)
-def _spell_listed(codes, start, voxel, value, hint):
-    """Write down the values of those listed among the voxels from ``start`` on; returns the next hint."""
+def _expand_listed(codes, start, voxel, value, hint):
+    """Write the values of the listed voxels among those from ``start`` on; returns the next search hint."""
     j = _first_not_below(voxel, start, hint)
     while j < voxel.size and voxel[j] < start + codes.size:
         codes[voxel[j] - start] = value[j]
@@ -175,7 +179,7 @@ def _spell_listed(codes, start, voxel, value, hint):
 
 @njit(cache=True)
 def _first_not_below(ids, target, hint):
-    """Position of the first of the ascending ids that is >= target; the nearer it is to the hint, the faster."""
+    """Position of the first of the ascending ids that is >= target: galloping search from ``hint``, then bisection."""
     low, high, step = hint, hint, 1
     while high < ids.size and ids[high] < target:
         low = high + 1

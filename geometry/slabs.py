@@ -1,8 +1,8 @@
-"""Slabs: arrays that may be larger than memory, looked at a few layers at a time.
+"""Slabs: out-of-core processing of arrays that may be larger than memory, a few layers at a time.
 
-Anything with ``shape``, ``dtype`` and slices along the first axis will do as an array here. Arrays above
-``IN_MEMORY_BYTES`` live in a nameless file in the folder for temporary files (``TMPDIR``) that is mapped into memory;
-its pages are given back after each slab, so that the resident memory stays that of one slab.
+Anything with ``shape``, ``dtype`` and slices along the first axis serves as an array here. Arrays above
+``IN_MEMORY_BYTES`` are stored in an unnamed temporary file (in ``TMPDIR``) that is mapped into memory; its pages are
+released after each slab, so that the resident memory stays that of one slab.
 """
 
 import mmap
@@ -14,14 +14,14 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 
 SLAB_VOXELS = 2**23
-"""Voxels looked at together: temporaries of 8 bytes a voxel take 64 MiB each."""
+"""Voxels per slab: temporaries of 8 bytes per voxel take 64 MiB each."""
 
 IN_MEMORY_BYTES = 2**31
 """Arrays larger than this are kept in a mapped file."""
 
 
 def slabs(values) -> Iterator[tuple[slice, np.ndarray]]:
-    """(range of layers, those layers) one slab after another; mapped pages are given back behind each."""
+    """Yield (range of layers, these layers), slab by slab; mapped pages are released after each."""
     n_layers = values.shape[0]
     step = max(1, SLAB_VOXELS // max(1, int(np.prod(values.shape[1:], dtype=object))))
     for first in range(0, n_layers, step):
@@ -31,9 +31,9 @@ def slabs(values) -> Iterator[tuple[slice, np.ndarray]]:
 
 
 def empty_array(shape: tuple[int, ...], dtype) -> np.ndarray:
-    """A C-ordered array of unset (large ones: zero) values: in memory, or in a mapped temporary file if it is large.
+    """A C-ordered, uninitialised array (zero if large): in memory, or in a mapped temporary file if it is large.
 
-    Raises GeometryError where neither memory nor disk can hold it.
+    Raises GeometryError if neither memory nor disk can hold it.
     """
     kind = np.dtype(dtype)
     n_bytes = kind.itemsize * int(np.prod(shape, dtype=object))
@@ -59,7 +59,7 @@ def copied(values: np.ndarray) -> np.ndarray:
 
 
 def padded(values: np.ndarray, widths, fill) -> np.ndarray:
-    """The array with ``widths[axis] = (before, after)`` more places on each side, which hold ``fill``."""
+    """The array padded with ``fill`` by ``widths[axis] = (before, after)`` elements on each side."""
     shape = tuple(n + int(before) + int(after) for n, (before, after) in zip(values.shape, widths, strict=True))
     result = empty_array(shape, values.dtype)
     for layers, slab in slabs(result):
@@ -73,18 +73,18 @@ def padded(values: np.ndarray, widths, fill) -> np.ndarray:
     return result
 
 
-def places_of(values: np.ndarray, wanted) -> np.ndarray:
-    """(m, axes) indices of the places that hold a value, in order."""
+def indices_of(values: np.ndarray, wanted) -> np.ndarray:
+    """(m, n_axes) indices of the elements equal to ``wanted``, in row-major order."""
     found = []
     for layers, slab in slabs(values):
-        places = np.argwhere(slab == wanted)
-        places[:, 0] += layers.start
-        found.append(places)
+        indices = np.argwhere(slab == wanted)
+        indices[:, 0] += layers.start
+        found.append(indices)
     return np.concatenate(found)
 
 
 def release(values) -> None:
-    """Give back the resident pages of an array mapped from a file; its values stay. Other arrays are left alone."""
+    """Release the resident pages of a memory-mapped array; its values are preserved. Other arrays are unaffected."""
     mapping = getattr(values, "_mmap", None)
     if mapping is not None and hasattr(mmap, "MADV_DONTNEED") and getattr(values, "mode", "c") != "c":
         mapping.madvise(mmap.MADV_DONTNEED)

@@ -1,7 +1,7 @@
-"""Solids that conduct heat: voxels of labelled walls that are nodes as well, for a field that they carry.
+"""Solids that conduct heat: voxels of labelled walls that become nodes, for fields that extend into the solid.
 
-The flow does not enter them: between fluid and such a node, and between nodes of two of them, lies a wall
-(:class:`muphy_lb.geometry.neighbours.NeighbourSearch`).
+The flow does not enter them: between fluid and a solid node, and between nodes of different solids, there is a wall for
+the flow (:class:`muphy_lb.geometry.neighbours.NeighbourSearch`).
 """
 
 from dataclasses import replace
@@ -16,17 +16,18 @@ from muphy_lb.geometry.voxels import Voxels
 
 
 def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
-    """The node list with the voxels of some labelled walls as further nodes.
+    """The node list extended by the voxels of labelled walls.
 
     Args:
-        nodes: the fluid.
-        voxels: the image it was made of.
-        names: of the walls.
+        nodes: the fluid nodes.
+        voxels: the image that they were built from.
+        names: names of the walls that become nodes.
 
     Raises:
-        GeometryError: the image has no such wall, or the wall no voxel.
+        GeometryError: the image has no such wall, or the wall has no voxel.
     """
-    voxel, number = [nodes.label_voxel], [nodes.label_number]
+    voxel = [nodes.label_voxel]
+    number = [nodes.label_number]
     solids = []
     for name in names:
         if name not in voxels.walls:
@@ -46,5 +47,4 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
 
 def _voxels_of(flags, flag: int) -> np.ndarray:
     """Ascending ids of the voxels with a flag."""
-    parts = [layers.start * slab[0].size + np.flatnonzero(slab == flag) for layers, slab in slabs(flags)]
-    return np.concatenate(parts)
+    return np.concatenate([layers.start * slab[0].size + np.flatnonzero(slab == flag) for layers, slab in slabs(flags)])

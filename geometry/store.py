@@ -1,12 +1,10 @@
-"""CASE.h5: the group ``/geometry`` that the preprocessing writes and the solver reads.
+"""CASE.h5: the group ``/geometry``, written by the preprocessing and read by the solver.
 
 Layout (version 2): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m``, ``origin_m`` (x, y, z), ``periodic``
 (x, y, z); datasets ``voxel``, ``group_start``, ``label_voxel``, ``label_number`` as in
-:class:`muphy_lb.geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall with
-its
-record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of
-:class:`muphy_lb.geometry.link_cuts.Cuts`,
-and ``neighbours/LATTICE`` tables (Q, n) with their ``vectors``.
+:class:`muphy_lb.geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall, with
+the fields of its record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of
+:class:`muphy_lb.geometry.link_cuts.Cuts`, and ``neighbours/LATTICE`` tables (Q, n) with their ``vectors``.
 """
 
 import os
@@ -33,7 +31,7 @@ NO_TABLES: Mapping[str, np.ndarray] = {}
 def write_geometry(path, nodes: NodeList, lattices: Mapping[str, np.ndarray] = NO_TABLES) -> None:
     """Write a node list, and the neighbour table of each named set of lattice vectors, to a new CASE.h5.
 
-    The file appears under its name only when it is complete.
+    The file is written under a temporary name and renamed when complete.
 
     Raises:
         GeometryError: the file cannot be written.
@@ -59,20 +57,20 @@ def read_geometry(path) -> NodeList:
     Raises:
         GeometryError: the file is missing, truncated, holds no geometry, or has another version.
     """
-    with unread_geometry(path) as nodes:
+    with open_nodes(path) as nodes:
         return read_arrays(nodes)
 
 
-def read_arrays(unread: NodeList) -> NodeList:
-    """The list of :func:`unread_geometry` with all its arrays in memory."""
-    cuts = unread.cuts and replace(unread.cuts, **{name: getattr(unread.cuts, name)[...] for name in CUT_ARRAYS})
-    return replace(unread, cuts=cuts, **{name: getattr(unread, name)[...] for name in ARRAYS})
+def read_arrays(opened: NodeList) -> NodeList:
+    """The node list of :func:`open_nodes` with all its arrays read into memory."""
+    cuts = opened.cuts and replace(opened.cuts, **{name: getattr(opened.cuts, name)[...] for name in CUT_ARRAYS})
+    return replace(opened, cuts=cuts, **{name: getattr(opened, name)[...] for name in ARRAYS})
 
 
 @contextmanager
-def unread_geometry(path) -> Iterator[NodeList]:
-    """The node list of a CASE.h5 whose arrays, but ``group_start``, are datasets of the open file: a slice is read when
-    it is taken.
+def open_nodes(path) -> Iterator[NodeList]:
+    """The node list of a CASE.h5 opened for lazy reading: its arrays, except ``group_start``, are HDF5 datasets, of
+    which a slice is read on access.
 
     Raises:
         GeometryError: as :func:`read_geometry`.
@@ -87,7 +85,7 @@ def unread_geometry(path) -> Iterator[NodeList]:
             periodic=tuple(bool(p) for p in group.attrs["periodic"]),
             openings=tuple(_read_opening(group[f"openings/{k}"]) for k in range(len(group.get("openings", ())))),
             walls=tuple(_read_wall(group[f"walls/{k}"]) for k in range(len(group.get("walls", ())))),
-            cuts=_unread_cuts(group["cuts"]) if "cuts" in group else None,
+            cuts=_open_cuts(group["cuts"]) if "cuts" in group else None,
         )
 
 
@@ -95,7 +93,7 @@ def read_neighbours(path, lattice: str, nodes=slice(None)) -> np.ndarray:
     """Read the columns ``nodes`` of the stored (Q, n) neighbour table of a lattice.
 
     Raises:
-        GeometryError: the file holds no such table; the message names those it has.
+        GeometryError: the file holds no such table; the message lists those it holds.
     """
     with _open_geometry(path) as group:
         tables = group.get("neighbours", {})
@@ -118,7 +116,7 @@ def list_neighbours(path) -> tuple[str, ...]:
 
 
 class _open_geometry:
-    """Context of the versioned ``/geometry`` group; a missing, broken or foreign file becomes one GeometryError."""
+    """Context manager of the versioned ``/geometry`` group; GeometryError for a missing, corrupt or foreign file."""
 
     def __init__(self, path):
         self.path = Path(path)
@@ -178,5 +176,5 @@ def _read_wall(record) -> Wall:
     return Wall(str(record.attrs["name"]), int(record.attrs["n_voxels"]), bool(record.attrs.get("is_solid", False)))
 
 
-def _unread_cuts(group) -> Cuts:
+def _open_cuts(group) -> Cuts:
     return Cuts(*(group[name] for name in CUT_ARRAYS), n_missed=int(group.attrs["n_missed"]))

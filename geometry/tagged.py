@@ -1,19 +1,19 @@
-"""Tagged nodes: the text format of MUPHY (Bernaschi et al., Comput. Phys. Commun. 180, 2009) in words.
+"""Tagged nodes: a text format with the node tags of MUPHY (Bernaschi et al., Comput. Phys. Commun. 180, 2009).
 
-One item a line; ``#`` starts a comment; empty lines are skipped::
+One item per line; ``#`` starts a comment; empty lines are skipped::
 
     20 12 12 solid            # box nx ny nz and the tag of every voxel not listed
     spacing_m 1e-4            # optional: edge length of a voxel [m] (1)
     origin_m 0 0 0            # optional: x y z of the centre of voxel 0 0 0 [m] (0 0 0)
     periodic xy               # optional: axes along which the box repeats (none)
     3 4 5 fluid               # x y z tag: integer coordinates counted from 0
-    0 4 5 inlet:left          # an opening may carry a name (inlet, outlet)
-    3 9 5 wall:lid            # a wall may carry a name, by which a case gives it a motion or asks for its force
+    0 4 5 inlet:left          # an opening may have a name (inlet, outlet)
+    3 9 5 wall:lid            # a wall may have a name, by which a case defines its motion or requests its force
 
 Tags: ``fluid``, ``wall``, ``solid``, ``inlet``, ``outlet``. Inlet and outlet voxels are opening voxels: they lie just
-outside the flow. A voxel listed twice is an error. The record of an opening is estimated on reading: centre = mean
-of its voxels, normal = mean direction from its voxels to the fluid voxels among their 26 neighbours, radius
-unbounded. Openings are numbered in the order in which their names appear.
+outside the flow. A voxel listed twice is an error. The record of an opening is estimated from its voxels: centre =
+their mean, normal = mean direction to the fluid voxels among their 26 neighbours, radius unbounded. Openings are
+numbered in the order in which their names first appear.
 """
 
 from dataclasses import dataclass, field
@@ -31,14 +31,14 @@ from muphy_lb.geometry.voxels import KINDS, Voxels
 FIXED_TAGS = {"solid": SOLID, "fluid": FLUID, "wall": WALL}
 TAGS = (*FIXED_TAGS, *KINDS)
 MAX_VOXELS = 2**33
-"""Largest box [voxels = bytes] that is not taken for a mistake."""
+"""Largest box [voxels = bytes] accepted; a larger one is taken for a mistake."""
 
 BOX_KEYS = ("spacing_m", "origin_m", "periodic")
 
 
 @dataclass
 class _Content:
-    """What the lines of a file said."""
+    """The parsed content of a file."""
 
     shape: tuple[int, int, int] | None = None
     default: int = SOLID
@@ -48,7 +48,7 @@ class _Content:
     x_y_z_flag: list = field(default_factory=list)
 
     def read_line(self, words: list[str]) -> None:
-        """Take in one line; ValueError says what is wrong with it."""
+        """Parse one line; ValueError if it violates the format."""
         if self.shape is None:
             self._read_header(words)
         elif words[0] in BOX_KEYS:
@@ -99,7 +99,7 @@ class _Content:
 def read_tagged(path) -> Voxels:
     """Voxels of a file of tagged nodes; the module's docstring defines the format.
 
-    Raises GeometryError with the line number for a line that breaks the format, and for an opening without fluid.
+    Raises GeometryError with the line number for a line that violates the format, and for an opening without fluid.
     """
     content, line_numbers = _Content(), []
     for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):
@@ -117,9 +117,9 @@ def read_tagged(path) -> Voxels:
 
 
 def write_tagged(path, voxels: Voxels) -> None:
-    """Write voxels as tagged nodes; every voxel that is not solid gets its line.
+    """Write voxels as tagged nodes, one line per voxel that is not solid.
 
-    Centre, normal and radius of the openings are not written: :func:`read_tagged` estimates them anew.
+    Centre, normal and radius of the openings are not written: :func:`read_tagged` estimates them.
     """
     names = {flag: tag for tag, flag in FIXED_TAGS.items()}
     names |= {opening_flag(k): f"{o.kind}:{o.name}" for k, o in enumerate(voxels.openings)}
@@ -148,13 +148,13 @@ def _voxels(path, content: _Content, line_numbers: list[int]) -> Voxels:
     flags = empty_array(content.shape, FLAG_DTYPE)
     flags[...] = content.default
     x, y, z, flag = np.array(content.x_y_z_flag, dtype=np.int64).reshape(-1, 4).T
-    _refuse_doubles(path, np.ravel_multi_index((z, y, x), content.shape), line_numbers)
+    _check_duplicates(path, np.ravel_multi_index((z, y, x), content.shape), line_numbers)
     flags[z, y, x] = flag
     voxels = Voxels(flags, **content.box, walls=tuple(content.walls))
     return with_tagged_openings(voxels, content.tags, path)
 
 
-def _refuse_doubles(path, voxel: np.ndarray, line_numbers: list[int]) -> None:
+def _check_duplicates(path, voxel: np.ndarray, line_numbers: list[int]) -> None:
     order = np.argsort(voxel, kind="stable")
     again = order[1:][np.diff(voxel[order]) == 0]
     if again.size:

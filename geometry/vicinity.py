@@ -1,17 +1,17 @@
-"""Vicinity: which voxels lie within one lattice vector of some nodes."""
+"""Vicinity: the voxels within one lattice vector of a set of nodes."""
 
 from itertools import product
 
 import numpy as np
 from numba import njit, prange
 
-from muphy_lb.geometry.search import follow, places_in
+from muphy_lb.geometry.search import index_nodes, look_up
 
-AROUND = np.array(list(product((-1, 0, 1), repeat=3)))
-"""(27, 3) vectors to a voxel and its neighbours."""
+STENCIL_27 = np.array(list(product((-1, 0, 1), repeat=3)))
+"""(27, 3) vectors from a voxel to itself and its 26 neighbours."""
 
-CHUNK = 2**16
-"""Voxels looked at together."""
+VOXELS_PER_CHUNK = 2**16
+"""Voxels processed at a time."""
 
 
 class Vicinity:
@@ -24,28 +24,28 @@ class Vicinity:
     """
 
     def __init__(self, voxel: np.ndarray, shape: tuple[int, int, int], periodic: tuple[bool, bool, bool]):
-        self._places = places_in(shape, periodic, voxel)
+        self._index = index_nodes(shape, periodic, voxel)
         layers = tuple(np.zeros(size, dtype=bool) for size in shape[::-1])
         _mark_layers(voxel, *layers)
-        self._layers = tuple(widened(mask, 0, wraps) for mask, wraps in zip(layers, periodic, strict=True))
+        self._layers = tuple(dilated(mask, 0, wraps) for mask, wraps in zip(layers, periodic, strict=True))
 
     def holds(self, voxel: np.ndarray) -> np.ndarray:
-        """(m,) truth for voxel ids in any order, fast where they ascend: one of the nodes, or a neighbour of one."""
+        """(m,) bool: whether each voxel is a node or a neighbour of one; ids in any order, fast where they ascend."""
         held = _in_layers(voxel, *self._layers)
         candidates = np.flatnonzero(held)
-        for first in range(0, candidates.size, CHUNK):
-            part = candidates[first : first + CHUNK]
-            held[part] = self._touches(voxel[part])
+        for first in range(0, candidates.size, VOXELS_PER_CHUNK):
+            chunk = candidates[first : first + VOXELS_PER_CHUNK]
+            held[chunk] = self._touches(voxel[chunk])
         return held
 
     def _touches(self, voxel: np.ndarray) -> np.ndarray:
-        node = np.empty((len(AROUND), voxel.size), dtype=np.int64)
-        follow(voxel, AROUND, self._places, node)
+        node = np.empty((len(STENCIL_27), voxel.size), dtype=np.int64)
+        look_up(voxel, STENCIL_27, self._index, node)
         return (node >= 0).any(axis=0)
 
 
-def widened(mask: np.ndarray, axis: int, wraps: bool) -> np.ndarray:
-    """Truth of a voxel or of one of its two neighbours along an axis, which may wrap."""
+def dilated(mask: np.ndarray, axis: int, wraps: bool) -> np.ndarray:
+    """The mask dilated by one voxel in both directions along an axis, which may wrap."""
     mask = np.moveaxis(mask, axis, 0)
     wide = mask.copy(order="K")
     wide[1:] |= mask[:-1]
@@ -68,7 +68,7 @@ def _mark_layers(voxel, in_x, in_y, in_z):
 
 @njit(parallel=True, cache=True)
 def _in_layers(voxel, in_x, in_y, in_z):
-    """(m,) truth: all three layers of a voxel are marked."""
+    """(m,) bool: whether all three layers of a voxel are marked (necessary for it to be near a node)."""
     inside = np.empty(voxel.size, dtype=np.bool_)
     for i in prange(voxel.size):
         row = voxel[i] // in_x.size

@@ -1,4 +1,4 @@
-"""Voxels: the picture of a vessel or a rock that every reader produces."""
+"""Voxels: the segmented image that every reader produces, and the records of its openings."""
 
 from dataclasses import dataclass, field, replace
 
@@ -13,19 +13,19 @@ from muphy_lb.geometry.slabs import slabs
 KINDS = ("inlet", "outlet")
 
 UNIT_ROUND_OFF = 1e-14
-"""A normal this close to unit length is kept to the last bit, so that a record read back is the record written."""
+"""A normal this close to unit length is not normalised again, so that a record read back equals the record written."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """Where fluid enters or leaves.
+    """A plane region through which fluid enters or leaves.
 
     Attributes:
         name: unique name, used in case files and in every output.
-        kind: ``"inlet"`` or ``"outlet"`` (a label for reports; the condition belongs to the case).
+        kind: ``"inlet"`` or ``"outlet"`` (a label for reports; the boundary condition is set in the case).
         centre_m: point (x, y, z) of the opening plane [m].
         normal: unit vector (x, y, z) pointing into the fluid.
-        radius_m: radius [m] around the centre that bounds the opening; ``inf`` for a whole plane.
+        radius_m: radius [m] of the disc that bounds the opening; ``inf`` for the whole plane.
     """
 
     name: str
@@ -54,16 +54,16 @@ class Opening:
 
 @dataclass(frozen=True)
 class Voxels:
-    """A box of voxels.
+    """A segmented image: a box of flagged voxels.
 
     Attributes:
         flags: (nz, ny, nx) uint8 array of ``muphy_lb.geometry.flags`` values, x fastest. Two dimensions: nz = 1.
         spacing_m: edge length of the cubic voxels [m].
         origin_m: (x, y, z) of the *centre* of voxel (0, 0, 0) [m].
-        periodic: (x, y, z) whether the box repeats along each axis.
+        periodic: (x, y, z) whether the box is periodic along each axis.
         openings: ``openings[k]`` describes the voxels flagged ``FIRST_OPENING + k``.
         walls: ``walls[k]`` is the name of the solid voxels flagged ``FIRST_WALL + k``.
-        wall_shape: where the true wall lies, in voxel coordinates of this box; ``None`` if only the voxels are known.
+        wall_shape: the true wall, in voxel coordinates of this box; ``None`` if only the voxels are known.
     """
 
     flags: np.ndarray
@@ -101,11 +101,11 @@ class Voxels:
         return int(self.count_flags()[FLUID])
 
     def count_flags(self) -> np.ndarray:
-        """(256,) int64 number of voxels of every flag."""
+        """(256,) int64 number of voxels with each flag."""
         return sum(_count_by_layer(slab).sum(axis=0) for _, slab in slabs(self.flags))
 
     def check_flags(self) -> "Voxels":
-        """Return self; raise GeometryError if a flag is neither a fixed kind nor a known opening or wall."""
+        """Return self; raise GeometryError if a flag is neither a fixed kind nor that of a known opening or wall."""
         known = np.zeros(256, dtype=bool)
         known[: WALL + 1] = True
         known[FIRST_OPENING : FIRST_OPENING + len(self.openings)] = True
@@ -118,14 +118,14 @@ class Voxels:
 
 @njit(parallel=True, cache=True)
 def _count_by_layer(flags):
-    """(nz, 256) number of voxels of every flag in each layer."""
+    """(nz, 256) number of voxels with each flag in each layer."""
     nz, ny, nx = flags.shape
     counts = np.zeros((nz, 256), dtype=np.int64)
     for z in prange(nz):
-        # Four tallies: equal flags in a row would wait for each other on one.
-        tallies = np.zeros((4, 256), dtype=np.int64)
+        # Four interleaved histograms: increments of one counter by equal neighbouring flags would be serialised.
+        histograms = np.zeros((4, 256), dtype=np.int64)
         for y in range(ny):
             for x in range(nx):
-                tallies[x % 4, flags[z, y, x]] += 1
-        counts[z] = tallies.sum(axis=0)
+                histograms[x % 4, flags[z, y, x]] += 1
+        counts[z] = histograms.sum(axis=0)
     return counts

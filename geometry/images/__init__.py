@@ -1,4 +1,4 @@
-"""Images of voxels: what a file stores, as an array with spacing and origin (readers), and which of it is fluid (rule).
+"""Voxel images: readers (the values of a file with spacing and origin) and segmentation (which values are fluid).
 
 Files store x fastest: arrays are (nz, ny, nx), so that ``values[k, j, i]`` is voxel i along x, j along y, k along z.
 """

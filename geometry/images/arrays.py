@@ -1,4 +1,4 @@
-"""Arrays without a place: ``.npy``, ``.npz`` and headerless ``.raw`` files to Images with unit spacing.
+"""Readers of arrays without spatial metadata: ``.npy``, ``.npz`` and headerless ``.raw`` files; unit spacing.
 
 Arrays are (nz, ny, nx) or (ny, nx), x last; a Fortran-ordered ``.npy`` keeps its index order.
 """
@@ -14,21 +14,21 @@ from muphy_lb.geometry.images.image import Image
 from muphy_lb.geometry.images.stored import check_inflation, count, file_size, mapped
 from muphy_lb.geometry.options import check_names
 
-DAMAGES = (OSError, ValueError, EOFError, SyntaxError, TypeError, KeyError, MemoryError, RuntimeError, OverflowError)
-DAMAGES += (tokenize.TokenError,)
-"""What NumPy and zipfile raise for damaged files."""
+READ_ERRORS = (OSError, ValueError, EOFError, SyntaxError, TypeError, KeyError, MemoryError, RuntimeError)
+READ_ERRORS += (OverflowError, tokenize.TokenError)
+"""Exceptions that NumPy and zipfile raise for damaged files."""
 
 
 def read_npy(path) -> Image:
-    """Image of a ``.npy`` file, mapped.
+    """Image of a ``.npy`` file, memory-mapped.
 
-    Raises GeometryError for a missing, broken or truncated file and for objects in place of numbers.
+    Raises GeometryError for a missing, corrupt or truncated file and for arrays of objects.
     """
     try:
         with open(path, "rb") as file:
             shape, is_fortran, kind = _npy_header(file)
             offset = file.tell()
-    except DAMAGES as error:
+    except READ_ERRORS as error:
         raise GeometryError(f"cannot read {path}: {_one_line(error)}") from error
     _check_kind(path, kind)
     if 0 in shape:
@@ -37,9 +37,9 @@ def read_npy(path) -> Image:
 
 
 def read_npz(path, array: str | None = None) -> Image:
-    """Image of the array named ``array`` of a ``.npz`` file, or of its only one.
+    """Image of the array named ``array`` of a ``.npz`` file; ``None``: of its only array.
 
-    Raises GeometryError for a missing, broken or truncated file and for an array that is not named or not there.
+    Raises GeometryError for a missing, corrupt or truncated file, an unknown array, and an ambiguous choice.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -51,19 +51,19 @@ def read_npz(path, array: str | None = None) -> Image:
         raise
     except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         raise GeometryError(f"cannot read {path}: it is no .npz archive, broken or truncated ({error})") from error
-    except DAMAGES as error:
+    except READ_ERRORS as error:
         raise GeometryError(f"cannot read {path}: {_one_line(error)}") from error
 
 
 def read_raw(path, shape_zyx, dtype: str, header_bytes: int) -> Image:
-    """Image of a headerless binary file, x fastest, mapped: files larger than memory are read slab by slab.
+    """Image of a headerless binary file, x fastest, memory-mapped: files larger than memory are read slab by slab.
 
     Args:
         shape_zyx: (nz, ny, nx) voxel counts.
         dtype: numpy type name, byte order included, such as ``"uint8"`` or ``">u2"``.
         header_bytes: bytes to skip at the start.
 
-    Raises GeometryError if the file is missing or its size is not that of header and voxels.
+    Raises GeometryError if the file is missing or its size does not match header and voxels.
     """
     shape, kind = _raw_layout(shape_zyx, dtype, header_bytes)
     held, expected = file_size(path), header_bytes + count(shape) * kind.itemsize
@@ -76,7 +76,7 @@ def read_raw(path, shape_zyx, dtype: str, header_bytes: int) -> Image:
 
 
 def _npy_header(file) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """(shape, whether Fortran-ordered, type) of the array that a file goes on to hold."""
+    """(shape, whether Fortran-ordered, type) of the array that follows in an open file."""
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:

@@ -1,9 +1,9 @@
-"""DICOM series, one file a slice, to Images; needs the library pydicom.
+"""Reader of DICOM series, one file per slice; needs the library pydicom.
 
-A slice states where its first pixel lies (ImagePositionPatient), the directions of its rows and columns
-(ImageOrientationPatient) and the distances of its pixels (PixelSpacing), in mm: x to the left, y to the back, z to the
-head of the patient. Slices are put in order along the normal of their plane; file names and instance numbers do not
-matter. Values are those stored, times RescaleSlope plus RescaleIntercept (Hounsfield units in CT).
+A slice defines the position of its first pixel (ImagePositionPatient), the directions of its rows and columns
+(ImageOrientationPatient) and the pixel spacing (PixelSpacing), in mm: x to the left, y to the back, z to the head of
+the patient. Slices are sorted along the normal of their plane; file names and instance numbers are ignored. Stored
+values are multiplied by RescaleSlope, and RescaleIntercept is added (Hounsfield units in CT).
 Source: DICOM PS3.3, C.7.6.2 and C.11.1.
 """
 
@@ -22,21 +22,21 @@ from muphy_lb.geometry.images.stored import LARGEST_RATIO, read_bytes, read_star
 from muphy_lb.geometry.images.tiff import ENDINGS, read_tiff
 from muphy_lb.geometry.options import METRES_PER_UNIT
 
-MAGIC, MAGIC_PLACE = b"DICM", 128
+MAGIC, MAGIC_OFFSET = b"DICM", 128
 KIND = "DICOM image"
 UNEVEN = 0.01
-"""Largest deviation of a slice from its place in an even stack that is taken for rounding, in slice distances."""
+"""Largest deviation of a slice from its position in an evenly spaced stack (rounding), in slice distances."""
 
-ALIKE = 1e-4
-"""Largest deviation of directions and relative one of lengths among slices that is taken for rounding."""
+HEADER_TOLERANCE = 1e-4
+"""Largest deviation of directions, and relative deviation of lengths, among the slices of a stack (rounding)."""
 
 MAX_NAMED = 4
-"""Series named in one message."""
+"""Largest number of series listed in a message."""
 
 
 @dataclass(frozen=True)
 class _Slice:
-    """What the header of a slice says: lengths in mm, ``directions`` (2, 3) along its rows and along its columns."""
+    """The header of a slice: lengths in mm, ``directions`` (2, 3) along its rows and along its columns."""
 
     path: Path
     series: str
@@ -51,20 +51,20 @@ class _Slice:
 
     @property
     def normal(self) -> np.ndarray:
-        """Unit vector across the slice."""
+        """Unit normal of the slice."""
         return np.cross(*self.directions)
 
     def is_like(self, other: "_Slice") -> bool:
-        """Whether both have the same pixels, but for their position."""
+        """Whether both slices have equal pixel grids and types; positions may differ."""
         return (
             (self.shape, self.pixel_type) == (other.shape, other.pixel_type)
-            and np.allclose(self.distances, other.distances, rtol=ALIKE)
-            and np.allclose(self.directions, other.directions, atol=ALIKE)
+            and np.allclose(self.distances, other.distances, rtol=HEADER_TOLERANCE)
+            and np.allclose(self.directions, other.directions, atol=HEADER_TOLERANCE)
         )
 
 
 def read_folder(path, frame: str = "world") -> Image:
-    """Image of a folder: of the TIFF files in it, or else of the DICOM series in it.
+    """Image of a folder: of its TIFF files if there are any, otherwise of its DICOM series.
 
     Raises GeometryError as :func:`muphy_lb.geometry.images.tiff.read_tiff` or :func:`read_dicom`.
     """
@@ -81,11 +81,11 @@ def read_dicom(path, frame: str = "world") -> Image:
 
     Args:
         path: the folder or the file.
-        frame: as of :func:`muphy_lb.geometry.images.image.along_axes`.
+        frame: as in :func:`muphy_lb.geometry.images.image.along_axes`.
 
-    Raises GeometryError where pydicom is missing, for a missing, broken or truncated file, for colours, several images
-    in one file or compressed pixels without a decoder, for several series, and for slices that differ, lie twice at one
-    place, leave gaps or are shifted against each other.
+    Raises GeometryError if pydicom is missing, for a missing, corrupt or truncated file, for colour images, several
+    images in one file or compressed pixels without a decoder, for several series, and for slices that differ, coincide,
+    leave gaps or are sheared against each other.
     """
     slices = _series(Path(path))
     for other in slices[1:]:
@@ -106,11 +106,11 @@ def read_dicom(path, frame: str = "world") -> Image:
 
 
 def _is_dicom(file: Path) -> bool:
-    return file.is_file() and read_start(file, MAGIC_PLACE + len(MAGIC))[MAGIC_PLACE:] == MAGIC
+    return file.is_file() and read_start(file, MAGIC_OFFSET + len(MAGIC))[MAGIC_OFFSET:] == MAGIC
 
 
 def _series(path: Path) -> list[_Slice]:
-    """The slices of the series that a path means."""
+    """The slices of the series in a folder, or of the series that a file belongs to."""
     if path.is_dir():
         slices = _slices(path)
         if not slices:
@@ -147,7 +147,7 @@ def _library():
 
 
 def _header(path: Path) -> _Slice | None:
-    """The header of a slice; ``None`` for an object without pixels, such as a report."""
+    """The header of a slice; ``None`` for an object without pixels, such as a structured report."""
     library, content = _library(), read_bytes(path)
     with reading(path, KIND):
         header = library.dcmread(io.BytesIO(content), stop_before_pixels=True)
@@ -155,7 +155,7 @@ def _header(path: Path) -> _Slice | None:
             return None
         _check_kind(path, header, len(content))
         directions = np.reshape(_numbers(path, header, "ImageOrientationPatient", 6), (2, 3))
-        if not np.allclose(directions @ directions.T, np.eye(2), atol=10 * ALIKE):
+        if not np.allclose(directions @ directions.T, np.eye(2), atol=10 * HEADER_TOLERANCE):
             raise GeometryError(
                 f"{path}: ImageOrientationPatient is {directions.ravel().tolist()}; it must be two unit vectors"
             )
@@ -177,7 +177,7 @@ def _header(path: Path) -> _Slice | None:
 
 
 def _check_kind(path, header, n_bytes: int) -> None:
-    """Raise GeometryError for colours, several images, and more pixels than the file can hold."""
+    """Raise GeometryError for colour images, several images in one file, and more pixels than the file can hold."""
     if header.get("SamplesPerPixel", 1) != 1 or not str(header.get("PhotometricInterpretation", "")).startswith("MONO"):
         raise GeometryError(
             f"{path}: PhotometricInterpretation is {shown(str(header.get('PhotometricInterpretation')))}; allowed: one"
@@ -192,13 +192,13 @@ def _check_kind(path, header, n_bytes: int) -> None:
 
 
 def _numbers(path, header, key: str, n: int, default: Sequence[float] | None = None) -> list[float]:
-    """The ``n`` finite numbers of an element; GeometryError naming ``key`` otherwise."""
+    """The ``n`` finite numbers of element ``key``; GeometryError otherwise."""
     given = header.get(key)
     if given in (None, "") and default is not None:
         return list(default)
     if given in (None, ""):
         raise GeometryError(
-            f"{path} has no {key}: it does not say where its pixels lie; convert it to NIfTI (dcm2niix)"
+            f"{path} has no {key}: the positions of its pixels are unknown; convert it to NIfTI (dcm2niix)"
         )
     try:
         found = [float(value) for value in np.atleast_1d(np.array(given, dtype=object))]
@@ -210,7 +210,7 @@ def _numbers(path, header, key: str, n: int, default: Sequence[float] | None = N
 
 
 def _step_across(path, slices: list[_Slice]) -> np.ndarray:
-    """(3,) step from a slice to the next [mm]."""
+    """(3,) step from one slice to the next [mm]; GeometryError unless the slices form an even, unsheared stack."""
     first, last = slices[0], slices[-1]
     if len(slices) == 1:
         return first.normal * (first.thickness if first.thickness > 0.0 else min(first.distances))
@@ -223,8 +223,8 @@ def _step_across(path, slices: list[_Slice]) -> np.ndarray:
     if distances.min() <= UNEVEN * distance:
         k = int(np.argmin(distances))
         raise GeometryError(
-            f"{path}: {slices[k].path.name} and {slices[k + 1].path.name} lie at the same place: the series holds more"
-            " than one stack (times, echoes); put the slices of one stack into a folder of their own"
+            f"{path}: {slices[k].path.name} and {slices[k + 1].path.name} lie at the same position: the series holds"
+            " more than one stack (times, echoes); put the slices of one stack into a folder of their own"
         )
     if abs(distances[worst] - distance) > UNEVEN * distance:
         raise GeometryError(
@@ -242,7 +242,7 @@ def _step_across(path, slices: list[_Slice]) -> np.ndarray:
 
 
 def _type(stored: np.dtype, scales: set[tuple[float, float]]) -> np.dtype:
-    """The type of the values: that of the pixels if they are not scaled; whole numbers where only those come out."""
+    """The type of the scaled values: that of the pixels if no scaling applies; int32 if the results are integers."""
     if scales == {(1.0, 0.0)}:
         return stored
     is_whole = all(slope == 1.0 and shift == int(shift) for slope, shift in scales)

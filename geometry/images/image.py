@@ -1,4 +1,4 @@
-"""Image: the values of a voxel image and where they lie, before anything is called fluid.
+"""Image: the values of a voxel image with spacing and origin, before segmentation.
 
 ``values[k, j, i]`` lies at ``origin + (i, j, k) * spacing`` along (x, y, z). Coordinates are those of the file's own
 world frame: NIfTI counts x to the right, y to the front and z to the head of the patient; MetaImage and most NRRD
@@ -25,12 +25,12 @@ class Image:
     """Values on a regular grid.
 
     Attributes:
-        values: (nz, ny, nx) array, or anything with its ``shape`` and ``dtype`` that slices along z like one.
+        values: (nz, ny, nx) array, or an object with ``shape`` and ``dtype`` that can be sliced along z.
         spacing_m: (x, y, z) distances of neighbouring voxels [m].
         origin_m: (x, y, z) of the centre of the first voxel [m].
-        notes: what the reader did that the user should know, one sentence each.
+        notes: sentences that report to the user what the reader changed.
 
-    Raises GeometryError for another number of axes, no voxel, or numbers that are no lengths.
+    Raises GeometryError for another number of axes, an empty array, or invalid lengths.
     """
 
     values: np.ndarray
@@ -63,7 +63,7 @@ def _three_lengths(name: str, given) -> tuple[float, float, float]:
 
 
 class Planes:
-    """A stack of equal planes that are read when they are asked for.
+    """A stack of equal planes that are read on access.
 
     Args:
         shape: (nz, ny, nx).
@@ -72,39 +72,43 @@ class Planes:
     """
 
     def __init__(self, shape: tuple[int, int, int], dtype, plane: Callable[[int], np.ndarray]):
-        self.shape, self.dtype, self._plane = tuple(shape), np.dtype(dtype), plane
+        self.shape = tuple(shape)
+        self.dtype = np.dtype(dtype)
+        self._plane = plane
 
     def __getitem__(self, layers: slice) -> np.ndarray:
         numbers = range(*layers.indices(self.shape[0]))
         result = np.empty((len(numbers), *self.shape[1:]), self.dtype)
-        for place, k in enumerate(numbers):
-            result[place] = self._plane(k)
+        for index, k in enumerate(numbers):
+            result[index] = self._plane(k)
         return result
 
 
 class Scaled:
-    """The values of an array times ``slope`` plus ``shift`` as float32, computed when they are asked for."""
+    """The values of an array times ``slope`` plus ``shift`` as float32, computed on access."""
 
     def __init__(self, values: np.ndarray, slope: float, shift: float):
         self.shape, self.dtype = tuple(values.shape), np.dtype(np.float32)
-        self._values, self._slope, self._shift = values, slope, shift
+        self._values = values
+        self._slope = slope
+        self._shift = shift
 
     def __getitem__(self, layers: slice) -> np.ndarray:
         return (np.asarray(self._values[layers], np.float64) * self._slope + self._shift).astype(np.float32)
 
 
 def along_axes(values, steps: np.ndarray, origin, frame: str = "world") -> Image:
-    """An Image along x, y, z of values whose axes a header describes.
+    """An Image along x, y, z from values whose axes are described by a header.
 
     Args:
         values: (nk, nj, ni), i fastest.
         steps: (3, 3); column f is the step [m] in (x, y, z) from a voxel to the next along file axis f of (i, j, k).
         origin: (x, y, z) [m] of the centre of voxel (0, 0, 0).
-        frame: ``"world"``: reversed axes are turned around and exchanged ones put in order; ``"image"``: i, j, k are
-            taken for x, y, z whatever their directions.
+        frame: ``"world"``: reversed axes are flipped and permuted axes reordered; ``"image"``: i, j, k are taken as
+            x, y, z whatever their directions.
 
-    Raises GeometryError for an unknown frame, for steps of zero length and, in the world frame, for axes that lie
-    oblique to x, y, z.
+    Raises GeometryError for an unknown frame, for steps of zero length and, in the world frame, for axes oblique to
+    x, y, z.
     """
     if frame not in FRAMES:
         raise GeometryError(f"frame is {frame!r}; allowed: {', '.join(FRAMES)}")
@@ -124,11 +128,11 @@ def along_axes(values, steps: np.ndarray, origin, frame: str = "world") -> Image
         )
     if np.array_equal(file_axis, [0, 1, 2]) and np.all(np.diag(cosines) > 0.0):
         return Image(values, tuple(length), tuple(origin))
-    return _turned(values, cosines, file_axis, length, origin)
+    return _reoriented(values, cosines, file_axis, length, origin)
 
 
-def _turned(values, cosines, file_axis, length, origin) -> Image:
-    """The image with its axes exchanged and reversed so that they are x, y, z."""
+def _reoriented(values, cosines, file_axis, length, origin) -> Image:
+    """The image with its axes permuted and flipped so that they are x, y, z."""
     values = values if isinstance(values, np.ndarray) else copied(values)
     signs = np.array([np.sign(cosines[axis, file_axis[axis]]) for axis in range(3)])
     values = values.transpose([2 - file_axis[axis] for axis in (2, 1, 0)])

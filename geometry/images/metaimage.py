@@ -1,7 +1,7 @@
-"""MetaImage files (``.mha``, ``.mhd`` with its data file or files) to Images.
+"""Reader of MetaImage files (``.mha``; ``.mhd`` with its data file or files).
 
-The header is lines ``key = value``; voxels follow x fastest. ``Offset`` is the centre of the first voxel, row f of
-``TransformMatrix`` the direction of file axis f. Source: the MetaIO page of the ITK documentation.
+The header consists of lines ``key = value``; voxels follow, x fastest. ``Offset`` is the centre of the first voxel, row
+f of ``TransformMatrix`` the direction of file axis f. Source: the MetaIO page of the ITK documentation.
 """
 
 from pathlib import Path
@@ -39,7 +39,7 @@ TYPES = {
 }
 
 MAX_NAME = 255
-"""Letters that a file name may have."""
+"""Longest file name accepted [characters]."""
 
 
 def read_metaimage(path, unit: str = "mm", frame: str = "world") -> Image:
@@ -47,7 +47,7 @@ def read_metaimage(path, unit: str = "mm", frame: str = "world") -> Image:
 
     Args:
         unit: length unit of ``ElementSpacing`` and ``Offset`` (medical images: mm).
-        frame: as of :func:`muphy_lb.geometry.images.image.along_axes`.
+        frame: as in :func:`muphy_lb.geometry.images.image.along_axes`.
 
     Raises GeometryError for a missing or truncated file and an unsupported header.
     """
@@ -68,7 +68,7 @@ def read_metaimage(path, unit: str = "mm", frame: str = "world") -> Image:
 
 
 def _header(path) -> tuple[dict[str, str], int]:
-    """The ``key = value`` lines up to ``ElementDataFile``, and the position behind them."""
+    """The ``key = value`` lines up to ``ElementDataFile``, and the position after them."""
     content = read_start(path, MAX_HEADER)
     header, start = {}, 0
     while "ElementDataFile" not in header:
@@ -140,7 +140,7 @@ def _pattern_names(path, text: str) -> list[str]:
             f"{path}: ElementDataFile is {shown(text)}; a pattern looks like 'slice%03d.raw 1 50 1'"
         ) from error
     if step < 1 or last - first > MAX_HEADER:
-        raise GeometryError(f"{path}: ElementDataFile is {shown(text)}; first, last and step are no sensible numbers")
+        raise GeometryError(f"{path}: ElementDataFile is {shown(text)}; its first, last and step are out of range")
     return [pattern % number for number in range(first, last + 1, step)]
 
 
@@ -161,6 +161,6 @@ def _is_true(header: dict[str, str], key: str) -> bool:
 
 
 def _entry(path, header: dict[str, str], keys: tuple[str, ...], default: list[float]) -> list[float]:
-    """The numbers behind the first of ``keys`` that the header has, as many as in ``default``."""
+    """The numbers of the first of ``keys`` that the header has, as many as in ``default``, or else ``default``."""
     text = next((header[key] for key in keys if key in header), None)
     return default if text is None else numbers(path, keys[0], text, len(default))

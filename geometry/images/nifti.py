@@ -1,8 +1,8 @@
-"""NIfTI-1 and NIfTI-2 files (``.nii``, ``.nii.gz``, ``.hdr`` with ``.img``) to Images.
+"""Reader of NIfTI-1 and NIfTI-2 files (``.nii``, ``.nii.gz``, ``.hdr`` with ``.img``).
 
-Voxels are stored i fastest. The affine (the s-form, else the q-form, else the voxel lengths alone) gives the step along
-each axis and the centre of the first voxel, x to the right, y to the front, z to the head. Source: the header files
-nifti1.h and nifti2.h of nifti.nimh.nih.gov.
+Voxels are stored i fastest. The affine map (the s-form, else the q-form, else the voxel lengths alone) gives the step
+along each axis and the centre of the first voxel, x to the right, y to the front, z to the head. Source: the header
+files nifti1.h and nifti2.h of nifti.nimh.nih.gov.
 """
 
 import gzip
@@ -25,7 +25,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class _Header:
-    """The entries that matter, of either version."""
+    """The header entries used, of either version."""
 
     dim: tuple[int, ...]
     datatype: int
@@ -41,11 +41,11 @@ class _Header:
 
 
 def read_nifti(path, unit: str | None = None, frame: str = "world") -> Image:
-    """Image of a NIfTI file, mapped where it is not compressed.
+    """Image of a NIfTI file, memory-mapped unless compressed.
 
     Args:
-        unit: length unit of the header; ``None``: the one that it states, else mm.
-        frame: as of :func:`muphy_lb.geometry.images.image.along_axes`.
+        unit: length unit of the header; ``None``: the one stated there, else mm.
+        frame: as in :func:`muphy_lb.geometry.images.image.along_axes`.
 
     Raises GeometryError for a missing or truncated file, an unsupported type, and more than one volume.
     """
@@ -88,8 +88,8 @@ def _header(path) -> _Header:
 
 
 def _version_1(content: bytes, order: str) -> _Header:
-    def get(form: str, place: int):
-        return struct.unpack_from(order + form, content, place)
+    def get(form: str, offset: int):
+        return struct.unpack_from(order + form, content, offset)
 
     return _Header(
         dim=get("8h", 40),
@@ -107,8 +107,8 @@ def _version_1(content: bytes, order: str) -> _Header:
 
 
 def _version_2(content: bytes, order: str) -> _Header:
-    def get(form: str, place: int):
-        return struct.unpack_from(order + form, content, place)
+    def get(form: str, offset: int):
+        return struct.unpack_from(order + form, content, offset)
 
     return _Header(
         dim=get("8q", 16),
@@ -130,7 +130,7 @@ def _whole(value: float) -> int:
 
 
 def _shape(path, header: _Header) -> tuple[int, int, int]:
-    """(nz, ny, nx)."""
+    """(nz, ny, nx) of a single volume of up to three axes; GeometryError otherwise."""
     if not header.magic.startswith((b"n+", b"ni")):
         raise GeometryError(f"{path}: its magic is {header.magic!r}; allowed: n+1, ni1, n+2, ni2 (NIfTI, not Analyze)")
     n_axes, *counts = header.dim
@@ -143,16 +143,16 @@ def _shape(path, header: _Header) -> tuple[int, int, int]:
 
 
 def _image_file(path) -> Path:
-    """The ``.img`` of a ``.hdr``, compressed or not."""
+    """The ``.img`` or ``.img.gz`` file that belongs to a ``.hdr`` file."""
     text = str(path).removesuffix(".gz").removesuffix(".hdr")
     found = [Path(text + ending) for ending in (".img", ".img.gz") if Path(text + ending).exists()]
     if not found:
-        raise GeometryError(f"cannot read {path}: its voxels {text}.img are not there")
+        raise GeometryError(f"cannot read {path}: its voxel file {text}.img is missing")
     return found[0]
 
 
 def _affine(path, header: _Header) -> tuple[np.ndarray, np.ndarray]:
-    """((3, 3) steps along the file axes as columns, (3,) origin) in the unit of the header."""
+    """((3, 3) steps along the file axes as columns, (3,) origin), in the unit of the header."""
     lengths = np.array([abs(length) for length in header.pixdim[1:4]])
     lengths[header.dim[0] :] = lengths[: header.dim[0]].min()
     q_code, s_code = header.codes

@@ -1,8 +1,8 @@
-"""NRRD files (``.nrrd``, ``.nhdr`` with its data file) to Images.
+"""Reader of NRRD files (``.nrrd``; ``.nhdr`` with its data file).
 
-The header is lines ``field: value`` up to an empty line; voxels follow, first axis fastest. ``space origin`` is the
-centre of the first voxel, ``space directions`` holds the step along each axis. Source: the definition of the NRRD file
-format, teem.sourceforge.net/nrrd/format.html.
+The header consists of lines ``field: value`` up to an empty line; voxels follow, first axis fastest. ``space origin``
+is the centre of the first voxel, ``space directions`` holds the step along each axis. Source: the definition of the
+NRRD file format, teem.sourceforge.net/nrrd/format.html.
 """
 
 import re
@@ -38,30 +38,30 @@ TYPES = {
     "f4": ("float",),
     "f8": ("double",),
 }
-KIND_OF = {name: kind for kind, names in TYPES.items() for name in names}
+DTYPE_BY_NAME = {name: kind for kind, names in TYPES.items() for name in names}
 ENCODINGS = {"raw": "raw", "gzip": "gzip", "gz": "gzip", "text": "text", "txt": "text", "ascii": "text"}
 UNITS = {"µm": "um", "micron": "um", "microns": "um", "micrometer": "um", "millimeter": "mm", "meter": "m"}
 
 
 def read_nrrd(path, unit: str | None = None, frame: str = "world") -> Image:
-    """Image of an NRRD file: raw (mapped), gzip or text, with its data attached or in one file beside it.
+    """Image of an NRRD file: raw (memory-mapped), gzip or text, with its data attached or in one separate file.
 
     Args:
-        unit: length unit of the header; ``None``: the one that it states as ``space units`` or ``units``, else mm.
-        frame: as of :func:`muphy_lb.geometry.images.image.along_axes`.
+        unit: length unit of the header; ``None``: the one stated as ``space units`` or ``units``, else mm.
+        frame: as in :func:`muphy_lb.geometry.images.image.along_axes`.
 
     Raises GeometryError for a missing or truncated file and an unsupported header.
     """
     header, start = _header(path)
     kind, shape = _layout(path, header)
     values = _values(path, header, kind, shape, start)
-    steps, origin = _place(path, header, len(shape))
+    steps, origin = _axes_and_origin(path, header, len(shape))
     metres = metres_per_unit(unit or _stated_unit(header))
     return along_axes(values if values.ndim == 3 else values[np.newaxis], steps * metres, origin * metres, frame)
 
 
 def _header(path) -> tuple[dict[str, str], int]:
-    """The fields, in small letters, and the position behind the empty line (of attached data)."""
+    """The fields, in lower case, and the position after the empty line (of attached data)."""
     content = read_start(path, MAX_HEADER)
     if not content.startswith(b"NRRD"):
         raise GeometryError(f"cannot read {path}: it does not start with NRRD, so it is no NRRD file")
@@ -82,8 +82,8 @@ def _header(path) -> tuple[dict[str, str], int]:
 
 def _layout(path, header: dict[str, str]) -> tuple[np.dtype, tuple[int, ...]]:
     """Type of the voxels and (nz, ny, nx) or (ny, nx)."""
-    if header["type"].lower() not in KIND_OF:
-        raise GeometryError(f"{path}: type is {shown(header['type'])}; allowed: {', '.join(KIND_OF)}")
+    if header["type"].lower() not in DTYPE_BY_NAME:
+        raise GeometryError(f"{path}: type is {shown(header['type'])}; allowed: {', '.join(DTYPE_BY_NAME)}")
     if header["encoding"].lower() not in ENCODINGS:
         raise GeometryError(f"{path}: encoding is {shown(header['encoding'])}; allowed: {', '.join(ENCODINGS)}")
     endian = header.get("endian", "little").lower()
@@ -96,7 +96,7 @@ def _layout(path, header: dict[str, str]) -> tuple[np.dtype, tuple[int, ...]]:
     shape = voxel_counts(path, "sizes", header["sizes"])
     if len(shape) != int(header["dimension"]):
         raise GeometryError(f"{path}: sizes is {shown(header['sizes'])}; dimension is {header['dimension']}")
-    return np.dtype((">" if endian == "big" else "<") + KIND_OF[header["type"].lower()]), shape
+    return np.dtype((">" if endian == "big" else "<") + DTYPE_BY_NAME[header["type"].lower()]), shape
 
 
 def _values(path, header: dict[str, str], kind: np.dtype, shape: tuple[int, ...], start: int) -> np.ndarray:
@@ -108,7 +108,7 @@ def _values(path, header: dict[str, str], kind: np.dtype, shape: tuple[int, ...]
     if name is not None:
         path, start = Path(path).parent / name, 0
     encoding = ENCODINGS[header["encoding"].lower()]
-    start = _behind_lines(path, start, int(numbers(path, "line skip", header.get("line skip", "0"), 1)[0]))
+    start = _skip_lines(path, start, int(numbers(path, "line skip", header.get("line skip", "0"), 1)[0]))
     skip = int(numbers(path, "byte skip", header.get("byte skip", "0"), 1)[0])
     if encoding == "text":
         return words(path, kind, shape, start)
@@ -119,8 +119,8 @@ def _values(path, header: dict[str, str], kind: np.dtype, shape: tuple[int, ...]
     return mapped(path, kind, shape, start + skip)
 
 
-def _behind_lines(path, start: int, n_lines: int) -> int:
-    """The position behind ``n_lines`` further lines."""
+def _skip_lines(path, start: int, n_lines: int) -> int:
+    """The position after ``n_lines`` further lines."""
     if n_lines <= 0:
         return start
     content = read_start(path, start + MAX_HEADER)
@@ -131,8 +131,8 @@ def _behind_lines(path, start: int, n_lines: int) -> int:
     return start
 
 
-def _place(path, header: dict[str, str], n_axes: int) -> tuple[np.ndarray, np.ndarray]:
-    """((3, 3) steps along the file axes as columns, (3,) origin) in the unit of the header."""
+def _axes_and_origin(path, header: dict[str, str], n_axes: int) -> tuple[np.ndarray, np.ndarray]:
+    """((3, 3) steps along the file axes as columns, (3,) origin), in the unit of the header."""
     steps = np.eye(3)
     if "space directions" in header:
         vectors = _vectors(path, "space directions", header["space directions"], n_axes)
@@ -156,7 +156,7 @@ def _vectors(path, key: str, text: str, n: int, n_axes: int | None = None) -> li
 
 
 def _stated_unit(header: dict[str, str]) -> str:
-    """The unit that the header states, if it is a length that is known; else mm."""
+    """The unit stated in the header if it is a known length unit, else mm."""
     text = header.get("space units", header.get("units", ""))
     names = [UNITS.get(name.lower(), name) for name in re.findall(r'"([^"]*)"', text)]
     return names[0] if names and names[0] in METRES_PER_UNIT and len(set(names)) == 1 else "mm"

@@ -1,7 +1,7 @@
-"""ImageRule: which values of an image are fluid, opening or wall, and where the image lies; it makes Voxels.
+"""ImageRule: the segmentation of an image: which values are fluid, opening or wall, and spacing and origin.
 
-Which value is fluid is never guessed. The image is looked at slab by slab, so that it may be a mapped file larger than
-memory.
+Which value is fluid is never guessed. The image is processed slab by slab, so that it may be a memory-mapped file
+larger than memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,14 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, opening_flag, wall_flag
 from muphy_lb.geometry.images.image import Image
 from muphy_lb.geometry.images.resample import has_cubes, times, to_cubes
-from muphy_lb.geometry.images.selection import Interval, Selection, ValueSet, described, otsu_threshold, value_range
+from muphy_lb.geometry.images.selection import (
+    Interval,
+    Selection,
+    ValueSet,
+    describe_values,
+    otsu_threshold,
+    value_range,
+)
 from muphy_lb.geometry.openings.carve import with_tagged_openings
 from muphy_lb.geometry.options import check_positive, periodic_axes
 from muphy_lb.geometry.slabs import empty_array, release, slabs
@@ -24,7 +31,7 @@ SIDES = ("below", "above")
 
 
 class Noted(NamedTuple):
-    """Voxels, and what their reader did that the user should know, one sentence each."""
+    """Voxels, with notes (one sentence each) that report to the user what the reader did."""
 
     voxels: Voxels
     notes: tuple[str, ...]
@@ -32,7 +39,7 @@ class Noted(NamedTuple):
 
 @dataclass(frozen=True)
 class ImageRule:
-    """How the values of an image become voxels, and where they lie.
+    """How the values of an image are segmented into voxels, and their spacing and origin.
 
     Attributes:
         fluid_value: voxels of this integer value, or of one of these values, are fluid, all others solid; ``None``: the
@@ -40,15 +47,16 @@ class ImageRule:
         fluid_below: if given, voxels with a value below this threshold are fluid (grey images; level sets: 0).
         fluid_above: if given, voxels with a value at or above this threshold are fluid; with ``fluid_below`` too, those
             from ``fluid_above`` up to but without ``fluid_below``.
-        otsu: ``"below"`` or ``"above"``: fluid is what lies on this side of the threshold that separates the grey
-            values best. Source: N. Otsu, IEEE Trans. Syst. Man Cybern. 9 (1979) 62, doi:10.1109/TSMC.1979.4310076.
+        otsu: ``"below"`` or ``"above"``: the side of Otsu's threshold, which best separates two classes of grey
+            values, that is fluid. Source: N. Otsu, IEEE Trans. Syst. Man Cybern. 9 (1979) 62,
+            doi:10.1109/TSMC.1979.4310076.
         opening_values: value of the voxels of each opening by its tag, such as ``{"inlet:left": 2, "outlet": 3}``; they
-            must lie just outside the fluid, whose links into them carry the condition.
+            must lie just outside the fluid: the condition is imposed on the links into them.
         wall_values: value of the voxels of each labelled wall by its name, such as ``{"stent": 4}``; they are solid.
-        spacing_m: edge length of a voxel, or its three lengths (x, y, z) [m], in place of those of the file; ``None``:
-            those of the file, or 1 where it has none.
-        resample_m: edge length [m] of the cubes that the image is resampled to; ``None``: voxels that are cubes stay,
-            others become cubes of their smallest length. Labels take the nearest value; with a threshold, values
+        spacing_m: edge length of a voxel, or its three lengths (x, y, z) [m], overriding those of the file; ``None``:
+            those of the file, or 1 if it has none.
+        resample_m: edge length [m] of the cubes that the image is resampled to; ``None``: cubic voxels are kept, others
+            are resampled to cubes of their smallest length. Labels take the nearest value; with a threshold, values
             are interpolated linearly.
         origin_m: (x, y, z) of the centre of the first voxel of the file [m]; ``None``: that of the file, or zero.
         periodic: axis letters such as ``"xy"``, or (x, y, z) truth values.
@@ -70,18 +78,18 @@ class ImageRule:
         return self.segment(Image(values, (spacing_m,) * 3, tuple(origin_m))).voxels
 
     def segment(self, image: Image) -> Noted:
-        """Voxels of an image, and what was done to it.
+        """Voxels of an image, with notes on what was done to it.
 
-        Raises GeometryError for NaN, for float values without a threshold, for rules that exclude each other, where no
-        voxel would be fluid, and for an opening or a wall that has no voxel.
+        Raises GeometryError for NaN, for float values without a threshold, for contradictory rules, if no voxel would
+        be fluid, and for an opening or a wall without voxels.
         """
         self._check()
         if image.values.dtype.kind not in "iufb":
             raise GeometryError(
                 f"the image has values of type {image.values.dtype}; allowed: integers, floats, booleans"
             )
-        _refuse_nan(image.values)
-        image = self._placed(image)
+        _check_nan(image.values)
+        image = self._with_own_frame(image)
         selection, notes = self._selection(image.values)
         labelled = bool(self.opening_values or self.wall_values)
         interval = selection if isinstance(selection, Interval) and not labelled else None
@@ -94,7 +102,7 @@ class ImageRule:
         return Noted(with_tagged_openings(voxels, tags, "the image").check_flags(), (*cubes.notes, *notes))
 
     def _check(self) -> None:
-        """Raise GeometryError for choices that exclude each other or have no meaning."""
+        """Raise GeometryError for contradictory or invalid options."""
         bounds = [
             f"{name} = {getattr(self, name)}" for name in ("fluid_below", "fluid_above", "otsu") if self._has(name)
         ]
@@ -116,25 +124,26 @@ class ImageRule:
     def _has(self, name: str) -> bool:
         return getattr(self, name) is not None
 
-    def _placed(self, image: Image) -> Image:
-        """The image with the spacing and the origin of the rule where it has them."""
-        given, origin, notes = self.spacing_m, self.origin_m, image.notes
+    def _with_own_frame(self, image: Image) -> Image:
+        """The image with the spacing and the origin of the rule, where given, in place of its own."""
+        given = self.spacing_m
         spacing = image.spacing_m
+        notes = image.notes
         if given is not None and np.ndim(given) == 0:
             if not has_cubes(image):
                 raise GeometryError(
-                    f"spacing_m is {given}, but the file has voxels of {times(spacing)} m, which are no cubes: leave it"
-                    " out, give resample_m for cubes of that length, or three lengths to correct the file"
+                    f"spacing_m is {given}, but the file has voxels of {times(spacing)} m, which are not cubic: leave"
+                    " it out, give resample_m for cubes of that length, or three lengths to correct the file"
                 )
             given = (given,) * 3
         if given is not None:
             if spacing not in ((1.0, 1.0, 1.0), tuple(given)):
                 notes = (*notes, f"spacing: {times(given)} m as given, in place of the file's {times(spacing)} m")
             spacing = tuple(given)
-        return Image(image.values, spacing, image.origin_m if origin is None else origin, notes)
+        return Image(image.values, spacing, image.origin_m if self.origin_m is None else self.origin_m, notes)
 
     def _selection(self, values) -> tuple[Selection | None, tuple[str, ...]]:
-        """What selects the fluid, ``None`` where the values are flags already; and what was found on the way."""
+        """The selection of the fluid (``None`` if the values are flags already), with notes on computed thresholds."""
         if self.otsu is not None:
             threshold = otsu_threshold(values)
             side = Interval(None, threshold, "otsu") if self.otsu == "below" else Interval(threshold, None, "otsu")
@@ -160,13 +169,13 @@ class ImageRule:
         labels = self._labels()
         found = np.zeros(FIRST_OPENING + 256, dtype=np.int64)
         for layers, slab in slabs(values):
-            part = slab.astype(FLAG_DTYPE) if selection is None else selection.fluid(slab).astype(FLAG_DTYPE)
-            found[FLUID] += np.count_nonzero(part == FLUID)
+            slab_flags = slab.astype(FLAG_DTYPE) if selection is None else selection.fluid(slab).astype(FLAG_DTYPE)
+            found[FLUID] += np.count_nonzero(slab_flags == FLUID)
             for flag, value in labels.items():
                 labelled = slab == value
                 found[flag] += np.count_nonzero(labelled)
-                part[labelled] = flag
-            flags[layers] = part
+                slab_flags[labelled] = flag
+            flags[layers] = slab_flags
             release(flags)
         self._check_found(values, selection, found)
         return flags
@@ -177,19 +186,19 @@ class ImageRule:
         return openings | {wall_flag(k): value for k, value in enumerate(self.wall_values.values())}
 
     def _check_found(self, values, selection: Selection | None, found: np.ndarray) -> None:
-        """Raise GeometryError where the fluid or a labelled wall has no voxel."""
+        """Raise GeometryError if the fluid or a labelled wall has no voxel."""
         if selection is not None and not found[FLUID]:
-            raise GeometryError(f"{selection} selects no voxel; the image holds {described(values)}")
+            raise GeometryError(f"{selection} selects no voxel; the image holds {describe_values(values)}")
         for number, (name, value) in enumerate(self.wall_values.items()):
             if not found[wall_flag(number)]:
                 raise GeometryError(
-                    f"no voxel of the image has the value {value} of wall {name!r}; it holds {described(values)}:"
+                    f"no voxel of the image has the value {value} of wall {name!r}; it holds {describe_values(values)}:"
                     " leave the wall out or correct its value"
                 )
 
 
 def _as_flags(values) -> np.ndarray:
-    """Values that are flags already; the array itself, mapped as it is, if its type and order allow."""
+    """Values that are flags already: the (possibly memory-mapped) array itself if its type and order allow."""
     _check_flag_range(values)
     if isinstance(values, np.ndarray) and values.dtype == FLAG_DTYPE and values.flags.c_contiguous:
         return values
@@ -206,7 +215,7 @@ def _check_flag_range(values) -> None:
         raise GeometryError(f"the values {low} to {high} are not geometry flags (0 to 255); give fluid_value")
 
 
-def _refuse_nan(values) -> None:
+def _check_nan(values) -> None:
     if values.dtype.kind != "f":
         return
     n_nan, first = 0, None

@@ -1,4 +1,4 @@
-"""Selections: which values are fluid (a set of labels, an interval of grey values), and what the values are like."""
+"""Selections of the fluid (a set of labels, or an interval of grey values), and statistics of image values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from muphy_lb.geometry.slabs import slabs
 
 MAX_LISTED_VALUES = 6
 N_BINS = 2**16
-"""Bins of the histogram of grey values: exact for images of 8 and 16 bits."""
+"""Bins of the histogram of grey values: exact for 8- and 16-bit images."""
 
 
 @dataclass(frozen=True)
 class ValueSet:
-    """Fluid where the value is one of these."""
+    """Fluid where the value is a member of a set."""
 
     fluid_value: int | Sequence[int]
 
     def fluid(self, values: np.ndarray) -> np.ndarray:
-        """Truth, of the same shape."""
+        """Boolean mask of the fluid, of the shape of ``values``."""
         wanted = np.unique(self.fluid_value)
         return values == wanted[0] if wanted.size == 1 else np.isin(values, wanted)
 
@@ -30,7 +30,7 @@ class ValueSet:
 
 @dataclass(frozen=True)
 class Interval:
-    """Fluid where ``low <= value < high``; ``None`` is no bound. ``name`` is how the user asked for it."""
+    """Fluid where ``low <= value < high``; ``None``: unbounded. ``name``: the option that defined it."""
 
     low: float | None
     high: float | None
@@ -47,7 +47,7 @@ class Interval:
             )
 
     def fluid(self, values: np.ndarray) -> np.ndarray:
-        """Truth, of the same shape."""
+        """Boolean mask of the fluid, of the shape of ``values``."""
         if self.low is None:
             return values < self.high
         if self.high is None:
@@ -65,14 +65,14 @@ Selection = ValueSet | Interval
 
 
 def value_range(values) -> tuple[float, float]:
-    """(smallest, largest) value of an image: int for integers and truth values, float for floats."""
+    """(smallest, largest) value of an image: int for integers and booleans, float for floats."""
     low, high = zip(*((slab.min(), slab.max()) for _, slab in slabs(values)), strict=True)
     kind = float if values.dtype.kind == "f" else int
     return kind(min(low)), kind(max(high))
 
 
-def described(values) -> str:
-    """The few values of an image with their shares, or its range."""
+def describe_values(values) -> str:
+    """Text: the values of an image with their shares if there are few, otherwise their range."""
     counts: dict = {}
     for _, slab in slabs(values):
         found, n = np.unique(slab, return_counts=True)
@@ -88,17 +88,19 @@ def described(values) -> str:
 
 
 def otsu_threshold(values) -> float:
-    """The threshold t for which values below t and values from t on are the most different two classes.
+    """Otsu's threshold t: it best separates the values below t from those at or above t.
 
     It maximises the variance between classes, ``w0 w1 (m0 - m1)^2`` with shares w and means m, over a histogram of
-    ``N_BINS`` bins; where a gap without values makes many t equal, t is the middle of the gap. Integers of up to 16
+    ``N_BINS`` bins; if an empty gap makes many t equal, t is its middle. Integers of up to 16
     bits are their own bins. Source: N. Otsu, IEEE Trans. Syst. Man Cybern. 9 (1979) 62.
 
     Raises GeometryError for an image of one value, and for an infinite one.
     """
     low, high = value_range(values)
     if not (np.isfinite(low) and np.isfinite(high)) or low == high:
-        raise GeometryError(f"otsu needs grey values that differ and are finite; the image holds {described(values)}")
+        raise GeometryError(
+            f"otsu needs grey values that differ and are finite; the image holds {describe_values(values)}"
+        )
     is_exact = values.dtype.kind != "f" and high - low < N_BINS
     n_bins = high - low + 1 if is_exact else N_BINS
     width = 1 if is_exact else high / N_BINS - low / N_BINS
@@ -110,7 +112,7 @@ def otsu_threshold(values) -> float:
 
 
 def _best_edge(counts: np.ndarray, low: float, width: float, is_exact: bool) -> float:
-    """The edge of a histogram between its two most different classes."""
+    """The edge of a histogram with the largest variance between the classes below and above it."""
     number = np.arange(counts.size)
     below = np.cumsum(counts)[:-1].astype(float)
     moment = np.cumsum(counts * number.astype(float))

@@ -1,5 +1,5 @@
-"""Stored numbers of image files: mapped where they are plain, inflated where they are compressed, never more than the
-file can hold."""
+"""Numbers stored in image files: memory-mapped if uncompressed, decompressed otherwise; sizes are checked against the
+file before memory is allocated."""
 
 import warnings
 import zlib
@@ -13,17 +13,19 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.slabs import empty_array
 
 LARGEST_RATIO = 1032
-"""Deflate shrinks nothing to less than one part in this. Source: the zlib technical details."""
+"""Largest compression ratio of deflate. Source: the zlib technical details."""
 
 GZIP_OR_ZLIB = 47
-"""Window bits that let zlib find out which of the two headers a stream has."""
+"""Window bits with which zlib detects which of the two headers a stream has."""
 
 MAX_SHOWN = 60
-"""Letters of a header entry that a message repeats."""
+"""Longest part of a header entry quoted in a message [characters]."""
 
-CHUNK = 2**22
+READ_BYTES = 2**22
+"""Bytes read and decompressed at a time."""
+
 MAX_HEADER = 2**20
-"""Bytes in which the text header of an image must end."""
+"""Largest text header of an image [bytes]."""
 
 
 def read_bytes(path) -> bytes:
@@ -35,7 +37,7 @@ def read_bytes(path) -> bytes:
 
 
 def read_start(path, n_bytes: int) -> bytes:
-    """The first bytes of a file, fewer where it ends before; GeometryError if it cannot be read."""
+    """The first bytes of a file, fewer if it is shorter; GeometryError if it cannot be read."""
     try:
         with open(path, "rb") as file:
             return file.read(n_bytes)
@@ -44,7 +46,7 @@ def read_start(path, n_bytes: int) -> bytes:
 
 
 def file_size(path) -> int:
-    """Size of a file [bytes]; GeometryError if there is none."""
+    """Size of a file [bytes]; GeometryError if it does not exist."""
     try:
         return Path(path).stat().st_size
     except (OSError, ValueError) as error:
@@ -52,14 +54,14 @@ def file_size(path) -> int:
 
 
 def count(shape: tuple[int, ...]) -> int:
-    """Number of voxels of a shape, of any size."""
+    """Number of elements of a shape, without integer overflow."""
     return int(np.prod(shape, dtype=object))
 
 
 def mapped(path, dtype, shape: tuple[int, ...], offset: int = 0, order: str = "C") -> np.ndarray:
-    """The plain numbers of a file from byte ``offset``, read-only and mapped: nothing is read before it is used.
+    """The uncompressed numbers of a file from byte ``offset``, memory-mapped read-only.
 
-    Raises GeometryError for a missing file and for one that ends before the numbers do.
+    Raises GeometryError for a missing or truncated file.
     """
     kind = np.dtype(dtype)
     held, needed = file_size(path) - offset, count(shape) * kind.itemsize
@@ -72,10 +74,10 @@ def mapped(path, dtype, shape: tuple[int, ...], offset: int = 0, order: str = "C
 
 
 def inflated(path, dtype, shape: tuple[int, ...], offset: int = 0, skip: int = 0) -> np.ndarray:
-    """The zlib- or gzip-compressed numbers from byte ``offset`` on, C-ordered; its first ``skip`` bytes are no voxels.
+    """The zlib- or gzip-compressed numbers from byte ``offset`` on, C-ordered, after ``skip`` decompressed bytes.
 
-    Raises GeometryError for a missing file, for broken or truncated data, and before memory is taken where the file is
-    too small to hold that much.
+    Raises GeometryError for a missing file, for corrupt or truncated data and, before memory is allocated, if the file
+    is too small to hold that much.
     """
     skip = max(skip, 0)
     n_bytes = skip + count(shape) * np.dtype(dtype).itemsize
@@ -88,7 +90,7 @@ def inflated(path, dtype, shape: tuple[int, ...], offset: int = 0, skip: int = 0
 
 
 def check_inflation(path, held: int, needed: int) -> None:
-    """Raise GeometryError where ``held`` compressed bytes cannot inflate to the ``needed`` ones."""
+    """Raise GeometryError if ``held`` compressed bytes cannot inflate to ``needed`` bytes."""
     if max(held, 0) * LARGEST_RATIO < needed:
         raise GeometryError(
             f"{path} holds {max(held, 0)} compressed bytes; its header needs {needed}, more than they can inflate to:"
@@ -97,10 +99,12 @@ def check_inflation(path, held: int, needed: int) -> None:
 
 
 def _inflate(path, file, target: np.ndarray) -> None:
-    """Inflate a file, member after member, until ``target`` is full and the end mark is seen; more is left unread."""
-    inflater, found, rest = zlib.decompressobj(GZIP_OR_ZLIB), 0, b""
+    """Inflate a file, member after member, until ``target`` is full and the stream ends; further data is ignored."""
+    inflater = zlib.decompressobj(GZIP_OR_ZLIB)
+    found = 0
+    rest = b""
     while found < target.size or not inflater.eof:
-        chunk = rest or file.read(CHUNK)
+        chunk = rest or file.read(READ_BYTES)
         if not chunk:
             raise GeometryError(
                 f"{path} inflates to {found} bytes of voxels; its header needs {target.size}: it is truncated"
@@ -108,20 +112,20 @@ def _inflate(path, file, target: np.ndarray) -> None:
         if inflater.eof:
             inflater = zlib.decompressobj(GZIP_OR_ZLIB)
         try:
-            part = inflater.decompress(chunk, max(1, min(CHUNK, target.size - found)))
+            inflated_bytes = inflater.decompress(chunk, max(1, min(READ_BYTES, target.size - found)))
         except zlib.error as error:
             raise GeometryError(f"cannot read {path}: its compressed data are broken or truncated ({error})") from error
-        if found == target.size and part:
+        if found == target.size and inflated_bytes:
             return
-        target[found : found + len(part)] = np.frombuffer(part, np.uint8)
-        found += len(part)
+        target[found : found + len(inflated_bytes)] = np.frombuffer(inflated_bytes, np.uint8)
+        found += len(inflated_bytes)
         rest = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
 
 
 def words(path, dtype, shape: tuple[int, ...], offset: int = 0) -> np.ndarray:
-    """The numbers of a file that are written as text from byte ``offset``.
+    """The numbers written as text in a file from byte ``offset`` on.
 
-    Raises GeometryError where it holds fewer, or a word that is no number of this type.
+    Raises GeometryError if it holds fewer, or a word that is not a number of this type.
     """
     needed = count(shape)
     text = read_bytes(path)[offset:]
@@ -134,7 +138,7 @@ def words(path, dtype, shape: tuple[int, ...], offset: int = 0) -> np.ndarray:
 
 
 def as_numbers(path, found: list[str] | list[bytes], dtype) -> np.ndarray:
-    """Words as numbers of a type; GeometryError for a word that is no number of this type."""
+    """Words converted to numbers; GeometryError for a word that is not a number of this type."""
     try:
         values = np.array([float(word) for word in found])
     except ValueError as error:
@@ -148,9 +152,9 @@ def as_numbers(path, found: list[str] | list[bytes], dtype) -> np.ndarray:
 
 @contextmanager
 def reading(where, what: str, failures: type[Exception] | tuple = Exception) -> Iterator[None]:
-    """Turn what a library trips over in a file into one GeometryError that names the place and ``what`` it should be.
+    """Convert exceptions of a library that reads a file into a GeometryError naming ``where`` and ``what`` is expected.
 
-    Warnings are held back: libraries warn of much that is harmless.
+    Warnings are suppressed: libraries warn of many harmless deviations.
     """
     try:
         with warnings.catch_warnings():
@@ -164,12 +168,12 @@ def reading(where, what: str, failures: type[Exception] | tuple = Exception) -> 
 
 
 def shown(text: str) -> str:
-    """Text of a header for a message: cut where it is long."""
+    """Text of a header quoted for a message, truncated if long."""
     return repr(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "...")
 
 
 def numbers(path, key: str, text: str, n: int) -> list[float]:
-    """The ``n`` finite numbers of a header entry; GeometryError naming ``key`` otherwise."""
+    """The ``n`` finite numbers of header entry ``key``; GeometryError otherwise."""
     try:
         found = [float(word) for word in text.split()]
     except ValueError:
@@ -180,9 +184,10 @@ def numbers(path, key: str, text: str, n: int) -> list[float]:
 
 
 def voxel_counts(path, key: str, text: str) -> tuple[int, ...]:
-    """(nz, ny, nx) or (ny, nx) of a header entry that lists x first; single planes and volumes beyond three axes drop.
+    """(nz, ny, nx) or (ny, nx) of a header entry that lists x first; trailing axes of length 1 beyond three are
+    dropped.
 
-    Raises GeometryError unless these are two or three whole numbers above zero.
+    Raises GeometryError unless these are two or three positive integers.
     """
     try:
         shape = [int(word) for word in text.split()]

@@ -1,8 +1,8 @@
-"""TIFF stacks, one file of many pages or a folder of files of one page, to Images.
+"""Reader of TIFF stacks: one file of many pages, or a folder of single-page files.
 
-A page is a layer z; its rows are y from the first down, its columns x. Folders are taken in the order of the numbers
-in their file names. Pages are read when they are asked for. Lengths are known only from files of ImageJ, which
-states its unit; others get unit spacing. Values are those stored, also where 0 is to be shown as white.
+A page is a layer z; its rows are y from the first down, its columns x. The files of a folder are sorted by the numbers
+in their names. Pages are read on access. Voxel lengths are taken from files of ImageJ, which states their unit; others
+get unit spacing. Values are those stored, even if 0 is to be displayed as white.
 """
 
 import re
@@ -23,49 +23,51 @@ from muphy_lb.geometry.options import METRES_PER_UNIT
 KIND = "TIFF file of numbers of up to 32 bits"
 ENDINGS = (".tif", ".tiff")
 TYPES = {"1": "?", "L": "u1", "I;16": "u2", "I;16L": "u2", "I;16B": "u2", "I": "i4", "F": "f4"}
-"""Type of the values of each sort of page; pages of colours are refused."""
+"""Type of the values by Pillow's image mode; colour modes are not supported."""
 
 UNITS = {"micron": "um", "\\u00B5m": "um", "µm": "um", "microns": "um"}
 PHOTOMETRIC, WHITE_IS_ZERO = 262, 0
-"""Tag by whose value Pillow inverts pages of 1 and 8 bits."""
+"""Tag by which Pillow inverts pages of 1 and 8 bits, and the value for which it does."""
 
 X_RESOLUTION, Y_RESOLUTION, DESCRIPTION = 282, 283, 270
 LARGEST_RATIO = 4096
-"""LZW and deflate shrink no page to less than one part in this."""
+"""Bound on the compression ratio of LZW and deflate pages."""
 
-DAMAGES = (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, MemoryError, struct.error)
-DAMAGES += (OverflowError, ZeroDivisionError, AttributeError, RuntimeError, Picture.DecompressionBombError)
-"""What Pillow raises for damaged files."""
+READ_ERRORS = (OSError, ValueError, SyntaxError, EOFError, TypeError, KeyError, IndexError, MemoryError, struct.error)
+READ_ERRORS += (OverflowError, ZeroDivisionError, AttributeError, RuntimeError, Picture.DecompressionBombError)
+"""Exceptions that Pillow raises for damaged files."""
 
 
 def read_tiff(path) -> Image:
     """Image of a TIFF file or of a folder of them.
 
-    Raises GeometryError for a missing, broken or truncated file, pages of colours, and pages that are not alike.
+    Raises GeometryError for a missing, corrupt or truncated file, colour pages, and pages of differing size or type.
     """
     path = Path(path)
     if path.is_dir():
         files = _files(path)
         shape, kind, spacing = _first_page(files[0])
         planes = Planes((len(files), *shape), kind, partial(_page_of_files, files, shape, kind))
-        return Image(planes, spacing, notes=_jumps(files))
+        return Image(planes, spacing, notes=_gap_notes(files))
     shape, kind, spacing = _first_page(path)
     pages = _Pages(path, shape, kind)
     return Image(Planes((pages.count, *shape), kind, pages), spacing)
 
 
 class _Pages:
-    """The pages of one file, which stays open."""
+    """The pages of one file, which is kept open."""
 
     def __init__(self, path, shape: tuple[int, int], dtype: np.dtype):
-        self._path, self._shape, self._dtype = path, shape, dtype
+        self._path = path
+        self._shape = shape
+        self._dtype = dtype
         self._picture = _opened(path)
-        with reading(path, KIND, DAMAGES):
+        with reading(path, KIND, READ_ERRORS):
             _walk_directories(path)
             self.count = self._picture.n_frames
 
     def __call__(self, k: int) -> np.ndarray:
-        with reading(f"{self._path}, page {k + 1} of {self.count}", KIND, DAMAGES):
+        with reading(f"{self._path}, page {k + 1} of {self.count}", KIND, READ_ERRORS):
             self._picture.seek(k)
             values = np.asarray(self._picture)
         return _checked(f"{self._path}, page {k + 1}", self._picture, values, self._shape, self._dtype)
@@ -73,7 +75,7 @@ class _Pages:
 
 def _page_of_files(files: list[Path], shape: tuple[int, int], dtype: np.dtype, k: int) -> np.ndarray:
     with _opened(files[k]) as picture:
-        with reading(files[k], KIND, DAMAGES):
+        with reading(files[k], KIND, READ_ERRORS):
             n_pages, values = picture.n_frames, np.asarray(picture)
         if n_pages > 1:
             raise GeometryError(f"{files[k]} holds {n_pages} pages; in a folder each file must hold one")
@@ -90,8 +92,8 @@ def _files(folder: Path) -> list[Path]:
     return sorted(files, key=lambda file: [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", file.name)])
 
 
-def _jumps(files: list[Path]) -> tuple[str, ...]:
-    """A note where the numbers in the names of the files do not climb evenly."""
+def _gap_notes(files: list[Path]) -> tuple[str, ...]:
+    """A note if the numbers in the file names do not increase evenly."""
     found = [re.findall(r"\d+", file.stem) for file in files]
     if len(files) < 3 or not all(found):
         return ()
@@ -100,39 +102,39 @@ def _jumps(files: list[Path]) -> tuple[str, ...]:
     if steps[k] == min(steps):
         return ()
     jump = f"from {files[k].name} to {files[k + 1].name} by {steps[k]}"
-    return (f"doubtful: the numbers of the files climb by {min(steps)}, but {jump}: are pages missing?",)
+    return (f"doubtful: the numbers of the files increase by {min(steps)}, but {jump}: are pages missing?",)
 
 
 def _opened(path) -> TiffImagePlugin.TiffImageFile:
-    with reading(path, KIND, DAMAGES):
+    with reading(path, KIND, READ_ERRORS):
         return Picture.open(path, formats=("TIFF",))
 
 
 def _walk_directories(path) -> None:
-    """Follow the list of pages to its end; struct.error where it leads out of the file, which Pillow passes over.
+    """Follow the linked list of pages to its end; struct.error if it leads out of the file, which Pillow ignores.
 
-    Source: TIFF 6.0, section 2; BigTIFF (version 43) has longer words.
+    Source: TIFF 6.0, section 2; BigTIFF (version 43) has 8-byte words.
     """
     with open(path, "rb") as file:
         head = file.read(16)
         order = ">" if head.startswith(b"MM") else "<"
         is_big = struct.unpack_from(order + "H", head, 2)[0] == 43
         (word, n_entries, entry), first = (("Q", "Q", 20), 8) if is_big else (("I", "H", 12), 4)
-        place, seen = struct.unpack_from(order + word, head, first)[0], set()
-        while place and place not in seen:
-            seen.add(place)
-            file.seek(place)
+        offset, seen = struct.unpack_from(order + word, head, first)[0], set()
+        while offset and offset not in seen:
+            seen.add(offset)
+            file.seek(offset)
             n = struct.unpack(order + n_entries, file.read(struct.calcsize(n_entries)))[0]
             file.seek(n * entry, 1)
-            place = struct.unpack(order + word, file.read(struct.calcsize(word)))[0]
+            offset = struct.unpack(order + word, file.read(struct.calcsize(word)))[0]
 
 
 def _first_page(path) -> tuple[tuple[int, int], np.dtype, tuple[float, float, float]]:
     """((ny, nx), type, spacing [m]) of the first page."""
-    with _opened(path) as picture, reading(path, KIND, DAMAGES):
+    with _opened(path) as picture, reading(path, KIND, READ_ERRORS):
         if picture.mode not in TYPES:
             raise GeometryError(
-                f"{path}: its pages are of the sort {picture.mode!r}; allowed: one grey or label value per pixel"
+                f"{path}: its pages have the mode {picture.mode!r}; allowed: one grey or label value per pixel"
             )
         shape, kind = picture.size[::-1], np.dtype(TYPES[picture.mode])
         if kind.kind != "b" and count(shape) * kind.itemsize > LARGEST_RATIO * file_size(path):
@@ -143,8 +145,8 @@ def _first_page(path) -> tuple[tuple[int, int], np.dtype, tuple[float, float, fl
 def _checked(where, picture, values: np.ndarray, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
     if values.shape != shape or np.dtype(TYPES.get(picture.mode, "V")) != dtype:
         raise GeometryError(
-            f"{where}: {values.shape[1]} x {values.shape[0]} pixels of the sort {picture.mode!r}; the first page has"
-            f" {shape[1]} x {shape[0]} of {dtype.name}: all must be alike"
+            f"{where}: {values.shape[1]} x {values.shape[0]} pixels of mode {picture.mode!r}; the first page has"
+            f" {shape[1]} x {shape[0]} of {dtype.name}: all pages must be equal in size and type"
         )
     if picture.mode in ("1", "L") and picture.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO:
         return ~values
@@ -152,7 +154,7 @@ def _checked(where, picture, values: np.ndarray, shape: tuple[int, int], dtype: 
 
 
 def _imagej_spacing(picture) -> tuple[float, float, float]:
-    """(x, y, z) [m] as ImageJ states them; ones for files of others, whose resolution is that of printing."""
+    """(x, y, z) spacing [m] as stated by ImageJ; 1 for other files, whose resolution tags refer to printing."""
     tags = picture.tag_v2
     text = str(tags.get(DESCRIPTION, ""))
     entries = dict(line.partition("=")[::2] for line in text.splitlines())

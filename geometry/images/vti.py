@@ -1,6 +1,6 @@
-"""VTK image data (``.vti``) to Images.
+"""Reader of VTK image data (``.vti``).
 
-Values are stored x fastest. Those of points lie at ``Origin + index * Spacing``, those of cells half a spacing further.
+Values are stored x fastest. Point data lies at ``Origin + index * Spacing``, cell data half a spacing further.
 """
 
 import xml.etree.ElementTree as ElementTree
@@ -10,7 +10,7 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, along_axes
 from muphy_lb.geometry.images.stored import numbers
-from muphy_lb.geometry.images.vtkxml import array_values, parsed
+from muphy_lb.geometry.images.vtkxml import array_values, parse_file
 from muphy_lb.geometry.options import check_names, metres_per_unit
 
 
@@ -19,13 +19,13 @@ def read_vti(path, unit: str, array: str | None = None, frame: str = "world") ->
 
     Args:
         unit: length unit of ``Origin`` and ``Spacing``, which the format does not state.
-        array: name of the array of points or cells; ``None``: the only one there is.
-        frame: as of :func:`muphy_lb.geometry.images.image.along_axes`.
+        array: name of the array of point or cell data; ``None``: the only one in the file.
+        frame: as in :func:`muphy_lb.geometry.images.image.along_axes`.
 
-    Raises GeometryError for a missing, broken or truncated file, an array that is not named or not there, and storage
-    that is not supported.
+    Raises GeometryError for a missing, corrupt or truncated file, an unknown array, an ambiguous choice, and
+    unsupported storage.
     """
-    file = parsed(path)
+    file = parse_file(path)
     image = file.root.find("ImageData")
     if image is None:
         raise GeometryError(f"cannot read {path}: it is a VTK file of type {file.root.get('type')!r}, not ImageData")
@@ -56,11 +56,11 @@ def _extent(path, text: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _array(path, piece: ElementTree.Element, name: str | None) -> tuple[ElementTree.Element, bool]:
-    """The wanted array, and whether its values are those of cells."""
+    """The requested array, and whether it is cell data."""
     found = {}
-    for place in ("PointData", "CellData"):
-        for element in piece.iterfind(f"{place}/DataArray"):
-            found.setdefault(element.get("Name", ""), (element, place == "CellData"))
+    for group in ("PointData", "CellData"):
+        for element in piece.iterfind(f"{group}/DataArray"):
+            found.setdefault(element.get("Name", ""), (element, group == "CellData"))
     if name is None and len(found) != 1:
         raise GeometryError(f"{path} holds {len(found)} arrays; give array, one of: {', '.join(found)}")
     if name is not None:

@@ -24,7 +24,7 @@ MAX_BLOCKS = 2**24
 
 @dataclass(frozen=True)
 class VtkFile:
-    """A parsed file: its XML, where appended data start (or -1), and how data are stored."""
+    """A parse_file file: its XML tree, the start of appended data (or -1), and the storage format."""
 
     path: str
     root: ElementTree.Element
@@ -35,8 +35,8 @@ class VtkFile:
     is_compressed: bool
 
 
-def parsed(path) -> VtkFile:
-    """A VTK XML file; GeometryError for one that is missing, broken, truncated or compressed in another way."""
+def parse_file(path) -> VtkFile:
+    """Parse a VTK XML file; GeometryError for one that is missing, corrupt, truncated or of unsupported compression."""
     content = read_bytes(path)
     found = APPENDED.search(content)
     text = content if found is None else content[: found.start()] + b"</VTKFile>"
@@ -56,14 +56,14 @@ def parsed(path) -> VtkFile:
 
 
 def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, ...]) -> np.ndarray:
-    """The values of a ``DataArray`` element, whose number is known from elsewhere.
+    """The values of a ``DataArray`` element, reshaped to ``shape``.
 
-    Raises GeometryError for an unknown type or storage, and where there are fewer values.
+    Raises GeometryError for an unknown type or storage, and if there are fewer values.
     """
     if element.get("type") not in TYPES:
         raise GeometryError(f"{file.path}: an array is of type {element.get('type')}; allowed: {', '.join(TYPES)}")
     kind = np.dtype(file.order + TYPES[element.get("type")])
-    # Newer VTK puts elements with ranges among the text.
+    # Newer versions of VTK insert child elements (value ranges) into the text.
     form, text = element.get("format"), "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
     if form == "ascii":
         return _text_values(file, text, kind, shape)
@@ -89,7 +89,7 @@ def _appended(file: VtkFile, element: ElementTree.Element, kind: np.dtype, shape
     if encoding is not None and encoding.group(1) == b"base64":
         return _decoded(file, file.content[first:], kind, shape)
     if file.is_compressed:
-        head = _block_head(file, file.content[first : first + 3 * file.count_type.itemsize], shape, kind)
+        head = _block_header(file, file.content[first : first + 3 * file.count_type.itemsize], shape, kind)
         n_head = (3 + head[0]) * file.count_type.itemsize
         if len(file.content) < first + n_head:
             raise GeometryError(f"{file.path} ends before its compressed data: it is truncated")
@@ -99,12 +99,12 @@ def _appended(file: VtkFile, element: ElementTree.Element, kind: np.dtype, shape
 
 
 def _decoded(file: VtkFile, text: bytes, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The values of base64 text, in which the head of compressed data is encoded by itself."""
+    """The values of base64 text; the header of compressed data is encoded separately."""
     size = file.count_type.itemsize
     if not file.is_compressed:
         data = _base64(file, text, size + count(shape) * kind.itemsize)[size:]
         return _as_values(file, data, kind, shape)
-    n_blocks = _block_head(file, _base64(file, text, 3 * size), shape, kind)[0]
+    n_blocks = _block_header(file, _base64(file, text, 3 * size), shape, kind)[0]
     head = _base64(file, text, (3 + n_blocks) * size)
     sizes = np.frombuffer(head, file.count_type)[3:]
     return _inflated(file, sizes, _base64(file, text[_text_length(len(head)) :], int(sizes.sum())), kind, shape)
@@ -118,7 +118,7 @@ def _base64(file: VtkFile, text: bytes, n_bytes: int) -> bytes:
     """The first ``n_bytes`` of base64 text."""
     if len(text) < _text_length(n_bytes):
         raise GeometryError(
-            f"{file.path} holds {len(text)} letters of base64; {_text_length(n_bytes)} are needed: truncated"
+            f"{file.path} holds {len(text)} characters of base64; {_text_length(n_bytes)} are needed: truncated"
         )
     try:
         return base64.b64decode(text[: _text_length(n_bytes)], validate=True)[:n_bytes]
@@ -126,8 +126,8 @@ def _base64(file: VtkFile, text: bytes, n_bytes: int) -> bytes:
         raise GeometryError(f"cannot read {file.path}: its base64 data are broken ({error})") from error
 
 
-def _block_head(file: VtkFile, head: bytes, shape: tuple[int, ...], kind: np.dtype) -> list[int]:
-    """[number of blocks, size of a block, size of the last] in bytes before compression."""
+def _block_header(file: VtkFile, head: bytes, shape: tuple[int, ...], kind: np.dtype) -> list[int]:
+    """[number of blocks, size of a block, size of the last block], sizes in bytes before compression."""
     if len(head) < 3 * file.count_type.itemsize:
         raise GeometryError(f"{file.path} ends before its compressed data: it is truncated")
     n_blocks, n_block, n_last = (int(n) for n in np.frombuffer(head, file.count_type))

@@ -1,6 +1,7 @@
-"""Voxels stored as cells of a VTK unstructured grid (``.vtu``, or the parts of a ``.pvtu``) to Images.
+"""Reader of voxels stored as cells of a VTK unstructured grid (``.vtu``, or the pieces of a ``.pvtu``).
 
-Each cell is one voxel: its middle says where, the shortest edge of the first one how large. Elsewhere the value is 0.
+Each cell is one voxel at the cell's centre; the voxel size is the shortest edge of the first cell. Voxels without a
+cell have the value 0.
 """
 
 import xml.etree.ElementTree as ElementTree
@@ -11,17 +12,17 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image
 from muphy_lb.geometry.images.stored import count, file_size, numbers
-from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parsed
+from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parse_file
 from muphy_lb.geometry.options import check_names, metres_per_unit
 
 CELLS = (11, 12)
-"""VTK's numbers of voxels and hexahedra."""
+"""VTK cell types: voxel and hexahedron."""
 
 OFF_GRID = 0.05
-"""Farthest a cell may lie from its place in the grid, in cells."""
+"""Largest deviation of a cell from its position in the grid, in cells."""
 
 MAX_BOX = 2**31
-"""Most voxels of the box around the cells: more are cells that are far apart by mistake."""
+"""Largest bounding box of the cells [voxels]; a larger one is taken for a mistake."""
 
 
 def read_vtu(path, unit: str, array: str | None = None) -> Image:
@@ -29,41 +30,41 @@ def read_vtu(path, unit: str, array: str | None = None) -> Image:
 
     Args:
         unit: length unit of the points, which the format does not state.
-        array: name of the array of cells whose values are wanted.
+        array: name of the cell array whose values are read; ``None``: the values are 1.
 
-    Raises GeometryError for a missing, broken or truncated file, and for cells that are not the voxels of one grid.
+    Raises GeometryError for a missing, corrupt or truncated file, and for cells that do not form one regular grid.
     """
-    parts = [
+    pieces = [
         _cells(file, piece, array) for file in _files(path) for piece in file.root.iterfind("UnstructuredGrid/Piece")
     ]
-    parts = [part for part in parts if len(part[0])]
-    if not parts:
+    pieces = [piece for piece in pieces if len(piece[0])]
+    if not pieces:
         raise GeometryError(f"{path} holds no cell of an UnstructuredGrid")
-    middle, values = (np.concatenate(column) for column in list(zip(*parts, strict=True))[:2])
-    edge = parts[0][2]
+    middle, values = (np.concatenate(column) for column in list(zip(*pieces, strict=True))[:2])
+    edge = pieces[0][2]
     if not (np.isfinite(edge) and edge > 0.0 and np.all(np.isfinite(middle))):
-        raise GeometryError(f"{path}: its cells have no size or lie nowhere (edge {edge})")
+        raise GeometryError(f"{path}: its cells have no size or no finite position (edge {edge})")
     lowest = middle.min(axis=0)
-    place = (middle - lowest) / edge
-    shape = tuple(int(n) + 1 for n in np.rint(place.max(axis=0))[::-1])
-    if np.abs(place - np.rint(place)).max() > OFF_GRID or count(shape) > MAX_BOX:
+    index = (middle - lowest) / edge
+    shape = tuple(int(n) + 1 for n in np.rint(index.max(axis=0))[::-1])
+    if np.abs(index - np.rint(index)).max() > OFF_GRID or count(shape) > MAX_BOX:
         raise GeometryError(f"{path}: its cells are not the voxels of one grid of spacing {edge:g} (box {shape[::-1]})")
     result = np.zeros(shape, values.dtype)
-    x, y, z = np.rint(place).astype(np.int64).T
+    x, y, z = np.rint(index).astype(np.int64).T
     result[z, y, x] = values
     metres = metres_per_unit(unit)
     return Image(result, (edge * metres,) * 3, tuple(lowest * metres))
 
 
 def _files(path) -> list[VtkFile]:
-    """The file, or those that a ``.pvtu`` names."""
-    file = parsed(path)
+    """The parse_file file itself, or the files listed in a ``.pvtu``."""
+    file = parse_file(path)
     sources = [piece.get("Source", "") for piece in file.root.iterfind("PUnstructuredGrid/Piece")]
-    return [parsed(Path(path).parent / source) for source in sources] or [file]
+    return [parse_file(Path(path).parent / source) for source in sources] or [file]
 
 
 def _cells(file: VtkFile, piece: ElementTree.Element, array: str | None) -> tuple[np.ndarray, np.ndarray, float]:
-    """((n, 3) middles, (n,) values, shortest edge of the first cell) of a part."""
+    """((n, 3) centres, (n,) values, shortest edge of the first cell) of a piece."""
     n_points, n_cells = (
         int(numbers(file.path, key, piece.get(key, ""), 1)[0]) for key in ("NumberOfPoints", "NumberOfCells")
     )
@@ -74,10 +75,10 @@ def _cells(file: VtkFile, piece: ElementTree.Element, array: str | None) -> tupl
     kinds = array_values(file, _element(file, piece, "Cells", "types"), (n_cells,))
     if not np.isin(kinds, CELLS).all():
         raise GeometryError(f"{file.path}: its cells are of VTK types {np.unique(kinds).tolist()}; allowed: {CELLS}")
-    place = piece.find("Points/DataArray")
-    if place is None:
+    element = piece.find("Points/DataArray")
+    if element is None:
         raise GeometryError(f"{file.path} has no points")
-    points = array_values(file, place, (n_points, 3))
+    points = array_values(file, element, (n_points, 3))
     corners = array_values(file, _element(file, piece, "Cells", "connectivity"), (n_cells, 8))
     if corners.min() < 0 or corners.max() >= n_points:
         raise GeometryError(f"{file.path}: its cells name points up to {corners.max()}; there are {n_points}")

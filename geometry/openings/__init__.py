@@ -1,1 +1,1 @@
-"""Openings of vessels: carved by planes, found by themselves, drawn."""
+"""Openings of vessels: carved by planes, detected automatically, drawn for inspection."""

@@ -1,8 +1,8 @@
-"""Openings: cut a vessel with planes and flag the voxels just outside the flow.
+"""Carving of openings: vessels are cut by planes and the voxels just outside the flow are flagged.
 
 Lengths inside this file are in voxels. ``s`` is the signed distance of a voxel centre from the plane of an
 opening, positive on the side of the fluid. The longest lattice link, along a space diagonal, is sqrt(3)
-voxels: a layer of that thickness behind the plane catches every link that crosses it.
+voxels: a layer of that thickness behind the plane intercepts every link that crosses it.
 """
 
 import json
@@ -18,26 +18,26 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, SOLID, opening_flag
 from muphy_lb.geometry.implicit import MovedWall
 from muphy_lb.geometry.options import check_names
-from muphy_lb.geometry.slabs import copied, padded, places_of
+from muphy_lb.geometry.slabs import copied, indices_of, padded
 from muphy_lb.geometry.voxels import Opening, Voxels
 
 LAYER = np.sqrt(3.0)
-"""Thickness of the layer of opening voxels, and of the sheet of solid behind it."""
+"""Thickness of the layer of opening voxels, and of the solid layer behind it."""
 
 RIM = 1.5
-"""How far the cut reaches beyond the radius, so that a disc as wide as the lumen cuts all of it."""
+"""The cut extends beyond the radius by this, so that a disc as wide as the lumen cuts all of it."""
 
 SIDE = 2.0
-"""Depth on either side of the plane in which fluid decides the direction of the normal."""
+"""Depth on either side of the plane within which fluid determines the direction of the normal."""
 
 PAD = 4
-"""Layers of solid added where the opening voxels would leave the box: layer and sheet, rounded up."""
+"""Layers of solid added where the opening voxels would leave the box: two LAYERs, rounded up."""
 
 PLANE_DIGITS = 6
-"""``s`` is rounded to this many digits, so that a plane through voxel centres has them all on one side."""
+"""``s`` is rounded to this many digits, so that the voxel centres on a plane all lie on the same side of it."""
 
 NEARLY_ZERO = 10.0**-PLANE_DIGITS
-"""A component of a normal below this is rounding noise."""
+"""Components of a normal below this are rounding errors."""
 
 CONDITION_KEYS = (
     "velocity_m_s",
@@ -48,13 +48,13 @@ CONDITION_KEYS = (
     "profile_file",
     "waveform",
 )
-"""Keys of an opening in a case file that say what happens there, not where it is."""
+"""Keys of an opening in a case file that define its boundary condition, not its geometry."""
 
 NEIGHBOURS = np.array([c for c in product((-1, 0, 1), repeat=3) if any(c)])
 """(26, 3) offsets (z, y, x) of the neighbours of a voxel."""
 
 FACES = NEIGHBOURS[np.abs(NEIGHBOURS).sum(axis=1) == 1]
-"""(6, 3) offsets of those that share a face with it."""
+"""(6, 3) offsets of the neighbours that share a face with a voxel."""
 
 
 @dataclass(frozen=True)
@@ -71,18 +71,18 @@ class _Slab:
 
 
 def carve(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
-    """Voxels with the opening voxels of each plane disc flagged and everything just behind them solid.
+    """The voxels with the opening voxels of each plane disc flagged and the layer behind them made solid.
 
-    For each opening: a normal that points away from the fluid is reversed. The layer ``-sqrt(3) < s <= 0``
-    within the radius (+1.5 voxels) becomes opening voxels where it was fluid, where the fluid cross-section in
-    front of it, extruded along the normal, meets it, or where it faces that fluid; the wall beside stays wall.
-    The sheet behind the layer becomes solid, so that what lies behind is cut off and cleaning can drop it.
-    Where the layer would leave the box, the box grows by 4 layers of solid. The n-th new opening gets flag
-    ``FIRST_OPENING + n`` after the ones already there; the result's ``openings`` hold the records as oriented.
+    For each opening: a normal that points away from the fluid is reversed. In the layer ``-sqrt(3) < s <= 0``
+    within the radius (+1.5 voxels), those voxels become opening voxels that were fluid, that lie in the extrusion of
+    the fluid cross-section in front of the plane along the normal, or that share a face with that fluid; the adjacent
+    wall remains wall. The next layer becomes solid, so that the fluid behind is cut off and removed by cleaning.
+    Where the layers would leave the box, the box is padded by 4 layers of solid. New openings are flagged from
+    ``FIRST_OPENING`` on, after existing ones; the result's ``openings`` hold the records with their final normals.
 
     Raises:
-        GeometryError: too many openings, equal names, a disc that touches no fluid or lets fluid pass beside
-            it, two discs that overlap, an opening at a face where the box is periodic.
+        GeometryError: too many openings, equal names, a disc that touches no fluid or does not span the lumen,
+            two discs that overlap, an opening at a face across a periodic axis.
     """
     _check_records(voxels, openings)
     oriented = [_orient(voxels, opening) for opening in openings]
@@ -102,7 +102,7 @@ def carve(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
 
 
 def flags_at(voxels: Voxels, zyx: np.ndarray) -> np.ndarray:
-    """Flags at integer positions (..., 3) in (z, y, x) order: periodic axes wrap, outside the box is SOLID."""
+    """Flags at integer indices (..., 3) in (z, y, x) order: periodic axes wrap, outside the box is SOLID."""
     shape = np.array(voxels.shape)
     zyx = np.where(voxels.periodic[::-1], zyx % shape, zyx)
     inside = np.all((zyx >= 0) & (zyx < shape), axis=-1)
@@ -111,29 +111,29 @@ def flags_at(voxels: Voxels, zyx: np.ndarray) -> np.ndarray:
 
 
 def fluid_neighbours(voxels: Voxels, zyx: np.ndarray) -> np.ndarray:
-    """(m, 26) truth: whether neighbour ``NEIGHBOURS[j]`` of voxel ``zyx[i]`` (m, 3) is fluid."""
+    """(m, 26) bool: whether neighbour ``NEIGHBOURS[j]`` of voxel ``zyx[i]`` (m, 3) is fluid."""
     return flags_at(voxels, zyx[:, np.newaxis] + NEIGHBOURS) == FLUID
 
 
 def with_tagged_openings(voxels: Voxels, tags: Mapping[str, int], source) -> Voxels:
-    """Describe openings that are already flagged, by estimating each from its voxels.
+    """Add the records of openings that are already flagged, each estimated from its voxels.
 
     Args:
-        voxels: whose flags hold opening voxels.
+        voxels: an image whose flags include opening voxels.
         tags: flag of each opening by its tag, ``"inlet"``, ``"outlet"``, ``"inlet:NAME"`` or ``"outlet:NAME"``; flags
-            count up from ``FIRST_OPENING``.
+            ascend from ``FIRST_OPENING``.
         source: name of the input, for messages.
 
-    Raises GeometryError for an opening that has no voxel, or no fluid on one side of it.
+    Raises GeometryError for an opening that has no voxel, or without fluid on one of its sides.
     """
     return replace(voxels, openings=tuple(_estimate(source, voxels, tag, flag) for tag, flag in tags.items()))
 
 
 def _estimate(source, voxels: Voxels, tag: str, flag: int) -> Opening:
     kind, _, name = tag.partition(":")
-    zyx = places_of(voxels.flags, flag)
+    zyx = indices_of(voxels.flags, flag)
     if not len(zyx):
-        raise GeometryError(f"{source}: no voxel carries the tag {tag!r}; leave it out or check its value")
+        raise GeometryError(f"{source}: no voxel has the tag {tag!r}; leave it out or check its value")
     lengths = np.linalg.norm(NEIGHBOURS, axis=1, keepdims=True)
     direction = fluid_neighbours(voxels, zyx).sum(axis=0) @ (NEIGHBOURS / lengths)
     if not np.linalg.norm(direction) > 1e-9 * len(zyx):
@@ -146,7 +146,7 @@ def _estimate(source, voxels: Voxels, tag: str, flag: int) -> Opening:
 
 
 def opening_from_mapping(values: Mapping[str, object], where: str) -> Opening:
-    """An Opening of a mapping with the names of its attributes; ``where`` names the source in errors."""
+    """An Opening from a mapping with the names of its attributes; ``where`` names the source in error messages."""
     allowed = [f.name for f in fields(Opening)]
     check_names(values, allowed, where)
     missing = [name for name in allowed[:4] if name not in values]
@@ -167,16 +167,16 @@ def opening_from_mapping(values: Mapping[str, object], where: str) -> Opening:
 def read_openings(path) -> list[Opening]:
     """The openings of a TOML or JSON file: a list ``openings`` of tables with the names of an Opening's attributes.
 
-    The conditions that such a table has in a case file (CONDITION_KEYS) are passed over.
-    Raises GeometryError for a file that cannot be read and for tables that are no openings.
+    Boundary conditions in the tables (CONDITION_KEYS), as in case files, are ignored.
+    Raises GeometryError for a file that cannot be read and for invalid tables.
     """
     parse = {".toml": tomllib.loads, ".json": json.loads}.get(Path(path).suffix.lower())
     if parse is None:
         raise GeometryError(f"openings file {path}: ending {Path(path).suffix!r}; allowed: .toml, .json")
     try:
         records = parse(Path(path).read_text(encoding="utf-8"))["openings"]
-        places = [{key: r[key] for key in r if key not in CONDITION_KEYS} for r in records]
-        return [opening_from_mapping(r, f"{path}, opening number {k}") for k, r in enumerate(places, start=1)]
+        geometric = [{key: r[key] for key in r if key not in CONDITION_KEYS} for r in records]
+        return [opening_from_mapping(r, f"{path}, opening number {k}") for k, r in enumerate(geometric, start=1)]
     except OSError as error:
         raise GeometryError(f"cannot read {path}: {error.strerror}") from error
     except (KeyError, TypeError, IndexError) as error:
@@ -211,19 +211,20 @@ def _slab(voxels: Voxels, opening: Opening) -> _Slab:
 
 
 def _bounds(voxels: Voxels, opening: Opening, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Index range (x, y, z) low, high of the box around a disc of thickness 4 LAYER, cut to the voxels' box."""
+    """Index range (x, y, z) low, high of the bounding box of a disc of thickness 4 LAYER, clipped to the image."""
     along = np.abs(opening.normal)
     across = np.sqrt(np.clip(1.0 - along * along, 0.0, None))
     radius = opening.radius_m / voxels.spacing_m + RIM
-    reach = np.where(across > 0.0, radius * np.where(across > 0.0, across, 1.0), 0.0) + 2 * LAYER * along
+    # An infinite radius must not be multiplied by zero.
+    half_width = np.where(across > 0.0, radius * np.where(across > 0.0, across, 1.0), 0.0) + 2 * LAYER * along
     size = np.array(voxels.shape[::-1])
-    low = np.clip(np.floor(centre - reach), 0, size).astype(np.int64)
-    high = np.clip(np.ceil(centre + reach) + 1, low, size).astype(np.int64)
+    low = np.clip(np.floor(centre - half_width), 0, size).astype(np.int64)
+    high = np.clip(np.ceil(centre + half_width) + 1, low, size).astype(np.int64)
     return low, high
 
 
 def _orient(voxels: Voxels, opening: Opening) -> Opening:
-    """The opening, reversed if fluid lies close behind its plane and none in front of it."""
+    """The opening, its normal reversed if there is fluid close behind its plane and none in front."""
     slab = _slab(voxels, opening)
     fluid = slab.s[voxels.flags[tuple(slab.zyx.T)] == FLUID]
     behind = np.any((fluid < 0) & (fluid > -SIDE))
@@ -232,8 +233,8 @@ def _orient(voxels: Voxels, opening: Opening) -> Opening:
 
 
 def _pad(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
-    """Grow the box by PAD layers of solid on every side where the layer of an opening would leave it."""
-    grow = np.zeros((3, 2), dtype=np.int64)
+    """Pad the box by PAD layers of solid on every side where the layers of an opening would leave it."""
+    widths = np.zeros((3, 2), dtype=np.int64)
     for opening in openings:
         for i, side in _sides_left(voxels, opening):
             if voxels.periodic[i]:
@@ -241,17 +242,17 @@ def _pad(voxels: Voxels, openings: Sequence[Opening]) -> Voxels:
                     f"opening {opening.name!r} lies on a face of the box across {'xyz'[i]}, which is periodic;"
                     " make that axis not periodic or move the opening inside"
                 )
-            grow[i, side] = PAD
-    if not grow.any():
+            widths[i, side] = PAD
+    if not widths.any():
         return voxels
-    origin = np.array(voxels.origin_m) - grow[:, 0] * voxels.spacing_m
-    flags = padded(voxels.flags, grow[::-1], SOLID)
-    shape = None if voxels.wall_shape is None else MovedWall(voxels.wall_shape, tuple(grow[:, 0].tolist()))
+    origin = np.array(voxels.origin_m) - widths[:, 0] * voxels.spacing_m
+    flags = padded(voxels.flags, widths[::-1], SOLID)
+    shape = None if voxels.wall_shape is None else MovedWall(voxels.wall_shape, tuple(widths[:, 0].tolist()))
     return replace(voxels, flags=flags, origin_m=tuple(origin.tolist()), wall_shape=shape)
 
 
 def _sides_left(voxels: Voxels, opening: Opening) -> list[tuple[int, int]]:
-    """(axis, side) of the faces with fluid just in front of the plane whose outward links point behind it."""
+    """(axis, side) of the faces of the box beyond which links from the fluid would cross the plane of the opening."""
     slab = _slab(voxels, opening)
     front = slab.where(0.0, LAYER)
     front = front[voxels.flags[tuple(front.T)] == FLUID][:, ::-1]
@@ -264,9 +265,12 @@ def _sides_left(voxels: Voxels, opening: Opening) -> list[tuple[int, int]]:
 
 
 def _layer(voxels: Voxels, slab: _Slab) -> np.ndarray:
-    """(k, 3) indices of the voxels that become opening voxels: fluid ones, the extruded cross-section, and what is
-    face to face with fluid in front of the plane: then A |n_i| links of axis i cross an opening of area A, as they
-    should, also at the staircase of an oblique rim."""
+    """(k, 3) indices of the voxels that become opening voxels.
+
+    These are the fluid voxels of the layer, the extruded cross-section, and the voxels that share a face with fluid in
+    front of the plane. With the latter an opening of area A is crossed by A |n_i| links along axis i, also where an
+    oblique rim forms a staircase.
+    """
     in_layer = (slab.s > -LAYER) & (slab.s <= 0.0)
     zyx, s = slab.zyx[in_layer], slab.s[in_layer]
     step = (LAYER / 2 - s)[:, np.newaxis] * slab.opening.normal[::-1]
@@ -278,7 +282,7 @@ def _layer(voxels: Voxels, slab: _Slab) -> np.ndarray:
 
 
 def _close(flags: np.ndarray, zyx: np.ndarray) -> None:
-    """Turn the fluid among these voxels into solid."""
+    """Make the fluid among these voxels solid."""
     index = tuple(zyx[flags[tuple(zyx.T)] == FLUID].T)
     flags[index] = SOLID
 
@@ -295,7 +299,7 @@ def _check_overlap(flags: np.ndarray, layer: np.ndarray, opening: Opening, recor
 
 
 def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
-    """Raise GeometryError unless the opening voxels touch fluid in front of the plane, and none beside the disc."""
+    """Raise GeometryError unless the opening voxels touch fluid in front of the plane, and only there."""
     zyx = slab.zyx[voxels.flags[tuple(slab.zyx.T)] == flag]
     touching = fluid_neighbours(voxels, zyx)
     ahead = _signed_distance(voxels, slab.opening, zyx[:, np.newaxis] + NEIGHBOURS) > 0.0
@@ -315,13 +319,13 @@ def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
 
 
 def _signed_distance(voxels: Voxels, opening: Opening, zyx: np.ndarray) -> np.ndarray:
-    """``s`` of voxel indices (..., 3)."""
+    """Signed distance ``s`` [voxels] of voxel indices (..., 3) from the plane of an opening."""
     centre = (np.array(opening.centre_m) - voxels.origin_m) / voxels.spacing_m
     return np.round((zyx[..., ::-1] - centre) @ np.array(opening.normal), PLANE_DIGITS)
 
 
 def _nearest_fluid(voxels: Voxels, opening: Opening) -> float:
     """Distance [m] from the centre of an opening to the nearest fluid voxel centre; inf if there is none."""
-    positions = np.asarray(voxels.origin_m) + voxels.spacing_m * places_of(voxels.flags, FLUID)[:, ::-1]
+    positions = np.asarray(voxels.origin_m) + voxels.spacing_m * indices_of(voxels.flags, FLUID)[:, ::-1]
     distances = np.linalg.norm(positions - opening.centre_m, axis=1)
     return float(distances.min(initial=np.inf))

@@ -1,7 +1,7 @@
-"""Preview: a picture of a surface or of voxels from three sides, with its openings numbered and named.
+"""Preview: three orthographic views of a surface or of voxels, with the openings marked and named.
 
-Each side is a map of depth: how far behind the front of the box the first wall lies, infinite where there is none. The
-map is shaded by its slope. Depths of triangles are those of a depth buffer, depths of voxels those of the first fluid.
+Each view is a depth map: the distance of the first wall from the front of the box, infinite where there is none,
+shaded by its slope. Depths of triangles come from a depth buffer, depths of voxels from the first fluid voxel.
 """
 
 import os
@@ -21,10 +21,10 @@ N_PIXELS = 700
 """Pixels along the longest edge of the box."""
 
 VIEWS = ((0, 2, 1), (1, 2, 0), (0, 1, 2))
-"""(axis to the right, axis upwards, axis of sight) of each panel."""
+"""(axis to the right, axis upwards, viewing axis) of each panel."""
 
 FROM_LOW = (True, False, False)
-"""Whether one looks from the lower end of the axis of sight, so that no panel is a mirror image."""
+"""Whether each view is from the lower end of the viewing axis; so chosen that no panel is a mirror image."""
 
 LIGHT = (-0.45, 0.55, 0.7)
 DARKEST, LIGHTEST = 0.25, 0.95
@@ -33,7 +33,7 @@ INLET_COLOUR, OUTLET_COLOUR = "#c03020", "#1050b0"
 N_RIM = 60
 LARGEST_SIZE_IN, DPI = 6.0, 110
 BORDER = 0.16
-"""Room for names around the box, as a part of its longest edge."""
+"""Margin for names around the box, as a fraction of its longest edge."""
 
 MANY_NAMES = 40
 LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
@@ -65,19 +65,19 @@ def draw_voxel_openings(path: str | os.PathLike, voxels: Voxels, found: Sequence
 
 
 def shade(depth: np.ndarray) -> np.ndarray:
-    """(h, w, 4) colours of a map of depth [pixels]: bright where it faces the light, clear where nothing is."""
-    there = np.isfinite(depth)
-    filled = np.where(there, depth, depth[there].max(initial=0.0))
+    """(h, w, 4) RGBA colours of a depth map [pixels]: bright where facing the light, transparent where empty."""
+    present = np.isfinite(depth)
+    filled = np.where(present, depth, depth[present].max(initial=0.0))
     up, right = (np.gradient(filled, axis=i) if filled.shape[i] > 1 else np.zeros_like(filled) for i in (0, 1))
     facing = (LIGHT[0] * right + LIGHT[1] * up + LIGHT[2]) / np.sqrt(1.0 + right**2 + up**2)
     far = (filled - filled.min()) / max(float(np.ptp(filled)), 1.0)
     light = np.clip(DARKEST + (LIGHTEST - DARKEST) * facing, DARKEST, LIGHTEST) * (1.0 - 0.3 * far)
     colour = light[..., np.newaxis] * np.array(WALL_COLOUR)
-    return np.concatenate([np.clip(colour, 0.0, 1.0), there[..., np.newaxis]], axis=2)
+    return np.concatenate([np.clip(colour, 0.0, 1.0), present[..., np.newaxis]], axis=2)
 
 
 def _box_of_fluid(flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First index and one after the last, along (z, y, x), of the box around the fluid; of the whole box if none is."""
+    """First and end index along (z, y, x) of the bounding box of the fluid; the whole box if there is no fluid."""
     plane = np.zeros(flags.shape[1:], dtype=bool)
     layers = np.zeros(len(flags), dtype=bool)
     for z, layer in enumerate(flags):
@@ -91,14 +91,14 @@ def _box_of_fluid(flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _first_fluid(fluid: np.ndarray, view: tuple[int, int, int], from_low: bool) -> np.ndarray:
-    """(h, w) layers in front of the first fluid along the line of sight, infinite where there is none."""
+    """(h, w) number of layers in front of the first fluid along the viewing axis, infinite where there is none."""
     right, up, sight = view
     seen = fluid.transpose(2 - up, 2 - right, 2 - sight)[:, :, :: 1 if from_low else -1]
     return np.where(seen.any(axis=2), seen.argmax(axis=2), np.inf)
 
 
 def _depth_buffer(corners: np.ndarray, width: int, height: int) -> np.ndarray:
-    """(height, width) smallest third coordinate of triangles (n, 3, 3) over each pixel; infinite where none is."""
+    """(height, width) smallest third coordinate of triangles (n, 3, 3) at each pixel; infinite where there is none."""
     depth = np.full((height, width), np.inf)
     _draw_rows(depth, np.ascontiguousarray(corners), *triangles_of_planes(corners[:, :, 1] - 0.5, height))
     return depth
@@ -106,7 +106,7 @@ def _depth_buffer(corners: np.ndarray, width: int, height: int) -> np.ndarray:
 
 @njit(cache=True, parallel=True)
 def _draw_rows(depth, corners, start, members):
-    """Lower the depths to those of triangles; rows as in
+    """Render triangles into the depth buffer, row by row; ``start`` and ``members`` as in
     :func:`muphy_lb.geometry.surfaces.surface.triangles_of_planes`."""
     for row in prange(len(depth)):
         for m in range(start[row], start[row + 1]):
@@ -114,8 +114,8 @@ def _draw_rows(depth, corners, start, members):
 
 
 @njit(cache=True)
-def _draw_row(line, triangle, row):
-    """Lower the depths of one row of pixels to those of a triangle, sampled at the middles of the pixels."""
+def _draw_row(depth_row, triangle, row):
+    """Render a triangle into one row of the depth buffer, sampled at the pixel centres."""
     a, b, c = triangle[0], triangle[1], triangle[2]
     double = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
     if double == 0.0:
@@ -126,11 +126,11 @@ def _draw_row(line, triangle, row):
         u = ((b[0] - x) * (c[1] - y) - (b[1] - y) * (c[0] - x)) / double
         v = ((c[0] - x) * (a[1] - y) - (c[1] - y) * (a[0] - x)) / double
         if u >= 0.0 and v >= 0.0 and u + v <= 1.0:
-            line[column] = min(line[column], u * a[2] + v * b[2] + (1.0 - u - v) * c[2])
+            depth_row[column] = min(depth_row[column], u * a[2] + v * b[2] + (1.0 - u - v) * c[2])
 
 
 def _draw(path, maps: Sequence[np.ndarray], frame: tuple[np.ndarray, float], found, title: str) -> None:
-    """The panels beside each other, in one scale; ``frame`` is the lowest corner [m] and the edge of a pixel [m]."""
+    """Draw the panels side by side, at one scale; ``frame``: lowest corner [m] and edge of a pixel [m]."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -171,13 +171,13 @@ def _draw_panel(panel, depth: np.ndarray, view: tuple[int, int, int], frame, bor
 
 
 def _draw_opening(panel, view: tuple[int, int, int], item: FoundOpening, length: float) -> None:
-    """The rim as a circle of the opening's area, and an arrow of the flow that is guessed."""
+    """Draw the rim as a circle of the opening's area, and an arrow in the presumed direction of flow."""
     opening = item.opening
     colour, plane = _colour(item), list(view[:2])
     centre, normal = np.array(opening.centre_m), np.array(opening.normal)
-    across, beside = np.linalg.svd(normal[np.newaxis])[2][1:]
+    tangent_1, tangent_2 = np.linalg.svd(normal[np.newaxis])[2][1:]
     angle = np.linspace(0.0, 2.0 * np.pi, N_RIM)[:, np.newaxis]
-    rim = centre + item.equivalent_radius_m * (np.cos(angle) * across + np.sin(angle) * beside)
+    rim = centre + item.equivalent_radius_m * (np.cos(angle) * tangent_1 + np.sin(angle) * tangent_2)
     panel.plot(*rim[:, plane].T, color=colour, linewidth=1.5)
     outside, inside = (centre - length * normal)[plane], centre[plane]
     start, end = (outside, inside) if opening.kind == "inlet" else (inside, outside)
@@ -186,17 +186,17 @@ def _draw_opening(panel, view: tuple[int, int, int], item: FoundOpening, length:
 
 
 def _write_names(panel, view: tuple[int, int, int], found: Sequence[FoundOpening], distance: float) -> None:
-    """Name and radius of each opening, outside of it; of those that would lie over each other, one below the other."""
+    """Write the name and radius of each opening outside of it; labels that would overlap are shifted down."""
     taken: list[np.ndarray] = []
     for item in found:
         centre, normal = np.array(item.opening.centre_m), np.array(item.opening.normal)
-        place = (centre - distance * normal)[list(view[:2])]
-        while any(np.all(np.abs(place - other) < (0.9 * distance, 0.45 * distance)) for other in taken):
-            place = place - (0.0, 0.5 * distance)
-        taken.append(place)
+        position = (centre - distance * normal)[list(view[:2])]
+        while any(np.all(np.abs(position - other) < (0.9 * distance, 0.45 * distance)) for other in taken):
+            position = position - (0.0, 0.5 * distance)
+        taken.append(position)
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": _colour(item), "alpha": 0.85}
         text = f"{item.opening.name}\n{item.opening.kind}, r = {_length(item.equivalent_radius_m)}"
-        panel.annotate(text, place, color=_colour(item), fontsize=6.5, ha="center", va="center", bbox=box)
+        panel.annotate(text, position, color=_colour(item), fontsize=6.5, ha="center", va="center", bbox=box)
 
 
 def _colour(item: FoundOpening) -> str:
@@ -204,11 +204,11 @@ def _colour(item: FoundOpening) -> str:
 
 
 def _length(metres: float) -> str:
-    """A length with the unit that suits it."""
+    """A length in a suitable unit."""
     unit, size = _unit(metres)
     return f"{metres / size:.3g} {unit}"
 
 
 def _unit(metres: float) -> tuple[str, float]:
-    """Name and size [m] of the unit for a length."""
+    """Name and size [m] of a suitable unit for a length."""
     return next(((unit, size) for unit, size in LENGTH_UNITS if metres >= size), LENGTH_UNITS[-1])

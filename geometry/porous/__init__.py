@@ -1,1 +1,1 @@
-"""Porous images: what is done to them, and their pores."""
+"""Porous images: preparation, and analysis of their pores."""

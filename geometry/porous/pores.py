@@ -1,7 +1,8 @@
-"""Pores: the connected parts of the fluid, and along which axes each leads from end to end.
+"""Pores: the connected components of the fluid, and the axes along which each percolates.
 
-A flow on D3Q19 passes through faces and edges of voxels, not through corners; published porosities often count faces
-only. A pore is found from its *runs*, stretches of fluid along x, which are some ten times fewer than its voxels.
+A flow on D3Q19 passes through faces and edges of voxels, not through corners; published porosities often use face
+connectivity only. Components are labelled by *runs*, maximal intervals of fluid along x, which are about ten times
+fewer than the voxels.
 """
 
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ ROWS_TO_JOIN = MappingProxyType(
         "faces": ((0, 0, 1), (0, 1, 0), (1, 0, 0)),
     }
 )
-"""What voxels are connected by -> (dz, dy, reach) from a row to those whose runs its own may touch, and by how many
-voxels they may miss each other: a link with a step along two axes has none along the third."""
+"""Connectivity -> (dz, dy, tolerance): offset to a row whose runs may touch those of a row (0, 0: periodic images), and
+1 if runs are also connected that only adjoin along x, 0 if they must overlap. A link that steps along y and z has no
+step along x."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,11 @@ class Pores:
 
     Attributes:
         rows: (n,) int64 number of the row ``z * ny + y`` of each run.
-        spans: (n, 2) int64 first voxel x of each run and the first beyond it.
+        spans: (n, 2) int64 first x of each run and the first x beyond it.
         label: (n,) int64 pore of each run, counted from 0.
         n_voxels: (n_pores,) int64 size of each pore.
-        percolates: (n_pores, 3) truth: whether the pore leads from end to end along x, y, z. Where the image is
-            periodic, that is whether it meets itself one period further; elsewhere, whether it touches both faces.
+        percolates: (n_pores, 3) bool: whether the pore percolates along x, y, z. Along a periodic axis: whether it is
+            connected to its own periodic image; otherwise: whether it touches both faces.
     """
 
     rows: np.ndarray
@@ -45,18 +47,18 @@ class Pores:
     percolates: np.ndarray
 
     def along(self, axes: str) -> np.ndarray:
-        """(n_pores,) truth: whether the pore leads from end to end along one of the axes at least."""
+        """(n_pores,) bool: whether the pore percolates along at least one of the axes."""
         return self.percolates[:, [AXES.index(axis) for axis in axes]].any(axis=1)
 
     def share(self, axis: str) -> float:
-        """Fraction of the fluid in pores that lead from end to end along an axis; 0 without fluid."""
+        """Fraction of the fluid in pores that percolate along an axis; 0 without fluid."""
         return float(self.n_voxels[self.along(axis)].sum() / max(1, self.n_voxels.sum()))
 
 
 def find_pores(voxels: Voxels, connected_by: str = "edges") -> Pores:
-    """The pores of an image; only its fluid counts.
+    """The pores of an image: the connected components of its fluid voxels.
 
-    ``connected_by``: ``"edges"``, where voxels are connected that share a face or an edge, or ``"faces"``.
+    ``connected_by``: ``"edges"`` (voxels that share a face or an edge are connected) or ``"faces"`` (a face only).
     """
     check_connection(connected_by)
     nz, ny, nx = voxels.shape
@@ -76,13 +78,13 @@ def find_pores(voxels: Voxels, connected_by: str = "edges") -> Pores:
 
 
 def check_connection(connected_by: str) -> None:
-    """Raise GeometryError unless pores are asked for that are connected by edges or by faces."""
+    """Raise GeometryError unless ``connected_by`` is a known connectivity."""
     if connected_by not in tuple(ROWS_TO_JOIN):
         raise GeometryError(f"connected_by is {connected_by!r}; allowed: {', '.join(ROWS_TO_JOIN)}")
 
 
 def _any_of(label: np.ndarray, truth: np.ndarray, n_pores: int) -> np.ndarray:
-    """(n_pores, 3) truth: whether ``truth`` (n, 3) holds for any run of each pore."""
+    """(n_pores, 3) bool: whether ``truth`` (n, 3) holds for any run of each pore."""
     found = np.zeros((n_pores, truth.shape[1]), dtype=bool)
     for i in range(truth.shape[1]):
         found[label[truth[:, i]], i] = True
@@ -90,7 +92,7 @@ def _any_of(label: np.ndarray, truth: np.ndarray, n_pores: int) -> np.ndarray:
 
 
 def _runs(flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Row (n,) and span (n, 2) of every run of fluid, row by row, found one layer of the image at a time."""
+    """Row (n,) and span (n, 2) of every run of fluid, in row order, found layer by layer."""
     nz, ny, nx = flags.shape
     rows, spans = [np.empty(0, dtype=np.int64)], [np.empty((0, 2), dtype=np.int64)]
     for z in range(nz):
@@ -105,23 +107,25 @@ def _runs(flags: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(cache=True)
 def _join(first, spans, shape, periodic, neighbours):
-    """Join the runs that touch; runs ``first[row]`` to ``first[row + 1]`` lie in a row.
+    """Union-find over the runs that touch; runs ``first[row]`` to ``first[row + 1]`` lie in a row.
 
-    Every run knows its place in its pore in whole periods (x, y, z): a run that meets its own pore at another place
-    shows that the pore goes on for ever. Returns the root (n,) of each run, and (n, 3) whether that was seen at it.
+    Every run stores its displacement from its root in whole periods (x, y, z): if two runs of one pore are connected
+    with a different displacement, the pore is connected to its own periodic image. Returns the root (n,) of each run,
+    and (n, 3) whether such a connection was found at it.
     """
     nz, ny, nx = shape
     n_runs = len(spans)
-    parent, place = np.arange(n_runs), np.zeros((n_runs, 3), dtype=np.int64)
+    parent = np.arange(n_runs)
+    displacement = np.zeros((n_runs, 3), dtype=np.int64)
     wraps = np.zeros((n_runs, 3), dtype=np.bool_)
     shift = np.zeros(3, dtype=np.int64)
     for row in range(nz * ny):
         for k in range(len(neighbours)):
-            z, y, reach = row // ny + neighbours[k, 0], row % ny + neighbours[k, 1], neighbours[k, 2]
+            z, y, tolerance = row // ny + neighbours[k, 0], row % ny + neighbours[k, 1], neighbours[k, 2]
             shift[1], shift[2] = y // ny, z // nz
             if (shift[1] == 0 or periodic[1]) and (shift[2] == 0 or periodic[2]):
                 runs = first[row], first[row + 1], first[z % nz * ny + y % ny], first[z % nz * ny + y % ny + 1]
-                _join_rows(parent, place, wraps, spans, runs, nx * periodic[0], reach, shift)
+                _join_rows(parent, displacement, wraps, spans, runs, nx * periodic[0], tolerance, shift)
     for run in range(n_runs):
         while parent[run] != parent[parent[run]]:
             parent[run] = parent[parent[run]]
@@ -129,7 +133,7 @@ def _join(first, spans, shape, periodic, neighbours):
 
 
 @njit(cache=True)
-def _join_rows(parent, place, wraps, spans, runs, period, reach, shift):
+def _join_rows(parent, displacement, wraps, spans, runs, period, tolerance, shift):
     """Join the runs ``runs[0]`` to ``runs[1]`` of a row with ``runs[2]`` to ``runs[3]`` of another and its images."""
     for image in range(-1, 2):
         if image != 0 and period == 0:
@@ -138,9 +142,9 @@ def _join_rows(parent, place, wraps, spans, runs, period, reach, shift):
         a, b = runs[0], runs[2]
         while a < runs[1] and b < runs[3]:
             low, high = spans[b, 0] + image * period, spans[b, 1] + image * period
-            if spans[a, 0] < high + reach and low < spans[a, 1] + reach:
-                _unite(parent, place, wraps, (a, b), shift)
-            # Runs of a row are a voxel apart at least: the one that ends first can touch no later one.
+            if spans[a, 0] < high + tolerance and low < spans[a, 1] + tolerance:
+                _unite(parent, displacement, wraps, (a, b), shift)
+            # Runs of a row are separated by at least a voxel: the one that ends first cannot touch a later run.
             if spans[a, 1] < high:
                 a += 1
             else:
@@ -148,26 +152,27 @@ def _join_rows(parent, place, wraps, spans, runs, period, reach, shift):
 
 
 @njit(cache=True)
-def _unite(parent, place, wraps, pair, shift):
-    """Join the pores of two runs, the second of which lies ``shift`` periods away from its place in the image."""
-    root_a, place_a = _root(parent, place, pair[0])
-    root_b, place_b = _root(parent, place, pair[1])
+def _unite(parent, displacement, wraps, pair, shift):
+    """Join the pores of two runs, the second of which is taken ``shift`` periods away from its position in the
+    image."""
+    root_a, offset_a = _root(parent, displacement, pair[0])
+    root_b, offset_b = _root(parent, displacement, pair[1])
     if root_a == root_b:
         for i in range(3):
-            wraps[pair[0], i] |= place_a[i] + shift[i] != place_b[i]
+            wraps[pair[0], i] |= offset_a[i] + shift[i] != offset_b[i]
     elif root_a < root_b:
-        parent[root_b], place[root_b] = root_a, place_a + shift - place_b
+        parent[root_b], displacement[root_b] = root_a, offset_a + shift - offset_b
     else:
-        parent[root_a], place[root_a] = root_b, place_b - shift - place_a
+        parent[root_a], displacement[root_a] = root_b, offset_b - shift - offset_a
 
 
 @njit(cache=True)
-def _root(parent, place, run):
-    """The root of a run, and the place (3,) of the run relative to it; shortens the path."""
+def _root(parent, displacement, run):
+    """The root of a run, and the displacement (3,) of the run relative to it; compresses the path."""
     total = np.zeros(3, dtype=np.int64)
     while parent[run] != run:
-        place[run] += place[parent[run]]
+        displacement[run] += displacement[parent[run]]
         parent[run] = parent[parent[run]]
-        total += place[run]
+        total += displacement[run]
         run = parent[run]
     return run, total

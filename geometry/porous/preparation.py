@@ -1,7 +1,7 @@
-"""Porous images: cropping, inverting, filtering, mirroring, dropping dead pores, adding reservoirs.
+"""Preparation of porous images: cropping, inverting, filtering, mirroring, dropping dead pores, adding reservoirs.
 
-:func:`prepare_image` applies the steps of a :class:`Preparation` in one fixed order. Every step takes and returns
-Voxels; places are voxel numbers (x, y, z) counted from 0, axes are letters out of ``"xyz"``.
+:func:`prepare_image` applies the steps of a :class:`Preparation` in a fixed order. Every step takes and returns
+Voxels; corners are voxel indices (x, y, z) counted from 0, axes are letters out of ``"xyz"``.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,21 +20,21 @@ from muphy_lb.geometry.slabs import copied, padded
 from muphy_lb.geometry.voxels import Voxels
 
 MAJORITY = 14
-"""More than half of the 27 voxels of a cube of three."""
+"""More than half of the 27 voxels of a 3 x 3 x 3 cube."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to an image before it is used, in the order of these attributes.
+    """The steps applied to an image before it is used, in the order of these attributes.
 
     Attributes:
-        crop: lowest voxel (x, y, z) of the part that is kept, and the first beyond it; ``None`` keeps all.
-        invert: fluid becomes solid and solid fluid.
+        crop: lowest voxel (x, y, z) of the region that is kept, and the first beyond it; ``None`` keeps all.
+        invert: swap fluid and solid.
         median: passes of the 3 x 3 x 3 median filter.
-        mirror: axes along which the image is doubled by its mirror image, which makes it periodic there.
-        drop_unconnected: pores that lead from end to end along none of these axes become solid; empty keeps all.
+        mirror: axes along which the image is extended by its mirror image, which makes it periodic there.
+        drop_unconnected: pores that percolate along none of these axes become solid; empty keeps all.
         connected_by: what voxels of a pore share: ``"edges"`` (faces too, as in a flow on D3Q19) or ``"faces"`` only.
-        divide: parts into which every voxel is divided along each axis: the same image on a finer grid.
+        divide: number of voxels into which each voxel is divided along each axis: the same image on a finer grid.
         reservoir_layers: layers of fluid added at both ends of ``reservoir_axis``.
         reservoir_axis: ``"x"``, ``"y"`` or ``"z"``.
         reservoir_ends: ``"open"`` (openings ``inlet`` and ``outlet``) or ``"periodic"``.
@@ -71,16 +71,16 @@ PREPARATION_NAMES = tuple(f.name for f in fields(Preparation))
 
 
 def split_preparation(options: Mapping[str, object]) -> tuple[Preparation, dict[str, object]]:
-    """The Preparation that some options ask for, and the options that are not its own."""
+    """The Preparation defined by some of the options, and the remaining options."""
     own = {name: value for name, value in options.items() if name in PREPARATION_NAMES}
     return Preparation(**own), {name: value for name, value in options.items() if name not in own}
 
 
 def prepare_image(voxels: Voxels, preparation: Preparation) -> tuple[Voxels, tuple[str, ...]]:
-    """The image after all steps of a preparation, and one line on every step that was taken.
+    """The image after all steps of a preparation, and one line of text per step.
 
     Raises:
-        GeometryError: the image has openings already; a crop does not lie in it; no pore leads from end to end.
+        GeometryError: the image already has openings; a crop outside the image; no percolating pore.
     """
     lines = []
     for step in _steps(preparation):
@@ -96,16 +96,18 @@ def prepare_image(voxels: Voxels, preparation: Preparation) -> tuple[Voxels, tup
 
 
 def porosity(voxels: Voxels) -> float:
-    """Fluid voxels over all voxels."""
+    """Number of fluid voxels over number of all voxels."""
     return voxels.n_fluid / voxels.flags.size
 
 
 def crop(voxels: Voxels, low, high) -> Voxels:
-    """The voxels from ``low`` (x, y, z) up to, but without, ``high``; an axis that is shortened is not periodic.
+    """The voxels from ``low`` (x, y, z) up to, but excluding, ``high``; an axis that is shortened is not periodic.
 
-    Raises GeometryError for corners outside the image or out of order.
+    Raises GeometryError for corners outside the image or in the wrong order.
     """
-    low, high, size = np.asarray(low), np.asarray(high), np.array(voxels.shape[::-1])
+    low = np.asarray(low)
+    high = np.asarray(high)
+    size = np.array(voxels.shape[::-1])
     if low.shape != (3,) or high.shape != (3,) or low.dtype.kind not in "iu" or high.dtype.kind not in "iu":
         raise GeometryError(f"crop is [{low.tolist()}, {high.tolist()}]; give two lists of three whole numbers x, y, z")
     if np.any(low < 0) or np.any(high > size) or np.any(low >= high):
@@ -113,10 +115,10 @@ def crop(voxels: Voxels, low, high) -> Voxels:
             f"crop is [{low.tolist()}, {high.tolist()}]; the image has {size.tolist()} voxels along x, y, z: the first"
             " corner must lie in it, the second beyond the first and at most there"
         )
-    part = tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))
+    region = tuple(slice(a, b) for a, b in zip(low[::-1], high[::-1], strict=True))
     return replace(
         voxels,
-        flags=np.ascontiguousarray(voxels.flags[part]),
+        flags=np.ascontiguousarray(voxels.flags[region]),
         origin_m=tuple((np.array(voxels.origin_m) + voxels.spacing_m * low).tolist()),
         periodic=tuple((np.array(voxels.periodic) & (high - low == size)).tolist()),
         wall_shape=voxels.wall_shape and MovedWall(voxels.wall_shape, tuple((-low).tolist())),
@@ -124,15 +126,15 @@ def crop(voxels: Voxels, low, high) -> Voxels:
 
 
 def invert(voxels: Voxels) -> Voxels:
-    """Fluid becomes solid, solid fluid; labels of walls are lost."""
+    """Swap fluid and solid; labels of walls are lost."""
     flags = np.where(voxels.flags == FLUID, FLAG_DTYPE(SOLID), FLAG_DTYPE(FLUID))
     return replace(voxels, flags=flags, walls=(), wall_shape=None)
 
 
 def median_filter(voxels: Voxels, passes: int = 1) -> Voxels:
-    """Every voxel becomes what most of the 3 x 3 x 3 voxels around it are, fluid or solid.
+    """Every voxel takes the majority value, fluid or solid, of the 3 x 3 x 3 voxels around it.
 
-    Beyond faces that are not periodic the outermost layer is repeated. Solid that stays keeps its label.
+    Beyond faces that are not periodic the outermost layer is repeated. Voxels that stay solid keep their label.
     """
     flags = voxels.flags
     for _ in range(passes):
@@ -142,7 +144,7 @@ def median_filter(voxels: Voxels, passes: int = 1) -> Voxels:
 
 
 def mirror(voxels: Voxels, axes: str) -> Voxels:
-    """The image and, beyond its high face along each of ``axes``, its mirror image; it is then periodic there."""
+    """The image extended, beyond its high face along each of ``axes``, by its mirror image: it is periodic there."""
     flags, periodic = voxels.flags, list(voxels.periodic)
     for i in _axis_numbers(axes, "mirror"):
         flags = np.concatenate((flags, np.flip(flags, 2 - i)), axis=2 - i)
@@ -151,11 +153,10 @@ def mirror(voxels: Voxels, axes: str) -> Voxels:
 
 
 def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> tuple[Voxels, int, int]:
-    """Make solid the pores that lead from end to end along none of ``axes``
-    (:func:`muphy_lb.geometry.porous.pores.find_pores`).
+    """Make the pores solid that percolate along none of ``axes`` (:func:`muphy_lb.geometry.porous.pores.find_pores`).
 
     Returns:
-        The image, the number of voxels and the number of pores that were dropped.
+        (image, number of voxels dropped, number of pores dropped).
 
     Raises:
         GeometryError: no pore would be left.
@@ -176,7 +177,7 @@ def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> 
 
 
 def divide(voxels: Voxels, parts: int) -> Voxels:
-    """Every voxel divided into ``parts`` along each axis; a true wall is forgotten, the voxels are the wall."""
+    """Divide every voxel into ``parts`` along each axis; the true wall is discarded: the voxel faces are the wall."""
     flags = voxels.flags
     for axis, n in enumerate(voxels.shape):
         flags = np.repeat(flags, parts if n > 1 else 1, axis)
@@ -188,14 +189,14 @@ def divide(voxels: Voxels, parts: int) -> Voxels:
 
 
 def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -> Voxels:
-    """Put ``layers`` of fluid before the low and the high face across an axis.
+    """Add ``layers`` of fluid at the low and the high face across an axis.
 
     Args:
         voxels: the image.
         layers: number of layers at each end.
         axis: "x", "y" or "z".
         ends: ``"open"``: the outer faces become openings ``inlet`` (low) and ``outlet``; ``"periodic"``: they are
-            joined, which makes one reservoir of both.
+            connected, so that both form one reservoir.
     """
     i = _axis_numbers(axis, "reservoir_axis")[0]
     widths = [(layers, layers) if array_axis == 2 - i else (0, 0) for array_axis in range(3)]
@@ -212,14 +213,14 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
 
 
 def describe_pores(voxels: Voxels) -> str:
-    """One line: the pores of an image, and the part of its porosity that leads from end to end along each axis."""
+    """One line of text: the pores of an image, and the percolating share of its porosity along each axis."""
     pores = find_pores(voxels)
     shares = ", ".join(f"{axis}: {pores.share(axis) * porosity(voxels):.6f}" for axis in AXES)
     return f"porosity {porosity(voxels):.6f} in {pores.n_voxels.size} pores; leading from end to end along {shares}"
 
 
 def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels, str]]]:
-    """The steps that are asked for, in order; each returns the image and what was done."""
+    """The requested steps in order; each returns the image and a text that reports it."""
     p = preparation
     if p.crop is not None:
         yield lambda v: (crop(v, *p.crop), f"cropped to {p.crop[0]} .. {p.crop[1]}")
@@ -240,18 +241,18 @@ def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels
 
 def _dropped(voxels: Voxels, axes: str, connected_by: str) -> tuple[Voxels, str]:
     voxels, n_voxels, n_pores = drop_unconnected(voxels, axes, connected_by)
-    return voxels, f"{n_pores} pores of {n_voxels} voxels dropped that do not lead through along {' or '.join(axes)}"
+    return voxels, f"{n_pores} pores of {n_voxels} voxels dropped that do not percolate along {' or '.join(axes)}"
 
 
 def _axis_numbers(axes: str, name: str) -> list[int]:
-    """Numbers 0, 1, 2 of axis letters; GeometryError for anything else or a letter twice."""
+    """Numbers 0, 1, 2 of axis letters; GeometryError for other or repeated letters."""
     if not isinstance(axes, str) or set(axes) - set(AXES) or len(set(axes)) != len(axes):
         raise GeometryError(f'{name} is {axes!r}; give letters out of "xyz", each once, such as "xy"')
     return [AXES.index(axis) for axis in axes]
 
 
 def _neighbours_along(n: int, mode: str) -> np.ndarray:
-    """(n, 3) place before each of n places along an axis, its own and the one behind; ``mode`` is ``np.pad``'s."""
+    """(n, 3) indices i - 1, i, i + 1 of each of n voxels along an axis; ``mode`` as in ``np.pad``."""
     return np.lib.stride_tricks.sliding_window_view(np.pad(np.arange(n), 1, mode=mode), 3).copy()
 
 
@@ -271,11 +272,11 @@ def _majority(flags, near_z, near_y, near_x):
 
 
 @njit(cache=True)
-def _column_counts(flags, places_z, places_y):
-    """(nx,) number of fluid voxels in the nine rows at some places."""
+def _column_counts(flags, near_z, near_y):
+    """(nx,) number of fluid voxels at each x in the rows ``near_z`` x ``near_y``."""
     counts = np.zeros(flags.shape[2], dtype=np.int64)
-    for z in places_z:
-        for y in places_y:
+    for z in near_z:
+        for y in near_y:
             for x in range(counts.size):
                 counts[x] += flags[z, y, x] == FLUID
     return counts
@@ -283,6 +284,6 @@ def _column_counts(flags, places_z, places_y):
 
 @njit(cache=True)
 def _fill_runs(rows_of_flags, rows, spans):
-    """Make runs of voxels solid."""
+    """Make runs of voxels solid, in place."""
     for n in range(len(rows)):
         rows_of_flags[rows[n], spans[n, 0] : spans[n, 1]] = SOLID

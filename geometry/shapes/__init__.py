@@ -1,1 +1,1 @@
-"""Analytic geometries."""
+"""Analytic geometries, which need no input file."""

@@ -1,7 +1,7 @@
-"""Analytic geometries of published test cases, with named walls and with the true place of every wall.
+"""Analytic geometries of published test cases, with named walls and the true position of every wall.
 
 Lengths without a unit suffix are in voxels. *Face coordinates* count from the low corner of the box, so that voxel
-centres lie at i + 1/2; voxel coordinates are half a voxel less. Plane shapes have one layer, periodic along z.
+centres lie at i + 1/2; voxel coordinates are smaller by 1/2. Two-dimensional shapes have one layer, periodic along z.
 """
 
 from itertools import product
@@ -32,7 +32,7 @@ SITES = {
 """Sphere centres of the cubic lattices, in edge lengths of the cell."""
 
 PACKING_SLACK = 1e-3
-"""A solid fraction may exceed closest packing by this much: published ones are rounded."""
+"""Tolerance by which a solid fraction may exceed that of touching bodies: published values are rounded."""
 
 CHANNEL_HEIGHT_M = 0.41
 CYLINDER_DIAMETER_M = 0.1
@@ -40,14 +40,16 @@ CYLINDER_Y_M = 0.2
 CYLINDER_X_M = {2: 0.2, 3: 0.5}
 CHANNEL_LENGTH_M = {2: 2.2, 3: 2.5}
 
-DISC_SHARE = 5
+CIRCLE_BLOCKAGE = 5
+"""Channel width over disc diameter of :func:`circle`."""
 
 
 def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
     """A square (or cube) of ``size`` voxels between solid walls; the wall at high y is labelled ``lid``.
 
-    All walls lie half-way. The voxels of the lid's layer beyond the edges are plain solid: a link through the edge
-    between two walls carries the velocity of the one at rest. One layer, periodic along z, if dimension is 2.
+    All walls lie half-way between voxel centres. Voxels of the lid's layer beyond its edges are unlabelled solid: on a
+    link through the edge between two walls, the velocity is that of the wall at rest. One layer, periodic along z, if
+    dimension is 2.
     """
     check_positive(size=size, spacing_m=spacing_m)
     check_dimension(dimension)
@@ -64,8 +66,8 @@ def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
 def heated_cavity(size=64, width=None, dimension=3, axis="x", sides="closed", spacing_m=1.0) -> Voxels:
     """A box between two labelled walls ``size`` voxels apart, ``cold`` at low, ``hot`` at high coordinates.
 
-    The sides, ``width`` voxels long (``size`` by default), are plain walls, or repeat (``sides`` = "closed" or
-    "periodic"). One layer, periodic along z, if dimension is 2.
+    The other axes are ``width`` voxels long (``size`` by default) and bounded by unlabelled walls (``sides`` =
+    "closed") or periodic ("periodic"). One layer, periodic along z, if dimension is 2.
     """
     width = size if width is None else width
     check_positive(size=size, width=width, spacing_m=spacing_m)
@@ -82,7 +84,7 @@ def heated_cavity(size=64, width=None, dimension=3, axis="x", sides="closed", sp
     flags[0], flags[-1] = wall_flag(0), wall_flag(1)
     repeats = [sides == "periodic" and name != axis for name in AXES]
     repeats[2] |= dimension == 2
-    first = [float(name == axis) - 0.5 for name in AXES]  # walls lie half a voxel before the first node of an axis
+    first = [float(name == axis) - 0.5 for name in AXES]  # the wall lies half a voxel before the first node
     ends = [first[a] + (size if AXES[a] == axis else width) for a in range(3)]
     planes = FirstWall(tuple(plane_pair(a, first[a], ends[a]) for a in range(3) if not repeats[a]))
     flags = np.moveaxis(flags, 0, along)
@@ -100,14 +102,14 @@ def cylinder_array(size=40, cells=1, solid_fraction=0.12566370614359174, shift=(
     size, cell = int(size), int(size) / int(cells)
     centre = np.full(3, 0.5 * cell - 0.5) + np.append(shift, 0.0)
     wall = RoundWall(centre, cell * np.sqrt(solid_fraction / np.pi), (0.0, 0.0, 1.0), (cell, cell, 0.0))
-    return _around(wall, (1, size, size), spacing_m, "cylinders")
+    return _around_bodies(wall, (1, size, size), spacing_m, "cylinders")
 
 
 def sphere_array(size=48, lattice="simple", solid_fraction=0.216, spacing_m=1.0, radius=None) -> Voxels:
     """A periodic cube with solid spheres on a ``simple``, ``body`` (-centred) or ``face`` (-centred) cubic lattice.
 
     Centres lie on the corners of the cube (face coordinate 0); the spheres are labelled ``spheres``. ``radius``, if
-    given, goes before ``solid_fraction``, and the spheres may overlap. Source of the case: Zick, Homsy, J. Fluid Mech.
+    given, overrides ``solid_fraction``, and the spheres may overlap. Source of the case: Zick, Homsy, J. Fluid Mech.
     115 (1982) 13.
     """
     check_positive(size=size, solid_fraction=solid_fraction, spacing_m=spacing_m)
@@ -118,15 +120,15 @@ def sphere_array(size=48, lattice="simple", solid_fraction=0.216, spacing_m=1.0,
         _check_fraction(solid_fraction, CLOSEST_PACKING[lattice])
         radius = size * np.cbrt(3.0 * solid_fraction / (4.0 * np.pi * len(sites)))
     check_positive(radius=radius)
-    return _around(RoundWall(size * sites - 0.5, radius, periods=(size,) * 3), (size,) * 3, spacing_m, "spheres")
+    return _around_bodies(RoundWall(size * sites - 0.5, radius, periods=(size,) * 3), (size,) * 3, spacing_m, "spheres")
 
 
 def tilted_pipe(radius=8.6, direction=(2, 1, 0), centre_offset=(0.0, 0.0, 0.0), spacing_m=1.0) -> Voxels:
-    """An endless round pipe along an integer direction (x, y, z), in the smallest box in which it repeats.
+    """An infinite round pipe along an integer direction (x, y, z), in the smallest box in which it is periodic.
 
-    The box is ``|direction| * k`` voxels wide along the axes that the pipe advances along and periodic there, with k
-    such that the images of the pipe keep two voxels between them. The pipe's axis passes through the middle of the
-    box, moved by ``centre_offset``.
+    Along the axes along which the pipe extends, the box is ``|direction| * k`` voxels wide and periodic, with k such
+    that the periodic images of the pipe are at least two voxels apart. The pipe's axis passes through the middle of
+    the box, shifted by ``centre_offset``.
     """
     check_positive(radius=radius, spacing_m=spacing_m)
     step = np.array(direction)
@@ -145,9 +147,9 @@ def tilted_pipe(radius=8.6, direction=(2, 1, 0), centre_offset=(0.0, 0.0, 0.0), 
 
 
 def annulus(inner=10.6, outer=25.2, centre_offset=(0.137, -0.211), spacing_m=1.0) -> Voxels:
-    """The plane ring between two circles of radius ``inner`` and ``outer``, walls labelled ``inner`` and ``outer``.
+    """The plane annulus between circles of radius ``inner`` and ``outer``, walls labelled ``inner`` and ``outer``.
 
-    Their common centre is that of a voxel, moved by ``centre_offset`` (x, y). The case: Taylor and Couette's.
+    Their common centre is that of a voxel, shifted by ``centre_offset`` (x, y): circular Couette flow.
     """
     check_positive(inner=inner, outer=outer, spacing_m=spacing_m)
     if inner >= outer:
@@ -168,8 +170,8 @@ def obstacle_channel(cells_per_diameter=20, dimension=2, spacing_m=None) -> Voxe
     In metres: diameter 0.1; plane: length 2.2, height 0.41, axis at (0.2, 0.2); dimension 3 (case 3D-1Z): length 2.5,
     section 0.41 x 0.41, axis at (0.5, 0.2). The walls lie at y = 0 and y = 0.41 (z alike in three dimensions), the
     inlet at x = 0. The lower wall is exactly half-way between the first fluid row and the solid row below it; the upper
-    one lies between 0 and 1 voxel above the last fluid row, half-way only if 0.41 m is a whole number of voxels: the
-    cut distances tell. ``spacing_m``, if given, goes before ``cells_per_diameter`` and must divide the diameter.
+    one lies between 0 and 1 voxel above the last fluid row, half-way only if 0.41 m is a whole number of voxels: use
+    cut distances. ``spacing_m``, if given, overrides ``cells_per_diameter`` and must divide the diameter.
     Source: Schaefer, Turek, Benchmark computations of laminar flow around a cylinder (1996).
     """
     if spacing_m is not None:
@@ -205,31 +207,31 @@ def _cells(spacing_m) -> int:
 
 
 def tunnel(size=64, spacing_m=1.0) -> Voxels:
-    """An empty plane channel of ``size`` x ``size`` voxels, inlet at low x, outlet at high x, walls half-way."""
-    return _scene(np.ones((_whole(size),) * 2, dtype=bool), spacing_m)
+    """An empty plane channel of ``size`` x ``size`` voxels, inlet at low x, outlet at high x, half-way walls."""
+    return _plane_channel(np.ones((_checked_size(size),) * 2, dtype=bool), spacing_m)
 
 
 def circle(size=64, spacing_m=1.0) -> Voxels:
     """The :func:`tunnel` with a solid disc of diameter size / 5 in its middle, labelled ``disc``."""
-    size = _whole(size)
-    disc = RoundWall(np.array([0.5 * (size - 1), 0.5 * (size + 1), 0.0]), 0.5 * size / DISC_SHARE, (0.0, 0.0, 1.0))
+    size = _checked_size(size)
+    disc = RoundWall(np.array([0.5 * (size - 1), 0.5 * (size + 1), 0.0]), 0.5 * size / CIRCLE_BLOCKAGE, (0.0, 0.0, 1.0))
     gaps = disc.gaps(voxel_centres((1, size, size)) + np.array([0.0, 1.0, 0.0]))
-    return _scene((gaps > ROUNDING).reshape(size, size), spacing_m, "disc", disc)
+    return _plane_channel((gaps > ROUNDING).reshape(size, size), spacing_m, "disc", disc)
 
 
 def random_porous(size=64, porosity=0.7, seed=0, spacing_m=1.0) -> Voxels:
-    """A plane channel of ``size`` x ``size`` voxels, periodic along x, each of them solid with chance 1 - porosity.
+    """A plane channel of ``size`` x ``size`` voxels, periodic along x, each solid with probability 1 - porosity.
 
-    The random voxels are labelled ``grains``; below and above lie plain walls. Its walls are those of the voxels.
+    The random voxels are labelled ``grains``; the walls below and above are unlabelled. The voxel faces are the walls.
     """
     check_porosity(porosity)
-    fluid = np.random.default_rng(seed).random((_whole(size),) * 2) < porosity
+    fluid = np.random.default_rng(seed).random((_checked_size(size),) * 2) < porosity
     flags = np.pad(flags_where(fluid, wall_flag(0)), ((1, 1), (0, 0)), constant_values=SOLID)[np.newaxis]
     check_positive(spacing_m=spacing_m)
     return Voxels(flags, spacing_m, periodic=(True, False, True), walls=("grains",))
 
 
-def _whole(size) -> int:
+def _checked_size(size) -> int:
     check_positive(size=size)
     return int(size)
 
@@ -239,14 +241,14 @@ def _check_fraction(solid_fraction: float, most: float) -> None:
         raise GeometryError(f"solid_fraction is {solid_fraction}; the bodies overlap above {most:.6f}")
 
 
-def _around(wall: RoundWall, shape, spacing_m: float, label: str) -> Voxels:
-    """A periodic box of fluid around labelled round bodies."""
+def _around_bodies(wall: RoundWall, shape, spacing_m: float, label: str) -> Voxels:
+    """A periodic box of fluid around labelled bodies with round walls."""
     flags = flags_where(wall.gaps(voxel_centres(shape)) > ROUNDING, wall_flag(0)).reshape(shape)
     return Voxels(flags, spacing_m, periodic=(True, True, True), walls=(label,), wall_shape=wall)
 
 
-def _scene(fluid: np.ndarray, spacing_m: float, label: str = "", body: RoundWall | None = None) -> Voxels:
-    """A plane channel along x with open ends around what is not ``fluid`` (ny, nx), which is the labelled body."""
+def _plane_channel(fluid: np.ndarray, spacing_m: float, label: str = "", body: RoundWall | None = None) -> Voxels:
+    """A plane channel along x with open ends; where ``fluid`` (ny, nx) is false there is the labelled body."""
     check_positive(spacing_m=spacing_m)
     flags = np.pad(flags_where(fluid, wall_flag(0)), ((1, 1), (0, 0)), constant_values=SOLID)[np.newaxis]
     planes = plane_pair(1, 0.5, len(fluid) + 0.5)
@@ -261,7 +263,7 @@ def _images(size: np.ndarray) -> np.ndarray:
 
 
 def _nearest_image(step: np.ndarray, k: int) -> float:
-    """Distance of a line along ``step`` from the nearest other one among its images in boxes |step| * k."""
+    """Distance of a line along ``step`` from its nearest periodic image, in a box of |step| * k voxels."""
     shifts = _images(np.abs(step) * k).astype(np.float64)
     along = np.outer(shifts @ step, step) / (step @ step)
     distance = np.linalg.norm(shifts - along, axis=1)

@@ -1,7 +1,7 @@
-"""Analytic geometries: the examples and test cases that need no file.
+"""Catalogue of analytic geometries by name.
 
-Lengths without a unit suffix are in voxels. ``ends = "periodic"`` lets the box repeat along the flow;
-``ends = "open"`` puts an opening ``inlet`` at the low end and ``outlet`` at the high end.
+Lengths without a unit suffix are in voxels. ``ends = "periodic"`` makes the box periodic along the flow;
+``ends = "open"`` places an opening ``inlet`` at the low end and ``outlet`` at the high end.
 """
 
 import inspect
@@ -48,7 +48,7 @@ def square_duct(length=32, side=16, axis="x", spacing_m=1.0, ends="periodic") ->
 
 
 def pipe(length=32, radius=8.0, axis="z", spacing_m=1.0, ends="periodic") -> Voxels:
-    """A straight round pipe along ``axis``: voxels with their centre less than ``radius`` from the pipe's axis."""
+    """A straight round pipe along ``axis``: the voxels whose centre is less than ``radius`` from the pipe's axis."""
     check_positive(length=length, radius=radius)
     half = int(np.ceil(radius))
     c = np.arange(-half, half + 1)
@@ -58,18 +58,18 @@ def pipe(length=32, radius=8.0, axis="z", spacing_m=1.0, ends="periodic") -> Vox
 
 
 def stenosis(length=120, radius=10.0, severity=0.5, extent=40.0, spacing_m=1.0, ends="open") -> Voxels:
-    """A straight round pipe along x with a narrow place in its middle, whose wall follows a cosine.
+    """A straight round pipe along x with an axisymmetric stenosis of cosine profile in its middle.
 
     Its radius is ``radius (1 - severity (1 + cos(2 pi x / extent)) / 2)`` at distances x of up to extent / 2 from the
     middle. Source of the shape: Young, J. Eng. Ind. 90 (1968) 248.
 
     Args:
         length: of the pipe.
-        radius: away from the narrow place.
-        severity: fraction of the diameter that is lost in the middle (0 to below 1).
-        extent: length of the narrow place, at most ``length``.
+        radius: radius of the unobstructed pipe.
+        severity: largest reduction of the diameter, as a fraction (0 to below 1).
+        extent: length of the stenosis, at most ``length``.
         spacing_m: voxel edge [m].
-        ends: see above.
+        ends: ``"open"`` or ``"periodic"``.
     """
     check_positive(length=length, radius=radius, extent=extent)
     if not 0.0 <= severity < 1.0 or extent > length:
@@ -89,8 +89,8 @@ class StenosisLevel:
     """The level function of :func:`stenosis`: distance from the wall across the pipe, positive in the fluid.
 
     Attributes:
-        middle: (3,) voxel coordinates (x, y, z) of the middle of the narrow place.
-        radius, severity, extent: as of the shape.
+        middle: (3,) voxel coordinates (x, y, z) of the throat.
+        radius, severity, extent: arguments of the shape.
     """
 
     middle: np.ndarray
@@ -108,18 +108,18 @@ class StenosisLevel:
 def branching_vessel(
     spacing_m=3e-4, parent_radius_m=4e-3, generations=2, asymmetry=0.75, slenderness=5.0, blend=0.5
 ) -> Voxels:
-    """An artery tree with openings: ``inlet`` and ``outlet_1`` ... ``outlet_N``, N = 2**generations.
+    """An arterial tree with openings: ``inlet`` and ``outlet_1`` ... ``outlet_N``, N = 2**generations.
 
-    A curved vessel splits again and again; at each fork the radii obey Murray's law, r0^3 = r1^3 + r2^3, with
-    r2 = asymmetry * r1, and the angles are those of least work. Source: Murray, J. Gen. Physiol. 9 (1926) 835.
+    At each bifurcation of the curved vessels the radii obey Murray's law, r0^3 = r1^3 + r2^3, with r2 = asymmetry * r1,
+    and the branching angles are those of minimum work. Source: Murray, J. Gen. Physiol. 9 (1926) 835.
 
     Args:
         spacing_m: edge length of a voxel [m].
         parent_radius_m: radius of the inlet [m].
-        generations: number of forks along each path (1 to 5).
-        asymmetry: radius ratio of the two daughters (0 to 1].
+        generations: number of bifurcations along each path (1 to 5).
+        asymmetry: radius ratio of the two daughter vessels (0 to 1].
         slenderness: length of each vessel over its radius.
-        blend: width of the rounded joint at a fork over the smaller radius.
+        blend: width of the rounding at a bifurcation over the smallest radius.
     """
     check_positive(
         spacing_m=spacing_m,
@@ -138,22 +138,22 @@ def branching_vessel(
 
 
 def sphere_pack(size=64, radius=8.0, porosity=0.4, seed=0, spacing_m=1.0) -> Voxels:
-    """Overlapping solid spheres at random places in a periodic cube, added until the porosity falls to the value."""
+    """Overlapping solid spheres at random positions in a periodic cube, added until the porosity falls to its value."""
     check_positive(size=size, radius=radius, spacing_m=spacing_m)
     check_porosity(porosity)
     size, random = int(size), np.random.default_rng(seed)
     flags = np.full((size,) * 3, FLUID, dtype=FLAG_DTYPE)
     n_fluid, centres = flags.size, []
-    reach = min(int(np.ceil(radius)) + 1, size // 2)
+    half_width = min(int(np.ceil(radius)) + 1, size // 2)
     while n_fluid > porosity * flags.size:
         centres.append(random.random(3) * size)
-        n_fluid -= _place_sphere(flags, centres[-1], float(radius**2), reach)
+        n_fluid -= _place_sphere(flags, centres[-1], float(radius**2), half_width)
     wall = RoundWall(np.reshape(centres, (-1, 3))[:, ::-1], float(radius), periods=(float(size),) * 3)
     return Voxels(flags, spacing_m, periodic=(True, True, True), wall_shape=wall)
 
 
 def random_solid(shape_zyx=(32, 32, 32), porosity=0.5, seed=0, spacing_m=1.0) -> Voxels:
-    """Every voxel of a periodic box is fluid with probability ``porosity``: the roughest wall there is."""
+    """Every voxel of a periodic box is fluid with probability ``porosity``: the roughest possible wall."""
     check_porosity(porosity)
     if len(shape_zyx) != 3:
         raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
@@ -188,7 +188,7 @@ SHAPES: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
 
 
 def build_shape(name: str, **options) -> Voxels:
-    """The shape of this name; GeometryError for an unknown name or option names the nearest known one."""
+    """The shape of this name; GeometryError, with a suggestion, for an unknown name or option."""
     check_names([name], SHAPES, "shape")
     check_names(options, inspect.signature(SHAPES[name]).parameters, f"shape {name}")
     try:
@@ -198,7 +198,7 @@ def build_shape(name: str, **options) -> Voxels:
 
 
 def _extrude(section: np.ndarray, length: int, axis: str, spacing_m: float, wall: WallShape) -> Voxels:
-    """A tube of the boolean cross-section along an axis."""
+    """The boolean cross-section extruded along an axis."""
     if axis not in tuple(AXES):
         raise GeometryError(f"axis is {axis!r}; allowed: x, y, z")
     along_z = flags_where(section)[np.newaxis].repeat(length, axis=0)
@@ -207,34 +207,34 @@ def _extrude(section: np.ndarray, length: int, axis: str, spacing_m: float, wall
 
 
 def _tree_openings(tubes: list[Tube]) -> list[Opening]:
-    """A disc at every cut end, pointing into the vessel, wide enough for a section that is not quite round."""
+    """A disc at every cut end, its normal into the vessel, 1.2 times as wide: sections are not exactly round."""
     cut = [(tube.start, tube.start_direction, tube.radii[0], "inlet", "inlet") for tube in tubes if tube.cut_start]
     leaves = [tube for tube in tubes if tube.cut_end]
     cut += [(t.end, -t.end_direction, t.radii[-1], f"outlet_{k}", "outlet") for k, t in enumerate(leaves, start=1)]
     return [
-        Opening(name, kind, tuple(place.tolist()), tuple(direction.tolist()), 1.2 * float(radius))
-        for place, direction, radius, name, kind in cut
+        Opening(name, kind, tuple(centre.tolist()), tuple(direction.tolist()), 1.2 * float(radius))
+        for centre, direction, radius, name, kind in cut
     ]
 
 
 @njit(cache=True)
-def _place_sphere(flags, centre, radius_squared, reach):
-    """Make one sphere of a periodic cube solid; returns how many voxels were fluid before."""
+def _place_sphere(flags, centre, radius_squared, half_width):
+    """Make one sphere of a periodic cube solid; returns the number of its voxels that were fluid before."""
     size = len(flags)
-    first = np.floor(centre).astype(np.int64) - reach
+    first = np.floor(centre).astype(np.int64) - half_width
     n_hit = 0
-    for z in range(first[0], first[0] + 2 * reach + 1):
-        for y in range(first[1], first[1] + 2 * reach + 1):
+    for z in range(first[0], first[0] + 2 * half_width + 1):
+        for y in range(first[1], first[1] + 2 * half_width + 1):
             across = (z - centre[0]) ** 2 + (y - centre[1]) ** 2
             if across < radius_squared:
                 row = flags[z % size, y % size]
-                n_hit += _place_chord(row, first[2], first[2] + 2 * reach + 1, across, centre[2], radius_squared)
+                n_hit += _place_chord(row, first[2], first[2] + 2 * half_width + 1, across, centre[2], radius_squared)
     return n_hit
 
 
 @njit(cache=True)
 def _place_chord(row, first, last, across, centre, radius_squared):
-    """The part of :func:`_place_sphere` in one row."""
+    """:func:`_place_sphere` in one row of voxels."""
     n_hit = 0
     for x in range(first, last):
         if across + (x - centre) ** 2 < radius_squared and row[x % row.size] == FLUID:

@@ -1,7 +1,7 @@
-"""Packings and porous noise: analytic shapes whose porosity is met to the voxel.
+"""Sphere packings and porous noise: analytic shapes with a prescribed porosity, exact to one voxel.
 
 Lengths without a unit suffix are in voxels. Voxels are ranked by a level, such as the distance from the nearest
-sphere; as many of the highest as the porosity asks for become fluid.
+sphere; the highest ones become fluid, as many as the porosity requires.
 """
 
 from pathlib import Path
@@ -16,47 +16,49 @@ from muphy_lb.geometry.shapes.shape_parts import check_porosity, flags_where
 from muphy_lb.geometry.voxels import Voxels
 
 LOWEST_POROSITY = 0.38
-"""Of :func:`random_spheres`; random close packing is 0.36, and close to it spheres take ever longer to settle."""
+"""Lower limit of :func:`random_spheres`: towards random close packing (0.36) the relaxation converges ever slower."""
 
 OVERLAP = 1e-3
-"""Two spheres of a random packing may overlap by this fraction of their diameter."""
+"""Largest overlap of two spheres of a random packing, as a fraction of their diameter."""
 
 SKIN = 0.3
-"""Pairs are searched this fraction of a diameter beyond contact, so that a search serves many sweeps."""
+"""Cut-off of the pair list beyond contact, as a fraction of a diameter, so that a list serves many sweeps."""
 
 MAX_SWEEPS = 20000
 BAND = 2.0
-"""Distance from a sphere up to which levels are known."""
+"""Distance from a sphere up to which levels are computed."""
 
 MAX_RADII = 16
-N_NUMBERS = (3, 4)
+"""Largest number of different radii for which cut distances are provided: each radius is a wall of its own."""
+
+N_COLUMNS = (3, 4)
 MAX_VOXELS = 2**33
-"""Largest box that is not taken for a wrong length unit."""
+"""Largest box accepted [voxels]; a larger one indicates a wrong length unit."""
 
 
 def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) -> Voxels:
-    """A periodic cube of equal solid spheres at random places that touch but do not overlap.
+    """A periodic cube of equal solid spheres at random positions that touch but do not overlap.
 
-    There are as many spheres as radius and porosity need, rounded to a whole number; the porosity of the voxels is
-    then met to one voxel by the radius, which the wall shape knows. The spheres start at random places and push each
-    other apart until no two overlap by more than 0.1 % of their diameter.
+    The number of spheres follows from radius and porosity, rounded; the radius is then adjusted (also in the wall
+    shape) so that the porosity of the voxels is exact to one voxel. The spheres start at random positions and repel
+    each other until no two overlap by more than 0.1 % of their diameter.
 
     Args:
         size: voxels along each edge.
-        radius: wanted radius.
-        porosity: 0.38 to 1; below 0.39 some seeds find no room.
-        seed: of the random places.
+        radius: nominal radius.
+        porosity: 0.38 to 1; below 0.39 the relaxation fails for some seeds.
+        seed: seed of the random initial positions.
         spacing_m: voxel edge [m].
 
     Raises:
-        GeometryError: a value out of range; a sphere wider than half the cube; spheres that do not find room.
+        GeometryError: a value out of range; a sphere wider than half the cube; overlaps that cannot be removed.
     """
     check_positive(size=size, radius=radius, spacing_m=spacing_m)
     check_porosity(porosity)
     if porosity < LOWEST_POROSITY:
         raise GeometryError(
-            f"porosity is {porosity}; spheres at random places that do not overlap leave {LOWEST_POROSITY} or more:"
-            " take sphere_pack, whose spheres overlap"
+            f"porosity is {porosity}; random spheres that do not overlap have a porosity of {LOWEST_POROSITY} or more:"
+            " use sphere_pack, whose spheres overlap"
         )
     size = int(size)
     n_spheres = round((1.0 - porosity) * size**3 / (4.0 / 3.0 * np.pi * radius**3))
@@ -64,23 +66,23 @@ def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) ->
         raise GeometryError(f"radius = {radius} in a cube of {size} voxels; take a radius of at most {size / 4:g}")
     radius = size * np.cbrt(3.0 * (1.0 - porosity) / (4.0 * np.pi * n_spheres))
     centres = np.random.default_rng(seed).random((n_spheres, 3)) * size
-    overlap = _settle(centres, float(size), 2.0 * radius)
+    overlap = _remove_overlaps(centres, float(size), 2.0 * radius)
     if overlap > OVERLAP:
         raise GeometryError(
-            f"{n_spheres} spheres of radius {radius:.4g} find no room at porosity {porosity}: two still overlap by"
+            f"{n_spheres} spheres of radius {radius:.4g} do not fit at porosity {porosity}: two still overlap by"
             f" {overlap:.1%} of their diameter; take a higher porosity, a larger size or another seed"
         )
     return _around_spheres(centres - 0.5, float(radius), size, porosity, spacing_m)
 
 
 def blurred_noise(shape_zyx=(64, 64, 64), grain=4.0, porosity=0.4, seed=0, spacing_m=1.0) -> Voxels:
-    """A periodic random medium: white noise, blurred by a Gaussian and cut where the porosity is met to one voxel.
+    """A periodic random medium: white noise, blurred by a Gaussian, with a threshold set by the porosity.
 
     Args:
         shape_zyx: voxel counts nz, ny, nx.
-        grain: standard deviation of the blur; pores and grains are some 4 times as wide.
-        porosity: 0 to 1. Below about 0.15 the pores hardly lead through.
-        seed: of the noise.
+        grain: standard deviation of the blur; pores and grains are about 4 times as wide.
+        porosity: 0 to 1. Below about 0.15 the pores hardly percolate.
+        seed: seed of the noise.
         spacing_m: voxel edge [m].
     """
     shape = _counts(shape_zyx)
@@ -96,18 +98,18 @@ def blurred_noise(shape_zyx=(64, 64, 64), grain=4.0, porosity=0.4, seed=0, spaci
 
 
 def sphere_list(path, spacing_m, unit="m", radius=None, low=None, high=None) -> Voxels:
-    """Solid spheres of a text file in a box of fluid.
+    """Solid spheres listed in a text file, in a box of fluid.
 
-    Lines of the file: ``x y z r``, ``x y z`` or, as in Finney's, ``n x y z`` with n counting up from 1; empty lines and
-    what follows a ``#`` do not count. All lengths are in ``unit`` of the file, but for the spacing.
+    Lines of the file: ``x y z r``, ``x y z`` or, as in Finney's packing, ``n x y z`` with n = 1, 2, ...; empty lines
+    and comments after ``#`` are ignored. All lengths except the spacing are in ``unit``.
 
     Args:
         path: the file.
         spacing_m: voxel edge [m].
         unit: length unit of the file: m, cm, mm, um.
-        radius: of all spheres; needed where the file has none.
-        low: lowest corner (x, y, z) of the box; by default that of the centres, so that no sphere is left out.
-        high: highest corner.
+        radius: radius of all spheres; required if the file has none.
+        low: lowest corner (x, y, z) of the box; by default that of the bounding box of the centres.
+        high: highest corner, likewise.
 
     Raises:
         GeometryError: the file cannot be read; no radius; a box that is empty or holds no fluid.
@@ -128,15 +130,16 @@ def sphere_list(path, spacing_m, unit="m", radius=None, low=None, high=None) -> 
     size = size.astype(np.int64)
     if size.min() < 1:
         raise GeometryError(f"{path}: the box from {low.tolist()} to {high.tolist()} {unit} is less than a voxel wide")
-    places, radii = (centres - low) * voxels_per_unit - 0.5, radii * voxels_per_unit
-    levels = sphere_levels(places, radii, tuple(size[::-1].tolist()), periodic=False)
+    centres = (centres - low) * voxels_per_unit - 0.5
+    radii = radii * voxels_per_unit
+    levels = sphere_levels(centres, radii, tuple(size[::-1].tolist()), periodic=False)
     if not np.any(levels > 0.0):
         raise GeometryError(
             f"{path}: spheres fill the box from {low.tolist()} to {high.tolist()} {unit}; check the radius"
         )
     origin_m = low * metres_per_unit(unit) + 0.5 * spacing_m
     return Voxels(
-        flags_where(levels > 0.0), spacing_m, tuple(origin_m.tolist()), wall_shape=_sphere_walls(places, radii)
+        flags_where(levels > 0.0), spacing_m, tuple(origin_m.tolist()), wall_shape=_sphere_walls(centres, radii)
     )
 
 
@@ -149,13 +152,13 @@ def read_spheres(path, radius: float | None = None) -> tuple[np.ndarray, np.ndar
         raise GeometryError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     except ValueError as error:
         raise GeometryError(f"{path} is no list of spheres: {error}; its lines must be x y z or x y z r") from error
-    if numbers.ndim != 2 or numbers.shape[1] not in N_NUMBERS or not np.isfinite(numbers).all():
+    if numbers.ndim != 2 or numbers.shape[1] not in N_COLUMNS or not np.isfinite(numbers).all():
         raise GeometryError(
             f"{path} is no list of spheres; each line must hold the three or four numbers x y z or x y z r"
         )
-    is_counted = numbers.shape[1] == 4 and np.array_equal(numbers[:, 0], np.arange(1, len(numbers) + 1))
-    centres = numbers[:, 1:] if is_counted else numbers[:, :3]
-    if radius is None and (is_counted or numbers.shape[1] == 3):
+    is_numbered = numbers.shape[1] == 4 and np.array_equal(numbers[:, 0], np.arange(1, len(numbers) + 1))
+    centres = numbers[:, 1:] if is_numbered else numbers[:, :3]
+    if radius is None and (is_numbered or numbers.shape[1] == 3):
         raise GeometryError(f"{path} holds {len(numbers)} centres and no radii; give radius, that of all spheres")
     radii = numbers[:, 3] if radius is None else np.full(len(centres), float(radius))
     if not radii.min() > 0.0:
@@ -164,7 +167,8 @@ def read_spheres(path, radius: float | None = None) -> tuple[np.ndarray, np.ndar
 
 
 def highest(levels: np.ndarray, share: float) -> tuple[np.ndarray, float]:
-    """Truth for the highest levels, as many as ``share`` of them rounded, and a level that parts them from the rest."""
+    """(mask of the highest levels, the fraction ``share`` of all, rounded; a level that separates them from the
+    rest)."""
     n_low = levels.size - round(share * levels.size)
     if n_low == 0:
         return np.ones(levels.shape, dtype=bool), -np.inf
@@ -185,7 +189,7 @@ def sphere_levels(centres: np.ndarray, radii: np.ndarray, shape, periodic: bool)
         shape: (nz, ny, nx).
         periodic: whether the box repeats along all axes.
 
-    Distances are known up to 2 voxels; beyond, they are called 2.
+    Distances above 2 voxels are truncated to 2.
     """
     levels = np.full(shape, BAND)
     _stamp(levels, np.ascontiguousarray(centres), np.ascontiguousarray(radii), BAND, periodic)
@@ -193,7 +197,7 @@ def sphere_levels(centres: np.ndarray, radii: np.ndarray, shape, periodic: bool)
 
 
 def _around_spheres(centres: np.ndarray, radius: float, size: int, porosity: float, spacing_m: float) -> Voxels:
-    """A periodic cube around equal spheres whose radius is changed to meet the porosity to the voxel."""
+    """A periodic cube around equal spheres whose radius is adjusted so that the porosity is exact to one voxel."""
     levels = sphere_levels(centres, np.full(len(centres), radius), (size,) * 3, periodic=True)
     fluid, level = highest(levels, porosity)
     wall = RoundWall(centres, radius + level, periods=(float(size),) * 3)
@@ -201,7 +205,7 @@ def _around_spheres(centres: np.ndarray, radius: float, size: int, porosity: flo
 
 
 def _sphere_walls(centres: np.ndarray, radii: np.ndarray) -> FirstWall | None:
-    """The surfaces of spheres; None if they have too many different radii to be searched one after another."""
+    """The surfaces of spheres; None if there are more than MAX_RADII different radii."""
     different = np.unique(radii)
     if different.size > MAX_RADII:
         return None
@@ -215,10 +219,10 @@ def _counts(shape_zyx) -> tuple[int, int, int]:
     return tuple(int(n) for n in shape_zyx)
 
 
-def _settle(centres: np.ndarray, size: float, diameter: float) -> float:
-    """Push spheres apart in place until none overlap; returns the largest overlap left, in diameters.
+def _remove_overlaps(centres: np.ndarray, size: float, diameter: float) -> float:
+    """Push spheres apart, in place, until none overlap; returns the largest remaining overlap, in diameters.
 
-    Pairs are searched anew when a sphere may have come near one that was out of reach.
+    The pair list is rebuilt when a sphere may have approached another one beyond the cut-off.
     """
     overlap, sweeps = np.inf, 0
     while overlap > OVERLAP and sweeps < MAX_SWEEPS:
@@ -229,12 +233,12 @@ def _settle(centres: np.ndarray, size: float, diameter: float) -> float:
 
 
 @njit(cache=True)
-def _near_pairs(centres, size, reach):
-    """(m, 2) pairs of spheres whose centres are less than ``reach`` apart in a periodic cube."""
+def _near_pairs(centres, size, cutoff):
+    """(m, 2) pairs of spheres whose centres are less than ``cutoff`` apart in a periodic cube."""
     pairs = [(0, 0) for _ in range(0)]
     for a in range(len(centres)):
         for b in range(a + 1, len(centres)):
-            if _gap_squared(centres[a], centres[b], size) < reach * reach:
+            if _gap_squared(centres[a], centres[b], size) < cutoff * cutoff:
                 pairs.append((a, b))
     found = np.empty((len(pairs), 2), dtype=np.int64)
     for k in range(len(pairs)):
@@ -253,8 +257,8 @@ def _gap_squared(a, b, size):
 
 @njit(cache=True)
 def _push_apart(centres, pairs, size, diameter, max_sweeps):
-    """Sweeps over the pairs until no two overlap or one sphere has moved far; (sweeps, largest overlap)."""
-    start, widened = centres.copy(), diameter * (1.0 + 0.5 * OVERLAP)
+    """Sweep over the pairs until none overlap or a sphere has moved half the SKIN; (sweeps, largest overlap)."""
+    start, target = centres.copy(), diameter * (1.0 + 0.5 * OVERLAP)
     sweeps, overlap, moved = 0, np.inf, 0.0
     while sweeps < max_sweeps and overlap > OVERLAP and moved < 0.5 * SKIN * diameter:
         nearest, sweeps = diameter, sweeps + 1
@@ -262,8 +266,8 @@ def _push_apart(centres, pairs, size, diameter, max_sweeps):
             a, b = pairs[k]
             distance = np.sqrt(_gap_squared(centres[a], centres[b], size))
             nearest = min(nearest, distance)
-            if 0.0 < distance < widened:
-                _separate(centres, a, b, size, widened / distance - 1.0)
+            if 0.0 < distance < target:
+                _separate(centres, a, b, size, target / distance - 1.0)
         overlap = 1.0 - nearest / diameter
         moved = np.sqrt(np.max(np.sum((centres - start) ** 2, axis=1)))
     return sweeps, overlap
@@ -293,7 +297,7 @@ def _stamp(levels, centres, radii, band, periodic):
 
 @njit(cache=True)
 def _stamp_layer(layer, x, y, radius, across, band, periodic):
-    """The part of :func:`_stamp` in one layer, ``sqrt(across)`` away from the centre."""
+    """:func:`_stamp` in one layer, at the distance ``sqrt(across)`` from the centre."""
     ny, reach = len(layer), radius + band
     for j in range(np.int64(np.ceil(y - reach)), np.int64(np.floor(y + reach)) + 1):
         if periodic or 0 <= j < ny:
@@ -302,7 +306,7 @@ def _stamp_layer(layer, x, y, radius, across, band, periodic):
 
 @njit(cache=True)
 def _stamp_row(row, x, radius, across, band, periodic):
-    """The part of :func:`_stamp_layer` in one row."""
+    """:func:`_stamp_layer` in one row."""
     nx, reach = len(row), radius + band
     for i in range(np.int64(np.ceil(x - reach)), np.int64(np.floor(x + reach)) + 1):
         if periodic or 0 <= i < nx:

@@ -1,4 +1,4 @@
-"""What the analytic shapes share: checks, voxel centres, solids of true walls, and ends."""
+"""Shared parts of the analytic shapes: checks, voxel centres, flags, and open or periodic ends."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def check_porosity(porosity: float) -> None:
 
 
 def check_dimension(dimension: int) -> None:
-    """Raise GeometryError unless a shape is asked for in 2 or 3 dimensions."""
+    """Raise GeometryError unless the dimension is 2 or 3."""
     if dimension not in (2, 3):
         raise GeometryError(f"dimension is {dimension!r}; allowed: 2 or 3")
 
@@ -32,12 +32,12 @@ def voxel_centres(shape) -> np.ndarray:
 
 
 def flags_where(fluid: np.ndarray, solid: int = SOLID) -> np.ndarray:
-    """Flags of the truth array ``fluid``: FLUID, and ``solid`` elsewhere."""
+    """Flags of the boolean array ``fluid``: FLUID where true, ``solid`` elsewhere."""
     return np.where(fluid, FLAG_DTYPE(FLUID), FLAG_DTYPE(solid))
 
 
 def with_ends(voxels: Voxels, axis: str, ends: str) -> Voxels:
-    """A straight tube along ``axis`` with its two ends joined (``"periodic"``) or open (``"open"``)."""
+    """A straight tube along ``axis``, periodic (``"periodic"``) or with an inlet and an outlet (``"open"``)."""
     if ends not in ENDS:
         raise GeometryError(f"ends is {ends!r}; allowed: {', '.join(ENDS)}")
     i = AXES.index(axis)
@@ -50,7 +50,7 @@ def with_ends(voxels: Voxels, axis: str, ends: str) -> Voxels:
 def end_openings(voxels: Voxels, axis: int, middle: np.ndarray) -> list[Opening]:
     """An opening ``inlet`` on the low and ``outlet`` on the high face of the box across an axis (0, 1, 2).
 
-    ``middle``: (x, y, z) voxel coordinates of their centre; the component along the axis does not count.
+    ``middle``: (x, y, z) voxel coordinates of their centre; the component along the axis is ignored.
     """
     openings = []
     for name, end, sign in (("inlet", -0.5, 1.0), ("outlet", voxels.shape[2 - axis] - 0.5, -1.0)):

@@ -1,4 +1,4 @@
-"""Trees of curved, tapered tubes and the voxels inside their smooth union."""
+"""Trees of curved, tapered tubes, and the voxels inside their smooth union."""
 
 from dataclasses import dataclass
 
@@ -9,23 +9,23 @@ from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.implicit import ImplicitWall
 from muphy_lb.geometry.voxels import Voxels
 
-PIECES = 24
-"""Straight pieces that a curved centreline is cut into."""
+SEGMENTS = 24
+"""Straight segments per curved centreline."""
 
 TAPER = 0.92
 """Radius at the end of a tube over that at its start."""
 
 BOW = 0.35
-"""Sideways swing of a centreline's control points over its length: arteries are never straight."""
+"""Lateral deflection of a centreline's control points over its length: arteries are curved."""
 
 TRUNK = 1.4
 """Length of the trunk over that of a branch of the same radius."""
 
 TWIST = np.radians(70.0)
-"""Angle between the planes of successive forks."""
+"""Angle between the planes of successive bifurcations [rad]."""
 
 MARGIN = 6
-"""Solid voxels around the tree: room for the opening voxels and for discs wider than the lumen."""
+"""Layers of solid voxels around the tree, for the opening voxels and for discs wider than the lumen."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class TreeLevel:
     Attributes:
         tubes: the tree.
         spacing_m: edge length of a voxel [m].
-        width_m: of the rounding between two tubes [m].
-        first: (3,) int64 place (x, y, z) of voxel (0, 0, 0), in voxels from the origin.
+        width_m: width of the rounding between two tubes [m].
+        first: (3,) int64 position (x, y, z) of voxel (0, 0, 0) relative to the origin [voxels].
     """
 
     tubes: tuple["Tube", ...]
@@ -46,12 +46,12 @@ class TreeLevel:
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
         """(n,) levels of points (n, 3) in voxel coordinates."""
-        places = (points + self.first) * self.spacing_m
+        positions = (points + self.first) * self.spacing_m
         distance = np.full(len(points), np.inf)
         for tube in self.tubes:
             low, high = _bounds(tube, self.width_m + MARGIN * self.spacing_m)
-            near = np.flatnonzero(np.all((places >= low) & (places <= high), axis=1))
-            distance[near] = _smooth_minimum(distance[near], _distance_at(tube, places[near]), self.width_m)
+            near = np.flatnonzero(np.all((positions >= low) & (positions <= high), axis=1))
+            distance[near] = _smooth_minimum(distance[near], _distance_at(tube, positions[near]), self.width_m)
         return -distance
 
 
@@ -63,7 +63,7 @@ class Tube:
         points: (k, 3) centreline (x, y, z) [m].
         radii: (k,) radius at each point [m].
         start_direction, end_direction: unit vectors along the centreline, from start to end.
-        cut_start, cut_end: whether that end is cut flat across; other ends are round.
+        cut_start, cut_end: whether that end is cut perpendicular to the centreline; other ends are round.
     """
 
     points: np.ndarray
@@ -85,10 +85,10 @@ class Tube:
 
 
 def grow_tree(radius_m: float, generations: int, asymmetry: float, slenderness: float) -> list[Tube]:
-    """The tubes of a forking tree, trunk first; the trunk starts at the origin along +z and is cut there."""
+    """The tubes of a bifurcating tree, trunk first; the trunk starts at the origin along +z and is cut there."""
     up, side = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
     trunk = _curve(np.zeros(3), (up, _unit(up + BOW * side)), radius_m, TRUNK * slenderness, cut_start=True)
-    tubes, front = [trunk], [(trunk, _turned(trunk.end_direction, side))]
+    tubes, front = [trunk], [(trunk, _twisted(trunk.end_direction, side))]
     for generation in range(generations):
         shape = (asymmetry, slenderness, generation == generations - 1)
         front = [child for tube, side in front for child in _fork(tube, side, *shape)]
@@ -97,7 +97,7 @@ def grow_tree(radius_m: float, generations: int, asymmetry: float, slenderness: 
 
 
 def murray_angles(asymmetry: float) -> tuple[float, float, float, float]:
-    """(r1/r0, r2/r0, angle 1, angle 2) of a fork with r2 = asymmetry * r1; angles [rad] to the parent's direction.
+    """(r1/r0, r2/r0, angle 1, angle 2) of a bifurcation with r2 = asymmetry * r1; angles [rad] to the parent vessel.
 
     Source: Murray, J. Gen. Physiol. 9 (1926) 835: cos(angle 1) = (r0^4 + r1^4 - r2^4) / (2 r0^2 r1^2).
     """
@@ -121,9 +121,9 @@ def tree_voxels(tubes: list[Tube], spacing_m: float, blend: float) -> Voxels:
     for tube, (low, high) in zip(tubes, bounds, strict=True):
         start = np.floor(low / spacing_m).astype(np.int64) - first
         stop = np.ceil(high / spacing_m).astype(np.int64) - first + 1
-        part = distance[tuple(slice(*ends) for ends in zip(start[::-1], stop[::-1], strict=True))]
-        part[...] = _smooth_minimum(
-            part, _tube_distance(tube, part.shape, (start + first) * spacing_m, spacing_m), width
+        near = distance[tuple(slice(*ends) for ends in zip(start[::-1], stop[::-1], strict=True))]
+        near[...] = _smooth_minimum(
+            near, _tube_distance(tube, near.shape, (start + first) * spacing_m, spacing_m), width
         )
     flags = np.where(distance < 0.0, FLUID, SOLID).astype(FLAG_DTYPE)
     wall = ImplicitWall(TreeLevel(tuple(tubes), spacing_m, width, first))
@@ -134,24 +134,24 @@ def _unit(vector: np.ndarray) -> np.ndarray:
     return vector / np.linalg.norm(vector)
 
 
-def _turned(direction: np.ndarray, side: np.ndarray) -> np.ndarray:
-    """Unit vector across ``direction``: ``side`` turned around it by TWIST."""
+def _twisted(direction: np.ndarray, side: np.ndarray) -> np.ndarray:
+    """Unit vector perpendicular to ``direction``: ``side`` rotated about it by TWIST."""
     side = np.cos(TWIST) * side + np.sin(TWIST) * np.cross(direction, side)
     return _unit(side - (side @ direction) * direction)
 
 
 def _curve(start: np.ndarray, directions, radius: float, slenderness: float, **cuts) -> Tube:
-    """A cubic Bezier tube that leaves ``start`` along the first direction and arrives along the second."""
+    """A tube along a cubic Bezier curve from ``start``, with the first direction there and the second at its end."""
     leave, arrive = directions
     step = radius * slenderness / 3.0
     control = start + step * np.cumsum([np.zeros(3), leave, _unit(leave + arrive), arrive], axis=0)
-    t = np.linspace(0.0, 1.0, PIECES + 1)[:, np.newaxis]
+    t = np.linspace(0.0, 1.0, SEGMENTS + 1)[:, np.newaxis]
     weights = np.hstack(((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3))
-    return Tube(weights @ control, np.linspace(radius, TAPER * radius, PIECES + 1), leave, arrive, **cuts)
+    return Tube(weights @ control, np.linspace(radius, TAPER * radius, SEGMENTS + 1), leave, arrive, **cuts)
 
 
 def _fork(tube: Tube, side: np.ndarray, asymmetry: float, slenderness: float, last: bool) -> list:
-    """The two daughters of a tube, each with the side direction of its own fork."""
+    """The two daughters of a tube, each with the side direction of its own bifurcation."""
     ratio_1, ratio_2, angle_1, angle_2 = murray_angles(asymmetry)
     ahead = tube.end_direction
     bow = BOW * np.cross(ahead, side)
@@ -160,43 +160,43 @@ def _fork(tube: Tube, side: np.ndarray, asymmetry: float, slenderness: float, la
         leave = np.cos(angle) * ahead + np.sin(angle) * side
         directions = (leave, _unit(leave + bow))
         child = _curve(tube.end, directions, ratio * tube.radii[-1], slenderness, cut_end=last)
-        children.append((child, _turned(child.end_direction, side)))
+        children.append((child, _twisted(child.end_direction, side)))
     return children
 
 
 def _bounds(tube: Tube, margin: float) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest corner [m] of a tube's box with a margin around its wall."""
-    reach = tube.radii.max() + margin
-    return tube.points.min(axis=0) - reach, tube.points.max(axis=0) + reach
+    """Lowest and highest corner [m] of the bounding box of a tube, with a margin."""
+    padding = tube.radii.max() + margin
+    return tube.points.min(axis=0) - padding, tube.points.max(axis=0) + padding
 
 
 def _tube_distance(tube: Tube, shape, origin_m: np.ndarray, spacing_m: float) -> np.ndarray:
-    """(nz, ny, nx) distance [m] to the wall of a tube, negative inside, cut flat where the tube says so."""
+    """(nz, ny, nx) distance [m] to the wall of a tube, negative inside, with the tube's flat ends."""
     distance = np.empty(shape)
     _chain_distance(distance, origin_m, spacing_m, tube.points, tube.radii)
     z, y, x = np.ix_(*(origin_m[i] + spacing_m * np.arange(shape[2 - i]) for i in (2, 1, 0)))
-    for place, outward in _flat_ends(tube):
-        beyond = (x - place[0]) * outward[0] + (y - place[1]) * outward[1] + (z - place[2]) * outward[2]
+    for point, outward in _flat_ends(tube):
+        beyond = (x - point[0]) * outward[0] + (y - point[1]) * outward[1] + (z - point[2]) * outward[2]
         np.maximum(distance, beyond, out=distance)
     return distance
 
 
-def _distance_at(tube: Tube, places: np.ndarray) -> np.ndarray:
-    """(n,) the same distance [m] at places (n, 3) [m]."""
-    distance = _chain_distance_at(places, tube.points, tube.radii)
-    for place, outward in _flat_ends(tube):
-        np.maximum(distance, (places - place) @ outward, out=distance)
+def _distance_at(tube: Tube, positions: np.ndarray) -> np.ndarray:
+    """(n,) distance [m] as in :func:`_tube_distance`, at positions (n, 3) [m]."""
+    distance = _chain_distance_at(positions, tube.points, tube.radii)
+    for point, outward in _flat_ends(tube):
+        np.maximum(distance, (positions - point) @ outward, out=distance)
     return distance
 
 
 def _flat_ends(tube: Tube) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(place, outward normal) of the flat ends of a tube."""
+    """(centre, outward normal) of the flat ends of a tube."""
     ends = ((tube.cut_start, tube.start, -tube.start_direction), (tube.cut_end, tube.end, tube.end_direction))
-    return [(place, outward) for cut, place, outward in ends if cut]
+    return [(point, outward) for cut, point, outward in ends if cut]
 
 
 def _smooth_minimum(a: np.ndarray, b: np.ndarray, width: float) -> np.ndarray:
-    """Minimum with a parabola of the given width across the crease (the usual quadratic smooth union)."""
+    """Minimum with a parabolic blend of the given width (the quadratic smooth union of distance fields)."""
     overlap = np.clip(width - np.abs(a - b), 0.0, None) / width
     return np.minimum(a, b) - 0.25 * width * overlap**2
 
@@ -206,36 +206,36 @@ def _chain_distance(distance, origin, spacing, points, radii):
     """Distance to a chain of tapered capsules at every voxel centre."""
     nz, ny, nx = distance.shape
     for z in prange(nz):
-        place = np.empty(3)
-        place[2] = origin[2] + spacing * z
+        position = np.empty(3)
+        position[2] = origin[2] + spacing * z
         for y in range(ny):
-            place[1] = origin[1] + spacing * y
+            position[1] = origin[1] + spacing * y
             for x in range(nx):
-                place[0] = origin[0] + spacing * x
-                distance[z, y, x] = _nearest_piece(place, points, radii)
+                position[0] = origin[0] + spacing * x
+                distance[z, y, x] = _nearest_segment(position, points, radii)
 
 
 @njit(cache=True, parallel=True)
-def _chain_distance_at(places, points, radii):
-    """Distance to a chain of tapered capsules at each of some places."""
-    distance = np.empty(len(places))
-    for n in prange(len(places)):
-        distance[n] = _nearest_piece(places[n], points, radii)
+def _chain_distance_at(positions, points, radii):
+    """Distance to a chain of tapered capsules at positions (n, 3)."""
+    distance = np.empty(len(positions))
+    for n in prange(len(positions)):
+        distance[n] = _nearest_segment(positions[n], points, radii)
     return distance
 
 
 @njit(cache=True)
-def _nearest_piece(place, points, radii):
+def _nearest_segment(position, points, radii):
     nearest = np.inf
     for k in range(len(radii) - 1):
         along, length2 = 0.0, 0.0
         for i in range(3):
             edge = points[k + 1, i] - points[k, i]
-            along += (place[i] - points[k, i]) * edge
+            along += (position[i] - points[k, i]) * edge
             length2 += edge * edge
         t = min(max(along / length2, 0.0), 1.0)
         gap2 = 0.0
         for i in range(3):
-            gap2 += (place[i] - points[k, i] - t * (points[k + 1, i] - points[k, i])) ** 2
+            gap2 += (position[i] - points[k, i] - t * (points[k + 1, i] - points[k, i])) ** 2
         nearest = min(nearest, np.sqrt(gap2) - radii[k] - t * (radii[k + 1] - radii[k]))
     return nearest

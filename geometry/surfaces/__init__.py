@@ -1,1 +1,1 @@
-"""Triangulated surfaces: reading, topology, mending, ends of vessels, where links meet the wall."""
+"""Triangulated surfaces: reading, topology, repair, ends of vessels, intersection of links with the wall."""

@@ -1,4 +1,4 @@
-"""Mend surfaces where that is safe: triangles that are no triangles, winding, small holes, vessels with open ends."""
+"""Safe repairs of surfaces: degenerate triangles, orientation, small holes, open ends of vessels."""
 
 from dataclasses import dataclass, replace
 
@@ -14,32 +14,32 @@ from muphy_lb.geometry.surfaces.triangles import (
     distinct_triangles,
     find_edges,
     find_pairs,
-    number_parts,
+    is_degenerate,
+    label_components,
+    orient_consistently,
     sides,
+    signed_volumes,
     trace_loops,
-    turn_alike,
-    volume_parts,
-    without_area,
 )
 
 SMALL_HOLE = 0.02
-"""Part of the area of a surface up to which a hole in it is closed."""
+"""Largest hole that is closed, as a fraction of the area of the surface."""
 
 NO_VOLUME = 1e-6
-"""A part whose volume is below this times its area to the power 3/2 encloses nothing."""
+"""A component encloses no volume if its volume is below this times its area to the power 3/2."""
 
 MAX_LOOPS = 1000
-"""More holes than this are not a vessel's: vertices that should be one are two."""
+"""Largest number of holes; more indicate that vertices which should coincide do not."""
 
 
 @dataclass(frozen=True)
 class Mended:
-    """A closed surface, all of whose parts are wound outward.
+    """A closed surface, all of whose components are oriented outward.
 
     Attributes:
         surface: the surface.
-        ends: of each end that was open, the numbers of the triangles that close it now.
-        notes: what was done, and what is doubtful, in words.
+        ends: for each end that was open, the numbers of the triangles that close it.
+        notes: text: repairs made, and doubtful features.
     """
 
     surface: Surface
@@ -48,14 +48,14 @@ class Mended:
 
 
 def mend(surface: Surface) -> Mended:
-    """Close and orient a surface, and say what was done.
+    """Close and orient a surface, with notes on what was done.
 
-    Superfluous triangles (copies, or without area) are dropped, the winding is made outward, holes of at most
-    SMALL_HOLE of the area are closed, and so are the open ends of vessels, which are remembered.
-    Triangles that pass through others are only told: the even-odd rule takes what they cover twice for outside.
+    Superfluous triangles (duplicate or degenerate) are dropped, triangles are oriented outward, holes of at most
+    SMALL_HOLE of the area are closed, and so are the open ends of vessels, which are recorded.
+    Self-intersections are only reported: by the even-odd rule, regions that are enclosed twice are outside.
 
-    Raises GeometryError, with number and place, for edges of more than two triangles, a surface with one side only, a
-    hole that is neither small nor the end of a vessel, and a part that encloses nothing.
+    Raises GeometryError, with number and position, for edges of more than two triangles, a non-orientable surface, a
+    hole that is neither small nor the end of a vessel, and a component that encloses no volume.
     """
     surface, notes = _drop_superfluous(surface)
     if not len(surface.triangles):
@@ -63,26 +63,26 @@ def mend(surface: Surface) -> Mended:
     edges = find_edges(surface.triangles)
     if np.any(edges.used > 2):
         raise GeometryError(f"the surface cannot be mended: {diagnose(surface).leaks()}; repair it (MeshLab, Blender)")
-    wound = _wind_alike(surface, find_pairs(surface.triangles, edges))
-    closed, number = _cap(wound)
-    outward = _wind_outward(closed)
-    n_turned = np.count_nonzero(np.any(outward.triangles[: len(surface.triangles)] != surface.triangles, axis=1))
-    if n_turned:
-        notes.append(f"{n_turned} of {len(surface.triangles)} triangles turned: all are wound outward now")
+    oriented = _orient_consistently(surface, find_pairs(surface.triangles, edges))
+    closed, number = _cap(oriented)
+    outward = _orient_outward(closed)
+    n_reversed = np.count_nonzero(np.any(outward.triangles[: len(surface.triangles)] != surface.triangles, axis=1))
+    if n_reversed:
+        notes.append(f"{n_reversed} of {len(surface.triangles)} triangles reversed: all are oriented outward now")
     ends, cap_notes = _judge_caps(outward, number)
     return Mended(outward, ends, (*notes, *cap_notes, *_crossings(outward)))
 
 
 def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
-    """Without copies of triangles and triangles without area, as far as that opens no hole.
+    """Drop duplicate and degenerate triangles as far as that opens no hole.
 
-    Of what lies twice one stays where the surface needs it: where most of its edges have an odd number of other
-    triangles. A triangle without area is needed in the same sense.
+    One of several copies, or a degenerate triangle, is kept where the surface needs it: where at least two of its edges
+    have an odd number of other triangles.
     """
     notes = [f"{surface.n_collapsed} triangles of equal vertices dropped"] if surface.n_collapsed else []
     triangles = surface.triangles
     first, copies = distinct_triangles(triangles)
-    empty = without_area(surface.points, triangles)[first]
+    empty = is_degenerate(surface.points, triangles)[first]
     doubtful = empty | (copies > 1)
     if not np.any(doubtful):
         return surface, notes
@@ -97,39 +97,44 @@ def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
     if n_empty:
         notes.append(f"{n_empty} triangles without area dropped")
     if np.any(empty & needed):
-        notes.append(f"{np.count_nonzero(empty & needed)} triangles without area kept: they hold the surface together")
+        notes.append(
+            f"{np.count_nonzero(empty & needed)} triangles without area kept: the surface needs them to be closed"
+        )
     return replace(surface, triangles=triangles[keep]), notes
 
 
-def _wind_alike(surface: Surface, pairs: Pairs) -> Surface:
-    turned, failed = turn_alike(len(surface.triangles), pairs)
+def _orient_consistently(surface: Surface, pairs: Pairs) -> Surface:
+    flips, failed = orient_consistently(len(surface.triangles), pairs)
     if failed >= 0:
         raise GeometryError(
-            "the surface has only one side, like a Moebius strip: its triangles cannot be wound alike at"
-            f" {surface.place(surface.points[pairs.edge[failed]].mean(axis=0))}; repair it (MeshLab, Blender)"
+            "the surface has only one side, like a Moebius strip: its triangles cannot be oriented consistently at"
+            f" {surface.position_text(surface.points[pairs.edge[failed]].mean(axis=0))}; repair it (MeshLab, Blender)"
         )
-    return _turned(surface, turned)
+    return _with_reversed(surface, flips)
 
 
-def _wind_outward(surface: Surface) -> Surface:
-    """Every part of a closed surface wound outward; GeometryError for parts that enclose nothing."""
-    part = number_parts(len(surface.triangles), find_pairs(surface.triangles, find_edges(surface.triangles)).triangles)
-    volume = np.bincount(part, volume_parts(surface.points, surface.triangles))
-    area = np.bincount(part, np.linalg.norm(area_vectors(surface.points, surface.triangles), axis=1))
+def _orient_outward(surface: Surface) -> Surface:
+    """Orient every component of a closed surface outward; GeometryError for components without volume."""
+    component = label_components(
+        len(surface.triangles), find_pairs(surface.triangles, find_edges(surface.triangles)).triangles
+    )
+    volume = np.bincount(component, signed_volumes(surface.points, surface.triangles))
+    area = np.bincount(component, np.linalg.norm(area_vectors(surface.points, surface.triangles), axis=1))
     hollow = np.flatnonzero(np.abs(volume) <= NO_VOLUME * area**1.5)
     if hollow.size:
-        centre = surface.points[surface.triangles[part == hollow[0]]].mean(axis=(0, 1))
+        centre = surface.points[surface.triangles[component == hollow[0]]].mean(axis=(0, 1))
         raise GeometryError(
-            f"{hollow.size} of {len(volume)} parts of the surface enclose nothing, the first at {surface.place(centre)}"
-            ": sheets, or triangles that do not share their vertices; remove or weld them (MeshLab, Blender)"
+            f"{hollow.size} of {len(volume)} parts of the surface enclose nothing, the first at"
+            f" {surface.position_text(centre)}: sheets, or triangles that do not share their vertices;"
+            " remove or weld them (MeshLab, Blender)"
         )
-    return _turned(surface, volume[part] < 0.0)
+    return _with_reversed(surface, volume[component] < 0.0)
 
 
 def _cap(surface: Surface) -> tuple[Surface, np.ndarray]:
-    """Every boundary loop closed by a fan, and the (n,) number of the cap that each triangle belongs to, or -1.
+    """(the surface with every boundary loop closed by a fan of triangles, (n,) cap of each triangle or -1).
 
-    A fan about the mean vertex covers a flat loop right by the even-odd rule, whatever the shape of the loop.
+    By the even-odd rule a fan about the mean vertex closes a flat loop of any shape correctly.
     """
     edges = find_edges(surface.triangles)
     rims = trace_loops(sides(surface.triangles)[edges.used[edges.of_side] == 1])
@@ -149,7 +154,7 @@ def _cap(surface: Surface) -> tuple[Surface, np.ndarray]:
 
 
 def _judge_caps(surface: Surface, number: np.ndarray) -> tuple[tuple[np.ndarray, ...], list[str]]:
-    """The caps that are ends of a vessel, and notes; GeometryError for one that is neither an end nor small."""
+    """(the caps that are ends of a vessel, notes); GeometryError for a cap that is neither an end nor small."""
     n_caps = int(number.max(initial=-1)) + 1
     if not n_caps:
         return (), []
@@ -160,31 +165,32 @@ def _judge_caps(surface: Surface, number: np.ndarray) -> tuple[tuple[np.ndarray,
     if bad.size:
         uncapped = diagnose(replace(surface, triangles=surface.triangles[number < 0]))
         raise GeometryError(
-            f"the surface is not closed: {uncapped.leaks()}; the hole at {surface.place(faces.centre[bad[0]])} is"
-            f" neither the end of a vessel nor small ({share[bad[0]]:.1%} of the area, at most {SMALL_HOLE:.0%} is"
-            " closed by itself); close it (MeshLab, Blender, vmtk)"
+            f"the surface is not closed: {uncapped.leaks()}; the hole at"
+            f" {surface.position_text(faces.centre[bad[0]])} is neither the end of a vessel nor small"
+            f" ({share[bad[0]]:.1%} of the area, at most {SMALL_HOLE:.0%} is closed"
+            " automatically); close it (MeshLab, Blender, vmtk)"
         )
     notes = []
     if np.any(~is_end):
-        places = "; ".join(surface.place(c) for c in faces.centre[~is_end][:5])
-        notes.append(f"{np.count_nonzero(~is_end)} small holes closed, at {places}")
+        positions = "; ".join(surface.position_text(c) for c in faces.centre[~is_end][:5])
+        notes.append(f"{np.count_nonzero(~is_end)} small holes closed, at {positions}")
     if np.any(is_end):
-        places = "; ".join(surface.place(c) for c in faces.centre[is_end][:5])
-        notes.append(f"{np.count_nonzero(is_end)} open ends closed with caps (to be openings), at {places}")
+        positions = "; ".join(surface.position_text(c) for c in faces.centre[is_end][:5])
+        notes.append(f"{np.count_nonzero(is_end)} open ends closed with caps (to be openings), at {positions}")
     return tuple(np.flatnonzero(number == k) for k in np.flatnonzero(is_end)), notes
 
 
 def _crossings(surface: Surface) -> list[str]:
-    """A note where edges pass through triangles, if they do."""
+    """A note on self-intersections, if there are any: edges that pass through triangles."""
     edges = find_edges(surface.triangles).vertices
     ends = surface.points[edges]
     scale = MIN_CELL / max(float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).mean()), np.finfo(float).tiny)
     found = np.flatnonzero(crossing_edges(surface.points * scale, surface.triangles, edges))
     if not found.size:
         return []
-    place = surface.place(ends[found[0]].mean(axis=0))
-    return [f"doubtful: {found.size} edges pass through other triangles, the first at {place}; look at it there"]
+    position = surface.position_text(ends[found[0]].mean(axis=0))
+    return [f"doubtful: {found.size} edges pass through other triangles, the first at {position}; inspect it there"]
 
 
-def _turned(surface: Surface, which: np.ndarray) -> Surface:
+def _with_reversed(surface: Surface, which: np.ndarray) -> Surface:
     return replace(surface, triangles=np.where(which[:, np.newaxis], surface.triangles[:, ::-1], surface.triangles))

@@ -1,4 +1,4 @@
-"""Surfaces: triangles of an artery wall, their health, and the voxels inside them."""
+"""Triangulated surfaces: reading, diagnosis of defects, and voxelisation of the enclosed volume."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +15,10 @@ from muphy_lb.geometry.surfaces.triangles import (
     Edges,
     distinct_triangles,
     find_edges,
-    number_parts,
+    is_degenerate,
+    label_components,
     sides,
-    volume_parts,
-    without_area,
+    signed_volumes,
 )
 from muphy_lb.geometry.surfaces.vtp import read_vtp
 from muphy_lb.geometry.voxels import Voxels
@@ -26,10 +26,10 @@ from muphy_lb.geometry.voxels import Voxels
 FORMATS = (".stl", ".obj", ".ply", ".vtp")
 MIN_MARGIN = 2
 MAX_VOXELS = 2**33
-"""Largest box [voxels = bytes] that is not taken for a wrong length unit."""
+"""Largest box [voxels = bytes] accepted; a larger one indicates a wrong length unit."""
 
-MAX_PLACES = 5
-"""Places named in one message."""
+MAX_POSITIONS = 5
+"""Largest number of positions listed in a message."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Surface:
     """A triangulated surface.
 
     Attributes:
-        points: (m, 3) float64 vertices (x, y, z) in units of the file, each position once.
+        points: (m, 3) float64 vertices (x, y, z) in units of the file, without duplicates.
         triangles: (n, 3) int64 vertex numbers.
         metres_per_unit: length of one file unit [m].
-        n_collapsed: triangles of the file that were left out because two of their vertices are equal.
+        n_collapsed: number of triangles of the file that were dropped because two of their vertices are equal.
     """
 
     points: np.ndarray
@@ -48,9 +48,9 @@ class Surface:
     metres_per_unit: float
     n_collapsed: int = 0
 
-    def place(self, point: np.ndarray) -> str:
-        """A point (x, y, z) of the file in words."""
-        return place_text(point, self.metres_per_unit)
+    def position_text(self, point: np.ndarray) -> str:
+        """A point (x, y, z) as text, in units of the file and in metres."""
+        return position_text(point, self.metres_per_unit)
 
     @property
     def points_m(self) -> np.ndarray:
@@ -60,21 +60,21 @@ class Surface:
 
 @dataclass(frozen=True)
 class SurfaceReport:
-    """The health of a surface.
+    """The diagnosis of a surface.
 
     Attributes:
         n_triangles: number of triangles.
-        n_boundary_edges: edges of one triangle only: rims of holes.
-        n_non_manifold_edges: edges of more than two triangles.
-        winding: ``"outward"``, ``"inward"`` or ``"mixed"``: which way the triangles are oriented.
+        n_boundary_edges: number of edges of only one triangle: rims of holes.
+        n_non_manifold_edges: number of edges of more than two triangles.
+        winding: ``"outward"``, ``"inward"`` or ``"mixed"``: the orientation of the triangles.
         volume_m3: enclosed volume [m3], meaningful for a closed surface.
         box_m: (2, 3) lowest and highest corner [m].
         loop_centres: (k, 3) mean vertex of each boundary loop, in units of the file.
         metres_per_unit: length of one file unit [m].
-        n_copies: triangles whose three vertices are those of an earlier one.
-        n_without_area: triangles whose vertices lie on a line, or of which two are equal.
-        n_parts: connected parts.
-        crowded_centres: (k, 3) mean vertex of each connected set of edges of more than two triangles,
+        n_copies: number of triangles with the same three vertices as an earlier one.
+        n_without_area: number of degenerate triangles: vertices on a line, or two equal ones.
+        n_parts: number of connected components.
+        non_manifold_centres: (k, 3) mean vertex of each connected set of edges of more than two triangles,
             in units of the file.
     """
 
@@ -89,11 +89,11 @@ class SurfaceReport:
     n_copies: int
     n_without_area: int
     n_parts: int
-    crowded_centres: np.ndarray
+    non_manifold_centres: np.ndarray
 
     @property
     def is_closed(self) -> bool:
-        """Every edge belongs to exactly two triangles."""
+        """Whether every edge belongs to exactly two triangles."""
         return self.n_boundary_edges == 0 and self.n_non_manifold_edges == 0
 
     def __str__(self):
@@ -104,23 +104,23 @@ class SurfaceReport:
         return f"{self.n_triangles} triangles{odd}, box {size} m, winding {self.winding}, {health}"
 
     def leaks(self) -> str:
-        """Where the surface is not closed, in words."""
+        """Text: where the surface is not closed."""
         text = (
             f"{self.n_boundary_edges} boundary edges and {self.n_non_manifold_edges} edges of more than two triangles"
         )
         if len(self.loop_centres):
-            text += f"; {len(self.loop_centres)} boundary loops with centres {self._places(self.loop_centres)}"
-        if len(self.crowded_centres):
-            text += f"; edges of more than two triangles at {self._places(self.crowded_centres)}"
+            text += f"; {len(self.loop_centres)} boundary loops with centres {self._positions(self.loop_centres)}"
+        if len(self.non_manifold_centres):
+            text += f"; edges of more than two triangles at {self._positions(self.non_manifold_centres)}"
         return text
 
-    def _places(self, points: np.ndarray) -> str:
-        shown = "; ".join(place_text(point, self.metres_per_unit) for point in points[:MAX_PLACES])
-        return shown + f" and {len(points) - MAX_PLACES} more" * (len(points) > MAX_PLACES)
+    def _positions(self, points: np.ndarray) -> str:
+        shown = "; ".join(position_text(point, self.metres_per_unit) for point in points[:MAX_POSITIONS])
+        return shown + f" and {len(points) - MAX_POSITIONS} more" * (len(points) > MAX_POSITIONS)
 
 
-def place_text(point: np.ndarray, metres_per_unit: float) -> str:
-    """A point (x, y, z) in words, in units of the file and in metres."""
+def position_text(point: np.ndarray, metres_per_unit: float) -> str:
+    """A point (x, y, z) as text, in units of the file and in metres."""
     in_file = ", ".join(f"{round(c, 12) + 0.0:.6g}" for c in point)
     in_metres = ", ".join(f"{round(c * metres_per_unit, 12) + 0.0:.6g}" for c in point)
     return f"({in_file}) = ({in_metres}) m"
@@ -129,9 +129,9 @@ def place_text(point: np.ndarray, metres_per_unit: float) -> str:
 def read_surface(path, unit: str) -> Surface:
     """Read a ``.stl``, ``.obj``, ``.ply`` or ``.vtp`` surface; ``unit`` is the length unit of the file (m, cm, mm, um).
 
-    Equal vertices are merged, polygons cut into triangles, triangles without area between equal vertices dropped.
+    Equal vertices are merged, polygons triangulated, triangles with two equal vertices dropped.
 
-    Raises GeometryError for an unknown unit or ending and for a file that is missing, broken or without triangles.
+    Raises GeometryError for an unknown unit or extension and for a file that is missing, corrupt or without triangles.
     """
     metres = metres_per_unit(unit)
     points, corners = _points_and_corners(Path(path))
@@ -153,39 +153,39 @@ def read_surface(path, unit: str) -> Surface:
 
 
 def diagnose(surface: Surface) -> SurfaceReport:
-    """Count what is wrong with a surface and where; see :class:`SurfaceReport`."""
+    """Count and locate the defects of a surface; see :class:`SurfaceReport`."""
     triangles, points = surface.triangles, surface.points_m
     edges = find_edges(triangles)
     first, second = sides(triangles).T
-    alike = len(np.unique(first * len(points) + second)) == len(first)
-    volume = float(volume_parts(points, triangles).sum())
+    is_consistent = len(np.unique(first * len(points) + second)) == len(first)
+    volume = float(signed_volumes(points, triangles).sum())
     boundary = edges.vertices[edges.used == 1]
-    crowded = edges.vertices[edges.used > 2]
+    non_manifold = edges.vertices[edges.used > 2]
     return SurfaceReport(
         n_triangles=len(triangles),
         n_boundary_edges=len(boundary),
-        n_non_manifold_edges=len(crowded),
-        winding=("outward" if volume > 0 else "inward") if alike else "mixed",
+        n_non_manifold_edges=len(non_manifold),
+        winding=("outward" if volume > 0 else "inward") if is_consistent else "mixed",
         volume_m3=abs(volume),
         box_m=np.array([points.min(axis=0), points.max(axis=0)]),
-        loop_centres=_centres_of_parts(surface.points, boundary),
+        loop_centres=_component_centres(surface.points, boundary),
         metres_per_unit=surface.metres_per_unit,
         n_copies=len(triangles) - len(distinct_triangles(triangles)[0]),
-        n_without_area=surface.n_collapsed + int(np.count_nonzero(without_area(points, triangles))),
-        n_parts=int(number_parts(len(triangles), _neighbours(edges)).max()) + 1,
-        crowded_centres=_centres_of_parts(surface.points, crowded),
+        n_without_area=surface.n_collapsed + int(np.count_nonzero(is_degenerate(points, triangles))),
+        n_parts=int(label_components(len(triangles), _neighbours(edges)).max()) + 1,
+        non_manifold_centres=_component_centres(surface.points, non_manifold),
     )
 
 
 def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Voxels:
     """Voxels whose centre lies inside a closed surface are fluid; ``margin`` (>= 2) layers of solid around its box.
 
-    Even-odd rule: each z plane of voxel centres cuts the surface into closed polygons, each x row counts its
-    crossings with them. Both cuts are half-open, so that a vertex or edge that is hit counts exactly once, and
-    both triangles of an edge compute the same point, so that no row can leak.
+    Even-odd rule: each z plane of voxel centres intersects the surface in closed polygons, and crossings with them are
+    counted along each x row. Both intersections use half-open intervals, so that a vertex or edge on a plane counts
+    exactly once, and both triangles of an edge compute the same point, so that no row can leak.
     The voxels' ``wall_shape`` is the surface.
 
-    Raises GeometryError for a surface that is not closed, a margin below 2, a box too large to be meant and a
+    Raises GeometryError for a surface that is not closed, a margin below 2, a box above MAX_VOXELS and a
     spacing at which no voxel is inside.
     """
     check_positive(spacing_m=spacing_m)
@@ -214,7 +214,7 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
 
 
 def _points_and_corners(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """((m, 3) float64 points, (n, 3) vertex numbers of triangles) as the file has them."""
+    """((m, 3) float64 points, (n, 3) vertex numbers of triangles) as stored in the file."""
     if path.suffix.lower() == ".vtp":
         return read_vtp(path)
     mesh = _parse(path)
@@ -223,13 +223,13 @@ def _points_and_corners(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _parse(path: Path):
-    """The meshio mesh of a file; whatever the parser trips over becomes a GeometryError."""
+    """The meshio mesh of a file; any exception of the parser becomes a GeometryError."""
     import meshio
 
     parsers = {".stl": meshio.stl.read, ".obj": meshio.obj.read, ".ply": meshio.ply.read}
     if path.suffix.lower() not in parsers:
         raise GeometryError(f"surface {path}: ending {path.suffix!r}; allowed: {', '.join(FORMATS)}")
-    # Without this line meshio would look for it for ever.
+    # meshio would search for a missing end_header without end.
     if path.suffix.lower() == ".ply" and b"end_header" not in read_start(path, MAX_HEADER):
         raise GeometryError(f"cannot read {path}: it has no line end_header, so it is no .ply file or truncated")
     try:
@@ -238,7 +238,7 @@ def _parse(path: Path):
             return parsers[path.suffix.lower()](str(path))
     except OSError as error:
         raise GeometryError(f"cannot read {path}: {error.strerror or error}") from error
-    # A parser fed with broken bytes may raise anything; the cause stays attached.
+    # A parser may raise any exception on corrupt bytes; the cause is chained.
     except Exception as error:
         raise GeometryError(f"cannot read {path}: broken or not a {path.suffix} file ({shown(str(error))})") from error
 
@@ -257,17 +257,17 @@ def _neighbours(edges: Edges) -> np.ndarray:
     return np.stack([order[:-1][same], order[1:][same]], axis=1) % (len(order) // 3)
 
 
-def _centres_of_parts(points: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _component_centres(points: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """(k, 3) mean vertex of each connected set of edges (m, 2)."""
     vertices, ends = np.unique(edges, return_inverse=True)
-    part = number_parts(len(vertices), ends.reshape(-1, 2))
-    count = np.bincount(part)
-    sums = [np.bincount(part, points[vertices, i], len(count)) for i in range(3)]
+    component = label_components(len(vertices), ends.reshape(-1, 2))
+    count = np.bincount(component)
+    sums = [np.bincount(component, points[vertices, i], len(count)) for i in range(3)]
     return np.stack(sums, axis=1) / count[:, np.newaxis]
 
 
 def _grid(box_m: np.ndarray, spacing_m: float, margin: int) -> tuple[tuple[int, int, int], np.ndarray]:
-    """(nz, ny, nx) and origin [m]; voxel faces, not centres, lie on the lower corner of the box."""
+    """((nz, ny, nx), origin [m]); voxel faces, not centres, lie on the lower corner of the box."""
     counts = np.ceil((box_m[1] - box_m[0]) / spacing_m) + 2 * margin
     if np.prod(counts) > MAX_VOXELS:
         raise GeometryError(
@@ -279,7 +279,8 @@ def _grid(box_m: np.ndarray, spacing_m: float, margin: int) -> tuple[tuple[int, 
 
 
 def triangles_of_planes(z: np.ndarray, n_planes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which triangles cross each plane z = k: ``members[start[k]:start[k + 1]]``; ``z`` is (n, 3), in voxels."""
+    """(start, members): the triangles that cross plane z = k are ``members[start[k]:start[k + 1]]``; ``z`` (n, 3) in
+    voxels."""
     first = np.clip(np.floor(z.min(axis=1)) + 1, 0, n_planes).astype(np.int64)
     count = np.clip(np.floor(z.max(axis=1)) + 1, 0, n_planes).astype(np.int64) - first
     owner = np.repeat(np.arange(len(z)), count)
@@ -311,7 +312,7 @@ def _fill(flags, corners, start, members):
 
 @njit(cache=True)
 def _toggle(plane, triangle, z):
-    """Toggle, in each row y of a plane, the first voxel behind the crossing with the triangle's cut at height z."""
+    """Toggle, in each row y of a plane, the first voxel after the crossing with the triangle's section at height z."""
     cut = np.empty((2, 2))
     found = 0
     for j in range(3):

@@ -1,8 +1,8 @@
-"""Where links meet a triangulated wall.
+"""Intersection of links with a triangulated wall.
 
-Triangles are sorted into cells of a coarse grid; a link is held against those of the cells that its box touches.
-The test of a segment against a triangle is watertight: which side of an edge a segment passes on is the sign of one
-expression, which both triangles of the edge compute from the same numbers, so that no segment slips between them.
+Triangles are binned into cells of a coarse grid; a link is tested against those of the cells in its bounding box.
+The segment-triangle test is watertight: the side of an edge on which a segment passes is the sign of one expression,
+which both triangles of the edge evaluate from the same numbers, so that no segment passes between them.
 Source of the idea: Woop, Benthin, Wald, J. Comput. Graph. Tech. 2 (2013) 65.
 """
 
@@ -19,11 +19,11 @@ MIN_CELL = 3.0
 MAX_CELLS = 2**22
 
 CLEAR = 1e-4
-"""Fraction at either end of an edge that may touch a triangle without passing through it, and the sine of the least
-angle at which it passes."""
+"""An edge that meets a triangle within this fraction of its ends, or at an angle whose sine is below this, touches it
+but does not pass through it."""
 
 OVERSHOOT = 1e-6
-"""Fraction by which a link may miss the wall at either end: rounding in the voxels decides differently there."""
+"""Fraction by which a link is extended at both ends: rounding in the voxelisation may differ there."""
 
 
 class TriangleGrid(NamedTuple):
@@ -34,7 +34,8 @@ class TriangleGrid(NamedTuple):
         low: (3,) lowest corner of the grid.
         cell: edge length of a cell.
         counts: (3,) cells along x, y, z; x fastest.
-        start, members: as said.
+        start: (n_cells + 1,) first member of each cell.
+        members: numbers of the triangles, cell by cell.
     """
 
     corners: np.ndarray
@@ -47,7 +48,7 @@ class TriangleGrid(NamedTuple):
 
 @dataclass(frozen=True)
 class SurfaceWall:
-    """The wall of a triangulated surface; nothing is computed before the first distances are asked for.
+    """The wall given by a triangulated surface; the cell grid is built on first use.
 
     Attributes:
         corners_m: (n, 3, 3) vertices (x, y, z) of the triangles [m].
@@ -61,24 +62,24 @@ class SurfaceWall:
 
     @cached_property
     def grid(self) -> TriangleGrid:
-        """The triangles in voxel coordinates, sorted into cells."""
-        return sort_triangles((self.corners_m - np.asarray(self.origin_m)) / self.spacing_m)
+        """The triangles in voxel coordinates, binned into cells."""
+        return bin_triangles((self.corners_m - np.asarray(self.origin_m)) / self.spacing_m)
 
     def distances(self, start: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """First crossing of a triangle; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
+        """First intersection with a triangle; see :class:`muphy_lb.geometry.link_cuts.WallShape`."""
         return _surface_cuts(np.ascontiguousarray(start), np.asarray(vector, dtype=np.float64), self.grid)
 
 
 def crossing_edges(points: np.ndarray, triangles: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """(m,) whether each edge (m, 2) passes through a triangle with which it shares no vertex.
+    """(m,) bool: whether each edge (m, 2) passes through a triangle with which it shares no vertex.
 
     ``points`` should be scaled such that edges are about MIN_CELL long.
     """
-    return _crossing(points, triangles, edges, sort_triangles(points[triangles]))
+    return _crossing(points, triangles, edges, bin_triangles(points[triangles]))
 
 
-def sort_triangles(corners: np.ndarray) -> TriangleGrid:
-    """Sort triangles (n, 3, 3) [voxels] into the cells that they touch."""
+def bin_triangles(corners: np.ndarray) -> TriangleGrid:
+    """Bin triangles (n, 3, 3) [voxels] into the cells that they may touch: a counting pass, then a filling pass."""
     low, high = corners.min(axis=(0, 1)) - 1.0, corners.max(axis=(0, 1)) + 1.0
     cell = max(MIN_CELL, float(np.prod(high - low) / MAX_CELLS) ** (1.0 / 3.0))
     counts = np.ceil((high - low) / cell).astype(np.int64)
@@ -91,23 +92,26 @@ def sort_triangles(corners: np.ndarray) -> TriangleGrid:
 
 
 @njit(cache=True)
-def _visit_cells(corners, low, cell, counts, place, members):
-    """Advance ``place`` of every cell that a triangle may touch, and note the triangle there if there is room."""
+def _visit_cells(corners, low, cell, counts, position, members):
+    """For every triangle and cell that it may touch, store the triangle at ``position`` of the cell and advance it.
+
+    With empty ``members`` triangles are only counted.
+    """
     first, last = np.empty(3, np.int64), np.empty(3, np.int64)
     for n in range(len(corners)):
         for i in range(3):
             first[i] = np.int64((corners[n, :, i].min() - OVERSHOOT - low[i]) / cell)
             last[i] = np.int64((corners[n, :, i].max() + OVERSHOOT - low[i]) / cell)
         normal = _cross(corners[n, 1] - corners[n, 0], corners[n, 2] - corners[n, 0])
-        reach = (0.5 * cell + OVERSHOOT) * np.abs(normal).sum()
+        half_width = (0.5 * cell + OVERSHOOT) * np.abs(normal).sum()
         for c in range(np.prod(last - first + 1)):
             steps = _unravel(c, last - first + 1)
             number = ((first[2] + steps[2]) * counts[1] + first[1] + steps[1]) * counts[0] + first[0] + steps[0]
             middle = low + (first + steps + 0.5) * cell
-            near = abs(_dot(normal, middle - corners[n, 0])) <= reach
+            near = abs(_dot(normal, middle - corners[n, 0])) <= half_width
             if near and members.size:
-                members[place[number]] = n
-            place[number] += near
+                members[position[number]] = n
+            position[number] += near
 
 
 @njit(cache=True)
@@ -135,7 +139,8 @@ def _dot(a, b):
 
 @njit(cache=True)
 def _side(start, vector, a, b):
-    """On which side of the directed edge a -> b the line of a link passes: exactly opposite for b -> a."""
+    """Signed volume: the side of the directed edge a -> b on which the line of a link passes; exactly -1 times for b ->
+    a."""
     ax, ay, az = a[0] - start[0], a[1] - start[1], a[2] - start[2]
     bx, by, bz = b[0] - start[0], b[1] - start[1], b[2] - start[2]
     return vector[0] * (ay * bz - az * by) + vector[1] * (az * bx - ax * bz) + vector[2] * (ax * by - ay * bx)
@@ -143,24 +148,24 @@ def _side(start, vector, a, b):
 
 @njit(cache=True)
 def _hit(start, vector, triangle):
-    """Fraction at which the line of a link meets a triangle, its edges included; infinite if it does not."""
+    """Fraction at which the line of a link intersects a triangle, edges included; infinite if it does not."""
     u = _side(start, vector, triangle[1], triangle[2])
     v = _side(start, vector, triangle[2], triangle[0])
     w = _side(start, vector, triangle[0], triangle[1])
     total = u + v + w
     if total == 0.0 or (min(u, v, w) < 0.0 and max(u, v, w) > 0.0):
         return np.inf
-    place = 0.0
+    position = 0.0
     weight = (u / total, v / total, w / total)
     for corner in range(3):
         for i in range(3):
-            place += weight[corner] * (triangle[corner, i] - start[i]) * vector[i]
-    return place / _dot(vector, vector)
+            position += weight[corner] * (triangle[corner, i] - start[i]) * vector[i]
+    return position / _dot(vector, vector)
 
 
 @njit(cache=True)
 def _first_hit(start, vector, box, grid):
-    """Smallest fraction at which a link meets a triangle of the cells in its box."""
+    """Smallest fraction at which a link intersects a triangle of the cells in its box."""
     counts, members = grid.counts, grid.members
     nearest = np.inf
     for z in range(box[0, 2], box[1, 2] + 1):
@@ -174,7 +179,7 @@ def _first_hit(start, vector, box, grid):
 
 @njit(cache=True, parallel=True)
 def _surface_cuts(start, vector, grid):
-    """(n,) first hit of each link in [0, 1]; NaN where there is none."""
+    """(n,) first intersection of each link in [0, 1]; NaN where there is none."""
     distance = np.full(len(start), np.nan)
     for n in prange(len(start)):
         box = np.empty((2, 3), np.int64)
@@ -192,7 +197,7 @@ def _surface_cuts(start, vector, grid):
 
 @njit(cache=True)
 def _pierces(start, vector, triangle, own, edge):
-    """Whether an edge passes through a triangle of vertices ``own``, none of which is its own."""
+    """Whether an edge passes through the triangle with vertices ``own``; false if they share a vertex."""
     for vertex in own:
         if vertex == edge[0] or vertex == edge[1]:
             return False

@@ -1,4 +1,4 @@
-"""Meshes of triangles: edges, neighbours, connected parts, areas. Triangles are (n, 3) vertex numbers."""
+"""Triangle meshes: edges, adjacency, connected components, areas. Triangles are (n, 3) vertex numbers."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-NO_AREA = 1e-9
-"""Triangles whose height is a smaller part of their longest side have no area."""
+DEGENERATE = 1e-9
+"""Triangles whose height is below this fraction of their longest side are degenerate."""
 
 
 class Edges(NamedTuple):
@@ -25,17 +25,17 @@ class Edges(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Pairs of triangles across the edges that exactly two sides lie on.
+    """Pairs of triangles that share an edge of exactly two triangles.
 
     Attributes:
         triangles: (p, 2) triangle numbers.
         edge: (p, 2) vertex numbers.
-        alike: (p,) whether both run through the edge in the same direction: they are wound against each other.
+        is_opposed: (p,) whether both traverse the edge in the same direction: their orientations are inconsistent.
     """
 
     triangles: np.ndarray
     edge: np.ndarray
-    alike: np.ndarray
+    is_opposed: np.ndarray
 
 
 def sides(triangles: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ def find_edges(triangles: np.ndarray) -> Edges:
 
 
 def find_pairs(triangles: np.ndarray, edges: Edges) -> Pairs:
-    """The pairs of neighbours in a mesh."""
+    """The pairs of adjacent triangles of a mesh."""
     order = np.argsort(edges.of_side, kind="stable")
     both = order[edges.used[edges.of_side[order]] == 2].reshape(-1, 2)
     first = sides(triangles)[:, 0]
@@ -62,7 +62,7 @@ def find_pairs(triangles: np.ndarray, edges: Edges) -> Pairs:
 
 
 def distinct_triangles(triangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(k,) the first triangle of every set of three vertices, and (k,) how many triangles have these vertices."""
+    """((k,) first triangle of every distinct set of three vertices, (k,) number of triangles with these vertices)."""
     ordered = np.sort(triangles, axis=1)
     order = np.lexsort(ordered.T)
     changes = np.any(ordered[order[1:]] != ordered[order[:-1]], axis=1)
@@ -76,79 +76,83 @@ def area_vectors(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     return 0.5 * np.cross(b - a, c - a)
 
 
-def without_area(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(n,) whether each triangle has no area, as far as its coordinates tell."""
+def is_degenerate(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(n,) bool: whether each triangle has no area, within rounding."""
     corners = points[triangles]
     longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1, initial=0.0)
-    return 2.0 * np.linalg.norm(area_vectors(points, triangles), axis=1) <= NO_AREA * longest**2
+    return 2.0 * np.linalg.norm(area_vectors(points, triangles), axis=1) <= DEGENERATE * longest**2
 
 
 def unit_vectors(vectors: np.ndarray) -> np.ndarray:
-    """Vectors (n, 3) of length one; zero stays zero."""
+    """Normalised vectors (n, 3); zero vectors stay zero."""
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(length > 0.0, length, 1.0)
 
 
-def volume_parts(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """(n,) share of each triangle in the enclosed volume, positive for outward winding; offset to the middle."""
+def signed_volumes(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
+    """(n,) signed volume of the tetrahedron of each triangle and the mean vertex; their sum is the enclosed volume,
+    positive for outward orientation."""
     a, b, c = np.moveaxis((points - points.mean(axis=0))[triangles], 1, 0)
     return np.einsum("ni,ni->n", a, np.cross(b, c)) / 6.0
 
 
-def number_parts(n: int, links: np.ndarray) -> np.ndarray:
-    """(n,) number, from 0, of the connected part of each of n things; ``links`` (m, 2) connect them."""
-    parent, turned = np.arange(n), np.zeros(n, dtype=bool)
-    _unite(parent, turned, links, np.zeros(len(links), dtype=bool))
+def label_components(n: int, links: np.ndarray) -> np.ndarray:
+    """(n,) component number, from 0, of each of n items connected by ``links`` (m, 2)."""
+    parent, flipped = np.arange(n), np.zeros(n, dtype=bool)
+    _unite(parent, flipped, links, np.zeros(len(links), dtype=bool))
     return np.unique(parent, return_inverse=True)[1].reshape(-1)
 
 
-def turn_alike(n: int, pairs: Pairs) -> tuple[np.ndarray, int]:
-    """(n,) which triangles to turn so that all of a part are wound alike, and the first pair for which that fails.
+def orient_consistently(n: int, pairs: Pairs) -> tuple[np.ndarray, int]:
+    """((n,) mask of triangles to reverse so that each component is oriented consistently, first contradictory pair).
 
-    The pair is -1 if it never fails; otherwise the surface has one side only.
+    The pair is -1 if there is no contradiction; otherwise the surface is not orientable.
     """
-    parent, turned = np.arange(n), np.zeros(n, dtype=bool)
-    failed = _unite(parent, turned, pairs.triangles, pairs.alike)
-    return turned, failed
+    parent, flipped = np.arange(n), np.zeros(n, dtype=bool)
+    failed = _unite(parent, flipped, pairs.triangles, pairs.is_opposed)
+    return flipped, failed
 
 
 @njit(cache=True)
-def _unite(parent, turned, links, differ):
-    """Unite what links connect; ``turned`` follows ``differ`` from the root. Returns the first contradiction or -1."""
+def _unite(parent, flipped, links, differ):
+    """Union-find with parity: ``flipped`` is the parity of ``differ`` along the path to the root.
+
+    Returns the first contradictory link or -1.
+    """
     failed = -1
     for k in range(len(links)):
-        a, turned_a = _root(parent, turned, links[k, 0])
-        b, turned_b = _root(parent, turned, links[k, 1])
+        a, flipped_a = _root(parent, flipped, links[k, 0])
+        b, flipped_b = _root(parent, flipped, links[k, 1])
         if a != b:
             parent[max(a, b)] = min(a, b)
-            turned[max(a, b)] = turned_a ^ turned_b ^ differ[k]
-        elif failed < 0 and (turned_a ^ turned_b) != differ[k]:
+            flipped[max(a, b)] = flipped_a ^ flipped_b ^ differ[k]
+        elif failed < 0 and (flipped_a ^ flipped_b) != differ[k]:
             failed = k
     for n in range(len(parent)):
-        _root(parent, turned, n)
+        _root(parent, flipped, n)
     return failed
 
 
 @njit(cache=True)
-def _root(parent, turned, n):
-    """The root of n and whether n is turned against it; the path becomes one step."""
+def _root(parent, flipped, n):
+    """The root of n and whether n is flipped relative to it; compresses the path to one step."""
     root, total = n, False
     while parent[root] != root:
-        total ^= turned[root]
+        total ^= flipped[root]
         root = parent[root]
     rest = total
     while parent[n] != n and n != root:
-        above, own = parent[n], turned[n]
-        parent[n], turned[n] = root, rest
+        above, own = parent[n], flipped[n]
+        parent[n], flipped[n] = root, rest
         rest ^= own
         n = above
     return root, total
 
 
 def trace_loops(directed: np.ndarray) -> list[np.ndarray]:
-    """Closed loops of vertices, in order, of directed edges (m, 2); where loops touch, the shorter is taken first.
+    """Closed loops of vertices, in order, of directed edges (m, 2); where loops touch, the inner loop comes first.
 
-    Edges that lead to no loop (of a mesh not wound alike) are left out.
+    Edges that belong to no loop (of an inconsistently oriented mesh) are skipped.
     """
     onward: dict[int, list[int]] = {}
     for a, b in directed.tolist():
@@ -157,15 +161,15 @@ def trace_loops(directed: np.ndarray) -> list[np.ndarray]:
 
 
 def _loops_from(start: int, onward: dict[int, list[int]]) -> Iterator[np.ndarray]:
-    """The loops on a walk from a vertex along edges that are then used up."""
-    path, place = [start], {start: 0}
+    """The loops found on a walk from a vertex; edges are removed from ``onward`` as they are passed."""
+    path, position = [start], {start: 0}
     while onward.get(path[-1]):
         vertex = onward[path[-1]].pop()
-        if vertex not in place:
-            place[vertex] = len(path)
+        if vertex not in position:
+            position[vertex] = len(path)
             path.append(vertex)
             continue
-        yield np.array(path[place[vertex] :])
-        for gone in path[place[vertex] + 1 :]:
-            del place[gone]
-        del path[place[vertex] + 1 :]
+        yield np.array(path[position[vertex] :])
+        for gone in path[position[vertex] + 1 :]:
+            del position[gone]
+        del path[position[vertex] + 1 :]

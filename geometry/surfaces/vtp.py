@@ -1,7 +1,7 @@
-"""VTK polygonal data (``.vtp``) to points and triangles, as vmtk and SimVascular write surfaces.
+"""Reader of surfaces in VTK polygonal data files (``.vtp``), the format of vmtk and SimVascular.
 
-Each piece has points and polygons: ``connectivity`` lists the vertices of one polygon after the other, ``offsets`` says
-where each ends. Strips are stored alike; verts and lines are no surface and left out.
+Each piece has points and polygons: ``connectivity`` lists the vertices of one polygon after the other, ``offsets`` the
+end of each. Strips are stored likewise; vertices and lines do not belong to a surface and are skipped.
 Source: the VTK XML file formats page of docs.vtk.org.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.stored import LARGEST_RATIO, file_size, numbers
-from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parsed
+from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parse_file
 
 
 def read_vtp(path) -> tuple[np.ndarray, np.ndarray]:
@@ -19,10 +19,10 @@ def read_vtp(path) -> tuple[np.ndarray, np.ndarray]:
 
     Polygons are cut into fans around their first vertex, strips into their triangles.
 
-    Raises GeometryError for a missing, broken or truncated file, another type of VTK file, and polygons that name
-    points that are not there.
+    Raises GeometryError for a missing, corrupt or truncated file, another type of VTK file, and polygons that refer to
+    points that do not exist.
     """
-    file = parsed(path)
+    file = parse_file(path)
     if file.root.get("type") != "PolyData" or file.root.find("PolyData") is None:
         raise GeometryError(f"cannot read {path}: it is a VTK file of type {file.root.get('type')!r}, not PolyData")
     points, triangles, n_before = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], 0
@@ -36,7 +36,7 @@ def read_vtp(path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _count(file: VtkFile, piece: ElementTree.Element, key: str) -> int:
-    """A number of points or cells that the file is large enough to hold."""
+    """The number of points or cells stated in the file, checked against the size of the file."""
     n = numbers(file.path, key, piece.get(key, "0"), 1)[0]
     if n != int(n) or not 0 <= n <= LARGEST_RATIO * file_size(file.path):
         raise GeometryError(f"{file.path}: {key} is {piece.get(key)!r}; it must be a count that the file can hold")
@@ -53,7 +53,7 @@ def _points(file: VtkFile, piece: ElementTree.Element) -> np.ndarray:
 
 
 def _cells(file: VtkFile, piece: ElementTree.Element, group: str, n_points: int) -> tuple[np.ndarray, np.ndarray]:
-    """(vertices of all cells of a group one after the other, where each cell ends among them)."""
+    """(concatenated vertices of all cells of a group, end of each cell in them)."""
     n_cells = _count(file, piece, f"NumberOf{group}")
     if n_cells == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -62,7 +62,7 @@ def _cells(file: VtkFile, piece: ElementTree.Element, group: str, n_points: int)
         raise GeometryError(f"{file.path}: {group} has no connectivity or no offsets")
     ends = array_values(file, arrays["offsets"], (n_cells,)).astype(np.int64)
     if ends[0] < 0 or np.any(np.diff(ends) < 0):
-        raise GeometryError(f"{file.path}: the offsets of {group} do not climb")
+        raise GeometryError(f"{file.path}: the offsets of {group} do not increase")
     corners = array_values(file, arrays["connectivity"], (int(ends[-1]),)).astype(np.int64)
     if corners.size and (corners.min() < 0 or corners.max() >= n_points):
         raise GeometryError(
@@ -74,19 +74,19 @@ def _cells(file: VtkFile, piece: ElementTree.Element, group: str, n_points: int)
 
 def _fans(corners: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """(n, 3) triangles of polygons, each a fan around its first vertex."""
-    first, number = _parts(ends)
+    first, number = _triangle_positions(ends)
     return corners[np.stack([first, first + number + 1, first + number + 2], axis=1)]
 
 
 def _strips(corners: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """(n, 3) triangles of strips, every second one turned so that all are wound alike."""
-    first, number = _parts(ends)
-    place, odd = first + number, number % 2
-    return corners[np.stack([place, place + 1 + odd, place + 2 - odd], axis=1)]
+    """(n, 3) triangles of strips, every second one reversed so that all are oriented consistently."""
+    first, number = _triangle_positions(ends)
+    position, odd = first + number, number % 2
+    return corners[np.stack([position, position + 1 + odd, position + 2 - odd], axis=1)]
 
 
-def _parts(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each triangle the place of its cell's first vertex, and its number in the cell: k vertices make k - 2."""
+def _triangle_positions(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each triangle, the position of its cell's first vertex and its number in the cell (k vertices: k - 2)."""
     sizes = np.diff(ends, prepend=0)
     counts = np.maximum(sizes - 2, 0)
     before = np.cumsum(counts) - counts

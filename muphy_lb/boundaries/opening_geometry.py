@@ -8,7 +8,7 @@ from muphy_lb.boundaries.profiles import PROFILES, Profile, plug
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import neighbour_table
-from muphy_lb.geometry.nodes import NodeList, Outline, rim_of, voxel_coordinates
+from muphy_lb.geometry.nodes import NodeList, Outline, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import PRESSURE, VELOCITY, link_momentum
 
@@ -60,7 +60,7 @@ def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
         lattice: the velocity set.
         slip: numbers of the labelled walls that slip.
     """
-    rim = rim_of(nodes)
+    rim = boundary_nodes(nodes)
     table = open_corners(neighbour_table(rim, lattice.c), slip, lattice)
     links = opening_records(table, rim.voxel)
     return replace(links, node=int(nodes.group_start[1]) + links.node)

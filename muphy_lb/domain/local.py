@@ -92,8 +92,8 @@ class LocalDomain:
         """The same for what goes through solids, too; neighbours of other ranks are ``pitch`` plus their place in the
         ring."""
         if self.local_of is None:
-            return self.search.reach(vectors, nodes)
-        table = self.search.reach(vectors, self.listed[nodes])
+            return self.search.table_through_solids(vectors, nodes)
+        table = self.search.table_through_solids(vectors, self.listed[nodes])
         _localise(table, self._with_ring)
         return table
 
@@ -201,7 +201,7 @@ def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
         edge |= walls.has_slots(table)
         reach = table
         if search.solid is not None:
-            reach = search.reach(lattice.c, nodes)
+            reach = search.table_through_solids(lattice.c, nodes)
             edge |= _classify(reach, part.owner, part.rank)[0]
         chosen = np.flatnonzero(special | edge)
         found.append((nodes[chosen], table[:, chosen], reach[:, chosen], edge[chosen]))

@@ -20,7 +20,7 @@ from muphy_lb.geometry.load import SHAPE_PREFIX, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, Outline, build_nodes
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.solids import add_solids
-from muphy_lb.geometry.store import read_arrays, unread_geometry
+from muphy_lb.geometry.store import open_nodes, read_arrays
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import lattice_named
 from muphy_lb.partition.choice import choose
@@ -71,7 +71,7 @@ def unread_nodes(case: Case) -> Iterator[NodeList]:
         InputError: the case does not fit it.
     """
     _refuse_preparation(case)
-    with unread_geometry(case.folder / case.geometry.file) as nodes:
+    with open_nodes(case.folder / case.geometry.file) as nodes:
         _match_openings(nodes, case)
         _match_solids(nodes, case)
         yield replace(nodes, cuts=None) if case.lattice.walls == "half-way" else nodes

@@ -215,10 +215,13 @@ SURFACES = {
         None,
     ),
     "self-crossing spheres": (lambda: _two_spheres(1.0), "edges pass through other triangles"),
-    "one sphere inside out": (lambda: Surface(sphere(1.0, 2).points, sphere(1.0, 2).triangles[:, ::-1], 1.0), "turned"),
+    "one sphere inside out": (
+        lambda: Surface(sphere(1.0, 2).points, sphere(1.0, 2).triangles[:, ::-1], 1.0),
+        "reversed",
+    ),
     "half of the triangles turned": (
         lambda: Surface(box().points, np.where(np.arange(12)[:, None] % 2, FACES, FACES[:, ::-1]), 1.0),
-        "turned",
+        "reversed",
     ),
     "a side missing": (lambda: Surface(box().points, FACES[2:], 1.0), "closed"),
     "one triangle": (lambda: Surface(box().points, FACES[:1], 1.0), None),

@@ -23,9 +23,9 @@ from pathlib import Path
 import muphy_lb.__main__
 import muphy_lb.geometry.__main__
 import muphy_lb.geometry.clean
+import muphy_lb.geometry.inspection
 import muphy_lb.geometry.openings.preview
 import muphy_lb.geometry.store
-import muphy_lb.geometry.survey
 import muphy_lb.run.loop
 import muphy_lb.run.simulation
 from tests.fuzz.damages import Damage, damages, quick

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from muphy_lb.geometry.__main__ import lattice_vectors, main, opening_from_words
+from muphy_lb.geometry.__main__ import lattice_vectors, main, opening_from_text
 from muphy_lb.geometry.store import read_geometry, read_neighbours
 
 INLET = "name=inlet kind=inlet centre_m=-0.5,2,2 normal=1,0,0"
@@ -124,5 +124,5 @@ def test_lattices_have_their_vectors_once_and_both_ways(name, n):
 
 
 def test_an_opening_can_be_written_in_words():
-    opening = opening_from_words("name='left end' kind=outlet centre_m=1,2,3 normal=0,0,-2 radius_m=0.1")
+    opening = opening_from_text("name='left end' kind=outlet centre_m=1,2,3 normal=0,0,-2 radius_m=0.1")
     assert (opening.name, opening.normal, opening.radius_m) == ("left end", (0.0, 0.0, -1.0), 0.1)

@@ -12,7 +12,7 @@ import pytest
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import part_of
 from muphy_lb.geometry.nodes import Outline, build_nodes
-from muphy_lb.geometry.store import unread_geometry, write_geometry
+from muphy_lb.geometry.store import open_nodes, write_geometry
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import unread_partition, write_partition
@@ -80,7 +80,7 @@ def test_a_part_read_from_the_file_is_the_one_cut_from_the_list(seed, tmp_path):
     write_geometry(tmp_path / "case.h5", nodes)
     write_partition(tmp_path / "case.h5", "p", owner, "by hand")
     for rank in range(N_RANKS):
-        with unread_geometry(tmp_path / "case.h5") as unread, unread_partition(tmp_path / "case.h5", "p") as stored:
+        with open_nodes(tmp_path / "case.h5") as unread, unread_partition(tmp_path / "case.h5", "p") as stored:
             part = part_of(unread, stored, rank)
         assert_equal(part, part_of(nodes, owner, rank))
         assert all(isinstance(values, np.ndarray) for values in (part.number, part.nodes.voxel, part.nodes.label_voxel))
@@ -133,11 +133,11 @@ def test_reading_a_part_takes_memory_for_the_part_not_for_the_list(tmp_path, mon
     nodes = build_nodes(random_voxels((120, 40, 40)))
     write_geometry(tmp_path / "case.h5", nodes)
     write_partition(tmp_path / "case.h5", "p", np.arange(nodes.n_nodes) * 30 // nodes.n_nodes, "slabs")
-    for module in ("muphy_lb.domain.part", "muphy_lb.geometry.vicinity", "muphy_lb.geometry.nodes"):
-        monkeypatch.setattr(f"{module}.CHUNK", 1 << 8)
+    for chunk in ("domain.part.CHUNK", "geometry.vicinity.VOXELS_PER_CHUNK", "geometry.nodes.LABELS_PER_CHUNK"):
+        monkeypatch.setattr(f"muphy_lb.{chunk}", 1 << 8)
 
     def read():
-        with unread_geometry(tmp_path / "case.h5") as unread, unread_partition(tmp_path / "case.h5", "p") as stored:
+        with open_nodes(tmp_path / "case.h5") as unread, unread_partition(tmp_path / "case.h5", "p") as stored:
             return part_of(unread, stored, 7)
 
     read()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.geometry.openings.find import toml_of
-from muphy_lb.geometry.survey import survey
+from muphy_lb.geometry.inspection import inspect_input
+from muphy_lb.geometry.openings.find import openings_toml
 from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.studies.validation.data_files import cap_area, data_files, rows_of
 from muphy_lb.studies.validation.record import Row
@@ -64,10 +64,10 @@ def test_what_enters_a_real_file_leaves_it(data_dir, monkeypatch):
 
 def test_the_openings_of_the_level_set_can_be_pasted(data_dir):
     path = data_dir / LEVEL_SET.file
-    found = survey(path, fluid_below=0.0).found
+    found = inspect_input(path, fluid_below=0.0).found
     table = {
         "geometry": {"file": str(path), "options": {"fluid_below": 0.0}},
-        "openings": tomllib.loads(toml_of(found))["openings"],
+        "openings": tomllib.loads(openings_toml(found))["openings"],
         "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 1e-6},
         "lattice": {"relaxation_time": 1.0},
         "run": {"steps": 1},

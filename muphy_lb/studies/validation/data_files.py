@@ -24,14 +24,14 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.gmy import INLET_LINK_TYPE, OUTLET_LINK_TYPE, WALL_LINK_TYPE, read_sites
 from muphy_lb.geometry.images.metaimage import read_metaimage
+from muphy_lb.geometry.inspection import Inspection, inspect_input
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve, flags_at
-from muphy_lb.geometry.openings.find import FoundOpening, openings_of_voxels, toml_of
+from muphy_lb.geometry.openings.find import FoundOpening, openings_of_voxels, openings_toml
 from muphy_lb.geometry.porous.pores import Pores, find_pores
 from muphy_lb.geometry.porous.preparation import porosity
 from muphy_lb.geometry.surfaces.surface import Surface, SurfaceReport, diagnose, read_surface
-from muphy_lb.geometry.survey import Survey, survey
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
@@ -76,7 +76,7 @@ class Reading:
 
     item: DataFile
     path: Path
-    seen: Survey
+    seen: Inspection
     settings: Settings
 
     @cached_property
@@ -96,7 +96,7 @@ class Reading:
         pascal = DENSITY_KG_M3 * (self.spacing_m / step_s) ** 2
         table = {
             "geometry": {"file": str(self.path.resolve()), **keys, "periodic": periodic, "options": options},
-            "openings": _with_pressure(toml_of(self.driven), PRESSURE * pascal),
+            "openings": _with_pressure(openings_toml(self.driven), PRESSURE * pascal),
             "fluid": {"density_kg_m3": DENSITY_KG_M3, "kinematic_viscosity_m2_s": VISCOSITY_M2_S},
             "lattice": {
                 "collision": "trt",
@@ -159,7 +159,7 @@ def rows_of(item: DataFile, folder: Path, settings: Settings) -> Iterator[Row]:
             with zipfile.ZipFile(folder / item.archive) as archive:
                 archive.extractall(unpacked)
             path = Path(unpacked, item.file)
-        reading = Reading(item, path, survey(path, **item.options), settings)
+        reading = Reading(item, path, inspect_input(path, **item.options), settings)
         yield from _fact_rows(reading)
         yield from _node_rows(reading)
         yield from _opening_rows(reading, (folder / (item.archive or item.file)).parent)

@@ -91,7 +91,7 @@ def test_links_across_a_sheet_are_left_out():
 
 
 def test_cuts_do_not_depend_on_the_chunk_size(ball, monkeypatch):
-    monkeypatch.setattr("muphy_lb.geometry.cuts.CHUNK", 100)
+    monkeypatch.setattr("muphy_lb.geometry.cuts.NODES_PER_CHUNK", 100)
     chunked = cut_links(around_a_ball(), RoundWall(CENTRE, RADIUS)).cuts
     assert np.array_equal(chunked.distance, ball.cuts.distance) and np.array_equal(chunked.voxel, ball.cuts.voxel)
 

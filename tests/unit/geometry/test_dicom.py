@@ -101,7 +101,7 @@ def test_a_missing_slice_is_named(tmp_path):
 def test_two_slices_at_one_place_are_refused(tmp_path):
     folder = write_series(tmp_path / "series", STACK)
     write_slice(folder / "again.dcm", STACK[0], (10, 20, 30.5))
-    refused(folder, "again.dcm.* lie at the same place")
+    refused(folder, "again.dcm.* lie at the same position")
 
 
 def test_slices_shifted_by_a_tilted_gantry_are_refused(tmp_path):

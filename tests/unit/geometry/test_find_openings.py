@@ -7,18 +7,18 @@ import pytest
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.inspection import inspect_input
 from muphy_lb.geometry.openings.carve import carve, read_openings
 from muphy_lb.geometry.openings.find import (
-    brushes_of_voxels,
     openings_of_surface,
     openings_of_voxels,
-    table_of,
-    toml_of,
+    openings_table,
+    openings_toml,
+    spurious_contacts,
 )
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.surfaces.mend import mend
 from muphy_lb.geometry.surfaces.surface import Surface, voxelise
-from muphy_lb.geometry.survey import survey
 from muphy_lb.geometry.voxels import Voxels
 from tests.unit.geometry.surfaces import box, octahedron, rotated, sphere, tube
 
@@ -120,7 +120,7 @@ def test_a_face_with_many_pores_is_one_opening_without_radius():
     whole = [item for item in found if abs(item.opening.normal[0]) == 1.0]
     assert [item.opening.radius_m for item in whole] == [np.inf, np.inf]
     assert whole[0].area_m2 == 5 * 6 * 0.25
-    assert "radius_m" not in toml_of(whole)
+    assert "radius_m" not in openings_toml(whole)
 
 
 def bulge(n_layers):
@@ -129,23 +129,25 @@ def bulge(n_layers):
     return image(ROW, np.s_[:, :8, :], *widths)
 
 
-def test_a_wall_that_brushes_a_face_is_no_opening():
+def test_a_wall_that_touches_a_face_is_no_opening():
     voxels = bulge(4)
     assert {abs(item.opening.normal[1]) for item in openings_of_voxels(voxels) if item.area_m2 < 1.0} == set()
-    assert [(item.area_m2, item.opening.normal) for item in brushes_of_voxels(voxels)] == [(0.25, (0.0, -1.0, 0.0))]
+    assert [(item.area_m2, item.opening.normal) for item in spurious_contacts(voxels)] == [(0.25, (0.0, -1.0, 0.0))]
 
 
-def test_the_survey_tells_of_walls_that_brush_the_box(tmp_path):
+def test_the_inspection_reports_walls_that_touch_the_box(tmp_path):
     np.save(tmp_path / "bulge.npy", bulge(4).flags)
     np.save(tmp_path / "duct.npy", image(ROW).flags)
-    health = {name: " ".join(survey(tmp_path / f"{name}.npy", spacing_m=0.5).health) for name in ("bulge", "duct")}
-    assert "brushes the box at high y (0.25 m2)" in health["bulge"]
-    assert "brushes" not in health["duct"]
+    health = {
+        name: " ".join(inspect_input(tmp_path / f"{name}.npy", spacing_m=0.5).health) for name in ("bulge", "duct")
+    }
+    assert "touches the box at high y (0.25 m2)" in health["bulge"]
+    assert "touches" not in health["duct"]
 
 
 def test_a_small_vessel_that_goes_on_inwards_is_an_opening():
     voxels = image(ROW, np.s_[:, :8, :], np.s_[0:1, 8:, 1:2])
-    assert brushes_of_voxels(voxels) == ()
+    assert spurious_contacts(voxels) == ()
     assert min(item.area_m2 for item in openings_of_voxels(voxels)) == 0.25
 
 
@@ -158,8 +160,8 @@ def test_places_whose_discs_would_overlap_are_one_opening_that_can_be_carved():
 
 def test_coordinates_are_told_as_they_are():
     voxels = replace(image(np.s_[4:5, 3:4, :]), spacing_m=5e-5, origin_m=(0.0, 0.0, 0.0))
-    assert "0.00015, 0.0002" in table_of(openings_of_voxels(voxels))
-    assert "-2.5e-05, 0.00015, 0.0002" in table_of(openings_of_voxels(voxels))
+    assert "0.00015, 0.0002" in openings_table(openings_of_voxels(voxels))
+    assert "-2.5e-05, 0.00015, 0.0002" in openings_table(openings_of_voxels(voxels))
 
 
 def test_faces_across_periodic_axes_are_no_openings():
@@ -181,19 +183,19 @@ def test_openings_of_the_input_keep_their_names_and_places():
     voxels = build_shape("branching_vessel", spacing_m=3e-4, parent_radius_m=3e-3)
     found = openings_of_voxels(voxels)
     assert [item.opening for item in found] == list(voxels.openings)
-    assert "centre_m" not in toml_of(found)
+    assert "centre_m" not in openings_toml(found)
     assert found[0].equivalent_radius_m == pytest.approx(3e-3, rel=0.02)
 
 
 def test_the_toml_makes_openings_of_a_case():
-    tables = tomllib.loads(toml_of(found_in(rotated(tube())[0])))["openings"]
+    tables = tomllib.loads(openings_toml(found_in(rotated(tube())[0])))["openings"]
     sections = [OpeningSection.model_validate(table) for table in tables]
     assert [(s.name, s.kind) for s in sections] == [("opening_1", "inlet"), ("opening_2", "outlet")]
 
 
 def test_the_toml_can_be_read_back(tmp_path):
     found = found_in(rotated(tube())[0])
-    (tmp_path / "o.toml").write_text(toml_of(found))
+    (tmp_path / "o.toml").write_text(openings_toml(found))
     for read, item in zip(read_openings(tmp_path / "o.toml"), found, strict=True):
         np.testing.assert_allclose(read.centre_m, item.opening.centre_m, atol=1e-8)
         np.testing.assert_allclose(read.normal, item.opening.normal, atol=1e-8)
@@ -201,10 +203,10 @@ def test_the_toml_can_be_read_back(tmp_path):
 
 
 def test_the_table_has_a_row_for_each():
-    lines = table_of(found_in(tube(ends=("open", "flat")))).split("\n")
+    lines = openings_table(found_in(tube(ends=("open", "flat")))).split("\n")
     assert [line.split()[0] for line in lines] == ["name", "opening_1", "opening_2"]
     assert {line.rsplit("  ")[-1].strip() for line in lines[1:]} == {"open end", "flat cap"}
-    assert table_of(()) == "no opening found"
+    assert openings_table(()) == "no opening found"
 
 
 def test_more_openings_than_there_are_flags_for_are_refused():

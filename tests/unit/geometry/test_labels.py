@@ -74,5 +74,5 @@ def test_labels_do_not_change_the_nodes():
 
 @pytest.mark.parametrize(("low", "high"), [((9, 0, 0), (10, 1, 1)), ((3, 3, 2), (1, 1, 0)), ((0.2, 0, 0), (0.8, 3, 2))])
 def test_a_box_without_solid_voxels_is_refused(low, high):
-    with pytest.raises(GeometryError, match=r"walls.new: its box from .* holds no solid voxel; the image reaches from"):
+    with pytest.raises(GeometryError, match=r"walls.new: its box from .* holds no solid voxel; the image extends from"):
         label_box(image(), "new", *box_m(low, high))

@@ -40,7 +40,7 @@ def test_flipped_triangles_are_turned_outward_and_counted(share):
     report = diagnose(mended.surface)
     assert report.winding == "outward"
     assert report.volume_m3 == pytest.approx(diagnose(surface).volume_m3)
-    assert mended.notes == (f"{flipped.sum()} of {len(flipped)} triangles turned: all are wound outward now",)
+    assert mended.notes == (f"{flipped.sum()} of {len(flipped)} triangles reversed: all are oriented outward now",)
 
 
 def test_each_part_is_wound_outward_by_itself():
@@ -76,22 +76,22 @@ def test_a_loose_triangle_without_area_is_dropped():
     assert mended.notes == ("1 triangles without area dropped",)
 
 
-def test_a_triangle_without_area_that_holds_a_surface_together_is_kept():
+def test_a_triangle_without_area_that_a_surface_needs_to_be_closed_is_kept():
     # Edge 0-1 of the box is split at its middle, vertex 8, on one side only: triangle (0, 8, 1) fills the slit.
     surface = box()
     points = np.vstack((surface.points, surface.points[:2].mean(axis=0)))
     faces = [f for f in FACES.tolist() if f != [0, 2, 1]] + [[0, 2, 8], [8, 2, 1], [0, 8, 1]]
     mended = mend(Surface(points, np.array(faces), 1.0))
     assert len(mended.surface.triangles) == 14
-    assert mended.notes == ("1 triangles without area kept: they hold the surface together",)
+    assert mended.notes == ("1 triangles without area kept: the surface needs them to be closed",)
 
 
-def test_a_small_hole_is_closed_and_told_with_its_place():
+def test_a_small_hole_is_closed_and_reported_with_its_position():
     surface = sphere(1.0, 3)
     mended = mend(without(surface, [7]))
     assert diagnose(mended.surface).is_closed
     assert mended.ends == ()
-    centre = mended.surface.place(surface.points[surface.triangles[7]].mean(axis=0))
+    centre = mended.surface.position_text(surface.points[surface.triangles[7]].mean(axis=0))
     assert mended.notes == (f"1 small holes closed, at {centre}",)
 
 

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, SOLID, WALL, wall_flag
-from muphy_lb.geometry.nodes import CHUNK, build_nodes, regroup, shifted_voxels, voxel_coordinates
+from muphy_lb.geometry.nodes import LABELS_PER_CHUNK, build_nodes, regroup, shifted_voxels, voxel_coordinates
 from muphy_lb.geometry.voxels import Opening, Voxels
 
 QUICK = settings(max_examples=60, deadline=None)
@@ -108,7 +108,7 @@ def test_the_groups_and_labels_of_a_large_image_are_those_of_its_voxels():
     group = np.where(opening < FIRST_WALL, opening.astype(np.int64) - FIRST_OPENING + 1, 0)
     fluid = np.flatnonzero(flags == FLUID)
     labelled = (flags >= FIRST_OPENING) & np.any([f == FLUID for f in around], axis=0)
-    assert np.count_nonzero(labelled) > CHUNK
+    assert np.count_nonzero(labelled) > LABELS_PER_CHUNK
     assert np.array_equal(nodes.voxel, fluid[np.argsort(group.ravel()[fluid], kind="stable")])
     assert np.array_equal(np.diff(nodes.group_start), np.bincount(group.ravel()[fluid], minlength=3))
     assert np.array_equal(nodes.label_voxel, np.flatnonzero(labelled))

@@ -71,7 +71,7 @@ def test_wider_grains_make_fewer_pores():
 
 
 def test_spheres_that_cannot_find_room_are_refused():
-    with pytest.raises(GeometryError, match="porosity is 0.3; spheres at random places"):
+    with pytest.raises(GeometryError, match="porosity is 0.3; random spheres that do not overlap"):
         random_spheres(porosity=0.3)
     with pytest.raises(GeometryError, match="take a radius of at most 8"):
         random_spheres(size=32, radius=9.0)

@@ -136,7 +136,7 @@ def test_a_folder_without_tiff_files_is_refused(tmp_path):
 
 def test_tiff_pages_must_be_alike(tmp_path):
     path = save_pages(tmp_path / "stack.tif", [np.zeros((3, 4), np.uint8), np.zeros((3, 5), np.uint8)])
-    with pytest.raises(GeometryError, match="page 2: 5 x 3 pixels .*must be alike"):
+    with pytest.raises(GeometryError, match="page 2: 5 x 3 pixels .*must be equal"):
         load_voxels(path, fluid_value=0)
 
 

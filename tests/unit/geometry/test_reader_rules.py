@@ -156,7 +156,7 @@ def test_labelled_images_are_resampled_to_the_nearest_even_with_a_threshold():
 
 
 def test_one_length_for_voxels_that_are_no_cubes_is_refused():
-    with pytest.raises(GeometryError, match="1 x 1 x 3 m, which are no cubes: leave it out, give resample_m"):
+    with pytest.raises(GeometryError, match="1 x 1 x 3 m, which are not cubic: leave it out, give resample_m"):
         ImageRule(spacing_m=1.0).segment(Image(np.ones((2, 3, 4), np.uint8), (1.0, 1.0, 3.0)))
 
 

@@ -294,7 +294,7 @@ def test_values_become_named_openings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tag", "value", "message"), [("inlet", 9, "no voxel carries the tag 'inlet'"), ("lid", 2, "kind is 'lid'")]
+    ("tag", "value", "message"), [("inlet", 9, "no voxel has the tag 'inlet'"), ("lid", 2, "kind is 'lid'")]
 )
 def test_opening_values_that_name_nothing_are_refused(tag, value, message):
     with pytest.raises(GeometryError, match=message):

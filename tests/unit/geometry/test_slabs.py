@@ -12,7 +12,7 @@ from muphy_lb.geometry.images.arrays import read_raw
 from muphy_lb.geometry.images.rule import ImageRule
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.slabs import copied, empty_array, padded, places_of, slabs
+from muphy_lb.geometry.slabs import copied, empty_array, indices_of, padded, slabs
 from muphy_lb.geometry.voxels import Opening
 
 SHAPE = (64, 128, 128)
@@ -48,8 +48,8 @@ def test_padding_is_that_of_numpy(small_slabs, widths):
 
 def test_places_are_those_of_numpy(small_slabs):
     values = np.random.default_rng(2).integers(0, 50, (5, 128, 128), dtype=np.uint8)
-    np.testing.assert_array_equal(places_of(values, 3), np.argwhere(values == 3))
-    assert places_of(values, 99).shape == (0, 3)
+    np.testing.assert_array_equal(indices_of(values, 3), np.argwhere(values == 3))
+    assert indices_of(values, 99).shape == (0, 3)
 
 
 def test_large_images_stay_mapped_when_openings_are_carved(labels, small_slabs):

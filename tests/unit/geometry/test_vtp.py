@@ -71,7 +71,7 @@ def test_elements_with_ranges_inside_an_array_are_passed_over(tmp_path):
         (b'NumberOfPolys="6"', b'NumberOfPolys="5"', "holds 6 numbers"),
         (b"0 2 3 1", b"0 2 3 8", "Polys names the points 0 to 8; there are 8"),
         (b"0 2 3 1", b"0 -2 3 1", "Polys names the points -2"),
-        (b"4 8 12", b"8 4 12", "offsets of Polys do not climb"),
+        (b"4 8 12", b"8 4 12", "offsets of Polys do not increase"),
         (b'Name="offsets"', b'Name="starts"', "Polys has no connectivity or no offsets"),
         (b"PolyData>", b"ImageData>", "not PolyData"),
         (b"0.0 0.0 3.0", b"0.0 nan 3.0", "1 coordinates are not finite"),

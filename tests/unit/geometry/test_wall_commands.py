@@ -20,7 +20,7 @@ def test_cut_distances_are_stored_when_asked_for(tmp_path, capsys):
     expected = cut_links(build_nodes(voxels), voxels.wall_shape).cuts
     found = read_geometry(tmp_path / "a.h5").cuts
     assert np.array_equal(found.distance, expected.distance) and np.array_equal(found.voxel, expected.voxel)
-    assert f"{expected.n_links} links cut, 0 of them missed" in capsys.readouterr().out
+    assert f"{expected.n_links} links cut, 0 of them miss" in capsys.readouterr().out
 
 
 def test_cut_distances_are_left_out_otherwise(tmp_path):
@@ -30,7 +30,7 @@ def test_cut_distances_are_left_out_otherwise(tmp_path):
 
 def test_voxels_without_a_true_wall_have_no_cut_distances(tmp_path, capsys):
     assert main(["shape:random_solid", str(tmp_path / "a.h5"), "--cut-distances"]) == 2
-    assert "--cut-distances: shape:random_solid says only which voxels are solid" in capsys.readouterr().err
+    assert "--cut-distances: shape:random_solid defines only which voxels are solid" in capsys.readouterr().err
 
 
 def test_wall_values_label_walls(tmp_path, capsys):

@@ -12,7 +12,7 @@ from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.neighbours import NeighbourSearch, neighbour_table
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.vicinity import AROUND
+from muphy_lb.geometry.vicinity import STENCIL_27
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19, D3Q27
 from tests.laws.walled import ScatteredDistances
@@ -57,16 +57,16 @@ def assert_equal(one, other):
 def test_every_link_of_an_own_node_leads_where_it_leads_in_the_whole_list(seed):
     nodes, _, found = parts(seed)
     for part in found:
-        table = NeighbourSearch(part.nodes).table(AROUND, part.own)
+        table = NeighbourSearch(part.nodes).table(STENCIL_27, part.own)
         there = np.where(table < 0, table, part.number[table])
-        assert np.array_equal(there, neighbour_table(nodes, AROUND, part.number[part.own]))
+        assert np.array_equal(there, neighbour_table(nodes, STENCIL_27, part.number[part.own]))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_part_is_the_own_nodes_and_the_others_nodes_around_them(seed):
     nodes, owner, found = parts(seed)
     for part in found:
-        table = neighbour_table(nodes, AROUND, np.flatnonzero(owner == part.rank))
+        table = neighbour_table(nodes, STENCIL_27, np.flatnonzero(owner == part.rank))
         assert np.array_equal(part.number, np.unique(table[table >= 0]))
         assert np.array_equal(part.owner, owner[part.number])
         assert np.array_equal(part.nodes.voxel, nodes.voxel[part.number])
@@ -79,7 +79,7 @@ def test_a_part_has_the_cuts_of_its_own_links(seed):
     assert sum(part.nodes.cuts.n_links for part in found) == nodes.cuts.n_links > 0
     for part in found:
         voxel = part.nodes.voxel[part.own]
-        for vector in AROUND:
+        for vector in STENCIL_27:
             np.testing.assert_array_equal(part.nodes.cuts.of(voxel, vector), nodes.cuts.of(voxel, vector))
 
 
@@ -109,8 +109,8 @@ def test_the_random_geometries_have_links_of_every_kind():
 
 def test_a_part_does_not_depend_on_the_chunks_in_which_the_list_is_looked_at(monkeypatch):
     nodes, owner, found = parts(0)
-    for module in ("muphy_lb.domain.part", "muphy_lb.geometry.vicinity", "muphy_lb.geometry.nodes"):
-        monkeypatch.setattr(f"{module}.CHUNK", 13)
+    for chunk in ("domain.part.CHUNK", "geometry.vicinity.VOXELS_PER_CHUNK", "geometry.nodes.LABELS_PER_CHUNK"):
+        monkeypatch.setattr(f"muphy_lb.{chunk}", 13)
     for part in found:
         assert_equal(part_of(nodes, owner, part.rank), part)
 
