@@ -1,1 +1,1 @@
-"""partition: turns a graph into owners. It knows no lattice Boltzmann."""
+"""partition: assigns the nodes of a graph to ranks; independent of the lattice-Boltzmann method."""

@@ -1,4 +1,4 @@
-"""Command line: share out the nodes of a CASE.h5 among ranks."""
+"""Command line: distribute the nodes of a CASE.h5 among ranks."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ def main(arguments=None) -> int:
     """Run the command; returns the exit code: 0, or 2 after a one-line error message."""
     options = _parser().parse_args(arguments)
     try:
-        print(_answer(options))
+        print(_run(options))
     except PartitionError as error:
         print(f"partition: error: {error}", file=sys.stderr)
         return 2
@@ -31,7 +31,7 @@ def main(arguments=None) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser whose errors take one line."""
+    """An argument parser whose error messages fit on one line."""
 
     def error(self, message):
         self.exit(2, f"{self.prog}: error: {message}\n")
@@ -39,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="partition", description="Share out the nodes of CASE.h5 among ranks and store the result there."
+        prog="partition", description="Distribute the nodes of CASE.h5 among ranks and store the result there."
     )
     add = parser.add_argument
     add("case", metavar="CASE.h5", help="file made by python -m geometry")
@@ -53,11 +53,13 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         default=[],
         help="cost per node of node groups (0: plain nodes, 1 + k: nodes at opening k), others cost 1;"
-        " without it nodes cost what they do on the backend",
+        " default: the costs of the backend",
     )
     add("--shares", metavar="SPEED", type=float, nargs="+", help="relative speeds of the ranks (default: equal)")
     add("--precision", choices=BYTES, default="fp32", help="of the halo's populations (default: %(default)s)")
-    add("--backend", choices=STEP_COSTS, default="cuda", help="whose costs predict times (default: %(default)s)")
+    add(
+        "--backend", choices=STEP_COSTS, default="cuda", help="backend whose costs predict times (default: %(default)s)"
+    )
     add(
         "--costs",
         metavar=("NODE_S", "LATENCY_S", "BYTES_PER_S"),
@@ -66,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         help="predict times with these seconds per node and message and this bandwidth instead",
     )
     add("--compare", action="store_true", help="print a table of all methods and store nothing")
-    add("--json", metavar="FILE", help="with --compare: write the table there too")
+    add("--json", metavar="FILE", help="with --compare: also write the table to this file")
     add("--list", action="store_true", help="print the partitionings in the file")
     return parser
 
@@ -86,7 +88,8 @@ def _group_cost(text: str) -> tuple[int, float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not GROUP:COST, for example 1:2.5") from None
 
 
-def _answer(options) -> str:
+def _run(options) -> str:
+    """Do what the options request; returns the text to print."""
     if options.list:
         return _listing(options.case)
     if options.n_parts is None:
@@ -108,7 +111,7 @@ def _step_cost(options) -> StepCost:
 
 
 def _store(graph: VoxelGraph, n_parts: int, exchange: Exchange, options) -> str:
-    """Cut, write and measure one partitioning; returns what there is to say."""
+    """Compute, write and evaluate one partitioning; returns the text to print."""
     check_parts(graph, n_parts, options.method)
     method, cost = options.method, _step_cost(options)
     lines = []

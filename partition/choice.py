@@ -1,4 +1,4 @@
-"""The automatic choice of a method by predicted step time."""
+"""Automatic choice of the partitioning method by predicted step time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from muphy_lb.partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph
 
 CANDIDATES = ("metis", "curve", *CARTESIAN)
 TOLERANCE = 0.01
-"""Predictions that differ by less are taken as equal; then the least halo wins."""
+"""Predictions that differ by less, relatively, count as equal; the smaller halo then decides."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, from what, and why.
+    """The chosen method, the candidates, and the reason.
 
     Attributes:
         method: the name of the chosen method.
-        candidates: the numbers of each method that was tried; empty if size alone decided.
+        candidates: the quality of each method that was tried; empty if the size of the graph alone decided.
         reason: one sentence.
     """
 
@@ -40,7 +40,7 @@ class Choice:
 
 
 def mark(method: str, chosen: str) -> str:
-    """What stands behind a line of a table."""
+    """The mark at the end of a method's line in a table."""
     return "<- auto" if method == chosen else ""
 
 
@@ -51,15 +51,15 @@ def choose(
     cost: StepCost = H200,
     shares=None,
 ) -> tuple[np.ndarray, Choice]:
-    """Cut a graph by every candidate and take the one whose step should be shortest.
+    """Partition a graph by every candidate method and choose the one with the shortest predicted step.
 
-    Beyond ``NODE_GRAPH_LIMIT`` nodes tiles are cut, and nothing else is tried.
+    Beyond ``NODE_GRAPH_LIMIT`` nodes, only tiles are used.
 
     Args:
         graph: the nodes.
         n_parts: number of parts (ranks), at most as many as nodes.
-        exchange: what crosses borders.
-        cost: the machine.
+        exchange: the data exchanged between parts.
+        cost: cost model of the machine.
         shares: relative speeds of the ranks; equal by default.
 
     Returns:
@@ -67,8 +67,8 @@ def choose(
     """
     if graph.n_nodes > NODE_GRAPH_LIMIT:
         reason = (
-            f"partition: tiles, because {graph.n_nodes:,} nodes are more than the {NODE_GRAPH_LIMIT:,} whose links"
-            " METIS is given one by one"
+            f"partition: tiles, because {graph.n_nodes:,} nodes exceed the limit of {NODE_GRAPH_LIMIT:,} for"
+            " METIS on the graph of nodes"
         )
         return METHODS["tiles"](graph, n_parts, shares), Choice("tiles", MappingProxyType({}), reason)
     owners = {method: METHODS[method](graph, n_parts, shares) for method in CANDIDATES}
@@ -77,23 +77,23 @@ def choose(
 
 
 def best_of(candidates: Mapping[str, Quality]) -> Choice:
-    """The choice among measured candidates: shortest predicted step; among equals, the least a rank has to send."""
+    """The choice among evaluated candidates: shortest predicted step; among equals, smallest halo of a rank."""
     shortest = min(found.step_us for found in candidates.values())
-    equals = [name for name, found in candidates.items() if found.step_us <= (1 + TOLERANCE) * shortest]
-    method = min(equals, key=lambda name: (candidates[name].max_halo_bytes, candidates[name].step_us))
+    candidates_equal = [name for name, found in candidates.items() if found.step_us <= (1 + TOLERANCE) * shortest]
+    method = min(candidates_equal, key=lambda name: (candidates[name].max_halo_bytes, candidates[name].step_us))
     return Choice(method, MappingProxyType(dict(candidates)), _reason(candidates, method))
 
 
 def _reason(candidates: Mapping[str, Quality], method: str) -> str:
-    taken = candidates[method]
-    text = f"partition: {method}, predicted step {taken.step_us:.1f} us"
+    best = candidates[method]
+    text = f"partition: {method}, predicted step {best.step_us:.1f} us"
     others = [name for name in candidates if name != method]
     if not others:
         return text
     name = min(others, key=lambda name: candidates[name].step_us)
     next_best = candidates[name]
     return (
-        f"{text}; next best {name} with {next_best.step_us:.1f} us (imbalance {taken.imbalance:.3f} against"
-        f" {next_best.imbalance:.3f}, at most {taken.max_halo_bytes / 1e6:.3g} MB a rank and step against"
+        f"{text}; next best {name} with {next_best.step_us:.1f} us (imbalance {best.imbalance:.3f} against"
+        f" {next_best.imbalance:.3f}, at most {best.max_halo_bytes / 1e6:.3g} MB per rank and step against"
         f" {next_best.max_halo_bytes / 1e6:.3g} MB)"
     )

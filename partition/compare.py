@@ -1,4 +1,4 @@
-"""All methods side by side, for several numbers of parts."""
+"""Comparison of all partitioning methods, for several numbers of parts."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,13 +13,13 @@ from muphy_lb.partition.voxels import NODE_GRAPH_LIMIT, VoxelGraph
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The methods for one number of parts.
+class MethodComparison:
+    """All methods for one number of parts.
 
     Attributes:
-        qualities: the numbers of each method.
-        chosen: the method that the automatic choice takes.
-        reason: why, in one sentence.
+        qualities: the quality of each method.
+        chosen: the automatically chosen method.
+        reason: the reason for the choice, in one sentence.
     """
 
     qualities: dict[str, Quality]
@@ -32,14 +32,14 @@ class Comparison:
         return {"auto": self.chosen, "reason": self.reason, "methods": rows}
 
 
-def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost, shares=None) -> Comparison:
-    """Cut a graph by every method and measure all; above ``NODE_GRAPH_LIMIT`` nodes only by those that need no links.
+def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost, shares=None) -> MethodComparison:
+    """Partition a graph by every method and evaluate all; beyond ``NODE_GRAPH_LIMIT`` nodes, all but METIS.
 
     Args:
         graph: the nodes.
         n_parts: number of parts.
-        exchange: what crosses borders.
-        cost: the machine.
+        exchange: the data exchanged between parts.
+        cost: cost model of the machine.
         shares: relative speeds of the ranks; equal by default.
 
     Raises:
@@ -50,10 +50,10 @@ def compare(graph: VoxelGraph, n_parts: int, exchange: Exchange, cost: StepCost,
     owners = {method: partition(graph, n_parts, method, shares) for method in methods}
     found = qualities(graph, owners, n_parts, exchange, cost, shares)
     choice = best_of({method: found[method] for method in (("tiles",) if is_large else CANDIDATES)})
-    return Comparison(found, choice.method, choice.reason)
+    return MethodComparison(found, choice.method, choice.reason)
 
 
-def comparison_table(comparisons: Sequence[Comparison]) -> str:
+def comparison_table(comparisons: Sequence[MethodComparison]) -> str:
     """One line per method and number of parts, the automatic choice marked."""
     return quality_table(
         [(name, found, mark(name, c.chosen)) for c in comparisons for name, found in c.qualities.items()]

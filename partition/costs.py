@@ -1,4 +1,4 @@
-"""What nodes and messages cost: the numbers behind weights and predicted step times."""
+"""Costs of nodes and messages: the parameters of node weights and predicted step times."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.partition.errors import PartitionError
-from muphy_lb.partition.halo import Exchange, Load
+from muphy_lb.partition.halo import Exchange, PartLoads
 
 
 @dataclass(frozen=True)
 class NodeCost:
-    """Cost of a node by kind, in any unit.
+    """Cost of a node by kind, in arbitrary units.
 
     Attributes:
         bulk: a node with fluid on all sides.
-        wall: a node with a link to solid.
+        wall: a node with at least one link to solid.
         opening: a node that touches an opening.
     """
 
@@ -32,19 +32,19 @@ NODE_COSTS: Mapping[str, NodeCost] = MappingProxyType({"numpy": NodeCost(), "cpu
 
 @dataclass(frozen=True)
 class StepCost:
-    """Parameters of the predicted time of a step.
+    """Parameters of the model of the time of a step.
 
     The defaults are those of an H200 in single precision.
 
     Attributes:
-        node_s: seconds per node of the lightest kind; measured: 25 000 million node updates a second.
-        latency_s: seconds more for each message; assumed for cards that write to each other's memory: one kernel sends
-            to all neighbours at once.
-        bytes_per_s: rate at which a part sends; measured between two H200 with 0.13 to 4.5 MB.
-        exchange_s: seconds of an exchange, however small; measured between two H200.
+        node_s: seconds per node of the cheapest kind; measured: 25 000 million node updates per second.
+        latency_s: additional seconds per message; assumed for GPUs with peer access, where one kernel sends to all
+            neighbours at once.
+        bytes_per_s: send bandwidth of a part; measured between two H200 with 0.13 to 4.5 MB.
+        exchange_s: fixed overhead of an exchange [s]; measured between two H200.
 
     Raises:
-        PartitionError: a cost that is negative or not finite, or no time per node or bandwidth.
+        PartitionError: a negative or non-finite cost, or a time per node or bandwidth of zero.
     """
 
     node_s: float = 4.0e-11
@@ -60,15 +60,15 @@ class StepCost:
                 " they must be finite and positive (the latency may be 0)"
             )
 
-    def seconds(self, load: Load, exchange: Exchange, shares: np.ndarray) -> np.ndarray:
-        """(P,) predicted seconds of a step of each part.
+    def seconds(self, load: PartLoads, exchange: Exchange, shares: np.ndarray) -> np.ndarray:
+        """(P,) predicted time [s] of a step of each part.
 
-        The interior hides the messages or is hidden by them; the edge follows when both are done. Packing and
-        unpacking a population moves as much memory as the update does for one of its directions.
+        Messages overlap with the interior update; the edge nodes follow when both are done. Packing or unpacking a
+        population moves as much memory as the update does for one direction.
 
         Args:
-            load: what the parts have to do.
-            exchange: what crosses their borders.
+            load: the work and the communication of the parts.
+            exchange: the data exchanged between parts.
             shares: (P,) positive relative speeds of the ranks; the fastest needs ``node_s``.
         """
         node_s = self.node_s * shares.max() / shares

@@ -1,4 +1,4 @@
-"""Cuts of the Hilbert space-filling curve into pieces of equal weight.
+"""Partitioning by cutting the Hilbert space-filling curve into segments of equal weight.
 
 Source: J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707, 381 (2004).
 """
@@ -14,7 +14,7 @@ INDEX_BITS = 63
 
 
 def hilbert_cut(graph: Graph | VoxelGraph, n_parts: int, shares=None) -> np.ndarray:
-    """(n,) int32 owners of pieces of the curve, of equal weight or in proportion to ``shares``.
+    """(n,) int32 owners: segments of the curve of equal weight, or of weights in proportion to ``shares``.
 
     No part is empty if n_parts <= n_nodes.
     """
@@ -26,10 +26,10 @@ def hilbert_cut(graph: Graph | VoxelGraph, n_parts: int, shares=None) -> np.ndar
 
 
 def hilbert_index(coordinates: np.ndarray) -> np.ndarray:
-    """(n,) int64 places of grid points on the Hilbert curve through the smallest cube of side 2^b that holds them.
+    """(n,) int64 indices of grid points along the Hilbert curve of the smallest cube of side 2^b that contains them.
 
-    Axes along which all points agree are left out, so a plane gets the two-dimensional curve. Beyond 63 bits
-    (2^21 points along each of three axes) neighbouring points may share a place.
+    Axes along which all points agree are dropped, so a plane gets the two-dimensional curve. Beyond 63 bits
+    (2^21 points along each of three axes) neighbouring points may share an index.
 
     Args:
         coordinates: (n, d) integer positions.

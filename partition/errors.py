@@ -1,5 +1,5 @@
-"""The one error type of the partition package."""
+"""The error type of the partition package."""
 
 
 class PartitionError(ValueError):
-    """Bad partitioning input: the message names the thing, its value, what is allowed and the remedy."""
+    """Invalid partitioning input: the message gives the quantity, its value, what is allowed and the remedy."""

@@ -1,4 +1,4 @@
-"""The graph to be cut: nodes with coordinates and weights, links as compressed rows."""
+"""The graph to be partitioned: nodes with coordinates and weights, links in compressed sparse rows (CSR)."""
 
 from dataclasses import dataclass
 
@@ -12,17 +12,17 @@ ABSENT = -1
 
 @dataclass(frozen=True)
 class Graph:
-    """An undirected graph without self links; every link is stored from both of its ends.
+    """An undirected graph without self-loops; every link is stored from both of its ends.
 
     Attributes:
         indptr: (n + 1,) int64; the neighbours of node ``n`` are ``indices[indptr[n]:indptr[n + 1]]``.
         indices: (m,) int64 neighbour node numbers, m directed links.
         coordinates: (n, 3) integer positions (x, y, z) on a grid.
-        weights: (n,) int64 work of each node, at least 1.
+        weights: (n,) int64 cost of each node, at least 1.
         link_weights: (m,) int64 cost of cutting each directed link, the same from both ends; None: all equal.
 
     Raises:
-        PartitionError: lengths that do not fit together, or a weight below 1.
+        PartitionError: inconsistent array lengths, or a weight below 1.
     """
 
     indptr: np.ndarray
@@ -53,16 +53,16 @@ class Graph:
 def graph_from_neighbours(table: np.ndarray, coordinates: np.ndarray, weights: np.ndarray | None = None) -> Graph:
     """The graph whose links are the entries of a neighbour table.
 
-    Self links (a periodic axis of one voxel) and repeated links (one of two voxels) are dropped.
+    Self-loops (a periodic axis of one voxel) and repeated links (a periodic axis of two voxels) are dropped.
 
     Args:
-        table: (K, n) integer neighbour node numbers along K directions, negative where there is none; with every
-            direction the opposite one must be there.
+        table: (K, n) integer neighbour node numbers along K directions, negative where there is none; the directions
+            must include the opposite of each.
         coordinates: (n, 3) integer positions (x, y, z).
         weights: (n,) integer node weights; ones by default.
 
     Raises:
-        PartitionError: a neighbour number beyond the last node, a link without its opposite, or arrays that do not fit.
+        PartitionError: a neighbour number out of range, a link without its opposite, or inconsistent array shapes.
     """
     n = table.shape[1]
     if table.size and table.max() >= n:
@@ -78,10 +78,10 @@ def graph_from_neighbours(table: np.ndarray, coordinates: np.ndarray, weights: n
 
 
 def integer_weights(weights) -> np.ndarray:
-    """Node weights as an array.
+    """Node weights as an integer array.
 
     Raises:
-        PartitionError: they are no integers.
+        PartitionError: they are not integers.
     """
     weights = np.asarray(weights)
     if not np.issubdtype(weights.dtype, np.integer):
@@ -98,14 +98,14 @@ def _check_undirected(indptr: np.ndarray, indices: np.ndarray) -> None:
     nodes = np.flatnonzero(one_way != ABSENT)
     if nodes.size:
         raise PartitionError(
-            f"node {nodes[0]} has neighbour {one_way[nodes[0]]}, which does not have it in turn;"
+            f"node {nodes[0]} has neighbour {one_way[nodes[0]]}, but not the other way round;"
             " a neighbour table must hold the opposite of each of its directions"
         )
 
 
 @njit(cache=True)
 def _is_new_link(table, k, n):
-    """Whether entry k of node n is a neighbour, is not the node itself and was not seen among the entries before."""
+    """Whether entry k of node n is a neighbour, is not the node itself and does not occur among the entries before."""
     neighbour = table[k, n]
     if neighbour < 0 or neighbour == n:
         return False
@@ -136,13 +136,13 @@ def _fill_links(table, indptr, indices):
 
 @njit(parallel=True, cache=True)
 def _find_one_way_links(indptr, indices, one_way):
-    """For each node the first neighbour that does not know it, ABSENT where there is none."""
+    """Set, for each node, the first neighbour that does not have it as a neighbour, ABSENT where there is none."""
     for n in prange(indptr.size - 1):
         one_way[n] = ABSENT
         for j in range(indptr[n + 1] - 1, indptr[n] - 1, -1):
             neighbour = indices[j]
-            known = False
+            is_mutual = False
             for k in range(indptr[neighbour], indptr[neighbour + 1]):
-                known |= indices[k] == n
-            if not known:
+                is_mutual |= indices[k] == n
+            if not is_mutual:
                 one_way[n] = neighbour

@@ -1,4 +1,4 @@
-"""What a partitioning makes each part do and send in a step, counted with the links of the real lattice."""
+"""Work and communication of each part of a partitioning in a step, counted on the links of the lattice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,16 +11,16 @@ from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.voxels import VoxelGraph
 
 NEAREST = np.array([v for v in product((-1, 0, 1), repeat=3) if 1 <= sum(abs(x) for x in v) <= 2])
-"""(18, 3) vectors to the neighbours that share a face or an edge: the directions of D3Q19."""
+"""(18, 3) vectors to the neighbours that share a face or an edge: the moving directions of D3Q19."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What crosses the borders of parts: one population per link.
+    """The data exchanged between parts: one population per directed link.
 
     Attributes:
-        vectors: (K, 3) integer link vectors, with each one its opposite; D3Q19 by default.
-        bytes_per_population: of a message; 4 is single precision.
+        vectors: (K, 3) integer link vectors, including the opposite of each; D3Q19 by default.
+        bytes_per_population: size of a population in a message; 4 is single precision.
 
     Raises:
         PartitionError: a vector without its opposite.
@@ -30,10 +30,10 @@ class Exchange:
     bytes_per_population: int = 4
 
     def __post_init__(self):
-        there = set(map(tuple, np.asarray(self.vectors).tolist()))
-        lonely = [v for v in sorted(there) if (-v[0], -v[1], -v[2]) not in there or not any(v)]
-        if lonely:
-            raise PartitionError(f"link vector {lonely[0]} has no opposite; give the moving directions of a lattice")
+        present = set(map(tuple, np.asarray(self.vectors).tolist()))
+        unpaired = [v for v in sorted(present) if (-v[0], -v[1], -v[2]) not in present or not any(v)]
+        if unpaired:
+            raise PartitionError(f"link vector {unpaired[0]} has no opposite; give the moving directions of a lattice")
 
     @property
     def halves(self) -> np.ndarray:
@@ -42,16 +42,16 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Load:
-    """What each part has to do and to send in a step; work is counted in nodes of the lightest kind.
+class PartLoads:
+    """Work and communication of each of P parts in a step; work is counted in nodes of the cheapest kind.
 
     Attributes:
-        work: (P,) float64 work of its nodes.
-        edge_work: (P,) float64 of that, the work of nodes with a link to another part.
-        populations: (P,) int64 directed links to other parts; as many come back.
-        neighbours: (P,) int64 parts that it exchanges a message with.
-        edge_nodes: nodes of all parts with a link to another part.
-        cut_faces: links of length one between different parts, each counted once.
+        work: (P,) float64 total work of the nodes.
+        edge_work: (P,) float64 work of the nodes with a link to another part.
+        populations: (P,) int64 number of populations sent to other parts; as many are received.
+        neighbours: (P,) int64 number of parts with which messages are exchanged.
+        edge_nodes: number of nodes, of all parts, with a link to another part.
+        cut_faces: number of links of length one between different parts, each counted once.
     """
 
     work: np.ndarray
@@ -62,14 +62,14 @@ class Load:
     cut_faces: int
 
 
-def count_loads(graph: VoxelGraph, owners: Sequence[np.ndarray], n_parts: int, exchange: Exchange) -> list[Load]:
-    """Measure several partitionings of a graph at once: neighbours are looked up once for all.
+def count_loads(graph: VoxelGraph, owners: Sequence[np.ndarray], n_parts: int, exchange: Exchange) -> list[PartLoads]:
+    """Evaluate several partitionings of a graph at once: neighbours are looked up only once.
 
     Args:
         graph: the nodes.
         owners: (n,) integer part of each node, for each partitioning.
-        n_parts: number of parts of each; memory grows with its square.
-        exchange: the links that carry something.
+        n_parts: number of parts of each; memory scales with its square.
+        exchange: the links along which populations are exchanged.
     """
     pairs = [np.zeros((n_parts, n_parts), dtype=np.int64) for _ in owners]
     on_edge = [np.zeros(graph.n_nodes, dtype=np.bool_) for _ in owners]
@@ -82,10 +82,10 @@ def count_loads(graph: VoxelGraph, owners: Sequence[np.ndarray], n_parts: int, e
     return [_load(graph, *measured) for measured in zip(owners, pairs, on_edge, cut_faces, strict=True)]
 
 
-def _load(graph, owner, pairs, on_edge, cut_faces) -> Load:
+def _load(graph, owner, pairs, on_edge, cut_faces) -> PartLoads:
     both_ways = pairs + pairs.T
     unit, n_parts = float(graph.weights.min()), len(pairs)
-    return Load(
+    return PartLoads(
         work=_sums(owner, graph.weights, n_parts) / unit,
         edge_work=_sums(owner[on_edge], graph.weights[on_edge], n_parts) / unit,
         populations=both_ways.sum(axis=1),
@@ -101,13 +101,13 @@ def _sums(owner, weights, n_parts) -> np.ndarray:
 
 @njit(cache=True)
 def _count_crossings(neighbour, owner, pairs, on_edge):
-    """Add the links to other parts to ``pairs``, mark the nodes at both ends; returns how many there are."""
+    """Add the links between parts to ``pairs`` and mark the nodes at both ends; returns the number of these links."""
     n_cut = 0
     for n in range(owner.size):
-        far = neighbour[n]
-        if far >= 0 and owner[far] != owner[n]:
-            pairs[owner[n], owner[far]] += 1
+        other = neighbour[n]
+        if other >= 0 and owner[other] != owner[n]:
+            pairs[owner[n], owner[other]] += 1
             on_edge[n] = True
-            on_edge[far] = True
+            on_edge[other] = True
             n_cut += 1
     return n_cut

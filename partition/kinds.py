@@ -1,4 +1,4 @@
-"""Kinds of nodes and what they weigh."""
+"""Kinds of nodes (bulk, wall, opening) and their weights."""
 
 import numpy as np
 
@@ -11,12 +11,12 @@ BULK, WALL, OPENING = 0, 1, 2
 
 
 def node_kinds(graph: VoxelGraph, group: np.ndarray, exchange: Exchange) -> np.ndarray:
-    """(n,) uint8 kind of each node: ``OPENING`` where its group is not 0, else ``WALL`` if a link ends on no node.
+    """(n,) uint8 kind of each node: ``OPENING`` if its group is not 0, else ``WALL`` if a link leads to no node.
 
     Args:
         graph: the nodes.
-        group: (n,) group numbers; 0 are nodes that touch no opening.
-        exchange: its vectors are the links of a node.
+        group: (n,) group numbers; 0 for nodes that touch no opening.
+        exchange: defines the links of a node.
     """
     kind = np.full(graph.n_nodes, BULK, dtype=np.uint8)
     for vector in exchange.vectors:
@@ -35,7 +35,7 @@ def weights_from_kinds(kind: np.ndarray, cost: NodeCost) -> np.ndarray:
 
 
 def weighted_by_kind(graph: VoxelGraph, group: np.ndarray, cost: NodeCost, exchange: Exchange) -> VoxelGraph:
-    """The graph with weights by kind; links are looked up only where walls cost other than bulk."""
+    """The graph weighted by node kind; links are looked up only if wall and bulk nodes differ in cost."""
     if cost.wall == cost.bulk:
         kind = np.where(group > 0, np.uint8(OPENING), np.uint8(BULK))
     else:

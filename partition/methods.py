@@ -1,4 +1,4 @@
-"""The methods by name; each gives every node an owner."""
+"""The partitioning methods by name."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -22,4 +22,4 @@ METHODS: Mapping[str, Callable[..., np.ndarray]] = MappingProxyType(
     {"metis": _metis, "tiles": tile_cut, "curve": hilbert_cut}
     | {axes: partial(cartesian_cut, axes=axes.lower()) for axes in CARTESIAN}
 )
-"""Called with a graph, the number of parts and their shares (None: equal); give (n,) int32 owners, no part empty."""
+"""Functions of (graph, number of parts, shares; None: equal) that return (n,) int32 owners with no part empty."""

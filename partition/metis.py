@@ -1,4 +1,4 @@
-"""METIS k-way graph partitioning, the only module that knows pymetis.
+"""METIS k-way graph partitioning; the only module that imports pymetis.
 
 Source: G. Karypis and V. Kumar, "A fast and high quality multilevel scheme for partitioning irregular graphs",
 SIAM J. Sci. Comput. 20, 359 (1998).
@@ -16,11 +16,11 @@ IMBALANCE_PER_MILLE = 10
 
 
 def metis_cut(graph: Graph, n_parts: int, shares=None) -> np.ndarray:
-    """(n,) int32 owners with little weight of cut links; the same graph gives the same owners again.
+    """(n,) int32 owners with a small total weight of cut links; deterministic.
 
-    METIS aims at an imbalance of 1.01 against equal parts, or against parts in proportion to ``shares``; parts need not
-    be connected. It may leave parts empty when a part has few nodes or a node weighs more than a part should: then the
-    Hilbert curve cuts instead, which leaves none.
+    The target is an imbalance of 1.01 relative to equal parts, or to parts in proportion to ``shares``; parts need not
+    be connected. METIS may leave parts empty if parts have few nodes or a node is heavier than a part should be: then
+    the Hilbert curve, which leaves none empty, is used instead.
     """
     if n_parts == 1:
         return np.zeros(graph.n_nodes, dtype=np.int32)

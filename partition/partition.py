@@ -1,4 +1,4 @@
-"""One call for all methods: a graph and a number of parts give the owner of each node."""
+"""Common interface of all methods: the owner of each node from a graph and a number of parts."""
 
 from difflib import get_close_matches
 
@@ -13,27 +13,27 @@ AUTO = "auto"
 
 
 def partition(graph: VoxelGraph, n_parts: int, method: str = AUTO, shares=None) -> np.ndarray:
-    """Cut a graph into parts of nearly equal weight, or of weight in proportion to ``shares``.
+    """Partition a graph into parts of nearly equal weight, or of weights in proportion to ``shares``.
 
     Args:
         graph: the graph.
         n_parts: number of parts (ranks).
-        method: one of ``METHODS``, or "auto": the one whose step should be shortest on the default machine;
-            :func:`muphy_lb.partition.choice.choose` takes other machines and says why.
+        method: one of ``METHODS``, or "auto": the one with the shortest predicted step on the default machine;
+            :func:`muphy_lb.partition.choice.choose` accepts other machines and reports the reason.
         shares: relative speeds of the ranks, one positive number for each; equal by default.
 
     Returns:
-        (n,) int32 part of each node, 0 to n_parts - 1; no part is empty. The same input gives the same output.
+        (n,) int32 part of each node, 0 to n_parts - 1; no part is empty. Deterministic.
 
     Raises:
-        PartitionError: unknown method, n_parts below 1 or above the number of nodes, bad shares.
+        PartitionError: unknown method, n_parts below 1 or above the number of nodes, invalid shares.
     """
     check_parts(graph, n_parts, method)
     return choose(graph, n_parts, shares=shares)[0] if method == AUTO else METHODS[method](graph, n_parts, shares)
 
 
 def check_parts(graph: VoxelGraph, n_parts: int, method: str) -> None:
-    """Refuse an unknown method and numbers of parts that the graph cannot have.
+    """Check the method and the number of parts.
 
     Raises:
         PartitionError: as :func:`partition`.

@@ -1,4 +1,4 @@
-"""How good a partitioning is: balance, cut, what the ranks must exchange, and how long a step should take."""
+"""Quality of a partitioning: load balance, cut, communication volume, and predicted step time."""
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from muphy_lb.partition.costs import StepCost
-from muphy_lb.partition.halo import Exchange, Load, count_loads
+from muphy_lb.partition.halo import Exchange, PartLoads, count_loads
 from muphy_lb.partition.voxels import VoxelGraph
 from muphy_lb.partition.weights import part_shares
 
@@ -27,16 +27,16 @@ H200 = StepCost()
 
 @dataclass(frozen=True)
 class Quality:
-    """Numbers of one partitioning.
+    """Quality measures of one partitioning.
 
     Attributes:
         n_parts: number of parts.
         imbalance: weight of the heaviest part divided by its share; 1 is perfect.
-        edge_cut: faces (each counted once) between different parts.
-        mean_neighbours, max_neighbours: parts that a part exchanges messages with.
-        halo_bytes: what all ranks together send in a step: one population for each directed link between parts.
-        max_halo_bytes: the same for the rank that sends most.
-        boundary_nodes: nodes with a link to another part.
+        edge_cut: number of faces (each counted once) between different parts.
+        mean_neighbours, max_neighbours: number of parts with which a part exchanges messages.
+        halo_bytes: bytes sent by all ranks in a step: one population per directed link between parts.
+        max_halo_bytes: bytes sent by the rank that sends most.
+        boundary_nodes: number of nodes with a link to another part.
         step_us: predicted time of a step [us], by :class:`muphy_lb.partition.costs.StepCost`.
     """
 
@@ -51,15 +51,15 @@ class Quality:
     step_us: float
 
     def row(self) -> tuple[str, ...]:
-        """The numbers as text, one for each of ``COLUMNS``."""
+        """The measures as text, one for each of ``COLUMNS``."""
         return tuple(format(value, spec) for value, (_, spec) in zip(astuple(self), COLUMNS, strict=True))
 
     def __str__(self) -> str:
-        """The numbers in one line, without the predicted time, which depends on the machine."""
+        """The measures in one line, without the predicted time, which depends on the machine."""
         parts, imbalance, cut, mean, most, halo, most_halo, boundary, _ = self.row()
         return (
             f"{parts} parts, imbalance {imbalance}, edge cut {cut}, neighbours {mean} (at most {most}),"
-            f" halo bytes per step {halo} (at most {most_halo} a rank), boundary nodes {boundary}"
+            f" halo bytes per step {halo} (at most {most_halo} per rank), boundary nodes {boundary}"
         )
 
 
@@ -71,14 +71,14 @@ def quality(
     cost: StepCost = H200,
     shares=None,
 ) -> Quality:
-    """Measure a partitioning.
+    """Evaluate a partitioning.
 
     Args:
-        graph: the graph that was cut.
+        graph: the graph that was partitioned.
         owner: (n,) integer part of each node.
         n_parts: number of parts.
-        exchange: what crosses borders.
-        cost: the machine of the predicted time.
+        exchange: the data exchanged between parts.
+        cost: cost model of the machine, for the predicted time.
         shares: relative speeds of the ranks; equal by default.
     """
     return qualities(graph, {"": owner}, n_parts, exchange, cost, shares)[""]
@@ -92,7 +92,7 @@ def qualities(
     cost: StepCost = H200,
     shares=None,
 ) -> dict[str, Quality]:
-    """Measure several named partitionings at once; arguments as for :func:`quality`."""
+    """Evaluate several named partitionings at once; arguments as for :func:`quality`."""
     loads = count_loads(graph, list(owners.values()), n_parts, exchange)
     wanted = part_shares(shares, n_parts)
     return {
@@ -101,7 +101,7 @@ def qualities(
     }
 
 
-def _quality(load: Load, exchange: Exchange, shares: np.ndarray, step_s: float) -> Quality:
+def _quality(load: PartLoads, exchange: Exchange, shares: np.ndarray, step_s: float) -> Quality:
     sent = load.populations * exchange.bytes_per_population
     return Quality(
         n_parts=shares.size,
@@ -117,7 +117,7 @@ def _quality(load: Load, exchange: Exchange, shares: np.ndarray, step_s: float) 
 
 
 def quality_table(rows: list[tuple[str, Quality, str]]) -> str:
-    """A table with one line per partitioning: its method, its numbers, and a mark behind them."""
+    """A table with one line per partitioning: its method, its measures, and a mark at the end."""
     lines = [("method", *(name for name, _ in COLUMNS)), *((method, *found.row()) for method, found, _ in rows)]
     marks = ["", *(mark for *_, mark in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -1,4 +1,4 @@
-"""Partitionings in CASE.h5, next to the geometry whose nodes they share out.
+"""Partitionings stored in CASE.h5, next to the geometry whose nodes they distribute.
 
 Layout (version 1): one group ``/partition/NAME`` per partitioning with the dataset ``owner`` (n,) int32 in node order
 and the attributes ``n_parts``, ``method`` and ``version``.
@@ -28,7 +28,7 @@ EQUAL_COSTS: Mapping[int, float] = {}
 
 @dataclass(frozen=True)
 class StoredPartition:
-    """What a file says about one of its partitionings."""
+    """The attributes of a partitioning in a file."""
 
     name: str
     n_parts: int
@@ -36,7 +36,7 @@ class StoredPartition:
 
 
 def partition_name(method: str, n_parts: int) -> str:
-    """The name that a partitioning has unless it is given another."""
+    """The default name of a partitioning."""
     return f"{method}-{n_parts}"
 
 
@@ -44,7 +44,7 @@ def read_graph(path, cost: Mapping[int, float] = EQUAL_COSTS) -> VoxelGraph:
     """The graph of face neighbours of the nodes in a CASE.h5, weighted by the cost of their groups.
 
     Raises:
-        PartitionError: the file is missing, broken or has no geometry, or ``cost`` names a group that is not there.
+        PartitionError: the file is missing, corrupt or without geometry, or ``cost`` contains an unknown group.
     """
     graph, group = _read_nodes(path)
     unknown = sorted(set(cost) - set(range(int(group.max()) + 1)))
@@ -57,7 +57,7 @@ def read_weighted_graph(path, cost: NodeCost, exchange: Exchange) -> VoxelGraph:
     """The graph of face neighbours of the nodes in a CASE.h5, weighted by their kinds.
 
     Raises:
-        PartitionError: the file is missing, broken or has no geometry.
+        PartitionError: the file is missing, corrupt or without geometry.
     """
     graph, group = _read_nodes(path)
     return weighted_by_kind(graph, group, cost, exchange)
@@ -79,24 +79,24 @@ def _read_nodes(path) -> tuple[VoxelGraph, np.ndarray]:
 def write_partition(path, name: str, owner: np.ndarray, method: str) -> None:
     """Add a partitioning to a CASE.h5; one of the same name is replaced.
 
-    A changed copy takes the place of the file in one step, so a failure leaves the file as it was.
+    A modified copy replaces the file atomically, so a failure leaves the file unchanged.
 
     Args:
         path: the file.
-        name: its name, without "/".
+        name: name of the partitioning, without "/".
         owner: (n,) integer part of each node, parts 0 to n_parts - 1, none of them empty.
-        method: how it was made.
+        method: the method by which it was computed.
 
     Raises:
-        PartitionError: the file is missing, broken, without geometry or not writable; a bad name; owners that do not
-            fit the geometry.
+        PartitionError: the file is missing, corrupt, without geometry or not writable; an invalid name; owners that
+            do not match the geometry.
     """
     if name in ("", ".", "..") or "/" in name:
         raise PartitionError(f"bad name {name!r} of a partitioning; give a non-empty one without '/'")
     owner = np.asarray(owner)
     with _open_case(path) as file:
         _check_owner(owner, file["geometry/voxel"].size, path)
-    with _changed_copy(Path(path).resolve()) as file:
+    with _modified_copy(Path(path).resolve()) as file:
         file.pop(f"partition/{name}", None)
         group = file.create_group(f"partition/{name}")
         group.create_dataset("owner", data=owner.astype(np.int32))
@@ -107,20 +107,21 @@ def read_partition(path, name: str) -> np.ndarray:
     """(n,) int32 owners of the named partitioning of a CASE.h5.
 
     Raises:
-        PartitionError: no such file, no partitioning of this name (the message names those there are), another version.
+        PartitionError: no such file, no partitioning of this name (the message lists the existing ones), another
+            version.
     """
-    with unread_partition(path, name) as stored:
+    with open_partition(path, name) as stored:
         owner = stored[...]
     _check_owner(owner, owner.size, path)
     return owner
 
 
 @contextmanager
-def unread_partition(path, name: str) -> Iterator[h5py.Dataset]:
-    """(n,) int32 owners of the named partitioning as a dataset of the open file: a slice is read when it is taken.
+def open_partition(path, name: str) -> Iterator[h5py.Dataset]:
+    """(n,) int32 owners of the named partitioning as a dataset of the open file, of which slices are read on access.
 
     Raises:
-        PartitionError: as :func:`read_partition`, but for parts without a node, which nobody has looked for.
+        PartitionError: as :func:`read_partition`, except for empty parts, which are not checked here.
     """
     with _open_case(path) as file:
         stored = file.get("partition", {})
@@ -143,7 +144,7 @@ def list_partitions(path) -> tuple[StoredPartition, ...]:
     """The partitionings of a CASE.h5, by name.
 
     Raises:
-        PartitionError: the file is missing, broken or without geometry.
+        PartitionError: the file is missing, corrupt or without geometry.
     """
     with _open_case(path) as file:
         return tuple(
@@ -170,7 +171,7 @@ def _check_owner(owner: np.ndarray, n_nodes: int, path) -> None:
 
 @contextmanager
 def _open_case(path) -> Iterator[h5py.File]:
-    """A CASE.h5 open for reading that holds nodes."""
+    """Open a CASE.h5 for reading; PartitionError unless it holds nodes."""
     if not Path(path).is_file():
         raise PartitionError(f"there is no file {path}; make it with python -m geometry")
     try:
@@ -184,8 +185,8 @@ def _open_case(path) -> Iterator[h5py.File]:
 
 
 @contextmanager
-def _changed_copy(path: Path) -> Iterator[h5py.File]:
-    """A copy of an HDF5 file, open for changes, that replaces the file when the context ends without an error."""
+def _modified_copy(path: Path) -> Iterator[h5py.File]:
+    """A copy of an HDF5 file, open for writing, that replaces the file when the context ends without an error."""
     copy = None
     try:
         handle, copy = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

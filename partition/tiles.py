@@ -1,8 +1,8 @@
-"""Cuts of very large graphs: METIS on tiles, cubes of voxels weighted by their nodes.
+"""Partitioning of very large graphs: METIS on tiles, cubes of voxels weighted by their nodes.
 
-The links between tiles are counted while the nodes stream by in ascending order, with three planes of the box in
-memory; the graph of the nodes is never built. A part's border then runs along tiles, so it is a little larger than
-METIS would find among nodes; the smaller the tiles, the less.
+The links between tiles are counted in one pass over the nodes in ascending order, with three planes of the box in
+memory; the graph of the nodes is never built. Interfaces between parts follow tile faces, so they are slightly larger
+than those of METIS on the graph of nodes; the smaller the tiles, the less.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,18 +17,18 @@ from muphy_lb.partition.metis import metis_cut
 from muphy_lb.partition.voxels import VoxelGraph
 
 TILES_PER_PART = 200
-"""Fewest tiles a part: one tile more or less is then half a per cent of it."""
+"""Smallest number of tiles per part: one tile is then half a per cent of a part."""
 
-TILES_AIMED_AT = 500_000
-"""METIS cuts as many in a second or two."""
+TARGET_TILES = 500_000
+"""Total number of tiles aimed at: METIS partitions as many in one or two seconds."""
 
 
 @dataclass(frozen=True)
 class TileGraph:
-    """Tiles that hold nodes.
+    """The graph of the occupied tiles.
 
     Attributes:
-        graph: one node per tile: weights are sums over its nodes, link weights numbers of faces that nodes share.
+        graph: one node per tile: its weight is the sum over its nodes, a link weight the number of faces between nodes.
         tile: (t,) int64 ascending row-major numbers of the tiles in the box of tiles.
         side: voxels along an edge of a tile.
         shape: (nz, ny, nx) of the box of voxels.
@@ -39,23 +39,23 @@ class TileGraph:
     side: int
     shape: tuple[int, int, int]
 
-    def inherit(self, tile_owner: np.ndarray, voxel: np.ndarray) -> np.ndarray:
+    def owner_of_voxels(self, tile_owner: np.ndarray, voxel: np.ndarray) -> np.ndarray:
         """(n,) int32 owner of each voxel: that of its tile."""
         owner = np.empty(voxel.size, dtype=np.int32)
-        _inherit(owner, voxel, self.tile, tile_owner, np.array(self.shape[::-1]), self.side)
+        _assign_owners(owner, voxel, self.tile, tile_owner, np.array(self.shape[::-1]), self.side)
         return owner
 
 
 def tile_cut(graph: VoxelGraph, n_parts: int, shares=None) -> np.ndarray:
-    """(n,) int32 owners: METIS on the tiles of the graph, whose nodes inherit; no part is empty."""
+    """(n,) int32 owners: METIS on the graph of tiles, each node taking the owner of its tile; no part is empty."""
     side = tile_side(graph.n_nodes, n_parts)
     tiles = tile_graph(graph.chunks(), graph.shape, graph.periodic, side)
-    return tiles.inherit(metis_cut(tiles.graph, n_parts, shares), graph.voxel)
+    return tiles.owner_of_voxels(metis_cut(tiles.graph, n_parts, shares), graph.voxel)
 
 
 def tile_side(n_nodes: int, n_parts: int) -> int:
-    """Voxels along the edge of tiles of which there are surely enough, since a tile holds at most side^3 nodes."""
-    least = max(TILES_PER_PART * n_parts, TILES_AIMED_AT)
+    """Largest tile edge [voxels] that guarantees enough tiles, as a tile holds at most side^3 nodes."""
+    least = max(TILES_PER_PART * n_parts, TARGET_TILES)
     side = max(1, round((n_nodes / least) ** (1 / 3)))
     while side > 1 and side**3 * least > n_nodes:
         side -= 1
@@ -63,7 +63,7 @@ def tile_side(n_nodes: int, n_parts: int) -> int:
 
 
 def tile_graph(chunks: Iterable[tuple[np.ndarray, np.ndarray]], shape, periodic, side: int) -> TileGraph:
-    """The graph of the tiles of nodes that come in chunks.
+    """The graph of tiles of nodes that are passed in chunks.
 
     Args:
         chunks: voxel ids and weights of nodes, both (k,) integers; ids ascend inside a chunk and from chunk to chunk.
@@ -77,17 +77,17 @@ def tile_graph(chunks: Iterable[tuple[np.ndarray, np.ndarray]], shape, periodic,
     size = np.array(shape[::-1], dtype=np.int64)
     n_tiles = -(-size // side)
     layers = zip(*_layers(chunks, size, np.array(periodic, dtype=bool), side), strict=True)
-    found, *sums = (np.concatenate(parts) for parts in layers)
-    tile, place = np.unique(found, return_inverse=True)
-    weights, *faces = (np.bincount(place, part, tile.size).astype(np.int64) for part in sums)
+    found, *sums = (np.concatenate(column) for column in layers)
+    tile, index = np.unique(found, return_inverse=True)
+    weights, *faces = (np.bincount(index, column, tile.size).astype(np.int64) for column in sums)
     coordinates = np.stack(np.unravel_index(tile, n_tiles[::-1])[::-1], axis=-1)
     one, other, link_weights = _tile_links(tile, coordinates, n_tiles, faces)
-    graph = _linked(coordinates, weights, (one, other, link_weights))
+    graph = _symmetric_graph(coordinates, weights, (one, other, link_weights))
     return TileGraph(graph, tile, side, tuple(int(n) for n in shape))
 
 
 def _planes(chunks, plane: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """z, ids inside the plane and weights of the nodes, plane by plane; a plane may come in several pieces."""
+    """Yield (z, ids inside the plane, weights) of the nodes, plane by plane; a plane may be split into several."""
     last = -1
     for voxel, weights in chunks:
         if voxel.size == 0:
@@ -105,9 +105,9 @@ def _planes(chunks, plane: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
 
 
 def _layers(chunks, size, periodic, side) -> Iterator[tuple[np.ndarray, ...]]:
-    """Tile numbers, weights and faces shared with the tile before along x, y, z; one layer of tiles after the other.
+    """Yield (tile numbers, weights, faces shared with the preceding tile along x, y, z), layer by layer of tiles.
 
-    Where z wraps, the faces between last and first plane come again with the last, as tiles without weight.
+    If z is periodic, a final entry holds the faces between the last and the first plane, as tiles without weight.
     """
     columns = -(-size[:2] // side)
     sums = np.zeros((4, columns[1] * columns[0]), dtype=np.int64)
@@ -141,7 +141,7 @@ def _occupied(sums: np.ndarray, layer: int) -> tuple[np.ndarray, ...]:
 
 
 def _tile_links(tile, coordinates, n_tiles, faces) -> tuple[np.ndarray, ...]:
-    """Both tiles, the lower number first, and faces of each pair that shares some, by ascending pair."""
+    """(lower tile, higher tile, number of common faces) of each pair of adjacent tiles, by ascending pair."""
     pairs, counts = [], []
     strides = (1, n_tiles[0], n_tiles[0] * n_tiles[1])
     for i in range(3):
@@ -151,11 +151,11 @@ def _tile_links(tile, coordinates, n_tiles, faces) -> tuple[np.ndarray, ...]:
         apart = here != there
         pairs.append((np.minimum(here, there) * tile.size + np.maximum(here, there))[apart])
         counts.append(faces[i][here][apart])
-    pair, place = np.unique(np.concatenate(pairs), return_inverse=True)
-    return pair // tile.size, pair % tile.size, np.bincount(place, np.concatenate(counts), pair.size).astype(np.int64)
+    pair, index = np.unique(np.concatenate(pairs), return_inverse=True)
+    return pair // tile.size, pair % tile.size, np.bincount(index, np.concatenate(counts), pair.size).astype(np.int64)
 
 
-def _linked(coordinates, weights, links) -> Graph:
+def _symmetric_graph(coordinates, weights, links) -> Graph:
     """The graph with these undirected links (one end, other end, weight), each stored from both ends."""
     one, other, link_weights = links
     source, target = np.concatenate((one, other)), np.concatenate((other, one))
@@ -166,9 +166,9 @@ def _linked(coordinates, weights, links) -> Graph:
 
 @njit(cache=True)
 def _add_plane(sums, here, ids, weights, frame):
-    """Mark the nodes of a plane; add their weight and their faces with the tiles before, along x and y, to the tiles.
+    """Mark the nodes of a plane, and add their weights and their faces with the preceding tiles along x and y.
 
-    Ids ascend, so a node looks back at nodes that are marked already, also at the first ones where an axis wraps.
+    Ids ascend, so the preceding nodes are already marked, as are the first ones where an axis wraps.
     """
     nx, ny, wraps_x, wraps_y, side = frame
     n_columns = (nx + side - 1) // side
@@ -191,7 +191,7 @@ def _add_plane(sums, here, ids, weights, frame):
 
 @njit(cache=True)
 def _add_faces(faces, other, ids, nx, side):
-    """Count the nodes of a plane that have a node at the same place of another plane, for their tiles."""
+    """Count, per tile, the nodes of a plane that have a node at the same position of another plane."""
     n_columns = (nx + side - 1) // side
     for j in range(ids.size):
         if other[ids[j]]:
@@ -200,7 +200,7 @@ def _add_faces(faces, other, ids, nx, side):
 
 
 @njit(parallel=True, cache=True)
-def _inherit(owner, voxel, tile, tile_owner, size, side):
+def _assign_owners(owner, voxel, tile, tile_owner, size, side):
     n_columns, n_rows = (size[0] + side - 1) // side, (size[1] + side - 1) // side
     for n in prange(voxel.size):
         row = voxel[n] // size[0]

@@ -1,4 +1,4 @@
-"""Nodes on a voxel grid: their places, and the links among them, looked up only when somebody asks."""
+"""Nodes on a voxel grid: their coordinates, and the links among them, which are computed on demand."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,27 +10,30 @@ from numba import njit, prange
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.graph import ABSENT, Graph, graph_from_neighbours, integer_weights
 
-CHUNK = 4096
+NODES_PER_TASK = 4096
+"""Nodes that one thread looks up at a time."""
+
 FACES = np.array([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)])
 """(6, 3) vectors to the voxels that share a face."""
 
 NODE_GRAPH_LIMIT = 100_000_000
-"""Nodes beyond which links are not listed: METIS on the node graph takes about 360 bytes a node (measured)."""
+"""Largest graph whose links are listed: METIS on the graph of nodes takes about 360 bytes per node (measured)."""
 
 OUTSIDE = np.iinfo(np.int64).max
 CHUNK_NODES = 1 << 22
 MAX_RUNS = 256
+"""Largest number of ascending runs of voxel ids that are merged; beyond, the ids are sorted."""
 
 
 @dataclass(frozen=True)
 class VoxelGraph:
-    """Nodes that sit in voxels of a box; those that share a face are linked.
+    """Nodes at voxels of a box, linked if they share a face.
 
     Attributes:
         voxel: (n,) int64 voxel ids ``(z * ny + y) * nx + x``, each once, in any order; node numbers are positions here.
         shape: (nz, ny, nx) of the box.
         periodic: three flags (x, y, z); periodic axes wrap.
-        weights: (n,) integer work of each node, at least 1.
+        weights: (n,) integer cost of each node, at least 1.
     """
 
     voxel: np.ndarray
@@ -76,7 +79,7 @@ class VoxelGraph:
 
     @cached_property
     def links(self) -> Graph:
-        """The graph of all nodes with its links listed, as METIS needs it."""
+        """The graph of all nodes with explicit links, as required by METIS."""
         table = np.empty((len(FACES), self.n_nodes), dtype=_number_type(self.n_nodes))
         for row, vector in zip(table, FACES, strict=True):
             row[:] = self.neighbours(vector)
@@ -98,18 +101,18 @@ class VoxelGraph:
         return replace(self, weights=_checked_weights(weights, self.n_nodes))
 
     def chunks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Voxel ids and weights, ascending from chunk to chunk, without an order of all nodes in memory."""
+        """Yield chunks (voxel ids, weights), ascending from chunk to chunk, if possible without sorting all nodes."""
         starts = np.concatenate(([0], 1 + np.flatnonzero(self.voxel[1:] <= self.voxel[:-1]), [self.n_nodes]))
         if starts.size > MAX_RUNS:
             for first in range(0, self.n_nodes, CHUNK_NODES):
-                part = self.order[first : first + CHUNK_NODES]
-                yield self.voxel[part], self.weights[part]
+                chunk = self.order[first : first + CHUNK_NODES]
+                yield self.voxel[chunk], self.weights[chunk]
             return
         runs = [slice(start, stop) for start, stop in zip(starts[:-1], starts[1:], strict=True)]
         yield from self._merged(runs)
 
     def _merged(self, runs: list[slice]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The chunks of a list that is a few ascending runs, slab by slab of the box."""
+        """The chunks of a list that consists of a few ascending runs, merged slab by slab of the box."""
         plane = int(self.size[0] * self.size[1])
         first, last = (int(pick) // plane for pick in (self.voxel.min(), self.voxel.max()))
         n_slabs = min(last - first + 1, -(-self.n_nodes // CHUNK_NODES))
@@ -132,7 +135,7 @@ def graph_from_voxels(voxel: np.ndarray, shape, periodic, weights: np.ndarray | 
         weights: (n,) integer node weights; ones by default.
 
     Raises:
-        PartitionError: an id outside the box, one that appears twice, or bad weights.
+        PartitionError: an id outside the box, a repeated id, or invalid weights.
     """
     voxel = np.asarray(voxel, dtype=np.int64)
     shape, periodic = tuple(int(size) for size in shape), tuple(bool(flag) for flag in periodic)
@@ -143,13 +146,15 @@ def graph_from_voxels(voxel: np.ndarray, shape, periodic, weights: np.ndarray | 
             f"voxel id {wrong} lies outside the box of {n_voxels} voxels; check that ids are (z * ny + y) * nx + x"
         )
     graph = VoxelGraph(voxel, shape, periodic, _checked_weights(weights, voxel.size))
-    if graph.n_nodes <= NODE_GRAPH_LIMIT:  # beyond, tiles are cut, which check as they stream and need no order
+    if (
+        graph.n_nodes <= NODE_GRAPH_LIMIT
+    ):  # larger graphs are cut into tiles, which check for duplicates and need no order
         _ = graph.order
     return graph
 
 
 def _checked_weights(weights, n: int) -> np.ndarray:
-    """Integer weights, one of at least 1 for each node; ones that take no memory by default."""
+    """Integer weights, at least 1, one per node; ones (a broadcast scalar) by default."""
     weights = np.broadcast_to(np.uint8(1), n) if weights is None else integer_weights(weights)
     if weights.shape != (n,):
         raise PartitionError(f"weights of shape {weights.shape} for {n} nodes; give one integer for each node")
@@ -180,16 +185,16 @@ def _locate(voxel, size, coordinates):
 
 @njit(parallel=True, cache=True)
 def _fill_neighbours(row, order, ordered, coordinates, size, periodic, vector):
-    """Node number of the neighbour along a vector of each node.
+    """Write the node number of the neighbour of each node along a vector.
 
-    Inside a chunk the targets ascend with the voxel ids, except where they wrap, so that a position in the
-    ascending ids that only moves on finds them.
+    Within a chunk the target ids ascend with the voxel ids, except where they wrap, so that a single forward scan of
+    the ascending ids finds them.
     """
     shift = (vector[2] * size[1] + vector[1]) * size[0] + vector[0]
-    for chunk in prange((ordered.size + CHUNK - 1) // CHUNK):
-        first = chunk * CHUNK
+    for chunk in prange((ordered.size + NODES_PER_TASK - 1) // NODES_PER_TASK):
+        first = chunk * NODES_PER_TASK
         position = np.searchsorted(ordered, ordered[first] + shift)
-        for j in range(first, min(ordered.size, first + CHUNK)):
+        for j in range(first, min(ordered.size, first + NODES_PER_TASK)):
             n = order[j]
             wrap = _wrap_shift(coordinates[n], vector, size, periodic)
             target = ordered[j] + shift
@@ -210,11 +215,11 @@ def _first_not_below(ordered, position, target):
 
 
 @njit(cache=True)
-def _wrap_shift(place, vector, size, periodic):
-    """What brings the id of ``place + vector`` back into a periodic box; OUTSIDE where that is no voxel."""
+def _wrap_shift(coordinates, vector, size, periodic):
+    """Correction of the id of ``coordinates + vector`` for periodic wrapping; OUTSIDE if that is not in the box."""
     wrap, stride = 0, 1
     for i in range(3):
-        x = place[i] + vector[i]
+        x = coordinates[i] + vector[i]
         if x < 0 or x >= size[i]:
             if not periodic[i]:
                 return OUTSIDE

@@ -1,4 +1,4 @@
-"""Node weights: how much work a node is, and cuts of an ordered row of nodes into equal work."""
+"""Node weights from costs, and cuts of an ordered sequence of nodes into segments of given weight."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,23 +7,24 @@ import numpy as np
 from muphy_lb.partition.errors import PartitionError
 
 RESOLUTION = 100
+"""Integer weight of the cheapest group, before a common factor is removed."""
 
 
 def weights_from_groups(group: np.ndarray, cost: Mapping[int, float] | Sequence[float]) -> np.ndarray:
     """Integer node weights in proportion to the cost of each node's group.
 
-    The cheapest group that occurs counts as ``RESOLUTION``, costs are rounded to one such part, and a common factor is
-    taken out, so that equal costs give ones.
+    Costs are scaled so that the cheapest group present has the weight ``RESOLUTION``, rounded, and divided by their
+    greatest common divisor, so that equal costs give ones.
 
     Args:
         group: (n,) uint8 group number of each node.
-        cost: cost per node of each group, in any unit; a group that a mapping does not name costs 1.
+        cost: cost per node of each group, in arbitrary units; a group missing in a mapping costs 1.
 
     Returns:
         (n,) unsigned integer weights of at least 1, of the smallest type that holds them.
 
     Raises:
-        PartitionError: a cost that is not positive and finite, or a sequence that ends before the last group.
+        PartitionError: a cost that is not positive and finite, or a sequence that is too short.
     """
     present = np.unique(group)
     costs = np.array([_cost_of(int(g), cost) for g in present])
@@ -47,7 +48,7 @@ def _cost_of(group: int, cost) -> float:
 
 
 def part_shares(shares: Sequence[float] | None, n_parts: int) -> np.ndarray:
-    """(n_parts,) float64 fraction of the work that each part gets, in proportion to ``shares``; equal without them.
+    """(n_parts,) float64 fraction of the work of each part, in proportion to ``shares``; equal if None.
 
     Raises:
         PartitionError: not one positive finite number for each part.
@@ -66,22 +67,22 @@ def part_shares(shares: Sequence[float] | None, n_parts: int) -> np.ndarray:
 
 
 def weight_bounds(weights: np.ndarray, shares: np.ndarray, least: int = 1) -> np.ndarray:
-    """Where to cut an ordered row of nodes into pieces of given shares of the weight.
+    """Bounds that cut an ordered sequence of nodes into segments of given shares of the total weight.
 
-    Each cut lies at the node border nearest to its ideal place, so a piece's weight is within one node's weight of its
-    share as long as ``least`` does not bind.
+    Each cut lies between the two nodes nearest to its ideal position, so a segment's weight is within one node's weight
+    of its share unless ``least`` is active.
 
     Args:
-        weights: (n,) integer weights in order, n >= pieces * least.
-        shares: (n_pieces,) positive; pieces get weight in proportion to them.
-        least: fewest nodes that a piece may have.
+        weights: (n,) integer weights in order, n >= n_segments * least.
+        shares: (n_segments,) positive; segments get weight in proportion to them.
+        least: smallest number of nodes of a segment.
 
     Returns:
-        (n_pieces + 1,) int64 bounds; piece k is ``bounds[k]:bounds[k + 1]``.
+        (n_segments + 1,) int64 bounds; segment k is ``bounds[k]:bounds[k + 1]``.
     """
     before = np.concatenate(([0], np.cumsum(weights, dtype=np.int64)))
-    cumulated = np.concatenate(([0.0], np.cumsum(shares)))
-    ideal = np.rint(before[-1] * (cumulated / cumulated[-1])).astype(np.int64)
+    cumulative = np.concatenate(([0.0], np.cumsum(shares)))
+    ideal = np.rint(before[-1] * (cumulative / cumulative[-1])).astype(np.int64)
     bounds = np.searchsorted(before, ideal)
     bounds -= (bounds > 0) & (ideal - before[bounds - 1] < before[bounds] - ideal)
     k = np.arange(ideal.size)

@@ -13,7 +13,7 @@ from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, Outline
 from muphy_lb.partition.errors import PartitionError
-from muphy_lb.partition.store import unread_partition
+from muphy_lb.partition.store import open_partition
 from muphy_lb.setup.geometry import load_nodes, share_nodes, stored_name, unread_nodes
 
 NODE_TYPES = {"voxel": np.int64, "group_start": np.int64, "label_voxel": np.int64, "label_number": np.uint8}
@@ -77,7 +77,7 @@ class SharedGeometry:
         if self._partition is None:
             return self._deal() if communicator.rank == 0 else _receive(communicator, self.outline)
         path = self._case.folder / self._case.geometry.file
-        with unread_nodes(self._case) as nodes, unread_partition(path, self._partition) as owner:
+        with unread_nodes(self._case) as nodes, open_partition(path, self._partition) as owner:
             part = part_of(nodes, owner, communicator.rank)
         n_owned = communicator.total(int(part.own.size))
         if n_owned != self.outline.n_nodes:

@@ -43,7 +43,7 @@ def test_report_names_the_partitioning_and_its_quality(case, capsys):
     # Between planes of 8 x 6 nodes, periodic along x: 48 straight links, 96 oblique ones along x, 80 along y.
     assert capsys.readouterr().out == (
         f"{case}: Z-4: 4 parts, imbalance 1.0000, edge cut 144, neighbours 1.5 (at most 2),"
-        f" halo bytes per step {6 * 224 * 4} (at most {2 * 224 * 4} a rank), boundary nodes 192\n"
+        f" halo bytes per step {6 * 224 * 4} (at most {2 * 224 * 4} per rank), boundary nodes 192\n"
     )
 
 

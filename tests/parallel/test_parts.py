@@ -15,7 +15,7 @@ from muphy_lb.geometry.nodes import Outline, build_nodes
 from muphy_lb.geometry.store import open_nodes, write_geometry
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.partition.errors import PartitionError
-from muphy_lb.partition.store import unread_partition, write_partition
+from muphy_lb.partition.store import open_partition, write_partition
 from muphy_lb.setup.distribute import SharedGeometry
 from muphy_lb.setup.geometry import load_nodes, share_nodes
 from tests.support import random_owner, random_voxels
@@ -80,7 +80,7 @@ def test_a_part_read_from_the_file_is_the_one_cut_from_the_list(seed, tmp_path):
     write_geometry(tmp_path / "case.h5", nodes)
     write_partition(tmp_path / "case.h5", "p", owner, "by hand")
     for rank in range(N_RANKS):
-        with open_nodes(tmp_path / "case.h5") as unread, unread_partition(tmp_path / "case.h5", "p") as stored:
+        with open_nodes(tmp_path / "case.h5") as unread, open_partition(tmp_path / "case.h5", "p") as stored:
             part = part_of(unread, stored, rank)
         assert_equal(part, part_of(nodes, owner, rank))
         assert all(isinstance(values, np.ndarray) for values in (part.number, part.nodes.voxel, part.nodes.label_voxel))
@@ -137,7 +137,7 @@ def test_reading_a_part_takes_memory_for_the_part_not_for_the_list(tmp_path, mon
         monkeypatch.setattr(f"muphy_lb.{chunk}", 1 << 8)
 
     def read():
-        with open_nodes(tmp_path / "case.h5") as unread, unread_partition(tmp_path / "case.h5", "p") as stored:
+        with open_nodes(tmp_path / "case.h5") as unread, open_partition(tmp_path / "case.h5", "p") as stored:
             return part_of(unread, stored, 7)
 
     read()

@@ -8,12 +8,12 @@ import pytest
 from muphy_lb.partition import choice
 from muphy_lb.partition.choice import CANDIDATES, TOLERANCE, best_of, choose
 from muphy_lb.partition.costs import StepCost
-from muphy_lb.partition.halo import Exchange, Load
+from muphy_lb.partition.halo import Exchange, PartLoads
 from muphy_lb.partition.quality import quality
 from muphy_lb.partition.voxels import graph_from_voxels
 
 BAR = graph_from_voxels(np.arange(8 * 8 * 64), (64, 8, 8), (False,) * 3)
-LOAD = Load(np.array([100.0, 100.0]), np.array([10.0, 20.0]), np.array([38, 76]), np.array([1, 2]), 30, 10)
+LOAD = PartLoads(np.array([100.0, 100.0]), np.array([10.0, 20.0]), np.array([38, 76]), np.array([1, 2]), 30, 10)
 EQUAL = np.array([0.5, 0.5])
 
 

@@ -79,7 +79,7 @@ def test_one_part_cuts_nothing():
 def test_text_names_every_number(quarters):
     assert str(quarters) == (
         "4 parts, imbalance 1.0000, edge cut 8, neighbours 3.0 (at most 3),"
-        " halo bytes per step 144 (at most 36 a rank), boundary nodes 12"
+        " halo bytes per step 144 (at most 36 per rank), boundary nodes 12"
     )
 
 

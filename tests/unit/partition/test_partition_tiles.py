@@ -70,7 +70,7 @@ def test_tile_weights_are_sums_over_their_nodes(graph, side, chunk):
 def test_nodes_inherit_the_owner_of_their_tile(graph, side):
     tiles_of = tiled(graph, side)
     tile_owner = np.arange(tiles_of.tile.size, dtype=np.int32)
-    owner = tiles_of.inherit(tile_owner, graph.voxel)
+    owner = tiles_of.owner_of_voxels(tile_owner, graph.voxel)
     assert np.array_equal(tiles_of.graph.coordinates[owner], graph.coordinates // side)
 
 
@@ -90,7 +90,7 @@ def test_there_are_enough_tiles_a_part_whatever_the_geometry(n_nodes, n_parts):
 def test_coarse_tiles_cut_little_more_than_single_nodes(monkeypatch):
     graph = graph_from_voxels(np.flatnonzero(np.random.default_rng(0).random(40**3) < 0.7), (40, 40, 40), (True,) * 3)
     fine = quality(graph, tile_cut(graph, 4), 4)
-    monkeypatch.setattr(tiles, "TILES_AIMED_AT", 0)
+    monkeypatch.setattr(tiles, "TARGET_TILES", 0)
     coarse = quality(graph, tile_cut(graph, 4), 4)
     assert tile_side(graph.n_nodes, 4) > 1 and coarse.imbalance < 1.03
     assert coarse.edge_cut < 1.3 * fine.edge_cut
