@@ -1,4 +1,4 @@
-"""The command ``muphy-lb new``: write a commented case file that runs as it is."""
+"""The command ``muphy-lb new``: write a commented case file that runs without changes."""
 
 import sys
 import tomllib
@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from muphy_lb.errors import InputError
-from muphy_lb.new.words import FLUIDS, KINDS
+from muphy_lb.new.presets import FLUIDS, KINDS
 
 DEFAULT_CASE = "case.toml"
 
 
 def add_options(parser) -> None:
-    """Give an argument parser the options of the command."""
+    """Add the options of the command to an argument parser."""
     parser.add_argument("kind", nargs="?", metavar="KIND", help=f"{', '.join(KINDS)} (default: vessel)")
     parser.add_argument("file", nargs="?", metavar="FILE", help="image or surface (default: a built-in example)")
     parser.add_argument("--spacing", type=float, metavar="M", help="voxel edge [m]")
@@ -26,26 +26,26 @@ def add_options(parser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="CASE.toml", default=DEFAULT_CASE, help="file to write (default: %(default)s)"
     )
-    parser.add_argument("--yes", action="store_true", help="ask nothing, take defaults, replace an old case file")
+    parser.add_argument("--yes", action="store_true", help="do not prompt, use defaults, replace an existing case file")
 
 
 def new(options, say: Callable[[str], None], ask: Callable[[str], str] | None = None) -> int:
-    """Write the case file that the options, and answers to questions, describe; returns the exit code 0.
+    """Write the case file defined by the options and by the answers to prompts; returns the exit code 0.
 
     Args:
         options: parsed options, see :func:`add_options`.
-        say: told what was found and written, as text.
-        ask: takes a question and returns the answer; by default the terminal's ``input``, if there is a terminal.
+        say: called with text that reports what was found and written.
+        ask: takes a question and returns the answer; by default ``input``, if there is a terminal.
 
     Raises:
-        InputError: an option or an answer is wrong, or the case file exists.
-        GeometryError: the file cannot be read or does not suit the kind of flow.
+        InputError: an invalid option or answer, or the case file exists.
+        GeometryError: the file cannot be read or is unsuitable for the kind of flow.
         OutputError: the case file cannot be written.
     """
     from muphy_lb.case.case import case_from_dict
     from muphy_lb.new.kinds import DRAFTS
+    from muphy_lb.new.prompt import prompt_options
     from muphy_lb.new.text import case_text
-    from muphy_lb.new.wishes import ask_wishes
     from muphy_lb.output.atomic import write_text
     from muphy_lb.setup.info import describe_case
 
@@ -54,12 +54,12 @@ def new(options, say: Callable[[str], None], ask: Callable[[str], str] | None = 
         raise InputError(f"new: {path} exists; give --yes to replace it, or another name with -o")
     if ask is None and sys.stdin.isatty():
         ask = _ask_terminal
-    wishes = ask_wishes(_given(options), None if options.yes else ask)
-    draft = DRAFTS[wishes.kind](wishes, path.parent)
-    text = case_text(draft.table, _head(wishes, path))
-    meant = describe_case(case_from_dict(tomllib.loads(text), path.parent))
+    requested = prompt_options(_options_by_name(options), None if options.yes else ask)
+    draft = DRAFTS[requested.kind](requested, path.parent)
+    text = case_text(draft.table, _head(requested, path))
+    summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))
     write_text(path, text)
-    say("\n".join([*draft.notes, meant, f"written to {path}; run it with: muphy-lb run {path}"]))
+    say("\n".join([*draft.notes, summary, f"written to {path}; run it with: muphy-lb run {path}"]))
     return 0
 
 
@@ -70,8 +70,8 @@ def _ask_terminal(question: str) -> str:
         raise InputError("new: the answers ended before the questions; give the options, or --yes") from error
 
 
-def _given(options) -> dict:
-    """The options by the names of the attributes of Wishes."""
+def _options_by_name(options) -> dict:
+    """The command-line options under the names of the attributes of CaseOptions."""
     return {
         "kind": options.kind,
         "file": options.file,
@@ -96,6 +96,6 @@ def _reader_options(texts: list[str]) -> Mapping[str, object]:
     return found
 
 
-def _head(wishes, path: Path) -> str:
-    source = wishes.file.name if wishes.file else "a built-in example"
-    return f"A {wishes.kind} ({source}), {wishes.fluid}; written by muphy-lb new.\nRun: muphy-lb run {path.name}"
+def _head(requested, path: Path) -> str:
+    source = requested.file.name if requested.file else "a built-in example"
+    return f"A {requested.kind} ({source}), {requested.fluid}; written by muphy-lb new.\nRun: muphy-lb run {path.name}"

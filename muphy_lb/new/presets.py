@@ -1,4 +1,4 @@
-"""The kinds of flow and the fluids that ``muphy-lb new`` knows."""
+"""The kinds of flow and the fluids offered by ``muphy-lb new``."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""What the user wants of a new case: from the options of the command, from questions, or by default."""
+"""The options of a new case: from the command line, from prompts, or by default."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.load import LOADERS
 from muphy_lb.geometry.options import METRES_PER_UNIT
-from muphy_lb.new.words import FLUIDS, KINDS, Substance
+from muphy_lb.new.presets import FLUIDS, KINDS, Substance
 from muphy_lb.setup.geometry import PREPARED
 
 SURFACES = (".stl", ".obj", ".ply", ".vtp")
 ATTEMPTS = 3
 
-USUAL_FLUID = MappingProxyType({"vessel": "blood", "rock": "water", "channel": "water"})
-USUAL_ACROSS = MappingProxyType({"vessel": 24, "rock": 64, "channel": 40})
+DEFAULT_FLUID = MappingProxyType({"vessel": "blood", "rock": "water", "channel": "water"})
+DEFAULT_ACROSS = MappingProxyType({"vessel": 24, "rock": 64, "channel": 40})
 ACROSS_WHAT = MappingProxyType(
     {"vessel": "the diameter of the inlet", "rock": "the edge of the cube", "channel": "the height of the channel"}
 )
@@ -25,18 +25,18 @@ Ask = Callable[[str], str]
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What a new case shall be.
+class CaseOptions:
+    """The options of a new case.
 
     Attributes:
         kind: one of KINDS.
         file: the geometry; ``None`` for a built-in example.
         fluid: one of FLUIDS.
         unit: length unit of a surface.
-        spacing_m: voxel edge [m]; ``None``: that of the file, or what ``across`` and the flow need.
+        spacing_m: voxel edge [m]; ``None``: that of the file, or derived from ``across`` and the flow.
         across: voxels across the inlet, cube or channel.
         velocity_m_s: mean velocity at the inlet [m/s]; ``None``: a moderate Reynolds number.
-        reader: options of the reader of the file.
+        reader: options of the file's reader.
     """
 
     kind: str
@@ -64,18 +64,18 @@ class Wishes:
 
     @property
     def is_surface(self) -> bool:
-        """Whether the file is a surface, whose voxels can be of any size."""
+        """Whether the file is a surface, for which the voxel size is free."""
         return self.file is not None and self.file.suffix.lower() in SURFACES
 
     @property
     def substance(self) -> Substance:
-        """The fluid's numbers."""
+        """The properties of the fluid."""
         return FLUIDS[self.fluid]
 
     @property
     def n_across(self) -> int:
-        """Voxels across, as asked for or usual."""
-        return self.across or USUAL_ACROSS[self.kind]
+        """Voxels across: the requested number or the default."""
+        return self.across or DEFAULT_ACROSS[self.kind]
 
     def _check_file(self) -> None:
         if self.file is None:
@@ -87,49 +87,49 @@ class Wishes:
         if not self.file.exists():
             raise InputError(f"new: {self.file} does not exist; check the path")
         if self.kind == "rock" and (self.is_surface or self.file.suffix.lower() == PREPARED):
-            raise InputError(f"new: {self.file} is no image of voxels; a rock needs one, such as .npy, .raw or .mha")
+            raise InputError(f"new: {self.file} is not a voxel image; a rock needs one, such as .npy, .raw or .mha")
 
 
-def ask_wishes(given: Mapping[str, object], ask: Ask | None) -> Wishes:
-    """The wishes of the options that are given; of the others by asking, or by default where ``ask`` is None.
+def prompt_options(given: Mapping[str, object], ask: Ask | None) -> CaseOptions:
+    """The options that are given, the others by prompting, or by default if ``ask`` is None.
 
     Args:
-        given: values by the names of the attributes of Wishes; None where not given.
-        ask: takes a question, returns the answer; an empty one takes the default.
+        given: values by the names of the attributes of CaseOptions; None where not given.
+        ask: takes a question, returns the answer; an empty answer selects the default.
 
     Raises:
-        InputError: an option is wrong, or an answer is wrong three times.
+        InputError: an invalid option, or three invalid answers.
     """
     known = {name: value for name, value in given.items() if value is not None}
 
-    def wish(name, question, default, parse=str, allowed=()):
+    def option(name, question, default, parse=str, allowed=()):
         if name not in known and ask is not None:
             known[name] = _answer(ask, question, (default, allowed), parse)
         known.setdefault(name, default)
         return known[name]
 
-    kind = wish("kind", "kind of flow", "vessel", allowed=KINDS)
+    kind = option("kind", "kind of flow", "vessel", allowed=KINDS)
     _check_word("kind", kind, KINDS)
     if kind != "channel":
         endings = ", ".join(LOADERS)
-        file = wish("file", f"file of the geometry ({endings}); none for a built-in example", None, Path)
+        file = option("file", f"file of the geometry ({endings}); none for a built-in example", None, Path)
         known["file"] = None if file is None else Path(file)
-    draft = Wishes(**known)
+    draft = CaseOptions(**known)
     if draft.is_surface:
-        wish("unit", "length unit of the surface", "mm", allowed=tuple(METRES_PER_UNIT))
+        option("unit", "length unit of the surface", "mm", allowed=tuple(METRES_PER_UNIT))
     if draft.file is not None and not draft.is_surface:
-        wish("spacing_m", "voxel edge [m]; none if the file tells it", None, float)
+        option("spacing_m", "voxel edge [m]; none if the file states it", None, float)
     elif draft.spacing_m is None:
-        usual = f"none for {USUAL_ACROSS[kind]}, or what the velocity needs"
-        wish("across", f"voxels across {ACROSS_WHAT[kind]}; {usual}", None, int)
-    wish("fluid", "fluid", USUAL_FLUID[kind], allowed=tuple(FLUIDS))
+        usual = f"none for {DEFAULT_ACROSS[kind]}, or what the velocity needs"
+        option("across", f"voxels across {ACROSS_WHAT[kind]}; {usual}", None, int)
+    option("fluid", "fluid", DEFAULT_FLUID[kind], allowed=tuple(FLUIDS))
     if kind != "rock":
-        wish("velocity_m_s", "mean velocity at the inlet [m/s]; none for a moderate Reynolds number", None, float)
-    return Wishes(**known)
+        option("velocity_m_s", "mean velocity at the inlet [m/s]; none for a moderate Reynolds number", None, float)
+    return CaseOptions(**known)
 
 
 def _answer(ask: Ask, question: str, choice: tuple, parse: Callable[[str], object]):
-    """The answer to a question, which may be given three times; empty for the default."""
+    """The answer to a question, with up to three attempts; an empty answer selects the default."""
     default, allowed = choice
     words = f" ({', '.join(allowed)})" if allowed else ""
     usual = f" [{default}]" if default is not None else ""

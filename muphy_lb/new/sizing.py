@@ -1,6 +1,6 @@
-"""Numbers of a new case: voxel edge, lattice velocity, steps and body force that raise no warning.
+"""Numerical parameters of a new case: voxel edge, lattice velocity, steps and body force within the usual bounds.
 
-The bounds are those of :mod:`muphy_lb.setup.numerics`. Lengths are in metres where the name says so, else in voxels.
+The bounds are those of :mod:`muphy_lb.setup.numerics`. Lengths with the suffix _m are in metres, others in voxels.
 """
 
 import math
@@ -15,33 +15,33 @@ from muphy_lb.units import Units, viscosity
 
 CS2 = 1.0 / 3.0
 GOOD_LATTICE_VELOCITY = 0.04
-"""Of the mean at the inlet: the fastest node of a parabolic profile then stays below Mach 0.15."""
+"""Mean lattice velocity at the inlet: the maximum of a parabolic profile then stays below Mach 0.15."""
 
 LONGEST_RELAXATION_TIME = 0.9
 MARGIN = 0.9
-"""Part of a bound that is used, because a vessel of voxels is a little narrower than it is drawn."""
+"""Fraction of a bound that is used: a voxelised vessel is slightly narrower than the original."""
 
 CREEPING_REYNOLDS = 0.1
 CREEPING_VELOCITY = 1e-3
 ROCK_RELAXATION_TIME = 1.0
 KOZENY = 5.0
-"""Constant of Kozeny and Carman for a medium of grains; Dullien, Porous Media (1992), section 3.3."""
+"""Kozeny-Carman constant of granular media; Dullien, Porous Media (1992), section 3.3."""
 
 STAIRCASE = 2.0 / 3.0
-"""Area of a smooth surface over that of the voxel faces along it, the mean over all directions."""
+"""Area of a smooth surface over that of its voxel faces, averaged over all orientations."""
 
-PASSAGES = 4.0
-"""Times that the mean flow crosses the box, at least, before the run ends."""
+FLOW_THROUGH_TIMES = 4.0
+"""Smallest length of a run, in flow-through times of the box at the mean velocity."""
 
 
 @dataclass(frozen=True)
 class Drive:
-    """How the flow of a new case is computed.
+    """Numerical parameters of a flow driven from an inlet to outlets.
 
     Attributes:
-        lattice_velocity: of the reference velocity.
-        steps: most steps of the run.
-        interval: steps between two looks at the change.
+        lattice_velocity: reference velocity in lattice units.
+        steps: maximum number of steps of the run.
+        interval: steps between two checks of convergence.
     """
 
     lattice_velocity: float
@@ -51,12 +51,12 @@ class Drive:
 
 @dataclass(frozen=True)
 class Creep:
-    """How a creeping flow through a rock is driven.
+    """Driving of a creeping flow through a rock.
 
     Attributes:
         velocity_m_s: expected mean velocity in the pores [m/s].
-        acceleration_m_s2: body force per mass that drives it [m/s2].
-        permeability: expected, in voxels squared.
+        acceleration_m_s2: driving body force per mass [m/s2].
+        permeability: expected permeability [voxels squared].
     """
 
     velocity_m_s: float
@@ -65,46 +65,48 @@ class Creep:
 
 
 def velocity_for(reynolds: float, diameter_m: float, across: float, viscosity_m2_s: float, peak: float) -> float:
-    """Mean velocity [m/s] at a Reynolds number, or at a lower one where voxels are too wide for it.
+    """Mean velocity [m/s] for a Reynolds number, or for the highest one that the voxels resolve.
 
     Args:
-        reynolds: with the mean velocity and the diameter.
-        diameter_m: of the inlet [m].
-        across: voxels on the diameter.
+        reynolds: Reynolds number of mean velocity and diameter.
+        diameter_m: diameter of the inlet [m].
+        across: voxels per diameter.
         viscosity_m2_s: kinematic viscosity [m2/s].
-        peak: largest velocity anywhere over the mean velocity at the inlet.
+        peak: maximum velocity in the flow over the mean velocity at the inlet.
     """
     return rounded(min(reynolds, _highest_reynolds(across, peak)) * viscosity_m2_s / diameter_m, 2)
 
 
 def across_for(across: int, reynolds: float, peak: float) -> int:
-    """Voxels on a diameter: ``across``, or more where a flow of this Reynolds number needs them."""
+    """Voxels per diameter: ``across``, or more if a flow of this Reynolds number requires them."""
     return max(across, math.ceil(across * reynolds / _highest_reynolds(across, peak)))
 
 
 def _highest_reynolds(across: float, peak: float) -> float:
-    """Reynolds number with which that of a voxel stays below the bound of preflight."""
+    """Largest Reynolds number for which the cell Reynolds number stays below its bound."""
     return MARGIN * MAX_CELL_REYNOLDS * across / peak
 
 
 def drive(cell_reynolds: float, diameter: float, length: float, narrowing: float) -> Drive:
-    """How to compute a flow from an inlet to outlets.
+    """Numerical parameters of a flow from an inlet to outlets.
 
     Args:
         cell_reynolds: mean velocity times voxel edge over kinematic viscosity.
-        diameter: of the inlet [voxels].
-        length: of the way through [voxels].
+        diameter: diameter of the inlet [voxels].
+        length: length of the flow path [voxels].
         narrowing: area of the inlet over that of all outlets.
     """
     longest = viscosity(LONGEST_RELAXATION_TIME, CS2) * cell_reynolds
     velocity = rounded(min(GOOD_LATTICE_VELOCITY / max(1.0, narrowing), longest))
     viscous = (0.5 * diameter) ** 2 * cell_reynolds / velocity
-    interval = round(rounded(max(200.0, PASSAGES * length / math.sqrt(CS2)), 1))
-    return Drive(velocity, _round_up(max(PASSAGES * length / velocity, 2.0 * viscous, 10 * interval)), interval)
+    interval = round(rounded(max(200.0, FLOW_THROUGH_TIMES * length / math.sqrt(CS2)), 1))
+    return Drive(
+        velocity, _round_up(max(FLOW_THROUGH_TIMES * length / velocity, 2.0 * viscous, 10 * interval)), interval
+    )
 
 
 def creep(voxels: Voxels, viscosity_m2_s: float, density_kg_m3: float) -> Creep:
-    """The body force of a creeping flow through a rock, from its porosity and surface by Kozeny and Carman's rule."""
+    """The body force of a creeping flow through a rock, from its porosity and surface by the Kozeny-Carman equation."""
     phi = max(1, voxels.n_fluid) / voxels.flags.size
     surface = STAIRCASE * max(1, n_wall_faces(voxels)) / voxels.flags.size
     permeability = phi**3 / (KOZENY * surface**2)
@@ -117,7 +119,7 @@ def creep(voxels: Voxels, viscosity_m2_s: float, density_kg_m3: float) -> Creep:
 
 
 def n_wall_faces(voxels: Voxels) -> int:
-    """Number of voxel faces between fluid and anything else inside the box, one layer after another."""
+    """Number of voxel faces between fluid and other voxels inside the box, counted layer by layer."""
     fluid = (layer == FLUID for layer in voxels.flags)
     count, below = 0, None
     for layer in fluid:
@@ -128,7 +130,7 @@ def n_wall_faces(voxels: Voxels) -> int:
 
 
 def rounded(value: float, digits: int = 3) -> float:
-    """The value to some significant digits."""
+    """The value rounded to a number of significant digits."""
     return float(f"{value:.{digits}g}")
 
 

@@ -1,4 +1,4 @@
-"""A case as commented TOML: every key that is set with what it means, and beside it the keys that are not."""
+"""A case as commented TOML: every key that is set with its description, followed by the keys that are not set."""
 
 import json
 from collections.abc import Iterator, Mapping, Set
@@ -11,7 +11,7 @@ from muphy_lb.case.section import Section
 from muphy_lb.case.toml import toml_lines
 
 COMMENT_COLUMN = 40
-FURTHER = "# further keys, with the values that they have if left out:"
+FURTHER = "# further keys, with their default values:"
 
 
 def case_text(table: Mapping, head: str) -> str:
@@ -19,22 +19,22 @@ def case_text(table: Mapping, head: str) -> str:
 
     Args:
         table: nested tables of a case, as ``tomllib`` returns them; they must be valid.
-        head: text for its first lines, without comment signs.
+        head: text of its first lines, without comment characters.
 
     Returns:
-        TOML that reads as ``table``, each key followed by its description in the case's sections.
+        TOML equivalent to ``table``, each key followed by its description in the case's sections.
     """
     lines = [f"# {line}".rstrip() for line in head.splitlines()]
     lines += [_assignment(key, value, Case.model_fields[key]) for key, value in table.items() if not _is_nested(value)]
     for name, field in Case.model_fields.items():
-        section = _section_of(field.annotation)
+        section = _section_type(field.annotation)
         if section is not None:
             lines += _section_lines(name, field, section, table.get(name))
     return "\n".join(lines) + "\n"
 
 
 def _section_lines(name: str, field: FieldInfo, section: type[Section], value) -> Iterator[str]:
-    """One section: a table, or a list of tables of which the first is explained, or a word on what it could hold."""
+    """One section: a table, a list of tables (keys are described once), or a comment if it is not set."""
     is_list = get_origin(field.annotation) is tuple
     header = f"[[{name}]]" if is_list else f"[{name}]"
     if value is None and (is_list or field.default is None):
@@ -50,7 +50,7 @@ def _section_lines(name: str, field: FieldInfo, section: type[Section], value) -
 
 
 def _table_lines(path: str, section: type[Section], table: Mapping, explained: Set[str]) -> Iterator[str]:
-    """One table; keys that an earlier one of its list has explained go without comment."""
+    """One table; keys already described in an earlier table of its list have no comment."""
     plain = {key: value for key, value in table.items() if not _is_nested(value)}
     for key, value in plain.items():
         yield _assignment(key, value, None if key in explained else section.model_fields[key])
@@ -69,7 +69,7 @@ def _further_lines(path: str, section: type[Section], table: Mapping) -> Iterato
     if unset:
         yield FURTHER
     for name, field in unset.items():
-        if _section_of(field.annotation) is not None:
+        if _section_type(field.annotation) is not None:
             yield _commented(f"# [{path}.{name}]", field.description)
         else:
             default = field.get_default(call_default_factory=True)
@@ -82,7 +82,7 @@ def _assignment(key: str, value, field: FieldInfo | None) -> str:
 
 
 def _meaning(field: FieldInfo) -> str:
-    """What a key is, and which words it may have where they are few."""
+    """The description of a key, with its allowed values if it is an enumeration."""
     words = [word for word in _words(field.annotation) if word not in field.description]
     return f"{field.description} (one of {', '.join(_words(field.annotation))})" if words else field.description
 
@@ -91,15 +91,15 @@ def _words(annotation) -> Iterator[str]:
     if get_origin(annotation) is Literal:
         yield from (str(word) for word in get_args(annotation))
     else:
-        for part in get_args(annotation):
-            yield from _words(part)
+        for argument in get_args(annotation):
+            yield from _words(argument)
 
 
-def _section_of(annotation: Any) -> type[Section] | None:
-    """The section that a key holds, or holds a list of; None for plain values."""
+def _section_type(annotation: Any) -> type[Section] | None:
+    """The type of section that a key holds, or holds a list of; None for plain values."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
-    found = (_section_of(part) for part in get_args(annotation))
+    found = (_section_type(argument) for argument in get_args(annotation))
     return next((section for section in found if section is not None), None)
 
 
