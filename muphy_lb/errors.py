@@ -1,20 +1,20 @@
-"""The errors of muphy_lb, each with the exit code that the command line ends with."""
+"""The errors of muphy_lb, each with the exit code of the command line."""
 
 
 class MuphyError(Exception):
-    """Base of all errors that are told to the user in one message."""
+    """Base class of all errors that are reported to the user in one message."""
 
     exit_code = 1
 
 
 class InputError(MuphyError):
-    """Bad input: the message names the thing, its value, what is allowed and the remedy."""
+    """Invalid input: the message gives the quantity, its value, what is allowed and the remedy."""
 
     exit_code = 2
 
 
 class DivergedError(MuphyError):
-    """The flow became unstable: a value is not finite or the Mach number passed its limit."""
+    """The simulation diverged: a value is not finite or the Mach number exceeded its limit."""
 
     exit_code = 3
 
@@ -26,6 +26,6 @@ class OutputError(MuphyError):
 
 
 class BackendError(MuphyError):
-    """The chosen backend cannot run here: no GPU, no toolkit, not enough memory."""
+    """The selected backend cannot run on this machine: no GPU, no toolkit, not enough memory."""
 
     exit_code = 5

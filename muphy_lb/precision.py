@@ -1,10 +1,10 @@
-"""Precisions: how a population is stored, and in which arithmetic it is computed with.
+"""Precisions: the storage format of the populations and the arithmetic of the computation.
 
-Stored is f_q - w_q rho_0, the deviation from rest, so that the relative error of a number format is one of the
-deviation and not of the much larger w_q. The unit is such that rho_0 has the value ``unit``. In half precision that is
-2^15: the smallest normal number, 6.1e-5, then stands for a deviation of 1.9e-9 rho_0, and the largest, 65504, for
-2.0 rho_0. The arithmetic is in the same unit, so nothing is multiplied on the way from memory or back, and a power of
-two changes none of its roundings.
+Populations are stored as f_q - w_q rho_0, the deviation from rest, so that rounding errors are relative to the
+deviation and not to the much larger w_q. They are scaled such that rho_0 has the value ``unit``. In half precision that
+is 2^15: the smallest normal number, 6.1e-5, then represents a deviation of 1.9e-9 rho_0, and the largest, 65504,
+2.0 rho_0. The arithmetic uses the same scaling, so no conversion factor is needed on load or store, and a power of two
+does not affect rounding.
 
 The idea of scaled 16-bit storage: Lehmann, Krause, Amati, Sega, Harting, Gekle, Phys. Rev. E 106, 015308 (2022).
 """
@@ -18,13 +18,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Precision:
-    """Number formats and unit of the populations.
+    """Number formats and scaling of the populations.
 
-    "In stored units" is said of all that is proportional to mass, density, momentum or force, and was multiplied with
+    "In stored units" denotes quantities proportional to mass, density, momentum or force that are multiplied by
     ``unit``; velocities and rates have no such factor.
 
     Attributes:
-        name: in case files.
+        name: name in case files.
         storage: NumPy scalar type of a stored population.
         real: NumPy scalar type of the arithmetic.
         unit: reference density rho_0 in stored units; populations are stored as (f_q - w_q) * unit with rho_0 = 1.

@@ -1,7 +1,7 @@
-"""SI units <-> lattice units: the only place with these formulas.
+"""Conversion between SI and lattice units.
 
 In lattice units the voxel edge, the time step and the reference density are 1. ``cs2`` is the squared speed of
-sound of the lattice, 1/3 for every lattice here; it is passed, never assumed.
+sound of the lattice, 1/3 for the velocity sets of the flow; it is always an argument, never assumed.
 
 Source: Krueger et al., The Lattice Boltzmann Method (2017), chapter 4 (viscosity) and chapter 7 (units).
 """
@@ -22,7 +22,7 @@ def viscosity(relaxation_time: float, cs2: float) -> float:
 
 @dataclass(frozen=True)
 class Units:
-    """The SI sizes of the three lattice units. Every conversion takes numbers or arrays.
+    """The SI values of the three lattice units. Conversions accept numbers or arrays.
 
     Attributes:
         spacing_m: voxel edge [m].
@@ -49,51 +49,51 @@ class Units:
         return self.spacing_m / self.time_step_s
 
     def velocity_to_lattice(self, velocity_m_s):
-        """Velocity in lattice units of one in m/s."""
+        """Velocity in lattice units from a velocity [m/s]."""
         return velocity_m_s / self.speed_m_s
 
     def velocity_to_si(self, velocity):
-        """Velocity [m/s] of one in lattice units."""
+        """Velocity [m/s] from a velocity in lattice units."""
         return velocity * self.speed_m_s
 
     def acceleration_to_lattice(self, acceleration_m_s2):
-        """Body force per mass in lattice units of one in m/s2."""
+        """Body force per mass in lattice units from one in [m/s2]."""
         return acceleration_m_s2 * (self.time_step_s / self.speed_m_s)
 
     def acceleration_to_si(self, acceleration):
-        """Body force per mass [m/s2] of one in lattice units."""
+        """Body force per mass [m/s2] from one in lattice units."""
         return acceleration * (self.speed_m_s / self.time_step_s)
 
     def viscosity_to_lattice(self, viscosity_m2_s):
-        """Kinematic viscosity in lattice units of one in m2/s."""
+        """Kinematic viscosity in lattice units from one in [m2/s]."""
         return viscosity_m2_s / (self.spacing_m * self.speed_m_s)
 
     def viscosity_to_si(self, viscosity):
-        """Kinematic viscosity [m2/s] of one in lattice units."""
+        """Kinematic viscosity [m2/s] from one in lattice units."""
         return viscosity * (self.spacing_m * self.speed_m_s)
 
     def flow_rate_to_lattice(self, flow_rate_m3_s):
-        """Volume flow rate in lattice units of one in m3/s."""
+        """Volume flow rate in lattice units from one in [m3/s]."""
         return flow_rate_m3_s / (self.spacing_m**2 * self.speed_m_s)
 
     def flow_rate_to_si(self, flow_rate):
-        """Volume flow rate [m3/s] of one in lattice units."""
+        """Volume flow rate [m3/s] from one in lattice units."""
         return flow_rate * (self.spacing_m**2 * self.speed_m_s)
 
     def force_to_si(self, force):
-        """Force [N] of one in lattice units."""
+        """Force [N] from a force in lattice units."""
         return force * (self.density_kg_m3 * self.spacing_m**2 * self.speed_m_s**2)
 
     def torque_to_si(self, torque):
-        """Torque [N m] of one in lattice units."""
+        """Torque [N m] from a torque in lattice units."""
         return self.force_to_si(torque) * self.spacing_m
 
     def time_to_steps(self, time_s: float) -> int:
-        """Whole number of time steps nearest to a time [s]."""
+        """Number of time steps nearest to a time [s]."""
         return round(time_s / self.time_step_s)
 
     def steps_to_time(self, steps):
-        """Time [s] that a number of steps takes."""
+        """Physical time [s] of a number of steps."""
         return steps * self.time_step_s
 
     def pressure_to_density(self, pressure_pa, cs2: float):

@@ -1,4 +1,4 @@
-"""lattice: one frozen table per velocity set, and one per basis of moments."""
+"""lattice: immutable tables of the velocity sets and of their moment bases."""
 
 from muphy_lb.lattice.bases import BASES, FAMILIES, MomentBasis
 from muphy_lb.lattice.lattice import Lattice

@@ -1,7 +1,8 @@
-"""Bases of moments: m_k = sum_q M_kq f_q, one frozen table per lattice; what can be derived is derived, and checked.
+"""Moment bases m_k = sum_q M_kq f_q, one immutable table per lattice; derived quantities are computed and checked.
 
 Rows are polynomials of the lattice vectors, orthogonal under an inner product sum_q p_q M_kq M_lq with p_q = 1 or the
-weights w_q (up to a factor), so that f_q = p_q sum_k M_kq m_k / N_k. Rows that symmetry lets relax alike form a family.
+weights w_q (up to a factor), so that f_q = p_q sum_k M_kq m_k / N_k. Rows that by symmetry have a common relaxation
+rate form a family.
 """
 
 from dataclasses import dataclass
@@ -14,21 +15,21 @@ import numpy as np
 from muphy_lb.lattice.lattice import Lattice
 from muphy_lb.lattice.sets import D2Q9, D3Q15, D3Q19, D3Q27
 
-# Every family there is, by order of its polynomials; the first two are conserved.
+# All families, by order of their polynomials; the first two are conserved.
 FAMILIES = ("density", "momentum", "bulk", "shear", "energy_flux", "third", "energy_square", "fourth", "fifth", "sixth")
 CONSERVED = FAMILIES[:2]
 
 
 @dataclass(frozen=True)
 class MomentBasis:
-    """Q orthogonal moments.
+    """A basis of Q orthogonal moments.
 
     Attributes:
-        name: for messages.
+        name: name in messages.
         lattice: the velocity set.
-        rows: Q rows M_k of Q whole numbers.
+        rows: Q rows M_k of Q integers.
         families: family of each row, one of FAMILIES.
-        inner: Q whole numbers p_q, the weights of the inner product.
+        inner: Q integers p_q, the weights of the inner product.
 
     Raises:
         ValueError: the rows are not orthogonal, mix parities, or do not begin with density and momentum.
@@ -57,7 +58,7 @@ class MomentBasis:
 
     @cached_property
     def matrix(self) -> np.ndarray:
-        """(Q, Q) int64 M."""
+        """(Q, Q) int64 matrix M."""
         return np.array(self.rows)
 
     @cached_property
@@ -74,14 +75,14 @@ class MomentBasis:
         )
 
     def rows_of(self, *families: str) -> list[int]:
-        """Numbers of the rows of some families, in order."""
+        """Ascending row numbers of the given families."""
         return [k for k, family in enumerate(self.families) if family in families]
 
     def is_even(self, family: str) -> bool:
         """Whether the rows of a family are even in the lattice vectors; else they are odd.
 
         Raises:
-            ValueError: neither, or not all alike.
+            ValueError: rows of the family are neither all even nor all odd.
         """
         rows = self.matrix[self.rows_of(family)]
         reversed_rows = rows[:, self.lattice.opposite]
@@ -91,12 +92,12 @@ class MomentBasis:
 
     @property
     def adjustable(self) -> tuple[str, ...]:
-        """Families whose rate matters: those that are not conserved, in order of rows."""
+        """Families with a free relaxation rate, those that are not conserved, in order of rows."""
         return tuple(dict.fromkeys(family for family in self.families if family not in CONSERVED))
 
 
 def _basis(name: str, lattice: Lattice, polynomials: dict, weighted: bool) -> MomentBasis:
-    """Tabulate polynomials, ``{family: function(x, y, z) -> values of its rows}``, at the lattice vectors."""
+    """Evaluate polynomials, ``{family: function(x, y, z) -> values of its rows}``, at the lattice vectors."""
     values = [[polynomial(*vector) for vector in lattice.vectors] for polynomial in polynomials.values()]
     rows = tuple(row for columns in values for row in zip(*columns, strict=True))
     families = tuple(
@@ -112,12 +113,12 @@ def _square(x, y, z) -> int:
 
 
 def _hermite(x) -> int:
-    """Three times the second Hermite polynomial of variance 1/3."""
+    """Three times the second Hermite polynomial for variance 1/3."""
     return 3 * x * x - 1
 
 
 def _deviator(x, y, z) -> tuple[int, ...]:
-    """Five quadratic polynomials without trace: 3 p_xx, p_ww, p_xy, p_yz, p_zx."""
+    """Five traceless quadratic polynomials: 3 p_xx, p_ww, p_xy, p_yz, p_zx."""
     return 3 * x * x - _square(x, y, z), y * y - z * z, x * y, y * z, z * x
 
 
@@ -129,7 +130,7 @@ def _times(factor: int, *rows: int) -> tuple[int, ...]:
     return tuple(factor * row for row in rows)
 
 
-# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008), Eqs. (17)-(26), with the bracket of Q_7 put right.
+# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008), Eqs. (17)-(26), with the bracket of Q_7 corrected.
 TOELKE_D2Q9 = _basis(
     "Toelke D2Q9",
     D2Q9,
@@ -179,12 +180,12 @@ DHUMIERES_D3Q19 = _basis(
 
 
 def _fourth_of_products(x, y, z) -> tuple[int, ...]:
-    """Fourth order of the product basis without the sum h_y h_z + h_z h_x + h_x h_y."""
+    """Fourth-order products without their symmetric sum h_y h_z + h_z h_x + h_x h_y."""
     hx, hy, hz = _hermite(x), _hermite(y), _hermite(z)
     return 2 * hy * hz - hz * hx - hx * hy, hz * hx - hx * hy, hx * y * z, hy * z * x, hz * x * y
 
 
-# Products of the Hermite polynomials 1, x, 3 x^2 - 1, by order; those that symmetry tells apart are separated.
+# Products of the Hermite polynomials 1, x, 3 x^2 - 1, by order; those of different symmetry are separated.
 HERMITE_D3Q27 = _basis(
     "Hermite D3Q27",
     D3Q27,

@@ -1,4 +1,4 @@
-"""Lattice: the frozen record of a velocity set; what can be derived is derived and checked when built."""
+"""Lattice: the immutable record of a velocity set; isotropy is checked on construction."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +18,7 @@ class Lattice:
         vectors: Q lattice vectors (x, y, z), the rest vector first; z = 0 in two dimensions.
         weights: Q exact weights.
         cs2: squared speed of sound in lattice units.
-        isotropy: order of the highest weight moment that must be isotropic.
+        isotropy: highest order of the weight moments that must be isotropic.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Lattice:
 
     @cached_property
     def opposite(self) -> np.ndarray:
-        """(Q,) int64 number of the reversed vector of each population."""
+        """(Q,) int64 index of the opposite vector of each lattice vector."""
         return np.array([self.vectors.index(tuple(-x for x in vector)) for vector in self.vectors])
 
     def moment(self, axes) -> Fraction:
@@ -67,7 +67,7 @@ class Lattice:
         return sum(terms, Fraction(0))
 
     def isotropic_moment(self, axes) -> Fraction:
-        """The value that an isotropic set gives: cs2^(k/2) times the number of pairings of equal axes (Wick)."""
+        """The isotropic value of a weight moment: cs2^(k/2) times the number of pairings of equal axes (Wick)."""
         if not axes:
             return Fraction(1)
         rest = axes[1:]

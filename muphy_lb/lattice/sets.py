@@ -1,18 +1,18 @@
-"""The velocity sets, each with its source."""
+"""The velocity sets, each with its reference."""
 
 from fractions import Fraction
 
 from muphy_lb.errors import InputError
 from muphy_lb.lattice.lattice import Lattice
 
-# Half of the vectors of every shell of a cube.
+# One vector of each pair of opposites, by shell.
 _AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 _FACE_DIAGONALS = ((1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1), (0, 1, 1), (0, 1, -1))
 _CORNERS = ((1, 1, 1), (1, 1, -1), (1, -1, 1), (1, -1, -1))
 
 
 def _lattice(name: str, dimension: int, shells, cs2=Fraction(1, 3), isotropy: int = 4) -> Lattice:
-    """Build a set from shells (weight, half of the vectors); each vector is followed by its opposite."""
+    """Build a set from shells (weight, one vector of each pair); each vector is followed by its opposite."""
     vectors, weights = [(0, 0, 0)], [shells[0]]
     for weight, half in shells[1:]:
         for vector in half:
@@ -66,7 +66,7 @@ D3Q27 = _lattice(
     ),
 )
 
-# Of a scalar: isotropic up to second order, with one speed of sound, which every diffusivity then has in common.
+# For scalars: isotropic to second order, with the same squared speed of sound 1/4 in two and three dimensions.
 # Yoshida, Nagaoka, J. Comput. Phys. 229, 7774 (2010).
 D2Q5 = _lattice("D2Q5", 2, (Fraction(1, 2), (Fraction(1, 8), _AXES[:2])), Fraction(1, 4), isotropy=2)
 D3Q7 = _lattice("D3Q7", 3, (Fraction(1, 4), (Fraction(1, 8), _AXES)), Fraction(1, 4), isotropy=2)
@@ -75,7 +75,7 @@ LATTICES = {lattice.name: lattice for lattice in (D2Q9, D3Q15, D3Q19, D3Q27)}
 
 
 def scalar_lattice(dimension: int) -> Lattice:
-    """That of a temperature or concentration."""
+    """The velocity set of a scalar (temperature, concentration) in 2 or 3 dimensions."""
     return D2Q5 if dimension == 2 else D3Q7
 
 

@@ -1,1 +1,1 @@
-"""pictures: what a run draws."""
+"""pictures: images of the flow written by a run."""

@@ -1,4 +1,4 @@
-"""The flat image that shows most of the flow: a plane cut, or the highest value along an axis."""
+"""The flat image that shows most of the flow: a plane cut, or a maximum-intensity projection along an axis."""
 
 from dataclasses import dataclass, replace
 
@@ -7,21 +7,21 @@ import numpy as np
 from muphy_lb.geometry.nodes import NodeList
 
 AXES = "xyz"
-CENTRE_PREFERENCE = 0.1  # part of its score that a plane at the rim loses against one in the middle
-SLENDER = 0.6  # part of its frame that a slender geometry fills at most
-TELLING = 0.8  # part of a slender geometry, or of the nodes of the fullest plane, that a plane must show
-MAX_PIXELS = 1500  # along an edge; finer than any picture
+CENTRE_PREFERENCE = 0.1  # fraction of its score that a plane at the edge loses relative to one in the middle
+SLENDER = 0.6  # largest fraction of its frame that a slender geometry fills
+REPRESENTATIVE = 0.8  # smallest fraction of a slender geometry, or of the nodes of the fullest plane, in a plane
+MAX_PIXELS = 1500  # along an edge; finer than any image drawn
 
 
 @dataclass(frozen=True)
-class Cut:
-    """An axis-aligned plane of nodes, or the highest values along an axis.
+class PlaneCut:
+    """Values on an axis-aligned plane of nodes, or a maximum-intensity projection along an axis.
 
     Attributes:
         axis: 0, 1, 2 for a plane normal to x, y, z.
-        position_m: place of the plane on that axis [m]; None for the highest values of all planes.
+        position_m: position of the plane on that axis [m]; None for the maximum over all planes.
         values: (n_rows, n_columns), row 0 at the bottom; nan outside the fluid.
-        shadow: (n_rows, n_columns) bool, whether any fluid lies in, before or behind the plane.
+        shadow: (n_rows, n_columns) bool, whether any fluid lies in, in front of or behind the plane.
         extent_m: left, right, bottom, top of the arrays [m].
     """
 
@@ -37,22 +37,22 @@ class Cut:
         return _others(self.axis)
 
 
-def best_cut(nodes: NodeList, values: np.ndarray, telling: np.ndarray | None = None) -> Cut:
-    """The plane with most fluid, near the middle where planes are alike; z = 0 in two dimensions.
+def best_cut(nodes: NodeList, values: np.ndarray, telling: np.ndarray | None = None) -> PlaneCut:
+    """The plane with most fluid, preferably near the middle; z = 0 in two dimensions.
 
-    Where even that plane misses much of a slender geometry, as it does in a branching vessel, the highest values along
-    the axis from which most can be seen.
+    If even that plane misses much of a slender geometry, such as a branching vessel, the maximum-intensity projection
+    along the axis with the largest projected area.
 
     Args:
         nodes: the geometry.
-        values: (n,) what to show.
-        telling: (n,) values that shall vary most in the plane, which may then hold a little less fluid.
+        values: (n,) values to show.
+        telling: (n,) values whose variance decides between planes with nearly as much fluid.
     """
     coordinates = nodes.coordinates()
     axis, index = (2, 0) if nodes.shape[0] == 1 else _best_plane(coordinates, telling)
     plane = _image(nodes, values, axis, coordinates[:, axis] == index)
     fullness = plane.shadow.mean()
-    if fullness > SLENDER or np.isfinite(plane.values).mean() >= TELLING * fullness:
+    if fullness > SLENDER or np.isfinite(plane.values).mean() >= REPRESENTATIVE * fullness:
         return replace(plane, position_m=nodes.origin_m[axis] + nodes.spacing_m * index)
     return _image(nodes, values, _widest_axis(coordinates), slice(None))
 
@@ -61,8 +61,8 @@ def _others(axis: int) -> tuple[int, int]:
     return tuple(i for i in range(3) if i != axis)
 
 
-def _image(nodes: NodeList, values: np.ndarray, axis: int, chosen) -> Cut:
-    """The highest values of the ``chosen`` nodes along an axis."""
+def _image(nodes: NodeList, values: np.ndarray, axis: int, chosen) -> PlaneCut:
+    """Maximum of the values of the ``chosen`` nodes along an axis."""
     coordinates = nodes.coordinates()
     in_plane = list(_others(axis))
     low, high = coordinates.min(axis=0)[in_plane], coordinates.max(axis=0)[in_plane]
@@ -75,31 +75,31 @@ def _image(nodes: NodeList, values: np.ndarray, axis: int, chosen) -> Cut:
     np.fmax.at(highest, (row[chosen], column[chosen]), values[chosen])
     left, bottom = np.asarray(nodes.origin_m)[in_plane] + nodes.spacing_m * (low - 0.5)
     width, height = stride * nodes.spacing_m * np.array(shape[::-1])
-    return Cut(axis, None, highest, shadow, (left, left + width, bottom, bottom + height))
+    return PlaneCut(axis, None, highest, shadow, (left, left + width, bottom, bottom + height))
 
 
 def _widest_axis(coordinates: np.ndarray) -> int:
-    """Axis along which most of the geometry can be seen."""
+    """Axis along which the projected area of the geometry is largest."""
     size = coordinates.max(axis=0) + 1
-    seen = [np.unique(coordinates[:, i] * size[j] + coordinates[:, j]).size for i, j in map(_others, range(3))]
-    return int(np.argmax(seen))
+    areas = [np.unique(coordinates[:, i] * size[j] + coordinates[:, j]).size for i, j in map(_others, range(3))]
+    return int(np.argmax(areas))
 
 
 def _best_plane(coordinates: np.ndarray, telling: np.ndarray | None) -> tuple[int, int]:
-    """Axis and index of the fullest plane, or of the one of three nearly as full in which ``telling`` varies most."""
+    """(axis, index) of the fullest plane, or of a nearly as full one in which ``telling`` has the largest variance."""
     planes = [_fullest_plane(coordinates, axis) for axis in range(3)]
     fullest = max(planes)
     if telling is not None:
-        nearly = [plane for plane in planes if plane[0] >= TELLING * fullest[0]]
+        nearly = [plane for plane in planes if plane[0] >= REPRESENTATIVE * fullest[0]]
         fullest = max(nearly, key=lambda plane: telling[coordinates[:, plane[1]] == plane[2]].var(dtype=np.float64))
     return fullest[1:]
 
 
 def _fullest_plane(coordinates: np.ndarray, axis: int) -> tuple[float, int, int]:
-    """Score, axis and index of the plane across an axis that holds most nodes, planes in the middle preferred."""
+    """(score, axis, index) of the plane normal to an axis with most nodes, planes in the middle preferred."""
     counts = np.bincount(coordinates[:, axis])
-    place = np.arange(counts.size)
-    middle = 0.5 * (np.flatnonzero(counts)[0] + place[-1])
-    rim = np.abs(place - middle) / max(place[-1] - middle, 1.0)
-    score = counts * (1.0 - CENTRE_PREFERENCE * rim)
+    position = np.arange(counts.size)
+    middle = 0.5 * (np.flatnonzero(counts)[0] + position[-1])
+    eccentricity = np.abs(position - middle) / max(position[-1] - middle, 1.0)
+    score = counts * (1.0 - CENTRE_PREFERENCE * eccentricity)
     return float(score.max()), axis, int(score.argmax())

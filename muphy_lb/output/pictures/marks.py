@@ -1,4 +1,4 @@
-"""Marks on a panel: arrows and labels of openings, scale bar, directions of the axes, frame."""
+"""Annotations of a panel: arrows and labels of openings, scale bar, axis directions, limits."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -6,12 +6,12 @@ from matplotlib.patheffects import withStroke
 
 BACKGROUND, FOREGROUND, FAINT = "#0d1320", "#e8ecf4", "#7d8aa5"
 KIND_COLOURS = {"inlet": "#7ee0a1", "outlet": "#ffb36b"}
-ARROW_LENGTH = 0.07  # of the longer side of the panel
+ARROW_LENGTH = 0.07  # this and the following lengths: fractions of the longer side of the panel
 GAP = 0.012
 BORDER = 0.03
-LABEL_SIZE = (0.11, 0.06)  # room for a short name, horizontally and vertically
+LABEL_SIZE = (0.11, 0.06)  # space for a short name, horizontally and vertically
 BAR_LENGTH = 0.2
-NICE = np.array([1.0, 2.0, 5.0, 10.0])
+ROUND_NUMBERS = np.array([1.0, 2.0, 5.0, 10.0])
 
 
 def draw_opening(axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, text: str) -> None:
@@ -20,7 +20,7 @@ def draw_opening(axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, 
     Args:
         axes: the panel, its limits set.
         kind: ``"inlet"`` or ``"outlet"``.
-        centre: (2,) place of the opening in units of the axes.
+        centre: (2,) position of the opening in units of the axes.
         normal: (2,) in-plane part of the unit vector into the fluid.
         text: the label; may be empty.
     """
@@ -34,12 +34,12 @@ def draw_opening(axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, 
 
 
 def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.ndarray]]) -> None:
-    """Set the limits of a panel so that what it shows and the marks of its openings fit.
+    """Set the limits of a panel so that its content and the marks of its openings fit.
 
     Args:
         axes: the panel.
-        extent: left, right, bottom, top of what it shows, in units of the axes.
-        openings: centre and normal of each opening as for :func:`draw_opening`.
+        extent: left, right, bottom, top of the content, in units of the axes.
+        openings: (centre, normal) of each opening as in :func:`draw_opening`.
     """
     low, high = np.array(extent[::2]), np.array(extent[1::2])
     size = (high - low).max()
@@ -52,7 +52,7 @@ def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.nd
 
 
 def draw_length_bar(axes: Axes, unit: str) -> None:
-    """Draw a bar of a round length in the lower right corner."""
+    """Draw a scale bar of a round length in the lower right corner."""
     length = _round_below(BAR_LENGTH * _longer_side(axes))
     right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
     axes.plot([right - length, right], [bottom, bottom], color=FAINT, lw=3, solid_capstyle="butt", clip_on=False)
@@ -62,7 +62,7 @@ def draw_length_bar(axes: Axes, unit: str) -> None:
 
 
 def draw_directions(axes: Axes, camera: np.ndarray, at_top: bool) -> None:
-    """Draw x, y, z as seen by ``camera``, (3, 3) right, up, forward, in the lower or upper left corner."""
+    """Draw the projected x, y, z axes in the lower or upper left corner; ``camera``: (3, 3) right, up, forward."""
     size = 0.05 * _longer_side(axes)
     height = axes.get_ylim()[1] - 1.5 * size if at_top else axes.get_ylim()[0] + size
     base = np.array([axes.get_xlim()[0] + size, height])
@@ -72,8 +72,8 @@ def draw_directions(axes: Axes, camera: np.ndarray, at_top: bool) -> None:
         axes.text(*(base + 1.3 * size * direction), name, color=FAINT, fontsize=9, ha="center", va="center")
 
 
-def dress_axes(axes: Axes, names: list[str]) -> None:
-    """Thin frame, faint ticks, names of the two axes."""
+def style_axes(axes: Axes, names: list[str]) -> None:
+    """Set a thin frame, faint ticks and the names of the two axes."""
     axes.set_facecolor("none")
     axes.set_xlabel(names[0], color=FAINT)
     axes.set_ylabel(names[1], color=FAINT)
@@ -82,17 +82,17 @@ def dress_axes(axes: Axes, names: list[str]) -> None:
         spine.set(visible=side in ("left", "bottom"), color=FAINT, linewidth=0.8)
 
 
-def _draw_label(axes: Axes, text: str, place: np.ndarray, outwards: np.ndarray, colour: str) -> None:
-    """Text that begins at ``place`` and runs away from the vessel."""
+def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarray, colour: str) -> None:
+    """Write text that starts at ``position`` and extends away from the vessel."""
     sideways = abs(outwards[0]) > abs(outwards[1])
     horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
     vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
-    label = axes.text(*place, text, color=colour, fontsize=10.5, ha=horizontal, va=vertical, zorder=6)
+    label = axes.text(*position, text, color=colour, fontsize=10.5, ha=horizontal, va=vertical, zorder=6)
     label.set_path_effects([withStroke(linewidth=3, foreground=BACKGROUND)])
 
 
 def _outwards(normal: np.ndarray) -> np.ndarray:
-    """Direction out of the vessel, of length 1 or less: an arrow seen nearly end-on stays short."""
+    """Direction out of the vessel, of length at most 1: an arrow nearly along the line of sight stays short."""
     return -normal / max(np.linalg.norm(normal), 0.3)
 
 
@@ -102,6 +102,6 @@ def _longer_side(axes: Axes) -> float:
 
 
 def _round_below(length: float) -> float:
-    """The largest of 1, 2, 5 times a power of ten not above ``length``."""
+    """The largest 1, 2 or 5 times a power of ten that does not exceed ``length``."""
     power = 10.0 ** np.floor(np.log10(length))
-    return float(NICE[NICE <= length / power].max() * power)
+    return float(ROUND_NUMBERS[ROUND_NUMBERS <= length / power].max() * power)

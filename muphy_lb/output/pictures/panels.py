@@ -1,4 +1,4 @@
-"""What pictures of a run share: their size and heading, a panel with a cut, and the units that suit the numbers."""
+"""Common parts of the images of a run: layout and heading, panels with a cut, and suitable units."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -17,26 +17,26 @@ from matplotlib.figure import Figure
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.atomic import atomic_write
-from muphy_lb.output.pictures.cut import AXES, Cut
-from muphy_lb.output.pictures.marks import BACKGROUND, FAINT, FOREGROUND, draw_opening, dress_axes, frame
+from muphy_lb.output.pictures.cut import AXES, PlaneCut
+from muphy_lb.output.pictures.marks import BACKGROUND, FAINT, FOREGROUND, draw_opening, frame, style_axes
 
 WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 0.95, 0.65
 PANELS_WIDTH_IN, PANELS_HEIGHT_IN = 10.5, (3.0, 6.0)
 DPI = 150
 SHADOW = "#232c40"
-WIDE = 1.9  # panels wider than this lie one above the other
-MOST_LETTERS = 70  # of a title in one line
-MANY_OPENINGS = 30  # beyond this only arrows are drawn
+WIDE = 1.9  # panels of a larger aspect ratio are stacked
+MAX_TITLE_LENGTH = 70  # characters
+MANY_OPENINGS = 30  # with more openings, only arrows are drawn
 LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
-SMALLEST_LENGTH = 1.0  # in a unit that is still readable
+SMALLEST_LENGTH = 1.0  # smallest value displayed in a unit
 SIDES = {"left": 0.05, "right": 0.9}
 SCALE_AREA = (0.93, 0.2, 0.012, 0.55)
-GAP_BESIDE, SCALE_WIDTH, SCALE_HEIGHT = 0.04, 0.024, 0.76  # beside a square panel, in its edges
+GAP_BESIDE, SCALE_WIDTH, SCALE_HEIGHT = 0.04, 0.024, 0.76  # of the colour bar of a square panel, in edges
 
 
 @dataclass(frozen=True)
 class Style:
-    """What panels share: quantity and colours, unit of lengths and its size [m], text of each opening by name."""
+    """Style of all panels: quantity and colours, length unit and its size [m], label of each opening by name."""
 
     quantity: str
     colours: ScalarMappable
@@ -45,22 +45,24 @@ class Style:
     labels: Mapping[str, str]
 
 
-def style_of(nodes: NodeList, quantity: str, colours: ScalarMappable, labels: Mapping[str, str] | None = None) -> Style:
-    """The style that suits a geometry; openings are labelled with their names where ``labels`` has no text for them."""
-    unit, unit_m = fitting(LENGTH_UNITS, max(nodes.shape) * nodes.spacing_m, SMALLEST_LENGTH)
+def make_style(
+    nodes: NodeList, quantity: str, colours: ScalarMappable, labels: Mapping[str, str] | None = None
+) -> Style:
+    """The style for a geometry; openings without a text in ``labels`` are labelled with their names."""
+    unit, unit_m = suitable_unit(LENGTH_UNITS, max(nodes.shape) * nodes.spacing_m, SMALLEST_LENGTH)
     names = [opening.name for opening in nodes.openings]
     texts = {name: (labels or {}).get(name, name) if len(names) <= MANY_OPENINGS else "" for name in names}
     return Style(quantity, colours, unit, unit_m, texts)
 
 
-def fitting(units: tuple[tuple[str, float], ...], value: float, smallest: float) -> tuple[str, float]:
-    """Name and size of the largest unit in which ``value`` is not tiny; the smallest where it is in all."""
+def suitable_unit(units: tuple[tuple[str, float], ...], value: float, smallest: float) -> tuple[str, float]:
+    """(name, size) of the largest unit in which ``value`` is at least ``smallest``, else the smallest unit."""
     return next((row for row in units if value >= smallest * row[1]), units[-1])
 
 
 @contextmanager
 def figure_at(path: str | os.PathLike) -> Iterator[Figure]:
-    """An empty figure, which becomes a PNG when the context ends.
+    """An empty figure that is written as a PNG when the context ends.
 
     Raises:
         OutputError: the file cannot be written.
@@ -73,9 +75,9 @@ def figure_at(path: str | os.PathLike) -> Iterator[Figure]:
 
 
 def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
-    """One panel per extent (left, right, bottom, top) in proportion to it: side by side, long ones stacked.
+    """Add one panel per extent (left, right, bottom, top), in proportion to it: side by side, or wide ones stacked.
 
-    The height of the figure follows.
+    Sets the height of the figure accordingly.
     """
     aspects = np.array([(right - left) / (top - bottom) for left, right, bottom, top in extents])
     stacked = aspects.min() > WIDE
@@ -91,8 +93,8 @@ def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
     return [figure.add_subplot(cell) for cell in grid]
 
 
-def draw_cut(axes: Axes, nodes: NodeList, cut: Cut, style: Style) -> None:
-    """The values on the cut over the shadow of the whole vessel."""
+def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style) -> None:
+    """Draw the values of the cut over the silhouette of the vessel."""
     extent = np.asarray(cut.extent_m) / style.unit_m
     shadow = np.where(cut.shadow, 1.0, np.nan)
     axes.imshow(shadow, origin="lower", extent=extent, cmap=ListedColormap([SHADOW]), interpolation="nearest")
@@ -102,25 +104,25 @@ def draw_cut(axes: Axes, nodes: NodeList, cut: Cut, style: Style) -> None:
     near = _near(nodes.openings, cut, nodes.spacing_m)
     marks = [(np.asarray(o.centre_m)[in_plane] / style.unit_m, np.asarray(o.normal)[in_plane]) for o in near]
     draw_openings(axes, extent, near, marks, style)
-    dress_axes(axes, [f"{AXES[i]} [{style.unit}]" for i in in_plane])
+    style_axes(axes, [f"{AXES[i]} [{style.unit}]" for i in in_plane])
 
 
-def cut_title(cut: Cut, style: Style) -> str:
-    """Where the cut lies, in words."""
+def cut_title(cut: PlaneCut, style: Style) -> str:
+    """Text: the position of the cut."""
     if cut.position_m is None:
         return f"highest {style.quantity} along {AXES[cut.axis]}"
     return f"cut at {AXES[cut.axis]} = {cut.position_m / style.unit_m:.3g} {style.unit}"
 
 
 def draw_openings(axes: Axes, extent: np.ndarray, openings, marks, style: Style) -> None:
-    """Frame the panel around ``extent`` and mark each opening at its (centre, normal)."""
+    """Set the limits of the panel around ``extent`` and mark each opening at its (centre, normal)."""
     frame(axes, extent, marks)
     for opening, (centre, normal) in zip(openings, marks, strict=True):
         draw_opening(axes, opening.kind, centre, normal, style.labels[opening.name])
 
 
 def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str = "neither") -> Colorbar:
-    """The colour bar at the right of the panels; of a single one, beside it."""
+    """Draw the colour bar to the right of the panels, adjacent to a single one."""
     panels = figure.get_axes()
     area = _beside(panels[0]) if len(panels) == 1 else figure.add_axes(SCALE_AREA)
     bar = figure.colorbar(colours, cax=area, extend=extend)
@@ -131,23 +133,25 @@ def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str 
 
 
 def draw_heading(figure: Figure, title: str, facts: tuple[str, ...]) -> None:
-    """Title and one line of facts."""
+    """Draw the title and one line of facts."""
     height_in = figure.get_figheight()
-    left, line, below = SIDES["left"] - 0.02, 1.0 - 0.4 / height_in, 1.0 - 0.7 / height_in
-    heading = shorten(title, MOST_LETTERS, placeholder=" ...")
+    left = SIDES["left"] - 0.02
+    line = 1.0 - 0.4 / height_in
+    below = 1.0 - 0.7 / height_in
+    heading = shorten(title, MAX_TITLE_LENGTH, placeholder=" ...")
     figure.text(left, line, heading, color=FOREGROUND, fontsize=17, weight="bold", va="center")
     figure.text(left, below, "   ·   ".join(facts), color=FAINT, fontsize=10.5, va="center")
 
 
 def _beside(panel: Axes) -> Axes:
-    """Room for a colour bar, neither lost beside a tall panel nor too far from a wide one."""
+    """Axes for a colour bar adjacent to a panel, scaled by the square root of the aspect ratio."""
     stretch = float(np.sqrt(np.ptp(panel.get_ylim()) / np.ptp(panel.get_xlim())))
     left, width = 1.0 + GAP_BESIDE * stretch, SCALE_WIDTH * stretch
     return panel.inset_axes((left, 0.5 * (1.0 - SCALE_HEIGHT), width, SCALE_HEIGHT))
 
 
-def _near(openings: tuple[Opening, ...], cut: Cut, spacing_m: float) -> list[Opening]:
-    """The openings that the plane of the cut passes through; all of them where there is no plane."""
+def _near(openings: tuple[Opening, ...], cut: PlaneCut, spacing_m: float) -> list[Opening]:
+    """The openings that the plane of the cut intersects; all of them if there is no plane."""
     if cut.position_m is None:
         return list(openings)
     distances_m = [abs(opening.centre_m[cut.axis] - cut.position_m) for opening in openings]

@@ -1,7 +1,7 @@
-"""A shaded picture of the vessel in three dimensions, without any graphics library.
+"""A shaded three-dimensional image of the vessel by ray casting, without a graphics library.
 
-The fluid voxels become a coarse occupancy volume; rays find its smoothed surface; every surface point gets the
-colour of the highest speed behind it, met along the inward normal, so that walls show the flow that they hold.
+The fluid voxels are binned to a coarse occupancy volume; rays find its smoothed surface; every surface point is
+coloured by the highest speed along the inward normal, so that the walls display the flow behind them.
 """
 
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ import numpy as np
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.pictures import rays
 
-MARGIN = 10  # empty voxels around the volume: room for smoothing and shade
+MARGIN = 10  # empty voxels around the volume, for smoothing and shading
 BORDER = rays.SPLAT_RADIUS + 1
 MAX_VOXELS = 6_000_000
 MAX_EDGE = 600
 OVERSAMPLING = 2
 AZIMUTHS_DEG = (-65.0, -40.0, -20.0, -115.0, -140.0, -160.0)
 ELEVATION_DEG = 20.0
-LIGHT = (-0.45, 0.65, -0.75)  # towards the light: left, up, to the viewer (right, up, forward)
+LIGHT = (-0.45, 0.65, -0.75)  # direction of the light (right, up, forward): from the upper left, in front
 FILL_LIGHT = (0.8, 0.1, -0.4)
 AMBIENT, DIFFUSE, FILL, SPECULAR, SHININESS = 0.52, 0.50, 0.16, 0.22, 40.0
-RIM, RIM_COLOUR = 0.16, (0.55, 0.70, 1.0)  # cool light from behind, seen at grazing angles
+RIM, RIM_COLOUR = 0.16, (0.55, 0.70, 1.0)  # rim light, visible at grazing angles
 SHADE_STRENGTH = 1.1
 OUTLINE_STRENGTH = 0.5
 
@@ -49,7 +49,7 @@ class View:
 
     Attributes:
         camera: (3, 3) unit vectors right, up, forward.
-        image: (n_rows, n_columns, 4) float RGBA in 0..1, row 0 at the bottom, transparent where nothing is.
+        image: (n_rows, n_columns, 4) float RGBA in 0..1, row 0 at the bottom, transparent where empty.
         extent_m: left, right, bottom, top of the image in :meth:`project` coordinates [m].
     """
 
@@ -61,22 +61,22 @@ class View:
         """(n, 2) image coordinates [m] of (n, 3) points."""
         return np.asarray(points_m) @ self.camera[:2].T
 
-    def beyond_body(self, place_m: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """(2,) last place [m] on the line from ``place_m`` along ``direction`` (2,) that the vessel covers."""
+    def beyond_body(self, start_m: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """(2,) last point [m] on the line from ``start_m`` along ``direction`` (2,) that the vessel covers."""
         left, right, bottom, top = self.extent_m
         n_rows, n_columns = self.image.shape[:2]
         length_m = np.hypot(right - left, top - bottom)
         distance_m = np.linspace(0.0, length_m, 2 * (n_rows + n_columns))
-        path_m = place_m + distance_m[:, None] * direction / max(np.linalg.norm(direction), 1e-9)
+        path_m = start_m + distance_m[:, None] * direction / max(np.linalg.norm(direction), 1e-9)
         pixel = np.floor((path_m - (left, bottom)) / (right - left, top - bottom) * (n_columns, n_rows)).astype(int)
         on_image = np.all((pixel >= 0) & (pixel < (n_columns, n_rows)), axis=1)
         column, row = pixel[on_image].T
         covered = np.flatnonzero(self.image[row, column, 3])
-        return path_m[on_image][covered[-1]] if covered.size else np.asarray(place_m)
+        return path_m[on_image][covered[-1]] if covered.size else np.asarray(start_m)
 
 
 def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int) -> View:
-    """Picture of the whole vessel.
+    """Render the whole vessel.
 
     Args:
         nodes: the geometry, three-dimensional.
@@ -102,7 +102,7 @@ def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int
 
 
 def coarse_volume(nodes: NodeList, speed_m_s: np.ndarray) -> Volume:
-    """Occupancy and mean speed on cells of a few voxels, so few that rendering takes seconds at any size."""
+    """Occupancy and mean speed on cells of several voxels, coarse enough to render any geometry in seconds."""
     coordinates = nodes.coordinates()
     first = coordinates.min(axis=0)
     extent = coordinates.max(axis=0) - first + 1
@@ -118,7 +118,7 @@ def coarse_volume(nodes: NodeList, speed_m_s: np.ndarray) -> Volume:
 
 
 def best_camera(voxels: np.ndarray) -> np.ndarray:
-    """(3, 3) right, up, forward of the oblique view, z upwards, in which the least of the vessel hides itself."""
+    """(3, 3) right, up, forward of the oblique view, z upwards, with the largest projected area (least occlusion)."""
     few = voxels[:: max(len(voxels) // 50_000, 1)]
     cameras = [_camera(azimuth, ELEVATION_DEG) for azimuth in AZIMUTHS_DEG]
     return max(cameras, key=lambda camera: _covered_area(few, camera))
@@ -143,10 +143,10 @@ def _channels(count: np.ndarray, total: np.ndarray) -> np.ndarray:
     occupancy = (count > 0).astype(np.float32)
     body = _smoothed(occupancy)
     normals = _smoothed(_smoothed(_smoothed(body), 2), 2)
-    around = _smoothed(normals, 4)
+    vicinity = _smoothed(normals, 4)
     weight = _smoothed(count.astype(np.float32))
     speed = _smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
-    return np.stack((body, normals, around, speed))
+    return np.stack((body, normals, vicinity, speed))
 
 
 def _smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:
@@ -179,13 +179,13 @@ def _shade(hits: np.ndarray, camera: np.ndarray, colours) -> np.ndarray:
 
 
 def _outline(depth: np.ndarray) -> np.ndarray:
-    """0..1, high just behind an edge at which the depth jumps: tells a branch in front from the one behind."""
-    width, reach = 3, 12.0
+    """0..1, high just behind a depth discontinuity: separates a branch from one in front of it."""
+    width, full_jump = 3, 12.0
     behind = np.zeros(depth.shape)
     for axis in (0, 1):
         for shift in (-width, width):
             jump = np.nan_to_num(depth - np.roll(depth, shift, axis))
-            behind = np.maximum(behind, np.clip(jump / reach, 0.0, 1.0))
+            behind = np.maximum(behind, np.clip(jump / full_jump, 0.0, 1.0))
     return behind
 
 
@@ -200,5 +200,5 @@ def _downsample(image: np.ndarray) -> np.ndarray:
 
 
 def _unit(vector) -> np.ndarray:
-    """``vector`` with length 1."""
+    """The normalised vector."""
     return np.asarray(vector) / np.linalg.norm(vector)

@@ -1,4 +1,4 @@
-"""Ray casting of a voxel volume: where a ray meets the body, how the surface lies there, what flows behind it.
+"""Ray casting of a voxel volume: intersection with the body, surface normal, ambient occlusion, and peak speed behind.
 
 A volume is a (4, nz, ny, nx) float32 array whose channels are numbered below; its outermost voxels are empty.
 Positions and lengths are in voxels, columns (x, y, z).
@@ -9,19 +9,19 @@ import math
 import numpy as np
 from numba import njit, prange
 
-BODY, SMOOTH, AROUND, SPEED = range(4)  # occupancy; smoothed for normals; smoothed widely for shade; speed
-DEPTH, NORMAL_X, NORMAL_Y, NORMAL_Z, SHADE, PEAK = range(6)  # what a ray returns
+BODY, SMOOTH, AROUND, SPEED = range(4)  # occupancy; smoothed for normals; more strongly smoothed for occlusion; speed
+DEPTH, NORMAL_X, NORMAL_Y, NORMAL_Z, SHADE, PEAK = range(6)  # results of a ray
 N_RESULTS = 6
-SURFACE_LEVEL = 0.25  # a body one voxel thick, smoothed once, still reaches this occupancy
+SURFACE_LEVEL = 0.25  # a body one voxel thick, smoothed once, still has this occupancy
 STEP = 0.5
 N_BISECTIONS = 5
-SPLAT_RADIUS = 2  # voxels around a fluid voxel in which its smoothed body may meet a ray
+SPLAT_RADIUS = 2  # distance from a fluid voxel within which its smoothed body may intersect a ray
 SHADE_DISTANCE = 3.0
 
 
 @njit(inline="always", cache=True)
 def sample(field, x, y, z):
-    """Trilinear value of a (nz, ny, nx) array at a point; 0 outside."""
+    """Trilinear interpolation of a (nz, ny, nx) array at a point; 0 outside."""
     nz, ny, nx = field.shape
     i, j, k = math.floor(x), math.floor(y), math.floor(z)
     if i < 0 or j < 0 or k < 0 or i >= nx - 1 or j >= ny - 1 or k >= nz - 1:
@@ -58,7 +58,7 @@ def hit_depth(body, start, forward, near, far):
 
 @njit(cache=True)
 def outward_normal(smooth, x, y, z):
-    """Unit vector along which a smooth occupancy falls; (0, 0, 0) where it is flat."""
+    """Unit vector along the negative gradient of a smooth occupancy; (0, 0, 0) where it vanishes."""
     gx = sample(smooth, x - 1, y, z) - sample(smooth, x + 1, y, z)
     gy = sample(smooth, x, y - 1, z) - sample(smooth, x, y + 1, z)
     gz = sample(smooth, x, y, z - 1) - sample(smooth, x, y, z + 1)
@@ -70,7 +70,7 @@ def outward_normal(smooth, x, y, z):
 
 @njit(cache=True)
 def peak_inwards(volume, point, normal, longest):
-    """Highest speed met from a surface point against the normal until the body ends, at most ``longest`` away."""
+    """Highest speed along the inward normal from a surface point to the end of the body, up to ``longest`` away."""
     peak = 0.0
     distance = 0.0
     while distance <= longest:
@@ -91,10 +91,10 @@ def trace(volume, camera, corner, pixel, limits):
         camera: (3, 3) unit vectors right, up, forward.
         corner: (3,) point of the image plane at image position (0, 0).
         pixel: edge of a pixel.
-        limits: (2, n_v, n_u) nearest and farthest depth of anything, from :func:`depth_limits`.
+        limits: (2, n_v, n_u) nearest and farthest depth of the body, from :func:`depth_limits`.
 
     Returns:
-        (n_rows, n_columns, 6) float32, row 0 at the bottom; depth is nan where a ray meets nothing.
+        (n_rows, n_columns, 6) float32, row 0 at the bottom; depth is nan where a ray misses.
     """
     n_rows, n_columns = int(limits.shape[1] / pixel), int(limits.shape[2] / pixel)
     result = np.zeros((n_rows, n_columns, N_RESULTS), dtype=np.float32)
@@ -114,7 +114,7 @@ def trace(volume, camera, corner, pixel, limits):
 
 @njit(cache=True)
 def describe_hit(volume, point, longest, result):
-    """Fill normal, shade (0 open to 1 buried) and peak speed of a surface point."""
+    """Set normal, ambient occlusion (0 open to 1 enclosed) and peak speed of a surface point."""
     normal = outward_normal(volume[SMOOTH], point[0], point[1], point[2])
     result[NORMAL_X], result[NORMAL_Y], result[NORMAL_Z] = normal
     out = SHADE_DISTANCE
@@ -126,15 +126,15 @@ def describe_hit(volume, point, longest, result):
 
 @njit(cache=True)
 def depth_limits(points, camera, corner, shape):
-    """Nearest and farthest depth at which a ray may meet a body around the points: a z-buffer of one cell per voxel.
+    """Depth range in which a ray may intersect a body around the points: a z-buffer of one cell per voxel.
 
     Args:
         points: (n, 3) voxels of the body.
-        camera, corner: as for :func:`trace`.
+        camera, corner: as in :func:`trace`.
         shape: (n_v, n_u) of the buffer.
 
     Returns:
-        (2, n_v, n_u) float32; nearest is inf where there is nothing.
+        (2, n_v, n_u) float32; nearest is inf where empty.
     """
     limits = np.empty((2, *shape), dtype=np.float32)
     limits[0] = np.inf

@@ -1,4 +1,4 @@
-"""One picture of a run: the vessel in three dimensions beside the speed on a flat image."""
+"""The image of a run: the vessel in three dimensions and the speed on a plane."""
 
 import os
 from collections.abc import Mapping
@@ -26,17 +26,20 @@ from muphy_lb.output.pictures.panels import (
     draw_openings,
     draw_scale,
     figure_at,
-    fitting,
-    style_of,
+    make_style,
+    suitable_unit,
 )
 from muphy_lb.output.pictures.projection import View, render_vessel
 
-COLOUR_MAP, COLOUR_RANGE = "plasma", (0.12, 0.96)  # the darkest colours would be lost on the background
-TOP_PERCENTILE = 99.7  # single fast nodes must not darken the rest
-SKEWED = 0.12  # median below this part of the top speed: a square-root scale shows more
+COLOUR_MAP, COLOUR_RANGE = (
+    "plasma",
+    (0.12, 0.96),
+)  # without the darkest colours, which do not contrast with the background
+TOP_PERCENTILE = 99.7  # robust against single fast nodes
+SKEWED = 0.12  # a square-root scale is used if the median is below this fraction of the top speed
 N_RENDER_PIXELS = 980
 SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
-SMALLEST_SPEED = 0.01  # in a unit that is still readable
+SMALLEST_SPEED = 0.01  # smallest value displayed in a unit
 
 
 def draw_vessel(
@@ -47,7 +50,7 @@ def draw_vessel(
     labels: Mapping[str, str] | None = None,
     telling: np.ndarray | None = None,
 ) -> None:
-    """Write a PNG of the vessel and its speed.
+    """Write a PNG of the vessel and the speed of the flow.
 
     Three dimensions: the shaded vessel, coloured by the highest speed behind each point of the wall, and the
     axis-aligned cut that shows most fluid (for a branching vessel the highest speed along an axis). Two dimensions
@@ -56,16 +59,16 @@ def draw_vessel(
     Args:
         path: the PNG file.
         nodes: the geometry; its openings are marked with arrows and labels.
-        speed_m_s: (n,) speed [m/s] in the order of the nodes; what is not finite counts as 0.
+        speed_m_s: (n,) speed [m/s] in the order of the nodes; non-finite values are replaced by 0.
         title: heading.
         labels: text shown at an opening instead of its name, by name (for instance with its flow rate).
-        telling: (n,) values that choose the cut as for :func:`muphy_lb.output.pictures.cut.best_cut`.
+        telling: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`.
 
     Raises:
         OutputError: the file cannot be written.
     """
     speed_m_s = np.nan_to_num(np.asarray(speed_m_s, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    style = style_of(nodes, "speed", _colours(speed_m_s), labels)
+    style = make_style(nodes, "speed", _colours(speed_m_s), labels)
     cut = best_cut(nodes, speed_m_s, telling)
     with figure_at(path) as figure:
         if nodes.shape[0] == 1:
@@ -81,7 +84,7 @@ def draw_vessel(
 
 
 def _colours(speed_m_s: np.ndarray) -> ScalarMappable:
-    """The scale that suits the speeds."""
+    """The colour scale for these speeds."""
     top = float(np.percentile(speed_m_s, TOP_PERCENTILE)) or float(speed_m_s.max(initial=0.0)) or 1.0
     skewed = np.median(speed_m_s) < SKEWED * top
     scale = PowerNorm(0.5, 0.0, top, clip=True) if skewed else Normalize(0.0, top, clip=True)
@@ -89,11 +92,11 @@ def _colours(speed_m_s: np.ndarray) -> ScalarMappable:
 
 
 def _draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
-    """The vessel in three dimensions, with a scale bar and the directions of the axes."""
+    """Draw the rendered vessel with openings, scale bar and axis directions."""
     extent = np.asarray(view.extent_m) / style.unit_m
     axes.imshow(view.image, origin="lower", extent=extent, interpolation="antialiased", zorder=2)
     axes.set_axis_off()
-    marks = [_place_on_view(opening, view, style) for opening in nodes.openings]
+    marks = [_mark_on_view(opening, view, style) for opening in nodes.openings]
     draw_openings(axes, extent, nodes.openings, marks, style)
     draw_length_bar(axes, style.unit)
     rows, columns = (edge // 4 for edge in view.image.shape[:2])
@@ -101,8 +104,8 @@ def _draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
     draw_directions(axes, view.camera, at_top=covered[-rows:].mean() < covered[:rows].mean())
 
 
-def _place_on_view(opening: Opening, view: View, style: Style) -> tuple[np.ndarray, np.ndarray]:
-    """Centre, in units of the axes, and normal of an opening; a whole face gets its mark beside the vessel."""
+def _mark_on_view(opening: Opening, view: View, style: Style) -> tuple[np.ndarray, np.ndarray]:
+    """(centre in units of the axes, normal) of an opening; the mark of a whole face lies outside the vessel."""
     centre_m, normal = view.project(opening.centre_m), view.project(opening.normal)
     if np.isinf(opening.radius_m):
         centre_m = view.beyond_body(centre_m, -normal)
@@ -110,17 +113,17 @@ def _place_on_view(opening: Opening, view: View, style: Style) -> tuple[np.ndarr
 
 
 def _draw_speed_scale(figure: Figure, style: Style) -> None:
-    """The colour bar, in the unit that suits the top speed."""
+    """Draw the colour bar, in a unit suitable for the top speed."""
     top = style.colours.norm.vmax
-    unit, unit_m_s = fitting(SPEED_UNITS, top, SMALLEST_SPEED)
+    unit, unit_m_s = suitable_unit(SPEED_UNITS, top, SMALLEST_SPEED)
     bar = draw_scale(figure, style.colours, f"speed [{unit}]", extend="max")
     bar.formatter = FuncFormatter(lambda speed, _: f"{speed / unit_m_s:.3g}")
     bar.set_ticks(unit_m_s * MaxNLocator(6).tick_values(0.0, top / unit_m_s)[:-1])
 
 
 def _facts(nodes: NodeList, top_speed_m_s: float) -> tuple[str, ...]:
-    unit, unit_m = fitting(LENGTH_UNITS, nodes.spacing_m, SMALLEST_LENGTH)
-    speed_unit, unit_m_s = fitting(SPEED_UNITS, top_speed_m_s, SMALLEST_SPEED)
+    unit, unit_m = suitable_unit(LENGTH_UNITS, nodes.spacing_m, SMALLEST_LENGTH)
+    speed_unit, unit_m_s = suitable_unit(SPEED_UNITS, top_speed_m_s, SMALLEST_SPEED)
     return (
         f"{nodes.n_nodes:,} fluid nodes",
         f"spacing {nodes.spacing_m / unit_m:.3g} {unit}",

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.output.pictures.cut import Cut, best_cut
+from muphy_lb.output.pictures.cut import PlaneCut, best_cut
 from muphy_lb.output.pictures.panels import (
     Style,
     add_panels,
@@ -20,7 +20,7 @@ from muphy_lb.output.pictures.panels import (
     draw_heading,
     draw_scale,
     figure_at,
-    style_of,
+    make_style,
 )
 
 COLOUR_MAP, LINE_COLOUR = "coolwarm", "#10182a"
@@ -49,7 +49,7 @@ def draw_temperature(path: str | os.PathLike, nodes: NodeList, temperature_k: np
     levels = np.array([0.5 * (low + high)]) if is_uniform else _levels(low, high)
     widened = 0.5 * is_uniform
     colours = ScalarMappable(Normalize(low - widened, high + widened), COLOUR_MAP)
-    style, cut = style_of(nodes, "temperature", colours), best_cut(nodes, temperature_k, temperature_k)
+    style, cut = make_style(nodes, "temperature", colours), best_cut(nodes, temperature_k, temperature_k)
     facts = [cut_title(cut, style)] if nodes.shape[0] > 1 else []
     facts.append(f"temperature {low:.6g} to {high:.6g} K")
     with figure_at(path) as figure:
@@ -77,7 +77,7 @@ def _levels(low: float, high: float) -> np.ndarray:
     return levels[(levels >= low) & (levels <= high)]
 
 
-def _draw_isotherms(axes: Axes, cut: Cut, style: Style, levels: np.ndarray) -> None:
+def _draw_isotherms(axes: Axes, cut: PlaneCut, style: Style, levels: np.ndarray) -> None:
     """Lines through the centres of voxels; nothing where the cut has no two values or lies between two isotherms."""
     inside = levels[(levels > np.nanmin(cut.values)) & (levels < np.nanmax(cut.values))]
     if min(cut.values.shape) < 2 or not inside.size:
