@@ -16,7 +16,7 @@ from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.bench import copying
 from muphy_lb.studies.bench.command import add_options, bench
 from muphy_lb.studies.bench.jobs import job_of_table
-from muphy_lb.studies.bench.stream import Effort, Variant, measure
+from muphy_lb.studies.bench.stream import ComputeVariant, Effort, measure
 from muphy_lb.studies.bench.traffic import field_numbers
 
 QUICK = ("--backend", "numpy", "--steps", "2", "--runs", "3")
@@ -56,7 +56,7 @@ def cavity(edge=SIZE):
 def timed(job, precision="fp32", streaming="pull"):
     """One short measurement."""
     return measure(
-        job.case, job.nodes, Variant(precision, streaming, "lexicographic"), Effort(2, 1), SerialCommunicator()
+        job.case, job.nodes, ComputeVariant(precision, streaming, "lexicographic"), Effort(2, 1), SerialCommunicator()
     )
 
 
@@ -75,13 +75,13 @@ def found(_small_copies, tmp_path_factory):
 @pytest.mark.parametrize(("precision", "gb_s"), [("fp32", 192.0), ("fp64", 384.0), ("fp16", 116.0)])
 def test_the_model_counts_48_numbers_of_which_38_are_populations(heated, precision, gb_s):
     fast = replace(heated, precision=precision, mflups=1000.0, copy_tb_s=0.24, ranks=1)
-    comparison = thelma.Comparison(16, fast, fast)
+    comparison = thelma.CavityTiming(16, fast, fast)
     assert comparison.model_gb_s == pytest.approx(gb_s, rel=1e-12)
     assert comparison.model_share == pytest.approx(gb_s / 240.0, rel=1e-12)
 
 
 def test_ranks_share_what_the_model_counts(heated):
-    alone, shared = (thelma.Comparison(16, replace(heated, ranks=n), heated) for n in (1, 4))
+    alone, shared = (thelma.CavityTiming(16, replace(heated, ranks=n), heated) for n in (1, 4))
     assert alone.model_share == pytest.approx(4 * shared.model_share, rel=1e-12)
 
 

@@ -179,6 +179,6 @@ def test_example_is_sound(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_example_moves_alike_on_two_backends(name):
     case = load_case(EXAMPLES / f"{name}.toml", ["run.ramp_steps=20"])
-    plan = study.Plan(("numpy", "cpu"), (16,), ("fp64",), steps=10, seconds=0.1)
+    plan = study.ComparisonPlan(("numpy", "cpu"), (16,), ("fp64",), steps=10, seconds=0.1)
     (agreement,) = study.check_agreement(case, plan)
     assert agreement.passed and 1e-3 < agreement.top_speed < 0.17

@@ -252,7 +252,7 @@ def test_a_file_that_does_not_suit_the_kind_is_told(tmp_path):
     surface = stl_of(tube(), tmp_path / "tube.stl")
     with pytest.raises(InputError, match="takes no file"):
         write(tmp_path, ["channel", surface])
-    with pytest.raises(InputError, match="no image of voxels"):
+    with pytest.raises(InputError, match="is not a voxel image"):
         write(tmp_path, ["rock", surface])
     with pytest.raises(InputError, match="an image has its own voxels"):
         write(tmp_path, ["rock", rock_file(tmp_path), "--across", 20])

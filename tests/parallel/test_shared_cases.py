@@ -17,18 +17,18 @@ RAYLEIGH, SIZE, FALLS = 1e4, 6, 12
 
 
 def find_all(file, communicator):
-    """The start of a settling cube and a kicked one, into ``file``."""
+    """The start of a history cube and a perturbed one, into ``file``."""
     settings = Settings(backend="numpy", communicator=communicator)
-    cavity, settling = heated_cube.sequenced(RAYLEIGH, (SIZE,), settings)
-    course = heated_bifurcation.Course(1, 1, 26, 1)
-    kicked = heated_bifurcation.kicked(RAYLEIGH, (SIZE, SIZE, SIZE + 1), settings, course)
+    cavity, history = heated_cube.grid_sequence(RAYLEIGH, (SIZE,), settings)
+    durations = heated_bifurcation.PhaseDurations(1, 1, 26, 1)
+    perturbed = heated_bifurcation.perturbed_run(RAYLEIGH, (SIZE, SIZE, SIZE + 1), settings, durations)
     if communicator.rank == communicator.size - 1:
-        found = {"wall": settling.wall, "middle": settling.middle, "change": settling.change}
-        np.savez(file, velocity=cavity.velocity, nusselt=cavity.nusselt, signals=kicked.signals, **found)
+        found = {"wall": history.wall, "middle": history.middle, "change": history.change}
+        np.savez(file, velocity=cavity.velocity, nusselt=cavity.nusselt, signals=perturbed.signals, **found)
 
 
 def test_ranks_find_what_one_does(tmp_path, mpirun, monkeypatch):
-    monkeypatch.setattr(heated_cube, "MOST_FALLS", FALLS)
+    monkeypatch.setattr(heated_cube, "MAX_FREE_FALLS", FALLS)
     find_all(tmp_path / "one.npz", SerialCommunicator())
     done = mpirun(2, ["-m", "tests.parallel.test_shared_cases", tmp_path / "two.npz"])
     assert done.returncode == 0, done.stderr
@@ -39,5 +39,5 @@ def test_ranks_find_what_one_does(tmp_path, mpirun, monkeypatch):
 
 
 if __name__ == "__main__":
-    heated_cube.MOST_FALLS = FALLS
+    heated_cube.MAX_FREE_FALLS = FALLS
     find_all(sys.argv[1], connect())

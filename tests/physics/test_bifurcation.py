@@ -1,12 +1,19 @@
-"""Growth is read off a record; the symmetric part of a cube; where growth vanishes."""
+"""Growth is fitted to a record; the symmetric component of a cube; where growth vanishes."""
 
 import numpy as np
 import pytest
 
 from muphy_lb.physics.thermal.studies import heated_bifurcation as bifurcation
-from muphy_lb.physics.thermal.studies.heated_bifurcation import SORTS, SYMMETRIC, disturbance, part, raised, threshold
+from muphy_lb.physics.thermal.studies.heated_bifurcation import (
+    SYMMETRIC,
+    SYMMETRY_CLASSES,
+    disturbance,
+    rescaled,
+    symmetry_component,
+    threshold,
+)
 from muphy_lb.physics.thermal.studies.heated_cavity import Cavity
-from muphy_lb.studies.validation.growth import DELAYS, growth_of
+from muphy_lb.studies.validation.growth import DELAYS, fit_growth
 
 INTERVAL, ROWS, SIGNALS = 0.4, 150, 12
 
@@ -28,55 +35,57 @@ def record(*modes, noise=0.0):
 @pytest.mark.parametrize("rate", [-0.0125, 0.0, 0.0136])
 @pytest.mark.parametrize("noise", [0.0, 1e-6])
 def test_the_leading_mode_is_found_among_those_that_die_out(rate, noise):
-    found = growth_of(record((rate, 0.0088, 1.0), (-0.037, 0.105, 0.5), (-0.054, 0.14, 0.2), noise=noise), INTERVAL)
+    found = fit_growth(record((rate, 0.0088, 1.0), (-0.037, 0.105, 0.5), (-0.054, 0.14, 0.2), noise=noise), INTERVAL)
     assert found.rate == pytest.approx(rate, abs=2e-4)
     assert found.frequency == pytest.approx(0.0088, rel=0.02)
     assert found.spread < 2e-4
 
 
 def test_a_mode_too_weak_to_matter_does_not_lead():
-    found = growth_of(record((-0.01, 0.05, 1.0), (0.002, 0.2, 1e-3)), INTERVAL)
+    found = fit_growth(record((-0.01, 0.05, 1.0), (0.002, 0.2, 1e-3)), INTERVAL)
     assert found.rate == pytest.approx(-0.01, abs=1e-6)
 
 
 def test_a_short_record_is_refused():
     with pytest.raises(ValueError, match=f"at least {3 * DELAYS}"):
-        growth_of(np.ones((3 * DELAYS - 1, 4)), INTERVAL)
+        fit_growth(np.ones((3 * DELAYS - 1, 4)), INTERVAL)
 
 
 def test_a_symmetric_flow_has_both_symmetries_and_a_disturbance_none():
     n = 6
-    found = part(any_cavity(n), SYMMETRIC)
+    found = symmetry_component(any_cavity(n), SYMMETRIC)
     assert np.allclose(found.temperature, found.temperature[:, ::-1], atol=1e-15)
     assert np.allclose(found.temperature, -found.temperature[::-1, ::-1, ::-1], atol=1e-15)
     assert np.allclose(found.velocity, found.velocity[:, ::-1] * (1.0, -1.0, 1.0), atol=1e-15)
     assert np.allclose(found.velocity, -found.velocity[::-1, ::-1, ::-1], atol=1e-15)
     assert np.allclose(found.pressure, found.pressure[::-1, ::-1, ::-1], atol=1e-15)
-    again = part(found, SYMMETRIC)
+    again = symmetry_component(found, SYMMETRIC)
     assert np.allclose(again.velocity, found.velocity, atol=1e-15)
     kick = disturbance(n)
-    assert np.abs(kick).max() == pytest.approx(bifurcation.KICK)
+    assert np.abs(kick).max() == pytest.approx(bifurcation.AMPLITUDE)
     assert np.abs(kick - kick[:, ::-1]).max() > 1e-4 and np.abs(kick + kick[::-1, ::-1, ::-1]).max() > 1e-4
 
 
 def test_all_sorts_together_are_the_whole_and_each_is_raised_to_the_same():
     cavity = any_cavity(6)
-    parts = {signs: part(cavity, signs) for signs in (SYMMETRIC, *SORTS.values())}
-    up = raised(cavity)
+    parts = {signs: symmetry_component(cavity, signs) for signs in (SYMMETRIC, *SYMMETRY_CLASSES.values())}
+    up = rescaled(cavity)
     for name in ("temperature", "velocity", "pressure"):
         whole = sum(getattr(of, name) for of in parts.values())
         assert np.allclose(whole, getattr(cavity, name), atol=1e-15)
-        assert np.allclose(getattr(part(up, SYMMETRIC), name), getattr(parts[SYMMETRIC], name), atol=1e-15)
-    for signs in SORTS.values():
-        factor = bifurcation.KICK / np.abs(parts[signs].temperature).max()
-        assert np.abs(part(up, signs).temperature).max() == pytest.approx(bifurcation.KICK)
-        assert np.allclose(part(up, signs).velocity, factor * parts[signs].velocity, atol=1e-15)
+        assert np.allclose(
+            getattr(symmetry_component(up, SYMMETRIC), name), getattr(parts[SYMMETRIC], name), atol=1e-15
+        )
+    for signs in SYMMETRY_CLASSES.values():
+        factor = bifurcation.AMPLITUDE / np.abs(parts[signs].temperature).max()
+        assert np.abs(symmetry_component(up, signs).temperature).max() == pytest.approx(bifurcation.AMPLITUDE)
+        assert np.allclose(symmetry_component(up, signs).velocity, factor * parts[signs].velocity, atol=1e-15)
 
 
 def test_the_threshold_lies_where_growth_vanishes():
     def run(rayleigh, *rates):
         growths = tuple(bifurcation.Growth(rate, 0.01, 0.0) for rate in rates)
-        return bifurcation.Kicked(rayleigh, 8, np.zeros(0), np.zeros((3, 0, 0)), growths)
+        return bifurcation.PerturbedRun(rayleigh, 8, np.zeros(0), np.zeros((3, 0, 0)), growths)
 
     # What breaks the centre alone follows from the other two.
     below, above = run(3.0e7, -0.03, -0.01, -0.001), run(3.5e7, 0.02, -0.02, 0.5)

@@ -28,7 +28,7 @@ from muphy_lb.studies.validation.vessel import TOLERANCE, flow_rates_m3_s, tree_
 
 HEIGHTS = (8, 16, 32)
 QUICK = Settings(quick=True)
-SMALLEST_CUBES, SHORT = (6, 6, 8), bifurcation.Course(50, 0, 40, 10)
+SMALLEST_CUBES, SHORT = (6, 6, 8), bifurcation.PhaseDurations(50, 0, 40, 10)
 # One wave for each sort: along x, y, z, as (function, number).
 WAVES = {
     "the mirror": ((np.sin, 1), (np.cos, 1), (np.cos, 2)),
@@ -71,7 +71,7 @@ def test_case_passes_in_place(name):
     assert outcome.rows and outcome.passed, str(outcome)
 
 
-@pytest.mark.parametrize("sort", bifurcation.SORTS)
+@pytest.mark.parametrize("sort", bifurcation.SYMMETRY_CLASSES)
 def test_what_breaks_one_symmetry_stays_apart_from_the_rest(sort, monkeypatch):
     def wave(size):
         x = np.pi * (np.arange(size) + 0.5) / size
@@ -80,11 +80,11 @@ def test_what_breaks_one_symmetry_stays_apart_from_the_rest(sort, monkeypatch):
 
     monkeypatch.setattr(bifurcation, "disturbance", wave)
     monkeypatch.setattr(bifurcation, "raised", lambda cavity: cavity)
-    run = bifurcation.kicked(1e4, SMALLEST_CUBES, Settings(backend="cpu"), SHORT)
-    largest = dict(zip(bifurcation.SORTS, np.abs(run.signals).max(axis=(1, 2)), strict=True))
+    run = bifurcation.perturbed_run(1e4, SMALLEST_CUBES, Settings(backend="cpu"), SHORT)
+    largest = dict(zip(bifurcation.SYMMETRY_CLASSES, np.abs(run.signals).max(axis=(1, 2)), strict=True))
     assert 1e-8 < largest.pop(sort) < 1e-6
     assert max(largest.values()) < 1e-11
-    assert dict(zip(bifurcation.SORTS, run.growths, strict=True))[sort].rate < -0.05
+    assert dict(zip(bifurcation.SYMMETRY_CLASSES, run.growths, strict=True))[sort].rate < -0.05
 
 
 @pytest.mark.parametrize("wall_distance", [0.4, 1.0])

@@ -8,10 +8,10 @@ import pytest
 
 from muphy_lb.studies.validation import cylinders, flows, limits
 from muphy_lb.studies.validation.cases import CASES
-from muphy_lb.studies.validation.couette import SMALL, ring
+from muphy_lb.studies.validation.couette import SMALL, annulus_flow
 from muphy_lb.studies.validation.cylinders import BALANCE, EXACT, Seepage, array_rows, cell, toelke_method
 from muphy_lb.studies.validation.gmy_pipe import FILE, NOMINAL_RADIUS, wall_radius
-from muphy_lb.studies.validation.poiseuille_trt import Wall, difference
+from muphy_lb.studies.validation.poiseuille_trt import ChannelWall, difference
 from muphy_lb.studies.validation.record import Validation, absolute, at_most, relative, shown
 from muphy_lb.studies.validation.references.cylinders import TOELKE_FRACTION, TOELKE_LATTICE
 from muphy_lb.studies.validation.settings import Settings
@@ -94,15 +94,15 @@ def test_bounce_back_is_shown_beside_toelkes_without_a_verdict():
 
 
 @pytest.mark.parametrize(
-    "wall", [Wall(magic=0.19), Wall("central-linear", 0.25, 0.75 * 0.26**2), Wall("bouzidi", 0.25)]
+    "wall", [ChannelWall(magic=0.19), ChannelWall("central-linear", 0.25, 0.75 * 0.26**2), ChannelWall("bouzidi", 0.25)]
 )
 def test_only_the_right_lambda_is_exact(wall):
     assert np.abs(difference(10, wall, 1 / 6)).max() > 1e-5
 
 
 def test_the_slip_of_central_linear_walls_is_not_that_of_bouzidis():
-    slip = difference(10, Wall("bouzidi", 0.25), 1.0).mean()
-    assert not relative("slip", Wall("central-linear", 0.25).slip(10, 1.0), slip, 0.1).passed
+    slip = difference(10, ChannelWall("bouzidi", 0.25), 1.0).mean()
+    assert not relative("slip", ChannelWall("central-linear", 0.25).slip(10, 1.0), slip, 0.1).passed
 
 
 def test_a_tilted_pipe_tells_half_way_walls_from_interpolated_ones():
@@ -116,7 +116,7 @@ def test_a_tilted_pipe_tells_a_wall_rule_that_depends_on_the_viscosity():
 
 
 def test_torque_sees_walls_half_way():
-    flow = ring("half-way")
+    flow = annulus_flow("half-way")
     assert not absolute("torque", 0.0, flow.outer - 1.0, SMALL["central-linear"]).passed
 
 

@@ -41,11 +41,11 @@ def add_options(parser) -> None:
 
 
 def bench(options, say: Callable[[str], None], communicator) -> int:
-    """Time what the options ask for and tell it; returns the exit code 0; collective.
+    """Run the requested benchmarks and report them; returns the exit code 0; collective.
 
     Args:
         options: parsed options, see :func:`add_options`.
-        say: told each measurement as it comes, as text, on rank 0.
+        say: called with the text of each measurement, on rank 0.
         communicator: the ranks.
 
     Raises:
@@ -68,12 +68,12 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
 def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
     """Title, device and records of all jobs in all variants."""
     from muphy_lb.studies.bench import report
-    from muphy_lb.studies.bench.stream import Effort, Variant, measure
+    from muphy_lb.studies.bench.stream import ComputeVariant, Effort, measure
 
     effort, measurements, title = Effort(options.steps, options.runs), [], options.paper
     for job in _jobs(options, communicator):
         for number, choice in enumerate(_variants(options, job.case.compute)):
-            found = measure(job.case, job.nodes, Variant(*choice), effort, communicator)
+            found = measure(job.case, job.nodes, ComputeVariant(*choice), effort, communicator)
             if number == 0:
                 say(report.head(job.case.title, job.published, found))
             say(report.row(found))
@@ -121,14 +121,14 @@ def _time_thelma(options, say, communicator) -> tuple[str, str, list[dict]]:
     """Title, device and records of heated cavities of several edges, in all variants."""
     from muphy_lb.physics.thermal.studies import thelma
     from muphy_lb.studies.bench.jobs import job_of_table
-    from muphy_lb.studies.bench.stream import Effort, Variant
+    from muphy_lb.studies.bench.stream import ComputeVariant, Effort
 
     effort, measurements = Effort(options.steps, options.runs), []
     say(f"{thelma.HEAD}\n{thelma.HEADER}")
     for edge in (options.size,) if options.size else thelma.EDGES:
         job = job_of_table(thelma.cavity_table(edge), _overrides(options), communicator)
         for choice in _variants(options, job.case.compute):
-            found = thelma.compare(edge, job, Variant(*choice), effort, communicator)
+            found = thelma.compare(edge, job, ComputeVariant(*choice), effort, communicator)
             say(thelma.text(found))
             measurements.append(found.record())
     say(thelma.LEGEND)
@@ -136,7 +136,7 @@ def _time_thelma(options, say, communicator) -> tuple[str, str, list[dict]]:
 
 
 def _time_table_1(options, say, communicator) -> tuple[str, str, list[dict]]:
-    """Title, device and records of Table I on the paper's box and on one that fills a card."""
+    """Title, device and records of Table I on the paper's box and on one that fills a GPU."""
     from muphy_lb.studies.bench import table1
     from muphy_lb.studies.bench.stream import Effort
 

@@ -1,4 +1,4 @@
-"""The copy bandwidth of a device: the yardstick of everything that waits for memory."""
+"""The copy bandwidth of a device, the reference for memory-bound kernels."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +16,8 @@ BLOCK_BYTES = 1 << 24
 def copy_bandwidth_tb_s(backend) -> float:
     """Bandwidth of a large copy [TB/s], bytes read plus bytes written; best of several.
 
-    On the host all threads of Numba copy, each the part that it was the first to touch; the C library does the copying,
-    which stores past the caches.
+    On the host all Numba threads copy, each the chunk that it touched first (NUMA placement), with the C library's
+    copy, which uses non-temporal stores.
     """
     if backend.on_host:
         with ThreadPoolExecutor(numba.config.NUMBA_NUM_THREADS) as pool:
@@ -29,13 +29,13 @@ def _host_copy(pool, n_threads: int):
     """A copy by threads between two arrays that they have touched."""
     source, target = (np.empty(COPY_BYTES_ON_HOST // 4, dtype=np.float32) for _ in range(2))
     bounds = np.linspace(0, source.size, n_threads + 1).astype(np.int64)
-    parts = [(source[first:last], target[first:last]) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
+    chunks = [(source[first:last], target[first:last]) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
 
     def on_threads(work):
-        list(pool.map(work, parts))
+        list(pool.map(work, chunks))
 
-    on_threads(lambda part: (part[0].fill(1.5), part[1].fill(0.0)))
-    return lambda: on_threads(lambda part: np.copyto(part[1], part[0]))
+    on_threads(lambda chunk: (chunk[0].fill(1.5), chunk[1].fill(0.0)))
+    return lambda: on_threads(lambda chunk: np.copyto(chunk[1], chunk[0]))
 
 
 def _device_copy(backend):

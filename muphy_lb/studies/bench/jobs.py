@@ -1,4 +1,4 @@
-"""What is timed: a case with its geometry, copies of it side by side if asked for."""
+"""Benchmark jobs: a case with its geometry, tiled on request."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -17,12 +17,12 @@ from muphy_lb.studies.bench.tiling import tile_nodes
 
 @dataclass(frozen=True)
 class Job:
-    """Something to be timed in all variants.
+    """A case to be timed in all variants.
 
     Attributes:
-        case: what is computed.
+        case: the case.
         nodes: its geometry, on rank 0 only.
-        published: the figure of a paper, in words.
+        published: text: the value published in a paper.
     """
 
     case: Case

@@ -1,4 +1,4 @@
-"""How fast a whole time step runs, beside the copy bandwidth of the same device measured in the same run."""
+"""Speed of a complete time step relative to the copy bandwidth of the device, measured in the same run."""
 
 import gc
 import statistics
@@ -17,14 +17,14 @@ from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.bench.copying import copy_bandwidth_tb_s
 from muphy_lb.studies.bench.traffic import field_bytes, field_numbers, table_bytes
 
-# Steps enqueued to see what a launch costs the host: too few to fill the queue of a device, which would make it wait.
+# Steps enqueued to measure the host time of a launch: too few to fill the queue of the device and block the host.
 STEPS_ENQUEUED = 64
 ENQUEUE_REPETITIONS = 5
 
 
 @dataclass(frozen=True)
-class Variant:
-    """What is changed in a case from one measurement to the next: keys of ``[compute]``."""
+class ComputeVariant:
+    """The keys of ``[compute]`` that vary between measurements."""
 
     precision: str
     streaming: str
@@ -33,7 +33,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Effort:
-    """``n_runs`` runs of ``n_steps`` steps."""
+    """Length of a measurement: ``n_runs`` runs of ``n_steps`` steps."""
 
     n_steps: int = 200
     n_runs: int = 5
@@ -98,11 +98,11 @@ class Measurement:
     local_bytes: int | None
 
     def record(self) -> dict:
-        """Plain dictionary."""
+        """The measurement as a plain dictionary."""
         return asdict(self)
 
 
-def measure(case: Case, nodes: NodeList | None, variant: Variant, effort: Effort, communicator) -> Measurement:
+def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort: Effort, communicator) -> Measurement:
     """Time the whole time step (openings, exchange, bulk) of a case; collective.
 
     Args:
@@ -119,7 +119,7 @@ def measure(case: Case, nodes: NodeList | None, variant: Variant, effort: Effort
     rates = sorted(1e6 * simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
     launch_us = _launch_us(simulation.engine) if communicator.size == 1 else None
     simulation.health()
-    if simulation.engine.backend.on_host:  # shared machines are now fast, now slow; a card may have no memory left
+    if simulation.engine.backend.on_host:  # the speed of shared machines varies; a GPU may have no memory left
         copy_tb_s = max(copy_tb_s, _copy_tb_s(case, communicator))
     return Measurement(
         kernel=f"{simulation.lattice.name} {simulation.engine.model.collision.name}",
@@ -140,7 +140,7 @@ def measure(case: Case, nodes: NodeList | None, variant: Variant, effort: Effort
 
 
 def shape_text(shape) -> str | None:
-    """A launch shape in words."""
+    """A launch shape as text."""
     return " ".join(map(str, shape)) if isinstance(shape, tuple) else shape
 
 

@@ -1,4 +1,4 @@
-"""Table I of the MUPHY paper again: what loading, storing and colliding cost by themselves.
+"""Reproduction of Table I of the MUPHY paper: separate costs of loading, storing and colliding.
 
 Bernaschi, Fatica, Melchionna, Succi, Kaxiras, Concurrency Computat.: Pract. Exper. 22 (2010; online 2009),
 doi 10.1002/cpe.1466: four kernels on 62 x 30 x 30 nodes, D3Q19, on a C870 (56 MFLUPS for a whole step; the table's
@@ -47,7 +47,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class Row:
+class KernelVariant:
     """A kernel of the table: whether it collides, whether it scatters; ``published``: the paper's figure on its box, in
     words, None where it is not at hand."""
 
@@ -58,10 +58,10 @@ class Row:
 
 
 ROWS = (
-    Row("load / local store", False, False),
-    Row("load / scattered store", False, True),
-    Row("load / compute / local store", True, False),
-    Row("load / compute / scattered store", True, True, "56 MFLUPS"),
+    KernelVariant("load / local store", False, False),
+    KernelVariant("load / scattered store", False, True),
+    KernelVariant("load / compute / local store", True, False),
+    KernelVariant("load / compute / scattered store", True, True, "56 MFLUPS"),
 )
 
 
@@ -171,26 +171,26 @@ class Kernels:
         stored = np.resize(noise.astype(backend.precision.storage), addresses.n_slots)
         self.buffers = [backend.array(stored) for _ in range(2)]
 
-    def pattern(self, row: Row):
+    def pattern(self, row: KernelVariant):
         """Where the populations go: to the neighbours, or where they were."""
         return self._push if row.scatters else replace(self._push, directions=(), store=self._push.load)
 
-    def bytes_per_update(self, row: Row) -> float:
+    def bytes_per_update(self, row: KernelVariant) -> float:
         """Bytes that a node moves."""
         own = 2 * self._q_count * np.dtype(self.backend.precision.storage).itemsize
         return own + (table_bytes(self._table) / self._n_nodes if row.scatters else 0.0)
 
-    def usage(self, row: Row):
+    def usage(self, row: KernelVariant):
         """What the compiler gave a thread of a row that has been launched."""
         return self.backend.stream_collide_usage(self._operator(row), self._arrays(row, 0))
 
-    def launches(self, row: Row) -> list:
+    def launches(self, row: KernelVariant) -> list:
         """From the first buffer to the second, and back."""
         parameters = tuple(self.backend.precision.real(value) for value in self._model.parameters)
         nodes, bind = NodeRange(0, self._n_nodes), self.backend.bind_stream_collide
         return [bind(self._operator(row), self._arrays(row, k), nodes, parameters) for k in (0, 1)]
 
-    def seconds_per_launch(self, row: Row, effort: Effort) -> float:
+    def seconds_per_launch(self, row: KernelVariant, effort: Effort) -> float:
         """Of a launch among many, median of the runs."""
         launches = self.launches(row)
         for launch in launches:
@@ -201,10 +201,10 @@ class Kernels:
         runs = [_seconds(many, n_calls, self.backend) for _ in range(effort.n_runs)]
         return statistics.median(runs) / (n_calls * RECORDED)
 
-    def _operator(self, row: Row) -> Operator:
+    def _operator(self, row: KernelVariant) -> Operator:
         return self._model.collision if row.collides else NOTHING
 
-    def _arrays(self, row: Row, k: int) -> StreamArrays:
+    def _arrays(self, row: KernelVariant, k: int) -> StreamArrays:
         return StreamArrays(self.buffers[k], self.buffers[1 - k], self._table, self.pattern(row))
 
 

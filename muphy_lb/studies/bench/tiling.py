@@ -1,4 +1,4 @@
-"""Tiling: a geometry without openings repeated along the axes, to fill a card with a small one."""
+"""Tiling: periodic repetition of a geometry without openings along the axes, to fill a GPU with a small one."""
 
 from dataclasses import replace
 

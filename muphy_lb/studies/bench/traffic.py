@@ -1,4 +1,4 @@
-"""What fields beside the populations add to the traffic of a time step, counted from the model."""
+"""Memory traffic of fields other than the populations in a time step, counted from the model."""
 
 from itertools import chain
 
@@ -16,9 +16,9 @@ def table_bytes(table) -> int:
 def field_numbers(model: Model) -> tuple[int, int]:
     """Numbers per node and step, populations aside: at least, and with the neighbours of stencils.
 
-    At least: what node functions are handed of the node, fields and arrays, each of which they read or write; and the
-    old and the new value, or populations, of every field that is advanced. Of a stencil the neighbours' old values are
-    asked for besides, and come from the caches where these hold what other nodes have asked for.
+    The minimum counts the fields and node arrays passed to node functions, each of which is read or written, and the
+    old and the new value, or populations, of every advanced field. A stencil also reads the old values of neighbours,
+    which are cache hits if other nodes have loaded them.
     """
     stencils = _stencils(model)
     handed = chain(model.parameters, *(stage.parameters for stage in stencils))

@@ -48,7 +48,7 @@ def compare(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
 
     Args:
         options: parsed options, see :func:`add_options`.
-        say: told each measurement as it comes, as text.
+        say: called with the text of each measurement.
         n_ranks: ranks that were started.
 
     Raises:
@@ -89,7 +89,7 @@ def compare(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
 
 def _plan(options, case):
     """What to compare, and the reason for each backend that cannot be used here."""
-    from muphy_lb.studies.compare.study import Plan
+    from muphy_lb.studies.compare.study import ComparisonPlan
 
     backends = names_among(options.backends, BACKENDS, "compare: --backends")
     precisions = names_among(options.precision or case.compute.precision, tuple(PRECISIONS), "compare: --precision")
@@ -102,7 +102,7 @@ def _plan(options, case):
     usable = tuple(backend for backend in backends if backend not in unusable)
     impossible = {pair: reason for pair in product(usable, precisions) if (reason := _why_impossible(*pair))}
     unusable |= {f"{backend} in {precision}": reason for (backend, precision), reason in impossible.items()}
-    plan = Plan(usable, sizes, precisions, options.steps, options.seconds, frozenset(impossible))
+    plan = ComparisonPlan(usable, sizes, precisions, options.steps, options.seconds, frozenset(impossible))
     if any(not plan.backends_in(precision) for precision in precisions):
         raise BackendError(f"compare: none of the backends can be used: {'; '.join(unusable.values())}")
     return plan, unusable

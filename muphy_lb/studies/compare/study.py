@@ -23,8 +23,8 @@ BOUNDS: Mapping[str, float] = MappingProxyType({"fp64": 1e-12, "fp32": 2e-6, "fp
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What to compare; the first of ``backends`` is the reference.
+class ComparisonPlan:
+    """The measurements of a comparison; the first of ``backends`` is the reference.
 
     Attributes:
         backends: names of backends that can be used here.
@@ -86,7 +86,7 @@ class Agreement:
 
     @property
     def passed(self) -> bool:
-        """Whether the difference is mere round-off; one that is not a number is not."""
+        """Whether the difference is within round-off; false for NaN."""
         return self.difference <= self.bound
 
 
@@ -101,7 +101,7 @@ def variant(case: Case, size: int, backend: str, precision: str) -> Case:
     )
 
 
-def time_all(case: Case, plan: Plan, tell: Callable[[Timing], None]) -> list[Timing]:
+def time_all(case: Case, plan: ComparisonPlan, tell: Callable[[Timing], None]) -> list[Timing]:
     """Time every size in every precision on every backend, the reference first.
 
     Args:
@@ -153,7 +153,7 @@ def time_one(case: Case, max_steps: int, seconds: float) -> Timing:
     )
 
 
-def check_agreement(case: Case, plan: Plan) -> Iterator[Agreement]:
+def check_agreement(case: Case, plan: ComparisonPlan) -> Iterator[Agreement]:
     """Compare the velocities of every backend with the reference's, at the smallest size, after the same steps."""
     size = min(plan.sizes)
     for precision in plan.precisions:

@@ -1,1 +1,1 @@
-"""scaling: how fast a case runs on more and more ranks, and what that says of machines with many more."""
+"""scaling: parallel scaling of a case, and extrapolation to larger machines."""

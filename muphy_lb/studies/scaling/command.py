@@ -50,11 +50,11 @@ def add_options(parser) -> None:
 
 
 def scaling(options, say: Callable[[str], None], communicator) -> int:
-    """Run the study that the options ask for and tell it; returns the exit code 0; collective.
+    """Run the requested study and report it; returns the exit code 0; collective.
 
     Args:
         options: parsed options, see :func:`add_options`.
-        say: told each point as it comes, as text, on rank 0.
+        say: called with the text of each point, on rank 0.
         communicator: the ranks; those that a point does not need wait.
 
     Raises:
@@ -95,13 +95,13 @@ def _read(options, say, communicator) -> int:
     """The table, the prediction and the files of an earlier study."""
     from muphy_lb.studies.bench.stream import Effort
     from muphy_lb.studies.scaling import table
-    from muphy_lb.studies.scaling.study import Plan, read_study
+    from muphy_lb.studies.scaling.study import ScalingPlan, read_study
 
     mode, points = read_study(options.measured)
     base = _job(options, communicator)
     travelled = [point for point in points if point.ranks > 1] or points
     variants = tuple(dict.fromkeys(point.variant for point in travelled))
-    plan = Plan(tuple(sorted({point.ranks for point in points})), mode, variants, Effort(points[0].n_steps, 1))
+    plan = ScalingPlan(tuple(sorted({point.ranks for point in points})), mode, variants, Effort(points[0].n_steps, 1))
     if communicator.rank == 0:
         say(table.head(base.case.title, mode, points[0]))
         say("\n".join([*map(table.row, points), table.LEGEND]))
@@ -141,10 +141,10 @@ def _write(options, base, plan, points, forecasts=()) -> None:
 
 def _forecasts(base, plan, groups, plans) -> list:
     from muphy_lb.lattice import lattice_named
-    from muphy_lb.studies.scaling.cuts import cuts_of
+    from muphy_lb.studies.scaling.cuts import partition_cuts
     from muphy_lb.studies.scaling.predict import forecast
 
-    cuts = cuts_of(base.nodes, lattice_named(base.case.lattice.name))
+    cuts = partition_cuts(base.nodes, lattice_named(base.case.lattice.name))
     n_nodes = base.nodes.n_nodes if plan.mode == STRONG else None
     return [forecast(name, points, n_nodes, cuts, plans) for name, points in groups.items()]
 
@@ -176,7 +176,7 @@ def _plan(options, ranks, compute):
     from muphy_lb.parallel.choice import TRANSPORTS
     from muphy_lb.studies.bench.stream import Effort
     from muphy_lb.studies.scaling import table2
-    from muphy_lb.studies.scaling.study import Plan, Variant
+    from muphy_lb.studies.scaling.study import ScalingPlan, SeriesVariant
 
     allowed = dict(zip(VARIED, (tuple(PRECISIONS), STREAMINGS, TRANSPORTS), strict=True))
     chosen = [
@@ -184,7 +184,9 @@ def _plan(options, ranks, compute):
     ]
     steps, runs = (table2.STEPS, table2.RUNS) if options.paper else (DEFAULT_STEPS, DEFAULT_RUNS)
     effort = Effort(options.steps or steps, options.runs or runs)
-    return Plan(ranks, options.mode or STRONG, tuple(Variant(*names) for names in product(*chosen)), effort)
+    return ScalingPlan(
+        ranks, options.mode or STRONG, tuple(SeriesVariant(*names) for names in product(*chosen)), effort
+    )
 
 
 def _plans(options):
@@ -192,9 +194,9 @@ def _plans(options):
     from dataclasses import replace
 
     from muphy_lb.studies.scaling.model import Link
-    from muphy_lb.studies.scaling.predict import Plans
+    from muphy_lb.studies.scaling.predict import TargetMachine
 
-    plans = Plans()
+    plans = TargetMachine()
     link = Link(options.link_gb_s or plans.link.gb_s, options.latency_us or plans.link.latency_us)
     given = {name: value for name in PREDICTED[2:] if (value := getattr(options, name))}
     return replace(plans, link=link, **given)

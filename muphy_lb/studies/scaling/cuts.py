@@ -1,4 +1,4 @@
-"""What a geometry in many parts would exchange, found by cutting it."""
+"""The communication of a geometry in many parts, determined by partitioning it."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.partition.halo import Exchange, count_loads
 from muphy_lb.partition.partition import partition
 from muphy_lb.partition.voxels import graph_from_voxels
-from muphy_lb.studies.scaling.model import Cut
+from muphy_lb.studies.scaling.model import PartitionCut
 from muphy_lb.studies.scaling.study import Point
 
 PARTS = (8, 16, 64)
@@ -17,9 +17,9 @@ MOST_NODES_FOR_METIS, MOST_NODES = 6_000_000, 60_000_000
 METIS, PLANES = "metis", "XYZ"
 
 
-def cuts_of(nodes: NodeList, lattice: Lattice) -> list[Cut]:
-    """The geometry cut into each of ``PARTS``: by METIS, by planes if it is large, not at all if it is larger still or
-    too small."""
+def partition_cuts(nodes: NodeList, lattice: Lattice) -> list[PartitionCut]:
+    """The geometry partitioned into each of ``PARTS``: by METIS, by planes if it is large, not at all if it is very
+    large or too small."""
     if not PARTS[-1] * LEAST_NODES_OF_A_PART <= nodes.n_nodes <= MOST_NODES:
         return []
     method = METIS if nodes.n_nodes <= MOST_NODES_FOR_METIS else PLANES
@@ -27,18 +27,18 @@ def cuts_of(nodes: NodeList, lattice: Lattice) -> list[Cut]:
     return [cut(graph, partition(graph, n_parts, method), exchange, method) for n_parts in PARTS]
 
 
-def cut(graph, owner: np.ndarray, exchange: Exchange, method: str) -> Cut:
-    """Measure parts of a geometry.
+def cut(graph, owner: np.ndarray, exchange: Exchange, method: str) -> PartitionCut:
+    """Evaluate a partitioning of a geometry.
 
     Args:
         graph: its nodes, each of weight 1.
         owner: (n,) part of each node.
-        exchange: which links carry a population.
-        method: who cut it, in words.
+        exchange: the links along which populations are exchanged.
+        method: text: how it was partitioned.
     """
     sizes = np.bincount(owner)
     (load,) = count_loads(graph, [owner], sizes.size, exchange)
-    return Cut(
+    return PartitionCut(
         n_parts=sizes.size,
         nodes=float(sizes.max()),
         edge_nodes=float(load.edge_work.max()),
@@ -49,9 +49,9 @@ def cut(graph, owner: np.ndarray, exchange: Exchange, method: str) -> Cut:
     )
 
 
-def cut_of_point(point: Point) -> Cut:
-    """The parts of a measured point; edge nodes next to openings count too."""
-    return Cut(
+def cut_of_point(point: Point) -> PartitionCut:
+    """The parts of a measured point; edge nodes include those next to openings."""
+    return PartitionCut(
         n_parts=point.ranks,
         nodes=point.most_nodes,
         edge_nodes=point.most_edge_nodes,

@@ -1,13 +1,13 @@
-"""How long a step takes: costs of one card and of its messages, fitted to measurements; pure functions.
+"""Performance model of a time step: costs of a GPU and of its messages, fitted to measurements.
 
-A card first computes its interior while the halo is packed, sent, received and unpacked, then its edge:
+A GPU computes its interior while the halo is packed, sent, received and unpacked, and then its edge:
 
-    step = max(interior, halo) + edge + besides           (without overlap: interior + halo + edge + besides)
+    step = max(interior, halo) + edge + overhead           (without overlap: interior + halo + edge + overhead)
     interior = inner nodes * cost of a node,  edge = edge nodes * cost of a node
     halo = cost of an exchange + bytes * cost of a byte + messages * cost of a message
 
-``besides`` is what a step that is shared with other cards takes longer than these. A compact part of m nodes has a
-surface of about m^(2/3) nodes; what crosses it is a multiple of that.
+``overhead`` is the additional time of a step on several GPUs. A compact part of m nodes has a surface of about m^(2/3)
+nodes; the number of populations that cross it is a multiple of that.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ from math import cbrt
 
 import numpy as np
 
-# Columns of a fit that are closer to parallel than this tell nothing apart.
+# Condition number beyond which two costs cannot be fitted separately.
 WORST_CONDITION = 50.0
 
 
 @dataclass(frozen=True)
-class Load:
-    """What the busiest card has to do in a step.
+class RankLoad:
+    """The load of the busiest GPU in a step.
 
     Attributes:
-        nodes, edge_nodes: all nodes, and those of them that wait for messages.
-        halo_bytes: bytes that it sends (and receives).
-        messages: messages that it sends.
+        nodes, edge_nodes: number of all nodes, and of those that wait for messages.
+        halo_bytes: bytes sent (and received).
+        messages: number of messages sent.
     """
 
     nodes: float
@@ -38,18 +38,18 @@ class Load:
 
 @dataclass(frozen=True)
 class Machine:
-    """Costs [s] of one card and of what connects it to the others.
+    """Costs [s] of one GPU and of its connection to the others.
 
     Attributes:
-        s_per_node: of a node update.
-        s_besides: of a step that is shared with other cards, besides.
-        s_per_exchange, s_per_byte: of packing, sending and unpacking, whatever its size, and for each byte.
-        s_per_message: more for each message.
-        overlaps: whether the halo travels while the interior is computed.
+        s_per_node: cost of a node update.
+        s_overhead: overhead per step on several GPUs.
+        s_per_exchange, s_per_byte: fixed cost, and cost per byte, of packing, sending and unpacking.
+        s_per_message: additional cost per message.
+        overlaps: whether communication overlaps with the computation of the interior.
     """
 
     s_per_node: float
-    s_besides: float = 0.0
+    s_overhead: float = 0.0
     s_per_exchange: float = 0.0
     s_per_byte: float = 0.0
     s_per_message: float = 0.0
@@ -58,7 +58,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Link:
-    """A network: ``gb_s`` GB/s a card, ``latency_us`` microseconds a message."""
+    """A network: ``gb_s`` GB/s per GPU, ``latency_us`` microseconds per message."""
 
     gb_s: float
     latency_us: float
@@ -66,9 +66,9 @@ class Link:
 
 @dataclass(frozen=True)
 class Observation:
-    """A measured step: its load, its seconds, and (bytes, seconds) of exchanges by themselves."""
+    """A measured step: its load, its duration [s], and (bytes, seconds) of isolated exchanges."""
 
-    load: Load
+    load: RankLoad
     step_s: float
     exchanges: tuple[tuple[float, float], ...] = ()
 
@@ -82,9 +82,9 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """A geometry in parts: the largest of each number over the parts, and ``imbalance``: most nodes over the mean;
-    ``method``: who cut it."""
+class PartitionCut:
+    """A partitioned geometry: the largest value of each count over the parts; ``imbalance``: largest over mean number
+    of nodes; ``method``: how it was partitioned."""
 
     n_parts: int
     nodes: float
@@ -96,16 +96,16 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Surface:
-    """What a part of m nodes has on its surface: multiples of m^(2/3).
+class PartSurface:
+    """Surface of a part of m nodes, as multiples of m^(2/3).
 
     Attributes:
-        populations: that cross it.
+        populations: populations that cross it.
         edge_nodes: nodes on it.
-        neighbours: parts around a part inside.
+        neighbours: neighbours of an interior part.
         imbalance: nodes of the largest part over the mean.
-        is_bounded: parts at the rim have fewer neighbours: of p parts (1 - p^(-1/3)) of all surface is shared, as in a
-            cube cut into cubes. Otherwise the geometry is periodic and has no rim.
+        is_bounded: parts at the boundary have fewer neighbours: of p parts, (1 - p^(-1/3)) of all surface is shared, as
+            in a cube cut into cubes. Otherwise the geometry is periodic.
     """
 
     populations: float
@@ -114,13 +114,13 @@ class Surface:
     imbalance: float = 1.0
     is_bounded: bool = True
 
-    def load(self, n_nodes: float, n_parts: int, population_bytes: float) -> Load:
-        """Load of the busiest of ``n_parts`` cards that share ``n_nodes``."""
+    def load(self, n_nodes: float, n_parts: int, population_bytes: float) -> RankLoad:
+        """Load of the busiest of ``n_parts`` GPUs that share ``n_nodes``."""
         if n_parts == 1:
-            return Load(n_nodes)
+            return RankLoad(n_nodes)
         nodes, shared = self.imbalance * n_nodes / n_parts, self.shared(n_parts)
         area = shared * cbrt(nodes) ** 2
-        return Load(
+        return RankLoad(
             nodes=nodes,
             edge_nodes=min(nodes, self.edge_nodes * area),
             halo_bytes=self.populations * area * population_bytes,
@@ -132,18 +132,18 @@ class Surface:
         return 1.0 - 1.0 / cbrt(n_parts) if self.is_bounded else 1.0
 
 
-def step_seconds(machine: Machine, load: Load) -> float:
-    """Time of one step of the busiest card [s]."""
+def step_seconds(machine: Machine, load: RankLoad) -> float:
+    """Time of one step of the busiest GPU [s]."""
     if not load.messages:
         return load.nodes * machine.s_per_node
     edge = load.edge_nodes * machine.s_per_node
     interior = (load.nodes - load.edge_nodes) * machine.s_per_node
     halo = machine.s_per_exchange + load.halo_bytes * machine.s_per_byte + load.messages * machine.s_per_message
-    return edge + machine.s_besides + (max(interior, halo) if machine.overlaps else interior + halo)
+    return edge + machine.s_overhead + (max(interior, halo) if machine.overlaps else interior + halo)
 
 
 def across(machine: Machine, link: Link) -> Machine:
-    """The machine with messages that also take a network: the slower of the two bandwidths, and its latency besides."""
+    """The machine with messages that also cross a network: the smaller bandwidth, and its additional latency."""
     return replace(
         machine,
         s_per_byte=max(machine.s_per_byte, 1e-9 / link.gb_s),
@@ -152,10 +152,10 @@ def across(machine: Machine, link: Link) -> Machine:
 
 
 def fit_machine(observations: Sequence[Observation]) -> Fit:
-    """Least squares of relative errors, part by part; whether halo and interior overlap is what fits the steps better.
+    """Least squares of relative errors, cost by cost; overlap of halo and interior is assumed if it fits better.
 
     Args:
-        observations: at least one. A node costs what it does on a card alone, or else where it is cheapest.
+        observations: at least one. The cost of a node is that on a single GPU, or else the smallest observed.
     """
     alone = [seen for seen in observations if not seen.load.messages]
     if alone:
@@ -166,31 +166,31 @@ def fit_machine(observations: Sequence[Observation]) -> Fit:
     sizes, seconds = [size for size, _ in exchanges], [taken for _, taken in exchanges]
     s_per_byte, s_per_exchange = _two_costs(sizes, [1.0] * len(sizes), seconds)
     machine = Machine(s_per_node, 0.0, s_per_exchange, s_per_byte)
-    fits = [_with_the_rest(replace(machine, overlaps=overlaps), observations) for overlaps in (True, False)]
+    fits = [_fit_overhead(replace(machine, overlaps=overlaps), observations) for overlaps in (True, False)]
     return min(fits, key=lambda fit: sum(residual**2 for residual in fit.residuals))
 
 
-def _with_the_rest(machine: Machine, observations) -> Fit:
-    """The machine with what its shared steps take besides."""
+def _fit_overhead(machine: Machine, observations) -> Fit:
+    """The machine with its overhead per step on several GPUs."""
     shared = [seen for seen in observations if seen.load.messages]
     rest = [1.0 - step_seconds(machine, seen.load) / seen.step_s for seen in shared]
     relative = [1.0 / seen.step_s for seen in shared]
-    besides = np.dot(rest, relative) / np.dot(relative, relative) if shared else 0.0
-    return _judged(replace(machine, s_besides=max(0.0, float(besides))), observations)
+    overhead = np.dot(rest, relative) / np.dot(relative, relative) if shared else 0.0
+    return _with_residuals(replace(machine, s_overhead=max(0.0, float(overhead))), observations)
 
 
-def fit_surface(cuts: Sequence[Cut], is_bounded: bool) -> Surface | None:
-    """The surface of the parts of a geometry: the multiples that lie nearest to those of all cuts; None without a cut.
+def fit_surface(cuts: Sequence[PartitionCut], is_bounded: bool) -> PartSurface | None:
+    """The surface of the parts of a geometry, averaged over all partitionings; None if there is none.
 
     Args:
         cuts: the geometry in several numbers of parts, each above one.
-        is_bounded: see :class:`Surface`.
+        is_bounded: see :class:`PartSurface`.
     """
     if not cuts:
         return None
-    shared = np.array([Surface(0.0, 0.0, 0.0, is_bounded=is_bounded).shared(cut.n_parts) for cut in cuts])
+    shared = np.array([PartSurface(0.0, 0.0, 0.0, is_bounded=is_bounded).shared(cut.n_parts) for cut in cuts])
     areas = shared * np.cbrt([cut.nodes for cut in cuts]) ** 2
-    return Surface(
+    return PartSurface(
         populations=float(np.mean([cut.populations for cut in cuts] / areas)),
         edge_nodes=float(np.mean([cut.edge_nodes for cut in cuts] / areas)),
         neighbours=float(np.mean([cut.neighbours for cut in cuts] / shared)),
@@ -199,7 +199,7 @@ def fit_surface(cuts: Sequence[Cut], is_bounded: bool) -> Surface | None:
     )
 
 
-def cube_surface(populations_per_face: int, porosity: float, imbalance: float) -> Surface:
+def cube_surface(populations_per_face: int, porosity: float, imbalance: float) -> PartSurface:
     """The surface of cubes cut out of a rock whose pores are ``porosity`` of every plane.
 
     Args:
@@ -208,15 +208,15 @@ def cube_surface(populations_per_face: int, porosity: float, imbalance: float) -
         imbalance: nodes of the largest part over the mean.
     """
     area = 6.0 * cbrt(porosity)
-    return Surface(populations_per_face * area, area, 26.0, imbalance)
+    return PartSurface(populations_per_face * area, area, 26.0, imbalance)
 
 
-def _judged(machine: Machine, observations) -> Fit:
+def _with_residuals(machine: Machine, observations) -> Fit:
     return Fit(machine, tuple(step_seconds(machine, seen.load) / seen.step_s - 1.0 for seen in observations))
 
 
 def _two_costs(sizes, counts, seconds) -> tuple[float, float]:
-    """Costs (of size, of count), not negative, that give the seconds with the least relative errors."""
+    """Non-negative costs (per size, per count) with the least relative errors of the durations."""
     relative = _relative((sizes, counts), seconds)
     if relative.shape[0] > 1:
         scale = np.linalg.norm(relative, axis=0)
@@ -228,13 +228,13 @@ def _two_costs(sizes, counts, seconds) -> tuple[float, float]:
 
 
 def _one_cost(sizes, seconds) -> float:
-    """The cost of size that gives the seconds with the least relative errors; 0 where nothing was measured."""
+    """The cost per size with the least relative errors of the durations; 0 if nothing was measured."""
     relative = _relative((sizes,), seconds)[:, 0]
     return float(relative.sum() / (relative @ relative)) if relative.any() else 0.0
 
 
 def _relative(columns, seconds) -> np.ndarray:
-    """(n, columns) sizes per second, of what took any time."""
+    """(n, columns) sizes over durations, for positive durations."""
     rows = [(*row, taken) for *row, taken in zip(*columns, seconds, strict=True) if taken > 0.0]
     table = np.array(rows, dtype=np.float64).reshape(-1, len(columns) + 1)
     return table[:, :-1] / table[:, -1:]

@@ -62,15 +62,17 @@ def draw_split(path: str | os.PathLike, groups: Mapping[str, Sequence[Point]], t
         OutputError: the file cannot be written.
     """
     figure = Figure(figsize=SPLIT_SIZE_IN, dpi=DPI, layout="constrained")
-    axes, place, ticks = figure.subplots(), 0.0, {}
+    axes, position, ticks = figure.subplots(), 0.0, {}
     for name, points in groups.items():
-        first = place
+        first = position
         for point in points:
-            _draw_bar(axes, place, point)
-            ticks[place] = str(point.ranks)
-            place += 1.0
-        axes.text(0.5 * (first + place - 1.0), -0.1, name, transform=axes.get_xaxis_transform(), ha="center", va="top")
-        place += 0.6
+            _draw_bar(axes, position, point)
+            ticks[position] = str(point.ranks)
+            position += 1.0
+        axes.text(
+            0.5 * (first + position - 1.0), -0.1, name, transform=axes.get_xaxis_transform(), ha="center", va="top"
+        )
+        position += 0.6
     axes.set_xticks(list(ticks), list(ticks.values()))
     axes.set(ylabel="ms of a step that each lasts, slowest rank", title=title)
     axes.set_ylim(0.0, 1.12 * axes.get_ylim()[1])
@@ -85,7 +87,7 @@ def draw_split(path: str | os.PathLike, groups: Mapping[str, Sequence[Point]], t
 
 
 def draw_forecasts(path: str | os.PathLike, forecasts: Sequence[Forecast], title: str) -> None:
-    """Write a PNG: predicted speed and efficiency against cards, as far as the flows fit into the cards' memory.
+    """Write a PNG: predicted speed and efficiency against the number of GPUs, where the flows fit into their memory.
 
     Raises:
         OutputError: the file cannot be written.
@@ -113,13 +115,13 @@ def draw_forecasts(path: str | os.PathLike, forecasts: Sequence[Forecast], title
     _write(path, figure)
 
 
-def _draw_bar(axes: Axes, place: float, point: Point) -> None:
+def _draw_bar(axes: Axes, position: float, point: Point) -> None:
     bottom = 0.0
     for group, seconds in point.split_s.items():
-        axes.bar(place, 1e3 * seconds, BAR_WIDTH, bottom=bottom, color=SPLIT_COLOURS[group])
+        axes.bar(position, 1e3 * seconds, BAR_WIDTH, bottom=bottom, color=SPLIT_COLOURS[group])
         bottom += 1e3 * seconds
-    reach = 0.5 * BAR_WIDTH + 0.06
-    axes.plot([place - reach, place + reach], [1e3 * point.step_s] * 2, color="black", linewidth=1.5)
+    half_width = 0.5 * BAR_WIDTH + 0.06
+    axes.plot([position - half_width, position + half_width], [1e3 * point.step_s] * 2, color="black", linewidth=1.5)
 
 
 def _dress(axes: Axes, name: str, ranks: Sequence[int]) -> None:

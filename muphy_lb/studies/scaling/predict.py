@@ -1,17 +1,17 @@
-"""What the measured points say of machines with many more cards: the model, its assumptions, and its numbers."""
+"""Extrapolation of the measured points to machines with many more GPUs: model, assumptions, and predictions."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from muphy_lb.studies.scaling.cuts import cut_of_point
 from muphy_lb.studies.scaling.model import (
-    Cut,
     Fit,
     Link,
-    Load,
     Machine,
     Observation,
-    Surface,
+    PartitionCut,
+    PartSurface,
+    RankLoad,
     across,
     cube_surface,
     fit_machine,
@@ -26,13 +26,13 @@ HEADER = f"{'cards':>6} {'nodes':>16} {'a card':>14} {'GB/card':>8} {'ms/step':>
 
 
 @dataclass(frozen=True)
-class Plans:
-    """The machine to predict, which nobody measured here.
+class TargetMachine:
+    """The machine to predict, beyond the measured one.
 
     Attributes:
-        link: between nodes of the machine.
-        cards_per_node: cards that reach each other as the measured ones do.
-        card_gb: memory of a card [GB].
+        link: network between nodes of the machine.
+        cards_per_node: GPUs of a node, connected like the measured ones.
+        card_gb: memory of a GPU [GB].
     """
 
     link: Link = Link(gb_s=25.0, latency_us=5.0)
@@ -42,21 +42,21 @@ class Plans:
 
 @dataclass(frozen=True)
 class Subject:
-    """A flow to predict: ``n_nodes`` on one card, times the cards if ``grows``, with parts of a surface."""
+    """A flow to predict: ``n_nodes`` in all, or per GPU if ``grows``, and the surface of its parts."""
 
     name: str
     n_nodes: float
     grows: bool
-    surface: Surface
+    surface: PartSurface
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A flow on some cards.
+    """A flow on a number of GPUs.
 
     Attributes:
-        efficiency: million node updates per second and card over those of a card alone that had room for the nodes.
-        card_gb: memory that each card needs [GB]; ``fits``: whether it has that.
+        efficiency: node updates per second and GPU over those of a single GPU with enough memory for all nodes.
+        card_gb: memory needed per GPU [GB]; ``fits``: whether it is available.
     """
 
     subject: str
@@ -83,19 +83,23 @@ class Forecast:
     name: str
     points: tuple[Point, ...]
     fit: Fit
-    surface: Surface | None
-    cuts: tuple[Cut, ...]
+    surface: PartSurface | None
+    cuts: tuple[PartitionCut, ...]
     predictions: tuple[Prediction, ...]
 
     def record(self) -> dict:
-        """Plain dictionary; the points are told by their numbers of ranks."""
-        table = asdict(self) | {"residuals": self.fit.residuals, "machine": asdict(self.fit.machine)}
+        """The forecast as a plain dictionary; points are given by their numbers of ranks."""
+        machine = asdict(self.fit.machine)
+        machine["s_besides"] = machine.pop("s_overhead")  # the key in files of earlier versions
+        table = asdict(self) | {"residuals": self.fit.residuals, "machine": machine}
         del table["fit"]
         return table | {"points": [point.ranks for point in self.points]}
 
 
-def forecast(name: str, points: Sequence[Point], n_nodes: int | None, cuts: Sequence[Cut], plans: Plans) -> Forecast:
-    """Fit the model to the points of a series and ask it about many cards.
+def forecast(
+    name: str, points: Sequence[Point], n_nodes: int | None, cuts: Sequence[PartitionCut], plans: TargetMachine
+) -> Forecast:
+    """Fit the model to the points of a series and extrapolate it to many GPUs.
 
     Args:
         name: of the series.
@@ -119,20 +123,20 @@ def forecast(name: str, points: Sequence[Point], n_nodes: int | None, cuts: Sequ
 
 
 def observation(point: Point) -> Observation:
-    """A point as the model sees it."""
+    """A point as an observation of the model."""
     exchanges = ((point.short_bytes, point.short_exchange_s), (point.most_halo_bytes, point.exchange_s))
     return Observation(load_of(point), point.step_s, tuple(pair for pair in exchanges if pair[1] > 0.0))
 
 
-def load_of(point: Point) -> Load:
+def load_of(point: Point) -> RankLoad:
     """The load of the busiest rank of a point; each number is the largest of any rank."""
     if point.ranks == 1:
-        return Load(point.most_nodes)
-    return Load(point.most_nodes, point.most_edge_nodes, point.most_halo_bytes, point.most_neighbours)
+        return RankLoad(point.most_nodes)
+    return RankLoad(point.most_nodes, point.most_edge_nodes, point.most_halo_bytes, point.most_neighbours)
 
 
-def predict(subject: Subject, cards: int, like: Point, machine: Machine, plans: Plans) -> Prediction:
-    """One flow on some cards, each of them as busy as the busiest.
+def predict(subject: Subject, cards: int, like: Point, machine: Machine, plans: TargetMachine) -> Prediction:
+    """One flow on a number of GPUs, each with the load of the busiest.
 
     Args:
         subject: the flow.
@@ -145,7 +149,7 @@ def predict(subject: Subject, cards: int, like: Point, machine: Machine, plans: 
     is_inside = cards <= plans.cards_per_node
     machine = machine if is_inside else across(machine, plans.link)
     load = subject.surface.load(n_nodes, cards, like.storage_bytes)
-    seconds, alone = step_seconds(machine, load), step_seconds(machine, Load(n_nodes))
+    seconds, alone = step_seconds(machine, load), step_seconds(machine, RankLoad(n_nodes))
     card_gb = 1e-9 * load.nodes * like.bytes_per_node
     return Prediction(
         subject=subject.name,
@@ -159,12 +163,12 @@ def predict(subject: Subject, cards: int, like: Point, machine: Machine, plans: 
     )
 
 
-def text(forecasts: Sequence[Forecast], plans: Plans) -> str:
+def text(forecasts: Sequence[Forecast], plans: TargetMachine) -> str:
     """The models of all series in words and numbers, and what they rest on."""
     return "\n".join([*(_forecast_text(item, plans) for item in forecasts), *_assumptions(forecasts[0], plans)])
 
 
-def _forecast_text(forecast: Forecast, plans: Plans) -> str:
+def _forecast_text(forecast: Forecast, plans: TargetMachine) -> str:
     ranks = ", ".join(str(point.ranks) for point in forecast.points)
     lines = [f"model of {forecast.name}, fitted to what was measured on {ranks} ranks", *_machine_lines(forecast.fit)]
     for subject in dict.fromkeys(item.subject for item in forecast.predictions):
@@ -183,15 +187,15 @@ def _machine_lines(fit: Fit) -> list[str]:
     together = "beside the interior" if m.overlaps else "after the interior"
     errors = " ".join(f"{residual:+.1%}" for residual in fit.residuals)
     return [
-        f"  a card: {1e-6 * _inverse(m.s_per_node):,.5g} million nodes/s; a shared step {1e6 * m.s_besides:.3g} us"
-        " besides",
+        f"  a card: {1e-6 * _inverse(m.s_per_node):,.5g} million nodes/s; overhead {1e6 * m.s_overhead:.3g} us per step"
+        " on several cards",
         f"  halo: {together}; an exchange {1e6 * m.s_per_exchange:.3g} us and {1e-9 * _inverse(m.s_per_byte):.4g} GB/s,"
         " packing and unpacking included",
         f"  predicted step time against measured, by ranks: {errors} (at most {worst:.1%})",
     ]
 
 
-def _assumptions(forecast: Forecast, plans: Plans) -> list[str]:
+def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
     """What the numbers rest on."""
     link = plans.link
     return [
@@ -204,7 +208,7 @@ def _assumptions(forecast: Forecast, plans: Plans) -> list[str]:
     ]
 
 
-def _surface_lines(surface: Surface, cuts: Sequence[Cut]) -> list[str]:
+def _surface_lines(surface: PartSurface, cuts: Sequence[PartitionCut]) -> list[str]:
     parts = ", ".join(str(cut.n_parts) for cut in cuts)
     lines = [
         f"  {surface.populations:.3g} m^(2/3) populations cross the surface of a part of m nodes of the case,"

@@ -1,4 +1,4 @@
-"""What is computed on a number of ranks: the same flow on all (strong scaling), or one that grows with them (weak)."""
+"""The problem on a number of ranks: the same flow (strong scaling), or one that grows with the ranks (weak scaling)."""
 
 from dataclasses import replace
 from math import cbrt

@@ -15,7 +15,7 @@ from muphy_lb.run.trace import stage_seconds
 from muphy_lb.studies.bench.jobs import Job
 from muphy_lb.studies.bench.stream import Effort
 from muphy_lb.studies.scaling.problem import problem
-from muphy_lb.studies.scaling.ranks import meet_again
+from muphy_lb.studies.scaling.ranks import wait_for_ranks
 
 COMPUTE, PACK, EXCHANGE = ("openings", "interior", "walls", "edge"), ("pack", "unpack"), ("exchange",)
 STAGES = (*COMPUTE, *PACK, *EXCHANGE)
@@ -25,7 +25,7 @@ STAGED_STEPS = 50  # steps whose stages are timed one by one
 
 
 @dataclass(frozen=True)
-class Variant:
+class SeriesVariant:
     """What is changed in a case from one series to the next: keys of ``[compute]``."""
 
     precision: str
@@ -34,7 +34,7 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScalingPlan:
     """What to measure.
 
     Attributes:
@@ -46,7 +46,7 @@ class Plan:
 
     ranks: tuple[int, ...]
     mode: str
-    variants: tuple[Variant, ...]
+    variants: tuple[SeriesVariant, ...]
     effort: Effort
 
 
@@ -71,7 +71,7 @@ class Point:
         exchange_s: seconds of an exchange by itself; ``short_exchange_s``: with messages of ``short_bytes`` in all.
     """
 
-    variant: Variant
+    variant: SeriesVariant
     ranks: int
     transport: str
     device: str
@@ -126,7 +126,7 @@ class Point:
         Raises:
             KeyError, TypeError: it is none.
         """
-        variant = Variant(table["precision"], table["streaming"], table["transport_asked"])
+        variant = SeriesVariant(table["precision"], table["streaming"], table["transport_asked"])
         names = {item.name for item in fields(cls)} - {"variant"}
         values = {name: table[name] for name in names & table.keys()}
         return cls(variant, **values | {"box": tuple(table["box"])})
@@ -160,7 +160,7 @@ def read_study(path) -> tuple[str, list[Point]]:
     return mode, points
 
 
-def run_study(base: Job, plan: Plan, communicator, tell: Callable[[Sequence[Point]], None]) -> list[Point]:
+def run_study(base: Job, plan: ScalingPlan, communicator, tell: Callable[[Sequence[Point]], None]) -> list[Point]:
     """Measure all points of a plan; collective. Ranks that have no part in a point sleep.
 
     Args:
@@ -183,22 +183,22 @@ def run_study(base: Job, plan: Plan, communicator, tell: Callable[[Sequence[Poin
             for variant in distinct(plan.variants, n_ranks):
                 points.append(_compared(measure(job, variant, plan.effort, some), points))
                 tell(points)
-        meet_again(communicator, n_ranks)
+        wait_for_ranks(communicator, n_ranks)
     return points
 
 
-def distinct(variants: Sequence[Variant], n_ranks: int) -> list[Variant]:
+def distinct(variants: Sequence[SeriesVariant], n_ranks: int) -> list[SeriesVariant]:
     """The variants that differ on a number of ranks: on one there is nothing to transport."""
     kinds = {(v.precision, v.streaming, v.transport if n_ranks > 1 else None): v for v in reversed(variants)}
     return list(reversed(kinds.values()))
 
 
-def series(points: Sequence[Point], variant: Variant) -> list[Point]:
+def series(points: Sequence[Point], variant: SeriesVariant) -> list[Point]:
     """The points of a variant in order of their ranks; what ran on one rank belongs to every transport."""
     return [point for point in points if _belongs(point, variant)]
 
 
-def named_series(points: Sequence[Point], variants: Sequence[Variant]) -> dict[str, list[Point]]:
+def named_series(points: Sequence[Point], variants: Sequence[SeriesVariant]) -> dict[str, list[Point]]:
     """The points of each variant under a name that tells what sets it apart; the transport always does."""
     varied = [key for key in ("precision", "streaming") if len({getattr(v, key) for v in variants}) > 1]
     groups = {}
@@ -210,7 +210,7 @@ def named_series(points: Sequence[Point], variants: Sequence[Variant]) -> dict[s
     return groups
 
 
-def measure(job: Job, variant: Variant, effort: Effort, communicator) -> Point:
+def measure(job: Job, variant: SeriesVariant, effort: Effort, communicator) -> Point:
     """Time a case in one variant on all ranks of a communicator; collective.
 
     Raises:
@@ -284,7 +284,7 @@ def _compared(point: Point, before: Sequence[Point]) -> Point:
     return replace(point, efficiency=point.mflups / point.ranks / (base.mflups / base.ranks))
 
 
-def _belongs(point: Point, variant: Variant) -> bool:
+def _belongs(point: Point, variant: SeriesVariant) -> bool:
     if point.ranks > 1:
         return point.variant == variant
     return (point.variant.precision, point.variant.streaming) == (variant.precision, variant.streaming)

@@ -1,4 +1,4 @@
-"""Table II of the MUPHY paper again: an irregular vessel of 4 million nodes on several cards.
+"""Reproduction of Table II of the MUPHY paper: an irregular vessel of 4 million nodes on several GPUs.
 
 Bernaschi, Fatica, Melchionna, Succi, Kaxiras, Concurrency Computat.: Pract. Exper. 22 (2010; online 2009),
 doi 10.1002/cpe.1466: 4 million fluid nodes in all, D3Q19 BGK in single precision, 10 000 iterations. Its vessel is not
@@ -17,7 +17,7 @@ STEPS, RUNS = 10_000, 1
 
 @dataclass(frozen=True)
 class Published:
-    """A figure of the paper: million node updates per second of some cards together."""
+    """A value of the paper: million node updates per second of a number of GPUs in all."""
 
     n_cards: int
     card: str

@@ -1,8 +1,8 @@
-"""Steady flow through the aorta of a surface file: what flows in flows out, and what the vessel does to it.
+"""Steady flow through an aorta given as a surface: mass conservation, flow split, pressure drop and wall shear stress.
 
-Interpolated walls conserve mass only up to their error: with voxels of 1 mm (15 across the trunk) a hundredth of the
-flow is lost, most of it where the vessel divides. The loss grows with the lattice velocity; at small viscosity two
-relaxation times with a fixed Lambda lose several times what one does, which is why the case has one.
+Interpolated walls conserve mass only to within their discretisation error: with voxels of 1 mm (15 across the trunk) 1
+% of the flow is lost, mostly at the bifurcation. The loss grows with the lattice velocity; at small viscosity it is
+several times larger with TRT at fixed Lambda than with BGK, which is therefore used here.
 """
 
 import json
@@ -43,15 +43,15 @@ SHEAR_WHAT = "wall shear stress [Pa]"
 
 @dataclass(frozen=True)
 class Size:
-    """How large the case is.
+    """Resolution and flow parameters of the case.
 
     Attributes:
         spacing_m: voxel edge.
-        reynolds: at the inlet, of mean velocity and diameter.
+        reynolds: Reynolds number of mean velocity and diameter at the inlet.
         lattice_velocity: mean velocity at the inlet, lattice units.
-        ramp_steps: in which the inflow rises.
-        interval: steps between two looks at the flow rates.
-        tolerance: largest share of the inflow that may be lost.
+        ramp_steps: steps over which the inflow is ramped up.
+        interval: steps between two checks of the flow rates.
+        tolerance: largest fraction of the inflow that may be lost.
     """
 
     spacing_m: float
@@ -67,8 +67,8 @@ QUICK = Size(1.2e-3, 20.0, 0.005, 2_000, 500, 0.01)
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """What the straight stretch of the vessel says.
+class StraightSegment:
+    """Wall shear stress in the straight segment of the vessel.
 
     Attributes:
         radius_m: mean radius of its sections [m].
@@ -82,7 +82,7 @@ class Stretch:
 
 
 def aorta(settings: Settings = DEFAULT) -> Validation:
-    """Flow split, pressure drop and wall shear stress in an aorta; what flows in flows out."""
+    """Mass conservation, flow split, pressure drop and wall shear stress in an aorta."""
     folder = Path(os.environ.get(DATA_VARIABLE) or "", FOLDER)
     missing = [name for name in (SURFACE, OPENINGS) if not (folder / name).is_file()]
     if missing or not os.environ.get(DATA_VARIABLE):
@@ -96,7 +96,7 @@ def aorta(settings: Settings = DEFAULT) -> Validation:
     shear = WallShear(simulation)
     magnitude_pa = np.linalg.norm(shear.traction_pa(), axis=1)
     openings = {name: asdict(state) for name, state in simulation.openings().items()}
-    stretch = straight_stretch(simulation, shear, magnitude_pa)
+    stretch = straight_segment(simulation, shear, magnitude_pa)
     rows = [*flow_rows(openings, size.tolerance)]
     rows += _shear_rows(statistics(magnitude_pa[shear.far_from_openings()]), stretch)
     plots = (_walls(shear, magnitude_pa), _split_plot(openings))
@@ -104,7 +104,7 @@ def aorta(settings: Settings = DEFAULT) -> Validation:
 
 
 def aorta_case(folder: Path, size: Size, settings: Settings = DEFAULT) -> Case:
-    """The case: parabolic inflow of the published fluid, both outlets at pressure 0, walls where the surface is."""
+    """The case: parabolic inflow of the published fluid, both outlets at pressure 0, interpolated walls."""
     published = json.loads((folder / OPENINGS).read_text())
     (inlet,), (left, right) = published["inlet"], published["outlets"]
     fluid = published["fluid_in_source_example"]
@@ -141,12 +141,12 @@ def steady_flow(case: Case) -> Simulation:
     return simulation
 
 
-def straight_stretch(simulation: Simulation, shear: WallShear, magnitude_pa: np.ndarray) -> Stretch:
-    """Wall shear stress of the straight stretch beside that of Hagen and Poiseuille.
+def straight_segment(simulation: Simulation, shear: WallShear, magnitude_pa: np.ndarray) -> StraightSegment:
+    """Wall shear stress of the straight segment, with the Hagen-Poiseuille value.
 
     Args:
         simulation: the steady flow.
-        shear: what measured it.
+        shear: the measurement.
         magnitude_pa: (m,) stress of the nodes of its surface [Pa].
     """
     spacing_m, fluid = simulation.units.spacing_m, simulation.case.fluid
@@ -157,7 +157,7 @@ def straight_stretch(simulation: Simulation, shear: WallShear, magnitude_pa: np.
     own = magnitude_pa[_is_inside(shear.nodes().positions_m()[:, 1])]
     viscosity_pa_s = fluid.density_kg_m3 * fluid.kinematic_viscosity_m2_s
     inflow = simulation.openings()["inlet"].flow_rate_m3_s
-    return Stretch(radius_m, float(own.mean()), 4.0 * viscosity_pa_s * inflow / (pi * radius_m**3))
+    return StraightSegment(radius_m, float(own.mean()), 4.0 * viscosity_pa_s * inflow / (pi * radius_m**3))
 
 
 def _is_inside(y_m: np.ndarray) -> np.ndarray:
@@ -165,8 +165,8 @@ def _is_inside(y_m: np.ndarray) -> np.ndarray:
 
 
 def _opening(name: str, published: Mapping, **condition) -> dict:
-    place = {"centre_m": published["centre"], "normal": published["normal_axis"], "radius_m": published["radius"]}
-    return {"name": name, **place, **condition}
+    geometry = {"centre_m": published["centre"], "normal": published["normal_axis"], "radius_m": published["radius"]}
+    return {"name": name, **geometry, **condition}
 
 
 def _rates(simulation: Simulation) -> np.ndarray:
@@ -174,7 +174,7 @@ def _rates(simulation: Simulation) -> np.ndarray:
 
 
 def flow_rows(openings: Mapping[str, Mapping], tolerance: float) -> Iterator[Row]:
-    """What flows in flows out, pressure falls, and how the flow splits.
+    """Rows for mass conservation, pressure drops and the flow split.
 
     Args:
         openings: by name, the fields of :class:`muphy_lb.run.simulation.OpeningState`; one of them is ``"inlet"``.
@@ -190,7 +190,7 @@ def flow_rows(openings: Mapping[str, Mapping], tolerance: float) -> Iterator[Row
         yield shown(f"share of the outflow through outlet {name}", share, split[name])
 
 
-def _shear_rows(found: Mapping[str, float], stretch: Stretch) -> Iterator[Row]:
+def _shear_rows(found: Mapping[str, float], stretch: StraightSegment) -> Iterator[Row]:
     yield shown("mean wall shear of the straight stretch [Pa]", stretch.expected_pa, stretch.shear_pa)
     names = {"mean": "mean", "p5": "5 % below", "p50": "median", "p95": "95 % below", "p99": "99 % below"}
     for mark, name in names.items():

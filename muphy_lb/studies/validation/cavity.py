@@ -37,22 +37,22 @@ ALMOST_AT_REST = 1e-30
 
 @dataclass(frozen=True)
 class CentreLines:
-    """Velocities over the lid's on the two lines through the middle; ``place`` runs from 0 to 1.
+    """Velocities over the lid's on the two centre lines; positions run from 0 to 1.
 
     Attributes:
-        place: of the nodes.
+        position: (size,) positions of the nodes.
         u: along the lid's motion, on the line normal to the lid (which lies at 1).
         v: towards the lid, on the line along its motion.
     """
 
-    place: np.ndarray
+    position: np.ndarray
     u: np.ndarray
     v: np.ndarray
 
     def extrema(self) -> dict[str, float]:
         """Smallest u, largest and smallest v."""
         found = {"u_min": (self.u, -1), "v_max": (self.v, 1), "v_min": (self.v, -1)}
-        return {name: extremum(self.place, values, sign)[1] for name, (values, sign) in found.items()}
+        return {name: extremum(self.position, values, sign)[1] for name, (values, sign) in found.items()}
 
 
 def cavity(settings: Settings = DEFAULT) -> Validation:
@@ -145,24 +145,24 @@ def _rows(reynolds: int, size: int, lines: CentreLines, settings: Settings) -> l
         for name, value in lines.extrema().items():
             rows.append(relative(f"Re {reynolds}, {size}^2: {name} / U", getattr(exact, name), value, tolerance))
     (y, u), (x, v) = _ghia(reynolds)
-    for name, place, reference, values in (("u", y, u, lines.u), ("v", x, v, lines.v)):
-        difference = np.abs(interpolate(lines.place, values, place) - reference).max()
+    for name, position, reference, values in (("u", y, u, lines.u), ("v", x, v, lines.v)):
+        difference = np.abs(interpolate(lines.position, values, position) - reference).max()
         doubtful = name == "v" and reynolds in ghia.SPECTRAL_V
-        what = f"Re {reynolds}, {size}^2: largest |{name} - Ghia| / U of {place.size} points"
+        what = f"Re {reynolds}, {size}^2: largest |{name} - Ghia| / U of {position.size} points"
         rows.append(absolute(what, 0.0, difference, inf if doubtful else GHIA_TOLERANCE))
         if doubtful:
-            rows += _doubtful_rows(reynolds, size, lines, (place, reference))
+            rows += _doubtful_rows(reynolds, size, lines, (position, reference))
     return rows
 
 
 def _doubtful_rows(reynolds: int, size: int, lines: CentreLines, table) -> list[Row]:
     """Ghia's v without the points where the spectral solution is too far from it, and that solution there."""
     x, v = np.array(ghia.SPECTRAL_V[reynolds]).T
-    place, reference = table
-    kept = ~np.isin(place, x)
-    found = np.abs(interpolate(lines.place, lines.v, place[kept]) - reference[kept]).max()
+    position, reference = table
+    kept = ~np.isin(position, x)
+    found = np.abs(interpolate(lines.position, lines.v, position[kept]) - reference[kept]).max()
     named = ", ".join(f"{each:g}" for each in x)
-    spectral = np.abs(interpolate(lines.place, lines.v, x) - v).max()
+    spectral = np.abs(interpolate(lines.position, lines.v, x) - v).max()
     return [
         absolute(f"Re {reynolds}, {size}^2: the same without x = {named}", 0.0, found, GHIA_TOLERANCE),
         absolute(f"Re {reynolds}, {size}^2: there, largest |v - spectral| / U", 0.0, spectral, SPECTRAL_TOLERANCE),
@@ -184,7 +184,7 @@ def _cube(settings: Settings) -> tuple[list[Row], Plot]:
 
 
 def _cube_table():
-    """((place, u), (place, v)) of the reference, in the axes of :class:`CentreLines`."""
+    """((position, u), (position, v)) of the reference, in the axes of :class:`CentreLines`."""
     x, along = cubic_cavity.velocity_along_lid()
     y, away = cubic_cavity.velocity_normal_to_lid()
     return (0.5 - x, along), (y + 0.5, -away)
@@ -194,7 +194,8 @@ def _cube_differences(lines: CentreLines) -> tuple[float, float]:
     table = _cube_table()
     pairs = zip((lines.u, lines.v), table, strict=True)
     return tuple(
-        float(np.abs(interpolate(lines.place, values, place) - reference).max()) for values, (place, reference) in pairs
+        float(np.abs(interpolate(lines.position, values, position) - reference).max())
+        for values, (position, reference) in pairs
     )
 
 
@@ -215,9 +216,9 @@ def _cube_rows(size: int, lines: CentreLines) -> list[Row]:
 
 def _plot(title: str, lines: CentreLines, along, normal) -> Plot:
     series = (
-        Series("u on the line normal to the lid", lines.place, lines.u),
-        Series("v on the line along the lid", lines.place, lines.v),
+        Series("u on the line normal to the lid", lines.position, lines.u),
+        Series("v on the line along the lid", lines.position, lines.v),
         Series("u, reference", *along, style="points"),
         Series("v, reference", *normal, style="points"),
     )
-    return Plot(title, "place / L", "velocity / U", series)
+    return Plot(title, "position / L", "velocity / U", series)

@@ -1,4 +1,4 @@
-"""The command ``muphy-lb validate``: run cases with known answers and judge the solver by them."""
+"""The command ``muphy-lb validate``: run cases with reference solutions and check the solver against them."""
 
 import inspect
 import time
@@ -17,7 +17,7 @@ FAILED_EXIT_CODE = 1
 def add_options(parser) -> None:
     """Give an argument parser the options of the command."""
     parser.add_argument("names", nargs="*", metavar="NAME", help="cases to run (default: all)")
-    parser.add_argument("--list", action="store_true", help="tell the cases, and run none")
+    parser.add_argument("--list", action="store_true", help="list the cases without running them")
     parser.add_argument("--quick", action="store_true", help="small sizes: seconds instead of minutes")
     parser.add_argument("--backend", default=DEFAULT.backend, help="auto, cpu, cuda or numpy (default: auto)")
     parser.add_argument(
@@ -27,7 +27,9 @@ def add_options(parser) -> None:
     )
     parser.add_argument("--streaming", default=DEFAULT.streaming, help="pull, push or aa (default: pull)")
     parser.add_argument(
-        "--compare-precisions", action="store_true", help="run in every precision, and tell how far each is from fp64"
+        "--compare-precisions",
+        action="store_true",
+        help="run in every precision, and report the deviation of each from fp64",
     )
     parser.add_argument("--json", metavar="FILE", help="write the outcome")
     parser.add_argument("--report", metavar="FOLDER", help="write a page with tables and plots, and each plot")
@@ -38,7 +40,7 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
 
     Args:
         options: parsed options, see :func:`add_options`.
-        say: told each outcome as it comes, as text.
+        say: called with the text of each outcome.
         communicator: the ranks, which share each case.
 
     Raises:

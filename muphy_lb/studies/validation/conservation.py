@@ -1,4 +1,4 @@
-"""Mass of a closed domain: walls of any roughness, sound and a body force must not change it."""
+"""Conservation of mass in a closed domain with rough walls, acoustic waves and a body force."""
 
 from dataclasses import replace
 

@@ -34,11 +34,11 @@ SETTLED = 1e-10
 
 
 @dataclass(frozen=True)
-class Ring:
-    """Steady flow in a ring.
+class AnnulusFlow:
+    """Steady flow in the annulus between two cylinders.
 
     Attributes:
-        exact: the flow in theory.
+        exact: the analytical solution.
         inner, outer: torque of the fluid on each cylinder over the theoretical one on the outer.
         r, velocity: distance from the axis and azimuthal velocity of every node.
     """
@@ -58,25 +58,26 @@ class Ring:
 def taylor_couette(settings: Settings = DEFAULT) -> Validation:
     """Torque and profile between a rotating cylinder and one at rest; in full also the order of convergence."""
     scales = SCALES[: 1 if settings.quick else None]
-    rings = {
-        rule: [ring(rule, scale, settings) for scale in scales] for rule in possible_rules(PROFILE_ERROR, settings)
+    annuli = {
+        rule: [annulus_flow(rule, scale, settings) for scale in scales]
+        for rule in possible_rules(PROFILE_ERROR, settings)
     }
-    rows = [row for rule, flows in rings.items() for row in _rows(rule, flows[0], settings)]
-    errors = {rule: [flow.profile_error for flow in flows] for rule, flows in rings.items()}
+    rows = [row for rule, flows in annuli.items() for row in _rows(rule, flows[0], settings)]
+    errors = {rule: [flow.profile_error for flow in flows] for rule, flows in annuli.items()}
     if not settings.quick:
         for rule, values in errors.items():
             what, order = f"order of convergence of the profile, {rule}", order_of_convergence(scales, values)
             rows.append(order_at_least(what, LEAST_ORDER[rule], order, 0.0, settings))
     radii = [scale * INNER for scale in scales]
     plots = (
-        _profiles({rule: flows[0] for rule, flows in rings.items()}),
+        _profiles({rule: flows[0] for rule, flows in annuli.items()}),
         convergence("Rotating cylinder: L2 error of the velocity", "inner radius [voxels]", radii, errors, 1.0),
     )
     left_out = left_out_rules(PROFILE_ERROR, settings)
     return Validation("taylor-couette", CITATION, tuple(rows), plots=plots, left_out=left_out)
 
 
-def ring(rule: str, scale: int = 1, settings: Settings = DEFAULT) -> Ring:
+def annulus_flow(rule: str, scale: int = 1, settings: Settings = DEFAULT) -> AnnulusFlow:
     """Steady flow between cylinders of radius INNER and OUTER times ``scale``."""
     exact = TaylorCouette(INNER * scale, OUTER * scale, SURFACE_VELOCITY / (INNER * scale), viscosity=NU)
     half = ceil(exact.outer_radius + np.abs(OFFSET).max()) + 1
@@ -93,7 +94,7 @@ def ring(rule: str, scale: int = 1, settings: Settings = DEFAULT) -> Ring:
     x, y, _ = (simulation.nodes.coordinates() - np.array(centre)).T
     u, v, _ = over_two_steps(simulation, simulation.velocity_m_s).T
     r = np.hypot(x, y)
-    return Ring(exact, *(torques / exact.torque_per_length()).tolist(), r, (x * v - y * u) / r)
+    return AnnulusFlow(exact, *(torques / exact.torque_per_length()).tolist(), r, (x * v - y * u) / r)
 
 
 def _torques(simulation) -> np.ndarray:
@@ -101,7 +102,7 @@ def _torques(simulation) -> np.ndarray:
     return np.array([forces[name].torque_n_m[2] for name in ("inner", "outer")])
 
 
-def _rows(rule: str, flow: Ring, settings: Settings):
+def _rows(rule: str, flow: AnnulusFlow, settings: Settings):
     error = flow.outer - 1.0
     if rule in TORQUE_ERROR:
         yield absolute(f"relative error of the torque, {rule}", TORQUE_ERROR[rule], error, SIMILAR)
@@ -112,7 +113,7 @@ def _rows(rule: str, flow: Ring, settings: Settings):
     yield at_most(f"L2 error of the profile, {rule}", PROFILE_ERROR[rule], flow.profile_error)
 
 
-def _profiles(flows: dict[str, Ring]) -> Plot:
+def _profiles(flows: dict[str, AnnulusFlow]) -> Plot:
     exact = next(iter(flows.values())).exact
     r = np.linspace(exact.inner_radius, exact.outer_radius, 60)
     line = Series("Landau and Lifshitz", r, exact.velocity(r) / SURFACE_VELOCITY)

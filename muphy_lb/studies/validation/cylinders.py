@@ -53,7 +53,7 @@ class Seepage:
         k: dimensionless permeability.
         theta: solid fraction of the voxels.
         balance: force on the cylinders by momentum exchange over the body force on all fluid nodes.
-        whole: that force and the body force on the solid voxels, over the body force on the whole box.
+        whole: the sum of that force and the body force on the solid voxels, over the body force on the whole box.
     """
 
     k: float
@@ -108,9 +108,9 @@ def toelke_method(nu: float) -> dict:
 def array_rows(mesh: int, half_way: Seepage, true_wall: Seepage | None) -> list[Row]:
     """Solid fraction and permeability beside Toelke's, whose voxeliser is unknown.
 
-    Walls at their true distance must be at least as good as his bounce-back. Our bounce-back stands beside it without a
-    verdict: where its solid fraction is as good as his, the place of the voxels on the circles decides (at mesh 1024
-    the error is 0.83 to 0.97 % for three shifts of the array, his 0.56 %).
+    Interpolated walls must be at least as accurate as his bounce-back. Our bounce-back is only reported: at equal solid
+    fraction its error depends on the position of the circles relative to the voxels (at mesh 1024 it is 0.83 to 0.97 %
+    for three shifts of the array, his 0.56 %).
     """
     theirs = TOELKE_LATTICE[mesh]
     theta_error, k_error = _errors(half_way)
@@ -165,7 +165,7 @@ def _accuracy(rule: str, size: int, flow: Seepage, settings: Settings):
 
 
 def _collisions(settings: Settings):
-    """What the collision and the viscosity change."""
+    """Dependence of the permeability on collision operator and viscosity."""
     precision, k = settings.precision, {}
     for rule in possible_rules(("half-way", "central-linear"), settings):
         k[rule], thick = (cell(SMALL_CELL, rule, nu, None, settings).k for nu in (NU, 1.0))

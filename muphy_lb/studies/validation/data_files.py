@@ -1,7 +1,7 @@
 """Every geometry file of ``$MUPHY_DATA``: read, diagnosed, its openings found, and run between them.
 
-What a user does by hand is done here: the file is surveyed, the openings found are pasted into a case, and a pressure
-difference between the largest one and the others drives a slow flow, or a body force where the box repeats.
+The work flow of a user is automated: the file is inspected, the detected openings are inserted into a case, and a slow
+flow is driven by a pressure difference between the largest opening and the others, or by a body force if periodic.
 """
 
 import json
@@ -65,13 +65,13 @@ normal's cosine with the published one is at least so large: the published plane
 
 @dataclass(frozen=True)
 class Reading:
-    """A file as a user sees it.
+    """An inspected file and the case made from it.
 
     Attributes:
-        item: the file and what is published of it.
-        path: where it lies.
-        seen: the survey.
-        settings: how it is computed.
+        item: the file and its published data.
+        path: path of the file.
+        seen: the result of the inspection.
+        settings: backend and precision.
     """
 
     item: DataFile
@@ -88,7 +88,7 @@ class Reading:
 
     @cached_property
     def case(self) -> Case:
-        """The case, with the openings as they are told to the user."""
+        """The case, with the openings as reported to the user."""
         options = dict(self.item.options)
         keys = {key: options.pop(key) for key in ("unit", "spacing_m") if key in options}
         periodic = ["x", "y", "z"] if self.item.drive == "force" else []
@@ -116,12 +116,12 @@ class Reading:
 
     @cached_property
     def report(self) -> SurfaceReport:
-        """Health of a surface as it came."""
+        """Diagnosis of the surface before any repair."""
         return diagnose(read_surface(self.path, self.item.options["unit"]))
 
     @cached_property
     def pores(self) -> Pores:
-        """Those of voxels, connected by faces."""
+        """The pores of a voxel image, with face connectivity."""
         return find_pores(self.seen.content, "faces")
 
     @property

@@ -6,7 +6,7 @@ from muphy_lb.run.simulation import Simulation
 
 
 def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.ndarray, strain: np.ndarray) -> None:
-    """Start from equilibrium and the part of first order that carries the viscous stress.
+    """Start from equilibrium plus the first-order non-equilibrium populations, which represent the viscous stress.
 
     f_q^(1) = -(w_q tau / cs2) rho (c_q c_q - cs2 I) : grad u, Krueger et al., The Lattice Boltzmann Method (2017),
     equation 4.35; without it the stress of the first steps is wrong.
@@ -17,9 +17,9 @@ def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.nd
         velocity: (n, 3).
         strain: (n, 3, 3) rate of strain, lattice units.
     """
-    lattice, mine = simulation.lattice, simulation.domain.number
+    lattice, own = simulation.lattice, simulation.domain.number
     cs2, tau = float(lattice.cs2), simulation.numerics.relaxation_time
-    rho, u, s = density[mine], velocity[mine].T, strain[mine]
+    rho, u, s = density[own], velocity[own].T, strain[own]
     tensor = np.einsum("qa,qb->qab", lattice.c, lattice.c) - cs2 * np.eye(3)
     stress = -(lattice.w[:, None] * tau / cs2) * rho * np.einsum("qab,nab->qn", tensor, s)
     equilibrium = simulation.engine.model.equilibrium.populations(rho, u, lattice)
@@ -47,9 +47,9 @@ def middle(values: np.ndarray, axis: int) -> np.ndarray:
 def interpolate(x: np.ndarray, values: np.ndarray, points) -> np.ndarray:
     """Values at ``points`` by the cubic through the four nearest of evenly spaced, rising ``x``."""
     points = np.asarray(points, dtype=np.float64)
-    place = (points - x[0]) / (x[1] - x[0])
-    first = np.clip(np.floor(place).astype(int) - 1, 0, x.size - 4)
-    t = place - first
+    position = (points - x[0]) / (x[1] - x[0])
+    first = np.clip(np.floor(position).astype(int) - 1, 0, x.size - 4)
+    t = position - first
     result = np.zeros_like(points)
     for k in range(4):
         others = [j for j in range(4) if j != k]
@@ -59,7 +59,7 @@ def interpolate(x: np.ndarray, values: np.ndarray, points) -> np.ndarray:
 
 
 def extremum(x: np.ndarray, values: np.ndarray, sign: int) -> tuple[float, float]:
-    """(place, value) of the maximum (``sign`` 1) or minimum (-1), on the parabola through three points of even
+    """(position, value) of the maximum (``sign`` 1) or minimum (-1), on the parabola through three points of even
     spacing."""
     k = int(np.argmax(sign * values[1:-1])) + 1
     below, here, above = values[k - 1 : k + 2]

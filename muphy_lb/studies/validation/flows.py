@@ -1,4 +1,4 @@
-"""Flows of the validation cases: set up in lattice units, run until they are steady."""
+"""Flows of the validation cases: set-up in lattice units, and integration to a steady state."""
 
 from collections.abc import Callable, Mapping
 from math import ceil
@@ -24,7 +24,7 @@ NO_TABLES = MappingProxyType({})
 
 
 def lattice_simulation(settings: Settings, geometry: Mapping, viscosity: float, **tables) -> Simulation:
-    """A simulation of density 1 and time step 1, that starts without a ramp.
+    """A simulation in lattice units (density 1, time step 1) that starts without a ramp.
 
     Args:
         settings: backend, precision and ranks.
@@ -114,7 +114,7 @@ def settle(
 def settled(
     simulation: Simulation, measure: Callable[[], np.ndarray], length: float, tolerance: float = SETTLED
 ) -> np.ndarray:
-    """Step until what is measured has settled on the scale of the viscous time length^2 / nu.
+    """Step until a measured array is steady on the scale of the viscous time length^2 / nu.
 
     At least that time passes, and the change in a tenth of it must fall below ``tolerance`` of the largest value: modes
     of a flow confined to ``length`` decay faster, so the last change bounds what is missing. Every measurement is the
@@ -130,7 +130,7 @@ def settled(
 
 
 def over_two_steps(simulation: Simulation, measure: Callable[[], np.ndarray]) -> np.ndarray:
-    """Mean of what is measured now and after one more step."""
+    """Mean of a measured array now and after one more step."""
     now = np.asarray(measure())
     simulation.step()
     return 0.5 * (now + np.asarray(measure()))

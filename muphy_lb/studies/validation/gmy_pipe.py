@@ -1,7 +1,7 @@
-"""A straight pipe from a HemeLB geometry file with the wall distances that the file brings; needs ``$MUPHY_DATA``.
+"""A straight pipe from a HemeLB geometry file with the wall distances stored in the file; needs ``$MUPHY_DATA``.
 
-A body force drives the flow along the axis and both openings hold pressure 0. Flow rate and what is left of a pressure
-gradient are taken over the middle half, so that what the openings do does not count.
+A body force drives the flow along the axis; both openings are at pressure 0. Flow rate and residual pressure gradient
+are evaluated over the middle half, to exclude the effects of the openings.
 """
 
 import os
@@ -77,7 +77,7 @@ def gmy_pipe(settings: Settings = DEFAULT) -> Validation:
 
 
 def pipe_flow(path: Path, rule: str, settings: Settings = DEFAULT) -> PipeFlow:
-    """The flow with a wall rule, reached from the analytic one."""
+    """The steady flow with a wall rule, started from the analytical solution."""
     force = 4.0 * NU * CENTRE_VELOCITY / NOMINAL_RADIUS**2
     tau = relaxation_time(NU, float(lattice_named("D3Q19").cs2))
     geometry = {"file": str(path.resolve())}
@@ -88,23 +88,23 @@ def pipe_flow(path: Path, rule: str, settings: Settings = DEFAULT) -> PipeFlow:
     along = -pipe_velocity(np.minimum(r, radius), radius, force, NU)
     start_from_velocity(simulation, np.outer(along, (0.0, 0.0, 1.0)))
     velocity = -settled(simulation, lambda: simulation.velocity_m_s()[:, 2], radius, SETTLED)
-    return _of_the_middle(simulation, velocity, r, radius, force)
+    return _middle_section(simulation, velocity, r, radius, force)
 
 
 def wall_radius(path: Path) -> float:
-    """Mean distance [voxels] from the axis of the points where the links of the file meet the wall."""
+    """Mean distance [voxels] from the axis of the points where the links of the file intersect the wall."""
     _, links = read_sites(path)
     walls = links.where(links.kind == WALL_LINK_TYPE)
-    places = walls.site + walls.distance[:, np.newaxis] * FILE_DIRECTIONS[walls.direction]
-    return float(np.hypot(*(places[:, :2] - CENTRE).T).mean())
+    points = walls.site + walls.distance[:, np.newaxis] * FILE_DIRECTIONS[walls.direction]
+    return float(np.hypot(*(points[:, :2] - CENTRE).T).mean())
 
 
-def _of_the_middle(simulation: Simulation, velocity, r, radius: float, force: float) -> PipeFlow:
+def _middle_section(simulation: Simulation, velocity, r, radius: float, force: float) -> PipeFlow:
     layer = simulation.nodes.coordinates()[:, 2].astype(np.int64)
     low, high = np.quantile(layer, (0.25, 0.75)).astype(np.int64)
     kept = (layer >= low) & (layer < high)
-    layers, place = np.unique(layer[kept], return_inverse=True)
-    pressure = np.bincount(place, simulation.pressure_pa()[kept]) / np.bincount(place)
+    layers, index = np.unique(layer[kept], return_inverse=True)
+    pressure = np.bincount(index, simulation.pressure_pa()[kept]) / np.bincount(index)
     gradient = np.polyfit(layers, pressure, 1)[0]
     flow_rate = velocity[kept].sum() / layers.size
     middle = layer == layers[layers.size // 2]

@@ -1,4 +1,4 @@
-"""How fast the leading oscillation in a record grows or dies out: dynamic modes of a record with delays."""
+"""Growth rate of the leading oscillation in a time series, by dynamic mode decomposition with delays."""
 
 from dataclasses import dataclass
 from math import pi
@@ -12,7 +12,7 @@ SHARE = 0.1  # of the largest at the end of the record: what is weaker does not 
 
 @dataclass(frozen=True)
 class Growth:
-    """Of the leading mode, exp(rate t) cos(2 pi frequency t): medians over ``RANKS``.
+    """Growth of the leading mode, exp(rate t) cos(2 pi frequency t): medians over ``RANKS``.
 
     Attributes:
         rate, frequency: per unit of time.
@@ -24,13 +24,13 @@ class Growth:
     spread: float
 
 
-def growth_of(record: np.ndarray, interval: float) -> Growth:
-    """The fastest growing mode among those that matter at the end of a record.
+def fit_growth(record: np.ndarray, interval: float) -> Growth:
+    """The fastest growing mode among those with a significant amplitude at the end of a record.
 
     Each row with its ``DELAYS`` - 1 successors is a state; the linear map from one state to the next, restricted to the
     few directions that hold most of the record, has the modes as eigenvectors (Schmid, J. Fluid Mech. 656, 5 (2010);
-    with delays Le Clainche, Vega, SIAM J. Appl. Dyn. Syst. 16, 882 (2017)). How many directions is a choice; the
-    median over several is told.
+    with delays Le Clainche, Vega, SIAM J. Appl. Dyn. Syst. 16, 882 (2017)). The number of directions is a free
+    parameter; the median over several is returned.
 
     Args:
         record: (n, m) values of m signals at equal intervals, n >= 3 ``DELAYS``.
@@ -56,5 +56,5 @@ def _leading(states, basis, weights) -> complex:
     """Logarithm of the eigenvalue of the leading mode within a basis."""
     values, vectors = np.linalg.eig(basis.T @ states[:, 1:] @ weights)
     at_end = np.abs(np.linalg.solve(vectors, basis.T @ states[:, -1])) * np.linalg.norm(vectors, axis=0)
-    matter = values[at_end > SHARE * at_end.max()]
-    return np.log(complex(matter[np.argmax(np.abs(matter))]))
+    relevant = values[at_end > SHARE * at_end.max()]
+    return np.log(complex(relevant[np.argmax(np.abs(relevant))]))

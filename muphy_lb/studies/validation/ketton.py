@@ -1,18 +1,18 @@
 """Permeability of Ketton limestone, eight blocks along three axes; needs the files of ``$MUPHY_DATA``.
 
-As published, each block is cut out, then filtered, closed at its sides, and has two layers of fluid at both ends. What
-drives the flow is a body force through a periodic box, as in ``muphy-lb permeability``, so that the layers of both ends
-make one reservoir. In a steady flow every section passes the same, and a reservoir resists so little that the force on
-all layers is lost in the rock: k of the rock is k of the box times the length of the rock over that of the box.
+As published, each block is cut out, filtered, closed at its sides, and has two layers of fluid at both ends. The flow
+is driven by a body force in a periodic box, as in ``muphy-lb permeability``, so that the layers at both ends form one
+reservoir. In a steady flow the flow rate is the same in every section, and the resistance of the reservoir is
+negligible: k of the rock is k of the box times the length of the rock over that of the box.
 
-Throats are a few voxels wide, and half-way walls make them too permeable: with whole voxels the mean ratio to the
-published values is about 1.16, and the tightest blocks are the worst. With every voxel divided into eight, k fell by 10
-and 17 % in two parts of the rock and by 20 % in block 0 along z, so both are computed, and the divided ones judged.
-Joined reservoirs make k smaller than two at one pressure each do, by 2 to 17 % in four blocks; the case shows it for
-one core.
+Throats are a few voxels wide, and half-way walls overestimate their permeability: with the original voxels the mean
+ratio to the published values is about 1.16, with the largest deviations for the tightest blocks. With every voxel
+divided into eight, k decreases by 10 and 17 % in two regions of the rock and by 20 % in block 0 along z, so both are
+computed, and the divided ones judged. Connected reservoirs give a smaller k than two reservoirs at constant pressure,
+by 2 to 17 % in four blocks; the case shows it for one core.
 
-The steady flow does not depend on the viscosity (two relaxation times), but the way to it does: pores behind narrow
-throats fill like the pressure spreads, in a time ~ viscosity / k, which a low viscosity shortens.
+The steady flow does not depend on the viscosity (two relaxation times), but the transient does: pressure diffuses into
+pores behind narrow throats in a time ~ viscosity / k, which a low viscosity shortens.
 """
 
 import math
@@ -62,7 +62,7 @@ STEADY, INTERVAL = 1e-4, 500  # of the flow by pressure
 
 @dataclass(frozen=True)
 class Core:
-    """A cube of rock and the axis of the flow through it.
+    """A cubic sample of the rock and the flow direction.
 
     Attributes:
         image: file of the whole rock, 0 = pore.
@@ -70,7 +70,7 @@ class Core:
         size: voxels along an edge.
         axis: ``"x"``, ``"y"`` or ``"z"``.
         nu: viscosity of the fluid, lattice units.
-        refinement: into how many along each edge a voxel is divided.
+        refinement: number of voxels along each edge into which a voxel is divided.
     """
 
     image: Path
@@ -82,17 +82,17 @@ class Core:
 
     @property
     def length(self) -> int:
-        """Voxels of the image from end to end, layers of fluid included."""
+        """Voxels of the image along the flow, including the layers of fluid."""
         return self.size + 2 * LAYERS
 
     def preparation(self) -> dict:
-        """Options of the image that cut and filter the cube."""
+        """Image options that crop and filter the cube."""
         high = [first + self.size for first in self.low]
         steps = {"crop": [list(self.low), high], "median": 1, "drop_unconnected": AXES, "connected_by": "faces"}
         return {"fluid_value": 0, **steps, "divide": self.refinement}
 
     def nodes(self, ends: str) -> NodeList:
-        """The nodes of the cube between its reservoirs, whose ends are ``"periodic"`` or ``"open"``."""
+        """The nodes of the cube and its reservoirs, with ``"periodic"`` or ``"open"`` ends."""
         rock = load_voxels(self.image, spacing_m=float(self.refinement), **self.preparation())
         return build_nodes(add_reservoirs(rock, LAYERS * self.refinement, self.axis, ends))
 
@@ -128,11 +128,11 @@ def ketton(settings: Settings = DEFAULT) -> Validation:
 
 
 def permeability(core: Core, settings: Settings = DEFAULT) -> float:
-    """Permeability [voxel^2] of a core in a flow that a body force drives, once it has settled.
+    """Permeability [voxel^2] of a core from a steady flow driven by a body force.
 
     Raises:
-        GeometryError: no pore leads through.
-        MuphyError: the flow does not settle.
+        GeometryError: no pore percolates.
+        MuphyError: the flow does not become steady.
     """
     force = {"acceleration_m_s2": [DRIVE * (axis == core.axis) for axis in AXES]}
     flow = settled_flow(_case(core, settings, flow=force), SerialCommunicator(), core.nodes("periodic"))
@@ -142,7 +142,7 @@ def permeability(core: Core, settings: Settings = DEFAULT) -> float:
 
 
 def permeability_by_pressure(core: Core, settings: Settings = DEFAULT) -> float:
-    """The same in a flow from an inlet to an outlet, each at one pressure.
+    """As :func:`permeability`, from a flow driven by a pressure difference between an inlet and an outlet.
 
     Raises:
         GeometryError, MuphyError: as :func:`permeability`.

@@ -50,7 +50,8 @@ def smagorinsky(settings: Settings = DEFAULT) -> Validation:
 
 
 def sheared(constant: float, scheme: Mapping, settings: Settings = DEFAULT) -> tuple[float, float]:
-    """(viscosity that the force on the moving plate tells, largest deviation from uniform shear over the velocity).
+    """(viscosity determined from the force on the moving plate, largest deviation from uniform shear over the
+    velocity).
 
     Args:
         constant: Smagorinsky's.
@@ -73,9 +74,7 @@ def sheared(constant: float, scheme: Mapping, settings: Settings = DEFAULT) -> t
     start_from_velocity(simulation, velocity)
 
     def measure():
-        force_n = simulation.wall_forces()["plate"].force_n[
-            0
-        ]  # before the field, which takes the place of the last step
+        force_n = simulation.wall_forces()["plate"].force_n[0]  # before the field, which overwrites the last step
         return np.append(simulation.velocity_m_s()[:, 0], force_n)
 
     interval = round(0.25 * HEIGHT**2 / VISCOSITY)

@@ -1,7 +1,7 @@
-"""What half precision and streaming in place leave out of the cases, in one place and with the reasons.
+"""Limitations of half precision and in-place streaming in the validation cases, with the reasons.
 
 Half precision stores a population's deviation from rest with 11 significant bits: each step rounds it by 2^-11 of
-itself or less. In a steady flow that rounding stands beside the force that drives it, which changes a population by
+itself or less. In a steady flow that rounding competes with the driving force, which changes a population by
 the share 8 nu / H^2 in a step: the velocity is off by up to H^2 / (8 nu) 2^-11, were all roundings of one sign (3.7 %
 between plates of H = 10 at nu = 1/6; 1.1 % was measured). It grows with the size squared where the error of the grid
 falls with it. So half precision is judged at the small sizes, its steady flows with ``FLOOR``, and orders of

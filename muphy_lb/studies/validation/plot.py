@@ -70,7 +70,7 @@ class Picture:
 
 
 def convergence(title: str, x_label: str, sizes: Sequence[float], errors: Mapping, order: float) -> Plot:
-    """Errors against resolution on logarithmic axes, beside a line of the expected order.
+    """Errors against resolution on logarithmic axes, with a line of the expected order.
 
     Args:
         title, x_label: of the plot.

@@ -89,7 +89,7 @@ def channel_difference(
         height: fluid nodes across.
         lattice: velocity set.
         relaxation_time: [time steps].
-        wall_distance: distance of the walls of the analytic profile from the nodes beside them.
+        wall_distance: distance of the walls of the analytic profile from the adjacent nodes.
         settings: backend and precision.
     """
     nu = viscosity(relaxation_time, float(lattice_named(lattice).cs2))

@@ -49,8 +49,8 @@ INTERPOLATED = ("bouzidi", "central-linear")
 
 
 @dataclass(frozen=True)
-class Wall:
-    """The walls of a channel and the collision beside them.
+class ChannelWall:
+    """The walls of a channel and the collision operator.
 
     Attributes:
         rule: ``lattice.walls`` of a case.
@@ -68,7 +68,7 @@ class Wall:
         return creeping(self.rule, **method)
 
     def slip(self, height: int, nu: float) -> float:
-        """Shift of the profile over the centre velocity, as the module tells."""
+        """Shift of the profile over the centre velocity; see the module's docstring."""
         magic = (3.0 * nu) ** 2 if self.magic is None else self.magic
         return 4.0 * (4.0 * magic / 3.0 - self.distance**2) / self.width(height) ** 2
 
@@ -93,7 +93,9 @@ def poiseuille_trt(settings: Settings = DEFAULT) -> Validation:
     return Validation("poiseuille-trt", CITATION, tuple(rows), plots=plots, left_out=left_out)
 
 
-def difference(height: int, wall: Wall, nu: float, lattice: str = "D2Q9", settings: Settings = DEFAULT) -> np.ndarray:
+def difference(
+    height: int, wall: ChannelWall, nu: float, lattice: str = "D2Q9", settings: Settings = DEFAULT
+) -> np.ndarray:
     """(n,) computed less analytic velocity of every node over the analytic centre velocity, in Stokes flow."""
     width = wall.width(height)
     force = 8.0 * nu * MEAN_VELOCITY_TIMES_HEIGHT / height / width**2
@@ -110,7 +112,7 @@ def difference(height: int, wall: Wall, nu: float, lattice: str = "D2Q9", settin
 
 def order_errors(rule: str, distance: float, settings: Settings = DEFAULT) -> list[float]:
     """L2 errors of :func:`difference` for rising heights."""
-    wall = Wall(rule, distance)
+    wall = ChannelWall(rule, distance)
     return [float(np.sqrt(np.mean(difference(height, wall, NU, settings=settings) ** 2))) for height in HEIGHTS]
 
 
@@ -119,36 +121,36 @@ def _half_way(settings: Settings) -> list[Row]:
     rows = []
     for lattice in QUICK_LATTICES if settings.quick else LATTICES:
         for nu in VISCOSITIES:
-            error = np.abs(difference(HEIGHT, Wall(), nu, lattice, settings)).max()
+            error = np.abs(difference(HEIGHT, ChannelWall(), nu, lattice, settings)).max()
             what = f"{lattice} largest error, Lambda = 3/16, nu = {nu:.3g}"
             rows.append(absolute(what, 0.0, error, EXACT[settings.precision]))
-        rows.append(_slip(Wall(magic=STABLE_MAGIC), NU, lattice, settings))
-    return [*rows, _slip(Wall(magic=None), 1.0, "D2Q9", settings)]
+        rows.append(_slip(ChannelWall(magic=STABLE_MAGIC), NU, lattice, settings))
+    return [*rows, _slip(ChannelWall(magic=None), 1.0, "D2Q9", settings)]
 
 
 def _central_linear(settings: Settings) -> list[Row]:
     """The slip of walls at any distance, and none at the Lambda that belongs to it."""
     rows = []
     for distance in DISTANCES:
-        rows.append(_slip(Wall("central-linear", distance), NU, "D2Q9", settings))
-        fitting = Wall("central-linear", distance, 0.75 * distance**2)
+        rows.append(_slip(ChannelWall("central-linear", distance), NU, "D2Q9", settings))
+        fitting = ChannelWall("central-linear", distance, 0.75 * distance**2)
         error = np.abs(difference(HEIGHT, fitting, NU, settings=settings)).max()
         what = f"largest error, central-linear, Lambda = 3 d^2/4, d = {distance}"
         rows.append(absolute(what, 0.0, error, EXACT[settings.precision]))
-    return [*rows, _slip(Wall("central-linear", 0.25), 1.0, "D2Q9", settings)]
+    return [*rows, _slip(ChannelWall("central-linear", 0.25), 1.0, "D2Q9", settings)]
 
 
 def _orders(errors, settings: Settings) -> list[Row]:
     rows = []
     for rule, pair in errors.items():
         for distance, values in zip((0.25, 0.75), pair, strict=True):
-            sizes = [Wall(rule, distance).width(height) for height in HEIGHTS]
+            sizes = [ChannelWall(rule, distance).width(height) for height in HEIGHTS]
             what, order = f"order of convergence, {rule}, d = {distance}", order_of_convergence(sizes, values)
             rows.append(order_at_least(what, 2.0, order, 2.0 - ORDER, settings))
     return rows
 
 
-def _slip(wall: Wall, nu: float, lattice: str, settings: Settings) -> Row:
+def _slip(wall: ChannelWall, nu: float, lattice: str, settings: Settings) -> Row:
     collision = "BGK" if wall.magic is None else f"Lambda = {wall.magic:.4g}"
     what = f"{lattice} slip, {wall.rule}, d = {wall.distance}, {collision}, nu = {nu:.3g}"
     slip = difference(HEIGHT, wall, nu, lattice, settings).mean()

@@ -17,7 +17,7 @@ class Row:
         quantity: what is compared, with its unit if it has one.
         reference: published or analytic value.
         computed: what the solver gives.
-        error: how far off, relative or absolute as the constructor says.
+        error: relative or absolute deviation, depending on the constructor.
         tolerance: largest error that passes; infinite for a row that is shown for the reader and judged by nobody.
         scale: what differences of the computed value between precisions are told over: the size of the reference, but
             at least 1 where the error is absolute, and 1 where the reference is 0.

@@ -30,7 +30,7 @@ CASSON_YIELD = 0.2  # yield stress over the scale of the stress, VISCOSITY times
 
 
 @dataclass(frozen=True)
-class Fluid:
+class RheologyCase:
     """One fluid in a channel.
 
     Attributes:
@@ -62,16 +62,16 @@ def rheology(settings: Settings = DEFAULT) -> Validation:
     return Validation("rheology", CITATION, tuple(rows), plots=(plot,))
 
 
-def power_law_fluid(height: int, index: float) -> Fluid:
+def power_law_fluid(height: int, index: float) -> RheologyCase:
     """A power-law fluid of viscosity ``VISCOSITY`` at the scale of the shear rate in a channel of this height."""
     consistency = VISCOSITY * _rate(height) ** (1.0 - index)
     law = reference.PowerLaw(consistency, index, SMALLEST_VISCOSITY, LARGEST_VISCOSITY)
     keys = {"consistency_pa_sn": consistency, "index": index}
     bounds = {"min_viscosity_m2_s": SMALLEST_VISCOSITY, "max_viscosity_m2_s": LARGEST_VISCOSITY}
-    return Fluid("power law", law, {"power_law": keys | bounds})
+    return RheologyCase("power law", law, {"power_law": keys | bounds})
 
 
-def carreau_yasuda_fluid(height: int) -> Fluid:
+def carreau_yasuda_fluid(height: int) -> RheologyCase:
     """Blood."""
     law = _blood(1.0, height)
     law = _blood(VISCOSITY / float(law(_rate(height))), height)
@@ -82,18 +82,20 @@ def carreau_yasuda_fluid(height: int) -> Fluid:
         "transition": law.a,
         "index": law.n,
     }
-    return Fluid("Carreau-Yasuda", law, {"carreau_yasuda": keys})
+    return RheologyCase("Carreau-Yasuda", law, {"carreau_yasuda": keys})
 
 
-def casson_fluid(height: int) -> Fluid:
+def casson_fluid(height: int) -> RheologyCase:
     """A Casson fluid whose plug fills part of the channel."""
     yield_stress = CASSON_YIELD * VISCOSITY * _rate(height)
     law = reference.Casson(np.sqrt(yield_stress), np.sqrt(0.5 * VISCOSITY), LARGEST_VISCOSITY)
     keys = {"yield_stress_pa": yield_stress, "infinite_viscosity_m2_s": 0.5 * VISCOSITY}
-    return Fluid("Casson", law, {"casson": keys | {"max_viscosity_m2_s": LARGEST_VISCOSITY}})
+    return RheologyCase("Casson", law, {"casson": keys | {"max_viscosity_m2_s": LARGEST_VISCOSITY}})
 
 
-def channel(fluid: Fluid, height: int, settings: Settings = DEFAULT) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def channel(
+    fluid: RheologyCase, height: int, settings: Settings = DEFAULT
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(distance from the lower wall, exact velocity, computed steady velocity) of every node across a channel."""
     force = 2.0 * VISCOSITY * _rate(height) / height
     geometry = {"shape": "channel", "options": {"length": 1, "height": height}}
@@ -120,7 +122,7 @@ def l2_error(exact: np.ndarray, computed: np.ndarray) -> float:
     return float(np.sqrt(np.mean((computed - exact) ** 2)) / exact.max())
 
 
-def _power_law_maker(index: float) -> Callable[[int], Fluid]:
+def _power_law_maker(index: float) -> Callable[[int], RheologyCase]:
     return lambda height: power_law_fluid(height, index)
 
 

@@ -179,7 +179,7 @@ def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Simulation:
 
 
 def _prepared(setup: Setup, path: Path) -> str:
-    """Write the channel, with the true places of its walls, to a new file."""
+    """Write the channel, with the true positions of its walls, to a new file."""
     voxels = build_shape("obstacle_channel", cells_per_diameter=setup.diameter, dimension=setup.dimension)
     write_geometry(path, cut_links(build_nodes(voxels), voxels.wall_shape))
     return str(path)
@@ -224,7 +224,7 @@ def _instant(simulation: Simulation, n_steps: int = 0) -> np.ndarray:
 
 
 def _node_above(distance_m: float, setup: Setup) -> int:
-    """Voxel coordinate of the first node beyond a place half-way between two, counted from the first voxel."""
+    """Voxel coordinate of the first node beyond a point half-way between two, counted from the first voxel."""
     return round(distance_m / setup.spacing_m + 0.5)
 
 

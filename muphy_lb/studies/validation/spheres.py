@@ -30,7 +30,7 @@ CITATION = (
     "simple cubic: Zick, Homsy, J. Fluid Mech. 115, 13 (1982); body-centred: series of Sangani, Acrivos, Int. J."
     " Multiphase Flow 8, 343 (1982); lattice values: another program (D3Q19, TRT, Lambda = 3/16)"
 )
-NU = 1.0  # the answer does not depend on it, and a viscous fluid settles in fewer steps
+NU = 1.0  # the steady state does not depend on it, and a viscous fluid reaches it in fewer steps
 FORCE = 1e-6
 SIZE, QUICK_SIZE = 48, 24
 FRACTIONS = {SIMPLE: (0.125, 0.216, 0.5236), BODY: (0.125, 0.216, 0.6802), FACE: (0.125, 0.216, 0.7405)}

@@ -43,7 +43,7 @@ class Decay:
 
     Attributes:
         velocity_error: L2 norm of the difference over that of the exact velocity.
-        viscosity_error: relative, of the viscosity that the decay of the exact mode tells.
+        viscosity_error: relative error of the viscosity determined from the decay of the exact mode.
     """
 
     velocity_error: float

@@ -46,7 +46,7 @@ OTHER_PROGRAM = MappingProxyType(
 )  # L2 errors for RADII
 LEAST_ORDER = MappingProxyType({"half-way": 0.9, "bouzidi": 1.8, "central-linear": 1.8})
 VISCOSITY_INDEPENDENT = ("half-way", "central-linear")
-SIMILAR = 0.2  # not asked of bouzidi, whose small errors depend most on where the voxels lie
+SIMILAR = 0.2  # not required of bouzidi, whose small errors depend most on the position of the voxels
 SAME = {"fp64": 1e-5, "fp32": 1e-2, "fp16": 2e-3}  # fp16: of the velocity, 3e-4 was measured
 SETTLED, ROUGHLY_SETTLED = 1e-9, 1e-6
 
@@ -101,10 +101,10 @@ def pipe_errors(
 def _distance_from_axis(nodes, axis: np.ndarray, offset) -> np.ndarray:
     """(n,) distance of every node from the nearest periodic image of the pipe's axis."""
     box = np.array(nodes.shape[::-1])
-    place = nodes.coordinates() - (0.5 * (box - 1.0) + np.array(offset))
-    nearest = np.full(len(place), np.inf)
+    position = nodes.coordinates() - (0.5 * (box - 1.0) + np.array(offset))
+    nearest = np.full(len(position), np.inf)
     for image in product((-1, 0, 1), repeat=2):
-        moved = place + box * np.array([*image, 0])
+        moved = position + box * np.array([*image, 0])
         across = moved - np.outer(moved @ axis, axis)
         nearest = np.minimum(nearest, np.einsum("ij,ij->i", across, across))
     return np.sqrt(nearest)

@@ -1,4 +1,4 @@
-"""Wall shear stress of pipe flow at the nodes beside the wall, by the rule of the walls.
+"""Wall shear stress of pipe flow at the wall-adjacent nodes, for each wall rule.
 
 With interpolated walls the stress at the first nodes, carried on to the wall, is that of Hagen and Poiseuille. With
 half-way walls it is not: the flow between a staircase and the first nodes does not see the true wall, so their stress

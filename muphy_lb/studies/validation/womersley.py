@@ -42,7 +42,7 @@ PULSE_TOLERANCE = {"fp64": 1e-10, "fp32": 1e-4, "fp16": 5e-4}  # fp16: 2^-11
 
 
 def womersley(settings: Settings = DEFAULT) -> Validation:
-    """Oscillating flows between plates, in a pipe and beside a plate; the inflow of a pulsating inlet."""
+    """Oscillating flows between plates, in a pipe and over a plate; the inflow of a pulsating inlet."""
     heights = QUICK_HEIGHTS if settings.quick else HEIGHTS
     errors = {
         "driven by a force": [plates_error(height, settings) for height in heights],
@@ -138,19 +138,19 @@ def pipe_flow(number: float, pipe_radius: float, settings: Settings = DEFAULT) -
 
 
 def pulsating_inflow(settings: Settings = DEFAULT) -> tuple[np.ndarray, np.ndarray]:
-    """(asked, measured) volume flow of a pulsating inlet of a channel, at instants spread over a period."""
+    """(prescribed, measured) volume flow of a pulsating inlet of a channel, at instants spread over a period."""
     shape = {"length": PULSE_LENGTH, "height": PULSE_HEIGHT, "ends": "open"}
     waveform = {"period_s": PULSE_PERIOD, "mean": PULSE_MEAN, "cosine": PULSE_COSINE, "sine": PULSE_SINE}
     inlet = {"name": "inlet", "flow_rate_m3_s": VELOCITY * PULSE_HEIGHT, "profile": "parabolic", "waveform": waveform}
     openings = [inlet, {"name": "outlet", "pressure_pa": 0.0}]
     geometry = {"shape": "channel", "options": shape}
     simulation = lattice_simulation(settings, geometry, PLATE_VISCOSITY, lattice=_linear(), openings=openings)
-    asked, measured = [], []
+    prescribed, measured = [], []
     for _ in range(N_PHASES):
         simulation.step(PULSE_PERIOD // N_PHASES)
         measured.append(simulation.openings()["inlet"].flow_rate_m3_s)
-        asked.append(VELOCITY * PULSE_HEIGHT * _pulse(simulation.step_number - 0.5))
-    return np.array(asked), np.array(measured)
+        prescribed.append(VELOCITY * PULSE_HEIGHT * _pulse(simulation.step_number - 0.5))
+    return np.array(prescribed), np.array(measured)
 
 
 def _linear() -> dict:
@@ -202,8 +202,8 @@ def _pulse(time: float) -> float:
 
 
 def _pulse_row(settings: Settings) -> Row:
-    asked, measured = pulsating_inflow(settings)
-    difference = np.abs(measured - asked).max() / asked.max()
+    prescribed, measured = pulsating_inflow(settings)
+    difference = np.abs(measured - prescribed).max() / prescribed.max()
     what = "pulsating inlet: |inflow - waveform|, largest of a period, over the peak"
     return absolute(what, 0.0, difference, PULSE_TOLERANCE[settings.precision])
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from muphy_lb.studies.scaling.model import (
-    Cut,
     Link,
-    Load,
     Machine,
     Observation,
-    Surface,
+    PartitionCut,
+    PartSurface,
+    RankLoad,
     across,
     cube_surface,
     fit_machine,
@@ -18,13 +18,13 @@ from muphy_lb.studies.scaling.model import (
     step_seconds,
 )
 
-MACHINE = Machine(s_per_node=5e-11, s_besides=4e-6, s_per_exchange=2e-5, s_per_byte=1e-11, overlaps=True)
+MACHINE = Machine(s_per_node=5e-11, s_overhead=4e-6, s_per_exchange=2e-5, s_per_byte=1e-11, overlaps=True)
 NODES, BYTES = 4e6, 4.0
-LOADS = [Load(4e6), Load(2e6, 3e4, 6e5, 1.0), Load(1e6, 4e4, 8e5, 3.0), Load(5e5, 4e4, 7e5, 6.0)]
+LOADS = [RankLoad(4e6), RankLoad(2e6, 3e4, 6e5, 1.0), RankLoad(1e6, 4e4, 8e5, 3.0), RankLoad(5e5, 4e4, 7e5, 6.0)]
 ROUND_OFF = 1e-9
 
 
-def observed(machine: Machine, load: Load) -> Observation:
+def observed(machine: Machine, load: RankLoad) -> Observation:
     """What a machine that is just like the model shows."""
     sizes = (64.0, load.halo_bytes) if load.messages else ()
     exchanges = tuple((size, machine.s_per_exchange + size * machine.s_per_byte) for size in sizes)
@@ -37,24 +37,24 @@ def fitted(machine: Machine, loads=LOADS):
 
 
 def test_without_a_halo_a_step_takes_the_time_of_its_nodes():
-    assert step_seconds(MACHINE, Load(NODES)) == NODES * 5e-11
+    assert step_seconds(MACHINE, RankLoad(NODES)) == NODES * 5e-11
 
 
 def test_without_a_halo_cards_share_a_step_ideally():
-    machine, surface = Machine(s_per_node=5e-11), Surface(0.0, 0.0, 0.0)
-    one = step_seconds(machine, Load(NODES))
+    machine, surface = Machine(s_per_node=5e-11), PartSurface(0.0, 0.0, 0.0)
+    one = step_seconds(machine, RankLoad(NODES))
     for cards in (2, 8, 4096):
         assert step_seconds(machine, surface.load(NODES, cards, BYTES)) == pytest.approx(one / cards, rel=1e-12)
 
 
 def test_many_cards_cannot_be_faster_than_the_latency_of_their_messages():
-    surface = Surface(0.0, 0.0, 6.0, is_bounded=False)
-    machine = Machine(5e-11, s_besides=4e-6, s_per_exchange=2e-5, s_per_message=8e-6)
+    surface = PartSurface(0.0, 0.0, 6.0, is_bounded=False)
+    machine = Machine(5e-11, s_overhead=4e-6, s_per_exchange=2e-5, s_per_message=8e-6)
     assert step_seconds(machine, surface.load(NODES, 10**6, BYTES)) == pytest.approx(4e-6 + 2e-5 + 6 * 8e-6)
 
 
 def test_an_overlapped_halo_that_is_shorter_than_the_interior_costs_nothing():
-    load = Load(1e6, 1e4, 1e5, 1.0)
+    load = RankLoad(1e6, 1e4, 1e5, 1.0)
     quick = replace(MACHINE, s_per_byte=0.0, s_per_exchange=0.0)
     assert step_seconds(MACHINE, load) == step_seconds(quick, load)
 
@@ -64,7 +64,7 @@ def test_without_overlap_halo_and_interior_add_up():
     assert step_seconds(replace(MACHINE, overlaps=False), LOADS[2]) == pytest.approx(4e-6 + 1e6 * 5e-11 + halo)
 
 
-@pytest.mark.parametrize("worse", ["s_per_node", "s_besides", "s_per_exchange", "s_per_byte", "s_per_message"])
+@pytest.mark.parametrize("worse", ["s_per_node", "s_overhead", "s_per_exchange", "s_per_byte", "s_per_message"])
 @pytest.mark.parametrize("overlaps", [True, False])
 def test_a_higher_cost_never_makes_a_step_faster(worse, overlaps):
     machine = replace(MACHINE, overlaps=overlaps, s_per_message=1e-6)
@@ -81,7 +81,7 @@ def test_a_network_adds_its_latency_and_the_slower_bandwidth_counts():
 def test_a_fit_finds_the_machine_that_made_the_data(overlaps):
     machine = replace(MACHINE, overlaps=overlaps)
     fit = fitted(machine)
-    for name in ("s_per_node", "s_besides", "s_per_exchange", "s_per_byte"):
+    for name in ("s_per_node", "s_overhead", "s_per_exchange", "s_per_byte"):
         assert getattr(fit.machine, name) == pytest.approx(getattr(machine, name), rel=1e-6), name
     assert fit.machine.overlaps == overlaps and max(map(abs, fit.residuals)) < ROUND_OFF
 
@@ -101,7 +101,7 @@ def test_two_sizes_of_messages_tell_latency_from_bandwidth():
 
 def test_one_card_alone_tells_nothing_of_messages():
     machine = fitted(MACHINE, LOADS[:1]).machine
-    assert (machine.s_per_byte, machine.s_per_exchange, machine.s_besides) == (0.0, 0.0, 0.0)
+    assert (machine.s_per_byte, machine.s_per_exchange, machine.s_overhead) == (0.0, 0.0, 0.0)
 
 
 def test_costs_are_never_negative():
@@ -109,14 +109,14 @@ def test_costs_are_never_negative():
     short, (size, _) = seen[3].exchanges
     seen[3] = replace(seen[3], exchanges=((short[0], 1.0), (size, 1e-7)), step_s=1e-7)
     machine = fit_machine(seen).machine
-    assert min(machine.s_per_byte, machine.s_per_exchange, machine.s_besides) >= 0.0
+    assert min(machine.s_per_byte, machine.s_per_exchange, machine.s_overhead) >= 0.0
 
 
-def cut_of_cube(edge: int, parts_along: int) -> Cut:
+def cut_of_cube(edge: int, parts_along: int) -> PartitionCut:
     """A cube of fluid with rims, cut into cubes: what the part in the middle, or a corner if there is none, has."""
     part = edge / parts_along
     faces = 3 if parts_along == 2 else 6 * (1 - 1 / parts_along)
-    return Cut(parts_along**3, part**3, faces * part**2, 5 * faces * part**2, 26 * (1 - 1 / parts_along), 1.0)
+    return PartitionCut(parts_along**3, part**3, faces * part**2, 5 * faces * part**2, 26 * (1 - 1 / parts_along), 1.0)
 
 
 def test_the_surface_of_cubes_is_found_from_any_number_of_parts():
@@ -129,18 +129,18 @@ def test_the_surface_of_cubes_is_found_from_any_number_of_parts():
 def test_a_surface_gives_back_the_load_that_it_was_found_from():
     cut = cut_of_cube(120, 4)
     load = fit_surface([cut], is_bounded=True).load(120**3, 64, BYTES)
-    assert load == Load(
+    assert load == RankLoad(
         pytest.approx(cut.nodes), pytest.approx(cut.edge_nodes), pytest.approx(4 * cut.populations), pytest.approx(19.5)
     )
 
 
 def test_a_card_cannot_have_more_edge_than_nodes_nor_more_neighbours_than_others():
-    load = Surface(30.0, 6.0, 26.0, is_bounded=False).load(64.0, 8, BYTES)
+    load = PartSurface(30.0, 6.0, 26.0, is_bounded=False).load(64.0, 8, BYTES)
     assert (load.edge_nodes, load.messages) == (8.0, 7)
 
 
 def test_one_card_sends_nothing():
-    assert Surface(30.0, 6.0, 26.0).load(NODES, 1, BYTES) == Load(NODES)
+    assert PartSurface(30.0, 6.0, 26.0).load(NODES, 1, BYTES) == RankLoad(NODES)
 
 
 def test_without_a_cut_there_is_no_surface():
@@ -148,4 +148,4 @@ def test_without_a_cut_there_is_no_surface():
 
 
 def test_the_busiest_part_counts():
-    assert Surface(0.0, 0.0, 0.0, imbalance=1.25).load(NODES, 4, BYTES).nodes == 1.25 * NODES / 4
+    assert PartSurface(0.0, 0.0, 0.0, imbalance=1.25).load(NODES, 4, BYTES).nodes == 1.25 * NODES / 4

@@ -14,10 +14,10 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.voxels import graph_from_voxels
 from muphy_lb.studies.bench.jobs import job_of_table
-from muphy_lb.studies.scaling.cuts import cut, cuts_of
+from muphy_lb.studies.scaling.cuts import cut, partition_cuts
 from muphy_lb.studies.scaling.modes import STRONG, WEAK, WEAK_ROW
 from muphy_lb.studies.scaling.problem import copies_for, problem, refined
-from muphy_lb.studies.scaling.study import Point, Variant, distinct, named_series
+from muphy_lb.studies.scaling.study import Point, SeriesVariant, distinct, named_series
 from tests.vessel import changed, vessel
 
 D3Q19 = lattice_named("D3Q19")
@@ -111,7 +111,7 @@ def test_a_geometry_with_its_own_spacing_cannot_be_refined():
 def point(ranks, transport="host", mflups=1.0, **changes):
     """A made-up point."""
     made = Point(
-        variant=Variant("fp32", "pull", transport),
+        variant=SeriesVariant("fp32", "pull", transport),
         ranks=ranks,
         transport="none" if ranks == 1 else "host",
         device="card",
@@ -137,13 +137,13 @@ def point(ranks, transport="host", mflups=1.0, **changes):
 
 
 def test_on_one_rank_transports_are_the_same():
-    variants = [Variant("fp32", "pull", name) for name in ("host", "peer")]
+    variants = [SeriesVariant("fp32", "pull", name) for name in ("host", "peer")]
     assert distinct(variants, 1) == variants[:1] and distinct(variants, 2) == variants
 
 
 def test_what_ran_on_one_rank_belongs_to_the_series_of_every_transport():
     points = [point(1), point(2), point(2, "auto")]
-    groups = named_series(points, [Variant("fp32", "pull", name) for name in ("host", "auto")])
+    groups = named_series(points, [SeriesVariant("fp32", "pull", name) for name in ("host", "auto")])
     assert groups == {"host": points[:2], "auto (host)": [points[0], points[2]]}
 
 
@@ -166,8 +166,8 @@ def test_halves_of_a_periodic_box_exchange_two_faces():
 
 def test_a_geometry_is_cut_into_many_parts():
     nodes = build_nodes(build_shape("random_solid", shape_zyx=(24, 24, 24), porosity=1.0))
-    assert [found.n_parts for found in cuts_of(nodes, D3Q19)] == [8, 16, 64]
+    assert [found.n_parts for found in partition_cuts(nodes, D3Q19)] == [8, 16, 64]
 
 
 def test_a_tiny_geometry_is_not_cut():
-    assert cuts_of(build_nodes(build_shape("random_solid", shape_zyx=(4, 4, 4), porosity=1.0)), D3Q19) == []
+    assert partition_cuts(build_nodes(build_shape("random_solid", shape_zyx=(4, 4, 4), porosity=1.0)), D3Q19) == []

@@ -1,4 +1,4 @@
-"""Heat alone and at the edge of convection: conduction, decay of a mode, onset of Rayleigh-Benard convection."""
+"""Heat conduction and the onset of convection: conduction, decay of a mode, Rayleigh-Benard instability."""
 
 from math import cos, inf, log, pi
 
@@ -25,18 +25,16 @@ CONSERVED = {"fp64": 1e-15, "fp32": 1e-6}
 DECAY_TOLERANCE, ONSET_TOLERANCE = 0.005, 0.01
 WAVE_LENGTHS, QUICK_WAVE_LENGTHS = (32, 64), (32,)
 HEIGHT, QUICK_HEIGHT = 48, 16
-AROUND = (0.96, 1.04)  # of the critical Rayleigh number
-SETTLING, WATCHED = 0.3, 0.3  # in height^2 / diffusivity
-SEED = 1e-4
-STIRRED_STEPS = 2000
+RAYLEIGH_FACTORS = (0.96, 1.04)  # of the critical Rayleigh number
+SETTLING, OBSERVED = 0.3, 0.3  # durations in height^2 / diffusivity
+AMPLITUDE = 1e-4  # of the initial mode, over the temperature difference
+DRIFT_STEPS = 2000
 
 
 def heat(settings: Settings = DEFAULT) -> Validation:
-    """What a temperature does between walls, without a flow and with the first one."""
+    """Temperature between walls: conduction, decay, energy balance, and the onset of convection."""
     if settings.precision == HALF:
-        return Validation(
-            "heat", CITATION, skipped="fp16 has no digits for flows as weak as at the onset of convection"
-        )
+        return Validation("heat", CITATION, skipped="fp16 cannot resolve flows as weak as at the onset of convection")
     rows = []
     for method in METHODS:
         lengths = QUICK_WAVE_LENGTHS if settings.quick else WAVE_LENGTHS
@@ -46,13 +44,15 @@ def heat(settings: Settings = DEFAULT) -> Validation:
     return Validation("heat", CITATION, (*rows, onset), plots=(plot,))
 
 
-def still(geometry, settings: Settings, lift: float = 0.0, walls=(), method: str = DIFFERENCES) -> Simulation:
-    """A fluid at rest in two dimensions, lifted along -y, in lattice units."""
+def fluid_at_rest(
+    geometry, settings: Settings, expansion: float = 0.0, walls=(), method: str = DIFFERENCES
+) -> Simulation:
+    """A two-dimensional fluid at rest with buoyancy along y and thermal expansion ``expansion``, in lattice units."""
     thermal = {
         "reference_k": 0.0,
         "diffusivity_m2_s": DIFFUSIVITY,
         "gravity_m_s2": [0.0, 1.0, 0.0],
-        "expansion_1_k": lift,
+        "expansion_1_k": expansion,
         "method": method,
     }
     shape = {"shape": "heated_cavity", "options": {"dimension": 2, **geometry}}
@@ -60,8 +60,8 @@ def still(geometry, settings: Settings, lift: float = 0.0, walls=(), method: str
     return lattice_simulation(settings, shape, VISCOSITY, thermal=thermal, lattice=lattice, walls=list(walls))
 
 
-def between(low: float, high: float) -> list[dict]:
-    """The walls of a cavity at two temperatures."""
+def wall_temperatures(low: float, high: float) -> list[dict]:
+    """The ``[[walls]]`` tables of a cavity with walls at two temperatures."""
     return [{"name": "cold", "temperature_k": low}, {"name": "hot", "temperature_k": high}]
 
 
@@ -72,15 +72,17 @@ def set_temperature(simulation: Simulation, values: np.ndarray) -> None:
 
 def _conduction(method: str, settings: Settings) -> Row:
     size = 8
-    simulation = still({"size": size, "sides": "periodic"}, settings, walls=between(-0.5, 0.5), method=method)
+    simulation = fluid_at_rest(
+        {"size": size, "sides": "periodic"}, settings, walls=wall_temperatures(-0.5, 0.5), method=method
+    )
     simulation.step(round(8 * size**2 / DIFFUSIVITY))
     gradient = simulation.wall_heat.gradients_k_m(simulation.temperature_k())["cold"]
     return absolute(f"{method}: conduction: Nu - 1", 0.0, gradient * size - 1.0, CONDUCTION[settings.precision])
 
 
 def _decay(length: int, method: str, settings: Settings) -> Row:
-    """The diffusivity that the decay of a cosine shows; its walls, far apart in its direction, are adiabatic."""
-    simulation = still({"size": 4, "width": length, "axis": "y", "sides": "periodic"}, settings, method=method)
+    """The diffusivity determined from the decay of a cosine along a periodic axis between adiabatic walls."""
+    simulation = fluid_at_rest({"size": 4, "width": length, "axis": "y", "sides": "periodic"}, settings, method=method)
     wave = np.cos(2.0 * pi * simulation.nodes.coordinates()[:, 0] / length)
     set_temperature(simulation, wave)
     steps = round(length**2 / (4.0 * pi**2 * DIFFUSIVITY))
@@ -92,7 +94,7 @@ def _decay(length: int, method: str, settings: Settings) -> Row:
 
 
 def _onset(height: int, settings: Settings) -> tuple[Row, Plot]:
-    numbers = [CRITICAL * share for share in AROUND]
+    numbers = [CRITICAL * share for share in RAYLEIGH_FACTORS]
     rates = [growth(number, height, settings) for number in numbers]
     (a, b), (low, high) = numbers, rates
     found = a - low * (b - a) / (high - low)
@@ -102,35 +104,35 @@ def _onset(height: int, settings: Settings) -> tuple[Row, Plot]:
 
 
 def growth(rayleigh: float, height: int, settings: Settings = DEFAULT) -> float:
-    """Growth rate [diffusivity / height^2] of the most unstable mode, from its weak beginning."""
+    """Growth rate [diffusivity / height^2] of the most unstable mode, from a small initial amplitude."""
     width = round(height * 2.0 * pi / WAVE_NUMBER)
-    lift = rayleigh * VISCOSITY * DIFFUSIVITY / height**3
+    expansion = rayleigh * VISCOSITY * DIFFUSIVITY / height**3
     geometry = {"size": height, "width": width, "axis": "y", "sides": "periodic"}
-    simulation = still(geometry, settings, lift, walls=between(-0.5, 0.5))
+    simulation = fluid_at_rest(geometry, settings, expansion, walls=wall_temperatures(-0.5, 0.5))
     x, y, _ = simulation.nodes.coordinates().T
-    place = (y - 0.5) / height
-    set_temperature(simulation, place - 0.5 + SEED * np.cos(2.0 * pi * x / width) * np.sin(pi * place))
-    # In the balance of pressure and lift: sound that an unbalanced start makes would still be heard.
-    density = 1.0 + 1.5 * lift * height * place * (1.0 - place)
+    y_relative = (y - 0.5) / height
+    set_temperature(simulation, y_relative - 0.5 + AMPLITUDE * np.cos(2.0 * pi * x / width) * np.sin(pi * y_relative))
+    # Start in hydrostatic balance: acoustic waves of an unbalanced start would not have decayed.
+    density = 1.0 + 1.5 * expansion * height * y_relative * (1.0 - y_relative)
     simulation.engine.start_from(density[simulation.domain.number], np.zeros((3, density.size)))
     time = height**2 / DIFFUSIVITY
     strength = []
-    for share in (SETTLING, WATCHED):
+    for share in (SETTLING, OBSERVED):
         simulation.step(round(share * time))
         of_mode = np.bincount(y.astype(np.int64), simulation.velocity_m_s()[:, 1] * np.cos(2.0 * pi * x / width))
         strength.append(float(np.linalg.norm(of_mode)))
-    return log(strength[1] / strength[0]) / WATCHED
+    return log(strength[1] / strength[0]) / OBSERVED
 
 
 def _energy(method: str, settings: Settings) -> Row:
-    """How the mean temperature drifts in a closed box that loses no heat while it stirs itself: the differences are not
+    """Drift of the mean temperature in a closed adiabatic box with a buoyant flow: finite differences are not
     conservative."""
     size, allowed = 32, CONSERVED[settings.precision] if method == POPULATION_METHOD else inf
-    simulation = still({"size": size}, settings, lift=1e-4 / size, method=method)
+    simulation = fluid_at_rest({"size": size}, settings, expansion=1e-4 / size, method=method)
     x, y, _ = simulation.nodes.coordinates().T
     start = np.array([0.5 * cos(pi * a / size) * cos(pi * b / (2 * size)) for a, b in zip(x, y, strict=True)])
     set_temperature(simulation, start - start.mean())
-    simulation.step(STIRRED_STEPS)
+    simulation.step(DRIFT_STEPS)
     drift = float(simulation.temperature_k().mean(dtype=np.float64))
-    what = f"{method}: drift of the mean of a closed box in {STIRRED_STEPS} steps, over the range"
+    what = f"{method}: drift of the mean of a closed box in {DRIFT_STEPS} steps, over the range"
     return absolute(what, 0.0, drift, allowed)

@@ -20,7 +20,7 @@ CITATION = (
     "square: de Vahl Davis, Int. J. Numer. Meth. Fluids 3, 249 (1983); cube: Tric, Labrosse, Betrouni, Int. J. Heat"
     " Mass Transfer 43, 4043 (2000); Obrecht et al., Comput. Fluids 54, 118 (2012); Wakashima, Saitoh (2004)"
 )
-FALL_SPEED = 0.1
+FREE_FALL_VELOCITY = 0.1
 LARGEST_DIFFUSIVITY = 0.075
 SQUARE_SIZES = {1e3: 64, 1e4: 96, 1e5: 160, 1e6: 320}
 QUICK_SQUARE_SIZES = {1e4: 24}
@@ -28,7 +28,7 @@ CUBE_SIZES = {1e4: 128, 1e5: 128, 1e6: 128}
 SAME_SIZES = ((1e4, 24), (1e4, 32), (1e5, 32))
 QUICK_SAME_SIZES = ((1e4, 16),)
 SQUARE_TOLERANCE, QUICK_TOLERANCE, SAME_TOLERANCE, CUBE_TOLERANCE = 0.005, 0.015, 2e-3, 0.006
-OWN_ERROR = {1e6: 0.01}  # what de Vahl Davis gives his velocities at the highest Rayleigh number
+OWN_ERROR = {1e6: 0.01}  # error stated by de Vahl Davis for his velocities at the highest Rayleigh number
 SYMMETRIC = {"fp64": 1e-9, "fp32": 1e-4}
 INTERVAL, MOST_STEPS = 500, 3_000_000
 STEADY = {"fp64": 1e-6, "fp32": 5e-6, "fp16": 1e-3}
@@ -36,13 +36,13 @@ STEADY = {"fp64": 1e-6, "fp32": 5e-6, "fp16": 1e-3}
 
 @dataclass(frozen=True)
 class Cavity:
-    """A steady cavity of edge 1 between -0.5 and 0.5.
+    """The flow in a cavity of edge 1 between walls of temperature -0.5 and 0.5.
 
     Attributes:
-        nusselt: of the cold and of the hot wall.
-        temperature: (nz, ny, nx) inside.
-        velocity: (nz, ny, nx, 3), in diffusivities over the edge.
-        pressure: (nz, ny, nx), in density times (diffusivity over the edge) squared.
+        nusselt: Nusselt number of the cold and of the hot wall.
+        temperature: (nz, ny, nx) temperature of the fluid nodes.
+        velocity: (nz, ny, nx, 3) velocity in diffusivity / edge.
+        pressure: (nz, ny, nx) pressure in density * (diffusivity / edge)^2.
     """
 
     nusselt: tuple[float, float]
@@ -52,7 +52,7 @@ class Cavity:
 
     @property
     def asymmetry(self) -> float:
-        """Largest |a(x) + a(-x)| over the largest |a|, of temperature and velocity components."""
+        """Largest |a(x) + a(-x)| over the largest |a|, for temperature and velocity."""
         fields = (self.temperature[..., None], self.velocity)
         return max(float(np.abs(a + a[::-1, ::-1, ::-1]).max() / np.abs(a).max()) for a in fields)
 
@@ -81,7 +81,7 @@ def heated_cavity(settings: Settings = DEFAULT) -> Validation:
 
 
 def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: int = 3) -> Cavity:
-    """The steady cavity with ``size`` nodes an edge.
+    """The steady cavity with ``size`` nodes per edge.
 
     Raises:
         MuphyError: it does not become steady.
@@ -96,7 +96,7 @@ def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: 
 
 
 def cavity_of(simulation: Simulation, diffusivity: float) -> Cavity:
-    """What a simulation of :func:`heated_simulation` has come to, on every rank; collective."""
+    """The current state of a simulation of :func:`heated_simulation`, on every rank; collective."""
     fields = simulation.temperature_k(), simulation.velocity_m_s(), simulation.density()
     communicator = simulation.communicator
     return communicator.broadcast(_cavity(simulation, diffusivity, *fields) if communicator.rank == 0 else None)
@@ -119,7 +119,7 @@ def _cavity(simulation: Simulation, diffusivity: float, temperature, velocity, d
 
 
 def start_from_cavity(simulation: Simulation, diffusivity: float, cavity: Cavity) -> None:
-    """Start a cube where one of the same Rayleigh number on another grid has come to."""
+    """Initialise a cube with the state of one of the same Rayleigh number on another grid."""
     number, size = simulation.domain.number, simulation.outline.shape[1]
     unit = diffusivity / size
 
@@ -134,17 +134,17 @@ def start_from_cavity(simulation: Simulation, diffusivity: float, cavity: Cavity
 
 
 def resample(values: np.ndarray, size: int, at_walls) -> np.ndarray:
-    """Values (nz, ny, nx, ...) at the middles of the voxels of a cube on ``size`` voxels an edge, linear in between.
+    """Linear interpolation of voxel-centred values (nz, ny, nx, ...) of a cube to ``size`` voxels per edge.
 
     Args:
-        values: on any grid.
-        size: of the new one.
-        at_walls: for z, y, x what holds at the two walls across it; None: what the next voxel has.
+        values: values on any grid.
+        size: voxels per edge of the new grid.
+        at_walls: for z, y, x the values at the two walls normal to it; None: that of the adjacent voxel.
     """
     for axis, ends in enumerate(at_walls):
         n = values.shape[axis]
-        place = np.concatenate(([0.0], (np.arange(n) + 0.5) / n, [1.0]))
-        weights = np.stack([np.interp((np.arange(size) + 0.5) / size, place, row) for row in np.eye(n + 2)], axis=1)
+        position = np.concatenate(([0.0], (np.arange(n) + 0.5) / n, [1.0]))
+        weights = np.stack([np.interp((np.arange(size) + 0.5) / size, position, row) for row in np.eye(n + 2)], axis=1)
         inner = weights[:, 1:-1].copy()
         constant = np.zeros(size)
         for row, column, end in ((weights[:, 0], 0, ends[0]), (weights[:, -1], -1, ends[1])):
@@ -165,9 +165,9 @@ def heated_simulation(
     method: str = DIFFERENCES,
     start: Cavity | None = None,
 ) -> tuple[Simulation, float]:
-    """A cavity at rest, or a cube where one on another grid has come to, and its diffusivity, in lattice units; gravity
-    points along the last axis."""
-    speed = min(FALL_SPEED, LARGEST_DIFFUSIVITY * sqrt(rayleigh * PRANDTL) / size)
+    """(simulation of a cavity, its diffusivity) in lattice units, at rest or started from a state on another grid;
+    gravity points along the negative last axis."""
+    speed = min(FREE_FALL_VELOCITY, LARGEST_DIFFUSIVITY * sqrt(rayleigh * PRANDTL) / size)
     diffusivity = speed * size / sqrt(rayleigh * PRANDTL)
     gravity = [0.0, 0.0, 0.0]
     gravity[dimension - 1] = -1.0
@@ -183,7 +183,7 @@ def heated_simulation(
         {"shape": "heated_cavity", "options": {"size": size, "dimension": dimension}},
         PRANDTL * diffusivity,
         thermal=thermal,
-        compute={"partition": "Z"},  # a good cut of a cube need not be searched for
+        compute={"partition": "Z"},  # slabs are a good partitioning of a cube
         lattice={"name": "D2Q9" if dimension == 2 else "D3Q19", "collision": "mrt"},
         walls=[{"name": "cold", "temperature_k": -0.5}, {"name": "hot", "temperature_k": 0.5}],
     )
@@ -193,7 +193,7 @@ def heated_simulation(
 
 
 def free_fall(rayleigh: float, size: int, diffusivity: float) -> float:
-    """Time steps of a free fall along the edge of a cavity of :func:`heated_simulation`."""
+    """Free-fall time along the edge of a cavity of :func:`heated_simulation` [time steps]."""
     return size**2 / (diffusivity * sqrt(rayleigh * PRANDTL))
 
 

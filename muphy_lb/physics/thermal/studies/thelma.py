@@ -1,10 +1,10 @@
-"""The performance model of TheLMA beside this program: a heated cubic cavity, and the same box without temperature.
+"""Comparison with the performance model of TheLMA: a heated cubic cavity, and the same box without temperature.
 
 Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): D3Q19 MRT with a temperature by finite differences,
 single precision. Their model (Table 4) counts 48 numbers read or written per node and time step, 19 + 19 populations
-and 10 for the temperature; updates times 48 numbers were 79-88 % of what a copy reached on the same card. The table's
-figures by edge are not at hand. The project's page (thelma-project.info, "About") gives the fastest runs on eight Tesla
-C1060 in single precision, of any geometry: 1920 MLUPS with temperature, 2744 without.
+and 10 for the temperature; updates times 48 numbers were 79-88 % of the copy bandwidth of the same GPU. The table's
+values by edge are not available. The project's page (thelma-project.info, "About") gives the fastest runs on eight
+Tesla C1060 in single precision, of any geometry: 1920 MLUPS with temperature, 2744 without.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.studies.bench.jobs import Job
 from muphy_lb.studies.bench.report import known
-from muphy_lb.studies.bench.stream import Effort, Measurement, Variant, measure
+from muphy_lb.studies.bench.stream import ComputeVariant, Effort, Measurement, measure
 
 EDGES = (64, 128, 192, 256, 320)
 LATTICE = "D3Q19"
@@ -42,11 +42,11 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A cavity, timed with and without its temperature.
+class CavityTiming:
+    """A cavity timed with and without temperature.
 
     Attributes:
-        edge: nodes.
+        edge: nodes per edge.
         heated, isothermal: the measurements.
     """
 
@@ -61,23 +61,23 @@ class Comparison:
 
     @property
     def model_bytes(self) -> int:
-        """Bytes of the paper's numbers: populations as they are stored, the others as they are computed with."""
+        """Bytes per update of the paper's count: populations in storage format, other numbers in arithmetic format."""
         precision, populations = PRECISIONS[self.heated.precision], 2 * lattice_named(LATTICE).q
         storage, real = (np.dtype(kind).itemsize for kind in (precision.storage, precision.real))
         return populations * storage + (NUMBERS - populations) * real
 
     @property
     def model_gb_s(self) -> float:
-        """What the paper's model makes of the updates of a rank."""
+        """Bandwidth of a rank [GB/s] by the paper's model."""
         return 1e-3 * self.heated.mflups * self.model_bytes / self.heated.ranks
 
     @property
     def model_share(self) -> float:
-        """Of the copy bandwidth."""
+        """``model_gb_s`` as a fraction of the copy bandwidth."""
         return self.model_gb_s / (1e3 * self.heated.copy_tb_s)
 
     def record(self) -> dict:
-        """Plain dictionary."""
+        """The timing as a plain dictionary."""
         return {
             "title": f"heated cavity, {self.edge}^3",
             "published": f"{PUBLISHED_SHARE} of the copy bandwidth",
@@ -118,23 +118,23 @@ def without_temperature(job: Job) -> Job:
     return Job(job.case.model_copy(update={"thermal": None, "walls": ()}), job.nodes)
 
 
-def compare(edge: int, job: Job, variant: Variant, effort: Effort, communicator) -> Comparison:
+def compare(edge: int, job: Job, variant: ComputeVariant, effort: Effort, communicator) -> CavityTiming:
     """Time a cavity with and without its temperature; collective.
 
     Args:
-        edge: of the cavity.
-        job: that of :func:`cavity_table`.
-        variant: what to change in the case.
-        effort: how long.
+        edge: nodes per edge of the cavity.
+        job: the job of :func:`cavity_table`.
+        variant: changes to the case.
+        effort: number of runs and steps.
         communicator: the ranks.
     """
     isothermal, heated = (
         measure(one.case, one.nodes, variant, effort, communicator) for one in (without_temperature(job), job)
     )
-    return Comparison(edge, heated, isothermal)
+    return CavityTiming(edge, heated, isothermal)
 
 
-def text(comparison: Comparison) -> str:
+def text(comparison: CavityTiming) -> str:
     """One line below HEADER."""
     c, m = comparison, comparison.heated
     numbers = f"{m.numbers_per_update} ({m.numbers_asked})"

@@ -55,8 +55,8 @@ class DataFile:
         options: of its reader.
         facts: published numbers.
         archive: the zip file below the data folder that holds it; empty if it lies there itself.
-        places: gives the published openings from the content of ``openings.json``; None if there are none.
-        n_openings: how many there are, where no place is published; None if that is not known either.
+        places: function from the content of ``openings.json`` to the published openings; None if there are none.
+        n_openings: number of openings if no positions are published; None if unknown.
         drive: ``"openings"``: a pressure difference between the largest one found and the others; ``"z openings"``: the
             same for those across z, the other faces closed; ``"force"``: along z, in a box that repeats.
         is_symmetric: whether equal outlets must share the flow evenly.
@@ -116,14 +116,14 @@ def ends_of_y_in_radii(content: Mapping) -> list[Place]:
 
 
 def _y_in_sites(content: Mapping) -> tuple[np.ndarray, float]:
-    """(3, 3) centres of the ends, and a radius, which the distance of the outlets tells; in sites."""
+    """((3, 3) centres of the ends, radius derived from the distance of the outlets), in sites."""
     gmy = content["gmy"]
     centres = np.array([gmy["inlet_centre_lattice"], *gmy["outlet_centres_lattice"]])
     return centres, float(np.linalg.norm(centres[1] - centres[2])) / Y_OUTLETS_APART
 
 
 def _both_ends(x_m: float, y_m: float, z_m: tuple[float, float], area_m2: float) -> Callable[[Mapping], list[Place]]:
-    """Gives the ends of a straight channel along z, which its dimensions tell."""
+    """A function that returns the ends of a straight channel along z, derived from its dimensions."""
     return lambda _: [Place(np.array([x_m, y_m, z]), area_m2) for z in z_m]
 
 

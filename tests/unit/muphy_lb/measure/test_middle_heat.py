@@ -11,7 +11,7 @@ from muphy_lb.output.summary import measured_lines
 from muphy_lb.physics.thermal.mid_plane import middle_heat, middle_plane
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from muphy_lb.physics.thermal.observers import heat_state
-from muphy_lb.physics.thermal.studies.conduction import between, still
+from muphy_lb.physics.thermal.studies.conduction import fluid_at_rest, wall_temperatures
 from muphy_lb.physics.thermal.studies.heated_cavity import heated_simulation
 from muphy_lb.physics.thermal.studies.reference_values import SQUARE
 from muphy_lb.run.loop import Run
@@ -55,7 +55,7 @@ def test_the_middle_of_a_steady_cavity_passes_what_the_walls_do(size, method, ap
 @pytest.mark.parametrize("axis", ["x", "y"])
 def test_conduction_alone_has_nusselt_number_1(size, axis):
     geometry = {"size": size, "width": 3, "axis": axis, "sides": "periodic"}
-    simulation = still(geometry, DEFAULT, walls=between(-0.5, 0.5))
+    simulation = fluid_at_rest(geometry, DEFAULT, walls=wall_temperatures(-0.5, 0.5))
     simulation.step(round(160 * size**2))
     assert middle_heat(simulation).gradient_k_m() * size == pytest.approx(1.0, abs=1e-10)
 
@@ -63,7 +63,9 @@ def test_conduction_alone_has_nusselt_number_1(size, axis):
 def test_heat_goes_from_hot_to_cold_whichever_is_first():
     found = []
     for temperatures in ((-0.5, 0.5), (0.5, -0.5)):
-        simulation = still({"size": 4, "width": 1, "sides": "periodic"}, DEFAULT, walls=between(*temperatures))
+        simulation = fluid_at_rest(
+            {"size": 4, "width": 1, "sides": "periodic"}, DEFAULT, walls=wall_temperatures(*temperatures)
+        )
         simulation.step(2000)
         found.append(middle_heat(simulation).gradient_k_m())
     assert found[0] == pytest.approx(found[1], rel=1e-12) and found[0] > 0.2
