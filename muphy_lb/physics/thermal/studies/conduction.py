@@ -47,7 +47,7 @@ def heat(settings: Settings = DEFAULT) -> Validation:
 def fluid_at_rest(
     geometry, settings: Settings, expansion: float = 0.0, walls=(), method: str = DIFFERENCES
 ) -> Simulation:
-    """A two-dimensional fluid at rest with buoyancy along y and thermal expansion ``expansion``, in lattice units."""
+    """A two-dimensional fluid at rest with gravity along +y and thermal expansion ``expansion``, in lattice units."""
     thermal = {
         "reference_k": 0.0,
         "diffusivity_m2_s": DIFFUSIVITY,
