@@ -15,7 +15,6 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.stress import density_and_velocity
-from muphy_lb.operators.moments import HALF_FORCE
 from muphy_lb.output.report import SeriesWriter
 
 AT_POINTS = ("velocity_x_m_s", "velocity_y_m_s", "velocity_z_m_s", "pressure_pa")
@@ -59,7 +58,7 @@ class _ProbeWriter(SeriesWriter):
         if state is None:
             return None
         model, units = simulation.engine.model, simulation.units
-        half_force = HALF_FORCE[model.streaming]
+        half_force = model.streaming.half_force
         density, velocity = density_and_velocity(state, model.equilibrium, simulation.lattice, half_force)
         scalars = [units.density_to_pressure(density, float(simulation.lattice.cs2))]
         if state.temperature is not None:

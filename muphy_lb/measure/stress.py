@@ -38,5 +38,4 @@ def _omega(pi: np.ndarray, density: np.ndarray, fluid):
     if not closure.needs_stress:
         return omega
     inertia = density if fluid.equilibrium.is_compressible else 1.0
-    closing = fluid.rates[fluid.relaxation.n_rates :]
-    return closure.reference(omega, np.sqrt((pi * pi).sum(axis=(0, 1))) / inertia, closing)
+    return closure.reference(omega, np.sqrt((pi * pi).sum(axis=(0, 1))) / inertia, fluid.parameters)

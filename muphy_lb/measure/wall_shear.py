@@ -37,7 +37,7 @@ class WallShear:
     """
 
     def __init__(self, simulation):
-        if simulation.case.compute.streaming == "aa" and any(motion.moves for motion in simulation.motions):
+        if simulation.engine.model.streaming.in_place and any(motion.moves for motion in simulation.motions):
             raise InputError(
                 "output.wall_shear is asked for with a moving wall and compute.streaming = 'aa', which does not know"
                 " what a moving wall sends back; use compute.streaming = 'pull'"

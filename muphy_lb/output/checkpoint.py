@@ -164,7 +164,7 @@ def _identity(simulation) -> dict:
     return {
         "version": VERSION,
         "lattice": simulation.lattice.name,
-        "streaming": simulation.engine.model.streaming,
+        "streaming": simulation.engine.model.streaming.name,
         "precision": simulation.case.compute.precision,
         "fields": ", ".join(simulation.engine.fields.evolving),
         "voxel_digest": simulation.geometry.voxel_digest,

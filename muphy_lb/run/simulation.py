@@ -11,18 +11,17 @@ from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.boundaries.opening_geometry import PRESSURE, carried_flow, link_weights, opening_areas_m2, opening_frames
 from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, load_case
-from muphy_lb.domain import LocalDomain, check_dimension, domain_of
+from muphy_lb.domain import LocalDomain, check_dimension, domain_of, streaming_named
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
 from muphy_lb.errors import DivergedError, InputError
 from muphy_lb.geometry.nodes import NodeList, Outline
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
-from muphy_lb.parallel import HaloConnector, NodeGather, connect
-from muphy_lb.physics import isothermal, thermal
+from muphy_lb.parallel import HaloConnector, LinkGather, NodeGather, connect
+from muphy_lb.physics.isothermal import isothermal
 from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
-from muphy_lb.physics.thermal.model import temperature_fields
-from muphy_lb.physics.thermal.operators import BUOYANCY
+from muphy_lb.physics.thermal.model import temperature_fields, thermal
 from muphy_lb.physics.thermal.setup import heating_of
 from muphy_lb.physics.thermal.wall_gradients import WallHeat
 from muphy_lb.precision import PRECISIONS
@@ -154,8 +153,11 @@ class Simulation:
     def start_from_rest(self) -> None:
         """Density 1, velocity 0, step 0."""
         self._has_started, self.step_number, self._forces_step = True, 0, None
+        if self.engine.feedback:
+            self.engine.feedback.reset()
         self.upload_schedule()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
+        self.engine.set_step_number(0)
         if self.heating:
             self.set_temperature_k(np.full(1, self.case.thermal.reference_k))
         self.engine.start_from(np.ones(1), np.zeros((3, 1)))
@@ -170,6 +172,7 @@ class Simulation:
         self.initial_mass = initial_mass
         self.upload_schedule()
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
+        self.engine.set_step_number(step_number)
 
     def step(self, n_steps: int = 1) -> None:
         """Advance."""
@@ -184,9 +187,14 @@ class Simulation:
     def timed_mflups(self, n_steps: int) -> float:
         """Million node updates per second of all ranks over some steps, which the step number does not count."""
         self.communicator.barrier()
+        feedback = self.engine.feedback
+        before = feedback.record() if feedback else None
         seconds = self.communicator.maximum(self.engine.time_steps(n_steps))
         if self._has_started:
             self.upload_schedule()
+            self.engine.set_step_number(self.step_number)
+        if feedback:
+            feedback.restore(before)
         return n_steps * self.outline.n_nodes / seconds / 1e6
 
     def density(self) -> np.ndarray | None:
@@ -211,7 +219,7 @@ class Simulation:
     def set_temperature_k(self, temperature_k: np.ndarray) -> None:
         """Overwrite the temperature [K] of the local nodes, (n,) in run order or (1,)."""
         above = np.asarray(temperature_k, dtype=np.float64) - self.heating.zero_k
-        for name, values in temperature_fields(self.engine.model, above).items():
+        for name, values in temperature_fields(self._heat, self.lattice, above).items():
             self.engine.fields.set(name, values)
 
     def evolving(self) -> dict[str, np.ndarray]:
@@ -235,18 +243,10 @@ class Simulation:
 
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
-        entering, deviation = self.engine.link_fluxes()
-        links = self.domain.links
-        gathered = self.communicator.gather((links.boundary, links.voxel, links.q, entering, deviation))
-        if gathered is None:
+        found = self._link_gather.sums(*self.engine.link_fluxes())
+        if found is None:
             return None
-        opening, voxel, q, entering, deviation = (np.concatenate(column) for column in zip(*gathered, strict=True))
-        order = np.lexsort((q, voxel, opening))
-        count = len(self.outline.openings)
-        flow = np.bincount(opening[order], entering[order], count)
-        mean = np.bincount(opening[order], deviation[order], count) / np.maximum(
-            np.bincount(opening, minlength=count), 1
-        )
+        flow, mean = found
         return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.outline.openings)}
 
     def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
@@ -284,6 +284,10 @@ class Simulation:
         return Health(drift, max_speed, mean_speed)
 
     @cached_property
+    def _link_gather(self) -> LinkGather:
+        return LinkGather(self.communicator, self.domain.links, len(self.outline.openings))
+
+    @cached_property
     def _gather(self) -> NodeGather:
         return NodeGather(self.communicator, self.domain.number, self.outline.n_nodes)
 
@@ -309,7 +313,7 @@ class Simulation:
 
     def _resolve(self) -> Numerics:
         check_dimension(self.outline, self.lattice, uniform_acceleration_m_s2(self.case, self.outline))
-        if self.case.lattice.walls != HALF_WAY and self.case.compute.streaming != "pull":
+        if self.case.lattice.walls != HALF_WAY and not streaming_named(self.case.compute.streaming).fills_slots:
             raise InputError(
                 f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': the"
                 f" others have no access to what they sent away; set compute.streaming = 'pull' or lattice.walls ="
@@ -324,10 +328,11 @@ class Simulation:
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
-        force, self.force_operator, present = force_of(case, self.outline, self.domain, self.units)
+        force, force_operator, present = force_of(case, self.outline, self.domain, self.units)
         self.fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
         self.heating = heating_of(case, self.outline, self.units)
-        model = self._model(force)
+        self._heat = self.heating and self.heating.heat_in(self.domain.solid)
+        model = self._model(force, force_operator)
         links = self.domain.links
         weights = link_weights(self.outline, self.lattice, links, self.frames, self.conditions, self._carried)
         conditions, self.n_fallback_links = link_conditions(
@@ -340,12 +345,11 @@ class Simulation:
         engine.warm_up()
         return engine
 
-    def _model(self, force):
+    def _model(self, force, force_operator):
         what = self.lattice, self.fluid
         if self.heating is None:
-            return isothermal(*what, self.case.compute.streaming, force, self.force_operator)
-        self.force_operator = BUOYANCY
-        return thermal(*what, self.heating.heat_in(self.domain.solid), self.case.compute.streaming, force)
+            return isothermal(*what, self.case.compute.streaming, force, force_operator)
+        return thermal(*what, self._heat, self.case.compute.streaming, force)
 
     @property
     def present_force(self) -> np.ndarray:

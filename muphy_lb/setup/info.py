@@ -9,7 +9,7 @@ from muphy_lb.boundaries.opening_geometry import opening_areas_m2, opening_frame
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.domain import ROW, TILE
-from muphy_lb.domain.patterns import IN_PLACE
+from muphy_lb.domain.streaming import streaming_named
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.store import list_neighbours, read_geometry
 from muphy_lb.lattice import Lattice, lattice_named, scalar_lattice
@@ -51,7 +51,7 @@ def describe_case(case: Case, n_ranks: int = 1) -> str:
 def bytes_per_node(case: Case, lattice: Lattice) -> float:
     """Memory of one node, about: two copies of its populations (one in place), its part of the address table, and what
     heat takes."""
-    copies, precision = 1 if case.compute.streaming in IN_PLACE else 2, PRECISIONS[case.compute.precision]
+    copies, precision = 1 if streaming_named(case.compute.streaming).in_place else 2, PRECISIONS[case.compute.precision]
     stored = np.dtype(precision.storage).itemsize * ROW / TILE
     populations = lattice.q * copies * stored + (lattice.q - 1) * BYTES_PER_DIRECTION
     if case.thermal is None:

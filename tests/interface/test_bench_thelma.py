@@ -143,17 +143,17 @@ class Watched:
         self.values[n] = value
 
 
-def watched(parameters, n_nodes, notes) -> tuple:
-    """Parameters with fields that note what happens to them."""
-    return tuple(
-        Watched(np.zeros(n_nodes), notes, value.field) if isinstance(value, FieldValue) else value
-        for value in parameters
-    )
+def watched(parameters, n_nodes, notes) -> dict:
+    """Parameters by name with fields that note what happens to them."""
+    return {
+        name: Watched(np.zeros(n_nodes), notes, value.field) if isinstance(value, FieldValue) else value
+        for name, value in parameters.items()
+    }
 
 
 def test_the_numbers_of_fields_are_those_that_the_equations_touch():
     model = Simulation(cavity(4).case, SerialCommunicator()).engine.model
-    stencil = next(stage for stage in model.stages if stage.skeleton == STENCIL)
+    stencil = next(stage for stage in model.after if stage.kernel == STENCIL)
     collided, carried, n = set(), set(), np.arange(3)
     model.collision.reference(np.zeros((19, 3)), n, model.lattice, watched(model.parameters, 3, collided))
     new = stencil.operators[0].reference(np.zeros((19, 3)), n, model.lattice, watched(stencil.parameters, 3, carried))

@@ -15,7 +15,6 @@ from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.stress import density_and_velocity
-from muphy_lb.operators.moments import HALF_FORCE
 from muphy_lb.physics.thermal.wall_gradients import AXES
 
 NAME = "middle"
@@ -71,7 +70,7 @@ class MiddleHeat:
         if state is None:
             return None
         model, heating = simulation.engine.model, simulation.heating
-        _, velocity = density_and_velocity(state, model.equilibrium, simulation.lattice, HALF_FORCE[model.streaming])
+        _, velocity = density_and_velocity(state, model.equilibrium, simulation.lattice, model.streaming.half_force)
         low_k, high_k = (heating.fixed_k[name] for name in plane.names)
         above_mean = state.temperature + heating.zero_k - 0.5 * (low_k + high_k)
         carried = velocity[plane.axis][plane.centre].mean(axis=0) * above_mean[plane.centre].mean(axis=0)

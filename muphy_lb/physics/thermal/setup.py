@@ -8,11 +8,10 @@ import numpy as np
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import WallSection
 from muphy_lb.case.case import Case
-from muphy_lb.domain import FIXED, FREE, STEP, BorderValues
+from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import Outline
-from muphy_lb.physics import Heat
-from muphy_lb.physics.thermal.model import POPULATION_METHOD
+from muphy_lb.physics.thermal.model import POPULATION_METHOD, Heat
 from muphy_lb.units import Units
 
 WITH_ENERGY = ("D3Q19", "D2Q9")
@@ -134,12 +133,12 @@ def _conductance(wall: WallSection, spacing_m: float) -> float:
     return wall.conductivity_ratio * spacing_m / wall.thickness_m
 
 
-def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> BorderValues:
+def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> ScalarBoundary:
     """Walls without a temperature or a gradient let no heat through; out of openings without it is carried only."""
     sections = {section.name: section for section in (*case.walls, *case.openings)}
     names = [*(wall.name for wall in outline.walls), None, *(opening.name for opening in outline.openings)]
-    kind, value, factor = np.full(len(names), STEP), np.zeros(len(names)), np.ones(len(names))
-    kind[len(outline.walls) + 1 :] = FREE
+    kind, value, factor = np.full(len(names), FLUX), np.zeros(len(names)), np.ones(len(names))
+    kind[len(outline.walls) + 1 :] = OUTFLOW
     for k, name in enumerate(names):
         section = sections.get(name)
         if section is None:
@@ -152,4 +151,4 @@ def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> B
             kind[k], value[k] = FIXED, section.temperature_k - zero_k
         elif getattr(section, "temperature_gradient_k_m", None) is not None:
             value[k] = section.temperature_gradient_k_m * spacing_m
-    return BorderValues(kind, value, len(outline.walls), factor)
+    return ScalarBoundary(kind, value, len(outline.walls), factor)

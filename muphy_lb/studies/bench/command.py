@@ -86,7 +86,7 @@ def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
 def _variants(options, compute):
     """All combinations of what is asked for; what is not asked for is the case's."""
     from muphy_lb.domain.order import ORDERS
-    from muphy_lb.domain.patterns import STREAMINGS
+    from muphy_lb.domain.streaming import STREAMINGS
 
     allowed = dict(zip(VARIED, (tuple(PRECISIONS), STREAMINGS, ORDERS), strict=True))
     return product(
