@@ -68,10 +68,6 @@ class Units:
         """Kinematic viscosity in lattice units of one in m2/s."""
         return viscosity_m2_s / (self.spacing_m * self.speed_m_s)
 
-    def viscosity_to_si(self, viscosity):
-        """Kinematic viscosity [m2/s] of one in lattice units."""
-        return viscosity * (self.spacing_m * self.speed_m_s)
-
     def flow_rate_to_lattice(self, flow_rate_m3_s):
         """Volume flow rate in lattice units of one in m3/s."""
         return flow_rate_m3_s / (self.spacing_m**2 * self.speed_m_s)
