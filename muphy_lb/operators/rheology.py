@@ -41,9 +41,24 @@ def casson(shear_rate, k_0, k_1):
     return (k_0 + k_1 * shear_rate**0.5) ** 2 / shear_rate
 
 
+def relaxation_time(nu):
+    """tau [time steps] of a viscosity in lattice units: nu / cs2 + 1/2, with 3 nu for the division by cs2 = 1/3."""
+    return 3 * nu + 0.5
+
+
+def _relaxation_time_node(precision, jit):
+    """:func:`relaxation_time` as a node function."""
+    three, half = precision.real(3), precision.real(0.5)
+
+    def tau_of(nu):
+        return three * nu + half
+
+    return jit(tau_of)
+
+
 def tau_bounds(nu_min: float, nu_max: float) -> tuple[float, float]:
     """Smallest and largest tau that a law with these cut-offs can give."""
-    return max(SMALLEST_TAU, 3 * nu_min + 0.5), max(SMALLEST_TAU, 3 * nu_max + 0.5)
+    return max(SMALLEST_TAU, relaxation_time(nu_min)), max(SMALLEST_TAU, relaxation_time(nu_max))
 
 
 def _reference(law):
@@ -55,7 +70,7 @@ def _reference(law):
         for _ in range(60):
             tau = (low + high) / 2
             shear_rate = np.maximum(RATE_FACTOR * stress, SMALLEST_RATE) / tau
-            is_below = tau < 3 * law(shear_rate, *shape) + 0.5
+            is_below = tau < relaxation_time(law(shear_rate, *shape))
             low, high = np.where(is_below, tau, low), np.where(is_below, high, tau)
         return 2 / (low + high)
 
@@ -64,11 +79,12 @@ def _reference(law):
 
 def _tau_bounds_node(precision, jit, first):
     """:func:`tau_bounds` as a node function; nu_min and nu_max begin at ``parameters[first]``."""
-    real, second = precision.real, first + 1
-    smallest, three, half = real(SMALLEST_TAU), real(3), real(0.5)
+    tau_of = _relaxation_time_node(precision, jit)
+    smallest = precision.real(SMALLEST_TAU)
+    second = first + 1
 
     def bounds(parameters):
-        return max(smallest, three * parameters[first] + half), max(smallest, three * parameters[second] + half)
+        return max(smallest, tau_of(parameters[first])), max(smallest, tau_of(parameters[second]))
 
     return jit(bounds)
 
@@ -82,7 +98,9 @@ def _newton(viscosity, n_shape):
     """
 
     def node(precision, jit, first):
-        law, bounds = viscosity(precision, jit, first), _tau_bounds_node(precision, jit, first + n_shape)
+        law = viscosity(precision, jit, first)
+        bounds = _tau_bounds_node(precision, jit, first + n_shape)
+        tau_of = _relaxation_time_node(precision, jit)
         real = precision.real
         one, three, half = real(1), real(3), real(0.5)
         factor, smallest, iterations = real(RATE_FACTOR), real(SMALLEST_RATE), ITERATIONS[real]
@@ -94,7 +112,7 @@ def _newton(viscosity, n_shape):
             log_tau = half * (low + high)
             for _ in range(iterations):
                 nu, slope = law(log_stress - log_tau, parameters)
-                tau = three * nu + half
+                tau = tau_of(nu)
                 log_tau -= (log_tau - log(tau)) / (one + three * slope / tau)
                 log_tau = min(max(log_tau, low), high)
             return exp(-log_tau)
@@ -130,7 +148,9 @@ def _carreau_yasuda(precision, jit, first):
 
 def _casson(precision, jit, first):
     """With r = sqrt(g) the equation is quadratic: (3 k_1^2 + 1/2) r^2 + 6 k_0 k_1 r = (3 / sqrt(2)) Q - 3 k_0^2."""
-    bounds, second, real = _tau_bounds_node(precision, jit, first + 2), first + 1, precision.real
+    bounds = _tau_bounds_node(precision, jit, first + 2)
+    second = first + 1
+    real = precision.real
     zero, one, three, half = real(0), real(1), real(3), real(0.5)
     factor, smallest = real(RATE_FACTOR), real(SMALLEST_RATE**0.5)
 
@@ -141,7 +161,9 @@ def _casson(precision, jit, first):
         mixed, quadratic = three * k_0 * k_1, three * k_1 * k_1 + half
         root = above_yield / max(mixed + sqrt(mixed * mixed + quadratic * above_yield), smallest)
         root_of_nu = k_0 / max(root, smallest) + k_1
-        return one / min(max(three * root_of_nu * root_of_nu + half, tau_min), tau_max)
+        # 3 nu + 1/2 with nu = root^2, in an order of products that is not relaxation_time's
+        tau = three * root_of_nu * root_of_nu + half
+        return one / min(max(tau, tau_min), tau_max)
 
     return jit(rate)
 

@@ -7,12 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muphy_lb.units import Units, relaxation_time, viscosity
+from muphy_lb.lattice import LATTICES
+from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
-CS2 = 1.0 / 3.0
 EXACT = 1e-12  # a few roundings of float64
 UNITS = Units(spacing_m=2e-4, time_step_s=5e-5, density_kg_m3=1050.0)
 PAIRS = ("velocity", "acceleration", "flow_rate")
+
+
+@pytest.mark.parametrize("lattice", LATTICES.values(), ids=lambda lattice: lattice.name)
+def test_every_lattice_has_the_speed_of_sound_of_the_units(lattice):
+    assert float(lattice.cs2) == CS2
 
 
 def test_relaxation_time_of_zero_viscosity_is_one_half():
