@@ -34,9 +34,8 @@ FOLDER = "folder"
 def load_voxels(path, **options) -> Voxels:
     """Voxels of an input file, by its ending, of a folder of TIFF or DICOM files, or of ``"shape:NAME"``.
 
-    Options by ending; those of images are these and the attributes of :class:`muphy_lb.geometry.readers.ImageRule`
-    (fluid_value,
-    fluid_below, otsu, spacing_m, ...):
+    Options by ending; those of images are these and the attributes of
+    :class:`muphy_lb.geometry.images.rule.ImageRule` (fluid_value, fluid_below, otsu, spacing_m, ...):
         ``.npy``, ``.tif``, ``.tiff``: no others;
         ``.dcm``, ``.ima`` (the series in the folder of that file), a folder: frame;
         ``.npz``: array;

@@ -30,6 +30,18 @@ class NodeCost:
 NODE_COSTS: Mapping[str, NodeCost] = MappingProxyType({"numpy": NodeCost(), "cpu": NodeCost(), "cuda": NodeCost()})
 
 
+def step_seconds(interior, halo, after, overlaps: bool = True):
+    """Seconds of a step of a part: the interior hides the halo or is hidden by it; the rest follows when both are done.
+
+    Args:
+        interior: seconds of the nodes that need no message, a number or (P,).
+        halo: seconds of the messages, their packing included if it is done beside the interior.
+        after: seconds of what waits for both.
+        overlaps: whether the halo travels while the interior is computed.
+    """
+    return (np.maximum(interior, halo) if overlaps else interior + halo) + after
+
+
 @dataclass(frozen=True)
 class StepCost:
     """Parameters of the predicted time of a step.
@@ -63,8 +75,8 @@ class StepCost:
     def seconds(self, load: Load, exchange: Exchange, shares: np.ndarray) -> np.ndarray:
         """(P,) predicted seconds of a step of each part.
 
-        The interior hides the messages or is hidden by them; the edge follows when both are done. Packing and
-        unpacking a population moves as much memory as the update does for one of its directions.
+        The edge waits for the messages. Packing and unpacking a population moves as much memory as the update does for
+        one of its directions.
 
         Args:
             load: what the parts have to do.
@@ -76,7 +88,7 @@ class StepCost:
         messages = (load.neighbours > 0) * self.exchange_s + load.neighbours * self.latency_s
         messages = messages + load.populations * exchange.bytes_per_population / self.bytes_per_s
         packing = 2 * load.populations / (len(exchange.vectors) + 1) * node_s
-        return np.maximum(interior, messages) + load.edge_work * node_s + packing
+        return step_seconds(interior, messages, load.edge_work * node_s) + packing
 
 
 # The CPU's: 100 million updates a second on a core (measured), messages through shared memory (assumed).

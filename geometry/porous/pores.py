@@ -48,10 +48,6 @@ class Pores:
         """(n_pores,) truth: whether the pore leads from end to end along one of the axes at least."""
         return self.percolates[:, [AXES.index(axis) for axis in axes]].any(axis=1)
 
-    def share(self, axis: str) -> float:
-        """Fraction of the fluid in pores that lead from end to end along an axis; 0 without fluid."""
-        return float(self.n_voxels[self.along(axis)].sum() / max(1, self.n_voxels.sum()))
-
 
 def find_pores(voxels: Voxels, connected_by: str = "edges") -> Pores:
     """The pores of an image; only its fluid counts.

@@ -29,12 +29,13 @@ def add_options(parser) -> None:
     parser.add_argument("--yes", action="store_true", help="ask nothing, take defaults, replace an old case file")
 
 
-def new(options, say: Callable[[str], None], ask: Callable[[str], str] | None = None) -> int:
+def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], str] | None = None) -> int:
     """Write the case file that the options, and answers to questions, describe; returns the exit code 0.
 
     Args:
         options: parsed options, see :func:`add_options`.
         say: told what was found and written, as text.
+        communicator: the ranks, of which the first does all.
         ask: takes a question and returns the answer; by default the terminal's ``input``, if there is a terminal.
 
     Raises:
@@ -42,6 +43,8 @@ def new(options, say: Callable[[str], None], ask: Callable[[str], str] | None = 
         GeometryError: the file cannot be read or does not suit the kind of flow.
         OutputError: the case file cannot be written.
     """
+    if communicator.rank > 0:
+        return 0
     from muphy_lb.case.case import case_from_dict
     from muphy_lb.new.kinds import DRAFTS
     from muphy_lb.new.text import case_text

@@ -45,9 +45,24 @@ def casson(shear_rate, k_0, k_1):
     return (k_0 + k_1 * shear_rate**0.5) ** 2 / shear_rate
 
 
+def relaxation_time(nu):
+    """tau [time steps] of a viscosity in lattice units: nu / cs2 + 1/2, with 3 nu for the division by cs2 = 1/3."""
+    return 3 * nu + 0.5
+
+
+def _relaxation_time_node(precision, jit):
+    """:func:`relaxation_time` as a node function."""
+    three, half = precision.real(3), precision.real(0.5)
+
+    def tau_of(nu):
+        return three * nu + half
+
+    return jit(tau_of)
+
+
 def tau_bounds(nu_min: float, nu_max: float) -> tuple[float, float]:
     """Smallest and largest tau that a law with these cut-offs can give."""
-    return max(SMALLEST_TAU, 3 * nu_min + 0.5), max(SMALLEST_TAU, 3 * nu_max + 0.5)
+    return max(SMALLEST_TAU, relaxation_time(nu_min)), max(SMALLEST_TAU, relaxation_time(nu_max))
 
 
 def _reference(law, names):
@@ -60,7 +75,7 @@ def _reference(law, names):
         for _ in range(60):
             tau = (low + high) / 2
             shear_rate = np.maximum(RATE_FACTOR * stress, SMALLEST_RATE) / tau
-            is_below = tau < 3 * law(shear_rate, *shape) + 0.5
+            is_below = tau < relaxation_time(law(shear_rate, *shape))
             low, high = np.where(is_below, tau, low), np.where(is_below, high, tau)
         return 2 / (low + high)
 
@@ -69,11 +84,11 @@ def _reference(law, names):
 
 def _tau_bounds_node(precision, jit, at):
     """:func:`tau_bounds` as a node function."""
-    real, lowest, highest = precision.real, at["nu_min"], at["nu_max"]
-    smallest, three, half = real(SMALLEST_TAU), real(3), real(0.5)
+    tau_of = _relaxation_time_node(precision, jit)
+    smallest, lowest, highest = precision.real(SMALLEST_TAU), at["nu_min"], at["nu_max"]
 
     def bounds(parameters):
-        return max(smallest, three * parameters[lowest] + half), max(smallest, three * parameters[highest] + half)
+        return max(smallest, tau_of(parameters[lowest])), max(smallest, tau_of(parameters[highest]))
 
     return jit(bounds)
 
@@ -88,6 +103,7 @@ def _newton(viscosity):
 
     def node(precision, jit, at):
         law, bounds = viscosity(precision, jit, at), _tau_bounds_node(precision, jit, at)
+        tau_of = _relaxation_time_node(precision, jit)
         real = precision.real
         one, three, half = real(1), real(3), real(0.5)
         factor, smallest, iterations = real(RATE_FACTOR), real(SMALLEST_RATE), ITERATIONS[real]
@@ -99,7 +115,7 @@ def _newton(viscosity):
             log_tau = half * (low + high)
             for _ in range(iterations):
                 nu, slope = law(log_stress - log_tau, parameters)
-                tau = three * nu + half
+                tau = tau_of(nu)
                 log_tau -= (log_tau - log(tau)) / (one + three * slope / tau)
                 log_tau = min(max(log_tau, low), high)
             return exp(-log_tau)
@@ -148,7 +164,9 @@ def _casson(precision, jit, at):
         mixed, quadratic = three * k_0 * k_1, three * k_1 * k_1 + half
         root = above_yield / max(mixed + sqrt(mixed * mixed + quadratic * above_yield), smallest)
         root_of_nu = k_0 / max(root, smallest) + k_1
-        return one / min(max(three * root_of_nu * root_of_nu + half, tau_min), tau_max)
+        # 3 nu + 1/2 with nu = root^2, in an order of products that is not relaxation_time's
+        tau = three * root_of_nu * root_of_nu + half
+        return one / min(max(tau, tau_min), tau_max)
 
     return jit(rate)
 

@@ -4,12 +4,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 
 from muphy_lb.backends import resolve_backend
+from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
@@ -19,6 +19,7 @@ from muphy_lb.geometry.labels import label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, Outline, build_nodes
 from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.store import read_arrays, unread_geometry
 from muphy_lb.geometry.voxels import Opening, Voxels
@@ -52,7 +53,7 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
     keep = case.geometry.keep or ("openings" if voxels.openings else "all")
     nodes, cleaned = clean(build_nodes(voxels), keep)
     report = str(cleaned)
-    if case.lattice.walls != "half-way" and voxels.wall_shape is not None:
+    if case.lattice.walls != HALF_WAY and voxels.wall_shape is not None:
         nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
         report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
     if case.solids:
@@ -74,7 +75,7 @@ def unread_nodes(case: Case) -> Iterator[NodeList]:
     with unread_geometry(case.folder / case.geometry.file) as nodes:
         _match_openings(nodes, case)
         _match_solids(nodes, case)
-        yield replace(nodes, cuts=None) if case.lattice.walls == "half-way" else nodes
+        yield replace(nodes, cuts=None) if case.lattice.walls == HALF_WAY else nodes
 
 
 def share_nodes(nodes: NodeList, case: Case, n_ranks: int) -> np.ndarray:
@@ -163,8 +164,7 @@ def condition_of(nodes: NodeList | Outline, case: Case) -> tuple[OpeningSection,
 
 def nearest_or_all(name: str, there: list[str]) -> str:
     """The remedy for a name that the geometry does not have: the nearest that it has, else all of them."""
-    near = get_close_matches(name, there, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(there) or 'none'}"
+    return nearest_name(name, there) or f"it has: {', '.join(there) or 'none'}"
 
 
 def _load(case: Case) -> Voxels:

@@ -11,7 +11,7 @@ from muphy_lb.case.case import Case, load_case
 from muphy_lb.domain import ROW, TILE
 from muphy_lb.domain.streaming import streaming_named
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.store import list_neighbours, read_geometry
+from muphy_lb.geometry.store import read_geometry
 from muphy_lb.lattice import Lattice, lattice_named, scalar_lattice
 from muphy_lb.partition.quality import quality
 from muphy_lb.partition.store import list_partitions, read_graph, read_partition
@@ -98,7 +98,6 @@ def _prepared_lines(path) -> Iterator[str]:
         centre, normal = (" ".join(f"{c:.4g}" for c in vector) for vector in (opening.centre_m, opening.normal))
         extent = f"radius {opening.radius_m:.4g} m" if np.isfinite(opening.radius_m) else "the whole plane"
         yield f"{opening.kind} {opening.name}: centre ({centre}) m, normal ({normal}), {extent}"
-    yield f"neighbour tables: {', '.join(list_neighbours(path)) or 'none'}"
     yield from _partition_lines(path)
 
 

@@ -2,7 +2,7 @@
 
 A card first computes its interior while the halo is packed, sent, received and unpacked, then its edge:
 
-    step = max(interior, halo) + edge + besides           (without overlap: interior + halo + edge + besides)
+    step = max(interior, halo) + edge + besides           (see muphy_lb.partition.costs.step_seconds)
     interior = inner nodes * cost of a node,  edge = edge nodes * cost of a node
     halo = cost of an exchange + bytes * cost of a byte + messages * cost of a message
 
@@ -16,12 +16,14 @@ from math import cbrt
 
 import numpy as np
 
+from muphy_lb.partition import costs
+
 # Columns of a fit that are closer to parallel than this tell nothing apart.
 WORST_CONDITION = 50.0
 
 
 @dataclass(frozen=True)
-class Load:
+class BusiestLoad:
     """What the busiest card has to do in a step.
 
     Attributes:
@@ -68,7 +70,7 @@ class Link:
 class Observation:
     """A measured step: its load, its seconds, and (bytes, seconds) of exchanges by themselves."""
 
-    load: Load
+    load: BusiestLoad
     step_s: float
     exchanges: tuple[tuple[float, float], ...] = ()
 
@@ -114,13 +116,13 @@ class Surface:
     imbalance: float = 1.0
     is_bounded: bool = True
 
-    def load(self, n_nodes: float, n_parts: int, population_bytes: float) -> Load:
+    def load(self, n_nodes: float, n_parts: int, population_bytes: float) -> BusiestLoad:
         """Load of the busiest of ``n_parts`` cards that share ``n_nodes``."""
         if n_parts == 1:
-            return Load(n_nodes)
+            return BusiestLoad(n_nodes)
         nodes, shared = self.imbalance * n_nodes / n_parts, self.shared(n_parts)
         area = shared * cbrt(nodes) ** 2
-        return Load(
+        return BusiestLoad(
             nodes=nodes,
             edge_nodes=min(nodes, self.edge_nodes * area),
             halo_bytes=self.populations * area * population_bytes,
@@ -132,14 +134,14 @@ class Surface:
         return 1.0 - 1.0 / cbrt(n_parts) if self.is_bounded else 1.0
 
 
-def step_seconds(machine: Machine, load: Load) -> float:
+def step_seconds(machine: Machine, load: BusiestLoad) -> float:
     """Time of one step of the busiest card [s]."""
     if not load.messages:
         return load.nodes * machine.s_per_node
     edge = load.edge_nodes * machine.s_per_node
     interior = (load.nodes - load.edge_nodes) * machine.s_per_node
     halo = machine.s_per_exchange + load.halo_bytes * machine.s_per_byte + load.messages * machine.s_per_message
-    return edge + machine.s_besides + (max(interior, halo) if machine.overlaps else interior + halo)
+    return float(costs.step_seconds(interior, halo, edge + machine.s_besides, machine.overlaps))
 
 
 def across(machine: Machine, link: Link) -> Machine:

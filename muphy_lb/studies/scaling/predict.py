@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass
 
 from muphy_lb.studies.scaling.cuts import cut_of_point
 from muphy_lb.studies.scaling.model import (
+    BusiestLoad,
     Cut,
     Fit,
     Link,
-    Load,
     Machine,
     Observation,
     Surface,
@@ -124,11 +124,11 @@ def observation(point: Point) -> Observation:
     return Observation(load_of(point), point.step_s, tuple(pair for pair in exchanges if pair[1] > 0.0))
 
 
-def load_of(point: Point) -> Load:
+def load_of(point: Point) -> BusiestLoad:
     """The load of the busiest rank of a point; each number is the largest of any rank."""
     if point.ranks == 1:
-        return Load(point.most_nodes)
-    return Load(point.most_nodes, point.most_edge_nodes, point.most_halo_bytes, point.most_neighbours)
+        return BusiestLoad(point.most_nodes)
+    return BusiestLoad(point.most_nodes, point.most_edge_nodes, point.most_halo_bytes, point.most_neighbours)
 
 
 def predict(subject: Subject, cards: int, like: Point, machine: Machine, plans: Plans) -> Prediction:
@@ -145,7 +145,7 @@ def predict(subject: Subject, cards: int, like: Point, machine: Machine, plans: 
     is_inside = cards <= plans.cards_per_node
     machine = machine if is_inside else across(machine, plans.link)
     load = subject.surface.load(n_nodes, cards, like.storage_bytes)
-    seconds, alone = step_seconds(machine, load), step_seconds(machine, Load(n_nodes))
+    seconds, alone = step_seconds(machine, load), step_seconds(machine, BusiestLoad(n_nodes))
     card_gb = 1e-9 * load.nodes * like.bytes_per_node
     return Prediction(
         subject=subject.name,

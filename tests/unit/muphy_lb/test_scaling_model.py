@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from muphy_lb.studies.scaling.model import (
+    BusiestLoad,
     Cut,
     Link,
-    Load,
     Machine,
     Observation,
     Surface,
@@ -20,11 +20,16 @@ from muphy_lb.studies.scaling.model import (
 
 MACHINE = Machine(s_per_node=5e-11, s_besides=4e-6, s_per_exchange=2e-5, s_per_byte=1e-11, overlaps=True)
 NODES, BYTES = 4e6, 4.0
-LOADS = [Load(4e6), Load(2e6, 3e4, 6e5, 1.0), Load(1e6, 4e4, 8e5, 3.0), Load(5e5, 4e4, 7e5, 6.0)]
+LOADS = [
+    BusiestLoad(4e6),
+    BusiestLoad(2e6, 3e4, 6e5, 1.0),
+    BusiestLoad(1e6, 4e4, 8e5, 3.0),
+    BusiestLoad(5e5, 4e4, 7e5, 6.0),
+]
 ROUND_OFF = 1e-9
 
 
-def observed(machine: Machine, load: Load) -> Observation:
+def observed(machine: Machine, load: BusiestLoad) -> Observation:
     """What a machine that is just like the model shows."""
     sizes = (64.0, load.halo_bytes) if load.messages else ()
     exchanges = tuple((size, machine.s_per_exchange + size * machine.s_per_byte) for size in sizes)
@@ -37,12 +42,12 @@ def fitted(machine: Machine, loads=LOADS):
 
 
 def test_without_a_halo_a_step_takes_the_time_of_its_nodes():
-    assert step_seconds(MACHINE, Load(NODES)) == NODES * 5e-11
+    assert step_seconds(MACHINE, BusiestLoad(NODES)) == NODES * 5e-11
 
 
 def test_without_a_halo_cards_share_a_step_ideally():
     machine, surface = Machine(s_per_node=5e-11), Surface(0.0, 0.0, 0.0)
-    one = step_seconds(machine, Load(NODES))
+    one = step_seconds(machine, BusiestLoad(NODES))
     for cards in (2, 8, 4096):
         assert step_seconds(machine, surface.load(NODES, cards, BYTES)) == pytest.approx(one / cards, rel=1e-12)
 
@@ -54,7 +59,7 @@ def test_many_cards_cannot_be_faster_than_the_latency_of_their_messages():
 
 
 def test_an_overlapped_halo_that_is_shorter_than_the_interior_costs_nothing():
-    load = Load(1e6, 1e4, 1e5, 1.0)
+    load = BusiestLoad(1e6, 1e4, 1e5, 1.0)
     quick = replace(MACHINE, s_per_byte=0.0, s_per_exchange=0.0)
     assert step_seconds(MACHINE, load) == step_seconds(quick, load)
 
@@ -129,7 +134,7 @@ def test_the_surface_of_cubes_is_found_from_any_number_of_parts():
 def test_a_surface_gives_back_the_load_that_it_was_found_from():
     cut = cut_of_cube(120, 4)
     load = fit_surface([cut], is_bounded=True).load(120**3, 64, BYTES)
-    assert load == Load(
+    assert load == BusiestLoad(
         pytest.approx(cut.nodes), pytest.approx(cut.edge_nodes), pytest.approx(4 * cut.populations), pytest.approx(19.5)
     )
 
@@ -140,7 +145,7 @@ def test_a_card_cannot_have_more_edge_than_nodes_nor_more_neighbours_than_others
 
 
 def test_one_card_sends_nothing():
-    assert Surface(30.0, 6.0, 26.0).load(NODES, 1, BYTES) == Load(NODES)
+    assert Surface(30.0, 6.0, 26.0).load(NODES, 1, BYTES) == BusiestLoad(NODES)
 
 
 def test_without_a_cut_there_is_no_surface():
