@@ -11,8 +11,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.physics import Heat
-from muphy_lb.physics.thermal.model import POPULATION_METHOD
+from muphy_lb.physics.thermal.model import POPULATION_METHOD, Heat
 from tests.support import advance, random_owner
 from tests.thermal import COLD, HOT, ThermalSetup, cavity_engine, heat, temperature, thermal_state
 

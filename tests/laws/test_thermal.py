@@ -9,8 +9,7 @@ from muphy_lb.domain import FIXED, FREE, STEP, STREAMINGS, BorderValues, build_l
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19
 from muphy_lb.operators import mrt_for
-from muphy_lb.physics import Heat
-from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
+from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD, Heat
 from muphy_lb.physics.thermal.model import METHODS as thermal_methods
 from muphy_lb.physics.thermal.operators.finite_differences import difference_weights
 from tests.laws.walled import walled_nodes

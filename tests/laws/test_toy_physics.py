@@ -8,8 +8,8 @@ import pytest
 from muphy_lb.domain import STEP, BorderValues
 from muphy_lb.lattice import D2Q9
 from muphy_lb.operators import KEEP_VELOCITY, UNIFORM, Operator
-from muphy_lb.physics import Field, FieldValue, Fluid, Stage, isothermal
-from muphy_lb.physics.model import STENCIL, STREAM_COLLIDE
+from muphy_lb.physics.isothermal import Fluid, isothermal
+from muphy_lb.physics.model import STENCIL, STREAM_COLLIDE, Field, FieldValue, Stage
 from tests.support import Setup, advance, build_engine, random_nodes, start_at_rest
 
 CLOSED = BorderValues(np.array([STEP]), np.array([0.0]), n_walls=0)

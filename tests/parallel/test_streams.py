@@ -11,8 +11,7 @@ from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9
 from muphy_lb.parallel.task import ON_EDGE
-from muphy_lb.physics import Heat
-from muphy_lb.physics.thermal.model import METHODS
+from muphy_lb.physics.thermal.model import METHODS, Heat
 from muphy_lb.precision import FP64
 from tests.laws.walled import MOVING, ScatteredDistances, walled_nodes
 from tests.support import (

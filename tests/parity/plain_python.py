@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from muphy_lb.operators import WALLS, openings
-from muphy_lb.physics import Model
+from muphy_lb.physics.model import Model
 from tests.support import Setup
 
 

@@ -1,0 +1,75 @@
+"""Thermal flow as a physics package (:mod:`muphy_lb.physics.package`)."""
+
+from functools import partial
+
+import numpy as np
+
+from muphy_lb.geometry.nodes import Outline
+from muphy_lb.lattice import scalar_lattice
+from muphy_lb.physics.package import OutputField, Physics, ProbedScalar
+from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, temperature_fields, thermal
+from muphy_lb.physics.thermal.observers import HeatSeries, TemperaturePicture
+from muphy_lb.physics.thermal.operators import BUOYANCY
+from muphy_lb.physics.thermal.setup import heating_of
+from muphy_lb.physics.thermal.temperature import temperature_k, wall_gradients_k_m
+from muphy_lb.precision import PRECISIONS
+from muphy_lb.setup.info import BYTES_PER_DIRECTION
+
+
+class Thermal(Physics):
+    """A temperature that the flow carries, and that drives it by buoyancy.
+
+    Attributes:
+        heating: the temperatures of the case.
+        wall_heat: links into walls of fixed temperature, on rank 0; None until they are asked for.
+    """
+
+    name = "thermal"
+    force_operator = BUOYANCY
+    cut_field = "temperature"
+
+    def __init__(self, case, outline: Outline, units):
+        self.heating, self.wall_heat = heating_of(case, outline, units), None
+        self.output_fields = {"temperature": OutputField("K", temperature_k)}
+        self.probed = (ProbedScalar(NAME, "temperature_k", lambda values: self.heating.zero_k + values),)
+        self._start = np.full(1, case.thermal.reference_k - self.heating.zero_k)
+        self._method = case.thermal.method
+
+    @classmethod
+    def bytes_per_node(cls, case, lattice) -> float:
+        """Kept velocity; the temperature twice, or its populations, itself and what lifts, twice each; the table."""
+        q_count = scalar_lattice(lattice.dimension).q
+        numbers, n_entries = (7 + 2 * q_count, q_count - 1)
+        if case.thermal.method == DIFFERENCES:
+            numbers, n_entries = (5, lattice.q - 1)
+        real = PRECISIONS[case.compute.precision].real
+        return numbers * np.dtype(real).itemsize + n_entries * BYTES_PER_DIRECTION
+
+    @classmethod
+    def monitored_in(cls, case) -> tuple[str, ...]:
+        """Gradients, where a wall has a temperature."""
+        return ("heat",) if any(wall.temperature_k is not None for wall in case.walls) else ()
+
+    def model(self, lattice, fluid, streaming, force, solid):
+        """Thermal flow."""
+        return thermal(lattice, fluid, self.heating.heat_in(solid), streaming, force)
+
+    def initial_fields(self, model) -> dict[str, np.ndarray]:
+        """The reference temperature."""
+        return temperature_fields(model, self._start)
+
+    def describe(self) -> str:
+        """How the temperature advances."""
+        return f"temperature: {self._method}"
+
+    def monitored(self, view):
+        """Gradients at walls."""
+        return {"heat": partial(wall_gradients_k_m, view)}
+
+    def observers(self, view, folder, resume_step):
+        """Heat over time, and the picture."""
+        series = HeatSeries(view, folder, resume_step)
+        return (series, TemperaturePicture(view, folder)) if view.case.output.picture else (series,)
+
+
+PHYSICS = Thermal
