@@ -10,7 +10,8 @@ A physics package is a folder below ``muphy_lb/physics/``. The program finds its
     ``MONITORED``, what ``run.steady_watch`` may name, each with what the geometry must have for it;
     ``SHAPES``, further names of shapes of ``muphy_lb.geometry``; ``FILES``, patterns of the files that its runs write;
     ``PAPERS``, names of benchmarks; ``rules(given)``, what is wrong between the sections of a case;
-    ``solid_walls(case)``, walls whose voxels are nodes of it, each with the key that asks for that.
+    ``solid_walls(case)``, walls whose voxels are nodes of it, each with the key that asks for that, and
+    ``SOLID_KEYS``, the keys that a wall ``{name}`` then needs.
 ``package.py``
     ``PHYSICS``, its :class:`muphy_lb.physics.package.Physics`; imported only when a case has its section.
 ``studies/table.py``
@@ -23,6 +24,7 @@ and its folder.
 
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 PHYSICS = ("thermal",)
@@ -45,8 +47,9 @@ def packages(case) -> tuple[type, ...]:
 
 
 def studies() -> tuple[ModuleType, ...]:
-    """The tables of validation cases and benchmarks of every package."""
-    return tuple(import_module(f"muphy_lb.physics.{name}.studies.table") for name in PHYSICS)
+    """The tables of validation cases and benchmarks of the packages that have some."""
+    names = [f"muphy_lb.physics.{name}.studies" for name in PHYSICS]
+    return tuple(import_module(f"{name}.table") for name in names if find_spec(name) is not None)
 
 
 def offered(attribute: str) -> tuple:

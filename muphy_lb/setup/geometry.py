@@ -31,7 +31,7 @@ from muphy_lb.partition.kinds import weighted_by_kind
 from muphy_lb.partition.partition import AUTO, check_parts, partition
 from muphy_lb.partition.store import list_partitions, partition_name, read_partition
 from muphy_lb.partition.voxels import graph_from_voxels
-from muphy_lb.physics.table import shape_named, solid_walls
+from muphy_lb.physics.table import offered, shape_named, solid_walls
 from muphy_lb.precision import PRECISIONS
 
 LOG = logging.getLogger(__name__)
@@ -250,7 +250,8 @@ def _match_solids(nodes: NodeList, case: Case) -> None:
             )
     for name in there:
         if name not in asked:
+            keys = [f"give {keys.format(name=name)}" for keys in offered("SOLID_KEYS")]
             raise InputError(
-                f"{file} is prepared with nodes in the wall {name!r}, which this case does not conduct through; give"
-                f" walls.{name}.conductivity_ratio and what goes with it, or make the file without --solid {name}"
+                f"{file} is prepared with nodes in the wall {name!r}, for a scalar that spreads there;"
+                f" {', or '.join([*keys, f'make the file without --solid {name}'])}"
             )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
-from muphy_lb.output.checkpoint import newest
+from muphy_lb.run.checkpoint import newest
 from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from muphy_lb.setup.geometry import load_nodes
 from tests.conftest import find_launcher, launcher_settings, stop_group

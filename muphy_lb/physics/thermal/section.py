@@ -10,6 +10,7 @@ MONITORED = {"heat": "wall of fixed temperature"}
 SHAPES = {"heated_cavity": "facing_walls"}
 FILES = ("heat.csv", "temperature.png")
 PAPERS = ("thelma",)
+SOLID_KEYS = ("[thermal] and walls.{name}.conductivity_ratio",)
 TEMPERATURE_KEYS = {"temperature_k", "temperature_gradient_k_m", "conductivity_ratio", "thickness_m"}
 
 
