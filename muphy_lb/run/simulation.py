@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
-from muphy_lb.boundaries.opening_geometry import PRESSURE, carried_flow, link_weights, opening_areas_m2, opening_frames
+from muphy_lb.boundaries.opening_geometry import carried_flow, link_weights, opening_areas_m2, opening_frames
 from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.domain import LocalDomain, check_dimension, domain_of
@@ -26,13 +26,14 @@ from muphy_lb.physics.model import Model
 from muphy_lb.physics.package import Physics
 from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
+from muphy_lb.run.description import described
 from muphy_lb.run.divergence import divergence_message
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.setup.boundaries import course_of, link_conditions, opening_conditions, wall_motions
 from muphy_lb.setup.collision import fluid_of
 from muphy_lb.setup.distribute import SharedGeometry
 from muphy_lb.setup.force import force_of, uniform_acceleration_m_s2
-from muphy_lb.setup.numerics import Numerics, describe, resolve
+from muphy_lb.setup.numerics import Numerics, resolve
 
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
 FIXED_POINT_BITS = 60
@@ -77,33 +78,7 @@ class Simulation:
 
     def describe(self) -> str:
         """What will be computed, for people; collective."""
-        bytes_per_node = self.communicator.maximum(self.engine.backend.allocated_bytes / self.domain.n_nodes)
-        table = describe(
-            self.numerics, self.outline.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups
-        )
-        backend = self.engine.backend
-        walls = self._describe_walls()
-        how = f"{backend.name} on {backend.device}, {self.case.compute.precision}, {self.case.compute.streaming}"
-        method = f"{self.lattice.name}, {self.engine.model.collision.name}; walls: {walls}"
-        method += "".join(f"; {text}" for physics in self.physics if (text := physics.describe()))
-        return "\n".join(
-            (self.case.title, self.geometry.report, f"backend: {how}", f"method: {method}", table)
-        ).lstrip()
-
-    def _describe_walls(self) -> str:
-        """The rule of the walls and what it cannot do here; collective."""
-        rule, total = self.case.lattice.walls, self.communicator.total
-        text = [rule]
-        if rule != HALF_WAY:
-            text.append(f"{total(self.n_fallback_links):,} links beside two walls fell back to half-way")
-        if rule != HALF_WAY and not any(condition.kind == PRESSURE for condition in self.conditions):
-            text.append("without a pressure opening the mean density drifts slowly")
-        if any(motion.slips for motion in self.motions):
-            slips = np.array([motion.slips for motion in self.motions])
-            n_links = total(int(slips[self.domain.folded.boundary].sum()))
-            n_mirrored = total(self.domain.n_mirrored)
-            text.append(f"slip: {n_mirrored:,} of {n_links:,} links are mirrored, straight ones reflect anyway")
-        return "; ".join(text)
+        return described(self)
 
     @property
     def outline(self) -> Outline:

@@ -16,7 +16,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.stress import stored_density_and_velocity
 from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
-from muphy_lb.physics.thermal.temperature import heating
+from muphy_lb.physics.thermal.temperature import setup_of
 from muphy_lb.physics.thermal.wall_gradients import AXES
 
 NAME = "middle"
@@ -71,7 +71,7 @@ class MiddleHeat:
         state, plane, view = self._probe.stored(), self._plane, self._view
         if state is None:
             return None
-        temperatures, temperature = heating(view), state.fields[TEMPERATURE]
+        temperatures, temperature = setup_of(view), state.fields[TEMPERATURE]
         _, velocity = stored_density_and_velocity(view, state)
         low_k, high_k = (temperatures.fixed_k[name] for name in plane.names)
         above_mean = temperature + temperatures.zero_k - 0.5 * (low_k + high_k)
@@ -85,10 +85,10 @@ def middle_heat(view: FlowView) -> MiddleHeat | None:
     """The middle plane of a thermal flow; None where it has not exactly two walls of fixed temperature, a hot and a
     cold one, flat, and facing each other, or where heat spreads in solids, too. Collective."""
     communicator, plane = view.communicator, None
-    if (heating(view).conductivity != 1.0).any():
+    if (setup_of(view).conductivity != 1.0).any():
         return None
     if communicator.rank == 0:
-        plane = middle_plane(view.nodes, heating(view).fixed_k)
+        plane = middle_plane(view.nodes, setup_of(view).fixed_k)
     there = communicator.broadcast(plane is not None)
     return MiddleHeat(view, plane) if there else None
 

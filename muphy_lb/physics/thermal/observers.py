@@ -13,7 +13,8 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.thermal.mid_plane import NAME as MIDDLE
 from muphy_lb.physics.thermal.mid_plane import MiddleHeat, middle_heat
-from muphy_lb.physics.thermal.temperature import heating, temperature_k, wall_heat
+from muphy_lb.physics.thermal.section import PICTURE_FILE, SERIES_FILE
+from muphy_lb.physics.thermal.temperature import setup_of, temperature_k, wall_heat
 
 QUANTITIES = {"gradient_k_m": "temperature gradient [K/m]", "nusselt": "Nusselt number"}
 
@@ -27,7 +28,7 @@ class HeatSeries(SeriesObserver):
     """Appends gradient and Nusselt number of every wall of fixed or outer temperature, and of the plane midway between
     two, to ``heat.csv``."""
 
-    file = "heat.csv"
+    file = SERIES_FILE
     files = (file,)
     name = "heat"
 
@@ -73,7 +74,7 @@ class TemperaturePicture(Observer):
         folder: output folder.
     """
 
-    file = "temperature.png"
+    file = PICTURE_FILE
     files = (file,)
 
     def __init__(self, view: FlowView, folder: Path):
@@ -97,7 +98,7 @@ def heat_state(view: FlowView, middle: MiddleHeat | None) -> dict | None:
     values, through_middle = temperature_k(view), middle and middle.gradient_k_m()
     if values is None:
         return None
-    length_m, difference_k = view.case.thermal.length_m, heating(view).difference_k
+    length_m, difference_k = view.case.thermal.length_m, setup_of(view).difference_k
 
     def place(gradient_k_m: float) -> dict:
         return {"gradient_k_m": gradient_k_m, "nusselt": nusselt(gradient_k_m, difference_k, length_m)}

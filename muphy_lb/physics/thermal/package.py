@@ -10,7 +10,7 @@ from muphy_lb.physics.package import OutputField, Physics, ProbedScalar
 from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, temperature_fields, thermal
 from muphy_lb.physics.thermal.observers import HeatSeries, TemperaturePicture
 from muphy_lb.physics.thermal.operators import BUOYANCY
-from muphy_lb.physics.thermal.setup import heating_of
+from muphy_lb.physics.thermal.setup import thermal_setup
 from muphy_lb.physics.thermal.temperature import temperature_k, wall_gradients_k_m
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.setup.info import BYTES_PER_DIRECTION
@@ -20,7 +20,7 @@ class Thermal(Physics):
     """A temperature that the flow carries, and that drives it by buoyancy.
 
     Attributes:
-        heating: the temperatures of the case.
+        setup: the temperatures of the case.
         wall_heat: links into walls of fixed temperature, on rank 0; None until they are asked for.
     """
 
@@ -29,10 +29,10 @@ class Thermal(Physics):
     cut_field = "temperature"
 
     def __init__(self, case, outline: Outline, units):
-        self.heating, self.wall_heat = heating_of(case, outline, units), None
+        self.setup, self.wall_heat = thermal_setup(case, outline, units), None
         self.output_fields = {"temperature": OutputField("K", temperature_k)}
-        self.probed = (ProbedScalar(NAME, "temperature_k", lambda values: self.heating.zero_k + values),)
-        self._start = np.full(1, case.thermal.reference_k - self.heating.zero_k)
+        self.probed = (ProbedScalar(NAME, "temperature_k", lambda values: self.setup.zero_k + values),)
+        self._start = np.full(1, case.thermal.reference_k - self.setup.zero_k)
         self._method = case.thermal.method
 
     @classmethod
@@ -52,7 +52,7 @@ class Thermal(Physics):
 
     def model(self, lattice, fluid, streaming, force, solid):
         """Thermal flow."""
-        return thermal(lattice, fluid, self.heating.heat_in(solid), streaming, force)
+        return thermal(lattice, fluid, self.setup.heat_in(solid), streaming, force)
 
     def initial_fields(self, model) -> dict[str, np.ndarray]:
         """The reference temperature."""

@@ -8,7 +8,7 @@ from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_
 OUTPUT_FIELDS = ("temperature",)
 MONITORED = {"heat": "wall of fixed temperature"}
 SHAPES = {"heated_cavity": "facing_walls"}
-FILES = ("heat.csv", "temperature.png")
+SERIES_FILE, PICTURE_FILE = FILES = ("heat.csv", "temperature.png")
 PAPERS = ("thelma",)
 SOLID_KEYS = ("[thermal] and walls.{name}.conductivity_ratio",)
 TEMPERATURE_KEYS = {"temperature_k", "temperature_gradient_k_m", "conductivity_ratio", "thickness_m"}

@@ -19,7 +19,7 @@ WITH_ENERGY = ("D3Q19", "D2Q9")
 
 
 @dataclass(frozen=True)
-class Heating:
+class ThermalSetup:
     """A case's temperatures.
 
     Attributes:
@@ -48,7 +48,7 @@ class Heating:
         return replace(self.heat, media=(diffusivity, np.where(solid < 0, 1.0, 0.0)))
 
 
-def heating_of(case: Case, outline: Outline, units: Units) -> Heating:
+def thermal_setup(case: Case, outline: Outline, units: Units) -> ThermalSetup:
     """The temperatures of a case with [thermal].
 
     Raises:
@@ -87,7 +87,7 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating:
     solids, sections = solid_walls(case), {wall.name: wall for wall in case.walls}
     ratios = [sections[wall.name].conductivity_ratio if wall.name in solids else 1.0 for wall in outline.walls]
     of_walls = {name: value for name, value in fixed_k.items() if name in there - conducting.keys()}
-    return Heating(heat, zero_k, difference_k, of_walls, conducting, np.array(ratios))
+    return ThermalSetup(heat, zero_k, difference_k, of_walls, conducting, np.array(ratios))
 
 
 def _check_solids(case: Case) -> None:

@@ -4,26 +4,26 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.physics.thermal.model import NAME, temperature_fields
-from muphy_lb.physics.thermal.setup import Heating
+from muphy_lb.physics.thermal.setup import ThermalSetup
 from muphy_lb.physics.thermal.wall_gradients import WallHeat
 from muphy_lb.run.simulation import Simulation
 
 
-def heating(view: FlowView) -> Heating:
+def setup_of(view: FlowView) -> ThermalSetup:
     """The temperatures of the case of a thermal flow, in lattice units."""
-    return _physics(view).heating
+    return _physics(view).setup
 
 
 def temperature_k(view: FlowView) -> np.ndarray | None:
     """(n,) float64 temperature [K], on rank 0; collective. In single precision 300 K would hide what differs by less
     than 3e-5 K."""
     row = view.model_field(NAME)
-    return None if row is None else np.add(row, heating(view).zero_k, dtype=np.float64)
+    return None if row is None else np.add(row, setup_of(view).zero_k, dtype=np.float64)
 
 
 def set_temperature_k(simulation: Simulation, values: np.ndarray) -> None:
     """Overwrite the temperature [K] of the local nodes, (n,) in run order or (1,)."""
-    above = np.asarray(values, dtype=np.float64) - heating(simulation).zero_k
+    above = np.asarray(values, dtype=np.float64) - setup_of(simulation).zero_k
     simulation.set_fields(temperature_fields(simulation.engine.model, above))
 
 
@@ -31,7 +31,7 @@ def wall_heat(view: FlowView) -> WallHeat:
     """The walls of fixed temperature and those that conduct to one, on rank 0; made on first use."""
     physics = _physics(view)
     if physics.wall_heat is None:
-        physics.wall_heat = WallHeat(view.nodes, physics.heating.fixed_k, physics.heating.conducting)
+        physics.wall_heat = WallHeat(view.nodes, physics.setup.fixed_k, physics.setup.conducting)
     return physics.wall_heat
 
 
