@@ -26,8 +26,7 @@ class PhysicsObservers(Observer):
         return [observer for physics in view.physics for observer in physics.observers(view, folder, resume_step)]
 
 
-# In the order in which they act, and in which the report tells of them. Fields come last: they overwrite nothing, but
-# take longest.
+# In the order in which they act, and in which the closing text and the report tell of them.
 OBSERVERS: tuple[type[Observer], ...] = (
     OpeningSeries,
     WallShearObserver,

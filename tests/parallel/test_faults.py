@@ -118,7 +118,7 @@ def test_a_flow_that_diverges_on_one_rank_ends_all_in_one_voice(stopped, tmp_pat
 
 MEMORY_EXHAUSTED = """
 import sys
-from muphy_lb import simulation
+from muphy_lb.run import simulation
 from muphy_lb.__main__ import main
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel import connect
