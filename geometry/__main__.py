@@ -223,7 +223,11 @@ def _parser() -> argparse.ArgumentParser:
         "--cut-distances", action="store_true", help="store where along each link the true wall lies (smooth walls)"
     )
     group.add_argument(
-        "--solid", action="append", default=[], metavar="WALL", help="repeatable: heat spreads in this wall's voxels"
+        "--solid",
+        action="append",
+        default=[],
+        metavar="WALL",
+        help="repeatable: a scalar spreads in this wall's voxels",
     )
     return parser
 

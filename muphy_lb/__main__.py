@@ -140,9 +140,10 @@ def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
     with StopSignals() as signals, Sentry(communicator, folder):
         simulation = Simulation(case, communicator)
         say(simulation.describe())
-        reason, summary = Run(simulation, folder, resume, clock).execute(signals)
+        run = Run(simulation, folder, resume, clock)
+        reason, summary = run.execute(signals)
     if summary:
-        say(_closing_text(summary, folder))
+        say(_closing_text(summary, run.closing_lines(summary), folder))
     if reason in (COMPLETED, STEADY):
         return 0
     say(f"stopped by {reason}; continue with: muphy-lb resume {folder}")
@@ -182,29 +183,16 @@ def _say(communicator, text: str) -> None:
         print(text, flush=True)
 
 
-def _closing_text(summary: dict, folder) -> str:
-    """The summary in a few lines of physical units."""
-    from muphy_lb.output.summary import measured_lines
-
+def _closing_text(summary: dict, measured: list[str], folder) -> str:
+    """The summary in a few lines of physical units, with what was measured."""
     lines = [
         f"ended: {summary['ended']} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
         f" {summary['wall_time_s']:.1f} s, {summary['mflups']:.1f} MFLUPS",
         f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s;"
         f" relative mass change {summary['mass_relative_drift']:+.2e}",
     ]
-    for name, state in summary["openings"].items():
-        lines.append(
-            f"{state['kind']} {name}: flow rate {state['flow_rate_m3_s']:.5g} m3/s,"
-            f" mean pressure {state['mean_pressure_pa']:.5g} Pa, area {state['area_m2']:.4g} m2"
-        )
-    for name, wall in summary["walls"].items():
-        force, torque = (" ".join(f"{c:.5g}" for c in wall[key]) for key in ("force_n", "torque_n_m"))
-        drag = wall["drag_coefficient"]
-        coefficients = "" if drag is None else f", drag {drag:.5g}, lift {wall['lift_coefficient']:.5g}"
-        lines.append(f"wall {name}: force ({force}) N, torque ({torque}) N m{coefficients}")
-    lines += measured_lines(summary)
     files = ", ".join(sorted(path.name for path in Path(folder).iterdir() if path.is_file()))
-    return "\n".join([*lines, f"written to {folder}: {files}"])
+    return "\n".join([*lines, *measured, f"written to {folder}: {files}"])
 
 
 class _Parser(argparse.ArgumentParser):

@@ -21,8 +21,8 @@ from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import BGK, COMPRESSIBLE, CONSTANT, PRESSURE, VELOCITY, Closure, Equilibrium, Relaxation
 from muphy_lb.parallel import HaloConnector, SerialCommunicator
-from muphy_lb.physics import Fluid, Model
-from muphy_lb.physics.isothermal import isothermal
+from muphy_lb.physics.isothermal import Fluid, isothermal
+from muphy_lb.physics.model import Model
 from muphy_lb.precision import FP64, Precision
 
 SPEED_SCALE = 2.0**40

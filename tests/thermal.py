@@ -10,7 +10,8 @@ from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.operators import mrt_for
-from muphy_lb.physics import Fluid, Model
+from muphy_lb.physics.isothermal import Fluid
+from muphy_lb.physics.model import Model
 from muphy_lb.physics.thermal.model import DIFFERENCES, Heat, temperature_fields, thermal
 from tests.support import Ranks, Setup, build_engine, random_populations, start_at_rest
 

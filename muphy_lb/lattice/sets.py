@@ -75,7 +75,7 @@ LATTICES = {lattice.name: lattice for lattice in (D2Q9, D3Q15, D3Q19, D3Q27)}
 
 
 def scalar_lattice(dimension: int) -> Lattice:
-    """That of a temperature or concentration."""
+    """The velocity set of a scalar."""
     return D2Q5 if dimension == 2 else D3Q7
 
 

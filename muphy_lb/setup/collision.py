@@ -17,7 +17,7 @@ from muphy_lb.operators import (
     mrt_for,
 )
 from muphy_lb.operators.mrt import MAGIC_HALF_WAY
-from muphy_lb.physics import Fluid
+from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.units import Units
 
 

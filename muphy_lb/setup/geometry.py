@@ -32,6 +32,7 @@ from muphy_lb.partition.kinds import weighted_by_kind
 from muphy_lb.partition.partition import AUTO, check_parts, partition
 from muphy_lb.partition.store import list_partitions, partition_name, read_partition
 from muphy_lb.partition.voxels import graph_from_voxels
+from muphy_lb.physics.table import offered, shape_named, solid_walls
 from muphy_lb.precision import PRECISIONS
 
 LOG = logging.getLogger(__name__)
@@ -56,9 +57,10 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
     if case.lattice.walls != HALF_WAY and voxels.wall_shape is not None:
         nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
         report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
-    if case.solids:
-        n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, case.solids)
-        report += f"; {nodes.n_nodes - n_fluid:,} nodes of solids that conduct heat: {', '.join(case.solids)}"
+    solids = solid_walls(case)
+    if solids:
+        n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, solids)
+        report += f"; {nodes.n_nodes - n_fluid:,} nodes of solids that conduct: {', '.join(solids)}"
     _match_openings(nodes, case)
     return nodes, report
 
@@ -171,7 +173,7 @@ def _load(case: Case) -> Voxels:
     geometry = case.geometry
     options = dict(geometry.options)
     options |= {key: value for key in ("unit", "spacing_m") if (value := getattr(geometry, key)) is not None}
-    source = f"{SHAPE_PREFIX}{geometry.shape}" if geometry.shape else case.folder / geometry.file
+    source = f"{SHAPE_PREFIX}{shape_named(geometry.shape)}" if geometry.shape else case.folder / geometry.file
     if _lacks_spacing(case):
         raise InputError(
             f"geometry.spacing_m is missing: {case.geometry.file} does not tell its voxel edge; give it [m]"
@@ -237,17 +239,19 @@ def _match_openings(nodes: NodeList, case: Case) -> None:
 
 
 def _match_solids(nodes: NodeList, case: Case) -> None:
-    """Walls in which heat spreads are nodes of a prepared geometry, or they are not."""
-    file, there = case.geometry.file, [wall.name for wall in nodes.walls if wall.is_solid]
-    for name in case.solids:
+    """Walls whose voxels the case wants as nodes are nodes of a prepared geometry, and no others."""
+    file, asked = case.geometry.file, solid_walls(case)
+    there = [wall.name for wall in nodes.walls if wall.is_solid]
+    for name, key in asked.items():
         if name not in there:
             raise InputError(
-                f"walls.{name}.conductivity_ratio without thickness_m: {file} is prepared without nodes in that wall;"
+                f"{key}: {file} is prepared without nodes in that wall;"
                 f" make it with python -m geometry INPUT {file} --solid {name} ..., or name the image itself"
             )
     for name in there:
-        if name not in case.solids:
+        if name not in asked:
+            keys = [f"give {keys.format(name=name)}" for keys in offered("SOLID_KEYS")]
             raise InputError(
-                f"{file} is prepared with nodes in the wall {name!r}, for heat that spreads there; give [thermal] and"
-                f" walls.{name}.conductivity_ratio, or make the file without --solid {name}"
+                f"{file} is prepared with nodes in the wall {name!r}, for a scalar that spreads there;"
+                f" {', or '.join([*keys, f'make the file without --solid {name}'])}"
             )

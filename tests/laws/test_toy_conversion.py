@@ -11,9 +11,8 @@ import pytest
 
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import Operator, named
-from muphy_lb.physics import Field, FieldValue, Fluid, Stage
-from muphy_lb.physics.isothermal import isothermal
-from muphy_lb.physics.model import NEIGHBOURS
+from muphy_lb.physics.isothermal import Fluid, isothermal
+from muphy_lb.physics.model import NEIGHBOURS, Field, FieldValue, Stage
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
 
 FLAGS = named("kind", "mark")

@@ -8,9 +8,8 @@ import pytest
 
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator, named
-from muphy_lb.physics import Field, FieldValue, Fluid, ParticleSet, Stage
-from muphy_lb.physics.isothermal import isothermal
-from muphy_lb.physics.model import LOOKUP, MIGRATE, PARTICLES, POSITION
+from muphy_lb.physics.isothermal import Fluid, isothermal
+from muphy_lb.physics.model import LOOKUP, MIGRATE, PARTICLES, POSITION, Field, FieldValue, ParticleSet, Stage
 from tests.support import Ranks, Setup, random_nodes, random_owner
 
 (VX, VY, VZ), OFFSETS = POSITION

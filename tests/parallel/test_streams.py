@@ -13,8 +13,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9
 from muphy_lb.operators import VARYING
 from muphy_lb.parallel.task import ON_EDGE
-from muphy_lb.physics import Fluid
-from muphy_lb.physics.isothermal import isothermal
+from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import SCHEDULED
 from muphy_lb.physics.thermal.model import METHODS, Heat
 from muphy_lb.precision import FP64

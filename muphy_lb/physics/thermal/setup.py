@@ -12,13 +12,14 @@ from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import Outline
 from muphy_lb.physics.thermal.model import POPULATION_METHOD, Heat
+from muphy_lb.physics.thermal.section import solid_walls
 from muphy_lb.units import Units
 
 WITH_ENERGY = ("D3Q19", "D2Q9")
 
 
 @dataclass(frozen=True)
-class Heating:
+class ThermalSetup:
     """A case's temperatures.
 
     Attributes:
@@ -47,16 +48,14 @@ class Heating:
         return replace(self.heat, media=(diffusivity, np.where(solid < 0, 1.0, 0.0)))
 
 
-def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
-    """The temperatures of a case; None for a flow without.
+def thermal_setup(case: Case, outline: Outline, units: Units) -> ThermalSetup:
+    """The temperatures of a case with [thermal].
 
     Raises:
         InputError: a Rayleigh number without two temperatures, or thermal data together with a force that is not
             uniform and constant.
     """
     thermal = case.thermal
-    if thermal is None:
-        return None
     if case.flow.waveform is not None or case.flow.acceleration_file is not None:
         raise InputError(
             "[thermal] goes with a uniform constant force only; remove flow.waveform and flow.acceleration_file"
@@ -85,14 +84,15 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
         for wall in case.walls
         if wall.thickness_m is not None and wall.name in there
     }
-    ratios = np.array([case.solids.get(wall.name, 1.0) for wall in outline.walls])
+    solids, sections = solid_walls(case), {wall.name: wall for wall in case.walls}
+    ratios = [sections[wall.name].conductivity_ratio if wall.name in solids else 1.0 for wall in outline.walls]
     of_walls = {name: value for name, value in fixed_k.items() if name in there - conducting.keys()}
-    return Heating(heat, zero_k, difference_k, of_walls, conducting, ratios)
+    return ThermalSetup(heat, zero_k, difference_k, of_walls, conducting, np.array(ratios))
 
 
 def _check_solids(case: Case) -> None:
     """Heat spreads in solids by populations, between half-way walls, with no force that would reach into them."""
-    solids = ", ".join(case.solids)
+    solids = ", ".join(solid_walls(case))
     if not solids:
         return
     if case.thermal.method != POPULATION_METHOD:

@@ -22,8 +22,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.lattice import lattice_named
 from muphy_lb.operators import Operator
-from muphy_lb.physics import Fluid
-from muphy_lb.physics.isothermal import isothermal
+from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.studies.bench.copying import copy_bandwidth_tb_s
 from muphy_lb.studies.bench.report import known

@@ -4,8 +4,7 @@ from itertools import chain
 
 import numpy as np
 
-from muphy_lb.physics import Model
-from muphy_lb.physics.model import FieldValue, Stage
+from muphy_lb.physics.model import FieldValue, Model, Stage
 
 
 def table_bytes(table) -> int:

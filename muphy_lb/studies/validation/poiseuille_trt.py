@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.lattice import lattice_named
-from muphy_lb.operators.mrt import HALF_WAY_WALL
+from muphy_lb.operators.mrt import MAGIC_HALF_WAY
 from muphy_lb.studies.validation.flows import creeping, forced_flow, order_of_convergence, settled, start_from_velocity
 from muphy_lb.studies.validation.limits import (
     FLOOR,
@@ -60,7 +60,7 @@ class Wall:
 
     rule: str = "half-way"
     distance: float = 0.5
-    magic: float | None = HALF_WAY_WALL
+    magic: float | None = MAGIC_HALF_WAY
 
     def tables(self) -> dict:
         """For :func:`muphy_lb.studies.validation.flows.forced_flow`."""

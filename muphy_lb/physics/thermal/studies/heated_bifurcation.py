@@ -18,7 +18,7 @@ from math import inf
 
 import numpy as np
 
-from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
 from muphy_lb.physics.thermal.studies.heated_cavity import Cavity, cavity_of, free_fall, heated_simulation
 from muphy_lb.physics.thermal.studies.reference_values import BIFURCATION
 from muphy_lb.studies.validation.growth import Growth, growth_of
@@ -176,12 +176,12 @@ def _watch(simulation, size: int, every: int, n_samples: int) -> np.ndarray:
     z, y, x = np.moveaxis(orbit, -1, 0)
     voxel = np.ravel_multi_index((z, y, x + 1), simulation.outline.shape)  # walls are voxels at both ends of x
     wanted, place = np.unique(voxel, return_inverse=True)
-    probe, told = NodeProbe(simulation, wanted), []
+    probe, told = simulation.node_probe(wanted), []
     for _ in range(n_samples):
         simulation.step(every)
         state = probe.stored()
         if state is not None:
-            told.append(state.temperature[place.reshape(voxel.shape)])
+            told.append(state.fields[TEMPERATURE][place.reshape(voxel.shape)])
     told = simulation.communicator.broadcast(np.array(told))
     weights = np.array([(1, mirror, centre, mirror * centre) for mirror, centre in SORTS.values()])
     return np.einsum("sp,npm->snm", weights, told) / 4.0

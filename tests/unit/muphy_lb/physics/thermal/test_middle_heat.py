@@ -7,13 +7,13 @@ from muphy_lb.geometry.flags import FLUID, SOLID, wall_flag
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.output.series import read_series
-from muphy_lb.output.summary import measured_lines
 from muphy_lb.physics.thermal.mid_plane import middle_heat, middle_plane
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
-from muphy_lb.physics.thermal.observers import heat_state
+from muphy_lb.physics.thermal.observers import heat_lines, heat_state
 from muphy_lb.physics.thermal.studies.conduction import between, still
 from muphy_lb.physics.thermal.studies.heated_cavity import heated_simulation
 from muphy_lb.physics.thermal.studies.reference_values import SQUARE
+from muphy_lb.physics.thermal.temperature import temperature_k, wall_gradients_k_m
 from muphy_lb.run.loop import Run
 from muphy_lb.studies.validation.flows import settle
 from muphy_lb.studies.validation.settings import DEFAULT, Settings
@@ -44,9 +44,9 @@ def box(shape=(4, 5, 6), axis=2, names=("cold", "hot"), solid=None):
 )
 def test_the_middle_of_a_steady_cavity_passes_what_the_walls_do(size, method, apart, error):
     simulation, _ = heated_simulation(RAYLEIGH, size, DEFAULT, dimension=2, method=method)
-    settle(simulation, simulation.temperature_k, 500, 1e-6, 100_000)
+    settle(simulation, lambda: temperature_k(simulation), 500, 1e-6, 100_000)
     middle = middle_heat(simulation).gradient_k_m() * size
-    walls = simulation.wall_heat.gradients_k_m(simulation.temperature_k())
+    walls = wall_gradients_k_m(simulation)
     assert middle == pytest.approx(walls["cold"] * size, rel=apart)
     assert middle == pytest.approx(SQUARE[RAYLEIGH].nusselt, rel=error)
 
@@ -76,7 +76,7 @@ def test_the_middle_is_the_mean_over_the_fields_there(streaming, n_steps):
     simulation.step(n_steps)
     shape = (6, 6, 8)
     warm, speed = np.full(shape, np.nan), np.full(shape, np.nan)
-    warm.flat[simulation.nodes.voxel] = simulation.temperature_k()
+    warm.flat[simulation.nodes.voxel] = temperature_k(simulation)
     speed.flat[simulation.nodes.voxel] = simulation.velocity_m_s()[:, 0]
     (a, b), (u, v) = (np.moveaxis(field[:, :, 3:5], 2, 0) for field in (warm, speed))
     expected = (b - a - (u + v) / 2 * (a + b) / 2 / diffusivity).mean()
@@ -149,7 +149,7 @@ def test_a_run_writes_the_middle_into_series_summary_and_report(tmp_path):
     series = read_series(tmp_path / "heat.csv")
     assert series["middle_nusselt"][-1] == middle["nusselt"]
     assert series["middle_gradient_k_m"][-1] == middle["gradient_k_m"]
-    assert any(line.startswith("midway between the walls") for line in measured_lines(summary))
+    assert any(line.startswith("midway between the walls") for line in heat_lines(summary["heat"]))
     assert "midway between the walls" in (tmp_path / "report.html").read_text()
 
 
@@ -157,5 +157,5 @@ def test_without_a_middle_nothing_is_said_of_it(tmp_path):
     walls = [BOTTOM | {"temperature_k": 310.0}, TOP]
     simulation = simulate(periodic_channel(**HEATED, walls=walls))
     Run(simulation, tmp_path).execute()
-    assert "middle" not in heat_state(simulation)
+    assert "middle" not in heat_state(simulation, middle_heat(simulation))
     assert not [name for name in read_series(tmp_path / "heat.csv") if "middle" in name]

@@ -2,15 +2,15 @@
 
 Layout (version 4): dataset ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the
 form that the streaming stores; dataset ``fields`` (F, n), one row per field that is part of the state; attributes
-version, step, initial_mass, lattice, streaming, precision, fields (names), voxel_digest and case (TOML), watch (what
-the steady-state criterion remembers, JSON), and checksum: CRC-32 (zlib's) of the other attributes and the rows, so that
-a file that a crash or a disk has damaged is not continued from.
+version, step, initial_mass, lattice, streaming, precision, fields (names), voxel_digest and case (TOML), one for each
+observer with a memory (JSON), such as watch, what the steady-state criterion remembers, and checksum: CRC-32 (zlib's)
+of the other attributes and the rows, so that a file that a crash or a disk has damaged is not continued from.
 """
 
 import json
 import logging
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 from pathlib import Path
@@ -21,6 +21,7 @@ import numpy as np
 from muphy_lb.errors import InputError
 from muphy_lb.output.atomic import atomic_write, output_errors
 from muphy_lb.output.hdf5 import opened
+from muphy_lb.run.simulation import Simulation
 
 LOG = logging.getLogger(__name__)
 VERSION = 4
@@ -28,17 +29,20 @@ PATTERN = "step_*.h5"
 LEFT_OVER = ".step_*.tmp"
 DAMAGE = (OSError, KeyError, RuntimeError, TypeError, ValueError)  # what HDF5 raises of files that are not whole
 SETS = ("populations", "fields")
+IDENTITY = ("version", "lattice", "streaming", "precision", "fields", "voxel_digest")
+OWN_ATTRIBUTES = {*IDENTITY, "step", "initial_mass", "case", "checksum"}  # the others are states of observers
 CHUNK = 1 << 20  # values of a row read at once
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint says of itself: its ``path``, ``step``, ``initial_mass`` and the ``watch`` record."""
+    """What a checkpoint says of itself: its ``path``, ``step``, ``initial_mass`` and the ``states`` of observers by
+    name."""
 
     path: Path
     step: int
     initial_mass: float
-    watch: dict
+    states: dict[str, dict]
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
@@ -46,8 +50,8 @@ def checkpoint_path(folder: Path, step: int) -> Path:
     return folder / f"step_{step:012d}.h5"
 
 
-def write_checkpoint(path: Path, simulation, watch: dict) -> None:
-    """Write the state of a simulation; collective.
+def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, dict]) -> None:
+    """Write the state of a simulation, and that of observers by name; collective.
 
     Raises:
         OutputError: the disk refuses; earlier checkpoints stay.
@@ -62,8 +66,9 @@ def write_checkpoint(path: Path, simulation, watch: dict) -> None:
         n, names = simulation.outline.n_nodes, simulation.engine.fields.evolving
         sizes = {"populations": simulation.lattice.q, "fields": len(names)}
         sets = [file.create_dataset(name, (size, n), dtype=simulation.engine.real) for name, size in sizes.items()]
-        state = {"step": simulation.step_number, "initial_mass": simulation.initial_mass, "watch": json.dumps(watch)}
-        file.attrs.update(_identity(simulation) | state | {"case": simulation.case.to_toml(path.parent)})
+        state = {"step": simulation.step_number, "initial_mass": simulation.initial_mass}
+        memory = {name: json.dumps(record) for name, record in states.items()}
+        file.attrs.update(_identity(simulation) | state | memory | {"case": simulation.case.to_toml(path.parent)})
         checksum = _checksum(file.attrs, sets)
         places = [(rows, k) for rows in sets for k in range(len(rows))]
         for (rows, k), row in zip(places, _rows(simulation), strict=True):
@@ -72,7 +77,7 @@ def write_checkpoint(path: Path, simulation, watch: dict) -> None:
         file.attrs["checksum"] = checksum
 
 
-def _rows(simulation):
+def _rows(simulation: Simulation):
     """All rows of the state, on rank 0; collective."""
     yield from simulation.populations()
     for values in simulation.evolving().values():
@@ -86,7 +91,7 @@ def keep_only(paths: Sequence[Path], folder: Path) -> None:
             other.unlink()
 
 
-def restore(folder: Path, simulation) -> Checkpoint:
+def restore(folder: Path, simulation: Simulation) -> Checkpoint:
     """Continue a simulation from the newest valid checkpoint of a folder; every rank reads its own nodes.
 
     Raises:
@@ -133,8 +138,8 @@ def _read(path: Path) -> Checkpoint:
             checksum = zlib.crc32(piece, checksum)
     if checksum != attributes["checksum"]:
         raise ValueError("it is damaged, its checksum does not match")
-    watch = json.loads(attributes["watch"])
-    return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), watch)
+    states = {name: json.loads(text) for name, text in attributes.items() if name not in OWN_ATTRIBUTES}
+    return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), states)
 
 
 def _pieces(rows):
@@ -160,18 +165,19 @@ def _columns(dataset, number: np.ndarray) -> np.ndarray:
     return columns
 
 
-def _identity(simulation) -> dict:
-    return {
-        "version": VERSION,
-        "lattice": simulation.lattice.name,
-        "streaming": simulation.engine.model.streaming.name,
-        "precision": simulation.case.compute.precision,
-        "fields": ", ".join(simulation.engine.fields.evolving),
-        "voxel_digest": simulation.geometry.voxel_digest,
-    }
+def _identity(simulation: Simulation) -> dict:
+    values = (
+        VERSION,
+        simulation.lattice.name,
+        simulation.engine.model.streaming.name,
+        simulation.case.compute.precision,
+        ", ".join(simulation.engine.fields.evolving),
+        simulation.geometry.voxel_digest,
+    )
+    return dict(zip(IDENTITY, values, strict=True))
 
 
-def _refusal(path: Path, found: dict, simulation) -> str | None:
+def _refusal(path: Path, found: dict, simulation: Simulation) -> str | None:
     """Why a checkpoint cannot be continued, if so; on rank 0, which alone knows the geometry."""
     for name, expected in _identity(simulation).items():
         if found.get(name) != expected:
