@@ -9,7 +9,6 @@ import sys
 import time
 import tomllib
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 
@@ -22,9 +21,6 @@ from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.geometry.voxels import Opening, Voxels
 
 FAILURE = 2
-LATTICES = {"D2Q9": (2, 2), "D3Q19": (3, 2), "D3Q27": (3, 3)}
-"""Name -> (number of axes, largest squared length of a vector)."""
-
 INPUT_OPTIONS = (
     "spacing_m",
     "origin_m",
@@ -67,17 +63,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"geometry: {prefix}{text}", file=sys.stderr)
         return FAILURE
     return 0
-
-
-def lattice_vectors(name: str) -> np.ndarray:
-    """(Q, 3) int64 vectors (x, y, z) of D2Q9, D3Q19 or D3Q27: rest first, then by length, then by z, y, x."""
-    if name not in LATTICES:
-        raise GeometryError(f"lattice is {name!r}; allowed: {', '.join(LATTICES)}")
-    n_axes, longest = LATTICES[name]
-    vectors = np.array([c[::-1] for c in product((-1, 0, 1), repeat=3) if n_axes == 3 or c[0] == 0])
-    length = np.sum(vectors**2, axis=1)
-    order = np.argsort(length, kind="stable")
-    return vectors[order[length[order] <= longest]]
 
 
 def opening_from_text(text: str) -> Opening:
@@ -124,7 +109,6 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     from muphy_lb.geometry.store import write_geometry
 
     start = time.perf_counter()
-    vectors = {name: lattice_vectors(name) for name in arguments.lattice}
     loaded = load_with_notes(arguments.input, **_input_options(arguments))
     voxels = loaded.voxels
     for note in loaded.notes:
@@ -145,7 +129,7 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
         nodes = _cut(nodes, voxels, arguments.input)
     if arguments.solid:
         nodes = _with_solids(nodes, voxels, arguments.solid)
-    write_geometry(arguments.output, nodes, vectors)
+    write_geometry(arguments.output, nodes)
     print(f"written     {arguments.output}: {nodes.n_nodes} nodes in {time.perf_counter() - start:.2f} s")
 
 
@@ -164,7 +148,7 @@ def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
 
 
 def _with_solids(nodes: NodeList, voxels: Voxels, names: Sequence[str]) -> NodeList:
-    """The nodes including those of heat-conducting solids; prints how many were added."""
+    """The nodes including those of conducting solids; prints how many were added."""
     from muphy_lb.geometry.solids import add_solids
 
     extended = add_solids(nodes, voxels, names)
@@ -239,10 +223,7 @@ def _parser() -> argparse.ArgumentParser:
         "--cut-distances", action="store_true", help="store where along each link the true wall lies (smooth walls)"
     )
     group.add_argument(
-        "--solid", action="append", default=[], metavar="WALL", help="repeatable: this wall's voxels conduct heat"
-    )
-    group.add_argument(
-        "--lattice", action="append", default=[], metavar="NAME", help=f"repeatable: {', '.join(LATTICES)}"
+        "--solid", action="append", default=[], metavar="WALL", help="repeatable: scalars diffuse in this wall's voxels"
     )
     return parser
 

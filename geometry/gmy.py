@@ -21,10 +21,9 @@ from numba import njit
 from muphy_lb.geometry.cuts import DIRECTIONS
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID, opening_flag
-from muphy_lb.geometry.images.stored import check_inflation, count
+from muphy_lb.geometry.images.stored import check_inflation, count, read_bytes
 from muphy_lb.geometry.link_cuts import Cuts, direction_code, link_keys
 from muphy_lb.geometry.options import check_positive
-from muphy_lb.geometry.readers import read_bytes
 from muphy_lb.geometry.voxels import KINDS, Opening, Voxels
 
 MAGIC = (0x686C6221, 0x676D7904)

@@ -275,13 +275,3 @@ def labels_near(nodes: NodeList, vicinity: Vicinity) -> tuple[np.ndarray, np.nda
         found.append((voxel[near], nodes.label_number[first : first + LABELS_PER_CHUNK][near]))
     label_voxel, label_number = (np.concatenate(column) for column in zip(*found, strict=True))
     return label_voxel, label_number
-
-
-def shifted_voxels(voxel, vector, shape, periodic) -> np.ndarray:
-    """(n,) int64 ids of the voxels shifted by a lattice ``vector`` (x, y, z); -1 outside a non-periodic box."""
-    target = voxel_coordinates(voxel, shape) + vector
-    size = np.array(shape[::-1])
-    wraps = np.array(periodic)
-    inside = np.all(((target >= 0) & (target < size)) | wraps, axis=-1)
-    target %= size
-    return np.where(inside, (target[:, 2] * shape[1] + target[:, 1]) * shape[2] + target[:, 0], -1)

@@ -14,9 +14,14 @@ def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None
     allowed = tuple(allowed)
     for name in given:
         if name not in allowed:
-            near = difflib.get_close_matches(str(name), allowed, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise GeometryError(f"{what}: unknown name {name!r}{hint} Allowed: {', '.join(allowed)}")
+            hint = nearest_name(str(name), allowed)
+            raise GeometryError(f"{what}: unknown name {name!r}{hint and '; ' + hint} Allowed: {', '.join(allowed)}")
+
+
+def nearest_name(name: str, allowed: Iterable[str]) -> str:
+    """A question that proposes the nearest of the allowed names; empty if none is near."""
+    near = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def check_positive(**values: float) -> None:

@@ -1,4 +1,4 @@
-"""Solids that conduct heat: voxels of labelled walls that become nodes, for fields that extend into the solid.
+"""Solids that conduct: voxels of labelled walls that become nodes, for scalars that extend into the solid.
 
 The flow does not enter them: between fluid and a solid node, and between nodes of different solids, there is a wall for
 the flow (:class:`muphy_lb.geometry.neighbours.NeighbourSearch`).
@@ -35,7 +35,7 @@ def add_solids(nodes: NodeList, voxels: Voxels, names) -> NodeList:
         k = voxels.walls.index(name)
         own = _voxels_of(voxels.flags, wall_flag(k))
         if own.size == 0:
-            raise GeometryError(f"wall {name!r} has no voxel that could conduct heat")
+            raise GeometryError(f"wall {name!r} has no voxel that could conduct")
         solids.append(own)
         voxel.append(own)
         number.append(np.full(own.size, FIRST_WALL_NUMBER + k, dtype=nodes.label_number.dtype))

@@ -4,32 +4,30 @@ Layout (version 2): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m`
 (x, y, z); datasets ``voxel``, ``group_start``, ``label_voxel``, ``label_number`` as in
 :class:`muphy_lb.geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall, with
 the fields of its record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of
-:class:`muphy_lb.geometry.link_cuts.Cuts`, and ``neighbours/LATTICE`` tables (Q, n) with their ``vectors``.
+:class:`muphy_lb.geometry.link_cuts.Cuts`. Other groups are not read, such as the ``neighbours`` that versions up to 0.5
+wrote.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import h5py
-import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.link_cuts import Cuts, Wall
-from muphy_lb.geometry.neighbours import neighbour_table
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 
 VERSION = 2
 ARRAYS = ("voxel", "group_start", "label_voxel", "label_number")
 CUT_ARRAYS = ("voxel", "direction", "distance")
-NO_TABLES: Mapping[str, np.ndarray] = {}
 
 
-def write_geometry(path, nodes: NodeList, lattices: Mapping[str, np.ndarray] = NO_TABLES) -> None:
-    """Write a node list, and the neighbour table of each named set of lattice vectors, to a new CASE.h5.
+def write_geometry(path, nodes: NodeList) -> None:
+    """Write a node list to a new CASE.h5.
 
     The file is written under a temporary name and renamed when complete.
 
@@ -42,9 +40,6 @@ def write_geometry(path, nodes: NodeList, lattices: Mapping[str, np.ndarray] = N
         with h5py.File(temporary, "w") as file:
             group = file.create_group("geometry")
             _write_nodes(group, nodes)
-            for name, vectors in lattices.items():
-                table = group.create_dataset(f"neighbours/{name}", data=neighbour_table(nodes, vectors))
-                table.attrs["vectors"] = np.asarray(vectors)
         os.replace(temporary, path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -87,32 +82,6 @@ def open_nodes(path) -> Iterator[NodeList]:
             walls=tuple(_read_wall(group[f"walls/{k}"]) for k in range(len(group.get("walls", ())))),
             cuts=_open_cuts(group["cuts"]) if "cuts" in group else None,
         )
-
-
-def read_neighbours(path, lattice: str, nodes=slice(None)) -> np.ndarray:
-    """Read the columns ``nodes`` of the stored (Q, n) neighbour table of a lattice.
-
-    Raises:
-        GeometryError: the file holds no such table; the message lists those it holds.
-    """
-    with _open_geometry(path) as group:
-        tables = group.get("neighbours", {})
-        if lattice not in tables:
-            raise GeometryError(
-                f"{path} holds no neighbour table {lattice!r}; it has: {', '.join(tables) or 'none'};"
-                f" make it with python -m geometry ... --lattice {lattice}"
-            )
-        return tables[lattice][:, nodes]
-
-
-def list_neighbours(path) -> tuple[str, ...]:
-    """Names of the lattices whose neighbour tables a CASE.h5 holds.
-
-    Raises:
-        GeometryError: as :func:`read_geometry`.
-    """
-    with _open_geometry(path) as group:
-        return tuple(group.get("neighbours", ()))
 
 
 class _open_geometry:

@@ -22,9 +22,9 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, SOLID, WALL, opening_flag, wall_flag
+from muphy_lb.geometry.images.stored import read_bytes
 from muphy_lb.geometry.openings.carve import with_tagged_openings
 from muphy_lb.geometry.options import periodic_axes
-from muphy_lb.geometry.readers import read_bytes
 from muphy_lb.geometry.slabs import empty_array
 from muphy_lb.geometry.voxels import KINDS, Voxels
 
@@ -114,24 +114,6 @@ def read_tagged(path) -> Voxels:
     if content.shape is None:
         raise GeometryError(f"{path} is empty; the first line must be: nx ny nz default-tag")
     return _voxels(path, content, line_numbers)
-
-
-def write_tagged(path, voxels: Voxels) -> None:
-    """Write voxels as tagged nodes, one line per voxel that is not solid.
-
-    Centre, normal and radius of the openings are not written: :func:`read_tagged` estimates them.
-    """
-    names = {flag: tag for tag, flag in FIXED_TAGS.items()}
-    names |= {opening_flag(k): f"{o.kind}:{o.name}" for k, o in enumerate(voxels.openings)}
-    names |= {wall_flag(k): f"wall:{name}" for k, name in enumerate(voxels.walls)}
-    nz, ny, nx = voxels.shape
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"{nx} {ny} {nz} solid\nspacing_m {voxels.spacing_m!r}\n")
-        file.write("origin_m " + " ".join(map(repr, map(float, voxels.origin_m))) + "\n")
-        if any(voxels.periodic):
-            file.write("periodic " + "".join(np.array(list("xyz"))[list(voxels.periodic)]) + "\n")
-        listed = np.argwhere(voxels.flags != SOLID).tolist()
-        file.writelines(f"{x} {y} {z} {names[int(voxels.flags[z, y, x])]}\n" for z, y, x in listed)
 
 
 def _box_value(key: str, words: list[str]):

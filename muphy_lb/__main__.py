@@ -1,24 +1,25 @@
-"""The command line: ``muphy-lb new | run | resume | permeability | bench | compare | scaling | trace | ...``."""
+"""The command line: ``muphy-lb new | run | resume | permeability | bench | compare | scaling | trace | ...``.
+
+Every command is a function ``(options, say, communicator) -> exit code``; ``say(text)`` prints on rank 0. What a
+command computes with is imported when it is given, so that help and mistakes in the usage are answered at once.
+"""
 
 import argparse
-import importlib
 import logging
 import os
 import sys
 import traceback
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.new.command import add_options as add_new_options
-from muphy_lb.parallel import SerialCommunicator, connect, wait_for_turn
 from muphy_lb.partition.errors import PartitionError
-from muphy_lb.run.permeability import add_options as add_permeability_options
-from muphy_lb.studies.bench.command import add_options as add_bench_options
-from muphy_lb.studies.compare.command import add_options as add_compare_options
-from muphy_lb.studies.scaling.command import add_options as add_scaling_options
-from muphy_lb.studies.validation.command import add_options
 
 INPUT_EXIT_CODE = 2
 DEFAULT_OUTPUT = "out"
@@ -28,20 +29,40 @@ PREPARING = {
 }
 
 
+class Command(NamedTuple):
+    """A word of the command line.
+
+    Attributes:
+        text: one line for the help.
+        add_options: gives an argument parser the options.
+        execute: ``(options, say, communicator) -> exit code``; collective.
+    """
+
+    text: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    execute: Callable
+
+
 def main(arguments=None) -> int:
     """Run one command; returns the exit code. Whatever fails on a rank is told once and ends all ranks."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    usage_error = options = None
+    if not _prepares(words):
+        try:
+            options = _parser(words).parse_args(words)
+        except InputError as error:
+            usage_error = error
+    from muphy_lb.parallel.communicator import SerialCommunicator, connect
+
     try:
         communicator = connect()
     except InputError as error:
         _end_all(SerialCommunicator(), f"muphy-lb: error: {error}", error.exit_code)
     _configure_logging(communicator)
     try:
-        words = sys.argv[1:] if arguments is None else list(arguments)
-        if words and words[0] in PREPARING:
-            code = _prepare(words, communicator)
-        else:
-            options = _parser().parse_args(words)
-            code = options.command(options, communicator)
+        if usage_error is not None:
+            raise usage_error
+        code = _prepare(words, communicator) if options is None else _execute(options, communicator)
     except (MuphyError, GeometryError, PartitionError) as error:
         _end_all(communicator, f"muphy-lb: error: {error}", getattr(error, "exit_code", INPUT_EXIT_CODE))
     except (Exception, KeyboardInterrupt):  # no rank may die alone: the others would wait for it for ever
@@ -50,7 +71,18 @@ def main(arguments=None) -> int:
     return code
 
 
+def _execute(options, communicator) -> int:
+    """The command that was given, with its options."""
+    return COMMANDS[options.command].execute(options, partial(_say, communicator), communicator)
+
+
+def _prepares(words) -> bool:
+    return bool(words) and words[0] in PREPARING
+
+
 def _end_all(communicator, message: str, exit_code: int):
+    from muphy_lb.parallel.communicator import wait_for_turn
+
     wait_for_turn(communicator)
     on_rank = f" [rank {communicator.rank} of {communicator.size}]" if communicator.size > 1 else ""
     print(f"{message}{on_rank}", file=sys.stderr, flush=True)
@@ -62,25 +94,19 @@ def _configure_logging(communicator) -> None:
     logging.getLogger("muphy_lb").setLevel(logging.INFO if communicator.rank == 0 else logging.WARNING)
 
 
-def _new(options, communicator) -> int:
-    from muphy_lb.new.command import new
-
-    return new(options, lambda text: _say(communicator, text)) if communicator.rank == 0 else 0
-
-
-def _run(options, communicator) -> int:
+def _run(options, say, communicator) -> int:
     case = _load_case(options.case, options, communicator)
     folder = options.output or Path(DEFAULT_OUTPUT) / Path(options.case).stem
     if communicator.rank == 0 and not options.overwrite:
         _refuse_to_forget(folder)
-    return _execute(case, folder, communicator, resume=False)
+    return _run_case(case, folder, say, communicator)
 
 
-def _resume(options, communicator) -> int:
+def _resume(options, say, communicator) -> int:
     from muphy_lb.run.loop import CASE_FILE
 
     case = _load_case(Path(options.folder) / CASE_FILE, options, communicator)
-    return _execute(case, options.folder, communicator, resume=True)
+    return _run_case(case, options.folder, say, communicator, resume=True)
 
 
 def _refuse_to_forget(folder) -> None:
@@ -102,7 +128,7 @@ def _load_case(path, options, communicator):
     return communicator.broadcast(load_case(path, options.set) if communicator.rank == 0 else None)
 
 
-def _execute(case, folder, communicator, resume: bool) -> int:
+def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
     from muphy_lb.output.atomic import check_writable
     from muphy_lb.run.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.run.simulation import Simulation
@@ -113,47 +139,18 @@ def _execute(case, folder, communicator, resume: bool) -> int:
     clock = Clock()
     with StopSignals() as signals, Sentry(communicator, folder):
         simulation = Simulation(case, communicator)
-        _say(communicator, simulation.describe())
-        reason, summary = Run(simulation, folder, resume, clock).execute(signals)
+        say(simulation.describe())
+        run = Run(simulation, folder, resume, clock)
+        reason, summary = run.execute(signals)
     if summary:
-        _say(communicator, _closing_text(summary, folder))
+        say(_closing_text(summary, run.closing_lines(summary), folder))
     if reason in (COMPLETED, STEADY):
         return 0
-    _say(communicator, f"stopped by {reason}; continue with: muphy-lb resume {folder}")
+    say(f"stopped by {reason}; continue with: muphy-lb resume {folder}")
     return STOPPED_EXIT_CODE
 
 
-def _bench(options, communicator) -> int:
-    from muphy_lb.studies.bench.command import bench
-
-    return bench(options, lambda text: _say(communicator, text), communicator)
-
-
-def _permeability(options, communicator) -> int:
-    from muphy_lb.run.permeability import permeability
-
-    return permeability(options, lambda text: _say(communicator, text), communicator)
-
-
-def _compare(options, communicator) -> int:
-    from muphy_lb.studies.compare.command import compare
-
-    return compare(options, lambda text: _say(communicator, text), communicator.size)
-
-
-def _scaling(options, communicator) -> int:
-    from muphy_lb.studies.scaling.command import scaling
-
-    return scaling(options, lambda text: _say(communicator, text), communicator)
-
-
-def _validate(options, communicator) -> int:
-    from muphy_lb.studies.validation.command import validate
-
-    return validate(options, lambda text: _say(communicator, text), communicator)
-
-
-def _trace(options, communicator) -> int:
+def _trace(options, say, communicator) -> int:
     from muphy_lb.run.simulation import Simulation
     from muphy_lb.run.trace import trace
 
@@ -162,22 +159,22 @@ def _trace(options, communicator) -> int:
     simulation = Simulation(_load_case(options.case, options, communicator), communicator)
     table = trace(simulation, options.steps, options.output)
     transport = simulation.engine.transport
-    _say(communicator, f"microseconds a step of each stage, {options.steps} steps; halo exchange: {transport}\n{table}")
-    _say(communicator, f"written to {options.output}; open it at https://ui.perfetto.dev or in chrome://tracing")
+    say(f"microseconds a step of each stage, {options.steps} steps; halo exchange: {transport}\n{table}")
+    say(f"written to {options.output}; open it at https://ui.perfetto.dev or in chrome://tracing")
     return 0
 
 
 def _prepare(words, communicator) -> int:
     """The commands of the packages that prepare a geometry; they take their own options, and one rank."""
-    main = importlib.import_module(f"muphy_lb.{words[0]}.__main__").main
+    main = import_module(f"muphy_lb.{words[0]}.__main__").main
     return main(words[1:]) if communicator.rank == 0 else 0
 
 
-def _info(options, communicator) -> int:
-    from muphy_lb.setup.info import describe_file
-
+def _info(options, say, communicator) -> int:
     if communicator.rank == 0:
-        print(describe_file(options.file, communicator.size))
+        from muphy_lb.setup.info import describe_file
+
+        say(describe_file(options.file, communicator.size))
     return 0
 
 
@@ -186,29 +183,16 @@ def _say(communicator, text: str) -> None:
         print(text, flush=True)
 
 
-def _closing_text(summary: dict, folder) -> str:
-    """The summary in a few lines of physical units."""
-    from muphy_lb.output.summary import measured_lines
-
+def _closing_text(summary: dict, measured: list[str], folder) -> str:
+    """The summary in a few lines of physical units, with what was measured."""
     lines = [
         f"ended: {summary['ended']} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
         f" {summary['wall_time_s']:.1f} s, {summary['mflups']:.1f} MFLUPS",
         f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s;"
         f" relative mass change {summary['mass_relative_drift']:+.2e}",
     ]
-    for name, state in summary["openings"].items():
-        lines.append(
-            f"{state['kind']} {name}: flow rate {state['flow_rate_m3_s']:.5g} m3/s,"
-            f" mean pressure {state['mean_pressure_pa']:.5g} Pa, area {state['area_m2']:.4g} m2"
-        )
-    for name, wall in summary["walls"].items():
-        force, torque = (" ".join(f"{c:.5g}" for c in wall[key]) for key in ("force_n", "torque_n_m"))
-        drag = wall["drag_coefficient"]
-        coefficients = "" if drag is None else f", drag {drag:.5g}, lift {wall['lift_coefficient']:.5g}"
-        lines.append(f"wall {name}: force ({force}) N, torque ({torque}) N m{coefficients}")
-    lines += measured_lines(summary)
     files = ", ".join(sorted(path.name for path in Path(folder).iterdir() if path.is_file()))
-    return "\n".join([*lines, f"written to {folder}: {files}"])
+    return "\n".join([*lines, *measured, f"written to {folder}: {files}"])
 
 
 class _Parser(argparse.ArgumentParser):
@@ -218,40 +202,88 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message}\n{self.format_usage().rstrip()}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _add_run_options(parser) -> None:
+    parser.add_argument("case", help="case file (TOML)")
+    parser.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
+    parser.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
+    _add_set(parser)
+
+
+def _add_resume_options(parser) -> None:
+    parser.add_argument("folder", metavar="OUT", help="output folder of the run")
+    _add_set(parser)
+
+
+def _add_trace_options(parser) -> None:
+    parser.add_argument("case", help="case file (TOML)")
+    parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="time line (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=10, help="steps to record (default: %(default)s)")
+    _add_set(parser)
+
+
+def _add_info_options(parser) -> None:
+    parser.add_argument("file", metavar="CASE.toml|CASE.h5")
+
+
+def _add_set(parser) -> None:
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
+
+
+def _command_of(module: str, name: str, text: str) -> Command:
+    """The command ``name`` of a module, which has ``add_options`` too and is imported when one of them is needed."""
+
+    def add_options(parser):
+        import_module(module).add_options(parser)
+
+    def execute(options, say, communicator):
+        return getattr(import_module(module), name)(options, say, communicator)
+
+    return Command(text, add_options, execute)
+
+
+COMMANDS: Mapping[str, Command] = MappingProxyType(
+    {
+        "new": _command_of(
+            "muphy_lb.new.command", "new", "write a commented case file for a vessel, a rock or a channel"
+        ),
+        "run": Command("run a case", _add_run_options, _run),
+        "resume": Command("continue a run from its newest checkpoint", _add_resume_options, _resume),
+        "permeability": _command_of("muphy_lb.run.permeability", "permeability", "tell the permeability of a rock"),
+        "bench": _command_of(
+            "muphy_lb.studies.bench.command",
+            "bench",
+            "time the step of a case beside the copy bandwidth of the device",
+        ),
+        "compare": _command_of(
+            "muphy_lb.studies.compare.command", "compare", "time one flow in several sizes on several backends"
+        ),
+        "scaling": _command_of(
+            "muphy_lb.studies.scaling.command", "scaling", "time a case on more and more ranks, and predict many more"
+        ),
+        "validate": _command_of(
+            "muphy_lb.studies.validation.command",
+            "validate",
+            "compare the solver with analytic and published numbers",
+        ),
+        "trace": Command(
+            "time every stage of some steps on every rank, and draw them on a time line", _add_trace_options, _trace
+        ),
+        "info": Command(
+            "tell what a case or a prepared geometry would be, without running it", _add_info_options, _info
+        ),
+    }
+)
+
+
+def _parser(words) -> argparse.ArgumentParser:
+    """A parser that knows all commands, and the options of the one that ``words`` begin with."""
     parser = _Parser(prog="muphy-lb", description="Sparse lattice Boltzmann flow in vessels and rocks.")
     parser.add_argument("--version", action="version", version=f"muphy-lb {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def add(name, command, text):
-        sub = commands.add_parser(name, help=text, description=text)
-        sub.set_defaults(command=command)
-        return sub
-
-    def add_set(sub):
-        sub.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
-
-    add_new_options(add("new", _new, "write a commented case file for a vessel, a rock or a channel"))
-    run = add("run", _run, "run a case")
-    run.add_argument("case", help="case file (TOML)")
-    run.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
-    run.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
-    add_set(run)
-    resume = add("resume", _resume, "continue a run from its newest checkpoint")
-    resume.add_argument("folder", metavar="OUT", help="output folder of the run")
-    add_set(resume)
-    add_permeability_options(add("permeability", _permeability, "tell the permeability of a rock"))
-    add_bench_options(add("bench", _bench, "time the step of a case beside the copy bandwidth of the device"))
-    add_compare_options(add("compare", _compare, "time one flow in several sizes on several backends"))
-    add_scaling_options(add("scaling", _scaling, "time a case on more and more ranks, and predict many more"))
-    add_options(add("validate", _validate, "compare the solver with analytic and published numbers"))
-    trace = add("trace", _trace, "time every stage of some steps on every rank, and draw them on a time line")
-    trace.add_argument("case", help="case file (TOML)")
-    trace.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="time line (default: %(default)s)")
-    trace.add_argument("--steps", type=int, default=10, help="steps to record (default: %(default)s)")
-    add_set(trace)
-    info = add("info", _info, "tell what a case or a prepared geometry would be, without running it")
-    info.add_argument("file", metavar="CASE.toml|CASE.h5")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    for name, command in COMMANDS.items():
+        sub = commands.add_parser(name, help=command.text, description=command.text)
+        if words and words[0] == name:
+            command.add_options(sub)
     for name, text in PREPARING.items():
         commands.add_parser(name, help=text)
     return parser

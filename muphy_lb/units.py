@@ -1,13 +1,16 @@
 """Conversion between SI and lattice units.
 
 In lattice units the voxel edge, the time step and the reference density are 1. ``cs2`` is the squared speed of
-sound of the lattice, 1/3 for the velocity sets of the flow; it is always an argument, never assumed.
+sound of the lattice; the formulas take it as an argument. ``CS2`` is the value where no lattice has been chosen yet.
 
 Source: Krueger et al., The Lattice Boltzmann Method (2017), chapter 4 (viscosity) and chapter 7 (units).
 """
 
 from dataclasses import dataclass, fields
 from math import isfinite
+
+CS2 = 1.0 / 3.0
+"""Squared speed of sound of every lattice of the flow."""
 
 
 def relaxation_time(viscosity: float, cs2: float) -> float:
@@ -67,10 +70,6 @@ class Units:
     def viscosity_to_lattice(self, viscosity_m2_s):
         """Kinematic viscosity in lattice units from one in [m2/s]."""
         return viscosity_m2_s / (self.spacing_m * self.speed_m_s)
-
-    def viscosity_to_si(self, viscosity):
-        """Kinematic viscosity [m2/s] from one in lattice units."""
-        return viscosity * (self.spacing_m * self.speed_m_s)
 
     def flow_rate_to_lattice(self, flow_rate_m3_s):
         """Volume flow rate in lattice units from one in [m3/s]."""

@@ -30,6 +30,18 @@ class NodeCost:
 NODE_COSTS: Mapping[str, NodeCost] = MappingProxyType({"numpy": NodeCost(), "cpu": NodeCost(), "cuda": NodeCost()})
 
 
+def step_seconds(interior, halo, after, overlaps: bool = True):
+    """Time [s] of a step of a part: the interior overlaps with the halo exchange; the rest follows when both are done.
+
+    Args:
+        interior: time [s] of the nodes that need no message, a number or (P,).
+        halo: time [s] of the messages, including their packing if it overlaps with the interior.
+        after: time [s] of the work that waits for both.
+        overlaps: whether the halo is exchanged while the interior is computed.
+    """
+    return (np.maximum(interior, halo) if overlaps else interior + halo) + after
+
+
 @dataclass(frozen=True)
 class StepCost:
     """Parameters of the model of the time of a step.
@@ -63,8 +75,8 @@ class StepCost:
     def seconds(self, load: PartLoads, exchange: Exchange, shares: np.ndarray) -> np.ndarray:
         """(P,) predicted time [s] of a step of each part.
 
-        Messages overlap with the interior update; the edge nodes follow when both are done. Packing or unpacking a
-        population moves as much memory as the update does for one direction.
+        The edge nodes are updated after the messages. Packing or unpacking a population moves as much memory as the
+        update does for one direction.
 
         Args:
             load: the work and the communication of the parts.
@@ -76,7 +88,7 @@ class StepCost:
         messages = (load.neighbours > 0) * self.exchange_s + load.neighbours * self.latency_s
         messages = messages + load.populations * exchange.bytes_per_population / self.bytes_per_s
         packing = 2 * load.populations / (len(exchange.vectors) + 1) * node_s
-        return np.maximum(interior, messages) + load.edge_work * node_s + packing
+        return step_seconds(interior, messages, load.edge_work * node_s) + packing
 
 
 # The CPU's: 100 million updates a second on a core (measured), messages through shared memory (assumed).

@@ -22,6 +22,44 @@ OPEN_MPI_SETTINGS = {
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+# What scripts/check runs: files and folders whose tests are quick and would notice most mistakes.
+CHECKED = (
+    "structure",
+    "unit/partition",
+    "unit/muphy_lb/lattice",
+    "unit/muphy_lb/test_case.py",
+    "unit/muphy_lb/test_fluid.py",
+    "unit/muphy_lb/test_forcing.py",
+    "unit/muphy_lb/test_mrt.py",
+    "unit/muphy_lb/test_number_formats.py",
+    "unit/muphy_lb/test_preflight.py",
+    "unit/muphy_lb/test_sections.py",
+    "unit/muphy_lb/test_units.py",
+    "unit/muphy_lb/test_unroll.py",
+    "unit/geometry/test_clean.py",
+    "unit/geometry/test_neighbours.py",
+    "unit/geometry/test_nodes.py",
+    "unit/geometry/test_openings.py",
+    "unit/geometry/test_store.py",
+    "unit/geometry/test_tagged.py",
+    "unit/geometry/test_vicinity.py",
+    "unit/output/test_atomic.py",
+    "unit/output/test_series.py",
+    "laws/test_closures.py",
+    "laws/test_collision.py",
+    "laws/test_hermite.py",
+    "laws/test_streaming.py",
+    "interface/test_case_errors.py",
+    "interface/test_command_line.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests of ``scripts/check``."""
+    for item in items:
+        if any(item.path.is_relative_to(ROOT / "tests" / name) for name in CHECKED):
+            item.add_marker("check")
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _keep_the_collector_quick():

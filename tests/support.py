@@ -21,7 +21,8 @@ from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import BGK, COMPRESSIBLE, CONSTANT, PRESSURE, VELOCITY, Closure, Equilibrium, Relaxation
 from muphy_lb.parallel import HaloConnector, SerialCommunicator
-from muphy_lb.physics import Fluid, Model, isothermal
+from muphy_lb.physics.isothermal import Fluid, isothermal
+from muphy_lb.physics.model import Model
 from muphy_lb.precision import FP64, Precision
 
 SPEED_SCALE = 2.0**40
@@ -126,6 +127,7 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> En
         kind=np.array([condition.kind for condition in setup.conditions]),
         walls=slotted_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
+        feedback={k: condition.feedback for k, condition in enumerate(setup.conditions) if condition.feedback},
     )
     backend = make_backend(setup.backend, lattice, setup.precision)
     connector = HaloConnector(communicator or SerialCommunicator())

@@ -4,18 +4,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from muphy_lb.domain import FIXED, STEP, BorderValues
+from muphy_lb.domain import FIXED, FLUX, LocalDomain, ScalarBoundary
 from muphy_lb.engine.engine import Engine
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.operators import mrt_for
-from muphy_lb.physics import Fluid, Heat, Model, thermal
-from muphy_lb.physics.thermal.model import DIFFERENCES, temperature_fields
+from muphy_lb.physics.isothermal import Fluid
+from muphy_lb.physics.model import Model
+from muphy_lb.physics.thermal.model import DIFFERENCES, Heat, temperature_fields, thermal
 from tests.support import Ranks, Setup, build_engine, random_populations, start_at_rest
 
 COLD, HOT = -0.5, 0.5
-BETWEEN = BorderValues(np.array([FIXED, FIXED, STEP]), np.array([COLD, HOT, 0.0]), n_walls=2)
+BETWEEN = ScalarBoundary(np.array([FIXED, FIXED, FLUX]), np.array([COLD, HOT, 0.0]), n_walls=2)
 PRANDTL, CENTRE_SPEED = 0.71, 0.1
 
 
@@ -29,6 +30,10 @@ class ThermalSetup(Setup):
         """Thermal flow."""
         fluid = Fluid(self.rates, self.relaxation, self.equilibrium, self.closure)
         return thermal(self.lattice, fluid, self.heat, self.streaming, self.force)
+
+    def heat_of(self, domain: LocalDomain) -> Heat:
+        """What the temperature of a rank does."""
+        return self.heat
 
 
 def between_walls(shape_zyx, periodic=(False, False, False)) -> NodeList:
@@ -53,13 +58,14 @@ def cavity_setup(lattice, size: int, rayleigh: float, up=2, backend="cpu", metho
 def cavity_engine(nodes: NodeList, setup: ThermalSetup) -> Engine:
     """A cavity at rest, at the mean temperature."""
     engine = build_engine(nodes, setup)
-    heat(engine, np.zeros(1))
+    heat(engine, setup, np.zeros(1))
     return start_at_rest(engine)
 
 
-def heat(engine: Engine, temperature: np.ndarray) -> None:
+def heat(engine: Engine, setup: ThermalSetup, temperature: np.ndarray) -> None:
     """Put temperatures (n,) in run order, or (1,), into force."""
-    for name, values in temperature_fields(engine.model, temperature).items():
+    own = setup.heat_of(engine.domain)
+    for name, values in temperature_fields(own, setup.lattice, temperature).items():
         engine.fields.set(name, values)
 
 
@@ -82,7 +88,7 @@ def thermal_state(nodes, setup, owner, n_steps=20):
     ranks = Ranks(nodes, setup, owner)
     start = 0.1 * np.random.default_rng(5).standard_normal(nodes.n_nodes)
     for engine in ranks.engines:
-        heat(engine, start[engine.domain.number])
+        heat(engine, setup, start[engine.domain.number])
     ranks.set_populations(random_populations(setup.lattice, nodes.n_nodes))
     ranks.step(n_steps)
     return ranks.populations(), temperature_of_ranks(ranks)

@@ -1,6 +1,6 @@
 """A small branching vessel as a case, and the command line called inside this process."""
 
-from muphy_lb.__main__ import _parser
+from muphy_lb.__main__ import _execute, _parser
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 
@@ -48,5 +48,5 @@ def write_case(folder, **sections):
 
 def command(*arguments):
     """Call a command on one rank of this process; returns the exit code, raises what the command line would tell."""
-    options = _parser().parse_args([str(argument) for argument in arguments])
-    return options.command(options, SerialCommunicator())
+    words = [str(argument) for argument in arguments]
+    return _execute(_parser(words).parse_args(words), SerialCommunicator())

@@ -212,13 +212,6 @@ def add_reservoirs(voxels: Voxels, layers: int, axis: str, ends: str = "open") -
     return with_ends(longer, axis, ends)
 
 
-def describe_pores(voxels: Voxels) -> str:
-    """One line of text: the pores of an image, and the percolating share of its porosity along each axis."""
-    pores = find_pores(voxels)
-    shares = ", ".join(f"{axis}: {pores.share(axis) * porosity(voxels):.6f}" for axis in AXES)
-    return f"porosity {porosity(voxels):.6f} in {pores.n_voxels.size} pores; leading from end to end along {shares}"
-
-
 def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels, str]]]:
     """The requested steps in order; each returns the image and a text that reports it."""
     p = preparation

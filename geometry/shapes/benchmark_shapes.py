@@ -63,7 +63,7 @@ def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
     return Voxels(flags, spacing_m, periodic=periodic, walls=("lid",), wall_shape=planes)
 
 
-def heated_cavity(size=64, width=None, dimension=3, axis="x", sides="closed", spacing_m=1.0) -> Voxels:
+def facing_walls(size=64, width=None, dimension=3, axis="x", sides="closed", spacing_m=1.0) -> Voxels:
     """A box between two labelled walls ``size`` voxels apart, ``cold`` at low, ``hot`` at high coordinates.
 
     The other axes are ``width`` voxels long (``size`` by default) and bounded by unlabelled walls (``sides`` =
@@ -74,7 +74,7 @@ def heated_cavity(size=64, width=None, dimension=3, axis="x", sides="closed", sp
     check_dimension(dimension)
     if axis not in AXES[:dimension] or sides not in ("closed", "periodic"):
         raise GeometryError(
-            f"heated_cavity has axis {axis!r} and sides {sides!r}; allowed: {', '.join(AXES[:dimension])} and closed,"
+            f"facing_walls has axis {axis!r} and sides {sides!r}; allowed: {', '.join(AXES[:dimension])} and closed,"
             " periodic"
         )
     size, width, along = int(size), int(width), 2 - AXES.index(axis)

@@ -174,7 +174,7 @@ SHAPES: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
         "blurred_noise": packings.blurred_noise,
         "random_solid": random_solid,
         "cavity": benchmark_shapes.cavity,
-        "heated_cavity": benchmark_shapes.heated_cavity,
+        "facing_walls": benchmark_shapes.facing_walls,
         "cylinder_array": benchmark_shapes.cylinder_array,
         "sphere_array": benchmark_shapes.sphere_array,
         "tilted_pipe": benchmark_shapes.tilted_pipe,

@@ -1,10 +1,11 @@
 """What every backend offers: memory, and skeletons bound to arrays.
 
 A skeleton owns the loop over nodes or links and calls the node functions that a model injects. Binding returns a
-callable without arguments, so that a time step is a list of calls and nothing is looked up while it runs.
+callable without arguments, so that a time step is a list of calls and nothing is looked up while it runs. Kernels are
+registered by name behind one ``bind``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -124,12 +125,83 @@ class StencilArrays:
     row: int = 0
 
 
-class GhostArrays(NamedTuple):
-    """Device arrays of S ghosts, which lie one behind the other: ``index`` and ``weight`` (4 S,), ``constant`` (S,)."""
+class ExtrapolationArrays(NamedTuple):
+    """Device arrays of S values beyond walls, which lie one behind the other: ``index`` and ``weight`` (4 S,),
+    ``constant`` (S,)."""
 
     index: Any
     weight: Any
     constant: Any
+
+
+class ScheduleArrays(NamedTuple):
+    """Rows of values on the device, one a step.
+
+    Attributes:
+        rows: (n_rows * width,) row after row.
+        is_scheduled: (width,) uint8, 0 for values that conditions with feedback set.
+        next: (1,) int64 number of the row of the next step.
+        n_rows: (1,) int64 how many there are.
+    """
+
+    rows: Any
+    is_scheduled: Any
+    next: Any
+    n_rows: Any
+
+
+class LookupArrays(NamedTuple):
+    """Device form of a :class:`muphy_lb.domain.VoxelLookup`: ``block`` and ``entry``, and ``size`` (9,) int64: voxels
+    along x, y, z, coarse cells along x, y, z, and 1 for each axis that wraps."""
+
+    block: Any
+    entry: Any
+    size: Any
+
+
+class ParticleArrays(NamedTuple):
+    """Device arrays of a set of particles on one rank.
+
+    Attributes:
+        integers: (n_integers * capacity,) int64, column after column.
+        reals: (n_reals * capacity,) float64.
+        count: (1,) int64 particles that are there.
+    """
+
+    integers: Any
+    reals: Any
+    count: Any
+
+
+class MigrationArrays(NamedTuple):
+    """Messages with particles.
+
+    Attributes:
+        outgoing, incoming: (n_neighbours * (1 + n_columns * capacity),) float64: for each neighbour how many there are,
+            then column after column, integers first; these are exact up to 2^53.
+        neighbour: (n_ranks,) int64 position of each rank among the neighbours, -1 for others.
+        status: (1,) int64: 0, or 1 after particles found no room, or 2 after one left the known nodes.
+    """
+
+    outgoing: Any
+    incoming: Any
+    neighbour: Any
+    status: Any
+
+
+class FeedbackArrays(NamedTuple):
+    """What a condition with feedback reads and writes on the device.
+
+    Attributes:
+        sums: (n_ranks * n_openings * 3,) int64: for each rank and opening the mass that entered and the density
+            deviations of its links, in fixed point, and the number of these links.
+        state: (n_state,) float64.
+        value: (1,) the opening's value among those in force.
+    """
+
+    sums: Any
+    state: Any
+    value: Any
 
 
 class ReductionArrays(NamedTuple):
@@ -149,6 +221,19 @@ class KernelUsage:
 
     registers: int
     local_bytes: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that a physics brings.
+
+    Attributes:
+        name: for messages and traces.
+        makers: by name of the backend, ``make(backend, *arguments, **options) -> Launch``.
+    """
+
+    name: str
+    makers: Mapping[str, Callable]
 
 
 class Backend(Protocol):
@@ -211,7 +296,7 @@ class Backend(Protocol):
         """Between two stamps that have been reached."""
 
     def reduction_workers(self, n_nodes: int) -> int:
-        """Length of the partial results that :meth:`bind_reduction` fills."""
+        """Length of the partial results that the kernel ``reduction`` fills."""
 
     def stream_table(self, addresses: AddressTable, turn: int) -> Any:
         """Device form of the table of a turn."""
@@ -219,55 +304,70 @@ class Backend(Protocol):
     def launch_shapes(self, pattern: Pattern) -> tuple:
         """Ways to launch stream-and-collide on this device, the likely best first; all give the same bits."""
 
-    def bind_stream_collide(
-        self, collide: Operator, arrays: StreamArrays, nodes: NodeRange, parameters: tuple, shape=None
-    ) -> Launch:
-        """Stream and collide a node range; ``shape`` is one of :meth:`launch_shapes`, by default the first."""
+    def bind(self, kernel: "str | Kernel", *arguments, **options) -> Launch:
+        """Bind a kernel, by name or as a physics brings it, to its arguments.
 
-    def stream_collide_usage(self, collide: Operator, arrays: StreamArrays, shape=None) -> KernelUsage | None:
-        """Of the compiled stream-and-collide kernel; None where there is none to ask."""
+        Kernels that every backend has, and their arguments; ``values`` are those of the operator's parameters, in its
+        order:
 
-    def bind_stencil(self, update: Operator, arrays: StencilArrays, nodes: NodeRange, parameters: tuple) -> Launch:
-        """new[n] = update(old[n] and old at its neighbours, n); with rows, the update overwrites these values, and
-        value q goes to new[q row + n]."""
+        stream_collide(collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None)
+            Stream and collide a node range; ``shape`` is one of :meth:`launch_shapes`, by default the first.
+        stencil(update, arrays: StencilArrays, nodes, values)
+            new[n] = update(old[n] and old at its neighbours, n).
+        scalar_streaming(update, arrays: StencilArrays, nodes, values)
+            The update overwrites the populations that arrive; component q goes to new[q row + n].
+        neighbours(update, table, n_neighbours, nodes, values)
+            ``update(neighbours, n, values)``, ``neighbours`` the addresses of the node's neighbours in arrays of
+            fields;
+            it writes to fields among the values, at its own node.
+        extrapolation(field, target, stencils: ExtrapolationArrays, queue)
+            target = constant + sum of weight * field[index].
+        links(operators, state, buffer, target, links: LinkArrays, values)
+            Compute the incoming population of every opening link from what leaves in ``buffer`` and put it into
+            ``target``, on the queue of the openings; velocities come from ``state``. The operators are those of
+            openings and of moments, the values those of moments.
+        link_fluxes(operators, state, buffer, entering, links: LinkArrays, fluxes, values)
+            Mass that enters through every opening link, and density deviation of its node, into the two float64 arrays
+            ``fluxes``; what enters is read from ``buffer`` or, with ``entering`` true, computed as by ``links``.
+        walls(rule, buffer, target, links: WallArrays)
+            Compute the incoming population of every link into a wall with slots from ``buffer``.
+        moments(macroscopic, state: State, nodes, out, values)
+            Write rho - 1, ux, uy, uz of a node range into the four rows of ``out``, each as long as the range.
+        reduction(macroscopic, state: State, result: ReductionArrays, values)
+            Fill the partial results of mass, largest speed and exact sum of speeds.
+        read(state: State, nodes, out), write(state: State, nodes, rows)
+            Copy the populations of a node range, as stored, into the Q rows of ``out``, each as long as the range; and
+            the inverse.
+        next_row(schedule: ScheduleArrays, now, queue)
+            Copy the next row of the schedule, or the last one again, to ``now``.
+        count_step(step, queue)
+            Add one to the step number.
+        gather(buffer, addresses, packed), scatter(packed, buffer, addresses), scatter_add(packed, buffer, addresses)
+            packed = buffer[addresses]; buffer[addresses] = packed; buffer[addresses] += packed in integers, whatever
+            address occurs how often. All on the edge.
+        particles(update, particles: ParticleArrays, capacity, values)
+            ``update(i, values)`` for every particle.
+        send_particles(particles: ParticleArrays, kept: ParticleArrays, migration: MigrationArrays, lookup, capacity)
+            Bring offsets back to their range, keep the particles whose nodes are this rank's, pack the others.
+        receive_particles(kept: ParticleArrays, migration: MigrationArrays, capacity)
+            Add the particles that arrived.
+        sum_openings(fluxes, opening, sums, scale)
+            Sum (2, L) fluxes and deviations by the number of each link's opening, exactly, in fixed point.
+        feedback(advance, arrays: FeedbackArrays, opening, n_openings, scale, values)
+            Advance the state of a condition by what its opening's sums over all ranks say, and set its value.
 
-    def bind_ghosts(self, field, target, ghosts: GhostArrays, queue: str) -> Launch:
-        """target = constant + sum of weight * field[index]."""
+        Raises:
+            BackendError: this backend has no such kernel.
+        """
 
-    def bind_links(
-        self, operators: tuple[Operator, Operator], state, buffer, target, links: LinkArrays, parameters: tuple
-    ) -> Launch:
-        """Compute the incoming population of every opening link from what leaves in ``buffer`` and put it into
-        ``target``, on the queue of the openings; velocities come from ``state``. The operators are those of openings
-        and of moments."""
-
-    def bind_walls(self, walls: Operator, buffer, target, links: WallArrays) -> Launch:
-        """Compute the incoming population of every link into a slotted wall from ``buffer``, and put it into
-        ``target``."""
-
-    def bind_moments(self, macroscopic: Operator, state: State, nodes: NodeRange, out, parameters: tuple) -> Launch:
-        """Write rho - 1, ux, uy, uz of a node range into the four rows of ``out``, each as long as the range."""
-
-    def bind_reduction(self, macroscopic: Operator, state: State, result: ReductionArrays, parameters: tuple) -> Launch:
-        """Fill the partial results of mass, largest speed and exact sum of speeds."""
-
-    def bind_read(self, state: State, nodes: NodeRange, out) -> Launch:
-        """Copy the populations of a node range, as stored, into the Q rows of ``out``, each as long as the range."""
-
-    def bind_write(self, state: State, nodes: NodeRange, rows) -> Launch:
-        """The inverse of :meth:`bind_read`."""
-
-    def bind_copy(self, source, target) -> Launch:
-        """Copy an array on the device, in the order of the interior's work."""
+    def copy(self, source, target) -> Launch:
+        """Launch that copies an array on the device, in the order of the interior's work."""
 
     def view(self, array, first: int, last: int) -> Any:
         """Elements ``[first, last)`` of a device array, without a copy."""
 
-    def bind_gather(self, buffer, addresses, packed) -> Launch:
-        """Copy ``buffer[addresses]`` to ``packed``, on the edge."""
-
-    def bind_scatter(self, packed, buffer, addresses) -> Launch:
-        """Copy ``packed`` to ``buffer[addresses]``, on the edge."""
+    def stream_collide_usage(self, collide: Operator, arrays: StreamArrays, shape=None) -> KernelUsage | None:
+        """Of the compiled stream-and-collide kernel; None where there is none to ask."""
 
     def finish_edge(self) -> None:
         """Wait until all that the edge was given is done."""
@@ -285,10 +385,10 @@ class DeviceBackend(Backend, Protocol):
     def host_buffer(self, size: int, dtype) -> np.ndarray:
         """Page-locked host array."""
 
-    def bind_download(self, array, host: np.ndarray) -> Launch:
+    def download(self, array, host: np.ndarray) -> Launch:
         """Copy a device array to a page-locked one, on the edge."""
 
-    def bind_upload(self, host: np.ndarray, array) -> Launch:
+    def upload(self, host: np.ndarray, array) -> Launch:
         """Copy a page-locked array to the device, on the edge."""
 
     def nccl(self):
@@ -311,10 +411,10 @@ class DeviceBackend(Backend, Protocol):
         """Flags that ranks raise at each other: ``flags`` is a device array with one for each neighbour, ``there`` the
         addresses of ours at the neighbours. Without trust, waiting for them is given up after some seconds."""
 
-    def bind_send(self, buffer, addresses, targets, signal) -> Launch:
+    def send(self, buffer, addresses, targets, signal) -> Launch:
         """Copy ``buffer[addresses[i]]`` to the address ``targets[i]``, then raise our flags; on the edge."""
 
-    def bind_await(self, signal) -> Launch:
+    def await_flags(self, signal) -> Launch:
         """Let the edge wait until every neighbour has raised its flag once more than at the last wait."""
 
     def came_in_time(self, signal) -> bool:

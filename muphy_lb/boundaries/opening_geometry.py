@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.profiles import PROFILES, Profile, plug
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.errors import InputError
@@ -21,11 +22,13 @@ class Condition:
         kind: ``VELOCITY`` or ``PRESSURE``.
         value: mean normal velocity into the fluid, or rho_out - 1.
         profile: velocity over mean velocity (velocity only).
+        feedback: how the value answers the flow; then ``value`` counts only at the start.
     """
 
     kind: int
     value: float
     profile: Profile = plug
+    feedback: Feedback | None = None
 
 
 @dataclass(frozen=True)

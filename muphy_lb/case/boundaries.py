@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from muphy_lb.case.section import Direction, Name, Positive, Section, Vector, exactly_one
+from muphy_lb.physics.table import key_classes
 
 
 def _two_corners(corners: tuple) -> tuple:
@@ -41,11 +42,8 @@ class WaveformSection(Section):
             yield "has a file and a series; give one of both"
 
 
-class OpeningSection(Section):
-    """A place where fluid enters or leaves, and the condition there.
-
-    The geometric part (kind, centre_m, normal, radius_m) is left out where the geometry brings an opening of that name.
-    """
+class _Opening(Section):
+    """The keys of an opening that belong to the flow."""
 
     name: Name
     """letters, digits, _ and -, a letter first; the name in every output"""
@@ -71,8 +69,6 @@ class OpeningSection(Section):
     """CSV table of a measured profile: a line of headings, then distance from the centre [m], velocity (any unit)"""
     waveform: WaveformSection | None = None
     """factor of the value in time"""
-    temperature_k: float | None = None
-    """temperature [K] of what enters; without it no heat is conducted through the opening"""
 
     @classmethod
     def rules(cls, given):
@@ -87,8 +83,15 @@ class OpeningSection(Section):
             yield "needs both or none of profile = 'measured' and profile_file"
 
 
-class WallSection(Section):
-    """A labelled wall of the geometry: it may move or slip, and its force and torque are recorded."""
+class OpeningSection(*key_classes("OpeningKeys"), _Opening):
+    """A place where fluid enters or leaves, and the condition there.
+
+    The geometric part (kind, centre_m, normal, radius_m) is left out where the geometry brings an opening of that name.
+    """
+
+
+class _WallMotion(Section):
+    """Which wall it is, and how it moves."""
 
     name: Name
     """label that the geometry gives, or that box_m makes"""
@@ -104,14 +107,11 @@ class WallSection(Section):
     """free slip"""
     waveform: WaveformSection | None = None
     """factor of the velocity in time"""
-    temperature_k: float | None = None
-    """temperature [K] of its surface, or, of a wall that conducts, of its outer side"""
-    conductivity_ratio: Positive | None = None
-    """conductivity of the wall over that of the fluid: heat spreads in its voxels, as many as the geometry has"""
-    thickness_m: Positive | None = None
-    """thickness [m] of a wall of which only the surface counts: heat goes straight through to temperature_k outside"""
-    temperature_gradient_k_m: float | None = None
-    """temperature gradient [K/m] from the fluid into the wall instead; without both the wall is adiabatic"""
+
+
+class WallSection(*key_classes("WallKeys"), _WallMotion):
+    """A labelled wall of the geometry: it may move or slip, and its force and torque are recorded."""
+
     reference_velocity_m_s: Positive | None = None
     """velocity [m/s] of the drag and lift coefficients"""
     reference_area_m2: Positive | None = None
@@ -121,25 +121,10 @@ class WallSection(Section):
     lift_direction: Direction = (0.0, 1.0, 0.0)
     """direction (x, y, z) of the lift"""
 
-    @property
-    def is_solid(self) -> bool:
-        """Whether heat spreads in its voxels."""
-        return self.conductivity_ratio is not None and self.thickness_m is None
-
     @classmethod
     def rules(cls, given):
-        """A slipping wall does not move; coefficients need velocity and area; one thermal condition."""
-        if len(given.keys() & {"temperature_k", "temperature_gradient_k_m"}) == 2:
-            yield "has temperature_k and temperature_gradient_k_m; give one of both"
-        conducts = given.keys() & {"conductivity_ratio", "thickness_m"}
-        held = given.keys() & {"thickness_m", "temperature_k", "temperature_gradient_k_m"}
-        if conducts and held and not given.keys() >= {"conductivity_ratio", "thickness_m", "temperature_k"}:
-            yield (
-                "conducts straight through with conductivity_ratio, thickness_m and temperature_k outside: give all"
-                " three, or conductivity_ratio alone for heat that spreads in it"
-            )
-        if conducts and given.keys() & {"slip", "velocity_m_s", "rotation_rad_s"}:
-            yield "conducts and moves or slips, which is not computed"
+        """A slipping wall does not move; coefficients need velocity and area."""
+        yield from super().rules(given)
         if given.get("slip") and given.keys() & {"velocity_m_s", "rotation_rad_s"}:
             yield "slips and moves; a wall along which the fluid slips has no velocity"
         if len(given.keys() & {"reference_velocity_m_s", "reference_area_m2"}) == 1:

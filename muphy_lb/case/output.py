@@ -6,8 +6,11 @@ from pydantic import Field, NonNegativeInt
 
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Direction, Name, Positive, Section, Vector, exactly_one
+from muphy_lb.physics.table import offered
 
-FieldNames = Annotated[tuple[Literal["density", "velocity", "pressure", "temperature"], ...], Field(strict=False)]
+FLOW_FIELDS = ("density", "velocity", "pressure")
+FIELDS = (*FLOW_FIELDS, *offered("OUTPUT_FIELDS"))
+FieldNames = Annotated[tuple[Literal[*FIELDS], ...], Field(strict=False)]
 
 
 class OutputSection(Section):

@@ -126,3 +126,8 @@ def given_values(data) -> dict:
     """The keys of a raw table, or of a built section, that hold a value; nothing where ``data`` is no table."""
     table = data.model_dump() if isinstance(data, Section) else data
     return {key: value for key, value in table.items() if value is not None} if isinstance(table, Mapping) else {}
+
+
+def given_tables(entries) -> list[dict]:
+    """The given keys of each entry of a list of tables; nothing where it is no list."""
+    return [given_values(entry) for entry in entries] if isinstance(entries, list | tuple) else []

@@ -2,34 +2,38 @@
 
 from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_addresses
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.extrapolation import FIXED, FREE, STEP, BorderValues
+from muphy_lb.domain.extrapolation import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.domain.halo import HaloPlan
 from muphy_lb.domain.layout import ROW, TILE, WARP, all_addresses, flat_address
 from muphy_lb.domain.links import LinkRecords, opening_records
 from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension, domain_of
+from muphy_lb.domain.lookup import VoxelLookup, build_lookup
 from muphy_lb.domain.order import ORDERS
 from muphy_lb.domain.part import Part, part_of
-from muphy_lb.domain.patterns import STREAMINGS, Pattern, entry, is_entry, patterns
 from muphy_lb.domain.runs import RunTable, compress, decode
-from muphy_lb.domain.scalar_streaming import CarriedTable, build_carried
-from muphy_lb.domain.stencil import StencilTable, build_stencil
+from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming
+from muphy_lb.domain.stencil import StencilTable, build_neighbours, build_stencil
+from muphy_lb.domain.streaming import AA, PULL, PUSH, STREAMINGS, Pattern, Streaming, entry, is_entry, streaming_named
 from muphy_lb.domain.wall_links import FOLDED, MIRRORED, SLOTTED, WallTreatment, open_corners
 
 __all__ = [
+    "AA",
     "FIXED",
     "FOLDED",
-    "FREE",
+    "OUTFLOW",
     "MIRRORED",
     "ORDERS",
+    "PULL",
+    "PUSH",
     "ROW",
     "SLOTTED",
-    "STEP",
+    "FLUX",
     "STREAMINGS",
     "TILE",
     "WARP",
     "AddressTable",
-    "BorderValues",
-    "CarriedTable",
+    "ScalarBoundary",
+    "ScalarStreamingTable",
     "Exchange",
     "HaloPlan",
     "LinkAddresses",
@@ -39,11 +43,15 @@ __all__ = [
     "Pattern",
     "RunTable",
     "StencilTable",
+    "Streaming",
+    "VoxelLookup",
     "WallTreatment",
     "all_addresses",
     "build_addresses",
-    "build_carried",
+    "build_scalar_streaming",
     "build_local_domain",
+    "build_lookup",
+    "build_neighbours",
     "build_stencil",
     "check_dimension",
     "compress",
@@ -55,5 +63,5 @@ __all__ = [
     "open_corners",
     "opening_records",
     "part_of",
-    "patterns",
+    "streaming_named",
 ]

@@ -17,8 +17,8 @@ from numba import njit, prange
 from muphy_lb.domain.exchange import Exchange, plan_exchanges
 from muphy_lb.domain.layout import ROW, TILE, buffer_size, flat_address, whole
 from muphy_lb.domain.local import PART, LocalDomain
-from muphy_lb.domain.patterns import Pattern, entry, is_entry, patterns
 from muphy_lb.domain.runs import RunTable, compress
+from muphy_lb.domain.streaming import Pattern, Streaming, entry, is_entry
 
 # Buffers of halves are also seen as buffers of 32-bit words.
 WORDS = 2
@@ -71,11 +71,6 @@ class AddressTable:
     links: LinkAddresses
     slotted: LinkAddresses
     folded: LinkAddresses
-
-    @property
-    def streaming(self) -> str:
-        """Name of the pattern."""
-        return self.patterns[0].streaming
 
     def plain(self, turn: int) -> np.ndarray:
         """(K, pitch) int64 table of a turn, uncompressed: the specification."""
@@ -145,13 +140,13 @@ class AddressTable:
         return self.at(self.domain.slotted.q, self.domain.slotted.node)
 
 
-def build_addresses(domain: LocalDomain, streaming: str) -> AddressTable:
-    """Fold a local domain into the addresses of a streaming pattern.
+def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
+    """Fold a local domain into the addresses of a way of streaming.
 
     Half-way bounce-back: the population that would come from a wall is the node's own, reversed
     (Ladd, J. Fluid Mech. 271, 285 (1994)).
     """
-    kinds = patterns(streaming, domain.lattice)
+    kinds = streaming.patterns(domain.lattice)
     pattern = kinds[0]
     opposite, q_count = domain.lattice.opposite, domain.lattice.q
     halo, links, slotted = domain.halo, domain.links, domain.slotted
@@ -194,16 +189,21 @@ def _with_folded(table: AddressTable) -> AddressTable:
     folded, pattern = table.domain.folded, table.patterns[0]
     opposite, q_count = table.domain.lattice.opposite, table.domain.lattice.q
     back = opposite[folded.q]
-    at_node = flat_address(folded.q if pattern.streaming == "pull" else back, folded.node, q_count)
+    at_node = flat_address(folded.q if _gathers(pattern) else back, folded.node, q_count)
     via_table = table.at(back if pattern.upstream else folded.q, folded.node)
     ends = (at_node, via_table) if pattern.upstream else (via_table, at_node)
     return replace(table, folded=LinkAddresses(*ends))
 
 
+def _gathers(pattern: Pattern) -> bool:
+    """Whether all populations are gathered from upstream, and left at the node itself."""
+    return pattern.upstream and not pattern.in_place
+
+
 def _mirrored_entries(domain: LocalDomain, pattern: Pattern) -> tuple:
     """Free slip: the population that would come from the wall left the mirrored node, and the other way round."""
     mirrored, opposite, q_count = domain.mirrored, domain.lattice.opposite, domain.lattice.q
-    if pattern.streaming == "pull":
+    if _gathers(pattern):
         return mirrored.q_in, mirrored.node, flat_address(opposite[mirrored.q_far], mirrored.far, q_count)
     q = mirrored.q_in if pattern.upstream else mirrored.q_out
     return q, mirrored.node, flat_address(mirrored.q_far, mirrored.far, q_count)

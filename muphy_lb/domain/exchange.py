@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.domain.halo import HaloPlan
 from muphy_lb.domain.layout import flat_address
-from muphy_lb.domain.patterns import Pattern
+from muphy_lb.domain.streaming import Pattern
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,14 @@ class Exchange:
         pack: (n,) flat addresses of what is sent, or a slice of the buffer.
         pack_start: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it.
         unpack, unpack_start: the same for what is received.
+        accumulates: whether what arrives is added to what is there, in integers; else it replaces it.
     """
 
     pack: np.ndarray | slice
     pack_start: np.ndarray
     unpack: np.ndarray | slice
     unpack_start: np.ndarray
+    accumulates: bool = False
 
     @property
     def n_pack(self) -> int:
@@ -37,7 +39,7 @@ class Exchange:
     def part(self, chosen) -> "Exchange":
         """The exchange with some of the neighbours, given by their ascending positions."""
         sent, received = (self.pack, self.pack_start), (self.unpack, self.unpack_start)
-        return Exchange(*_messages(*sent, chosen), *_messages(*received, chosen))
+        return Exchange(*_messages(*sent, chosen), *_messages(*received, chosen), self.accumulates)
 
     def shortened(self, most: int) -> "Exchange":
         """The exchange with at most so many populations of each message."""

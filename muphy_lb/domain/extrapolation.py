@@ -21,16 +21,16 @@ from numba import njit
 
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
 
-FIXED, STEP, FREE = 0, 1, 2
+FIXED, FLUX, OUTFLOW = 0, 1, 2
 MOST_TERMS = 4
 
 
 @dataclass(frozen=True)
-class BorderValues:
+class ScalarBoundary:
     """What a field does at its borders: labelled walls by number, all other solids, then openings by number.
 
     Attributes:
-        kind: (W + 1 + O,) ``FIXED``, ``STEP`` or ``FREE``.
+        kind: (W + 1 + O,) ``FIXED``, ``FLUX`` or ``OUTFLOW``.
         value: (W + 1 + O,) the value, or the step across one voxel.
         n_walls: W.
         factor: (W + 1 + O,) of a step, see above; None: 1.
@@ -76,7 +76,7 @@ class Ghosts:
         return (self.constant == 0.0) & (self.weight[0] == 1.0) & ~self.weight[1:].any(axis=0)
 
 
-def find_ghosts(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, borders: BorderValues) -> Ghosts:
+def find_ghosts(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, borders: ScalarBoundary) -> Ghosts:
     """The ghosts around some nodes.
 
     Args:

@@ -46,6 +46,7 @@ class LocalDomain:
         mirrored: the links that slip walls mirror to a node of this rank (``far`` is a local node).
         n_mirrored: those that slip walls mirror to a node of any rank.
         search: finds neighbours in the rank's part of the node list.
+        part: what the rank has of the geometry.
         listed: (n,) int64 place of each local node in that part.
         local_of: local number of each node of that part, ``REMOTE_LINK`` for those of other ranks. Both are None where
             they would change nothing.
@@ -65,6 +66,7 @@ class LocalDomain:
     mirrored: Mirrored
     n_mirrored: int
     search: NeighbourSearch
+    part: Part
     listed: np.ndarray | None
     local_of: np.ndarray | None
 
@@ -168,6 +170,7 @@ def domain_of(
         mirrored=_localised(mirrored, near, local, local_of),
         n_mirrored=int(mirrored.node.size),
         search=search,
+        part=part,
         listed=listed,
         local_of=local_of,
     )

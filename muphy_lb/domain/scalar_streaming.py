@@ -1,4 +1,4 @@
-"""CarriedTable: where a node finds the populations of a scalar that arrive at it.
+"""ScalarStreamingTable: where a node finds the populations of a scalar that arrive at it.
 
 They are rows of one flat array, direction after direction: ``q * pitch + n`` is what left node n along q. Behind the
 rows lie what arrives from other ranks and the ghosts: what borders send back. With g~ the population that leaves
@@ -18,14 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.extrapolation import FIXED, FREE, MOST_TERMS, BorderValues, Ghosts
+from muphy_lb.domain.extrapolation import FIXED, MOST_TERMS, OUTFLOW, Ghosts, ScalarBoundary
 from muphy_lb.domain.local import PART, LocalDomain
 from muphy_lb.domain.stencil import StencilTable, chosen
 from muphy_lb.lattice import Lattice
 
 
 @dataclass(frozen=True)
-class CarriedTable(StencilTable):
+class ScalarStreamingTable(StencilTable):
     """Populations that arrive; entry k of a node is what arrives along vector k + 1 of the lattice.
 
     Attributes:
@@ -39,7 +39,9 @@ class CarriedTable(StencilTable):
         return _addresses(self.domain, self.domain.around(-self.vectors, nodes), self.slot)
 
 
-def build_carried(domain: LocalDomain, lattice: Lattice, borders: BorderValues, diffusivity: float) -> CarriedTable:
+def build_scalar_streaming(
+    domain: LocalDomain, lattice: Lattice, borders: ScalarBoundary, diffusivity: float
+) -> ScalarStreamingTable:
     """Fold borders and ring into the table of a scalar's populations.
 
     Args:
@@ -53,7 +55,7 @@ def build_carried(domain: LocalDomain, lattice: Lattice, borders: BorderValues, 
     found = _ghosts(domain, lattice, borders, diffusivity)
     first_ghost = rows + exchange.n_unpack
     ghosts = chosen(found, ~found.is_copy)
-    return CarriedTable(
+    return ScalarStreamingTable(
         domain=domain,
         vectors=vectors,
         n_slots=first_ghost + ghosts.node.size,
@@ -99,7 +101,7 @@ def _addresses(domain: LocalDomain, source: np.ndarray, slot: np.ndarray) -> np.
     return found
 
 
-def _ghosts(domain: LocalDomain, lattice: Lattice, borders: BorderValues, diffusivity: float) -> Ghosts:
+def _ghosts(domain: LocalDomain, lattice: Lattice, borders: ScalarBoundary, diffusivity: float) -> Ghosts:
     """What borders send back, by node."""
     weight, constant, returns = _rules(lattice, borders, diffusivity)
     nodes, entries, numbers = [], [], []
@@ -117,12 +119,12 @@ def _ghosts(domain: LocalDomain, lattice: Lattice, borders: BorderValues, diffus
     return Ghosts(node, k, index, weights, constant[number])
 
 
-def _rules(lattice: Lattice, borders: BorderValues, diffusivity: float):
+def _rules(lattice: Lattice, borders: ScalarBoundary, diffusivity: float):
     """Weight and constant of each border, and whether it is what left towards the border that goes in."""
     w, a = lattice.w[1], borders.factors
     inner = diffusivity * (a - 1.0) / (w * (1.0 + a))
     weight, constant = (1.0 + inner) / (1.0 - inner), 2.0 * diffusivity * borders.value / (1.0 + a) / (1.0 - inner)
-    is_fixed, is_free = borders.kind == FIXED, borders.kind == FREE
+    is_fixed, is_free = borders.kind == FIXED, borders.kind == OUTFLOW
     weight = np.where(is_fixed, -1.0, np.where(is_free, 1.0, weight))
     constant = np.where(is_fixed, 2.0 * w * borders.value, np.where(is_free, 0.0, constant))
     return weight, constant, ~is_free

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.extrapolation import BorderValues, Ghosts, find_ghosts
+from muphy_lb.domain.extrapolation import MOST_TERMS, Ghosts, ScalarBoundary, find_ghosts
 from muphy_lb.domain.local import PART, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
 
@@ -69,7 +69,7 @@ class StencilTable:
             yield table
 
 
-def build_stencil(domain: LocalDomain, vectors: np.ndarray, borders: BorderValues) -> StencilTable:
+def build_stencil(domain: LocalDomain, vectors: np.ndarray, borders: ScalarBoundary) -> StencilTable:
     """Fold borders and ring into the table of a stencil.
 
     Args:
@@ -94,7 +94,37 @@ def build_stencil(domain: LocalDomain, vectors: np.ndarray, borders: BorderValue
     )
 
 
-def _all_ghosts(domain: LocalDomain, vectors, borders: BorderValues) -> Ghosts:
+def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
+    """The table of the neighbours of every node, for fields without a boundary condition: where there is no node, it
+    leads to one slot behind the nodes of other ranks, ``first_ghost``.
+
+    Args:
+        domain: the nodes of a rank.
+        vectors: (K, 3) to the neighbours.
+    """
+    ring, pitch = domain.ring, domain.pitch
+    outside = pitch + ring.place.size
+    nodes, entries = [], []
+    for first in range(0, domain.n_nodes, PART):
+        codes = domain.around(vectors, slice(first, min(first + PART, domain.n_nodes)))
+        node, k = np.nonzero(codes.T < 0)
+        nodes.append(first + node)
+        entries.append(k)
+    node, k = np.concatenate(nodes), np.concatenate(entries)
+    index, weight = np.full((MOST_TERMS, k.size), outside), np.zeros((MOST_TERMS, k.size))
+    beyond = Ghosts(node, k, index, weight, np.zeros(k.size))
+    return StencilTable(
+        domain=domain,
+        vectors=vectors,
+        n_slots=outside + 1,
+        exchange=Exchange(ring.send_node, ring.send_start, slice(pitch, outside), ring.receive_start),
+        first_ghost=outside,
+        ghosts=chosen(beyond, np.zeros(k.size, dtype=bool)),
+        copies=beyond,
+    )
+
+
+def _all_ghosts(domain: LocalDomain, vectors, borders: ScalarBoundary) -> Ghosts:
     found, whole = [], np.concatenate((np.zeros((1, 3), dtype=np.int64), vectors))
     for first in range(0, domain.n_nodes, PART):
         last = min(first + PART, domain.n_nodes)

@@ -47,7 +47,7 @@ def cache_folder() -> Path:
 
 def _key(engine: Engine) -> str:
     model = engine.model
-    what = (model.lattice.name, model.collision.name, model.streaming, engine.precision.name)
+    what = (model.lattice.name, model.collision.name, model.streaming.name, engine.precision.name)
     return " | ".join((__version__, engine.backend.device, *what))
 
 

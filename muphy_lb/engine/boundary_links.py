@@ -1,14 +1,17 @@
-"""Borders: opening links and links into slotted walls of one rank, bound to its device, and what they measure."""
+"""Opening links and links into walls with slots, of one rank, bound to its device; and what they measure."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from muphy_lb.backends.interface import LinkArrays, WallArrays
+from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.domain import AddressTable, flat_address
 from muphy_lb.engine.probe import Probe
-from muphy_lb.physics.model import LINKS, WALL_LINKS, Model
+from muphy_lb.physics.model import Model
 
 
 @dataclass(frozen=True)
@@ -18,25 +21,27 @@ class LinkConditions:
     Attributes:
         momentum: (L,) mass that enters through each opening link per unit of its opening's value.
         kind: (n_openings,) condition kind of each opening.
-        walls: (4, S) coefficients of the links into slotted walls.
+        walls: (4, S) coefficients of the links into walls with slots.
         value: values of the openings, then the velocity scale of each labelled wall and of all others together.
+        feedback: how openings answer their flow, by number.
     """
 
     momentum: np.ndarray
     kind: np.ndarray
     walls: np.ndarray
     value: np.ndarray
+    feedback: Mapping[int, Feedback] = field(default_factory=dict)
 
 
 class Values(NamedTuple):
-    """Numbers on the device: the row of the conditions' values in force ``now``, and the model's ``parameters``, with
-    which the moments of either buffer are taken."""
+    """Numbers on the device: the row of the conditions' values in force ``now``, and the values of the parameters of
+    the model's ``macroscopic``, with which the moments of either buffer are taken."""
 
     now: object
-    parameters: tuple[tuple, tuple]
+    macroscopic: tuple[tuple, tuple]
 
 
-class Borders:
+class BoundaryLinks:
     """Links bound to a device.
 
     Args:
@@ -50,13 +55,11 @@ class Borders:
 
     def __init__(self, backend, model: Model, addresses: AddressTable, buffers, conditions, values: Values):
         self._backend, self._model, self._addresses = backend, model, addresses
-        self._buffers, self._parameters = buffers, values.parameters
-        nodes, place = np.unique(addresses.domain.links.node, return_inverse=True)
+        self._buffers, self._values = buffers, values.macroscopic
+        nodes = np.unique(addresses.domain.links.node)
         states = [self._state(turn, nodes) for turn in range(len(addresses.patterns))]
         self._links = self._link_arrays(conditions, values.now, nodes, states)
         self._walls = self._wall_arrays(conditions, values.now)
-        probed = [self._link_addresses(rows[:, place]) for rows in states]
-        self._link_probe = Probe(backend, buffers, [probed[parity % len(probed)] for parity in (0, 1)])
         self._wall_probe = Probe(backend, buffers, [self._wall_addresses()] * 2)
 
     @property
@@ -66,61 +69,88 @@ class Borders:
 
     @property
     def has_slotted_walls(self) -> bool:
-        """Whether there are links into slotted walls."""
+        """Whether there are links into walls with slots."""
         return self._addresses.domain.slotted.n_links > 0
 
-    def bind_links(self, parity: int, target=None, incoming=None):
-        """Launch that fills what enters through the openings before (pull, in place) or after (push) a step from buffer
-        ``parity``; into ``target[incoming]`` instead if that is given."""
-        buffer = self._worked_on(parity)
-        links = self._links[parity % len(self._links)]
-        links = links if incoming is None else links._replace(incoming=incoming)
-        operators, state = self._operators(LINKS), self._buffers[parity]
-        target = buffer if target is None else target
-        return self._backend.bind_links(operators, state, buffer, target, links, self._parameters[parity])
+    def bind_openings(self, parity: int):
+        """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``."""
+        buffer, links = self._completed(parity), self._links[parity % len(self._links)]
+        return self._backend.bind(
+            "links", self._operators, self._buffers[parity], buffer, buffer, links, self._values[parity]
+        )
 
     def bind_walls(self, parity: int, target=None, incoming=None):
-        """The same for the links into slotted walls."""
-        buffer = self._worked_on(parity)
+        """Launch that fills in what enters through the links into walls with slots; into ``target[incoming]`` instead
+        if that is given."""
+        buffer = self._completed(parity)
         links = self._walls if incoming is None else self._walls._replace(incoming=incoming)
-        return self._backend.bind_walls(
-            *self._operators(WALL_LINKS), buffer, buffer if target is None else target, links
-        )
+        return self._backend.bind("walls", self._model.walls, buffer, buffer if target is None else target, links)
 
     def fluxes(self, parity: int) -> tuple[np.ndarray, np.ndarray]:
         """(L,) mass entering per step, and node density deviation, of every opening link, in record order."""
-        leaving, entering, *rows = self._link_probe.read(parity).reshape(2 + self._model.lattice.q, -1)
-        if self._model.streaming != "push":
-            entering = self._computed(self.bind_links, self._order, parity)
-        return entering - leaving, np.sum(rows, axis=0)
+        measure, arrays = self._flux_launches[parity]
+        measure()
+        found = self._backend.to_host(arrays).reshape(2, -1)
+        in_order = np.empty_like(found)
+        in_order[:, self._order] = found
+        return in_order[0], in_order[1]
+
+    def bind_fluxes(self, parity: int, arrays):
+        """Launch that measures the fluxes and densities of the state ``parity`` into (2 L,) float64 numbers, in the
+        order of the launch."""
+        n_links, view = self._order.size, self._backend.view
+        halves = view(arrays, 0, n_links), view(arrays, n_links, 2 * n_links)
+        buffer = self._buffers[parity]
+        is_known = self._model.streaming.stores_before_collision
+        links = self._links[parity % len(self._links)]
+        return self._backend.bind(
+            "link_fluxes", self._operators, buffer, buffer, not is_known, links, halves, self._values[parity]
+        )
+
+    @property
+    def n_opening_links(self) -> int:
+        """Number of local opening links."""
+        return self._addresses.domain.links.n_links
+
+    @property
+    def opening_of_link(self):
+        """Device array of the opening's number of every link, in the order of the launch."""
+        return self._links[0].opening
 
     def wall_exchange(self, parity: int) -> np.ndarray:
-        """(S + F,) population that leaves plus the one that enters of every link into slotted and into labelled folded
-        walls; slots must be filled."""
+        """(S + F,) population that leaves plus the one that enters of every link into walls with slots and into
+        labelled walls without; slots must be filled."""
         n_slotted = self._addresses.domain.slotted.n_links
         if self._wall_probe.size == 0:
             return np.zeros(0)
         leaving, entering = self._wall_probe.read(parity).reshape(2, -1)
-        if self._model.streaming == "aa" and n_slotted:
-            entering[:n_slotted] = self._computed(self.bind_walls, np.arange(n_slotted), parity)
+        if self._model.streaming.in_place and n_slotted:
+            entering[:n_slotted] = self._entering_from_walls(parity, n_slotted)
         return leaving + entering
 
-    def _computed(self, bind, order, parity) -> np.ndarray:
-        """What a launch would fill in, computed beside the state; ``order[i]`` is the record of launch link i."""
+    @cached_property
+    def _flux_launches(self) -> list:
+        """Of either state: the launch, and the array that it fills; bound when the openings are first looked at."""
+        arrays = self._backend.zeros(2 * self._order.size, np.float64)
+        return [(self.bind_fluxes(parity, arrays), arrays) for parity in (0, 1)]
+
+    def _entering_from_walls(self, parity: int, n_links: int) -> np.ndarray:
+        """(S,) what the next step will fill in, computed beside the state."""
         backend, precision = self._backend, self._backend.precision
-        beside = backend.zeros(order.size, precision.storage)
-        bind(parity, beside, backend.array(order))()
+        beside = backend.zeros(n_links, precision.storage)
+        self.bind_walls(parity, beside, backend.array(np.arange(n_links)))()
         return backend.to_host(beside).astype(np.float64) / precision.unit
 
-    def _worked_on(self, parity: int):
+    def _completed(self, parity: int):
         """The buffer whose links a step from ``parity`` completes."""
-        return self._buffers[1 - parity if self._model.streaming == "push" else parity]
+        return self._buffers[self._model.streaming.completed_buffer(parity)]
 
-    def _operators(self, skeleton):
-        return next(stage.operators for stage in self._model.stages if stage.skeleton == skeleton)
+    @property
+    def _operators(self) -> tuple:
+        return self._model.openings, self._model.macroscopic
 
     def _link_arrays(self, conditions: LinkConditions, now, nodes, states) -> tuple[LinkArrays, ...]:
-        """Links node after node, for each turn; ``states`` is where the populations of their nodes lie before it."""
+        """Links node after node, for even and odd steps; ``states`` is where the populations of their nodes lie."""
         links, addresses, array = self._addresses.domain.links, self._addresses, self._backend.array
         self._order = order = np.argsort(links.node, kind="stable")
         start = np.searchsorted(links.node[order], nodes)
@@ -144,11 +174,11 @@ class Borders:
         return self._addresses.resolve(turn - 1, self._addresses.places_after(turn - 1), nodes)
 
     def _wall_arrays(self, conditions: LinkConditions, now) -> WallArrays:
-        """Pull finds what is about to arrive at a node where the node will pull it from; the others do not know it, and
-        their coefficients must not ask for it."""
+        """What is about to arrive at a node is known where the node will pull it from; without slots it is not known,
+        and the coefficients must not ask for it."""
         links, addresses = self._addresses.domain.slotted, self._addresses
         arriving = opposed = addresses.slotted.outgoing
-        if self._model.streaming == "pull" and links.n_links:
+        if self._model.streaming.fills_slots and links.n_links:
             lattice = self._model.lattice
             arriving = addresses.arriving
             opposed = flat_address(lattice.opposite[links.q], links.node, lattice.q)
@@ -161,11 +191,6 @@ class Borders:
             wall=self._backend.array(links.boundary.astype(np.uint8)),
             value=self._backend.view(now, n_openings, n_values),
         )
-
-    def _link_addresses(self, at_node: np.ndarray) -> np.ndarray:
-        """Of what leaves and enters through each opening link, and of all populations of its node, (Q, L)."""
-        links = self._addresses.links
-        return np.concatenate((links.outgoing, links.incoming, at_node.ravel()))
 
     def _wall_addresses(self) -> np.ndarray:
         slotted, folded = self._addresses.slotted, self._addresses.folded

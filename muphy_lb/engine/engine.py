@@ -2,33 +2,29 @@
 
 import time
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from muphy_lb.backends.interface import NodeRange, ReductionArrays, State, StreamArrays
+from muphy_lb.backends.interface import NodeRange, ReductionArrays, ScheduleArrays, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses
-from muphy_lb.engine.boundary_links import Borders, Values
+from muphy_lb.domain.streaming import INTERIOR
+from muphy_lb.engine.boundary_links import BoundaryLinks, Values
+from muphy_lb.engine.feedback import FeedbackConditions
 from muphy_lb.engine.fields import Fields
 from muphy_lb.engine.parameters import Parameters
+from muphy_lb.engine.particles import Particles
+from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_lines, exchange_seconds
-from muphy_lb.parallel.schedule import CYCLE, plain, recorded, recorded_cycle, without_repeats
-from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS, Task, ordering
-from muphy_lb.parallel.transports import Line
-from muphy_lb.physics.model import (
-    EDGE,
-    EXCHANGE_FINISH,
-    EXCHANGE_START,
-    INTERIOR,
-    LINKS,
-    STENCIL,
-    STREAM_COLLIDE,
-    WALL_LINKS,
-    Model,
-)
+from muphy_lb.parallel.schedule import CYCLE, plain, recorded, recorded_cycle
+from muphy_lb.parallel.task import ON_INTERIOR, Task
+from muphy_lb.physics.model import STEP, Model
 
 # Nodes whose populations or moments pass through the scratch memory at once.
 PART = 1 << 17
+# Rows of a schedule that the device holds at once.
+ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -60,34 +56,61 @@ class Engine:
         self.backend, self.domain, self.model = backend, domain, model
         self.precision, self.real = backend.precision, backend.precision.real
         self._units = np.append(np.ones(conditions.value.size), np.full(3, self.precision.unit))
-        self._now = backend.array(np.append(conditions.value, np.zeros(3)).astype(self.real))
-        self._rows = ()
-        self.addresses = addresses = build_addresses(domain, model.streaming)
-        turns = range(len(addresses.patterns))
-        in_place = addresses.patterns[0].in_place
-        buffers = [backend.zeros(addresses.n_slots, self.precision.storage) for _ in range(1 if in_place else 2)]
-        self.buffers = buffers * 2 if in_place else buffers
-        self._tables = [backend.stream_table(addresses, turn) for turn in turns]
-        self.parity, self.steps_kept, self._scratch = 0, 0, {}
-        self._connector, self._halo = connector, connector.connect(backend, self._halo_of_buffers())
-        self.fields = Fields(backend, domain, model, self._halo.shares)
-        self._parameters = Parameters(backend, model, self.fields, self._now, domain.pitch)
-        values = Values(self._now, tuple(self._parameters.measuring(parity) for parity in (0, 1)))
-        self._borders = Borders(backend, model, addresses, self.buffers, conditions, values)
+        self.now = backend.array(np.append(conditions.value, np.zeros(3)).astype(self.real))
+        self._rows_left = 0
+        self.addresses = build_addresses(domain, model.streaming)
+        self.buffers = self._make_buffers()
+        self._tables = [backend.stream_table(self.addresses, turn) for turn in range(len(self.addresses.patterns))]
+        self.parity = 0
+        self.steps_kept = 0
+        self._step_number = 0
+        self._scratch: dict = {}
+        self._connector, self.halo = connector, connector.connect(backend, self._halo_of_buffers())
+        self.fields = Fields(backend, domain, model, self.halo.shares)
+        self.particles = Particles(backend, connector, domain, model) if model.particles else None
+        self.parameters = Parameters(backend, domain, self.fields, self.particles, self.now)
+        values = Values(self.now, tuple(self._measuring(parity) for parity in (0, 1)))
+        self.boundary_links = BoundaryLinks(backend, model, self.addresses, self.buffers, conditions, values)
+        self._is_scheduled = np.ones(self.now.size, dtype=bool)
+        self._is_scheduled[list(conditions.feedback)] = False
+        self.feedback = self._bind_feedback(conditions)
+        self._binder = StepBinder(self)
         self.use_shape(None)
-        self._reductions = self._bind_reductions(speed_scale)
+        self._bind_reductions(speed_scale)
+
+    def _bind_feedback(self, conditions) -> FeedbackConditions | None:
+        if not conditions.feedback:
+            return None
+        n_openings = conditions.kind.size
+        return FeedbackConditions(
+            self.backend, self._connector, self.boundary_links, conditions.feedback, n_openings, self.now
+        )
+
+    def _make_buffers(self) -> list:
+        in_place = self.model.streaming.in_place
+        n_slots, storage = self.addresses.n_slots, self.precision.storage
+        buffers = [self.backend.zeros(n_slots, storage) for _ in range(1 if in_place else 2)]
+        return buffers * 2 if in_place else buffers
+
+    @property
+    def counts_steps(self) -> bool:
+        """Whether the model reads the step number."""
+        model = self.model
+        given = (model.parameters, *(stage.parameters for stage in (*model.before, *model.after)))
+        return any(value is STEP for values in given for value in values.values())
 
     def step(self) -> None:
         """One time step."""
-        for launch in self._launches[self._begin_step()]:
+        for launch in self._launches_of(self._begin_step()):
             launch()
 
     def advance(self, n_steps: int) -> None:
         """Time steps, many in one launch where that is possible."""
         while n_steps > 0:
-            if self._cycle and n_steps >= CYCLE and self.parity == 0 and not self._rows:
-                self._cycle()
-                self.steps_kept += CYCLE
+            cycle = self._cycle(n_steps)
+            if cycle:
+                cycle()
+                self._count_steps(CYCLE)
                 n_steps -= CYCLE
             else:
                 self.step()
@@ -95,23 +118,57 @@ class Engine:
 
     def step_by(self, do) -> None:
         """One time step, each task (:class:`muphy_lb.parallel.task.Task`) handed to ``do``."""
-        for task in self.steps[self._begin_step()]:
+        for task in self._tasks_of(self._begin_step()):
             do(task)
 
     def use_shape(self, shape) -> None:
         """Launch stream-and-collide in another way; see :meth:`muphy_lb.backends.interface.Backend.launch_shapes`."""
-        self.shape, self._cycle = shape, None
-        self.steps = [self._bind_step(parity) for parity in (0, 1)]
-        self._launches = [plain(tasks) for tasks in self.steps]
+        self.shape = shape
+        self._tasks: dict[StepKind, list[Task]] = {}
+        self._launches: dict[StepKind, list] = {}
+        self._cycles: dict[StepKind, object] = {}
+        self._is_recording = False
+
+    def _kind(self, step: int, parity: int, rows_left: int) -> StepKind:
+        """Which of the few kinds of step that is."""
+        feedback = self.feedback
+        phase = step % feedback.n_phases if feedback else 0
+        return StepKind(parity, rows_left > 0, phase)
+
+    def _tasks_of(self, kind: StepKind) -> list[Task]:
+        """The tasks of a kind of step."""
+        if kind not in self._tasks:
+            self._tasks[kind] = self._binder.bind(kind)
+        return self._tasks[kind]
+
+    def _launches_of(self, kind: StepKind) -> list:
+        """Their launches, recorded once every task has run."""
+        if kind not in self._launches:
+            tasks = self._tasks_of(kind)
+            self._launches[kind] = recorded(tasks, self.backend) if self._is_recording else plain(tasks)
+        return self._launches[kind]
+
+    def _cycle(self, n_steps: int):
+        """One launch of ``CYCLE`` steps, if that many are left and the host has nothing to do in them."""
+        has_rows = self._rows_left > 0
+        enough = n_steps >= CYCLE and (not has_rows or self._rows_left >= CYCLE)
+        if not (enough and self._is_recording and self.parity == 0):
+            return None
+        first = self._kind(self._step_number, self.parity, self._rows_left)
+        if first not in self._cycles:
+            kinds = [self._kind(self._step_number + k, k % 2, self._rows_left) for k in range(CYCLE)]
+            self._cycles[first] = recorded_cycle([self._tasks_of(kind) for kind in kinds], self.backend)
+        return self._cycles[first]
 
     def warm_up(self) -> None:
         """Run every task once on a fluid at rest, so that compilation is over before the clock starts; then record
-        them."""
+        them. Before any schedule."""
         for _ in range(2):
             self.step()
+        self._compile_schedule()
         self.backend.synchronise()
-        self._launches = [recorded(tasks, self.backend) for tasks in self.steps]
-        self._cycle = recorded_cycle(self.steps, self.backend)
+        self._is_recording = True
+        self._launches.clear()
         self.totals()
         self.backend.synchronise()
 
@@ -131,10 +188,10 @@ class Engine:
 
     def start_from_populations(self, state: np.ndarray) -> None:
         """Set (Q, n) or (Q, 1) populations before collision (deviations from w_q), whatever the streaming stores."""
-        if self.model.streaming == "push":
+        if self.model.streaming.stores_before_collision:
             return self.set_populations(state)
         parameters = self.host_parameters()
-        is_uniform = state.shape[1] == 1 and not any(np.size(value) > 1 for value in parameters)
+        is_uniform = state.shape[1] == 1 and not any(np.size(value) > 1 for value in parameters.values())
 
         def collided(first, last):
             n = np.arange(1 if is_uniform else last - first) + first
@@ -143,9 +200,9 @@ class Engine:
 
         self.set_populations(collided(0, 1)) if is_uniform else self._set(collided)
 
-    def host_parameters(self) -> tuple:
-        """The model's parameters as the specification reads them."""
-        return self._parameters.on_host(self.parity)
+    def host_parameters(self) -> dict:
+        """The model's parameters by name, as the specification reads them."""
+        return self.parameters.on_host(self.model.parameters, self.parity)
 
     def set_populations(self, populations: np.ndarray) -> None:
         """Overwrite the stored (Q, n) or (Q, 1) populations (deviations from w_q): before collision for push, after it
@@ -158,7 +215,7 @@ class Engine:
         result = np.empty((q_count, n), self.real)
         for nodes in _parts(n):
             rows = self._scratch_array("rows", q_count, nodes, self.precision.storage)
-            self.backend.bind_read(self._state(self.parity), nodes, rows)()
+            self.backend.bind("read", self._state(self.parity), nodes, rows)()
             stored = self.backend.to_host(rows).reshape(q_count, -1)
             result[:, nodes.first : nodes.last] = stored.astype(self.real) / self.real(self.precision.unit)
         return result
@@ -169,35 +226,65 @@ class Engine:
         for nodes in _parts(self.domain.n_nodes):
             out = self._scratch_array("moments", 4, nodes, self.real)
             state = self._state(self.parity)
-            self.backend.bind_moments(
-                self.model.macroscopic, state, nodes, out, self._parameters.measuring(self.parity)
-            )()
+            values = self._measuring(self.parity)
+            self.backend.bind("moments", self.model.macroscopic, state, nodes, out, values)()
             result[:, nodes.first : nodes.last] = self.backend.to_host(out).reshape(4, -1)
         return result
 
     def totals(self) -> Totals:
         """Sums over the local nodes."""
-        arrays = self._reductions[2]
+        arrays = self._partial_sums
         self._reductions[self.parity]()
         mass, peak, speed = (self.backend.to_host(array) for array in (arrays.mass, arrays.peak, arrays.speed))
         return Totals(float(mass.sum()), float(peak.max()), int(speed.sum()))
 
+    def set_step_number(self, number: int) -> None:
+        """Number of steps made so far; keyed noise reads the number of the step at hand, which is one more."""
+        self._step_number = number
+        if self.counts_steps:
+            self.backend.update(self.parameters.step, np.full(1, number))
+
     def set_present(self, row: np.ndarray) -> None:
         """Values in force now; see :meth:`schedule`."""
-        self.backend.update(self._now, (row * self._units).astype(self.real))
+        values = (row * self._units).astype(self.real)
+        if self.feedback:
+            present = self.backend.to_host(self.now)
+            values = np.where(self._is_scheduled, values, present)
+        self.backend.update(self.now, values)
 
     def schedule(self, rows: np.ndarray) -> None:
-        """Values of the steps to come: (K, n_values + 3), one row per step: the conditions' values and the body force
-        (which only a ``VARYING`` force reads). The last row stays in force."""
-        device, (n_rows, width) = self.backend.array((rows * self._units).astype(self.real).reshape(-1)), rows.shape
-        self._rows = [self.backend.view(device, k * width, (k + 1) * width) for k in reversed(range(n_rows))]
+        """Values of the steps to come: (K, n_values + 3), one row per step, K at most ``ROWS``: the conditions' values
+        and the body force (which only a ``VARYING`` force reads). The last row stays in force."""
+        backend, arrays = self.backend, self.schedule_arrays
+        width, n_rows = self.now.size, len(rows)
+        values = (rows * self._units).astype(self.real).reshape(-1)
+        backend.update(backend.view(arrays.rows, 0, n_rows * width), values)
+        backend.update(arrays.n_rows, np.full(1, n_rows))
+        backend.update(arrays.next, np.zeros(1, np.int64))
+        self._rows_left = n_rows
+
+    def _compile_schedule(self) -> None:
+        """What is recorded must have run once; all else has."""
+        backend = self.backend
+        scratch = ScheduleArrays(*(backend.zeros(array.size, array.dtype) for array in self.schedule_arrays))
+        backend.update(scratch.n_rows, np.ones(1, np.int64))
+        backend.bind("next_row", scratch, backend.zeros(self.now.size, self.real), ON_INTERIOR)()
+        backend.synchronise()
+
+    @cached_property
+    def schedule_arrays(self) -> ScheduleArrays:
+        """Room for the rows of a schedule, where recorded launches find them."""
+        backend = self.backend
+        rows = backend.zeros(ROWS * self.now.size, self.real)
+        mask = backend.array(self._is_scheduled.astype(np.uint8))
+        return ScheduleArrays(rows, mask, backend.zeros(1, np.int64), backend.zeros(1, np.int64))
 
     def link_fluxes(self) -> tuple[np.ndarray, np.ndarray]:
         """(L,) float64 mass entering per step, and node density deviation, of every local opening link."""
-        if not self._borders.has_openings:
+        if not self.boundary_links.has_openings:
             return np.zeros(0), np.zeros(0)
         self.backend.synchronise()  # packs run beside the interior, which may still be writing
-        return self._borders.fluxes(self.parity)
+        return self.boundary_links.fluxes(self.parity)
 
     def wall_exchange(self, averaged: bool = False) -> np.ndarray:
         """(S + F,) float64 population that leaves plus the one that enters (deviations) of every local link into
@@ -207,43 +294,41 @@ class Engine:
             averaged: take the mean with the step before, if its populations are still there.
         """
         self.backend.synchronise()
-        if self.model.streaming != "push":
+        if not self.model.streaming.stores_before_collision:
             self.fill_slots()
-        # Push leaves in the other buffer what its own step sent, pull what its step received; in place nothing is left.
-        needed = {"pull": 1, "push": 2, "aa": np.inf}[self.model.streaming]
-        parities = (0, 1) if averaged and self.steps_kept >= needed else (self.parity,)
-        return np.mean([self._borders.wall_exchange(parity) for parity in parities], axis=0)
+        has_both = self.steps_kept >= self.model.streaming.steps_for_mean
+        parities = (0, 1) if averaged and has_both else (self.parity,)
+        return np.mean([self.boundary_links.wall_exchange(parity) for parity in parities], axis=0)
 
     def fill_slots(self) -> None:
         """Fill the slots of the present state, as the next step will; in place only halo slots can be filled twice."""
-        parity, line = self.parity, self._halo.lines[self.parity]
-        fills_slots = self.model.streaming == "pull"
-        if fills_slots and self._borders.has_openings:
-            self._borders.bind_links(parity)()
+        parity, line, links = self.parity, self.halo.lines[self.parity], self.boundary_links
+        fills_slots = self.model.streaming.fills_slots
+        if fills_slots and links.has_openings:
+            links.bind_openings(parity)()
             self.backend.edge_waits_for_openings()
         if line:
             line.run()
-        if fills_slots and self._borders.has_slotted_walls:
-            self._borders.bind_walls(parity)()
-        self._meet()
+        if fills_slots and links.has_slotted_walls:
+            links.bind_walls(parity)()
+        self._barrier()
 
-    def _meet(self) -> None:
-        """Nobody goes on while another rank still reads what neighbours write to."""
+    def _barrier(self) -> None:
+        """No rank goes on while another still reads what its neighbours write to."""
         self.backend.synchronise()
         self._connector.communicator.barrier()
 
-    def _begin_step(self) -> int:
-        """Put the values of the step into force; returns the parity from which it goes."""
-        if self._rows:
-            self._take_row()
+    def _begin_step(self) -> StepKind:
+        """Count a step; returns its kind."""
+        kind = self._kind(self._step_number, self.parity, self._rows_left)
+        self._count_steps(1)
         self.parity ^= 1
-        self.steps_kept += 1
-        return 1 - self.parity
+        return kind
 
-    def _take_row(self) -> None:
-        self.backend.bind_copy(self._rows.pop(), self._now)()
-        self.backend.mark_interior()
-        self.backend.edge_waits()
+    def _count_steps(self, n_steps: int) -> None:
+        self.steps_kept += n_steps
+        self._step_number += n_steps
+        self._rows_left = max(0, self._rows_left - n_steps)
 
     def _set(self, part) -> None:
         """Overwrite the state by ``part(first, last)`` -> (Q, m) or (Q, 1); the next step is an even one."""
@@ -257,8 +342,8 @@ class Engine:
                 values = np.broadcast_to(values, (q_count, nodes.last - nodes.first))
                 self.backend.update(rows, values.astype(storage).reshape(rows.shape))
                 uploaded = rows.size
-            self.backend.bind_write(self._state(0), nodes, rows)()
-        self._meet()
+            self.backend.bind("write", self._state(0), nodes, rows)()
+        self._barrier()
 
     def _scratch_array(self, name: str, n_rows: int, nodes: NodeRange, dtype):
         """Device memory that is kept between calls."""
@@ -293,7 +378,7 @@ class Engine:
     @property
     def transport(self) -> str:
         """How halos travel: names of transports joined by "+", or "none"."""
-        return self._halo.used
+        return self.halo.used
 
     @property
     def halo_bytes(self) -> float:
@@ -304,88 +389,42 @@ class Engine:
     def exchange_seconds(self, most: int, n_rounds: int = 10) -> float:
         """Time of one exchange by itself on the slowest rank, with messages of at most ``most`` populations;
         collective. It spoils the flow."""
-        found = bind_lines(self._halo_of_buffers().shortened(most), self._halo.shares)
+        found = bind_lines(self._halo_of_buffers().shortened(most), self.halo.shares)
         return exchange_seconds(self._connector.communicator, self.backend, found, n_rounds)
 
     def _halo_of_buffers(self) -> Halo:
         """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
         plans = tuple(self.addresses.exchanges[self._turn(parity)] for parity in (0, 1))
-        buffers = self.buffers[::-1] if self.model.streaming == "push" else self.buffers
+        buffers = self.buffers[::-1] if self.model.streaming.exchanges_result else self.buffers
         return Halo(self.domain.halo.neighbours, plans, tuple(buffers))
-
-    def _bind_step(self, parity) -> list[Task]:
-        """The tasks of one step from buffer ``parity`` into the other; stages with nothing to do are left out.
-
-        Openings and packing write to edge nodes and slots only. What comes behind the messages reads what the interior
-        wrote in the step before, and the edge overwrites what it read, so they wait for it; the interior waits
-        likewise. Where openings run beside the edge (pull), what reads their slots waits for them: edge and walls.
-        """
-        line, borders = self._line(parity), self._borders
-        wait, tasks = ordering(self.backend.edge_waits), []
-        for stage in self.model.stages:
-            if stage.skeleton in (STREAM_COLLIDE, STENCIL):
-                tasks += self._bind_nodes(stage, parity, self.shape)
-            elif stage.skeleton == LINKS and borders.has_openings:
-                tasks += self._bind_links(parity)
-            elif stage.skeleton == WALL_LINKS and borders.has_slotted_walls:
-                tasks += [wait, *self._slots_filled(), Task("walls", ON_EDGE, borders.bind_walls(parity))]
-            elif stage.skeleton == EXCHANGE_START and line:
-                tasks += line.start
-            elif stage.skeleton == EXCHANGE_FINISH and line:
-                tasks += [*line.arrive, wait, *line.unpack]
-        if self.domain.n_edge:
-            begin, end = ordering(self.backend.mark_interior), ordering(self.backend.interior_waits)
-            tasks = [begin, *without_repeats(tasks, wait.run, self.backend.edge_waits_for_openings), end]
-        return tasks
-
-    def _line(self, parity: int) -> Line | None:
-        """All that the step exchanges."""
-        lines = [line for line in (self._halo.lines[parity], *self.fields.lines(parity)) if line]
-        return sum(lines, Line()) if lines else None
-
-    def _bind_links(self, parity) -> list[Task]:
-        """The openings of a step. Pull fills slots that nobody but the edge reads: that goes beside the messages. In
-        place they read, for the velocity of a node, populations that the node left with its neighbours, which the
-        interior is about to overwrite: it waits for them."""
-        backend, launch = self.backend, self._borders.bind_links(parity)
-        waits = {"pull": [], "push": [backend.edge_waits_for_openings]}
-        waits["aa"] = [*waits["push"], backend.interior_waits]
-        tasks = [ordering(backend.openings_wait_for_edge), Task("openings", ON_OPENINGS, launch)]
-        return [*tasks, *map(ordering, waits[self.model.streaming])]
-
-    def _slots_filled(self) -> list[Task]:
-        """Lets the edge wait for openings that run beside it."""
-        beside = self._borders.has_openings and self.model.streaming == "pull"
-        return [ordering(self.backend.edge_waits_for_openings)] if beside else []
 
     def interior_launches(self, shape) -> list:
         """Stream-and-collide of the interior alone, from each buffer."""
-        stage = next(
-            stage for stage in self.model.stages if stage.skeleton == STREAM_COLLIDE and stage.part == INTERIOR
-        )
-        return [self._bind_nodes(stage, parity, shape)[0].run for parity in (0, 1)]
+        nodes = [self._binder.nodes(INTERIOR, parity) for parity in (0, 1)]
+        return [self.bind_stream_collide(nodes[parity], parity, shape) for parity in (0, 1)]
 
-    def _bind_nodes(self, stage, parity, shape) -> list[Task]:
-        n_edge, n_nodes = self.domain.n_edge, self.domain.n_nodes
-        bounds = (0, n_edge) if stage.part == EDGE else (n_edge, n_nodes)
-        if bounds[0] == bounds[1]:
-            return []
-        nodes = NodeRange(*bounds, is_edge=stage.part == EDGE, is_reversed=parity == 1)
-        if stage.skeleton == STENCIL:
-            return self.fields.bind(stage, parity, nodes)
-        arrays = self._stream_arrays(parity)
-        parameters = self._parameters.stepping(parity)
-        launch = self.backend.bind_stream_collide(*stage.operators, arrays, nodes, parameters, shape)
-        task = Task(stage.part, nodes.queue, launch)
-        return [ordering(self.backend.edge_waits), *self._slots_filled(), task] if nodes.is_edge else [task]
+    def bind_stream_collide(self, nodes: NodeRange, parity: int, shape):
+        """Launch of stream-and-collide over some nodes, from buffer ``parity``."""
+        collide = self.model.collision
+        values = self.parameters.values(collide, self.model.parameters, parity)
+        return self.backend.bind("stream_collide", collide, self._stream_arrays(parity), nodes, values, shape)
 
-    def _bind_reductions(self, speed_scale):
-        """Reductions of buffer 0 and 1, and the arrays they share."""
+    def _measuring(self, parity: int) -> tuple:
+        """Values for the moments of the state ``parity``: those that its collision read."""
+        model = self.model
+        return self.parameters.values(model.macroscopic, model.parameters, model.streaming.parity_of_collision(parity))
+
+    def _bind_reductions(self, speed_scale) -> None:
+        """Reductions of buffer 0 and 1, and the partial sums that they share."""
         workers = self.backend.reduction_workers(self.domain.n_nodes)
         floats = [self.backend.zeros(workers, np.float64) for _ in range(2)]
         arrays = ReductionArrays(*floats, self.backend.zeros(workers, np.int64), float(speed_scale))
-        bind, model = self.backend.bind_reduction, self.model
-        return *(bind(model.macroscopic, self._state(p), arrays, self._parameters.measuring(p)) for p in (0, 1)), arrays
+        operator = self.model.macroscopic
+        self._partial_sums = arrays
+        self._reductions = [
+            self.backend.bind("reduction", operator, self._state(parity), arrays, self._measuring(parity))
+            for parity in (0, 1)
+        ]
 
 
 def _parts(n_nodes: int):

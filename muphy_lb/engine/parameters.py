@@ -1,54 +1,91 @@
-"""Parameters of a model where node functions read them: numbers, arrays of nodes, what is scheduled, and fields."""
+"""Parameters: the values of a model's named parameters, where compiled code and the specification read them."""
+
+from collections.abc import Mapping
 
 import numpy as np
 
+from muphy_lb.domain import LocalDomain
 from muphy_lb.engine.fields import Fields
-from muphy_lb.physics.model import SCHEDULED, FieldValue, Model
+from muphy_lb.engine.particles import Particles
+from muphy_lb.operators import Operator
+from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.operators.operator import Parameter
+from muphy_lb.physics.model import LOOKUP, SCHEDULED, STEP, VOXEL, FieldValue, Provided, Value
 
 
 class Parameters:
-    """The parameters of one rank, the force in stored units.
+    """Resolves named parameters on one rank.
+
+    Numbers and arrays of parameters in stored units are multiplied with the unit of the precision once, here; fields
+    are in lattice units, and an operator that reads a field as one of these multiplies by itself.
 
     Args:
         backend: the device.
-        model: the physics.
-        fields: its fields, bound.
-        now: device array of the values in force, of which the last three are the force.
-        room: how many nodes a buffer has room for; arrays are as long.
+        domain: this rank's nodes.
+        fields: the model's fields, bound.
+        particles: the model's particles, bound, if it has any.
+        now: device array of the values in force, of which the last three are the body force.
     """
 
-    def __init__(self, backend, model: Model, fields: Fields, now, room: int):
-        self._backend, self._model, self._fields, self._now, self._room = backend, model, fields, now, room
-        self._bound = tuple(self._on_device())
+    def __init__(self, backend, domain: LocalDomain, fields: Fields, particles: Particles | None, now):
+        self._backend, self._domain = backend, domain
+        self._fields, self._particles = fields, particles
+        self._now = now
+        self._uploaded: dict = {}
+        self.step = backend.zeros(1, np.int64)
 
-    def stepping(self, parity: int) -> tuple:
-        """As a step from ``parity`` reads them."""
-        return self._fields.values(self._bound, parity)
+    def values(self, operator: Operator, given: Mapping[str, Value], parity: int) -> tuple:
+        """Values in the order of an operator's parameters, for compiled code in a step from buffer ``parity``."""
+        return tuple(self._value(parameter, given[parameter.name], parity) for parameter in operator.parameters)
 
-    def measuring(self, parity: int) -> tuple:
-        """As the collision read them that left the state ``parity``: for its moments."""
-        return self._fields.values(self._bound, parity if self._model.streaming == "push" else 1 - parity)
+    def on_host(self, given: Mapping[str, Value], parity: int) -> dict:
+        """All values by name in lattice units, as the specification reads them."""
+        return {name: self._host_value(name, value, parity) for name, value in given.items()}
 
-    def on_host(self, parity: int) -> tuple:
-        """As the specification reads them."""
-        unit = self._backend.precision.unit
-        scheduled = iter((self._backend.to_host(self._now)[-3:].astype(np.float64) / unit).reshape(3, 1))
-        present = (next(scheduled) if value is SCHEDULED else value for value in self._model.parameters)
-        return tuple(self._fields.get(v.field, parity) if isinstance(v, FieldValue) else v for v in present)
+    def _value(self, parameter: Parameter, value: Value, parity: int):
+        if isinstance(value, FieldValue):
+            is_column = self._particles is not None and "." in value.field
+            return self._particles.column(value.field, parity) if is_column else self._fields.array(value, parity)
+        if isinstance(value, Provided):
+            return self._provided(parameter.name, value)
+        return self._constant(value, self._backend.precision.unit if parameter.in_stored_units else 1.0)
 
-    def _on_device(self):
-        backend, parameters = self._backend, self._model.parameters
-        place, n_rates = self._now.size - 3, len(parameters) - 3
-        for k, value in enumerate(parameters):
-            unit = 1.0 if k < n_rates else backend.precision.unit
-            if value is SCHEDULED:
-                yield backend.view(self._now, place, place + 1)
-                place += 1
-            elif isinstance(value, FieldValue):
-                yield value
-            elif isinstance(value, np.ndarray):
-                padded = np.zeros(self._room, backend.precision.real)
-                padded[: value.size] = unit * value
-                yield backend.array(padded)
-            else:
-                yield backend.precision.real(unit * value)
+    def _provided(self, name: str, value: Provided):
+        backend = self._backend
+        if value is STEP:
+            return self.step
+        if value is VOXEL:
+            return self._upload(self._domain.voxel)
+        if value is LOOKUP:
+            return self._particles.lookup
+        first = self._now.size - len(COMPONENTS) + COMPONENTS.index(name)
+        return backend.view(self._now, first, first + 1)
+
+    def _constant(self, value, unit: float):
+        """A number, or an array of nodes that is uploaded once."""
+        real = self._backend.precision.real
+        if isinstance(value, np.integer):
+            return value
+        if not isinstance(value, np.ndarray):
+            return real(unit * value)
+        return self._upload(value) if np.issubdtype(value.dtype, np.integer) else self._upload(value, unit, real)
+
+    def _upload(self, value: np.ndarray, unit: float = 1.0, dtype=None):
+        """Device copy of (n,) values, padded to the pitch."""
+        key = id(value), unit
+        if key not in self._uploaded:
+            padded = np.zeros(self._domain.pitch, dtype or value.dtype)
+            padded[: value.size] = value if dtype is None else unit * value
+            self._uploaded[key] = value, self._backend.array(padded)  # the host array stays alive, and so its id
+        return self._uploaded[key][1]
+
+    def _host_value(self, name: str, value: Value, parity: int):
+        backend = self._backend
+        if isinstance(value, FieldValue):
+            return self._fields.host_value(value, parity)
+        if value is SCHEDULED:
+            present = backend.to_host(self._now)[-len(COMPONENTS) :].astype(np.float64) / backend.precision.unit
+            return present[COMPONENTS.index(name) :][:1]
+        if value is STEP:
+            return backend.to_host(self.step)
+        return self._domain.voxel if value is VOXEL else value

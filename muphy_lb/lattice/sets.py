@@ -75,7 +75,7 @@ LATTICES = {lattice.name: lattice for lattice in (D2Q9, D3Q15, D3Q19, D3Q27)}
 
 
 def scalar_lattice(dimension: int) -> Lattice:
-    """The velocity set of a scalar (temperature, concentration) in 2 or 3 dimensions."""
+    """The velocity set of a scalar in 2 or 3 dimensions."""
     return D2Q5 if dimension == 2 else D3Q7
 
 

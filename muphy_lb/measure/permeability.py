@@ -10,9 +10,12 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from muphy_lb.case.case import Case
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import PART
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import Outline
+from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
 DARCY_M2 = 9.869233e-13
@@ -74,22 +77,22 @@ class Permeability:
         return asdict(self)
 
 
-def measured_permeability(simulation) -> Permeability | None:
+def measured_permeability(view: FlowView) -> Permeability | None:
     """Permeability of the present flow, on rank 0 (None elsewhere); collective. It does not depend on the ranks.
 
     Raises:
         InputError: nothing but a uniform, constant body force may drive the flow, and there must be one.
     """
-    acceleration = driving_acceleration(simulation.case, simulation.outline)
-    pore_size = mean_pore_size(simulation)
-    velocity = simulation.velocity_m_s()
+    acceleration = driving_acceleration(view.case, view.outline)
+    pore_size = mean_pore_size(view)
+    velocity = view.velocity_m_s()
     if velocity is None:
         return None
-    outline, strength = simulation.outline, float(np.linalg.norm(acceleration))
+    outline, strength = view.outline, float(np.linalg.norm(acceleration))
     velocity = velocity.astype(np.float64)
     direction, in_pores = acceleration / strength, velocity.mean(axis=0)
     porosity = outline.n_nodes / float(np.prod(outline.shape, dtype=np.float64))
-    nu = simulation.case.fluid.kinematic_viscosity_m2_s
+    nu = view.case.fluid.kinematic_viscosity_m2_s
     column = nu * porosity * in_pores / strength
     k, along = float(column @ direction), float(in_pores @ direction)
     lengths = {
@@ -110,7 +113,7 @@ def measured_permeability(simulation) -> Permeability | None:
         tortuosity=float(np.linalg.norm(velocity, axis=1).mean()) / along if along > 0.0 else np.inf,
         **lengths,
         reynolds=reynolds,
-        warnings=_warnings(0.0 if simulation.fluid.equilibrium.is_linear else reynolds, lengths),
+        warnings=_warnings(0.0 if view.fluid.equilibrium.is_linear else reynolds, lengths),
         distribution=velocity_distribution(velocity @ direction),
     )
 
@@ -136,7 +139,7 @@ def velocity_distribution(along: np.ndarray) -> dict:
     return {"velocity_over_mean": middle.tolist(), "probability_density": density.tolist()}
 
 
-def driving_acceleration(case, outline) -> np.ndarray:
+def driving_acceleration(case: Case, outline: Outline) -> np.ndarray:
     """(3,) the uniform body force per mass [m/s2] of a case.
 
     Raises:
@@ -163,16 +166,16 @@ def driving_acceleration(case, outline) -> np.ndarray:
     return acceleration
 
 
-def mean_pore_size(simulation) -> float:
+def mean_pore_size(view: FlowView) -> float:
     """Hydraulic diameter 4 V / S of the pores [voxels], infinite without walls; collective, on every rank."""
-    domain, faces = simulation.domain, 0
+    domain, faces = view.domain, 0
     for first in range(0, domain.n_nodes, PART):
         table = domain.neighbours(AXES, slice(first, min(first + PART, domain.n_nodes)))
         faces += int(np.count_nonzero(is_wall(table)))
-    faces = simulation.communicator.total(faces)
-    if simulation.lattice.dimension == 2:
-        faces -= 0 if simulation.outline.periodic[2] else 2 * simulation.outline.n_nodes
-    return 4.0 * simulation.outline.n_nodes / faces if faces else np.inf
+    faces = view.communicator.total(faces)
+    if view.lattice.dimension == 2:
+        faces -= 0 if view.outline.periodic[2] else 2 * view.outline.n_nodes
+    return 4.0 * view.outline.n_nodes / faces if faces else np.inf
 
 
 def direction_text(direction: np.ndarray) -> str:

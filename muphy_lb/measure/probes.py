@@ -1,70 +1,74 @@
 """Probes: the flow at points, along lines and through planes, as time series.
 
-A point takes the velocity, the pressure and, of a thermal flow, the temperature of the (at most eight) fluid nodes
-around it, trilinearly; the weight of solid ones goes to the others. A plane takes the nodes within a voxel of it with
-the weight 1 - |d|, d their distance in voxels, which for a plane along the axes is the interpolation between two
-layers.
+A point takes the velocity, the pressure and the scalars of other physics from the (at most eight) fluid nodes around
+it, trilinearly; the weight of solid ones goes to the others. A plane takes the nodes within a voxel of it with the
+weight 1 - |d|, d their distance in voxels, which for a plane along the axes is the interpolation between two layers.
 """
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.case.output import ProbeSection
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.measure.node_probe import NodeProbe
-from muphy_lb.measure.stress import density_and_velocity
-from muphy_lb.operators.moments import HALF_FORCE
-from muphy_lb.output.report import SeriesWriter
+from muphy_lb.measure.flow_series import SeriesObserver
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.stress import stored_density_and_velocity
 
 AT_POINTS = ("velocity_x_m_s", "velocity_y_m_s", "velocity_z_m_s", "pressure_pa")
 ACROSS_PLANES = ("flow_rate_m3_s", "mean_pressure_pa", "mean_speed_m_s", "max_speed_m_s")
-TEMPERATURE = "temperature_k"
 CORNERS = np.array(list(product((0, 1), repeat=3)))
-FILES = "probe_*.csv"
 
 
-def probe_writer(section, simulation, folder: Path, resume_step: int | None) -> SeriesWriter:
-    """The observer of one probe of the case; collective.
+class ProbeSeries(SeriesObserver):
+    """Appends what a probe reads to ``probe_NAME.csv``; subclasses choose the nodes, and what becomes of their values.
+
+    Args:
+        section: the probe.
+        view: the flow.
+        folder: output folder.
+        resume_step: as of all series.
 
     Raises:
         InputError: the probe lies outside the fluid.
     """
-    kind = _PlaneWriter if section.plane_m is not None else _PointWriter
-    return kind(section, simulation, folder, resume_step)
 
+    files = ("probe_*.csv",)
 
-class _ProbeWriter(SeriesWriter):
-    """Reads the nodes with ``self._wanted`` voxel ids, which subclasses choose on rank 0."""
-
-    def __init__(self, section, simulation, folder: Path, resume_step: int | None):
+    def __init__(self, section: ProbeSection, view: FlowView, folder: Path, resume_step: int | None):
         self.file = f"probe_{section.name}.csv"
         self._section = section
-        self._wanted = self.choose(simulation.nodes) if simulation.communicator.rank == 0 else None
-        self._probe = NodeProbe(simulation, self._wanted)
-        super().__init__(simulation, folder, resume_step)
+        self._scalars = [scalar for physics in view.physics for scalar in physics.probed]
+        wanted = self.choose(view.nodes) if view.communicator.rank == 0 else None
+        self._probe = view.node_probe(wanted)
+        super().__init__(view, folder, resume_step)
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """One for each probe of the case."""
+        return [probe_series(section, view, folder, resume_step) for section in view.case.probes]
 
     def choose(self, nodes: NodeList) -> np.ndarray:
         """Ascending voxel ids of the nodes to read."""
         raise NotImplementedError
 
     def reduce(self, velocity_m_s: np.ndarray, scalars: np.ndarray) -> np.ndarray:
-        """One number a column from (3, m) velocities and (s, m) scalars of the nodes: pressure, then temperature."""
+        """One number a column from (3, m) velocities and (s, m) scalars of the nodes, the first the pressure."""
         raise NotImplementedError
 
     def numbers(self) -> list[float] | None:
         """One number a column, on rank 0; collective."""
-        simulation, state = self._simulation, self._probe.stored()
+        view, state = self._view, self._probe.stored()
         if state is None:
             return None
-        model, units = simulation.engine.model, simulation.units
-        half_force = HALF_FORCE[model.streaming]
-        density, velocity = density_and_velocity(state, model.equilibrium, simulation.lattice, half_force)
-        scalars = [units.density_to_pressure(density, float(simulation.lattice.cs2))]
-        if state.temperature is not None:
-            scalars.append(simulation.heating.zero_k + state.temperature)
-        return self.reduce(units.velocity_to_si(velocity), np.array(scalars)).ravel().tolist()
+        density, velocity = stored_density_and_velocity(view, state)
+        scalars = [view.units.density_to_pressure(density, float(view.lattice.cs2))]
+        scalars += [scalar.in_si(state.fields[scalar.field]) for scalar in self._scalars]
+        return self.reduce(view.units.velocity_to_si(velocity), np.array(scalars)).ravel().tolist()
 
     def refuse(self, nodes: NodeList, what: str):
         """End the run: the probe is not where the fluid is."""
@@ -73,8 +77,8 @@ class _ProbeWriter(SeriesWriter):
         raise InputError(f"probes.{self._section.name}: {what} in the fluid; the box of voxels is {box} m: move it")
 
 
-class _PointWriter(_ProbeWriter):
-    """Velocity, pressure and temperature at one point, or at those of a line."""
+class _PointSeries(ProbeSeries):
+    """Velocity, pressure and scalars at one point, or at those of a line."""
 
     def choose(self, nodes: NodeList) -> np.ndarray:
         """The nodes around the points."""
@@ -91,7 +95,7 @@ class _PointWriter(_ProbeWriter):
     def columns(self) -> list[str]:
         """Velocity and scalars, for a line at each distance from its start."""
         points_m = self._points_m()
-        names = (*AT_POINTS, TEMPERATURE) if self._simulation.heating else AT_POINTS
+        names = (*AT_POINTS, *(scalar.column for scalar in self._scalars))
         if len(points_m) == 1:
             return list(names)
         from_start_m = np.linalg.norm(points_m - points_m[0], axis=1)
@@ -109,7 +113,7 @@ class _PointWriter(_ProbeWriter):
         return np.linspace(*map(np.array, section.line_m), section.n_points)
 
 
-class _PlaneWriter(_ProbeWriter):
+class _PlaneSeries(ProbeSeries):
     """What flows through a plane."""
 
     def choose(self, nodes: NodeList) -> np.ndarray:
@@ -130,17 +134,27 @@ class _PlaneWriter(_ProbeWriter):
         return voxel[near]
 
     def columns(self) -> list[str]:
-        """Flow rate, pressure, speeds, temperature."""
-        return [*ACROSS_PLANES, f"mean_{TEMPERATURE}"] if self._simulation.heating else list(ACROSS_PLANES)
+        """Flow rate, pressure, speeds, means of scalars."""
+        return [*ACROSS_PLANES, *(f"mean_{scalar.column}" for scalar in self._scalars)]
 
     def reduce(self, velocity_m_s, scalars) -> np.ndarray:
         """Sums and means weighted by area."""
         speed_m_s, area_m2 = np.linalg.norm(velocity_m_s, axis=0), self._area_m2
         flow_rate_m3_s = float((self._normal @ velocity_m_s * area_m2).sum())
-        pressure_pa, mean_speed_m_s, *temperature_k = (
+        pressure_pa, mean_speed_m_s, *means = (
             float((values * area_m2).sum() / area_m2.sum()) for values in (scalars[0], speed_m_s, *scalars[1:])
         )
-        return np.array([flow_rate_m3_s, pressure_pa, mean_speed_m_s, speed_m_s.max(), *temperature_k])
+        return np.array([flow_rate_m3_s, pressure_pa, mean_speed_m_s, speed_m_s.max(), *means])
+
+
+def probe_series(section: ProbeSection, view: FlowView, folder: Path, resume_step: int | None) -> ProbeSeries:
+    """The observer of one probe of the case; collective.
+
+    Raises:
+        InputError: the probe lies outside the fluid.
+    """
+    kind = _PlaneSeries if section.plane_m is not None else _PointSeries
+    return kind(section, view, folder, resume_step)
 
 
 def corner_weights(nodes: NodeList, points_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,10 +2,15 @@
 
 import numpy as np
 
+from muphy_lb.domain import streaming_named
+from muphy_lb.lattice import Lattice
+from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.node_probe import NodeState
+from muphy_lb.operators import Equilibrium
+from muphy_lb.physics.isothermal import Fluid
 
 
-def viscous_stress(state: NodeState, fluid, lattice) -> np.ndarray:
+def viscous_stress(state: NodeState, fluid: Fluid, lattice: Lattice) -> np.ndarray:
     """(3, 3, m) stress of friction, lattice units: sigma = -(1 - omega / 2) Pi.
 
     Pi_ab = sum_q c_a c_b (f_q - f_q^eq + S_q / 2), S the source of the body force; omega is that of the node, which a
@@ -13,7 +18,7 @@ def viscous_stress(state: NodeState, fluid, lattice) -> np.ndarray:
 
     Args:
         state: populations before collision.
-        fluid: how nodes collide (:class:`muphy_lb.physics.isothermal.Fluid`).
+        fluid: how nodes collide.
         lattice: velocity set.
     """
     f = state.populations + lattice.w[:, None]
@@ -24,7 +29,9 @@ def viscous_stress(state: NodeState, fluid, lattice) -> np.ndarray:
     return -(1.0 - 0.5 * _omega(pi, density, fluid)) * pi
 
 
-def density_and_velocity(state: NodeState, equilibrium, lattice, half_force: float) -> tuple[np.ndarray, np.ndarray]:
+def density_and_velocity(
+    state: NodeState, equilibrium: Equilibrium, lattice: Lattice, half_force: float
+) -> tuple[np.ndarray, np.ndarray]:
     """(m,) density and (3, m) velocity; ``half_force`` is the share of the force in the momentum, 1/2 before and -1/2
     after collision."""
     density = 1.0 + state.populations.sum(axis=0)
@@ -32,11 +39,17 @@ def density_and_velocity(state: NodeState, equilibrium, lattice, half_force: flo
     return density, equilibrium.velocity(momentum, density)
 
 
-def _omega(pi: np.ndarray, density: np.ndarray, fluid):
+def stored_density_and_velocity(view: FlowView, state: NodeState) -> tuple[np.ndarray, np.ndarray]:
+    """(m,) density and (3, m) velocity, lattice units, of what :meth:`~muphy_lb.measure.node_probe.NodeProbe.stored`
+    reads of a flow."""
+    half_force = streaming_named(view.case.compute.streaming).half_force
+    return density_and_velocity(state, view.fluid.equilibrium, view.lattice, half_force)
+
+
+def _omega(pi: np.ndarray, density: np.ndarray, fluid: Fluid):
     """Rate of the viscosity at each node."""
     closure, omega = fluid.closure, fluid.rates[0]
     if not closure.needs_stress:
         return omega
     inertia = density if fluid.equilibrium.is_compressible else 1.0
-    closing = fluid.rates[fluid.relaxation.n_rates :]
-    return closure.reference(omega, np.sqrt((pi * pi).sum(axis=(0, 1))) / inertia, closing)
+    return closure.reference(omega, np.sqrt((pi * pi).sum(axis=(0, 1))) / inertia, fluid.parameters)

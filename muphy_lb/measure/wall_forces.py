@@ -16,6 +16,7 @@ import numpy as np
 from muphy_lb.boundaries.wall_motion import cut_distances
 from muphy_lb.domain import LinkRecords, LocalDomain
 from muphy_lb.geometry.nodes import voxel_coordinates
+from muphy_lb.measure.flow_view import FlowView
 
 
 @dataclass(frozen=True)
@@ -36,33 +37,33 @@ class WallForce:
     lift_coefficient: float | None = None
 
 
-def wall_forces(simulation, averaged: bool = True) -> dict[str, WallForce] | None:
+def wall_forces(view: FlowView, links: LinkRecords, distance, exchange) -> dict[str, WallForce] | None:
     """Forces on all labelled walls by name, on rank 0 (None elsewhere); collective.
 
     Sums run in an order that does not depend on the ranks.
 
     Args:
-        simulation: the flow.
-        averaged: over the last two steps, since interpolated walls oscillate with that period.
+        view: the flow.
+        links: the local links into labelled walls.
+        distance: (m,) fraction of each at which it meets the wall.
+        exchange: (m,) population that leaves plus the one that enters of each.
     """
-    labelled, links, distance = simulation.labelled_links
-    exchange = simulation.engine.wall_exchange(averaged)[labelled]
-    gathered = simulation.communicator.gather((links.boundary, links.voxel, links.q, exchange, distance))
+    gathered = view.communicator.gather((links.boundary, links.voxel, links.q, exchange, distance))
     if gathered is None:
         return None
     columns = [np.concatenate(column) for column in zip(*gathered, strict=True)]
     order = np.lexsort((columns[2], columns[1], columns[0]))
     wall, voxel, q, exchange, distance = (column[order] for column in columns)
-    vector = simulation.lattice.c[q]
+    vector = view.lattice.c[q]
     force = vector * exchange[:, None]
-    position = voxel_coordinates(voxel, simulation.outline.shape) + distance[:, None] * vector
+    position = voxel_coordinates(voxel, view.outline.shape) + distance[:, None] * vector
     result = {}
-    for number, record in enumerate(simulation.outline.walls):
+    for number, record in enumerate(view.outline.walls):
         part = wall == number
-        motion = simulation.motions[number]
+        motion = view.motions[number]
         arm = motion.place.arm(position[part], motion.centre)
         torque = np.cross(arm, force[part]).sum(axis=0)
-        result[record.name] = _in_si(simulation, number, force[part].sum(axis=0), torque)
+        result[record.name] = _in_si(view, number, force[part].sum(axis=0), torque)
     return result
 
 
@@ -75,11 +76,11 @@ def labelled_links(nodes, domain: LocalDomain) -> tuple[np.ndarray, LinkRecords,
     return labelled, links, cut_distances(nodes, links, domain.lattice)
 
 
-def _in_si(simulation, number: int, force: np.ndarray, torque: np.ndarray) -> WallForce:
-    units, record = simulation.units, simulation.outline.walls[number]
-    section = next((s for s in simulation.case.walls if s.name == record.name), None)
+def _in_si(view, number: int, force: np.ndarray, torque: np.ndarray) -> WallForce:
+    units, record = view.units, view.outline.walls[number]
+    section = next((s for s in view.case.walls if s.name == record.name), None)
     force_n = units.force_to_si(force)
-    share = units.force_to_si(simulation.present_force * record.n_voxels)
+    share = units.force_to_si(view.present_force * record.n_voxels)
     coefficients = (None, None)
     if section is not None and section.reference_area_m2 is not None:
         scale = 0.5 * units.density_kg_m3 * section.reference_velocity_m_s**2 * section.reference_area_m2

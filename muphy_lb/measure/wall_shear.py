@@ -12,9 +12,10 @@ from math import pi, sqrt
 
 import numpy as np
 
+from muphy_lb.domain import streaming_named
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.stress import viscous_stress
 from muphy_lb.measure.surface import WallSurface, wall_surface
 from muphy_lb.output.region import chosen_nodes
@@ -27,57 +28,57 @@ PERCENTILES = (5, 50, 95, 99)
 
 
 class WallShear:
-    """Measures the wall shear stress of a simulation; every call is collective.
+    """Measures the wall shear stress of a flow; every call is collective.
 
     Args:
-        simulation: the flow.
+        view: the flow.
 
     Raises:
         InputError: in-place streaming with a moving wall, whose incoming populations are not known.
     """
 
-    def __init__(self, simulation):
-        if simulation.case.compute.streaming == "aa" and any(motion.moves for motion in simulation.motions):
+    def __init__(self, view: FlowView):
+        if streaming_named(view.case.compute.streaming).in_place and any(motion.moves for motion in view.motions):
             raise InputError(
                 "output.wall_shear is asked for with a moving wall and compute.streaming = 'aa', which does not know"
                 " what a moving wall sends back; use compute.streaming = 'pull'"
             )
-        self._simulation = simulation
+        self._view = view
         self.surface: WallSurface | None = None
         wanted = None
-        if simulation.communicator.rank == 0:
-            self.surface = wall_surface(simulation.nodes, simulation.lattice.c)
+        if view.communicator.rank == 0:
+            self.surface = wall_surface(view.nodes, view.lattice.c)
             wanted = np.unique(np.concatenate((self.surface.voxel, self.surface.inner[self.surface.inner >= 0])))
             self._first = np.searchsorted(wanted, self.surface.voxel)
             self._second = np.searchsorted(wanted, np.maximum(self.surface.inner, wanted[0] if wanted.size else 0))
-        self._probe = NodeProbe(simulation, wanted)
+        self._probe = view.node_probe(wanted)
 
     def traction_pa(self) -> np.ndarray | None:
         """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0."""
-        simulation, surface = self._simulation, self.surface
+        view, surface = self._view, self.surface
         state = self._probe.before_collision()
         if state is None:
             return None
-        stress = np.moveaxis(viscous_stress(state, simulation.fluid, simulation.lattice), -1, 0)
+        stress = np.moveaxis(viscous_stress(state, view.fluid, view.lattice), -1, 0)
         first, second = (tangential(stress[place], surface.normal) for place in (self._first, self._second))
         share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
         at_wall = first + share[:, None] * (first - second)
-        return simulation.units.force_to_si(at_wall) / simulation.units.spacing_m**2
+        return view.units.force_to_si(at_wall) / view.units.spacing_m**2
 
     def far_from_openings(self) -> np.ndarray:
         """(m,) mask on rank 0 of the nodes farther than a diameter from every opening, where the flow does not feel how
         the opening is carried out; all of them if there are none."""
-        outline, surface = self._simulation.outline, self.surface
+        outline, surface = self._view.outline, self.surface
         place = voxel_coordinates(surface.voxel, outline.shape)
         mask = np.ones(surface.voxel.size, dtype=bool)
-        for opening, frame in zip(outline.openings, self._simulation.frames, strict=True):
+        for opening, frame in zip(outline.openings, self._view.frames, strict=True):
             centre = (np.array(opening.centre_m) - outline.origin_m) / outline.spacing_m
             mask &= np.linalg.norm(place - centre, axis=1) > 2.0 * sqrt(frame.area / pi)
         return mask if mask.any() else np.ones_like(mask)
 
     def nodes(self) -> NodeList:
         """The nodes of ``surface`` as a geometry of their own, on rank 0, for files and pictures."""
-        return chosen_nodes(self._simulation.nodes, self.surface.voxel)
+        return chosen_nodes(self._view.nodes, self.surface.voxel)
 
 
 def tangential(stress: np.ndarray, normal: np.ndarray) -> np.ndarray:

@@ -29,12 +29,13 @@ def add_options(parser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not prompt, use defaults, replace an existing case file")
 
 
-def new(options, say: Callable[[str], None], ask: Callable[[str], str] | None = None) -> int:
+def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], str] | None = None) -> int:
     """Write the case file defined by the options and by the answers to prompts; returns the exit code 0.
 
     Args:
         options: parsed options, see :func:`add_options`.
         say: called with text that reports what was found and written.
+        communicator: the ranks; only the first one works.
         ask: takes a question and returns the answer; by default ``input``, if there is a terminal.
 
     Raises:
@@ -42,6 +43,8 @@ def new(options, say: Callable[[str], None], ask: Callable[[str], str] | None = 
         GeometryError: the file cannot be read or is unsuitable for the kind of flow.
         OutputError: the case file cannot be written.
     """
+    if communicator.rank > 0:
+        return 0
     from muphy_lb.case.case import case_from_dict
     from muphy_lb.new.kinds import DRAFTS
     from muphy_lb.new.prompt import prompt_options

@@ -11,9 +11,8 @@ import numpy as np
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.setup.numerics import MAX_CELL_REYNOLDS
-from muphy_lb.units import Units, viscosity
+from muphy_lb.units import CS2, Units, viscosity
 
-CS2 = 1.0 / 3.0
 GOOD_LATTICE_VELOCITY = 0.04
 """Mean lattice velocity at the inlet: the maximum of a parabolic profile then stays below Mach 0.15."""
 

@@ -1,17 +1,25 @@
-"""operators: one file = equation + source + specification + node function."""
+"""operators: one file = equation + source + specification + node function.
+
+How a collision is assembled, as the tests' smallest example does it:
+
+    collide = collision(TRT, COMPRESSIBLE, CONSTANT, UNIFORM)         # four choices, one Operator
+    collide.parameters                                                # omega, magic, force_x, force_y, force_z
+    collide.reference(stored, n, lattice, {"omega": 1.2, ...})        # NumPy: the specification
+    collide.compile(lattice, precision, jit)(f, n, values)            # one node: the identity, Numba or CUDA
+"""
 
 from muphy_lb.operators.bgk import BGK
 from muphy_lb.operators.closures import CONSTANT, Closure
-from muphy_lb.operators.collision import collision
+from muphy_lb.operators.collision import collision, reconstructed, selected
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
-from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING
-from muphy_lb.operators.moments import macroscopic
+from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
+from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
-from muphy_lb.operators.observers import KEEP_VELOCITY, Observer
+from muphy_lb.operators.observers import STORE_VELOCITY, VELOCITY_FIELDS, Observer
 from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings
-from muphy_lb.operators.operator import Operator
+from muphy_lb.operators.operator import Operator, Parameter, joined, named, positions
 from muphy_lb.operators.regularised import REGULARISED
-from muphy_lb.operators.relaxation import Relaxation
+from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.rheology import CARREAU_YASUDA, CASSON, POWER_LAW
 from muphy_lb.operators.smagorinsky import SMAGORINSKY
 from muphy_lb.operators.trt import TRT
@@ -21,39 +29,50 @@ RELAXATIONS = {relaxation.name: relaxation for relaxation in (BGK, TRT, MRT, REG
 CLOSURES = {closure.name: closure for closure in (CONSTANT, SMAGORINSKY, POWER_LAW, CARREAU_YASUDA, CASSON)}
 
 __all__ = [
+    "AFTER_COLLISION",
+    "BEFORE_COLLISION",
     "BGK",
     "CARREAU_YASUDA",
     "CASSON",
     "CLOSURES",
     "COMPRESSIBLE",
     "CONSTANT",
+    "Closure",
     "EQUILIBRIA",
+    "Equilibrium",
     "FIELD",
     "INCOMPRESSIBLE",
-    "KEEP_VELOCITY",
     "MRT",
+    "OMEGA",
+    "Observer",
+    "Operator",
     "POWER_LAW",
     "PRESSURE",
+    "Parameter",
     "REGULARISED",
     "RELAXATIONS",
+    "Relaxation",
     "SMAGORINSKY",
     "STOKES",
+    "STORE_VELOCITY",
     "TRT",
     "UNIFORM",
     "VARYING",
     "VELOCITY",
+    "VELOCITY_FIELDS",
     "WALLS",
     "WALL_RULES",
-    "Closure",
-    "Equilibrium",
-    "Observer",
-    "Operator",
-    "Relaxation",
     "collision",
+    "joined",
     "link_momentum",
     "macroscopic",
     "mrt",
     "mrt_for",
+    "named",
     "openings",
+    "positions",
+    "reconstructed",
+    "selected",
+    "sum_of_forces",
     "wall_coefficients",
 ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from muphy_lb.operators.moments import stress_node
+from muphy_lb.operators.operator import Parameter
 
 
 @dataclass(frozen=True)
@@ -19,27 +20,22 @@ class Closure:
 
     Attributes:
         name: in case files.
-        reference: ``reference(omega, stress, closing)`` -> omega per node; ``omega`` the Newtonian rate, ``stress`` the
-            (n,) values |Pi| / rho, ``closing`` the parameters of the collision from the closure's own on.
-        node: factory ``node(precision, jit, first)`` of ``rate(omega, stress, parameters)``, whose own parameters begin
-            at ``parameters[first]``; none of these is in stored units.
-        parameter_names: names of these parameters, in order.
+        reference: ``reference(omega, stress, parameters)`` -> omega per node; ``omega`` the Newtonian rate, ``stress``
+            the (n,) values |Pi| / rho; parameters are read by name.
+        node: factory ``node(precision, jit, at)`` of ``rate(omega, stress, parameters)``; ``at`` as in
+            :class:`~muphy_lb.operators.operator.Operator`.
+        parameters: what it reads; none of these is in stored units.
         needs_stress: false only for the constant one.
     """
 
     name: str
     reference: Callable
     node: Callable
-    parameter_names: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
     needs_stress: bool = True
 
-    @property
-    def n_parameters(self) -> int:
-        """How many parameters it has."""
-        return len(self.parameter_names)
 
-
-CONSTANT = Closure("constant", lambda omega, stress, closing: omega, lambda *choices: None, needs_stress=False)
+CONSTANT = Closure("constant", lambda omega, stress, parameters: omega, lambda *choices: None, needs_stress=False)
 
 
 def stress_invariant(lattice, precision, jit, equilibrium):

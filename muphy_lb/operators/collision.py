@@ -1,9 +1,13 @@
 """A collision is put together from four choices: relaxation, equilibrium, closure (who sets the viscosity), and force.
 
-f~ = f + relaxation of (f^eq - f) + source, with u = (sum c_q f_q + F/2) / rho (Guo, Zheng, Shi 2002). Parameters of the
-node function, one flat tuple: those of the relaxation, those of the closure, the fields of an observer, the force. The
-first of all is omega, the rate that sets the viscosity, which the closure may replace node by node. For the node
-function populations and force are in stored units; rates and the closure's parameters never are.
+f~ = f + relaxation of (f^eq - f) + source, with u = (sum c_q f_q + F/2) / rho (Guo, Zheng, Shi 2002). Its parameters
+are
+those of its parts, by name; the first is omega, the rate that sets the viscosity, which the closure may replace node by
+node. For the node function populations and force are in stored units; rates and the closure's parameters never are.
+
+A physics may hook into what happens at a node, in this order: ``select`` (does it collide at all), ``reconstruct``
+(replace populations that did not arrive), ``observer`` (store what other stages need), and the force; or wrap the
+operator that comes out (:func:`selected`, :func:`reconstructed`).
 """
 
 from functools import cache
@@ -13,10 +17,10 @@ import numpy as np
 from muphy_lb.operators.closures import CONSTANT, Closure, stress_invariant
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, Equilibrium
 from muphy_lb.operators.forces import UNIFORM
-from muphy_lb.operators.moments import macroscopic, state_node
+from muphy_lb.operators.moments import BEFORE_COLLISION, macroscopic, state_node
 from muphy_lb.operators.observers import Observer
-from muphy_lb.operators.operator import Operator, shift
-from muphy_lb.operators.relaxation import Relaxation
+from muphy_lb.operators.operator import Operator, joined, rest_populations
+from muphy_lb.operators.relaxation import OMEGA, Relaxation
 
 
 def collision(
@@ -33,20 +37,67 @@ def collision(
 
 
 @cache
+def selected(collide: Operator, select: Operator) -> Operator:
+    """The collision at those nodes only for which ``select(n, parameters)`` is true; others stream unchanged.
+
+    The specification's ``select.reference(n, parameters)`` returns an (n,) mask.
+    """
+
+    def reference(stored, n, lattice, parameters):
+        mask = select.reference(n, parameters)
+        return np.where(mask, collide.reference(stored, n, lattice, parameters), stored)
+
+    def node(lattice, precision, jit, at):
+        collides, onwards = select.node(lattice, precision, jit, at), collide.node(lattice, precision, jit, at)
+
+        def collide_selected(f, n, parameters):
+            if collides(n, parameters):
+                onwards(f, n, parameters)
+
+        return jit(collide_selected)
+
+    return Operator(f"{collide.name}-{select.name}", reference, node, joined(collide.parameters, select.parameters))
+
+
+@cache
+def reconstructed(collide: Operator, reconstruct: Operator) -> Operator:
+    """The collision behind ``reconstruct(f, n, parameters)``, which changes populations in place.
+
+    Its specification ``reference(stored, n, lattice, parameters)`` returns the changed (Q, n) populations.
+    """
+
+    def reference(stored, n, lattice, parameters):
+        changed = reconstruct.reference(stored, n, lattice, parameters)
+        return collide.reference(changed, n, lattice, parameters)
+
+    def node(lattice, precision, jit, at):
+        before, onwards = reconstruct.node(lattice, precision, jit, at), collide.node(lattice, precision, jit, at)
+
+        def reconstruct_and_collide(f, n, parameters):
+            before(f, n, parameters)
+            onwards(f, n, parameters)
+
+        return jit(reconstruct_and_collide)
+
+    parameters = joined(collide.parameters, reconstruct.parameters)
+    return Operator(f"{collide.name}-{reconstruct.name}", reference, node, parameters)
+
+
+@cache
 def _observed(relaxation, equilibrium, closure, force, observer: Observer) -> Operator:
     """The collision behind a look at the node."""
     collide = _collision(relaxation, equilibrium, closure, force)
-    before_collision = macroscopic("push", equilibrium, force)
-    first = relaxation.n_rates + closure.n_parameters
+    before_collision = macroscopic(BEFORE_COLLISION, equilibrium, force)
 
     def reference(stored, n, lattice, parameters):
         _, *u = before_collision.reference(stored, n, lattice, parameters)
-        observer.reference(n, u, parameters[first : first + observer.n_fields])
+        observer.reference(n, u, parameters)
         return collide.reference(stored, n, lattice, parameters)
 
-    def node(lattice, precision, jit):
-        state_at, force_at = state_node(lattice, precision, jit, equilibrium), force.node(lattice, precision, jit)
-        observe, onwards = observer.node(jit, first), collide.node(lattice, precision, jit)
+    def node(lattice, precision, jit, at):
+        state_at = state_node(lattice, precision, jit, equilibrium)
+        force_at = force.node(lattice, precision, jit, at)
+        observe, onwards = observer.node(jit, at), collide.node(lattice, precision, jit, at)
 
         def observe_and_collide(f, n, parameters):
             observe(n, state_at(f, force_at(n, parameters)), parameters)
@@ -54,50 +105,53 @@ def _observed(relaxation, equilibrium, closure, force, observer: Observer) -> Op
 
         return jit(observe_and_collide)
 
-    return Operator(f"{collide.name}-{observer.name}", reference, node)
+    parameters = joined(collide.parameters, observer.parameters)
+    return Operator(f"{collide.name}-{observer.name}", reference, node, parameters)
 
 
 @cache
 def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closure, force: Operator) -> Operator:
     """One object for equal choices, since compiled code is kept by operator."""
-    before_collision = macroscopic("push", equilibrium, force)
+    before_collision = macroscopic(BEFORE_COLLISION, equilibrium, force)
 
     def reference(stored, n, lattice, parameters):
-        omega, closing = parameters[0], parameters[relaxation.n_rates :][: closure.n_parameters]
+        omega = parameters[OMEGA]
         deviation, *u = before_collision.reference(stored, n, lattice, parameters)
-        f, u, body_force = stored + shift(lattice), np.array(u), force.reference(n, parameters)
+        f, u, body_force = stored + rest_populations(lattice), np.array(u), force.reference(n, parameters)
         f_eq = equilibrium.populations(1.0 + deviation, u, lattice)
         source = equilibrium.source(u, body_force, lattice)
         if closure.needs_stress:
             density = 1.0 + deviation if equilibrium.is_compressible else 1.0
             invariant = _stress_invariant(f - f_eq + source / 2, lattice)
-            omega = closure.reference(omega, invariant / density, closing)
-        return relaxation.reference(f, f_eq, source, omega, parameters, lattice) - shift(lattice)
+            omega = closure.reference(omega, invariant / density, parameters)
+        return relaxation.reference(f, f_eq, source, omega, parameters, lattice) - rest_populations(lattice)
 
-    def node(lattice, precision, jit):
+    def node(lattice, precision, jit, at):
         state_at = state_node(lattice, precision, jit, equilibrium)
-        force_at = force.node(lattice, precision, jit)
-        relax = relaxation.node(lattice, precision, jit, equilibrium)
+        force_at = force.node(lattice, precision, jit, at)
+        relax = relaxation.node(lattice, precision, jit, equilibrium, at)
+        omega_at = at[OMEGA]
         if not closure.needs_stress:
 
             def collide(f, n, parameters):
                 body_force = force_at(n, parameters)
-                relax(f, state_at(f, body_force), body_force, parameters[0], parameters)
+                relax(f, state_at(f, body_force), body_force, parameters[omega_at], parameters)
 
             return jit(collide)
 
         invariant = stress_invariant(lattice, precision, jit, equilibrium)
-        rate = closure.node(precision, jit, relaxation.n_rates)
+        rate = closure.node(precision, jit, at)
 
         def collide_with_closure(f, n, parameters):
             body_force = force_at(n, parameters)
             state = state_at(f, body_force)
-            omega = rate(parameters[0], invariant(f, state, body_force), parameters)
+            omega = rate(parameters[omega_at], invariant(f, state, body_force), parameters)
             relax(f, state, body_force, omega, parameters)
 
         return jit(collide_with_closure)
 
-    return Operator(f"{relaxation.name}-{equilibrium.name}-{closure.name}-{force.name}", reference, node)
+    name = f"{relaxation.name}-{equilibrium.name}-{closure.name}-{force.name}"
+    return Operator(name, reference, node, joined(relaxation.parameters, closure.parameters, force.parameters))
 
 
 def _stress_invariant(f_neq, lattice) -> np.ndarray:

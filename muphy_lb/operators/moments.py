@@ -11,36 +11,40 @@ import numpy as np
 
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, Equilibrium
 from muphy_lb.operators.forces import UNIFORM
-from muphy_lb.operators.operator import Operator, constants, shift
+from muphy_lb.operators.operator import Operator, constants, rest_populations
 from muphy_lb.operators.unroll import unroll
 
-# Push stores populations before collision, pull those after it.
-HALF_FORCE = {"pull": -0.5, "push": 0.5, "aa": -0.5}
+BEFORE_COLLISION, AFTER_COLLISION = 0.5, -0.5
+"""Share of the body force in the momentum of populations before, and after, their collision."""
 
 
-def macroscopic(streaming: str, equilibrium: Equilibrium = COMPRESSIBLE, force: Operator = UNIFORM) -> Operator:
-    """Operator that yields (rho - 1, ux, uy, uz) of a node from what ``streaming`` stores.
+def macroscopic(half_force: float, equilibrium: Equilibrium = COMPRESSIBLE, force: Operator = UNIFORM) -> Operator:
+    """Operator that yields (rho - 1, ux, uy, uz) of a node from its stored populations.
 
-    Of the parameters of :func:`~muphy_lb.operators.collision.collision` only the force is used. The node function takes
-    populations and force, and yields the density deviation, in stored units; velocities are not.
+    The node function takes populations and force, and yields the density deviation, in stored units; velocities are
+    not. Its parameters are those of the force.
+
+    Args:
+        half_force: ``BEFORE_COLLISION`` or ``AFTER_COLLISION``.
+        equilibrium: whose density and velocity.
+        force: the body force.
     """
-    return _macroscopic(streaming, equilibrium, force)
+    return _macroscopic(half_force, equilibrium, force)
 
 
 @cache
-def _macroscopic(streaming: str, equilibrium: Equilibrium, force: Operator) -> Operator:
+def _macroscopic(half_force: float, equilibrium: Equilibrium, force: Operator) -> Operator:
     """One object for equal choices, since compiled code is kept by operator."""
-    half_force = HALF_FORCE[streaming]
 
     def reference(stored, n, lattice, parameters):
-        f = stored + shift(lattice)
+        f = stored + rest_populations(lattice)
         rho = f.sum(axis=0)
         momentum = lattice.c.T @ f + half_force * force.reference(n, parameters)
         return np.concatenate(((rho - 1.0)[None], equilibrium.velocity(momentum, rho)))
 
-    def node(lattice, precision, jit):
+    def node(lattice, precision, jit, at):
         state_at = state_node(lattice, precision, jit, equilibrium, half_force)
-        force_at = force.node(lattice, precision, jit)
+        force_at = force.node(lattice, precision, jit, at)
 
         def density_and_velocity(f, n, parameters):
             deviation, ux, uy, uz, _, _, _ = state_at(f, force_at(n, parameters))
@@ -48,10 +52,12 @@ def _macroscopic(streaming: str, equilibrium: Equilibrium, force: Operator) -> O
 
         return jit(density_and_velocity)
 
-    return Operator(f"macroscopic-{streaming}-{equilibrium.name}-{force.name}", reference, node)
+    when = "before" if half_force == BEFORE_COLLISION else "after"
+    name = f"macroscopic-{when}-{equilibrium.name}-{force.name}"
+    return Operator(name, reference, node, force.parameters)
 
 
-def state_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: float = HALF_FORCE["push"]):
+def state_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: float = BEFORE_COLLISION):
     """Node function ``(f, force)`` -> (deviation, ux, uy, uz, jx, jy, jz): density, velocity, momentum.
 
     The momentum is handed on as it was summed: density times velocity is off by a rounding that is the same in every

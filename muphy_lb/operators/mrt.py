@@ -7,8 +7,8 @@ h carries no mass and no momentum, so the rates of the conserved moments do not 
 d'Humieres, Ginzburg, Krafczyk, Lallemand, Luo, Phil. Trans. R. Soc. A 360, 437 (2002); the force: Guo, Zheng, Shi,
 Phys. Rev. E 65, 046308 (2002). Bases and families of moments: :mod:`muphy_lb.lattice.bases`.
 
-Rates: ``(omega, Lambda, constants...)``. A family relaxes with omega ("viscosity"), with the odd rate of Lambda
-("magic", see :mod:`muphy_lb.operators.trt`), or with the next of the constants ("constant").
+A family relaxes with omega ("viscosity"), with the odd rate of Lambda ("magic", see :mod:`muphy_lb.operators.trt`), or
+with a rate of its own ("constant"), which is then a parameter ``rate_FAMILY``.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,14 @@ import numpy as np
 
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import BASES, Lattice, MomentBasis
-from muphy_lb.operators.relaxation import Relaxation
-from muphy_lb.operators.trt import odd_rate, odd_rate_node, relax_parts_node
+from muphy_lb.operators.operator import named
+from muphy_lb.operators.relaxation import OMEGA, Relaxation
+from muphy_lb.operators.trt import MAGIC, odd_rate, odd_rate_node, relax_parts_node
 from muphy_lb.operators.unroll import unroll
 
 KINDS = ("viscosity", "magic", "constant")
-HALF_WAY_WALL = 3 / 16
+MAGIC_HALF_WAY = 3 / 16
+"""Lambda with which half-way walls lie half-way: 3/16."""
 
 # Toelke (2008), Eq. (9), is Lambda = 3/16; d'Humieres et al. (2002) for the sets of 15 and 19 vectors.
 DEFAULT_RATES = {
@@ -43,20 +45,21 @@ def mrt(families: tuple[tuple[str, str], ...]) -> Relaxation:
     they are odd: with no pair at all, this is TRT on every lattice.
     """
     kinds = dict(families)
-    n_constants = sum(kind == "constant" for kind in kinds.values())
+    constants = named(*(f"rate_{family}" for family, kind in families if kind == "constant"))
 
-    def reference(f, f_eq, source, omega, rates, lattice):
+    def reference(f, f_eq, source, omega, parameters, lattice):
         basis = BASES[lattice.name]
-        values = (omega, odd_rate(omega, rates[1]), *rates[2 : 2 + n_constants])
+        values = (omega, odd_rate(omega, parameters[MAGIC]), *(parameters[constant.name] for constant in constants))
         slots = _slots(basis, kinds)
         s = np.stack([np.broadcast_to(values[slots[family]], f.shape[1:]) for family in basis.families])
         m, inverse = basis.matrix, np.array(basis.inverse, float)
         return f + inverse @ (s * (m @ (f_eq - f)) + (1 - s / 2) * (m @ source))
 
-    def node(lattice, precision, jit, equilibrium):
-        return _node(lattice, precision, jit, equilibrium, kinds)
+    def node(lattice, precision, jit, equilibrium, at):
+        slots = (at[MAGIC], *(at[constant.name] for constant in constants))
+        return _node(lattice, precision, jit, equilibrium, kinds, slots)
 
-    return Relaxation("mrt", 2 + n_constants, reference, node)
+    return Relaxation("mrt", (*named(OMEGA, MAGIC), *constants), reference, node)
 
 
 MRT = mrt(())
@@ -73,7 +76,7 @@ def mrt_for(lattice: Lattice, rates: Mapping | None = None, magic: float | None 
     Raises:
         InputError: the lattice has no such family, or a rate or Lambda is outside its range.
     """
-    rates, basis, magic = dict(rates or {}), BASES[lattice.name], HALF_WAY_WALL if magic is None else magic
+    rates, basis, magic = dict(rates or {}), BASES[lattice.name], MAGIC_HALF_WAY if magic is None else magic
     for family, rate in rates.items():
         _check(basis, family, rate)
     if not magic > 0:
@@ -138,7 +141,9 @@ def _parity(basis: MomentBasis, kinds, is_even: bool, real) -> _Parity:
     )
 
 
-def _node(lattice, precision, jit, equilibrium, kinds):
+def _node(lattice, precision, jit, equilibrium, kinds, slots):
+    """``slots``: positions of Lambda and of the constants among the parameters."""
+    magic, constant_slot = slots[0], slots[1:]
     even_part, odd_part = equilibrium.parts(lattice, precision, jit)
     relax_parts, s_odd_of = relax_parts_node(lattice, precision, jit), odd_rate_node(precision, jit)
     even_base, even_slot, even_row, even_column, even_scale = _parity(BASES[lattice.name], kinds, True, precision.real)
@@ -147,11 +152,11 @@ def _node(lattice, precision, jit, equilibrium, kinds):
     n_rates, pair_count, n_parts = 2 + n_constants, lattice.q // 2, lattice.q // 2 + 1
     zero, half, one, minus_half = (precision.real(x) for x in (0, 0.5, 1, -0.5))
 
-    def relax(f, state, force, omega, rates):
+    def relax(f, state, force, omega, parameters):
         s = [omega] * n_rates
-        s[1] = s_odd_of(omega, rates[1])
+        s[1] = s_odd_of(omega, parameters[magic])
         for i in range(n_constants):
-            s[i + 2] = rates[i + 2]
+            s[i + 2] = parameters[constant_slot[i]]
         h_even, h_odd = even_part(state, force, one, minus_half), odd_part(state, force, one, minus_half)
         even_change = [zero] * n_even
         odd_change = [zero] * n_odd

@@ -1,7 +1,11 @@
-"""Observers: what a collision leaves in fields for the stages behind it."""
+"""Observers: what a collision stores in fields for other stages and for measurements."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from muphy_lb.operators.operator import Parameter, named
+
+VELOCITY_FIELDS = ("velocity_x", "velocity_y", "velocity_z")
 
 
 @dataclass(frozen=True)
@@ -10,32 +14,32 @@ class Observer:
 
     Attributes:
         name: in the name of the collision.
-        reference: ``reference(n, u, fields)`` with (3, n) velocities.
-        node: factory ``node(jit, first)`` of ``observe(n, state, parameters)``, whose fields begin at
-            ``parameters[first]``; ``state`` as :func:`~muphy_lb.operators.moments.state_node` yields it.
-        n_fields: how many fields it writes.
+        reference: ``reference(n, u, parameters)`` with (3, n) velocities; writes to fields among the parameters.
+        node: factory ``node(jit, at)`` of ``observe(n, state, parameters)``; ``state`` as
+            :func:`~muphy_lb.operators.moments.state_node` yields it.
+        parameters: the fields that it writes, and what else it reads.
     """
 
     name: str
     reference: Callable
     node: Callable
-    n_fields: int
+    parameters: tuple[Parameter, ...]
 
 
-def _keep(n, u, fields):
-    for field, component in zip(fields, u, strict=True):
-        field[n] = component
+def _store(n, u, parameters):
+    for name, component in zip(VELOCITY_FIELDS, u, strict=True):
+        parameters[name][n] = component
 
 
-def _keep_node(jit, first):
-    second, third = first + 1, first + 2
+def _store_node(jit, at):
+    x, y, z = (at[name] for name in VELOCITY_FIELDS)
 
-    def keep(n, state, parameters):
-        parameters[first][n] = state[1]
-        parameters[second][n] = state[2]
-        parameters[third][n] = state[3]
+    def store(n, state, parameters):
+        parameters[x][n] = state[1]
+        parameters[y][n] = state[2]
+        parameters[z][n] = state[3]
 
-    return jit(keep)
+    return jit(store)
 
 
-KEEP_VELOCITY = Observer("kept", _keep, _keep_node, 3)
+STORE_VELOCITY = Observer("velocity", _store, _store_node, named(*VELOCITY_FIELDS))

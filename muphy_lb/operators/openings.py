@@ -46,7 +46,7 @@ def openings(equilibrium: Equilibrium) -> Operator:
         by_velocity = outgoing + weight + momentum * value
         return np.where(kind == PRESSURE, by_pressure, by_velocity) - weight
 
-    def node(lattice, precision, jit):
+    def node(lattice, precision, jit, at):
         w, cx, cy, cz = constants(lattice, precision)
         _, second, inertia, _ = equilibrium.moments(precision, jit)
         real = precision.real

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,23 +10,72 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.precision import Precision
 
 
+class Parameter(NamedTuple):
+    """A value that an operator reads by name: a number, an array of nodes, or a field.
+
+    Attributes:
+        name: unique within an operator; composed operators share the parameters of equal name.
+        in_stored_units: whether node functions get it times ``precision.unit`` (what is linear in the populations,
+            such as a body force); the specification gets it in lattice units.
+    """
+
+    name: str
+    in_stored_units: bool = False
+
+
 @dataclass(frozen=True)
 class Operator:
-    """A piece of physics that a skeleton calls for every node or link.
+    """A piece of physics that a kernel calls for every node or link.
 
     Attributes:
         name: for messages and tables.
-        reference: the specification: vectorised NumPy over (Q, n) arrays, obvious and independent.
-        node: factory ``node(lattice, precision, jit)`` of the node function; ``jit`` is the identity, Numba's njit or a
-            CUDA device-function decorator, ``precision`` a :class:`~muphy_lb.precision.Precision`: the node function
-            computes with scalars of its ``real``. Populations and all that is linear in them (density deviation, body
-            force, momentum that enters through a link) go in and out in stored units, times ``precision.unit``;
-            velocities, rates, and stress over density do not. The specification knows rho_0 = 1 only.
+        reference: the specification: vectorised NumPy over (Q, n) arrays, obvious and independent. It reads its
+            parameters from a mapping by name.
+        node: factory ``node(lattice, precision, jit, at)`` of the node function; ``jit`` is the identity, Numba's njit
+            or a CUDA device-function decorator, ``precision`` a :class:`~muphy_lb.precision.Precision`: the node
+            function computes with scalars of its ``real``. ``at`` maps the name of a parameter to its position in the
+            flat tuple that compiled code is given; it is read when the function is made, so names cost nothing at run
+            time. Populations and all that is linear in them (density deviation, body force, momentum that enters
+            through a link) go in and out in stored units, times ``precision.unit``; velocities, rates, and stress over
+            density do not. The specification knows rho_0 = 1 only.
+        parameters: what it reads, in the order of the flat tuple.
     """
 
     name: str
     reference: Callable
     node: Callable
+    parameters: tuple[Parameter, ...] = ()
+
+    def compile(self, lattice: Lattice, precision: Precision, jit) -> Callable:
+        """The node function of an operator that is called by a kernel itself."""
+        return self.node(lattice, precision, jit, positions(self.parameters))
+
+    def by_name(self, values: tuple) -> dict:
+        """Values in the order of ``parameters``, as the specification reads them."""
+        return {parameter.name: value for parameter, value in zip(self.parameters, values, strict=True)}
+
+
+def named(*names: str) -> tuple[Parameter, ...]:
+    """Parameters that are not in stored units."""
+    return tuple(Parameter(name) for name in names)
+
+
+def positions(parameters: tuple[Parameter, ...]) -> dict[str, int]:
+    """Position of each parameter in the flat tuple, by name."""
+    return {parameter.name: k for k, parameter in enumerate(parameters)}
+
+
+def joined(*groups: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    """The parameters of composed operators, each name once, in order of first appearance.
+
+    Raises:
+        ValueError: two operators disagree on whether a parameter is in stored units.
+    """
+    found: dict[str, Parameter] = {}
+    for parameter in (parameter for group in groups for parameter in group):
+        if found.setdefault(parameter.name, parameter) != parameter:
+            raise ValueError(f"parameter {parameter.name!r} is in stored units for one operator and not for another")
+    return tuple(found.values())
 
 
 def constants(lattice: Lattice, precision: Precision) -> tuple:
@@ -40,6 +90,6 @@ def constants(lattice: Lattice, precision: Precision) -> tuple:
     return weights, *components
 
 
-def shift(lattice: Lattice) -> np.ndarray:
-    """(Q, 1) rest populations w_q rho_0 that storage subtracts (rho_0 = 1)."""
+def rest_populations(lattice: Lattice) -> np.ndarray:
+    """(Q, 1) populations w_q rho_0 of a fluid at rest, which storage subtracts (rho_0 = 1)."""
     return lattice.w[:, None]

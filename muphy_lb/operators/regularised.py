@@ -3,31 +3,32 @@
 f~_q = f_q^eq + S_q/2 - (1 - omega) w_q 9/2 (c_qa c_qb - delta_ab/3) sum_r c_ra c_rb h_r,   h = f^eq - f - S/2,
 which is BGK with h replaced by its projection on the second Hermite polynomials.
 Latt, Chopard, Math. Comput. Simul. 72, 165 (2006); the force: Guo, Zheng, Shi, Phys. Rev. E 65, 046308 (2002), whose
-source has no part beyond the second polynomials. Rates: ``(omega,)``.
+source has no part beyond the second polynomials.
 """
 
 import numpy as np
 
 from muphy_lb.operators import hermite
 from muphy_lb.operators.moments import stress_node
-from muphy_lb.operators.relaxation import Relaxation
+from muphy_lb.operators.operator import named
+from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.unroll import unroll
 
 
-def _reference(f, f_eq, source, omega, rates, lattice):
+def _reference(f, f_eq, source, omega, parameters, lattice):
     second = lattice.c[:, :, None] * lattice.c[:, None, :]
     stress = np.einsum("qab,qn->abn", second, f_eq - f - source / 2)
     projected = 4.5 * lattice.w[:, None] * np.einsum("qab,abn->qn", second - np.eye(3) / 3, stress)
     return f_eq + source / 2 - (1 - omega) * projected
 
 
-def _node(lattice, precision, jit, equilibrium):
+def _node(lattice, precision, jit, equilibrium, at):
     even_part, odd_part = hermite.even_part(lattice, precision, jit), hermite.odd_part(lattice, precision, jit)
     first, second, _, _ = equilibrium.moments(precision, jit)
     stress_at = stress_node(lattice, precision, jit, equilibrium)
     pair_count, zero, one, half, six = lattice.q // 2, precision.real(0), precision.real(1), precision.real(0.5), 6
 
-    def relax(f, state, force, omega, rates):
+    def relax(f, state, force, omega, parameters):
         stress = stress_at(f, state, force)
         second_moment = second(state, force, one, half)
         kept = [zero] * six
@@ -42,4 +43,4 @@ def _node(lattice, precision, jit, equilibrium):
     return jit(unroll(relax))
 
 
-REGULARISED = Relaxation("regularised", 1, _reference, _node)
+REGULARISED = Relaxation("regularised", named(OMEGA), _reference, _node)

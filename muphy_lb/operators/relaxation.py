@@ -3,6 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from muphy_lb.operators.operator import Parameter
+
+OMEGA = "omega"
+"""Name of the rate that sets the viscosity, 1 / tau; every relaxation has it first."""
+
 
 @dataclass(frozen=True)
 class Relaxation:
@@ -10,15 +15,17 @@ class Relaxation:
 
     Attributes:
         name: in case files.
-        n_rates: how many of the leading parameters of a collision are its own; the first is omega.
-        reference: ``reference(f, f_eq, source, omega, rates, lattice)`` -> (Q, n) populations after collision, all full
-            (not deviations); ``source`` comes without its factor 1 - s/2; ``omega`` is a number or (n,).
-        node: factory ``node(lattice, precision, jit, equilibrium)`` of
-            ``relax(f, state, force, omega, rates)``, in place on stored populations f - w; state = (deviation, ux, uy,
-            uz, jx, jy, jz) and force = (fx, fy, fz). All but velocities are in stored units.
+        parameters: what it reads; the first is omega = 1 / tau.
+        reference: ``reference(f, f_eq, source, omega, parameters, lattice)`` -> (Q, n) populations after collision, all
+            full (not deviations); ``source`` comes without its factor 1 - s/2; ``omega`` is a number or (n,), the
+            parameters are read by name.
+        node: factory ``node(lattice, precision, jit, equilibrium, at)`` of
+            ``relax(f, state, force, omega, parameters)``, in place on stored populations f - w; state = (deviation, ux,
+            uy, uz, jx, jy, jz) and force = (fx, fy, fz). All but velocities are in stored units; ``at`` as in
+            :class:`~muphy_lb.operators.operator.Operator`.
     """
 
     name: str
-    n_rates: int
+    parameters: tuple[Parameter, ...]
     reference: Callable
     node: Callable

@@ -16,6 +16,7 @@ from math import exp, log, sqrt
 import numpy as np
 
 from muphy_lb.operators.closures import Closure
+from muphy_lb.operators.operator import named
 
 RATE_FACTOR = 3 / 2**0.5
 # No stable collision is closer to tau = 1/2.
@@ -24,6 +25,9 @@ SMALLEST_TAU = 0.505
 SMALLEST_RATE = 1e-30
 # Newton steps after which the error of tau is that of rounding, for indices up to 1.7 at all rates (measured).
 ITERATIONS = {np.float64: 6, np.float32: 5}
+POWER_LAW_SHAPE = ("consistency", "index")
+CARREAU_YASUDA_SHAPE = ("nu_0", "nu_inf", "time", "a", "index")
+CASSON_SHAPE = ("k_0", "k_1")
 
 
 def power_law(shear_rate, consistency, index):
@@ -41,48 +45,65 @@ def casson(shear_rate, k_0, k_1):
     return (k_0 + k_1 * shear_rate**0.5) ** 2 / shear_rate
 
 
+def relaxation_time(nu):
+    """tau [time steps] of a viscosity in lattice units: nu / cs2 + 1/2, with 3 nu for the division by cs2 = 1/3."""
+    return 3 * nu + 0.5
+
+
+def _relaxation_time_node(precision, jit):
+    """:func:`relaxation_time` as a node function."""
+    three, half = precision.real(3), precision.real(0.5)
+
+    def tau_of(nu):
+        return three * nu + half
+
+    return jit(tau_of)
+
+
 def tau_bounds(nu_min: float, nu_max: float) -> tuple[float, float]:
     """Smallest and largest tau that a law with these cut-offs can give."""
-    return max(SMALLEST_TAU, 3 * nu_min + 0.5), max(SMALLEST_TAU, 3 * nu_max + 0.5)
+    return max(SMALLEST_TAU, relaxation_time(nu_min)), max(SMALLEST_TAU, relaxation_time(nu_max))
 
 
-def _reference(law):
+def _reference(law, names):
     """Specification of a law: the root tau found by halving its interval, which is slow and cannot fail."""
 
-    def reference(omega, stress, closing):
-        *shape, nu_min, nu_max = closing
-        low, high = (np.full_like(stress, bound) for bound in tau_bounds(nu_min, nu_max))
+    def reference(omega, stress, parameters):
+        shape = [parameters[name] for name in names]
+        bounds = tau_bounds(parameters["nu_min"], parameters["nu_max"])
+        low, high = (np.full_like(stress, bound) for bound in bounds)
         for _ in range(60):
             tau = (low + high) / 2
             shear_rate = np.maximum(RATE_FACTOR * stress, SMALLEST_RATE) / tau
-            is_below = tau < 3 * law(shear_rate, *shape) + 0.5
+            is_below = tau < relaxation_time(law(shear_rate, *shape))
             low, high = np.where(is_below, tau, low), np.where(is_below, high, tau)
         return 2 / (low + high)
 
     return reference
 
 
-def _tau_bounds_node(precision, jit, first):
-    """:func:`tau_bounds` as a node function; nu_min and nu_max begin at ``parameters[first]``."""
-    real, second = precision.real, first + 1
-    smallest, three, half = real(SMALLEST_TAU), real(3), real(0.5)
+def _tau_bounds_node(precision, jit, at):
+    """:func:`tau_bounds` as a node function."""
+    tau_of = _relaxation_time_node(precision, jit)
+    smallest, lowest, highest = precision.real(SMALLEST_TAU), at["nu_min"], at["nu_max"]
 
     def bounds(parameters):
-        return max(smallest, three * parameters[first] + half), max(smallest, three * parameters[second] + half)
+        return max(smallest, tau_of(parameters[lowest])), max(smallest, tau_of(parameters[highest]))
 
     return jit(bounds)
 
 
-def _newton(viscosity, n_shape):
-    """Factory of the node function of a law with ``n_shape`` parameters of its own.
+def _newton(viscosity):
+    """Factory of the node function of a law.
 
-    ``viscosity(precision, jit, first)`` makes ``(ln g, parameters) -> (nu, d nu / d ln g)``. Newton's method for
+    ``viscosity(precision, jit, at)`` makes ``(ln g, parameters) -> (nu, d nu / d ln g)``. Newton's method for
     ln tau, kept between the bounds of tau: in logarithms the slope of the equation lies between the index n and 1
     whatever the units, and a law that is cut off has the root of the whole law, cut off, because nu g grows with g.
     """
 
-    def node(precision, jit, first):
-        law, bounds = viscosity(precision, jit, first), _tau_bounds_node(precision, jit, first + n_shape)
+    def node(precision, jit, at):
+        law, bounds = viscosity(precision, jit, at), _tau_bounds_node(precision, jit, at)
+        tau_of = _relaxation_time_node(precision, jit)
         real = precision.real
         one, three, half = real(1), real(3), real(0.5)
         factor, smallest, iterations = real(RATE_FACTOR), real(SMALLEST_RATE), ITERATIONS[real]
@@ -94,7 +115,7 @@ def _newton(viscosity, n_shape):
             log_tau = half * (low + high)
             for _ in range(iterations):
                 nu, slope = law(log_stress - log_tau, parameters)
-                tau = three * nu + half
+                tau = tau_of(nu)
                 log_tau -= (log_tau - log(tau)) / (one + three * slope / tau)
                 log_tau = min(max(log_tau, low), high)
             return exp(-log_tau)
@@ -104,19 +125,20 @@ def _newton(viscosity, n_shape):
     return node
 
 
-def _power_law(precision, jit, first):
-    one, second = precision.real(1), first + 1
+def _power_law(precision, jit, at):
+    one = precision.real(1)
+    consistency, index = (at[name] for name in POWER_LAW_SHAPE)
 
     def viscosity(log_rate, parameters):
-        nu = parameters[first] * exp((parameters[second] - one) * log_rate)
-        return nu, (parameters[second] - one) * nu
+        nu = parameters[consistency] * exp((parameters[index] - one) * log_rate)
+        return nu, (parameters[index] - one) * nu
 
     return jit(viscosity)
 
 
-def _carreau_yasuda(precision, jit, first):
+def _carreau_yasuda(precision, jit, at):
     one = precision.real(1)
-    i_nu_0, i_nu_inf, i_time, i_a, i_index = range(first, first + 5)
+    i_nu_0, i_nu_inf, i_time, i_a, i_index = (at[name] for name in CARREAU_YASUDA_SHAPE)
 
     def viscosity(log_rate, parameters):
         exponent = parameters[i_index] - one
@@ -128,30 +150,32 @@ def _carreau_yasuda(precision, jit, first):
     return jit(viscosity)
 
 
-def _casson(precision, jit, first):
+def _casson(precision, jit, at):
     """With r = sqrt(g) the equation is quadratic: (3 k_1^2 + 1/2) r^2 + 6 k_0 k_1 r = (3 / sqrt(2)) Q - 3 k_0^2."""
-    bounds, second, real = _tau_bounds_node(precision, jit, first + 2), first + 1, precision.real
+    bounds, real = _tau_bounds_node(precision, jit, at), precision.real
+    i_k_0, i_k_1 = (at[name] for name in CASSON_SHAPE)
     zero, one, three, half = real(0), real(1), real(3), real(0.5)
     factor, smallest = real(RATE_FACTOR), real(SMALLEST_RATE**0.5)
 
     def rate(omega, stress, parameters):
-        k_0, k_1 = parameters[first], parameters[second]
+        k_0, k_1 = parameters[i_k_0], parameters[i_k_1]
         tau_min, tau_max = bounds(parameters)
         above_yield = max(factor * stress - three * k_0 * k_0, zero)
         mixed, quadratic = three * k_0 * k_1, three * k_1 * k_1 + half
         root = above_yield / max(mixed + sqrt(mixed * mixed + quadratic * above_yield), smallest)
         root_of_nu = k_0 / max(root, smallest) + k_1
-        return one / min(max(three * root_of_nu * root_of_nu + half, tau_min), tau_max)
+        # 3 nu + 1/2 with nu = root^2, in an order of products that is not relaxation_time's
+        tau = three * root_of_nu * root_of_nu + half
+        return one / min(max(tau, tau_min), tau_max)
 
     return jit(rate)
 
 
-_BOUNDS = ("nu_min", "nu_max")
-POWER_LAW = Closure("power_law", _reference(power_law), _newton(_power_law, 2), ("consistency", "index", *_BOUNDS))
-CARREAU_YASUDA = Closure(
-    "carreau_yasuda",
-    _reference(carreau_yasuda),
-    _newton(_carreau_yasuda, 5),
-    ("nu_0", "nu_inf", "time", "a", "index", *_BOUNDS),
-)
-CASSON = Closure("casson", _reference(casson), _casson, ("k_0", "k_1", *_BOUNDS))
+def _closure(name: str, law, shape: tuple[str, ...], node) -> Closure:
+    """A law with parameters of its own (``shape``) and its cut-offs."""
+    return Closure(name, _reference(law, shape), node, named(*shape, "nu_min", "nu_max"))
+
+
+POWER_LAW = _closure("power_law", power_law, POWER_LAW_SHAPE, _newton(_power_law))
+CARREAU_YASUDA = _closure("carreau_yasuda", carreau_yasuda, CARREAU_YASUDA_SHAPE, _newton(_carreau_yasuda))
+CASSON = _closure("casson", casson, CASSON_SHAPE, _casson)

@@ -10,24 +10,27 @@ from math import sqrt
 import numpy as np
 
 from muphy_lb.operators.closures import Closure
+from muphy_lb.operators.operator import named
 
 FACTOR = 18 * 2**0.5
+CONSTANT = "smagorinsky_constant"
 
 
-def _reference(omega, stress, closing):
+def _reference(omega, stress, parameters):
     tau = 1 / omega
-    return 2 / (tau + np.sqrt(tau**2 + FACTOR * closing[0] ** 2 * stress))
+    return 2 / (tau + np.sqrt(tau**2 + FACTOR * parameters[CONSTANT] ** 2 * stress))
 
 
-def _node(precision, jit, first):
+def _node(precision, jit, at):
     real = precision.real
     one, two, factor = real(1), real(2), real(FACTOR)
+    c = at[CONSTANT]
 
     def rate(omega, stress, parameters):
         tau = one / omega
-        return two / (tau + sqrt(tau * tau + factor * parameters[first] * parameters[first] * stress))
+        return two / (tau + sqrt(tau * tau + factor * parameters[c] * parameters[c] * stress))
 
     return jit(rate)
 
 
-SMAGORINSKY = Closure("smagorinsky", _reference, _node, ("smagorinsky_constant",))
+SMAGORINSKY = Closure("smagorinsky", _reference, _node, named(CONSTANT))

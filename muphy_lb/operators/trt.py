@@ -3,11 +3,15 @@
 f~_q = f_q - s+ (f+ - f+^eq) - s- (f- - f-^eq) + (1 - s+/2) S+ + (1 - s-/2) S-,
 s+ = omega, s- = 1 / (1/2 + Lambda / (1/omega - 1/2)). Lambda, the "magic" parameter, fixes where a half-way wall lies
 (3/16: exactly half-way for plane Poiseuille flow) whatever the viscosity.
-Ginzburg, Verhaeghe, d'Humieres, Commun. Comput. Phys. 3, 427 (2008). Rates: ``(omega, Lambda)``.
+Ginzburg, Verhaeghe, d'Humieres, Commun. Comput. Phys. 3, 427 (2008).
 """
 
-from muphy_lb.operators.relaxation import Relaxation
+from muphy_lb.operators.operator import named
+from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.unroll import unroll
+
+MAGIC = "magic"
+"""Name of the parameter Lambda."""
 
 
 def odd_rate(omega, magic):
@@ -57,8 +61,8 @@ def two_rates_node(lattice, precision, jit, equilibrium):
     return jit(two_rates)
 
 
-def _reference(f, f_eq, source, omega, rates, lattice):
-    s_odd = odd_rate(omega, rates[1])
+def _reference(f, f_eq, source, omega, parameters, lattice):
+    s_odd = odd_rate(omega, parameters[MAGIC])
     change = 0.0
     for sign, rate in ((1, omega), (-1, s_odd)):
         neq, part = ((x + sign * x[lattice.opposite]) / 2 for x in (f - f_eq, source))
@@ -66,9 +70,15 @@ def _reference(f, f_eq, source, omega, rates, lattice):
     return f + change
 
 
-def _node(lattice, precision, jit, equilibrium):
-    two_rates, s_odd_of = two_rates_node(lattice, precision, jit, equilibrium), odd_rate_node(precision, jit)
-    return jit(lambda f, state, force, omega, rates: two_rates(f, state, force, omega, s_odd_of(omega, rates[1])))
+def _node(lattice, precision, jit, equilibrium, at):
+    two_rates = two_rates_node(lattice, precision, jit, equilibrium)
+    s_odd_of = odd_rate_node(precision, jit)
+    magic = at[MAGIC]
+
+    def relax(f, state, force, omega, parameters):
+        two_rates(f, state, force, omega, s_odd_of(omega, parameters[magic]))
+
+    return jit(relax)
 
 
-TRT = Relaxation("trt", 2, _reference, _node)
+TRT = Relaxation("trt", named(OMEGA, MAGIC), _reference, _node)

@@ -64,7 +64,7 @@ def _reference(outgoing, arriving, opposed, coefficients, value):
     return a * outgoing + b * arriving + c * opposed + d * value
 
 
-def _node(lattice, precision, jit):
+def _node(lattice, precision, jit, at):
     return jit(lambda outgoing, arriving, opposed, a, b, c, added: a * outgoing + b * arriving + c * opposed + added)
 
 

@@ -2,33 +2,17 @@
 
 import base64
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from muphy_lb.output.atomic import write_text
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.series import read_series
-from muphy_lb.output.summary import counted_nodes, flow_warnings
 
 REPORT_FILE = "report.html"
-PICTURES = {
-    "picture.png": "geometry and speed",
-    "temperature.png": "temperature",
-    "wall_shear.png": "stress on the walls",
-}
-SERIES = {"openings.csv": "Openings", "heat.csv": "Heat", "walls.csv": "Walls"}
-STEADY_SERIES = "steady.csv"
-SUFFIX = re.compile(
-    r"_(flow_rate_m3_s|pressure_pa|force_[xyz]_n|torque_[xyz]_n_m|drag_coefficient|lift_coefficient|gradient_k_m|nusselt)$"
-)
-UNITS = {
-    "flow_rate_m3_s": "flow rate [m3/s]",
-    "pressure_pa": "pressure [Pa]",
-    "gradient_k_m": "temperature gradient [K/m]",
-    "nusselt": "Nusselt number",
-}
-MEANS = {"permeability": "mean velocity in the pores [m/s]", "mean_speed": "mean speed [voxels per time step]"}
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 74em; margin: 2em auto; padding: 0 1em; color: #1c2330; }
 table { border-collapse: collapse; margin: .6em 0; }
@@ -40,38 +24,65 @@ pre { background: #f4f5f8; padding: 1em; overflow-x: auto; font-size: 13px; }
 """
 
 
-def write_report(folder: Path, summary: Mapping, with_plots: bool = True) -> None:
-    """Write the page of a run from its summary and from what lies in its folder.
+class ReportTable(NamedTuple):
+    """A table below a heading, with a note. Without rows and note it is left out."""
+
+    heading: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ReportPart:
+    """What one observer of a run adds to the page.
+
+    Attributes:
+        results: rows (quantity, value, unit) of the table of results.
+        tables: its own ones.
+        warnings: sentences without a full stop.
+        charts: draws (text, PNG) each; called only where plots are wanted.
+        pictures: text by name of a PNG file in the folder of the run; those that are not there are left out.
+    """
+
+    results: Sequence[tuple] = ()
+    tables: Sequence[ReportTable] = ()
+    warnings: Sequence[str] = ()
+    charts: Callable[[], Iterable[tuple[str, bytes]]] = tuple
+    pictures: Mapping[str, str] = field(default_factory=dict)
+
+
+def write_report(folder: Path, summary: Mapping, parts: Sequence[ReportPart], with_plots: bool = True) -> None:
+    """Write the page of a run.
 
     Args:
-        folder: with the series and pictures of the run.
+        folder: where the run has written its files.
         summary: what ``summary.json`` holds.
+        parts: what the observers of the run add.
         with_plots: draw the series and embed the pictures.
 
     Raises:
         OutputError: the file cannot be written.
     """
     title = summary["title"] or "muphy_lb run"
-    parts = [
+    results = [row for part in parts for row in part.results]
+    page = [
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
         f"<style>{STYLE}</style></head><body>",
         f"<h1>{escape(title)}</h1>",
         f'<p>{escape(_verdict(summary))}</p><p class="note">muphy_lb {escape(summary["version"])}</p>',
-        *(_pictures(folder) if with_plots else ()),
+        *(_pictures(folder, parts) if with_plots else ()),
         "<h2>Results</h2>",
-        _table(("quantity", "value", "unit"), list(_results(summary))),
-        *_openings(summary),
-        *_shear(summary.get("wall_shear")),
-        *_heat(summary.get("heat")),
-        *_walls(summary["walls"]),
-        *_warnings(summary),
-        *(_charts(folder, summary) if with_plots else ()),
+        _table(("quantity", "value", "unit"), [*_results(summary), *results]),
+        *(line for part in parts for table in part.tables for line in _table_lines(table)),
+        *(f'<p class="warning">Warning: {escape(text)}.</p>' for part in parts for text in part.warnings),
+        *(_charts(parts) if with_plots else ()),
         "<h2>Computation</h2>",
         _table(("", "", ""), list(_computation(summary))),
         f"<h2>Case</h2><pre>{escape(summary['case_toml'])}</pre>",
         "</body></html>\n",
     ]
-    write_text(folder / REPORT_FILE, "\n".join(parts))
+    write_text(folder / REPORT_FILE, "\n".join(page))
 
 
 def _verdict(summary: Mapping) -> str:
@@ -83,72 +94,14 @@ def _results(summary: Mapping) -> Iterator[tuple]:
     yield "largest velocity", summary["max_velocity_m_s"], "m/s"
     yield "mean velocity", summary["mean_velocity_m_s"], "m/s"
     yield "relative change of mass", summary["mass_relative_drift"], ""
-    for name, share in summary["flow_split"].items():
-        yield f"share of the outflow through {name}", 100.0 * share, "%"
-    for name, drop_pa in summary["pressure_drops_pa"].items():
-        yield f"pressure drop from the inlets to {name}", drop_pa, "Pa"
-    rock = summary.get("permeability")
-    if rock:
-        along = rock["along"]
-        yield f"permeability along {along}", rock["permeability_m2"], "m2"
-        yield f"permeability along {along}", rock["permeability_darcy"], "darcy"
-        yield f"permeability along {along}", rock["permeability_voxel2"], "voxel edges squared"
-        yield "porosity", rock["porosity"], ""
-        yield "tortuosity", rock["tortuosity"], ""
-        yield "mean pore size, 4 V / S", rock["pore_size_m"], "m"
-        yield "mean pore size", rock["pore_size_voxels"], "voxels"
-        yield "shortest edge of the box", rock["box_in_pores"], "mean pore sizes"
-        yield "Reynolds number of a mean pore", rock["reynolds"], ""
 
 
-def _openings(summary: Mapping) -> list[str]:
-    rows = [
-        (f"{name} ({state['kind']})", state["flow_rate_m3_s"], state["mean_pressure_pa"], state["area_m2"])
-        for name, state in summary["openings"].items()
-    ]
-    return ["<h3>Openings</h3>", _table(("", "flow rate [m3/s]", "pressure [Pa]", "area [m2]"), rows)] if rows else []
-
-
-def _shear(record: Mapping | None) -> list[str]:
-    if not record or not record["n_counted"]:
+def _table_lines(table: ReportTable) -> list[str]:
+    if not (table.rows or table.note):
         return []
-    names = {
-        "magnitude_pa": "wall shear stress [Pa]",
-        "time_averaged_pa": "time-averaged [Pa]",
-        "oscillatory_index": "oscillatory index",
-    }
-    there = [name for name in names if name in record]
-    marks = list(record[there[0]])
-    rows = [(names[name], *(record[name][mark] for mark in marks)) for name in there]
-    note = f'<p class="note">{counted_nodes(record)}</p>'
-    return ["<h3>Wall shear stress</h3>", _table(("", *marks), rows), note]
-
-
-def _heat(record: Mapping | None) -> list[str]:
-    if not record:
-        return []
-    places = dict(record["walls"])
-    if "middle" in record:
-        places["midway between the walls"] = record["middle"]
-    rows = [
-        (name, place["gradient_k_m"], "-" if place["nusselt"] is None else place["nusselt"])
-        for name, place in places.items()
-    ]
-    note = f"temperature from {record['lowest_k']:.6g} to {record['highest_k']:.6g} K"
-    table = _table(("", "mean temperature gradient [K/m]", "Nusselt number"), rows) if rows else ""
-    return ["<h3>Heat</h3>", table, f'<p class="note">{note}</p>']
-
-
-def _walls(walls: Mapping) -> list[str]:
-    rows = [(name, *wall["force_n"], *wall["torque_n_m"]) for name, wall in walls.items()]
-    headings = ("", *(f"force {axis} [N]" for axis in "xyz"), *(f"torque {axis} [N m]" for axis in "xyz"))
-    return ["<h3>Labelled walls</h3>", _table(headings, rows)] if rows else []
-
-
-def _warnings(summary: Mapping) -> list[str]:
-    records = [summary.get(name) or {} for name in ("wall_shear", "permeability")]
-    texts = [*flow_warnings(summary), *(text for record in records for text in record.get("warnings", ()))]
-    return [f'<p class="warning">Warning: {escape(text)}.</p>' for text in texts]
+    body = _table(table.columns, table.rows) if table.rows else ""
+    note = [f'<p class="note">{table.note}</p>'] if table.note else []
+    return [f"<h3>{table.heading}</h3>", body, *note]
 
 
 def _computation(summary: Mapping) -> Iterator[tuple]:
@@ -166,57 +119,40 @@ def _computation(summary: Mapping) -> Iterator[tuple]:
     yield "memory of the largest rank", max(summary["peak_memory_mib"]), "MiB"
 
 
-def _pictures(folder: Path) -> list[str]:
-    there = {name: text for name, text in PICTURES.items() if (folder / name).exists()}
-    return [_image((folder / name).read_bytes(), text) for name, text in there.items()]
+def _pictures(folder: Path, parts: Sequence[ReportPart]) -> list[str]:
+    """The pictures that are there, in the order of their names."""
+    texts = {name: text for part in parts for name, text in part.pictures.items()}
+    there = [name for name in sorted(texts) if (folder / name).exists()]
+    return [_image((folder / name).read_bytes(), texts[name]) for name in there]
 
 
-def _charts(folder: Path, summary: Mapping) -> list[str]:
-    charts = [chart for name, heading in SERIES.items() for chart in _series_charts(folder / name, heading)]
-    charts += _steady_charts(folder / STEADY_SERIES)
-    spread = (summary.get("permeability") or {}).get("distribution")
-    if spread:
-        charts.append(("pore velocities", distribution_chart({"": spread})))
-    images = "".join(_image(png, text) for text, png in charts)
-    return [f'<h2>Course of the run</h2><p class="charts">{images}</p>'] if charts else []
+def _charts(parts: Sequence[ReportPart]) -> list[str]:
+    images = "".join(_image(png, text) for part in parts for text, png in part.charts())
+    return [f'<h2>Course of the run</h2><p class="charts">{images}</p>'] if images else []
 
 
-def distribution_chart(spreads: Mapping[str, Mapping]) -> bytes:
-    """PNG of distributions of the velocity in pores, by name; see ``measure.permeability.velocity_distribution``."""
-    lines = {name: (s["velocity_over_mean"], s["probability_density"]) for name, s in spreads.items() if s}
-    labels = "Velocity in the pores", "velocity along the force / its mean", "probability density"
-    return line_chart(*labels, lines, log=True)
+def series_charts(path: Path, heading: str, quantities: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    """One chart for each quantity of a series, a line for each of those that have it.
 
-
-def _series_charts(path: Path, heading: str) -> Iterator[tuple[str, bytes]]:
-    """One chart for each quantity of a series, a line for each opening or wall."""
+    Args:
+        path: CSV file with columns ``NAME_QUANTITY``; without it there is no chart.
+        heading: what the series is of.
+        quantities: name of the axis by quantity.
+    """
     if not path.exists():
         return
+    suffix = re.compile(f"_({'|'.join(quantities)})$")
     series = read_series(path)
     grouped = {}
     for column, values in series.items():
-        match = SUFFIX.search(column)
+        match = suffix.search(column)
         if match:
             grouped.setdefault(match[1], {})[column[: match.start()]] = (series["time_s"], values)
     for quantity, lines in grouped.items():
         told = {name: line for name, line in lines.items() if line[1].size and (line[1] == line[1]).any()}
         if any(line[1].any() for line in told.values()):  # of a plane flow some components are nothing
-            label = UNITS.get(quantity, quantity)
+            label = quantities[quantity]
             yield f"{heading}: {label}", line_chart(f"{heading}: {label}", "time [s]", label, told)
-
-
-def _steady_charts(path: Path) -> list[tuple[str, bytes]]:
-    if not path.exists():
-        return []
-    series = read_series(path)
-    lines = {"": (series["step"], series["change"])}
-    text = "Towards the steady state"
-    charts = [(text, line_chart(text, "step", "relative change", lines, log=True))]
-    for group, unit in MEANS.items():
-        mean = {name.split(".")[1]: (series["step"], x) for name, x in series.items() if name.startswith(f"{group}.")}
-        if mean:
-            charts.append(("mean velocity", line_chart("Mean velocity", "step", unit, mean)))
-    return charts
 
 
 def _image(png: bytes, text: str) -> str:

@@ -3,6 +3,15 @@
 from muphy_lb.parallel.choice import TRANSPORTS, HaloConnector
 from muphy_lb.parallel.communicator import SerialCommunicator, connect, wait_for_turn
 from muphy_lb.parallel.exchange import Halo
-from muphy_lb.parallel.gather import NodeGather
+from muphy_lb.parallel.gather import LinkGather, NodeGather
 
-__all__ = ["TRANSPORTS", "Halo", "HaloConnector", "NodeGather", "SerialCommunicator", "connect", "wait_for_turn"]
+__all__ = [
+    "TRANSPORTS",
+    "Halo",
+    "HaloConnector",
+    "LinkGather",
+    "NodeGather",
+    "SerialCommunicator",
+    "connect",
+    "wait_for_turn",
+]

@@ -6,6 +6,11 @@ from muphy_lb.domain import Exchange
 from muphy_lb.parallel.task import ON_EDGE, Task
 
 
+def _unpacking(plan: Exchange) -> str:
+    """Kernel that puts what arrives where it belongs."""
+    return "scatter_add" if plan.accumulates else "scatter"
+
+
 class Room:
     """Device memory for the messages of exchanges that happen one after the other.
 
@@ -58,13 +63,13 @@ class Packing:
             self.outgoing = backend.view(buffer, plan.pack.start, plan.pack.stop)
         else:
             self.outgoing = room.outgoing(plan.n_pack)
-            gather = backend.bind_gather(buffer, room.addresses(plan.pack), self.outgoing)
+            gather = backend.bind("gather", buffer, room.addresses(plan.pack), self.outgoing)
             self.pack.append(Task("pack", ON_EDGE, gather))
         if isinstance(plan.unpack, slice):
             self.incoming = backend.view(buffer, plan.unpack.start, plan.unpack.stop)
         else:
             self.incoming = room.incoming(plan.n_unpack)
-            scatter = backend.bind_scatter(self.incoming, buffer, room.addresses(plan.unpack))
+            scatter = backend.bind(_unpacking(plan), self.incoming, buffer, room.addresses(plan.unpack))
             self.unpack.append(Task("unpack", ON_EDGE, scatter))
 
 

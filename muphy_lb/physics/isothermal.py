@@ -1,15 +1,14 @@
 """Isothermal flow: one set of populations, a collision with body force, openings, walls.
 
-One step, pull:  openings | start exchange | interior | finish exchange | walls | edge.
-One step, aa:  start exchange | openings | interior | finish exchange | walls | edge.
-One step, push:  edge | start exchange | interior | finish exchange | openings | walls.
-Everything but the interior belongs to the edge and runs beside it where the device can; with pull the openings also
-run beside the messages.
+The order of a step is that of its streaming (:class:`muphy_lb.domain.Streaming`). Everything but the interior belongs
+to
+the edge and runs beside it where the device can; with pull the openings also run beside the messages.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from muphy_lb.errors import InputError
+from muphy_lb.domain import streaming_named
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import (
     BGK,
@@ -26,18 +25,8 @@ from muphy_lb.operators import (
     macroscopic,
     openings,
 )
-from muphy_lb.operators.moments import HALF_FORCE
-from muphy_lb.physics.model import (
-    EDGE,
-    EXCHANGE_FINISH,
-    EXCHANGE_START,
-    INTERIOR,
-    LINKS,
-    STREAM_COLLIDE,
-    WALL_LINKS,
-    Model,
-    Stage,
-)
+from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.physics.model import NOTHING, Model, Value
 
 
 @dataclass(frozen=True)
@@ -45,14 +34,20 @@ class Fluid:
     """How a node collides.
 
     Attributes:
+        rates: values of the parameters of the relaxation and then of the closure; the first is omega = 1 / tau.
         relaxation, equilibrium, closure: the operators.
-        rates: parameters of the relaxation and then of the closure; the first is omega = 1 / tau.
     """
 
     rates: tuple[float, ...]
     relaxation: Relaxation = BGK
     equilibrium: Equilibrium = COMPRESSIBLE
     closure: Closure = CONSTANT
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The rates by name."""
+        names = (parameter.name for parameter in (*self.relaxation.parameters, *self.closure.parameters))
+        return dict(zip(names, self.rates, strict=True))
 
 
 def isothermal(
@@ -62,39 +57,33 @@ def isothermal(
     force=(0.0, 0.0, 0.0),
     force_operator: Operator = UNIFORM,
     observer: Observer | None = None,
+    values: Mapping[str, Value] = NOTHING,
 ) -> Model:
     """Declare isothermal flow.
 
     Args:
         lattice: velocity set.
         fluid: the collision.
-        streaming: ``"pull"``, ``"push"`` or ``"aa"``.
+        streaming: name of the streaming.
         force: body force per volume (lattice units, rho_0 = 1), in the form that the operator reads.
-        force_operator: ``UNIFORM``, ``FIELD`` (three arrays with a value per local node) or ``VARYING``.
+        force_operator: ``UNIFORM``, ``FIELD`` (three arrays with a value per local node) or ``VARYING``, or a sum of
+            such a force and others (:func:`muphy_lb.operators.sum_of_forces`).
         observer: looks at every node before it collides.
+        values: of further parameters of force and observer, by name.
 
     Raises:
         InputError: unknown streaming.
     """
-    if streaming not in HALF_FORCE:
-        raise InputError(f"streaming is {streaming!r}; allowed: {', '.join(HALF_FORCE)}")
-    collide = collision(fluid.relaxation, fluid.equilibrium, fluid.closure, force_operator, observer)
-    measure = macroscopic(streaming, fluid.equilibrium, force_operator)
-    interior = Stage(STREAM_COLLIDE, (collide,), INTERIOR)
-    edge = Stage(STREAM_COLLIDE, (collide,), EDGE)
-    at_openings = Stage(LINKS, (openings(fluid.equilibrium), measure))
-    at_walls = Stage(WALL_LINKS, (WALLS,))
-    start, finish = Stage(EXCHANGE_START), Stage(EXCHANGE_FINISH)
-    begin = (at_openings, start) if streaming == "pull" else (start, at_openings)
-    first = (*begin, interior, finish, at_walls, edge)
-    last = (edge, start, interior, finish, at_openings, at_walls)
+    kind = streaming_named(streaming)
     return Model(
         name="isothermal",
         lattice=lattice,
-        streaming=streaming,
+        streaming=kind,
         equilibrium=fluid.equilibrium,
-        collision=collide,
-        macroscopic=measure,
-        stages=last if streaming == "push" else first,
-        parameters=(*fluid.rates, *force),
+        collision=collision(fluid.relaxation, fluid.equilibrium, fluid.closure, force_operator, observer),
+        macroscopic=macroscopic(kind.half_force, fluid.equilibrium, force_operator),
+        force=force_operator,
+        openings=openings(fluid.equilibrium),
+        walls=WALLS,
+        parameters={**fluid.parameters, **dict(zip(COMPONENTS, force, strict=True)), **values},
     )

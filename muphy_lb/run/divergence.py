@@ -5,34 +5,40 @@ from math import sqrt
 import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
+from muphy_lb.measure.flow_view import FlowView
 
 
-def divergence_message(simulation) -> str:
-    """What is wrong and where: collective, the same text on every rank."""
-    _, *velocity = simulation.engine.moments().astype(np.float64)
+def divergence_message(view: FlowView, velocity: np.ndarray) -> str:
+    """What is wrong and where: collective, the same text on every rank.
+
+    Args:
+        view: the flow.
+        velocity: (3, n) of the local nodes, lattice units.
+    """
+    velocity = velocity.astype(np.float64)
     speed = np.sqrt(sum(component**2 for component in velocity))
     speed[~np.isfinite(speed)] = np.inf
     worst = int(np.argmax(speed))
-    communicator, domain = simulation.communicator, simulation.domain
+    communicator, domain = view.communicator, view.domain
     place = int(domain.number[worst]), int(domain.voxel[worst])
     found = communicator.gather((float(speed[worst]), *place, communicator.rank))
-    return communicator.broadcast(None if found is None else _describe(simulation, *max(found)))
+    return communicator.broadcast(None if found is None else _describe(view, *max(found)))
 
 
-def _describe(simulation, speed: float, _number: int, voxel: int, rank: int) -> str:
-    outline, case = simulation.outline, simulation.case
+def _describe(view: FlowView, speed: float, _number: int, voxel: int, rank: int) -> str:
+    outline, case = view.outline, view.case
     xyz = voxel_coordinates(np.array([voxel]), outline.shape)[0]
     x, y, z = xyz
     place = ", ".join(f"{value:.4g}" for value in outline.origin_m + outline.spacing_m * xyz)
-    mach = speed / sqrt(float(simulation.lattice.cs2))
+    mach = speed / sqrt(float(view.lattice.cs2))
     what = (
         f"the Mach number is {mach:.2g} (allowed: {case.run.max_mach:g})"
         if np.isfinite(speed)
         else "a population is not finite"
     )
-    whose = f", on rank {rank}" if simulation.communicator.size > 1 else ""
+    whose = f", on rank {rank}" if view.communicator.size > 1 else ""
     return (
-        f"the run diverged at step {simulation.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m{whose};"
-        f" relaxation time {simulation.numerics.relaxation_time:.4g}. Use a smaller lattice_velocity or time_step_s,"
+        f"the run diverged at step {view.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m{whose};"
+        f" relaxation time {view.numerics.relaxation_time:.4g}. Use a smaller lattice_velocity or time_step_s,"
         " a finer spacing_m, or a longer run.ramp_steps"
     )

@@ -3,37 +3,26 @@
 import logging
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from muphy_lb import __version__
-from muphy_lb.measure.observers import SHEAR_FILES, WallShearWriter
-from muphy_lb.measure.permeability import driving_acceleration, measured_permeability
-from muphy_lb.measure.probes import FILES as PROBE_FILES
-from muphy_lb.measure.probes import probe_writer
+from muphy_lb.measure.observer import Observer
 from muphy_lb.output.atomic import check_writable, write_text
-from muphy_lb.output.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
-from muphy_lb.output.report import (
-    RESULT_FILES,
-    FieldWriter,
-    OpeningWriter,
-    SteadyWriter,
-    WallWriter,
-    draw_picture,
-    summarise,
-)
 from muphy_lb.output.report_html import REPORT_FILE, write_report
-from muphy_lb.physics.thermal.observers import FILE as HEAT_FILE
-from muphy_lb.physics.thermal.observers import HeatWriter, heat_state
-from muphy_lb.run.monitored import watched
-from muphy_lb.run.steady_state import SteadyWatch
+from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
+from muphy_lb.run.observers import check_observers, create_observers, remove_files
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.steady_state import STEADY
+from muphy_lb.run.summary import SUMMARY_FILE, summarise
 
 LOG = logging.getLogger(__name__)
 CASE_FILE = "case.toml"
 STOP_FILE = "STOP"
 CHECKPOINTS = "checkpoints"
 N_CHECKPOINTS = 2
-COMPLETED, STEADY = "completed", "steady"
+COMPLETED = "completed"
 STOPPED_EXIT_CODE = 75
 STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
 
@@ -74,18 +63,18 @@ class StopSignals:
 
 
 class CheckpointWriter:
-    """Observer that writes a checkpoint; the last ``N_CHECKPOINTS`` are kept.
+    """Writes checkpoints; the last ``N_CHECKPOINTS`` are kept.
 
     Args:
         simulation: whose state to write.
         folder: folder of the checkpoints.
-        watch: the steady-state criterion, whose memory is part of the state.
+        observers: whose memory is part of the state.
         written: checkpoints that this run has written before it was resumed.
     """
 
-    def __init__(self, simulation, folder: Path, watch: SteadyWatch, written=()):
+    def __init__(self, simulation: Simulation, folder: Path, observers: Sequence[Observer], written=()):
         self.every = simulation.case.output.checkpoint_every_steps
-        self._simulation, self._folder, self._watch = simulation, folder, watch
+        self._simulation, self._folder, self._observers = simulation, folder, observers
         self._written = tuple(written)
 
     def act(self) -> None:
@@ -98,7 +87,8 @@ class CheckpointWriter:
         if path in self._written:
             return
         self._simulation.health()
-        write_checkpoint(path, self._simulation, self._watch.record())
+        states = {observer.name: observer.state() for observer in self._observers}
+        write_checkpoint(path, self._simulation, {name: state for name, state in states.items() if state is not None})
         self._written = (*self._written, path)[-N_CHECKPOINTS:]
         if self._simulation.communicator.rank == 0:
             keep_only(self._written, self._folder)
@@ -115,37 +105,25 @@ class Run:
 
     Raises:
         OutputError: the folder cannot be written.
-        InputError: resume without a valid checkpoint.
+        InputError: resume without a valid checkpoint, or the case asks for what cannot be measured.
     """
 
-    def __init__(self, simulation, folder, resume: bool = False, clock: Clock | None = None):
+    def __init__(self, simulation: Simulation, folder, resume: bool = False, clock: Clock | None = None):
         self.simulation, self.folder = simulation, Path(folder)
         self._root = simulation.communicator.rank == 0
-        if simulation.case.output.permeability:
-            driving_acceleration(simulation.case, simulation.outline)
-        run = simulation.case.run
-        interval_s = run.steady_interval_steps * simulation.units.time_step_s
-        self.watch = SteadyWatch(run.steady_tolerance, (run.steady_time_s or interval_s) / interval_s)
-        resume_step, written = None, ()
-        if resume:
-            checkpoint = restore(self.folder / CHECKPOINTS, simulation)
-            self.watch.restore(checkpoint.watch)
-            resume_step, written = checkpoint.step, (checkpoint.path,)
+        check_observers(simulation)
+        checkpoint = restore(self.folder / CHECKPOINTS, simulation) if resume else None
         if self._root:
             check_writable(self.folder)
             if not resume:
                 self._forget_earlier_run()
             write_text(self.folder / CASE_FILE, simulation.case.to_toml(self.folder))
-        self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.watch, written)
-        self.fields = FieldWriter(simulation, self.folder, resume_step) if simulation.case.output.vtk else None
-        self.series = OpeningWriter(simulation, self.folder, resume_step) if simulation.outline.openings else None
-        self.walls = WallWriter(simulation, self.folder, resume_step) if simulation.outline.walls else None
-        self.shear = WallShearWriter(simulation, self.folder) if simulation.case.output.wall_shear else None
-        self.probes = [probe_writer(probe, simulation, self.folder, resume_step) for probe in simulation.case.probes]
-        self.heat = HeatWriter(simulation, self.folder, resume_step) if simulation.heating else None
-        self.steady = SteadyWriter(simulation, self.folder, resume_step)
-        observers = (self.series, self.walls, self.heat, *self.probes, self.shear, self.fields, self.checkpoints)
-        self._observers = [observer for observer in observers if observer is not None]
+        self.observers = create_observers(simulation, self.folder, checkpoint and checkpoint.step)
+        for observer in self.observers:
+            if checkpoint and observer.name in checkpoint.states:
+                observer.restore(checkpoint.states[observer.name])
+        written = (checkpoint.path,) if checkpoint else ()
+        self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)
         self._clock = clock or Clock()
         self._last_progress = time.perf_counter()
 
@@ -172,29 +150,25 @@ class Run:
 
     def _forget_earlier_run(self) -> None:
         """Remove results and checkpoints: a failure must not leave those of an earlier run in their place."""
-        for name in (*RESULT_FILES, *SHEAR_FILES, HEAT_FILE, REPORT_FILE):
+        for name in (SUMMARY_FILE, REPORT_FILE):
             (self.folder / name).unlink(missing_ok=True)
-        for path in self.folder.glob(PROBE_FILES):
-            path.unlink()
+        remove_files(self.folder)
         keep_only((), self.folder / CHECKPOINTS)
 
     def _advance(self, signals) -> str:
         simulation, last = self.simulation, self.simulation.numerics.steps
         while simulation.step_number < last:
             self._step_to(min(last, self._next_event()))
-            is_steady = self._is_steady()
+            verdicts = [observer.verdict() for observer in self.observers]
             self._observe()
-            reason = STEADY if is_steady else self._reason_to_stop(signals)
+            reason = next(filter(None, verdicts), None) or self._reason_to_stop(signals)
             if reason:
                 return reason
         return COMPLETED
 
     def _intervals(self):
-        run = self.simulation.case.run
-        yield run.check_interval_steps
-        if run.steady_tolerance is not None:
-            yield run.steady_interval_steps
-        yield from (observer.every for observer in self._observers if observer.every)
+        yield self.simulation.case.run.check_interval_steps
+        yield from (observer.every for observer in (*self.observers, self.checkpoints) if observer.every)
 
     def _next_event(self) -> int:
         step = self.simulation.step_number
@@ -210,7 +184,7 @@ class Run:
 
     def _observe(self) -> None:
         step = self.simulation.step_number
-        for observer in self._observers:
+        for observer in (*self.observers, self.checkpoints):
             if observer.every and step % observer.every == 0:
                 observer.act()
 
@@ -223,17 +197,6 @@ class Run:
             self._report_progress(health)
         number = self.simulation.communicator.maximum(signals.received)
         return f"signal {signal.Signals(number).name}" if number else stop
-
-    def _is_steady(self) -> bool:
-        """Look at the flow where a look is due; before the observers, since a checkpoint keeps what was seen."""
-        run = self.simulation.case.run
-        if run.steady_tolerance is None or self.simulation.step_number % run.steady_interval_steps:
-            return False
-        groups = watched(self.simulation)
-        verdict = self.watch.look(groups) if self._root else None
-        if self._root:
-            self.steady.write(groups, self.watch.change)
-        return self.simulation.communicator.broadcast(verdict)
 
     def _root_decision(self) -> tuple[bool, str | None]:
         """Whether a progress line is due, and rank 0's own reason to stop."""
@@ -256,11 +219,11 @@ class Run:
         step, last = self.simulation.step_number, self.simulation.numerics.steps
         remaining = (last - step) * self._clock.stepping_s / max(self._clock.steps, 1)
         velocity = self.simulation.units.velocity_to_si(health.max_speed)
-        watched = f" | {self.watch}" if self.watch.tolerance is not None else ""
+        status = "".join(f" | {text}" for observer in self.observers if (text := observer.status()))
         mflups = self._clock.mflups(self.simulation.outline.n_nodes)
         return (
             f"step {step}/{last} ({100 * step / last:.1f} %) | {mflups:.1f} MFLUPS"
-            f" | ETA {remaining:.0f} s | max velocity {velocity:.4g} m/s | mass drift {health.mass_drift:+.2e}{watched}"
+            f" | ETA {remaining:.0f} s | max velocity {velocity:.4g} m/s | mass drift {health.mass_drift:+.2e}{status}"
         )
 
     def _finish(self, reason: str) -> dict | None:
@@ -272,25 +235,22 @@ class Run:
         }
         if self.checkpoints.every or reason not in (COMPLETED, STEADY):
             self.checkpoints.act()
-        outcome = {"version": __version__, "ended": reason, "converged": self.watch.is_steady, **self._measured()}
+        records = {observer.name: observer.finish() for observer in self.observers}
+        outcome = {
+            "version": __version__,
+            "ended": reason,
+            "converged": any(observer.is_satisfied for observer in self.observers),
+            **{name: record for name, record in records.items() if record is not None},
+        }
         summary = summarise(simulation, self.folder, speed, outcome)
-        for series in (self.series, self.walls, self.heat, *self.probes):
-            if series:
-                series.act()
-        if self.fields:
-            self.fields.act()
-        if simulation.case.output.picture:
-            draw_picture(simulation, self.folder)
-        if self._root and simulation.case.output.report:
-            write_report(self.folder, summary, with_plots=simulation.case.output.picture)
+        for observer in self.observers:
+            observer.close()
+        output = simulation.case.output
+        if self._root and output.report:
+            parts = [observer.section(summary) for observer in self.observers]
+            write_report(self.folder, summary, parts, with_plots=output.picture)
         return summary
 
-    def _measured(self) -> dict:
-        """What the case asks for beyond fields and series, by name; of use on rank 0, collective."""
-        found = {"wall_shear": self.shear.finish()} if self.shear else {}
-        if self.simulation.heating:
-            found["heat"] = heat_state(self.simulation)
-        if self.simulation.case.output.permeability:
-            permeability = measured_permeability(self.simulation)
-            found["permeability"] = permeability and permeability.record()
-        return found
+    def closing_lines(self, summary: dict) -> list[str]:
+        """What the observers say of a finished run, on rank 0."""
+        return [line for observer in self.observers for line in observer.lines(summary)]

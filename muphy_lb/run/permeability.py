@@ -16,10 +16,10 @@ from muphy_lb.measure.permeability import (
     mean_pore_size,
     measured_permeability,
 )
+from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
 from muphy_lb.output.atomic import atomic_write, check_writable
-from muphy_lb.output.report_html import distribution_chart
-from muphy_lb.output.summary import measured_lines, write_summary
-from muphy_lb.run.monitored import watched
+from muphy_lb.output.summary import write_summary
+from muphy_lb.run.monitored import monitored
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import SteadyWatch
 
@@ -102,7 +102,7 @@ def settled_flow(case: Case, communicator, nodes=None) -> Flow | None:
     while simulation.step_number < last and not settled:
         simulation.step(min(interval, last - simulation.step_number))
         simulation.health()
-        groups = watched(simulation)
+        groups = monitored(simulation)
         if groups:
             looks.append(list(groups["permeability"].values()))
             settled = watch.look(groups)
@@ -140,7 +140,7 @@ def _watching(case: Case) -> Case:
     return case.model_copy(update={"run": case.run.model_copy(update=watch)})
 
 
-def _criterion(simulation) -> tuple[int, SteadyWatch]:
+def _criterion(simulation: Simulation) -> tuple[int, SteadyWatch]:
     """Steps between two looks, and the criterion; collective."""
     case, time_step_s = simulation.case, simulation.units.time_step_s
     time_s = case.run.steady_time_s
@@ -163,7 +163,7 @@ def _limit_m2(found: Permeability, looks) -> float:
 
 
 def _described(flow: Flow) -> str:
-    lines = measured_lines({"permeability": flow.permeability.record()})
+    lines = permeability_lines(flow.permeability.record())
     word = "settled" if flow.settled else "warning: NOT settled"
     return "\n".join([*lines, f"{word} after {flow.steps:,} steps; limit {flow.limit_m2:.5g} m2"])
 

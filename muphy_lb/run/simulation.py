@@ -1,6 +1,6 @@
 """Simulation: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cached_property
 from math import ceil, inf, log2, sqrt
 from types import MappingProxyType
@@ -8,62 +8,37 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
-from muphy_lb.boundaries.opening_geometry import PRESSURE, carried_flow, link_weights, opening_areas_m2, opening_frames
+from muphy_lb.boundaries.opening_geometry import carried_flow, link_weights, opening_areas_m2, opening_frames
 from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, load_case
-from muphy_lb.domain import LocalDomain, check_dimension, domain_of
+from muphy_lb.domain import LocalDomain, check_dimension, domain_of, streaming_named
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
 from muphy_lb.errors import DivergedError, InputError
 from muphy_lb.geometry.nodes import NodeList, Outline
 from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.flow_view import Health, OpeningState
+from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
-from muphy_lb.parallel import HaloConnector, NodeGather, connect
-from muphy_lb.physics import isothermal, thermal
-from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
-from muphy_lb.physics.thermal.model import temperature_fields
-from muphy_lb.physics.thermal.operators import BUOYANCY
-from muphy_lb.physics.thermal.setup import heating_of
-from muphy_lb.physics.thermal.wall_gradients import WallHeat
+from muphy_lb.parallel import HaloConnector, LinkGather, NodeGather, connect
+from muphy_lb.physics.isothermal import isothermal
+from muphy_lb.physics.model import Model
+from muphy_lb.physics.package import Physics
+from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
+from muphy_lb.run.description import described
 from muphy_lb.run.divergence import divergence_message
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.setup.boundaries import course_of, link_conditions, opening_conditions, wall_motions
 from muphy_lb.setup.collision import fluid_of
 from muphy_lb.setup.distribute import SharedGeometry
 from muphy_lb.setup.force import force_of, uniform_acceleration_m_s2
-from muphy_lb.setup.numerics import Numerics, describe, resolve
+from muphy_lb.setup.numerics import Numerics, resolve
 
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
 FIXED_POINT_BITS = 60
 TRIAL_STEPS = 4
 NO_FIELDS = MappingProxyType({})
-
-
-@dataclass(frozen=True)
-class OpeningState:
-    """What happens at one opening.
-
-    Attributes:
-        kind: ``"inlet"`` or ``"outlet"``.
-        area_m2: cross-section of the opening's voxels [m^2].
-        flow_rate_m3_s: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets.
-        mean_pressure_pa: pressure averaged over the links' nodes, relative to the reference pressure [Pa].
-    """
-
-    kind: str
-    area_m2: float
-    flow_rate_m3_s: float
-    mean_pressure_pa: float
-
-
-@dataclass(frozen=True)
-class Health:
-    """Global measures of the flow: relative mass change since the start, largest and mean speed [lattice units]."""
-
-    mass_drift: float
-    max_speed: float
-    mean_speed: float
 
 
 class Simulation:
@@ -103,33 +78,7 @@ class Simulation:
 
     def describe(self) -> str:
         """What will be computed, for people; collective."""
-        bytes_per_node = self.communicator.maximum(self.engine.backend.allocated_bytes / self.domain.n_nodes)
-        table = describe(
-            self.numerics, self.outline.n_nodes, self.communicator.size, bytes_per_node, self.measured_mflups
-        )
-        backend = self.engine.backend
-        walls = self._describe_walls()
-        how = f"{backend.name} on {backend.device}, {self.case.compute.precision}, {self.case.compute.streaming}"
-        method = f"{self.lattice.name}, {self.engine.model.collision.name}; walls: {walls}"
-        method += f"; temperature: {self.case.thermal.method}" if self.heating else ""
-        return "\n".join(
-            (self.case.title, self.geometry.report, f"backend: {how}", f"method: {method}", table)
-        ).lstrip()
-
-    def _describe_walls(self) -> str:
-        """The rule of the walls and what it cannot do here; collective."""
-        rule, total = self.case.lattice.walls, self.communicator.total
-        text = [rule]
-        if rule != HALF_WAY:
-            text.append(f"{total(self.n_fallback_links):,} links beside two walls fell back to half-way")
-        if rule != HALF_WAY and not any(condition.kind == PRESSURE for condition in self.conditions):
-            text.append("without a pressure opening the mean density drifts slowly")
-        if any(motion.slips for motion in self.motions):
-            slips = np.array([motion.slips for motion in self.motions])
-            n_links = total(int(slips[self.domain.folded.boundary].sum()))
-            n_mirrored = total(self.domain.n_mirrored)
-            text.append(f"slip: {n_mirrored:,} of {n_links:,} links are mirrored, straight ones reflect anyway")
-        return "; ".join(text)
+        return described(self)
 
     @property
     def outline(self) -> Outline:
@@ -147,6 +96,21 @@ class Simulation:
         return self.numerics.units
 
     @property
+    def backend_name(self) -> str:
+        """What runs the kernels."""
+        return self.engine.backend.name
+
+    @property
+    def device(self) -> str:
+        """On what, in words."""
+        return self.engine.backend.device
+
+    @property
+    def collision_name(self) -> str:
+        """The collision operator, with all that is put into it."""
+        return self.engine.model.collision.name
+
+    @property
     def time_s(self) -> float:
         """Physical time [s]."""
         return self.units.steps_to_time(self.step_number)
@@ -154,22 +118,25 @@ class Simulation:
     def start_from_rest(self) -> None:
         """Density 1, velocity 0, step 0."""
         self._has_started, self.step_number, self._forces_step = True, 0, None
+        if self.engine.feedback:
+            self.engine.feedback.reset()
         self.upload_schedule()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
-        if self.heating:
-            self.set_temperature_k(np.full(1, self.case.thermal.reference_k))
+        self.engine.set_step_number(0)
+        for physics in self.physics:
+            self.set_fields(physics.initial_fields(self.engine.model))
         self.engine.start_from(np.ones(1), np.zeros((3, 1)))
         self.initial_mass = self._global_mass()
 
     def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float, fields=NO_FIELDS) -> None:
         """Continue from stored populations (Q, n) of the local nodes and, by name, fields (n,)."""
-        for name, values in fields.items():
-            self.engine.fields.set(name, values)
+        self.set_fields(fields)
         self.engine.set_populations(populations)
         self.step_number, self._forces_step = step_number, None
         self.initial_mass = initial_mass
         self.upload_schedule()
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
+        self.engine.set_step_number(step_number)
 
     def step(self, n_steps: int = 1) -> None:
         """Advance."""
@@ -184,9 +151,14 @@ class Simulation:
     def timed_mflups(self, n_steps: int) -> float:
         """Million node updates per second of all ranks over some steps, which the step number does not count."""
         self.communicator.barrier()
+        feedback = self.engine.feedback
+        before = feedback.record() if feedback else None
         seconds = self.communicator.maximum(self.engine.time_steps(n_steps))
         if self._has_started:
             self.upload_schedule()
+            self.engine.set_step_number(self.step_number)
+        if feedback:
+            feedback.restore(before)
         return n_steps * self.outline.n_nodes / seconds / 1e6
 
     def density(self) -> np.ndarray | None:
@@ -202,27 +174,30 @@ class Simulation:
         """(n, 3) velocity (x, y, z) [m/s] on rank 0."""
         return self._collect(self.engine.moments()[1:], lambda rows: self.units.velocity_to_si(np.stack(rows, axis=-1)))
 
-    def temperature_k(self) -> np.ndarray | None:
-        """(n,) float64 temperature [K] of a thermal flow, on rank 0: in single precision 300 K would hide what differs
-        by less than 3e-5 K."""
-        row = self.engine.fields.get(TEMPERATURE, self.engine.parity)
-        return self._collect((row,), lambda rows: np.add(rows[0], self.heating.zero_k, dtype=np.float64))
+    def field(self, name: str) -> np.ndarray | None:
+        """(n, ...) values of an output field on rank 0: density [kg/m3], velocity [m/s], pressure [Pa], or one that a
+        physics of the case brings along."""
+        if name == "density":
+            return self._collect(self.engine.moments()[:1], lambda rows: (1.0 + rows[0]) * self.units.density_kg_m3)
+        own = {"velocity": self.velocity_m_s, "pressure": self.pressure_pa}
+        if name in own:
+            return own[name]()
+        fields = {key: field for physics in self.physics for key, field in physics.output_fields.items()}
+        return fields[name].values(self)
 
-    def set_temperature_k(self, temperature_k: np.ndarray) -> None:
-        """Overwrite the temperature [K] of the local nodes, (n,) in run order or (1,)."""
-        above = np.asarray(temperature_k, dtype=np.float64) - self.heating.zero_k
-        for name, values in temperature_fields(self.engine.model, above).items():
+    def model_field(self, name: str) -> np.ndarray | None:
+        """(n,) values of a field of the model as it is stored, in node-list order on rank 0."""
+        return self.collect(self.engine.fields.get(name, self.engine.parity))
+
+    def set_fields(self, fields: Mapping[str, np.ndarray]) -> None:
+        """Overwrite fields of the model by values on the local nodes, (n,) in run order or (1,), by name."""
+        for name, values in fields.items():
             self.engine.fields.set(name, values)
 
     def evolving(self) -> dict[str, np.ndarray]:
         """(n,) values on the local nodes of every field that is part of the state, by name."""
         fields = self.engine.fields
         return {name: fields.get(name, self.engine.parity) for name in fields.evolving}
-
-    @cached_property
-    def wall_heat(self) -> WallHeat:
-        """The walls of fixed temperature and those that conduct to one, on rank 0."""
-        return WallHeat(self.nodes, self.heating.fixed_k, self.heating.conducting)
 
     def populations(self):
         """Yield, direction by direction, the (n,) stored populations in node-list order (None off rank 0)."""
@@ -235,18 +210,10 @@ class Simulation:
 
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
-        entering, deviation = self.engine.link_fluxes()
-        links = self.domain.links
-        gathered = self.communicator.gather((links.boundary, links.voxel, links.q, entering, deviation))
-        if gathered is None:
+        found = self._link_gather.sums(*self.engine.link_fluxes())
+        if found is None:
             return None
-        opening, voxel, q, entering, deviation = (np.concatenate(column) for column in zip(*gathered, strict=True))
-        order = np.lexsort((q, voxel, opening))
-        count = len(self.outline.openings)
-        flow = np.bincount(opening[order], entering[order], count)
-        mean = np.bincount(opening[order], deviation[order], count) / np.maximum(
-            np.bincount(opening, minlength=count), 1
-        )
+        flow, mean = found
         return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.outline.openings)}
 
     def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
@@ -257,10 +224,19 @@ class Simulation:
                 oscillation of period two. The answer is kept.
         """
         if not averaged:
-            return wall_forces(self, averaged=False)
+            return self._measure_forces(averaged)
         if self._forces_step != self.step_number:
-            self._forces, self._forces_step = wall_forces(self), self.step_number
+            self._forces, self._forces_step = self._measure_forces(averaged), self.step_number
         return self._forces
+
+    def _measure_forces(self, averaged: bool) -> dict[str, WallForce] | None:
+        labelled, links, distance = self.labelled_links
+        return wall_forces(self, links, distance, self.engine.wall_exchange(averaged)[labelled])
+
+    def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
+        """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0; collective."""
+        scalars = [scalar.field for physics in self.physics for scalar in physics.probed]
+        return NodeProbe(self.engine, self.communicator, voxel, scalars)
 
     @cached_property
     def labelled_links(self):
@@ -277,11 +253,15 @@ class Simulation:
         totals = self.engine.totals()
         max_speed = self.communicator.maximum(totals.speed)
         if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
-            raise DivergedError(divergence_message(self))
+            raise DivergedError(divergence_message(self, self.engine.moments()[1:]))
         n = self.outline.n_nodes
         mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
         drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
         return Health(drift, max_speed, mean_speed)
+
+    @cached_property
+    def _link_gather(self) -> LinkGather:
+        return LinkGather(self.communicator, self.domain.links, len(self.outline.openings))
 
     @cached_property
     def _gather(self) -> NodeGather:
@@ -309,7 +289,7 @@ class Simulation:
 
     def _resolve(self) -> Numerics:
         check_dimension(self.outline, self.lattice, uniform_acceleration_m_s2(self.case, self.outline))
-        if self.case.lattice.walls != HALF_WAY and self.case.compute.streaming != "pull":
+        if self.case.lattice.walls != HALF_WAY and not streaming_named(self.case.compute.streaming).fills_slots:
             raise InputError(
                 f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': the"
                 f" others have no access to what they sent away; set compute.streaming = 'pull' or lattice.walls ="
@@ -324,10 +304,10 @@ class Simulation:
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
-        force, self.force_operator, present = force_of(case, self.outline, self.domain, self.units)
+        force, force_operator, present = force_of(case, self.outline, self.domain, self.units)
         self.fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
-        self.heating = heating_of(case, self.outline, self.units)
-        model = self._model(force)
+        self.physics = self._physics()
+        model = self._model(force, force_operator)
         links = self.domain.links
         weights = link_weights(self.outline, self.lattice, links, self.frames, self.conditions, self._carried)
         conditions, self.n_fallback_links = link_conditions(
@@ -340,12 +320,20 @@ class Simulation:
         engine.warm_up()
         return engine
 
-    def _model(self, force):
-        what = self.lattice, self.fluid
-        if self.heating is None:
-            return isothermal(*what, self.case.compute.streaming, force, self.force_operator)
-        self.force_operator = BUOYANCY
-        return thermal(*what, self.heating.heat_in(self.domain.solid), self.case.compute.streaming, force)
+    def _physics(self) -> tuple[Physics, ...]:
+        """What the case asks for beside the flow."""
+        kinds = packages(self.case)
+        if len(kinds) > 1:
+            names = " and ".join(f"[{kind.name}]" for kind in kinds)
+            raise InputError(f"the case has {names}, which cannot be computed together; keep one of them")
+        return tuple(kind(self.case, self.outline, self.units) for kind in kinds)
+
+    def _model(self, force, force_operator) -> Model:
+        flow = self.lattice, self.fluid, self.case.compute.streaming, force
+        if not self.physics:
+            return isothermal(*flow, force_operator)
+        (physics,) = self.physics
+        return physics.model(*flow, self.domain.solid)
 
     @property
     def present_force(self) -> np.ndarray:

@@ -15,7 +15,19 @@ gap of width L, L / velocity for a vessel), and the tolerance is close to the er
 Sums run in an order, or in integers, that the number of ranks does not touch, so every run stops at the same step.
 """
 
+from collections.abc import Mapping, Sequence
 from math import inf
+from pathlib import Path
+
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.output.charts import line_chart
+from muphy_lb.output.report_html import ReportPart
+from muphy_lb.output.series import CsvSeries, read_series
+from muphy_lb.run.monitored import monitored
+
+STEADY = "steady"
+MEANS = {"permeability": "mean velocity in the pores [m/s]", "mean_speed": "mean speed [voxels per time step]"}
 
 
 class SteadyWatch:
@@ -70,3 +82,83 @@ def _relative_changes(last: dict, now: dict):
 def _ratio(change: float, scale: float) -> float:
     """Relative change; a flow at rest has not begun, hence is not steady."""
     return change / scale if scale > 0.0 else inf
+
+
+class SteadyState(Observer):
+    """Ends the run when the flow is steady, and appends what it looks at, and how much that changed, to ``steady.csv``.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+        resume_step: rows up to that step are kept; None for a new file.
+    """
+
+    file = "steady.csv"
+    files = (file,)
+    name = "watch"
+
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
+        run = view.case.run
+        interval_s = run.steady_interval_steps * view.units.time_step_s
+        self.watch = SteadyWatch(run.steady_tolerance, (run.steady_time_s or interval_s) / interval_s)
+        self.every = 0 if run.steady_tolerance is None else run.steady_interval_steps
+        self._view, self._path, self._resume_step = view, folder / self.file, resume_step
+        self._series = None
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """One, which without ``run.steady_tolerance`` does nothing."""
+        return (cls(view, folder, resume_step),)
+
+    def verdict(self) -> str | None:
+        """Look at the flow where a look is due."""
+        if not self.every or self._view.step_number % self.every:
+            return None
+        is_steady, groups = None, monitored(self._view)
+        if groups is not None:
+            is_steady = self.watch.look(groups)
+            self.write(groups, self.watch.change)
+        return STEADY if self._view.communicator.broadcast(is_steady) else None
+
+    def write(self, groups: dict[str, dict[str, float]], change: float) -> None:
+        """One row: the quantities by group and name, and their largest relative change; on rank 0."""
+        values = {f"{group}.{name}": value for group, row in groups.items() for name, value in row.items()}
+        if self._series is None:
+            self._series = CsvSeries(self._path, ("step", "time_s", *values, "change"), self._resume_step)
+        place = {"step": self._view.step_number, "time_s": self._view.time_s}
+        self._series.append(place | values | {"change": change})
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether the flow is steady."""
+        return self.watch.is_steady
+
+    def status(self) -> str:
+        """The last change, and what is wanted."""
+        return "" if self.watch.tolerance is None else str(self.watch)
+
+    def state(self) -> dict:
+        """The last look and the last two changes."""
+        return self.watch.record()
+
+    def restore(self, state: dict) -> None:
+        """Go on from them."""
+        self.watch.restore(state)
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """The course of the change, and of mean velocities."""
+        return ReportPart(charts=lambda: _charts(self._path))
+
+
+def _charts(path: Path) -> list[tuple[str, bytes]]:
+    if not path.exists():
+        return []
+    series = read_series(path)
+    lines = {"": (series["step"], series["change"])}
+    text = "Towards the steady state"
+    charts = [(text, line_chart(text, "step", "relative change", lines, log=True))]
+    for group, unit in MEANS.items():
+        mean = {name.split(".")[1]: (series["step"], x) for name, x in series.items() if name.startswith(f"{group}.")}
+        if mean:
+            charts.append(("mean velocity", line_chart("Mean velocity", "step", unit, mean)))
+    return charts

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from muphy_lb.output.atomic import write_text
 from muphy_lb.parallel.task import ON_EDGE, ON_HOST, ON_INTERIOR, ON_OPENINGS, ORDERING
+from muphy_lb.run.simulation import Simulation
 
 # What every model has; the stages of its fields come behind.
 STAGES = ("openings", "pack", "exchange", "unpack", "walls", "edge", "interior")
@@ -29,7 +30,7 @@ class Span(NamedTuple):
         return self.end_s - self.start_s
 
 
-def record_spans(simulation, n_steps: int) -> list[Span]:
+def record_spans(simulation: Simulation, n_steps: int) -> list[Span]:
     """What this rank does in some steps, which the step number does not count; collective.
 
     Every task is launched by itself here, and timed: many short ones take longer than in a run, which records them.
@@ -68,7 +69,7 @@ def record_spans(simulation, n_steps: int) -> list[Span]:
     return [Span(task.stage, task.queue, since(task, start), since(task, end)) for task, start, end in stamps]
 
 
-def stage_seconds(simulation, n_steps: int) -> dict[str, float]:
+def stage_seconds(simulation: Simulation, n_steps: int) -> dict[str, float]:
     """Seconds per step on this rank of each stage that it has; collective."""
     total = defaultdict(float)
     for span in record_spans(simulation, n_steps):
@@ -76,7 +77,7 @@ def stage_seconds(simulation, n_steps: int) -> dict[str, float]:
     return {stage: total[stage] for stage in (*STAGES, *total) if stage in total}
 
 
-def trace(simulation, n_steps: int, path=None) -> str | None:
+def trace(simulation: Simulation, n_steps: int, path=None) -> str | None:
     """Record some steps on all ranks and write them to ``path``, if that is given; returns the table on rank 0.
 
     Raises:

@@ -10,6 +10,7 @@ from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, slotted_coef
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
 from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case.case import Case
+from muphy_lb.domain import streaming_named
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
@@ -124,7 +125,7 @@ def course_of(case: Case, nodes: Outline, conditions, force: np.ndarray, units: 
     scales = [float(wall is not None and bool(wall.velocity_m_s or wall.rotation_rad_s)) for wall in moving]
     values = np.array([*(condition.value for condition in conditions), *scales, 1.0])
     drive = _factor(case, case.flow.waveform)
-    if drive is not None and case.compute.streaming == "push":
+    if drive is not None and streaming_named(case.compute.streaming).stores_before_collision:
         drive = _delayed(drive, units.time_step_s)
     return Course(values, [*factors, None], force, drive, case.run.ramp_steps, units.time_step_s)
 
@@ -143,7 +144,8 @@ def link_conditions(domain, nodes: NodeList, weights, conditions, rule: str, mot
     walls, n_fallback = slotted_coefficients(nodes, domain, rule, motions)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
-    return LinkConditions(weights, kind, walls, value), n_fallback
+    feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}
+    return LinkConditions(weights, kind, walls, value, feedback), n_fallback
 
 
 def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: float) -> Condition:

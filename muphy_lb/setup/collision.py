@@ -16,8 +16,8 @@ from muphy_lb.operators import (
     Relaxation,
     mrt_for,
 )
-from muphy_lb.operators.mrt import HALF_WAY_WALL
-from muphy_lb.physics import Fluid
+from muphy_lb.operators.mrt import MAGIC_HALF_WAY
+from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.units import Units
 
 
@@ -37,7 +37,7 @@ def _relaxation(section, lattice: Lattice) -> tuple[Relaxation, tuple[float, ...
     """The relaxation and its parameters after omega."""
     if section.collision == "mrt":
         return mrt_for(lattice, _mrt_rates(section, lattice), section.magic)
-    magic = HALF_WAY_WALL if section.magic is None else section.magic
+    magic = MAGIC_HALF_WAY if section.magic is None else section.magic
     return RELAXATIONS[section.collision], (magic,) if section.collision == "trt" else ()
 
 

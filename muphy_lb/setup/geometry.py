@@ -4,12 +4,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 
 from muphy_lb.backends import resolve_backend
+from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
@@ -19,6 +19,7 @@ from muphy_lb.geometry.labels import label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, Outline, build_nodes
 from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.store import open_nodes, read_arrays
 from muphy_lb.geometry.voxels import Opening, Voxels
@@ -31,6 +32,7 @@ from muphy_lb.partition.kinds import weighted_by_kind
 from muphy_lb.partition.partition import AUTO, check_parts, partition
 from muphy_lb.partition.store import list_partitions, partition_name, read_partition
 from muphy_lb.partition.voxels import graph_from_voxels
+from muphy_lb.physics.table import offered, shape_named, solid_walls
 from muphy_lb.precision import PRECISIONS
 
 LOG = logging.getLogger(__name__)
@@ -52,12 +54,13 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
     keep = case.geometry.keep or ("openings" if voxels.openings else "all")
     nodes, cleaned = clean(build_nodes(voxels), keep)
     report = str(cleaned)
-    if case.lattice.walls != "half-way" and voxels.wall_shape is not None:
+    if case.lattice.walls != HALF_WAY and voxels.wall_shape is not None:
         nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
         report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
-    if case.solids:
-        n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, case.solids)
-        report += f"; {nodes.n_nodes - n_fluid:,} nodes of solids that conduct heat: {', '.join(case.solids)}"
+    solids = solid_walls(case)
+    if solids:
+        n_fluid, nodes = nodes.n_nodes, add_solids(nodes, voxels, solids)
+        report += f"; {nodes.n_nodes - n_fluid:,} nodes of solids that conduct: {', '.join(solids)}"
     _match_openings(nodes, case)
     return nodes, report
 
@@ -74,7 +77,7 @@ def unread_nodes(case: Case) -> Iterator[NodeList]:
     with open_nodes(case.folder / case.geometry.file) as nodes:
         _match_openings(nodes, case)
         _match_solids(nodes, case)
-        yield replace(nodes, cuts=None) if case.lattice.walls == "half-way" else nodes
+        yield replace(nodes, cuts=None) if case.lattice.walls == HALF_WAY else nodes
 
 
 def share_nodes(nodes: NodeList, case: Case, n_ranks: int) -> np.ndarray:
@@ -163,15 +166,14 @@ def condition_of(nodes: NodeList | Outline, case: Case) -> tuple[OpeningSection,
 
 def nearest_or_all(name: str, there: list[str]) -> str:
     """The remedy for a name that the geometry does not have: the nearest that it has, else all of them."""
-    near = get_close_matches(name, there, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"it has: {', '.join(there) or 'none'}"
+    return nearest_name(name, there) or f"it has: {', '.join(there) or 'none'}"
 
 
 def _load(case: Case) -> Voxels:
     geometry = case.geometry
     options = dict(geometry.options)
     options |= {key: value for key in ("unit", "spacing_m") if (value := getattr(geometry, key)) is not None}
-    source = f"{SHAPE_PREFIX}{geometry.shape}" if geometry.shape else case.folder / geometry.file
+    source = f"{SHAPE_PREFIX}{shape_named(geometry.shape)}" if geometry.shape else case.folder / geometry.file
     if _lacks_spacing(case):
         raise InputError(
             f"geometry.spacing_m is missing: {case.geometry.file} does not tell its voxel edge; give it [m]"
@@ -237,17 +239,19 @@ def _match_openings(nodes: NodeList, case: Case) -> None:
 
 
 def _match_solids(nodes: NodeList, case: Case) -> None:
-    """Walls in which heat spreads are nodes of a prepared geometry, or they are not."""
-    file, there = case.geometry.file, [wall.name for wall in nodes.walls if wall.is_solid]
-    for name in case.solids:
+    """Walls whose voxels the case wants as nodes are nodes of a prepared geometry, and no others."""
+    file, asked = case.geometry.file, solid_walls(case)
+    there = [wall.name for wall in nodes.walls if wall.is_solid]
+    for name, key in asked.items():
         if name not in there:
             raise InputError(
-                f"walls.{name}.conductivity_ratio without thickness_m: {file} is prepared without nodes in that wall;"
+                f"{key}: {file} is prepared without nodes in that wall;"
                 f" make it with python -m geometry INPUT {file} --solid {name} ..., or name the image itself"
             )
     for name in there:
-        if name not in case.solids:
+        if name not in asked:
+            keys = [f"give {keys.format(name=name)}" for keys in offered("SOLID_KEYS")]
             raise InputError(
-                f"{file} is prepared with nodes in the wall {name!r}, for heat that spreads there; give [thermal] and"
-                f" walls.{name}.conductivity_ratio, or make the file without --solid {name}"
+                f"{file} is prepared with nodes in the wall {name!r}, for a scalar that spreads there;"
+                f" {', or '.join([*keys, f'make the file without --solid {name}'])}"
             )

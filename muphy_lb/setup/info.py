@@ -9,13 +9,13 @@ from muphy_lb.boundaries.opening_geometry import opening_areas_m2, opening_frame
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.domain import ROW, TILE
-from muphy_lb.domain.patterns import IN_PLACE
+from muphy_lb.domain.streaming import streaming_named
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.geometry.store import list_neighbours, read_geometry
-from muphy_lb.lattice import Lattice, lattice_named, scalar_lattice
+from muphy_lb.geometry.store import read_geometry
+from muphy_lb.lattice import Lattice, lattice_named
 from muphy_lb.partition.quality import quality
 from muphy_lb.partition.store import list_partitions, read_graph, read_partition
-from muphy_lb.physics.thermal.model import DIFFERENCES
+from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.setup.geometry import PREPARED, condition_of, load_nodes
 from muphy_lb.setup.numerics import describe, resolve
@@ -50,16 +50,11 @@ def describe_case(case: Case, n_ranks: int = 1) -> str:
 
 def bytes_per_node(case: Case, lattice: Lattice) -> float:
     """Memory of one node, about: two copies of its populations (one in place), its part of the address table, and what
-    heat takes."""
-    copies, precision = 1 if case.compute.streaming in IN_PLACE else 2, PRECISIONS[case.compute.precision]
+    other physics take."""
+    copies, precision = 1 if streaming_named(case.compute.streaming).in_place else 2, PRECISIONS[case.compute.precision]
     stored = np.dtype(precision.storage).itemsize * ROW / TILE
     populations = lattice.q * copies * stored + (lattice.q - 1) * BYTES_PER_DIRECTION
-    if case.thermal is None:
-        return populations
-    # Kept velocity; the temperature twice, or its populations, itself and what lifts, twice each; the table.
-    q_count = scalar_lattice(lattice.dimension).q
-    numbers, n_entries = (5, lattice.q - 1) if case.thermal.method == DIFFERENCES else (7 + 2 * q_count, q_count - 1)
-    return populations + numbers * np.dtype(precision.real).itemsize + n_entries * BYTES_PER_DIRECTION
+    return populations + sum(physics.bytes_per_node(case, lattice) for physics in packages(case))
 
 
 def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
@@ -98,7 +93,6 @@ def _prepared_lines(path) -> Iterator[str]:
         centre, normal = (" ".join(f"{c:.4g}" for c in vector) for vector in (opening.centre_m, opening.normal))
         extent = f"radius {opening.radius_m:.4g} m" if np.isfinite(opening.radius_m) else "the whole plane"
         yield f"{opening.kind} {opening.name}: centre ({centre}) m, normal ({normal}), {extent}"
-    yield f"neighbour tables: {', '.join(list_neighbours(path)) or 'none'}"
     yield from _partition_lines(path)
 
 

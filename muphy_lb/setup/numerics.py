@@ -13,7 +13,7 @@ from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import OpeningSection, WaveformSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
-from muphy_lb.units import Units, relaxation_time, viscosity
+from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
 MAX_STEPS = 10**12
 MAX_LATTICE_VELOCITY = 0.3
@@ -111,7 +111,7 @@ def resolve(
     case: Case,
     spacing_m: float | None = None,
     opening_areas_m2: Mapping[str, float] = _NO_AREAS,
-    cs2: float = 1.0 / 3.0,
+    cs2: float = CS2,
 ) -> Numerics:
     """The numbers that a case implies.
 

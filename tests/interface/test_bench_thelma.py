@@ -12,6 +12,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.physics.model import STENCIL, FieldValue
 from muphy_lb.physics.thermal.studies import thelma
+from muphy_lb.physics.thermal.temperature import temperature_k
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.bench import copying
 from muphy_lb.studies.bench.command import add_options, bench
@@ -89,7 +90,7 @@ def test_the_cavity_is_heated_and_its_heat_moves_it():
     job = cavity()
     simulation = Simulation(job.case, SerialCommunicator(), job.nodes)
     simulation.step(20)
-    temperature = simulation.temperature_k()
+    temperature = temperature_k(simulation)
     assert -0.5 <= temperature.min() < -0.2 and 0.2 < temperature.max() <= 0.5
     assert simulation.health().max_speed > 1e-6
 
@@ -99,7 +100,7 @@ def test_the_box_beside_it_is_the_same_without_temperature_and_lift():
     plain = thelma.without_temperature(job)
     simulation = Simulation(plain.case, SerialCommunicator(), plain.nodes)
     simulation.step(20)
-    assert simulation.heating is None and simulation.health().max_speed == 0.0
+    assert not simulation.physics and simulation.health().max_speed == 0.0
     assert plain.nodes is job.nodes and plain.case.lattice == job.case.lattice and plain.case.fluid == job.case.fluid
 
 
@@ -143,17 +144,17 @@ class Watched:
         self.values[n] = value
 
 
-def watched(parameters, n_nodes, notes) -> tuple:
-    """Parameters with fields that note what happens to them."""
-    return tuple(
-        Watched(np.zeros(n_nodes), notes, value.field) if isinstance(value, FieldValue) else value
-        for value in parameters
-    )
+def watched(parameters, n_nodes, notes) -> dict:
+    """Parameters by name with fields that note what happens to them."""
+    return {
+        name: Watched(np.zeros(n_nodes), notes, value.field) if isinstance(value, FieldValue) else value
+        for name, value in parameters.items()
+    }
 
 
 def test_the_numbers_of_fields_are_those_that_the_equations_touch():
     model = Simulation(cavity(4).case, SerialCommunicator()).engine.model
-    stencil = next(stage for stage in model.stages if stage.skeleton == STENCIL)
+    stencil = next(stage for stage in model.after if stage.kernel == STENCIL)
     collided, carried, n = set(), set(), np.arange(3)
     model.collision.reference(np.zeros((19, 3)), n, model.lattice, watched(model.parameters, 3, collided))
     new = stencil.operators[0].reference(np.zeros((19, 3)), n, model.lattice, watched(stencil.parameters, 3, carried))

@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from matplotlib.image import imread
@@ -39,7 +40,7 @@ def call(path, *arguments, n_ranks=1):
     parser, said = ArgumentParser(), []
     add_options(parser)
     options = parser.parse_args([str(argument) for argument in (path, *arguments)])
-    return compare(options, said.append, n_ranks), "\n".join(said)
+    return compare(options, said.append, SimpleNamespace(rank=0, size=n_ranks)), "\n".join(said)
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from muphy_lb.geometry.__main__ import lattice_vectors, main, opening_from_text
-from muphy_lb.geometry.store import read_geometry, read_neighbours
+from muphy_lb.geometry.__main__ import main, opening_from_text
+from muphy_lb.geometry.store import read_geometry
 
 INLET = "name=inlet kind=inlet centre_m=-0.5,2,2 normal=1,0,0"
 
@@ -67,11 +67,6 @@ def test_shapes_take_options(tmp_path):
     assert (nodes.shape, len(nodes.openings)) == ((5, 40, 5), 2)
 
 
-def test_neighbour_tables_are_stored_on_request(duct, tmp_path):
-    main([str(duct), str(tmp_path / "out.h5"), "--lattice", "D3Q19", "--lattice", "D3Q27"])
-    assert read_neighbours(tmp_path / "out.h5", "D3Q19").shape == (19, 54)
-
-
 def test_islands_are_dropped_unless_all_are_kept(tmp_path):
     flags = np.zeros((3, 3, 9), np.uint8)
     flags[1, 1, [1, 2, 3, 7]] = 1
@@ -90,7 +85,6 @@ def test_islands_are_dropped_unless_all_are_kept(tmp_path):
         (["--opening", "inlet"], "'inlet' is not name=value"),
         (["--opening", "name=a kind=inlet centre_m=1,2 normal=1,0,0"], "centre_m has 2 numbers"),
         (["--openings", "nothing.toml"], "cannot read nothing.toml"),
-        (["--lattice", "D3Q20"], "lattice is 'D3Q20'; allowed: D2Q9, D3Q19, D3Q27"),
         (["--dtype", "uint8"], "unknown name 'dtype'"),
         (["--shape-option", "radius"], "write name=value"),
         (["--fluid-value", "7"], "selects no voxel"),
@@ -114,13 +108,6 @@ def test_the_module_runs_as_a_program(tmp_path):
     result = subprocess.run(command, capture_output=True, text=True)
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert "No such file" in result.stderr
-
-
-@pytest.mark.parametrize(("name", "n"), [("D2Q9", 9), ("D3Q19", 19), ("D3Q27", 27)])
-def test_lattices_have_their_vectors_once_and_both_ways(name, n):
-    vectors = {tuple(c) for c in lattice_vectors(name).tolist()}
-    assert len(lattice_vectors(name)) == len(vectors) == n
-    assert vectors == {tuple(-i for i in c) for c in vectors}
 
 
 def test_an_opening_can_be_written_in_words():

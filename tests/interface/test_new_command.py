@@ -35,7 +35,8 @@ def write(folder, words, ask=None):
     """The path of the case that the command writes, and what it says."""
     parser, said, path = argparse.ArgumentParser(), [], folder / "case.toml"
     add_options(parser)
-    new(parser.parse_args([*map(str, words), "-o", str(path)]), said.append, ask or (lambda question: ""))
+    options = parser.parse_args([*map(str, words), "-o", str(path)])
+    new(options, said.append, SerialCommunicator(), ask or (lambda question: ""))
     return path, "\n".join(said)
 
 

@@ -138,7 +138,7 @@ def test_info_counts_the_memory_of_a_run(tmp_path, capsys):
 
 def test_info_describes_a_prepared_geometry(tmp_path, capsys):
     path = str(tmp_path / "pipe.h5")
-    geometry(["shape:pipe", path, "--shape-option", "ends='open'", "--lattice", "D3Q19"])
+    geometry(["shape:pipe", path, "--shape-option", "ends='open'"])
     partition([path, "2"])
     capsys.readouterr()
     command("info", path)
@@ -148,7 +148,6 @@ def test_info_describes_a_prepared_geometry(tmp_path, capsys):
         "6,176 fluid nodes, 53.43 % of the box",
         "nodes by group (0: touching no opening): 5790, 193, 193",
         "outlet outlet: centre (8 8 31.5) m, normal (0 0 -1), the whole plane",
-        "neighbour tables: D3Q19",
         "partitioning metis-2 by metis: 2 parts, imbalance 1.0000",
     ):
         assert expected in text

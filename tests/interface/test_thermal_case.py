@@ -11,9 +11,10 @@ import pytest
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.__main__ import main as prepare
-from muphy_lb.output.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.physics.thermal.model import METHODS
 from muphy_lb.physics.thermal.section import ThermalSection
+from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_gradients_k_m
+from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from tests.vessel import changed
@@ -69,7 +70,7 @@ def test_rayleigh_and_prandtl_number_stand_for_expansion_and_diffusivity():
     for case in (cavity_case(), cavity_case(thermal=si)):
         simulation = Simulation(case)
         simulation.step(50)
-        found.append(simulation.temperature_k())
+        found.append(temperature_k(simulation))
     assert np.allclose(*found, rtol=0, atol=1e-11) and np.ptp(found[0]) > 1.0
 
 
@@ -83,7 +84,7 @@ def test_a_resumed_thermal_run_goes_on_bit_by_bit(tmp_path, method):
     write_checkpoint(checkpoint_path(tmp_path, 150), first, {})
     restore(tmp_path, second)
     second.step(150)
-    assert np.array_equal(second.temperature_k(), undisturbed.temperature_k())
+    assert np.array_equal(temperature_k(second), temperature_k(undisturbed))
     assert np.array_equal(second.engine.populations(), undisturbed.engine.populations())
 
 
@@ -94,7 +95,7 @@ def test_heat_that_flows_into_a_wall_sets_the_slope_there():
     simulation = Simulation(cavity_case(walls=walls, thermal=thermal))
     simulation.step(12000)
     x_m = 0.01 * (simulation.nodes.coordinates()[:, 0] - 8.5)
-    assert np.allclose(simulation.temperature_k(), 303.0 + 20.0 * x_m, atol=1e-6)
+    assert np.allclose(temperature_k(simulation), 303.0 + 20.0 * x_m, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_a_conducting_wall_of_a_case_takes_its_share_of_the_difference(method):
     thermal = {"rayleigh": None, "expansion_1_k": 0.0, "method": method}
     simulation = Simulation(cavity_case(walls=[COLD, outer], thermal=thermal, compute={"backend": "cpu"}))
     simulation.step(12000)
-    found = simulation.wall_heat.gradients_k_m(simulation.temperature_k())
+    found = wall_gradients_k_m(simulation)
     assert found == pytest.approx({"cold": 5.0 / 0.08, "hot": -5.0 / 0.08}, rel=1e-6)
 
 
@@ -172,8 +173,8 @@ def test_heat_spreads_in_the_voxels_of_a_wall(tmp_path):
     """Four voxels of four times the conductivity resist as much as one of fluid: seven in all."""
     simulation = Simulation(plate_case(tmp_path))
     simulation.step(4000)
-    assert "8 nodes of solids that conduct heat: plate" in simulation.describe()
-    assert np.isclose(simulation.wall_heat.gradients_k_m(simulation.temperature_k())["cold"], 10.0 / 0.07, rtol=1e-6)
+    assert "8 nodes of solids that conduct: plate" in simulation.describe()
+    assert np.isclose(wall_gradients_k_m(simulation)["cold"], 10.0 / 0.07, rtol=1e-6)
 
 
 PLATE_FILE = ("plate.npy", "plate.h5", "--spacing-m", "0.01", "--fluid-value", "1", "--periodic", "yz")
@@ -194,7 +195,7 @@ def test_a_prepared_geometry_has_the_nodes_of_its_solids(tmp_path, monkeypatch, 
     image, file = Simulation(plate_case(tmp_path)), Simulation(plate_case(tmp_path, geometry=geometry))
     image.step(100), file.step(100)
     assert np.array_equal(image.nodes.voxel, file.nodes.voxel) and image.nodes.walls == file.nodes.walls
-    assert np.array_equal(image.temperature_k(), file.temperature_k()) and np.ptp(file.temperature_k()) > 1.0
+    assert np.array_equal(temperature_k(image), temperature_k(file)) and np.ptp(temperature_k(file)) > 1.0
 
 
 def test_solids_of_a_case_and_of_its_prepared_geometry_are_the_same(tmp_path, monkeypatch):
@@ -237,9 +238,9 @@ def test_populations_keep_a_uniform_temperature_whatever_the_flow():
     )
     tables["openings"] = [{**opening, "temperature_k": 310.0} for opening in tables["openings"]]
     simulation = Simulation(case_from_dict(tables))
-    simulation.set_temperature_k(np.full(1, 310.0))
+    set_temperature_k(simulation, np.full(1, 310.0))
     simulation.step(40)
-    assert np.abs(simulation.temperature_k() - 310.0).max() < 1e-9
+    assert np.abs(temperature_k(simulation) - 310.0).max() < 1e-9
     assert simulation.health().max_speed > 1e-3
 
 

@@ -25,7 +25,7 @@ from muphy_lb.operators import (
     macroscopic,
     mrt_for,
 )
-from muphy_lb.operators.operator import shift
+from muphy_lb.operators.operator import rest_populations
 from muphy_lb.precision import FP64, Precision
 from tests.support import random_populations
 
@@ -71,14 +71,18 @@ class Case:
         return collision(self.relaxation, self.equilibrium, self.closure)
 
     @property
-    def parameters(self) -> tuple:
-        """Of the collision: rates, closure, force."""
-        return self.omega, *self.rates, *CLOSING[self.closure.name], *(float(x) for x in self.force)
+    def parameters(self) -> dict[str, float]:
+        """Of the collision, by name: rates, closure, force."""
+        force = (float(x) for x in self.force)
+        return self.operator.by_name((self.omega, *self.rates, *CLOSING[self.closure.name], *force))
 
-    def stored_parameters(self, precision: Precision) -> tuple:
-        """Of the node function of the collision: typed scalars, the force in stored units."""
-        *rates, fx, fy, fz = (precision.real(value) for value in self.parameters)
-        return *rates, *(precision.real(precision.unit) * component for component in (fx, fy, fz))
+    def stored_parameters(self, operator: Operator, precision: Precision) -> tuple:
+        """Of the node function of the collision, or of another operator: typed scalars in the operator's order, in
+        stored units where it says so."""
+        real = precision.real
+        units = (real(precision.unit if parameter.in_stored_units else 1.0) for parameter in operator.parameters)
+        values = (real(self.parameters[parameter.name]) for parameter in operator.parameters)
+        return tuple(unit * value for unit, value in zip(units, values, strict=True))
 
     @property
     def undriven(self):
@@ -142,13 +146,13 @@ compiled = numba.njit(error_model="numpy")
 @cache
 def node_function(operator: Operator, lattice: Lattice, precision: Precision, jit):
     """The node function, made once."""
-    return operator.node(lattice, precision, jit)
+    return operator.compile(lattice, precision, jit)
 
 
 def by_node(case: Case, stored: np.ndarray, precision: Precision = FP64, jit=plain) -> np.ndarray:
     """After collision, by the node function in a precision, node by node; in and out with rho_0 = 1."""
     collide = node_function(case.operator, case.lattice, precision, jit)
-    parameters = case.stored_parameters(precision)
+    parameters = case.stored_parameters(case.operator, precision)
     result = stored.astype(precision.real) * precision.real(precision.unit)
     for n in range(stored.shape[1]):
         f = result[:, n].copy()
@@ -180,7 +184,7 @@ def moving_state(lattice: Lattice, n: int = N) -> tuple[np.ndarray, np.ndarray]:
 def at_equilibrium(case: Case) -> np.ndarray:
     """(Q, N) stored populations in equilibrium with random density and velocity."""
     rho, velocity = moving_state(case.lattice)
-    return case.equilibrium.populations(rho, velocity, case.lattice) - shift(case.lattice)
+    return case.equilibrium.populations(rho, velocity, case.lattice) - rest_populations(case.lattice)
 
 
 def moments(stored: np.ndarray, lattice: Lattice) -> np.ndarray:
@@ -189,16 +193,16 @@ def moments(stored: np.ndarray, lattice: Lattice) -> np.ndarray:
     return np.concatenate((f.sum(axis=0)[None], lattice.c.T @ f))
 
 
-def density_and_velocity(case: Case, stored: np.ndarray, streaming: str) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) density and (3, n) velocity of populations before ("push") or after ("pull") collision."""
-    operator = macroscopic(streaming, case.equilibrium)
+def density_and_velocity(case: Case, stored: np.ndarray, half_force: float) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) density and (3, n) velocity of populations ``BEFORE_COLLISION`` or ``AFTER_COLLISION``."""
+    operator = macroscopic(half_force, case.equilibrium)
     deviation, *u = operator.reference(stored, np.arange(stored.shape[1]), case.lattice, case.parameters)
     return 1.0 + deviation, np.array(u)
 
 
 def non_equilibrium_stress(case: Case, stored: np.ndarray, rho: np.ndarray, u: np.ndarray) -> np.ndarray:
     """(3, 3, n) sum c c (f - f^eq) without its trace."""
-    f_neq = stored + shift(case.lattice) - case.equilibrium.populations(rho, u, case.lattice)
+    f_neq = stored + rest_populations(case.lattice) - case.equilibrium.populations(rho, u, case.lattice)
     axes = np.diag(np.arange(3) < case.lattice.dimension).astype(float)
     stress = np.einsum("qi,qj,qn->ijn", case.lattice.c, case.lattice.c, f_neq)
     return stress - axes[:, :, None] * np.trace(stress) / case.lattice.dimension

@@ -7,6 +7,8 @@ import pytest
 
 from muphy_lb.lattice import BASES, D2Q9, LATTICES
 from muphy_lb.operators import (
+    AFTER_COLLISION,
+    BEFORE_COLLISION,
     BGK,
     COMPRESSIBLE,
     CONSTANT,
@@ -20,7 +22,7 @@ from muphy_lb.operators import (
     mrt,
     mrt_for,
 )
-from muphy_lb.operators.operator import shift
+from muphy_lb.operators.operator import rest_populations
 from muphy_lb.precision import FP32, FP64
 from tests.laws.collisions import (
     OMEGA,
@@ -114,8 +116,8 @@ def test_the_node_function_compiled_in_single_precision_is_the_specification(cas
 @NEWTONIAN
 def test_velocity_is_the_same_before_and_after_collision(case):
     (rho, u), (rho_after, u_after) = (
-        density_and_velocity(case, stored, streaming)
-        for stored, streaming in ((before(case), "push"), (after(case), "pull"))
+        density_and_velocity(case, stored, half_force)
+        for stored, half_force in ((before(case), BEFORE_COLLISION), (after(case), AFTER_COLLISION))
     )
     assert max(largest(rho - rho_after), largest(u - u_after)) < 1e-15
 
@@ -123,7 +125,7 @@ def test_velocity_is_the_same_before_and_after_collision(case):
 @NEWTONIAN
 def test_collision_relaxes_the_deviatoric_stress_by_omega(case):
     case, stored = case.undriven, before(case)
-    state = density_and_velocity(case, stored, "push")
+    state = density_and_velocity(case, stored, BEFORE_COLLISION)
     stress, stress_after = (non_equilibrium_stress(case, f, *state) for f in (stored, by_reference(case, stored)))
     assert largest(stress) > 1e-3 and largest(stress_after - (1 - OMEGA) * stress) < 1e-15
 
@@ -134,7 +136,8 @@ def test_the_force_adds_its_power_to_the_deviatoric_stress(case):
     equilibrium, (rho, u) = case.equilibrium, moving_state(case.lattice)
     f_eq = equilibrium.populations(rho, u, case.lattice)
     momentum_only = case.lattice.w[:, None] * 3 * (case.lattice.c @ case.force)[:, None]
-    stress = non_equilibrium_stress(case, by_reference(case, f_eq - momentum_only / 2 - shift(case.lattice)), rho, u)
+    stored = f_eq - momentum_only / 2 - rest_populations(case.lattice)
+    stress = non_equilibrium_stress(case, by_reference(case, stored), rho, u)
     power = u[:, None] * case.force[:, None] + (u[:, None] * case.force[:, None]).transpose(1, 0, 2)
     axes = np.diag(np.arange(3) < case.lattice.dimension)[:, :, None]
     expected = (1 - OMEGA / 2) * (power - axes * np.trace(power) / case.lattice.dimension)
@@ -170,8 +173,8 @@ def test_collision_commutes_with_rotations_and_mirrors(case):
 @pytest.mark.parametrize("relaxing", [(BGK, ()), (TRT, (0.25,)), (MRT, (0.25,)), (REGULARISED, ())])
 def test_omega_one_without_force_forgets_all_but_density_and_velocity(lattice, relaxing):
     case = Case(lattice, *relaxing, omega=1.0).undriven
-    rho, u = density_and_velocity(case, before(case), "push")
-    expected = case.equilibrium.populations(rho, u, lattice) - shift(lattice)
+    rho, u = density_and_velocity(case, before(case), BEFORE_COLLISION)
+    expected = case.equilibrium.populations(rho, u, lattice) - rest_populations(lattice)
     assert largest(by_reference(case, before(case)) - expected) < 1e-15
 
 
@@ -217,8 +220,8 @@ def test_every_family_of_moments_relaxes_with_its_own_rate(lattice, precision):
     basis = BASES[lattice.name]
     rates = {family: 0.3 + 0.2 * k for k, family in enumerate(basis.adjustable) if family != "shear"}
     case = Case(lattice, *mrt_for(lattice, rates)).undriven
-    rho, u = density_and_velocity(case, before(case), "push")
-    f_eq = case.equilibrium.populations(rho, u, lattice) - shift(lattice)
+    rho, u = density_and_velocity(case, before(case), BEFORE_COLLISION)
+    f_eq = case.equilibrium.populations(rho, u, lattice) - rest_populations(lattice)
     left, left_after = (basis.matrix @ (f - f_eq) for f in (before(case), after(case, precision)))
     kept = np.array([1 - (rates | {"shear": OMEGA}).get(family, 0.0) for family in basis.families])
     scale = np.abs(basis.matrix).sum(axis=1)[:, None]
@@ -247,12 +250,12 @@ def test_stokes_collisions_superpose(case, precision):
 
 
 @EVERY_LATTICE
-@pytest.mark.parametrize("streaming", ["push", "pull"])
+@pytest.mark.parametrize("half_force", [BEFORE_COLLISION, AFTER_COLLISION])
 @pytest.mark.parametrize("equilibrium", EQUILIBRIA.values(), ids=EQUILIBRIA)
-def test_the_node_function_of_moments_is_the_specification(lattice, streaming, equilibrium):
-    case, operator = Case(lattice, BGK, (), equilibrium), macroscopic(streaming, equilibrium)
-    node = operator.node(lattice, FP64, plain)
-    found = np.array([node(f.copy(), n, case.parameters) for n, f in enumerate(before(case).T)]).T
+def test_the_node_function_of_moments_is_the_specification(lattice, half_force, equilibrium):
+    case, operator = Case(lattice, BGK, (), equilibrium), macroscopic(half_force, equilibrium)
+    node, parameters = operator.compile(lattice, FP64, plain), case.stored_parameters(operator, FP64)
+    found = np.array([node(f.copy(), n, parameters) for n, f in enumerate(before(case).T)]).T
     assert largest(found - operator.reference(before(case), np.arange(N), lattice, case.parameters)) < 1e-15
 
 

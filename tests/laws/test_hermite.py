@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.lattice import LATTICES
-from muphy_lb.operators import BGK, EQUILIBRIA, hermite
+from muphy_lb.operators import BEFORE_COLLISION, BGK, EQUILIBRIA, hermite
 from muphy_lb.operators.moments import stress_node
-from muphy_lb.operators.operator import shift
+from muphy_lb.operators.operator import rest_populations
 from muphy_lb.precision import FP64
 from tests.laws.collisions import Case, before, density_and_velocity, plain
 
@@ -51,8 +51,8 @@ def state(request):
     """Case; populations, equilibrium and source of one node, (Q,) each; its state and force."""
     case = Case(request.param[0], BGK, (), request.param[1])
     stored = before(case)[:, :1]
-    rho, u = density_and_velocity(case, stored, "push")
-    f_eq = case.equilibrium.populations(rho, u, case.lattice) - shift(case.lattice)
+    rho, u = density_and_velocity(case, stored, BEFORE_COLLISION)
+    f_eq = case.equilibrium.populations(rho, u, case.lattice) - rest_populations(case.lattice)
     source = case.equilibrium.source(u, case.force[:, None], case.lattice)
     momentum = u[:, 0] * (rho[0] if case.equilibrium.is_compressible else 1.0)
     return case, stored[:, 0], f_eq[:, 0], source[:, 0], (rho[0] - 1, *u[:, 0], *momentum), tuple(case.force)

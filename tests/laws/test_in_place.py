@@ -9,7 +9,7 @@ import pytest
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.lattice import D3Q15, D3Q19, LATTICES
 from muphy_lb.operators import VARYING
-from muphy_lb.physics import Fluid, isothermal
+from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import SCHEDULED
 from tests.laws.walled import MOVING, walled_nodes
 from tests.support import (

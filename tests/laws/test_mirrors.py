@@ -50,7 +50,7 @@ def tables(flags, periodic, lattice):
     domain = build_local_domain(
         nodes, np.zeros(nodes.n_nodes, int), 0, lattice, WallTreatment((MIRRORED, FOLDED), FOLDED)
     )
-    return {streaming: build_addresses(domain, streaming) for streaming in STREAMINGS}
+    return {name: build_addresses(domain, streaming) for name, streaming in STREAMINGS.items()}
 
 
 def slip_channel(lattice, backend="numpy", streaming="pull"):

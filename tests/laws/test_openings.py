@@ -266,7 +266,7 @@ def test_the_compiled_condition_is_the_specified_one(lattice, kind):
     q, kinds, value = rng.integers(1, lattice.q, n), np.full(n, kind), rng.uniform(-0.1, 0.1, n)
     outgoing, momentum, velocity = rng.normal(size=n), rng.normal(size=n), rng.uniform(-0.1, 0.1, (3, n))
     specified = openings(COMPRESSIBLE).reference(outgoing, q, (kinds, value), momentum, velocity, lattice)
-    incoming = openings(COMPRESSIBLE).node(lattice, FP64, lambda function: function)
+    incoming = openings(COMPRESSIBLE).compile(lattice, FP64, lambda function: function)
     rows = zip(outgoing, q, kinds, value, momentum, *velocity, strict=True)
     assert np.abs([incoming(*row) for row in rows] - specified).max() < 1e-15
 

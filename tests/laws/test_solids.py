@@ -5,21 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.domain import FIXED, STEP, BorderValues, build_local_domain
+from muphy_lb.domain import FIXED, FLUX, ScalarBoundary, build_local_domain
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import D2Q9, D3Q19
-from muphy_lb.physics import Heat
-from muphy_lb.physics.thermal.model import POPULATION_METHOD
+from muphy_lb.physics.thermal.model import POPULATION_METHOD, Heat
 from tests.support import advance, random_owner
 from tests.thermal import COLD, HOT, ThermalSetup, cavity_engine, heat, temperature, thermal_state
 
 DIFFUSIVITY, RATIO = 0.06, 4.0
 # Cold wall, hot wall, the solid, all others.
-BORDERS = BorderValues(np.array([FIXED, FIXED, STEP, STEP]), np.array([COLD, HOT, 0.0, 0.0]), n_walls=3)
-CLOSED = replace(BORDERS, kind=np.full(4, STEP), value=np.zeros(4))
+BORDERS = ScalarBoundary(np.array([FIXED, FIXED, FLUX, FLUX]), np.array([COLD, HOT, 0.0, 0.0]), n_walls=3)
+CLOSED = replace(BORDERS, kind=np.full(4, FLUX), value=np.zeros(4))
 
 
 class Media:
@@ -48,10 +47,13 @@ class Media:
 class MediaSetup(ThermalSetup):
     """Media of every node; ranks take theirs."""
 
+    def heat_of(self, domain):
+        """With the media of a rank."""
+        return replace(self.heat, media=tuple(values[domain.number] for values in self.heat.media))
+
     def model_of(self, domain):
         """The model of a rank."""
-        media = tuple(values[domain.number] for values in self.heat.media)
-        return replace(self, heat=replace(self.heat, media=media)).model()
+        return replace(self, heat=self.heat_of(domain)).model()
 
 
 def layers(shape_zyx, first, last):
@@ -75,8 +77,9 @@ def test_temperature_and_flux_are_continuous_where_a_solid_begins(lattice, backe
 @pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_the_flow_does_not_enter_a_solid_and_heat_is_kept(backend):
     media = Media(np.random.default_rng(3).random((6, 8, 10)) < 0.3)
-    engine = cavity_engine(media.nodes, media.setup(D3Q19, CLOSED, (0.0, 0.0, 3e-4), backend=backend))
-    heat(engine, 1.0 + 0.3 * np.random.default_rng(5).standard_normal(media.nodes.n_nodes))
+    setup = media.setup(D3Q19, CLOSED, (0.0, 0.0, 3e-4), backend=backend)
+    engine = cavity_engine(media.nodes, setup)
+    heat(engine, setup, 1.0 + 0.3 * np.random.default_rng(5).standard_normal(media.nodes.n_nodes))
     before, solid = temperature(engine).sum(), engine.domain.solid == 2
     advance(engine, 60)
     speed = np.abs(engine.moments()[1:]).max(axis=0)

@@ -7,6 +7,8 @@ import pytest
 
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import (
+    AFTER_COLLISION,
+    BEFORE_COLLISION,
     BGK,
     EQUILIBRIA,
     PRESSURE,
@@ -52,14 +54,14 @@ def test_collisions_of_half_precision_have_the_rounding_of_single_precision(case
 
 
 @TWO_LATTICES
-@pytest.mark.parametrize("streaming", ["push", "pull"])
+@pytest.mark.parametrize("half_force", [BEFORE_COLLISION, AFTER_COLLISION])
 @EVERY_EQUILIBRIUM
-def test_density_deviation_scales_with_the_unit_and_velocity_does_not(lattice, streaming, equilibrium):
-    case, operator = Case(lattice, BGK, (), equilibrium), macroscopic(streaming, equilibrium)
+def test_density_deviation_scales_with_the_unit_and_velocity_does_not(lattice, half_force, equilibrium):
+    case, operator = Case(lattice, BGK, (), equilibrium), macroscopic(half_force, equilibrium)
     found, expected = (
         np.array(
             [
-                operator.node(lattice, precision, plain)(f, n, case.stored_parameters(precision))
+                operator.compile(lattice, precision, plain)(f, n, case.stored_parameters(operator, precision))
                 for n, f in enumerate(before(case).T * precision.unit)
             ]
         )
@@ -82,7 +84,7 @@ def test_what_comes_through_an_opening_scales_with_the_unit(lattice, kind, equil
     """A velocity opening has its momentum in stored units, a pressure opening its rho_out - 1."""
     outgoing, q, value, momentum, velocity = links(lattice)
     of_value, of_momentum = (UNIT, 1.0) if kind == PRESSURE else (1.0, UNIT)
-    one, scaled = (openings(equilibrium).node(lattice, precision, plain) for precision in (FP64, SCALED))
+    one, scaled = (openings(equilibrium).compile(lattice, precision, plain) for precision in (FP64, SCALED))
     for f, k, v, m, *u in zip(outgoing, q, value, momentum, *velocity, strict=True):
         assert scaled(UNIT * f, k, kind, of_value * v, of_momentum * m, *u) == UNIT * one(f, k, kind, v, m, *u)
 
@@ -91,5 +93,5 @@ def test_what_comes_through_an_opening_scales_with_the_unit(lattice, kind, equil
 def test_what_a_wall_returns_scales_with_the_unit(rule):
     rng = np.random.default_rng(7)
     met, (a, b, c, d) = rng.normal(size=(3, N)), wall_coefficients(rule, rng.random(N), rng.normal(size=N))
-    one, scaled = (WALLS.node(D2Q9, precision, plain) for precision in (FP64, SCALED))
+    one, scaled = (WALLS.compile(D2Q9, precision, plain) for precision in (FP64, SCALED))
     assert np.array_equal(scaled(*(UNIT * met), a, b, c, UNIT * d), UNIT * one(*met, a, b, c, d))

@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.domain import FIXED, FREE, STEP, STREAMINGS, BorderValues, build_local_domain, build_stencil
+from muphy_lb.domain import FIXED, FLUX, OUTFLOW, STREAMINGS, ScalarBoundary, build_local_domain, build_stencil
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19
 from muphy_lb.operators import mrt_for
-from muphy_lb.physics import Heat
-from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
+from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD, Heat
 from muphy_lb.physics.thermal.model import METHODS as thermal_methods
 from muphy_lb.physics.thermal.operators.finite_differences import difference_weights
 from tests.laws.walled import walled_nodes
@@ -34,8 +33,8 @@ KINDS = pytest.mark.parametrize(
 )
 METHODS = pytest.mark.parametrize("method", thermal_methods)
 # Two labelled walls, all others, an inlet and an outlet.
-MIXED = BorderValues(np.array([FIXED, STEP, STEP, FIXED, FREE]), np.array([0.3, 0.01, 0.0, -0.2, 0.0]), n_walls=2)
-OPEN = BorderValues(np.array([FIXED, FIXED, FREE]), np.array([0.3, -0.2, 0.0]), n_walls=0)
+MIXED = ScalarBoundary(np.array([FIXED, FLUX, FLUX, FIXED, OUTFLOW]), np.array([0.3, 0.01, 0.0, -0.2, 0.0]), n_walls=2)
+OPEN = ScalarBoundary(np.array([FIXED, FIXED, OUTFLOW]), np.array([0.3, -0.2, 0.0]), n_walls=0)
 
 
 @LATTICES
@@ -124,9 +123,10 @@ def test_a_cavity_is_symmetric_about_its_centre_and_loses_what_it_gains(method):
 
 def test_a_closed_cavity_of_populations_keeps_its_heat():
     nodes, n_steps = walled_nodes(D3Q19), 300
-    closed = BorderValues(np.array([STEP, STEP, STEP]), np.zeros(3), n_walls=2)
-    engine = cavity_engine(nodes, noisy_setup(D3Q19, closed, POPULATION_METHOD, backend="cpu"))
-    heat(engine, 0.1 * np.random.default_rng(5).standard_normal(nodes.n_nodes) + 1.0)
+    closed = ScalarBoundary(np.array([FLUX, FLUX, FLUX]), np.zeros(3), n_walls=2)
+    setup = noisy_setup(D3Q19, closed, POPULATION_METHOD, backend="cpu")
+    engine = cavity_engine(nodes, setup)
+    heat(engine, setup, 0.1 * np.random.default_rng(5).standard_normal(nodes.n_nodes) + 1.0)
     before = temperature(engine).sum()
     after = temperature(advance(engine, n_steps))
     assert abs(after.sum() / before - 1.0) < 1e-14 and np.ptp(after) < 0.3
@@ -172,8 +172,8 @@ def test_a_wall_that_conducts_takes_its_share_of_the_difference(method):
     """A wall of 4 voxels and half the fluid's conductivity resists as much as 8 voxels of fluid."""
     share, b = 8 / (8 + 6), 0.5 / 4
     step, factor = 2.0 * b * HOT / (2.0 + b), (2.0 - b) / (2.0 + b)
-    borders = BorderValues(
-        np.array([FIXED, STEP, STEP]), np.array([COLD, 0.0, 0.0]), n_walls=2, factor=np.array([1.0, factor, 1.0])
+    borders = ScalarBoundary(
+        np.array([FIXED, FLUX, FLUX]), np.array([COLD, 0.0, 0.0]), n_walls=2, factor=np.array([1.0, factor, 1.0])
     )
     borders.value[1] = step
     nodes = between_walls((3, 4, 6))
@@ -185,7 +185,7 @@ def test_a_wall_that_conducts_takes_its_share_of_the_difference(method):
 
 
 def test_a_flux_through_a_wall_is_what_the_fluid_gains():
-    borders, n_steps = BorderValues(np.array([STEP, STEP, STEP]), np.array([0.02, 0.0, 0.0]), n_walls=2), 50
+    borders, n_steps = ScalarBoundary(np.array([FLUX, FLUX, FLUX]), np.array([0.02, 0.0, 0.0]), n_walls=2), 50
     nodes = between_walls((3, 4, 6))
     setup = ThermalSetup(D3Q19, backend="cpu", heat=Heat(0.08, (0.0, 0.0, 0.0), borders, POPULATION_METHOD))
     engine = advance(cavity_engine(nodes, setup), n_steps)

@@ -5,34 +5,40 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from muphy_lb.domain import STEP, BorderValues
+from muphy_lb.domain import FLUX, ScalarBoundary
 from muphy_lb.lattice import D2Q9
-from muphy_lb.operators import KEEP_VELOCITY, UNIFORM, Operator
-from muphy_lb.physics import Field, FieldValue, Fluid, Stage, isothermal
-from muphy_lb.physics.model import STENCIL, STREAM_COLLIDE
+from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator
+from muphy_lb.operators.operator import named
+from muphy_lb.physics.isothermal import Fluid, isothermal
+from muphy_lb.physics.model import AT_NEIGHBOURS, STENCIL, Field, FieldValue, Stage
 from tests.support import Setup, advance, build_engine, random_nodes, start_at_rest
 
-CLOSED = BorderValues(np.array([STEP]), np.array([0.0]), n_walls=0)
+CLOSED = ScalarBoundary(np.array([FLUX]), np.array([0.0]), n_walls=0)
 AXES = [int(np.flatnonzero((D2Q9.c == vector).all(axis=1))[0]) for vector in ((1, 0, 0), (-1, 0, 0))]
+SPEED, FADING = VELOCITY_FIELDS[0], "fading"
 
 
 def upwind(values, n, lattice, parameters):
     """One-sided differences along x, and fading: the specification."""
-    fading, ux = parameters
-    u, east, west = ux[n], values[AXES[0]], values[AXES[1]]
-    return (1.0 - fading) * values[0] - np.where(u > 0, u * (values[0] - west), u * (east - values[0]))
+    u, east, west = parameters[SPEED][n], values[AXES[0]], values[AXES[1]]
+    faded = (1.0 - parameters[FADING]) * values[0]
+    return faded - np.where(u > 0, u * (values[0] - west), u * (east - values[0]))
 
 
-def upwind_node(lattice, precision, jit):
+def upwind_node(lattice, precision, jit, at):
     """The same for one node."""
     east, west, one = *AXES, precision.real(1)
+    fading, speed = at[FADING], at[SPEED]
 
     def update(values, n, parameters):
-        u = parameters[1][n]
+        u = parameters[speed][n]
         slope = values[0] - values[west] if u > 0 else values[east] - values[0]
-        return (one - parameters[0]) * values[0] - u * slope
+        return (one - parameters[fading]) * values[0] - u * slope
 
     return jit(update)
+
+
+DYE = Operator("dye", upwind, upwind_node, named(FADING, SPEED))
 
 
 @dataclass(frozen=True)
@@ -40,17 +46,13 @@ class DyeSetup(Setup):
     """A flow along x with a dye."""
 
     def model(self):
-        """Isothermal flow, and a stage behind every collision."""
-        flow = isothermal(D2Q9, Fluid(self.rates), "pull", (1e-4, 0.0, 0.0), UNIFORM, KEEP_VELOCITY)
-        kept = tuple(FieldValue(f"u{axis}") for axis in "xyz")
-        dye = [
-            Stage(STENCIL, (Operator("dye", upwind, upwind_node),), s.part, "dye", (0.01, kept[0])) for s in flow.stages
-        ]
-        pairs = zip(flow.stages, dye, strict=True)
-        stages = sum(((s, d) if s.skeleton == STREAM_COLLIDE else (s,) for s, d in pairs), ())
-        fields = (Field("dye", CLOSED), *(Field(value.field) for value in kept))
-        omega, *force = flow.parameters
-        return replace(flow, stages=stages, fields=fields, parameters=(omega, *kept, *force))
+        """Isothermal flow, and a stage behind its collision."""
+        velocity = {name: FieldValue(name) for name in VELOCITY_FIELDS}
+        flow = isothermal(D2Q9, Fluid(self.rates), self.streaming, (1e-4, 0.0, 0.0), UNIFORM, STORE_VELOCITY, velocity)
+        parameters = {FADING: 0.01, SPEED: velocity[SPEED]}
+        dye = Stage("dye", STENCIL, (DYE,), parameters, "dye", reads=("dye" + AT_NEIGHBOURS, SPEED), writes=("dye",))
+        fields = (Field("dye", CLOSED), *(Field(name) for name in VELOCITY_FIELDS))
+        return replace(flow, after=(dye,), fields=fields)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "cpu"])

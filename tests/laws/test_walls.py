@@ -81,7 +81,7 @@ def test_the_compiled_rule_is_the_specified_one(rule):
     rng = np.random.default_rng(3)
     met, coefficients = rng.normal(size=(3, 20)), wall_coefficients(rule, rng.random(20), rng.normal(size=20))
     specified = WALLS.reference(*met, coefficients, 0.7)
-    node = WALLS.node(D2Q9, FP64, lambda function: function)
+    node = WALLS.compile(D2Q9, FP64, lambda function: function)
     a, b, c, d = coefficients
     assert [node(*link) for link in zip(*met, a, b, c, 0.7 * d, strict=True)] == specified.tolist()
 

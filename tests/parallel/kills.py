@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 
 from muphy_lb.errors import InputError
-from muphy_lb.output.checkpoint import PATTERN, newest
+from muphy_lb.run.checkpoint import PATTERN, newest
 from tests.conftest import find_launcher, launcher_settings, stop_group
 from tests.vessel import command, write_case
 

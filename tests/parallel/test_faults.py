@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
-from muphy_lb.output.checkpoint import newest
+from muphy_lb.run.checkpoint import newest
 from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from muphy_lb.setup.geometry import load_nodes
 from tests.conftest import find_launcher, launcher_settings, stop_group
@@ -118,7 +118,7 @@ def test_a_flow_that_diverges_on_one_rank_ends_all_in_one_voice(stopped, tmp_pat
 
 MEMORY_EXHAUSTED = """
 import sys
-from muphy_lb import simulation
+from muphy_lb.run import simulation
 from muphy_lb.__main__ import main
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel import connect

@@ -5,14 +5,17 @@ import numpy as np
 import pytest
 
 import tests.support
+from muphy_lb.backends.interface import NodeRange
 from muphy_lb.backends.numpy.backend import NumpyBackend
-from muphy_lb.domain import FIXED, FREE, STEP, STREAMINGS, BorderValues
+from muphy_lb.domain import FIXED, FLUX, OUTFLOW, STREAMINGS, ScalarBoundary
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9
+from muphy_lb.operators import VARYING
 from muphy_lb.parallel.task import ON_EDGE
-from muphy_lb.physics import Heat
-from muphy_lb.physics.thermal.model import METHODS
+from muphy_lb.physics.isothermal import Fluid, isothermal
+from muphy_lb.physics.model import SCHEDULED
+from muphy_lb.physics.thermal.model import METHODS, Heat
 from muphy_lb.precision import FP64
 from tests.laws.walled import MOVING, ScatteredDistances, walled_nodes
 from tests.support import (
@@ -32,7 +35,12 @@ from tests.thermal import ThermalSetup, heat, temperature
 STEPS = 30
 THROUGH = "bouzidi between openings"
 # Walls, an inlet, an outlet.
-BETWEEN_OPENINGS = BorderValues(np.array([STEP, FIXED, FREE]), np.array([0.0, 0.3, 0.0]), n_walls=0)
+BETWEEN_OPENINGS = ScalarBoundary(np.array([FLUX, FIXED, OUTFLOW]), np.array([0.0, 0.3, 0.0]), n_walls=0)
+# Kernels of a step whose queue is that of their nodes, or is their last argument; openings have one of their own, and
+# walls are of the edge.
+OVER_NODES = ("stream_collide", "stencil", "scalar_streaming", "neighbours")
+ON_GIVEN_QUEUE = ("extrapolation", "next_row", "count_step")
+ON_EITHER = OVER_NODES + ON_GIVEN_QUEUE
 
 
 class Streams(NumpyBackend):
@@ -56,6 +64,15 @@ class Streams(NumpyBackend):
         self.synchronise()
         super().update(array, host)
 
+    def bind(self, kernel, *arguments, **options):
+        """Later, or at once."""
+        work = super().bind(kernel, *arguments, **options)
+        return self._later(work) if self.is_late(kernel, arguments) else work
+
+    def is_late(self, kernel, arguments) -> bool:
+        """Whether a launch waits."""
+        raise NotImplementedError
+
     def _later(self, work):
         return lambda: self._waiting.append(work)
 
@@ -64,6 +81,14 @@ class Streams(NumpyBackend):
         self._marked = max(0, self._marked - n)
         for work in todo:
             work()
+
+
+def is_on_edge(kernel, arguments) -> bool:
+    """Whether a kernel of either queue belongs to the edge."""
+    if kernel in ON_GIVEN_QUEUE:
+        return arguments[-1] == ON_EDGE
+    (nodes,) = (argument for argument in arguments if isinstance(argument, NodeRange))
+    return nodes.is_edge
 
 
 class LateInterior(Streams):
@@ -80,24 +105,13 @@ class LateInterior(Streams):
     def interior_waits(self):
         """The edge is always done."""
 
-    def bind_stream_collide(self, collide, arrays, nodes, parameters, shape=None):
+    def is_late(self, kernel, arguments):
         """Interior later, edge at once."""
-        work = super().bind_stream_collide(collide, arrays, nodes, parameters, shape)
-        return work if nodes.is_edge else self._later(work)
+        return kernel in ON_EITHER and not is_on_edge(kernel, arguments)
 
-    def bind_stencil(self, update, arrays, nodes, parameters):
-        """As the collision."""
-        work = super().bind_stencil(update, arrays, nodes, parameters)
-        return work if nodes.is_edge else self._later(work)
-
-    def bind_ghosts(self, field, target, ghosts, queue):
-        """As the collision."""
-        work = super().bind_ghosts(field, target, ghosts, queue)
-        return work if queue == ON_EDGE else self._later(work)
-
-    def bind_copy(self, source, target):
+    def copy(self, source, target):
         """In the order of the interior's work."""
-        return self._later(super().bind_copy(source, target))
+        return self._later(super().copy(source, target))
 
 
 class LateEdge(Streams):
@@ -107,28 +121,9 @@ class LateEdge(Streams):
         """Do all edge work."""
         self.synchronise()
 
-    def bind_stream_collide(self, collide, arrays, nodes, parameters, shape=None):
-        """Edge later, interior at once."""
-        work = super().bind_stream_collide(collide, arrays, nodes, parameters, shape)
-        return self._later(work) if nodes.is_edge else work
-
-    def bind_stencil(self, update, arrays, nodes, parameters):
-        """As the collision."""
-        work = super().bind_stencil(update, arrays, nodes, parameters)
-        return self._later(work) if nodes.is_edge else work
-
-    def bind_ghosts(self, field, target, ghosts, queue):
-        """As the collision."""
-        work = super().bind_ghosts(field, target, ghosts, queue)
-        return self._later(work) if queue == ON_EDGE else work
-
-    def bind_links(self, *arguments):
-        """Belongs to the edge."""
-        return self._later(super().bind_links(*arguments))
-
-    def bind_walls(self, *arguments):
-        """Belongs to the edge."""
-        return self._later(super().bind_walls(*arguments))
+    def is_late(self, kernel, arguments):
+        """Edge later, and openings and walls, which belong to it; interior at once."""
+        return kernel in ("links", "walls") or (kernel in ON_EITHER and is_on_edge(kernel, arguments))
 
 
 class LateOpenings(Streams):
@@ -138,9 +133,9 @@ class LateOpenings(Streams):
         """Do them."""
         self.synchronise()
 
-    def bind_links(self, *arguments):
-        """Later, on their own queue."""
-        return self._later(super().bind_links(*arguments))
+    def is_late(self, kernel, arguments):
+        """Openings later, on their own queue."""
+        return kernel == "links"
 
 
 class EarlyOpenings(Streams):
@@ -150,25 +145,13 @@ class EarlyOpenings(Streams):
         """Do all else."""
         self.synchronise()
 
-    def bind_stream_collide(self, *arguments, **more):
-        """Later."""
-        return self._later(super().bind_stream_collide(*arguments, **more))
+    def is_late(self, kernel, arguments):
+        """All but openings later."""
+        return kernel in (*ON_EITHER, "walls")
 
-    def bind_stencil(self, *arguments):
+    def copy(self, source, target):
         """Later."""
-        return self._later(super().bind_stencil(*arguments))
-
-    def bind_ghosts(self, *arguments):
-        """Later."""
-        return self._later(super().bind_ghosts(*arguments))
-
-    def bind_copy(self, *arguments):
-        """Later."""
-        return self._later(super().bind_copy(*arguments))
-
-    def bind_walls(self, *arguments):
-        """Later."""
-        return self._later(super().bind_walls(*arguments))
+        return self._later(super().copy(source, target))
 
 
 LATE = (LateInterior, LateEdge, LateOpenings, EarlyOpenings)
@@ -205,6 +188,32 @@ def test_a_late_stream_changes_nothing(late, rule, streaming, monkeypatch):
     assert found[0][1].size > 0 or rule is None
 
 
+class Driven(Setup):
+    """A setup with a force that changes with time."""
+
+    def model(self):
+        """Isothermal flow under a scheduled force."""
+        return isothermal(self.lattice, Fluid(self.rates), self.streaming, (SCHEDULED,) * 3, VARYING)
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("flow", [Setup, Driven])
+@pytest.mark.parametrize("late", LATE)
+def test_a_late_stream_changes_no_flow_that_follows_a_schedule(late, flow, streaming, monkeypatch):
+    setup = flow(D2Q9, streaming=streaming, conditions=THROUGH_FLOW)
+    steps = np.arange(1.0, 1.0 + STEPS)[:, None]
+    rows = np.hstack((steps * (1e-3, 1e-4), np.ones((STEPS, 1)), steps * (1e-5, -2e-5, 0.0)))
+    found = []
+    for backend in (NumpyBackend, late):
+        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
+        engine = start_at_rest(build_engine(random_nodes(D2Q9), setup))
+        engine.schedule(rows)
+        advance(engine, STEPS)
+        engine.backend.synchronise()
+        found.append(engine.populations())
+    assert np.array_equal(*found) and np.abs(found[0]).max() > 1e-3
+
+
 @pytest.mark.parametrize("streaming", STREAMINGS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("late", LATE)
@@ -217,7 +226,7 @@ def test_a_late_stream_changes_no_temperature(late, method, streaming, monkeypat
     for backend in (NumpyBackend, late):
         monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
         engine = build_engine(nodes, setup)
-        heat(engine, start[engine.domain.number])
+        heat(engine, setup, start[engine.domain.number])
         advance(start_at_rest(engine), STEPS)
         assert 0 < engine.domain.n_edge < engine.domain.n_nodes
         engine.backend.synchronise()

@@ -17,6 +17,7 @@ from muphy_lb.errors import BackendError
 from muphy_lb.lattice import D3Q19
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.parallel.communicator import MpiCommunicator
+from muphy_lb.physics.thermal.temperature import temperature_k
 from muphy_lb.run.simulation import Simulation
 from tests.parallel.driver import PERIODIC_ROCK
 from tests.vessel import changed
@@ -93,7 +94,7 @@ def compute(tables, transport, partition, kind, communicator) -> tuple[list[np.n
         simulation.health()
         simulation.openings()
     found = list(simulation.populations())
-    return [*found, simulation.temperature_k()] if simulation.heating else found, simulation.engine.transport
+    return [*found, temperature_k(simulation)] if simulation.physics else found, simulation.engine.transport
 
 
 def compare(transport, partition, tables, kind, alone, communicator) -> dict:

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from muphy_lb.operators import WALLS, openings
-from muphy_lb.physics import Model
+from muphy_lb.physics.model import Model
 from tests.support import Setup
 
 
@@ -16,49 +15,51 @@ class PlainPython(Setup):
         """Isothermal flow with its operators in plain Python."""
         model = super().model()
         wraps = {
-            model.collision: collision_in_python,
-            model.macroscopic: moments_in_python,
-            openings(self.equilibrium): openings_in_python,
-            WALLS: walls_in_python,
+            "collision": collision_in_python,
+            "macroscopic": moments_in_python,
+            "openings": openings_in_python,
+            "walls": walls_in_python,
         }
-        python = {operator: replace(operator, reference=wrap(self.node(operator))) for operator, wrap in wraps.items()}
-        return replace(
-            model,
-            collision=python[model.collision],
-            macroscopic=python[model.macroscopic],
-            stages=tuple(replace(stage, operators=tuple(python[o] for o in stage.operators)) for stage in model.stages),
-        )
+        return replace(model, **{name: self.in_python(getattr(model, name), wrap) for name, wrap in wraps.items()})
 
-    def node(self, operator):
-        """The operator's node function with the identity as its compiler; the NumPy backend speaks lattice units."""
-        return operator.node(self.lattice, replace(self.precision, unit=1.0), lambda function: function)
+    def in_python(self, operator, wrap):
+        """The operator with its node function, which has the identity as its compiler, as its specification; the NumPy
+        backend speaks lattice units."""
+        node = operator.compile(self.lattice, replace(self.precision, unit=1.0), lambda function: function)
+        names = tuple(parameter.name for parameter in operator.parameters)
+        return replace(operator, reference=wrap(node, names))
 
 
-def collision_in_python(collide):
+def in_order(parameters, names) -> tuple:
+    """Parameters, given by name, in the order in which a node function reads them."""
+    return tuple(parameters[name] for name in names)
+
+
+def collision_in_python(collide, names):
     """Specification of a collision, from its node function."""
 
     def reference(stored, n, lattice, parameters):
-        result = np.array(stored)
+        result, values = np.array(stored), in_order(parameters, names)
         for column in range(result.shape[1]):
             f = result[:, column].copy()
-            collide(f, n[column], parameters)
+            collide(f, n[column], values)
             result[:, column] = f
         return result
 
     return reference
 
 
-def moments_in_python(density_and_velocity):
+def moments_in_python(density_and_velocity, names):
     """Specification of moments, from their node function."""
 
     def reference(stored, n, lattice, parameters):
-        nodes = zip(stored.T, n, strict=True)
-        return np.array([density_and_velocity(f, k, parameters) for f, k in nodes]).reshape(-1, 4).T
+        nodes, values = zip(stored.T, n, strict=True), in_order(parameters, names)
+        return np.array([density_and_velocity(f, k, values) for f, k in nodes]).reshape(-1, 4).T
 
     return reference
 
 
-def openings_in_python(incoming):
+def openings_in_python(incoming, names):
     """Specification of opening links, from their node function."""
 
     def reference(outgoing, q, condition, momentum, velocity, lattice):
@@ -68,7 +69,7 @@ def openings_in_python(incoming):
     return reference
 
 
-def walls_in_python(returned):
+def walls_in_python(returned, names):
     """Specification of links into slotted walls, from their node function."""
 
     def reference(outgoing, arriving, opposed, coefficients, value):

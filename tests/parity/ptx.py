@@ -16,7 +16,7 @@ from numba import from_dtype, types
 from muphy_lb.backends.cuda import skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, SINGLE
-from muphy_lb.domain import Pattern, patterns
+from muphy_lb.domain import AA, PULL, PUSH, Pattern
 from muphy_lb.lattice import D3Q19
 from muphy_lb.operators import BGK, TRT, Operator, collision
 from muphy_lb.precision import FP16, FP32, FP64, Precision
@@ -30,12 +30,12 @@ ARITHMETIC = re.compile(r"^\s*(?:fma|mul|add|sub|neg)(?:\.\w+)*\.f32\b", re.MULT
 def kernels() -> Iterator[tuple]:
     """Relaxation, name of the step, pattern, precision, index type, nodes of a thread, compute capability: every kernel
     of production, and a sample of those for larger buffers, two relaxation times and other devices."""
-    for streaming in ("pull", "aa"):
-        for turn, pattern in enumerate(patterns(streaming, D3Q19)):
+    for streaming in (PULL, AA):
+        for turn, pattern in enumerate(streaming.patterns(D3Q19)):
             for precision in (FP64, FP32, FP16):
                 for threads in (SINGLE, DOUBLE):
-                    yield BGK, f"{streaming}{turn}", pattern, precision, np.uint32, threads, CAPABILITY
-    pull, push, even = (patterns(streaming, D3Q19)[0] for streaming in ("pull", "push", "aa"))
+                    yield BGK, f"{streaming.name}{turn}", pattern, precision, np.uint32, threads, CAPABILITY
+    pull, push, even = (streaming.patterns(D3Q19)[0] for streaming in (PULL, PUSH, AA))
     yield BGK, "pull0", pull, FP16, np.uint32, PAIRED, CAPABILITY
     for precision in (FP64, FP32, FP16):
         yield BGK, "push0", push, precision, np.uint32, SINGLE, CAPABILITY

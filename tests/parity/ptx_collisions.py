@@ -6,7 +6,7 @@ closure is in the sample.
 
 import json
 
-from muphy_lb.domain import patterns
+from muphy_lb.domain import PULL
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.operators import (
     BGK,
@@ -39,7 +39,7 @@ def sample() -> list[Case]:
 
 def findings(case: Case) -> dict:
     """What the PTX of the pull kernel of a collision holds. A node loads its populations and their bases."""
-    pattern = patterns("pull", case.lattice)[0]
+    pattern = PULL.patterns(case.lattice)[0]
     found = counts(compiled(case.operator, len(case.parameters), pattern, case.lattice, FP32))
     return found | {
         "name": str(case),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.backends.cpu import skeletons
-from muphy_lb.domain import patterns
+from muphy_lb.domain import PULL
 from muphy_lb.lattice import D3Q19
 from muphy_lb.operators import BGK, collision
 from muphy_lb.precision import FP32, FP64, Precision
@@ -19,7 +19,7 @@ STREAMED = re.compile(r"^\s+v?movnt", re.MULTILINE)
 
 def assembly(precision: Precision) -> str:
     """Of the D3Q19 pull loop, stores past the caches."""
-    (pattern,) = patterns("pull", D3Q19)
+    (pattern,) = PULL.patterns(D3Q19)
     skeleton = skeletons.stream_collide(collision(BGK), pattern, D3Q19, precision, streams=True)
     buffer, lines = np.zeros(64, precision.storage), np.zeros((1, 20), np.uint32)
     parameters = tuple(precision.real(value) for value in (1.25, 0, 0, 0))

@@ -15,12 +15,12 @@ from muphy_lb.studies.validation.references import (
     rheology,
     schaefer_turek,
     spheres,
-    step,
 )
 from muphy_lb.studies.validation.references.couette import TaylorCouette
 from muphy_lb.studies.validation.references.rheology import CarreauYasuda, Casson, PowerLaw
 from muphy_lb.studies.validation.references.taylor_green import TaylorGreen
-from muphy_lb.studies.validation.references.womersley import PipeWomersley, PlaneWomersley, bessel_j, pipe_profile
+from muphy_lb.studies.validation.references.womersley import PipeWomersley, PlaneWomersley, bessel_j
+from tests.physics import references
 
 CARREAU = CarreauYasuda(at_rest=5.0, at_infinity=0.3, time=8.0, a=0.64, n=0.2128)
 CASSON = Casson(k0=0.3, k1=0.7)
@@ -55,26 +55,26 @@ def with_walls(coordinate, velocity, at_start, at_end):
 
 def test_duct_obeys_the_momentum_balance():
     sides, y, z = (3.0, 2.0), np.array([0.1, -0.7, 1.2]), np.array([0.2, 0.5, -0.6])
-    along_y = derivative(lambda s: poiseuille.duct_velocity(s, z, sides, 2.0, 0.5), y, 2)
-    along_z = derivative(lambda s: poiseuille.duct_velocity(y, s, sides, 2.0, 0.5), z, 2)
+    along_y = derivative(lambda s: references.duct_velocity(s, z, sides, 2.0, 0.5), y, 2)
+    along_z = derivative(lambda s: references.duct_velocity(y, s, sides, 2.0, 0.5), z, 2)
     np.testing.assert_allclose(0.5 * (along_y + along_z), -2.0, rtol=1e-6)
 
 
 def test_duct_sticks_to_its_walls():
     edge = np.linspace(-1.0, 1.0, 9)
-    speeds = [poiseuille.duct_velocity(1.5, edge, (3.0, 2.0), 1.0, 1.0)]
-    speeds.append(poiseuille.duct_velocity(1.5 * edge, 1.0, (3.0, 2.0), 1.0, 1.0))
+    speeds = [references.duct_velocity(1.5, edge, (3.0, 2.0), 1.0, 1.0)]
+    speeds.append(references.duct_velocity(1.5 * edge, 1.0, (3.0, 2.0), 1.0, 1.0))
     assert np.abs(speeds).max() < 1e-6
 
 
 def test_flow_in_a_square_duct_is_the_same_turned_by_a_right_angle():
-    turned = poiseuille.duct_velocity(0.3, -0.7, (2.0, 2.0), 1.0, 1.0)
-    assert poiseuille.duct_velocity(0.7, 0.3, (2.0, 2.0), 1.0, 1.0) == pytest.approx(turned, rel=1e-9)
+    turned = references.duct_velocity(0.3, -0.7, (2.0, 2.0), 1.0, 1.0)
+    assert references.duct_velocity(0.7, 0.3, (2.0, 2.0), 1.0, 1.0) == pytest.approx(turned, rel=1e-9)
 
 
 def test_duct_flow_rate_is_the_integral_of_the_velocity():
     points, weights = np.polynomial.legendre.leggauss(40)
-    velocity = poiseuille.duct_velocity(1.5 * points[:, None], points, (3.0, 2.0), 1.0, 1.0)
+    velocity = references.duct_velocity(1.5 * points[:, None], points, (3.0, 2.0), 1.0, 1.0)
     assert 1.5 * weights @ velocity @ weights == pytest.approx(poiseuille.duct_flow_rate(3.0, 2.0), rel=1e-7)
 
 
@@ -177,7 +177,7 @@ def test_fast_womersley_lags_a_quarter_period_in_the_core():
 def test_pipe_profile_has_unit_mean(number):
     points, weights = np.polynomial.legendre.leggauss(40)
     position = 0.5 * (points + 1.0)
-    assert (position * pipe_profile(position, number)) @ weights == pytest.approx(1.0, abs=1e-9)
+    assert (position * references.pipe_profile(position, number)) @ weights == pytest.approx(1.0, abs=1e-9)
 
 
 def test_womersley_refuses_a_flow_that_does_not_oscillate():
@@ -206,8 +206,8 @@ def test_newtonian_limit_of_carreau_yasuda_is_poiseuille():
 def test_power_law_formulas_agree_with_quadrature(n):
     law, y = PowerLaw(0.4, n), np.linspace(0.0, 1.0, 6)
     for formula, general in (
-        (rheology.power_law_channel_velocity, rheology.channel_velocity),
-        (rheology.power_law_pipe_velocity, rheology.pipe_velocity),
+        (references.power_law_channel_velocity, rheology.channel_velocity),
+        (references.power_law_pipe_velocity, rheology.pipe_velocity),
     ):
         np.testing.assert_allclose(formula(y, 1.0, 2.0, law), general(y, 1.0, 2.0, law), rtol=1e-7, atol=1e-13)
 
@@ -215,17 +215,17 @@ def test_power_law_formulas_agree_with_quadrature(n):
 def test_casson_formula_is_the_limit_of_a_large_largest_viscosity():
     y = np.linspace(0.0, 1.0, 6)
     limit = rheology.channel_velocity(y, 1.0, 2.0, Casson(0.3, 0.7, largest=1e9))
-    np.testing.assert_allclose(rheology.casson_channel_velocity(y, 1.0, 2.0, CASSON), limit, rtol=1e-5)
+    np.testing.assert_allclose(references.casson_channel_velocity(y, 1.0, 2.0, CASSON), limit, rtol=1e-5)
 
 
 def test_casson_moves_as_a_plug_below_the_yield_stress():
     plug = CASSON.k0**2 / 2.0
-    velocity = rheology.casson_channel_velocity([0.0, 0.99 * plug, 2.0 * plug], 1.0, 2.0, CASSON)
+    velocity = references.casson_channel_velocity([0.0, 0.99 * plug, 2.0 * plug], 1.0, 2.0, CASSON)
     assert velocity[0] == velocity[1] > velocity[2]
 
 
 def test_casson_does_not_move_when_pushed_below_the_yield_stress():
-    assert np.all(rheology.casson_channel_velocity([0.0, 0.5], 1.0, 0.99 * CASSON.k0**2, CASSON) == 0.0)
+    assert np.all(references.casson_channel_velocity([0.0, 0.5], 1.0, 0.99 * CASSON.k0**2, CASSON) == 0.0)
 
 
 @pytest.mark.parametrize("law", [CARREAU, Casson(0.3, 0.7, largest=50.0)])
@@ -367,14 +367,14 @@ def test_reynolds_numbers_of_the_benchmark(case, reynolds):
 def test_inflows_have_the_mean_that_they_are_given():
     points, weights = np.polynomial.legendre.leggauss(4)
     y_m = 0.5 * schaefer_turek.HEIGHT_M * (points + 1.0)
-    assert 0.5 * schaefer_turek.inflow_2d(y_m, 0.2) @ weights == pytest.approx(0.2)
-    assert 0.25 * weights @ schaefer_turek.inflow_3d(y_m[:, None], y_m, 0.2) @ weights == pytest.approx(0.2)
+    assert 0.5 * references.inflow_2d(y_m, 0.2) @ weights == pytest.approx(0.2)
+    assert 0.25 * weights @ references.inflow_3d(y_m[:, None], y_m, 0.2) @ weights == pytest.approx(0.2)
 
 
 def test_inflows_have_the_peak_of_the_benchmark():
     middle = 0.5 * schaefer_turek.HEIGHT_M
-    assert schaefer_turek.inflow_2d(middle, 0.2) == pytest.approx(0.3)
-    assert schaefer_turek.inflow_3d(middle, middle, 0.2) == pytest.approx(0.45)
+    assert references.inflow_2d(middle, 0.2) == pytest.approx(0.3)
+    assert references.inflow_3d(middle, middle, 0.2) == pytest.approx(0.45)
 
 
 def test_converged_values_lie_in_the_intervals_of_1996():
@@ -390,11 +390,11 @@ def test_converged_values_lie_in_the_intervals_of_1996():
 
 
 def test_force_coefficient_undoes_its_definition():
-    assert schaefer_turek.force_coefficient(0.5 * 0.2**2 * 0.1 * 0.41, 0.2, 0.41) == pytest.approx(1.0)
+    assert references.force_coefficient(0.5 * 0.2**2 * 0.1 * 0.41, 0.2, 0.41) == pytest.approx(1.0)
 
 
 def test_reattachment_moves_downstream_ever_more_slowly():
-    reynolds, length = np.array(list(step.REATTACHMENT.items())).T
+    reynolds, length = np.array(list(references.REATTACHMENT.items())).T
     slope = np.diff(length) / np.diff(reynolds)
     assert np.all(slope > 0.0) and np.all(np.diff(slope) < 0.0)
 
@@ -429,7 +429,7 @@ def test_dilute_spheres_have_hasimotos_constant(lattice):
     """In cubic lattices the Stokes sum is the Coulomb sum: -v a is the mean velocity, a = (3 c V / 4 pi)^(1/3)."""
     per_radius = -madelung_constant(BASES[lattice])
     expected = per_radius * (3.0 / (4.0 * np.pi * len(BASES[lattice]))) ** (1.0 / 3.0)
-    assert spheres.HASIMOTO[lattice] == pytest.approx(expected, abs=1.5e-4)
+    assert references.HASIMOTO[lattice] == pytest.approx(expected, abs=1.5e-4)
 
 
 @pytest.mark.parametrize("lattice", [spheres.SIMPLE, spheres.BODY])
@@ -440,7 +440,7 @@ def test_first_terms_of_the_series_of_spheres_are_hasimotos(lattice):
     for order in range(1, 6):
         inverse.append(-sum(a[k] * inverse[order - k] for k in range(1, order + 1)))
     densest = spheres.DENSEST[lattice]
-    expected = [1.0, -spheres.HASIMOTO[lattice] * densest ** (1.0 / 3.0), 0.0, densest, 0.0, 0.0]
+    expected = [1.0, -references.HASIMOTO[lattice] * densest ** (1.0 / 3.0), 0.0, densest, 0.0, 0.0]
     np.testing.assert_allclose(inverse, expected, atol=1e-4)
 
 
@@ -473,27 +473,27 @@ def test_permeability_of_dilute_spheres_is_that_of_stokes_drag():
 
 @pytest.mark.parametrize(("reynolds", "drag"), [(1, 27.60), (10, 4.151), (20, 2.609), (50, 1.538), (100, 1.092)])
 def test_schiller_naumann_has_its_tabulated_values(reynolds, drag):
-    assert spheres.schiller_naumann(reynolds) == pytest.approx(drag, rel=5e-4)
+    assert references.schiller_naumann(reynolds) == pytest.approx(drag, rel=5e-4)
 
 
 def test_dilute_cylinders_have_the_constant_of_the_square_lattice():
     """ln(sqrt(pi)) - ln(2 pi eta(i)^2), with Dedekind's eta(i) = Gamma(1/4) / (2 pi^(3/4))."""
     eta = math.gamma(0.25) / (2.0 * np.pi**0.75)
     constant = 0.5 * np.log(np.pi) - np.log(2.0 * np.pi * eta**2)
-    assert cylinders.FITTED_COEFFICIENTS[0] == pytest.approx(constant, abs=5e-7)
+    assert references.FITTED_COEFFICIENTS[0] == pytest.approx(constant, abs=5e-7)
     assert cylinders.SERIES_COEFFICIENTS[0] == pytest.approx(constant, abs=5e-4)
 
 
-@pytest.mark.parametrize("fraction", [c for c in cylinders.COLLOCATION if c in cylinders.SANGANI_ACRIVOS])
+@pytest.mark.parametrize("fraction", [c for c in cylinders.COLLOCATION if c in references.SANGANI_ACRIVOS])
 def test_the_two_solutions_of_cylinders_agree(fraction):
-    assert cylinders.COLLOCATION[fraction] == pytest.approx(cylinders.SANGANI_ACRIVOS[fraction], rel=3e-4)
+    assert cylinders.COLLOCATION[fraction] == pytest.approx(references.SANGANI_ACRIVOS[fraction], rel=3e-4)
 
 
-@pytest.mark.parametrize("fraction", [c for c in cylinders.COLLOCATION if c <= cylinders.FITTED_LIMIT])
+@pytest.mark.parametrize("fraction", [c for c in cylinders.COLLOCATION if c <= references.FITTED_LIMIT])
 def test_series_of_cylinders_agrees_with_collocation(fraction):
     k = cylinders.permeability_number(fraction)
-    if fraction <= cylinders.FITTED_LIMIT:
-        assert cylinders.fitted_series(fraction) == pytest.approx(k, rel=3e-4)
+    if fraction <= references.FITTED_LIMIT:
+        assert references.fitted_series(fraction) == pytest.approx(k, rel=3e-4)
     if fraction <= cylinders.SERIES_LIMIT:
         assert cylinders.series(fraction) == pytest.approx(k, rel=5e-4)
 

@@ -22,7 +22,7 @@ ROWS = (
     {"output"},
     {"engine"},
     {"setup"},
-    {"measure"},
+    {"measure", "physics contract"},
     {"run"},
     {"new", "studies"},
     {"physics packages"},
@@ -39,8 +39,11 @@ IMPORT_NAMES = {
 
 
 def part(name: str) -> str:
-    """The part of muphy_lb that a dotted name ``muphy_lb.part...`` belongs to; a physics package is one of its own."""
+    """The part of muphy_lb that a dotted name ``muphy_lb.part...`` belongs to; a physics package is one of its own, and
+    so is their contract, which speaks of observers."""
     parts = name.split(".")
+    if parts[1:3] == ["physics", "package"]:
+        return "physics contract"
     is_package = parts[1] == "physics" and len(parts) > 2 and (ROOT / "muphy_lb" / "physics" / parts[2]).is_dir()
     return "physics packages" if is_package else parts[1]
 

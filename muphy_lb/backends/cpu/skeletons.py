@@ -13,6 +13,7 @@ from numba import njit, prange
 
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
+from muphy_lb.precision import FP64
 
 # Warps of one piece of work.
 CHUNK = TILE // WARP
@@ -93,7 +94,7 @@ def gather(places: Places, q_count: int, first_address=first_address):
 
 
 @cache
-def ask_for(n_through: int):
+def prefetch(n_through: int):
     """Prefetch the first run of every entry of a warp, which most often is the only one."""
 
     @node_jit
@@ -143,10 +144,10 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams):
     The skeleton takes warps; the nodes of the last one are all there, as padding if need be, and so are their entries
     of arrays among the parameters.
     """
-    collide = collide_operator.node(lattice, precision, node_jit)
+    collide = collide_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
     load, store = gather(split(pattern.load), q_count), scatter(split(pattern.store), q_count, streams)
-    ask = ask_for(len(split(pattern.load).through))
+    ask = prefetch(len(split(pattern.load).through))
 
     @sweep_jit
     def sweep(old, new, lines, bases, first, last, parameters):
@@ -174,7 +175,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams):
 @cache
 def stencil(update_operator, n_neighbours, lattice, precision):
     """Advance a field from the values of a node and of its neighbours."""
-    update, real, n_values = update_operator.node(lattice, precision, node_jit), precision.real, 1 + n_neighbours
+    update, real, n_values = update_operator.compile(lattice, precision, node_jit), precision.real, 1 + n_neighbours
     load = gather(split((0, *(-k for k in range(1, n_values)))), n_values, first_of_field)
 
     @loop_jit
@@ -192,9 +193,9 @@ def stencil(update_operator, n_neighbours, lattice, precision):
 
 
 @cache
-def carried(update_operator, n_neighbours, lattice, precision):
+def scalar_streaming(update_operator, n_neighbours, lattice, precision):
     """Advance a field of several numbers a node from those that arrive."""
-    update, real, n_values = update_operator.node(lattice, precision, node_jit), precision.real, 1 + n_neighbours
+    update, real, n_values = update_operator.compile(lattice, precision, node_jit), precision.real, 1 + n_neighbours
     load = gather(split((0, *(-k for k in range(1, n_values)))), n_values, first_of_field)
 
     @loop_jit
@@ -213,14 +214,44 @@ def carried(update_operator, n_neighbours, lattice, precision):
     return skeleton
 
 
+@cache
+def neighbours(update_operator, n_neighbours, lattice, precision):
+    """Hand every node the addresses of its neighbours."""
+    update = update_operator.compile(lattice, precision, node_jit)
+
+    @loop_jit
+    def skeleton(lines, bases, first, last, parameters):
+        first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
+        for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
+            addresses = np.empty(n_neighbours, np.int64)
+            start = first_warp + chunk * CHUNK
+            for warp in range(start, min(last_warp, start + CHUNK)):
+                for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
+                    decode(addresses, lines, bases, warp, n % WARP)
+                    update(addresses, n, parameters)
+
+    return skeleton
+
+
+@node_jit
+def decode(addresses, lines, bases, warp, lane):
+    """Addresses of all entries of one lane of a warp."""
+    run = np.int64(lines[warp, 0])
+    up_to = np.uint32(0xFFFFFFFF) >> np.uint32(WARP - 1 - lane)
+    for k in range(addresses.size):
+        mask = lines[warp, 1 + k]
+        addresses[k] = np.int64(bases[run + np.int64(count_bits(mask & up_to))]) + lane
+        run += np.int64(count_bits(mask))
+
+
 @loop_jit
-def ghosts(field, target, ghosts):
-    """Ghost values from those of nodes."""
-    index, weight, constant = ghosts.index, ghosts.weight, ghosts.constant
-    n_ghosts = constant.size
-    for s in prange(n_ghosts):
+def extrapolation(field, target, stencils):
+    """Values beyond walls from those of nodes."""
+    index, weight, constant = stencils.index, stencils.weight, stencils.constant
+    n_values = constant.size
+    for s in prange(n_values):
         value = constant[s]
-        for t in range(s, index.size, n_ghosts):
+        for t in range(s, index.size, n_values):
             value += weight[t] * field[index[t]]
         target[s] = value
 
@@ -228,8 +259,8 @@ def ghosts(field, target, ghosts):
 @cache
 def links(openings_operator, macroscopic_operator, lattice, precision):
     """Compute the incoming population of every opening link, node by node."""
-    condition = openings_operator.node(lattice, precision, node_jit)
-    macroscopic = macroscopic_operator.node(lattice, precision, node_jit)
+    condition = openings_operator.compile(lattice, precision, node_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
 
     @njit(error_model="numpy")
@@ -250,9 +281,41 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
 
 
 @cache
+def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, computes_entering):
+    """Mass that enters through every opening link, and density deviation of its node, in lattice units."""
+    condition = openings_operator.compile(lattice, precision, node_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
+    q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
+    storage, per_unit = precision.storage, 1.0 / precision.unit
+
+    @njit(error_model="numpy")
+    def skeleton(state, buffer, links, flux, deviation, parameters):
+        f = np.empty(q_count, real)
+        n_nodes = links.node.size
+        for m in range(n_nodes):
+            total = 0.0
+            for q in range(q_count):
+                f[q] = state[links.state[q * n_nodes + m]]
+                total += np.float64(f[q]) * per_unit
+            _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
+            for link in range(links.start[m], links.start[m + 1]):
+                leaving = buffer[links.outgoing[link]]
+                entering = buffer[links.incoming[link]]
+                if computes_entering:
+                    k = links.opening[link]
+                    kind, value = links.kind[k], unit * links.value[k]
+                    momentum = links.momentum[link]
+                    entering = storage(condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz))
+                flux[link] = np.float64(entering) * per_unit - np.float64(leaving) * per_unit
+                deviation[link] = total
+
+    return skeleton
+
+
+@cache
 def walls(walls_operator, lattice, precision):
     """Compute the incoming population of every link into a slotted wall."""
-    returned = walls_operator.node(lattice, precision, node_jit)
+    returned = walls_operator.compile(lattice, precision, node_jit)
     unit = precision.real(precision.unit)
 
     @loop_jit
@@ -271,7 +334,7 @@ def walls(walls_operator, lattice, precision):
 @cache
 def moments(macroscopic_operator, places, lattice, precision):
     """Write rho - 1, ux, uy, uz of the nodes of a range."""
-    macroscopic = macroscopic_operator.node(lattice, precision, node_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
     load = gather(split(places), q_count)
 
@@ -291,7 +354,7 @@ def moments(macroscopic_operator, places, lattice, precision):
 @cache
 def reduction(macroscopic_operator, places, lattice, precision):
     """Mass, largest speed and exact sum of speeds, one partial result per chunk."""
-    macroscopic = macroscopic_operator.node(lattice, precision, node_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
     load = gather(split(places), q_count)
 
@@ -356,6 +419,59 @@ def copy(source, target):
     """target = source, the yardstick of the memory."""
     for i in prange(source.size):
         target[i] = source[i]
+
+
+@njit
+def next_row(rows, is_scheduled, following, n_rows, now):
+    """The next row of a schedule, or the last one again."""
+    row = min(following[0], n_rows[0] - 1)
+    for i in range(now.size):
+        if is_scheduled[i]:
+            now[i] = rows[row * now.size + i]
+    following[0] += 1
+
+
+@njit
+def sum_openings(fluxes, opening, sums, scale):
+    """Fixed-point sums by opening."""
+    sums[:] = 0
+    n_links = opening.size
+    for link in range(n_links):
+        first = 3 * opening[link]
+        sums[first] += np.int64(np.rint(fluxes[link] * scale))
+        sums[first + 1] += np.int64(np.rint(fluxes[n_links + link] * scale))
+        sums[first + 2] += 1
+
+
+@cache
+def particles(update_operator, lattice, precision):
+    """Particle after particle, on one thread: Numba's parallel loops take no records inside of tuples."""
+    update = update_operator.compile(lattice, precision, node_jit)
+
+    @sweep_jit
+    def skeleton(count, parameters):
+        for i in range(count[0]):
+            update(i, parameters)
+
+    return skeleton
+
+
+@cache
+def feedback(advance_operator, lattice):
+    """Advance the state of a condition with feedback, in double precision."""
+    advance = advance_operator.compile(lattice, FP64, node_jit)
+
+    @njit(error_model="numpy")
+    def skeleton(sums, state, value, opening, n_openings, scale, parameters):
+        inflow, deviation, n_links = np.int64(0), np.int64(0), np.int64(0)
+        for rank in range(sums.size // (3 * n_openings)):
+            first = 3 * (rank * n_openings + opening)
+            inflow += sums[first]
+            deviation += sums[first + 1]
+            n_links += sums[first + 2]
+        value[0] = advance(-inflow / scale, deviation / scale / n_links, state, parameters)
+
+    return skeleton
 
 
 @loop_jit

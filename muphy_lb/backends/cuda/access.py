@@ -86,7 +86,12 @@ def _access_to(places, n_entries: int, precision, index_type) -> Access:
     return access(places, places, needed, precision, index_type)
 
 
-def collector(n_neighbours: int, index_type, real):
+def find_neighbours(n_entries: int, index_type):
+    """Device function ``(lines, bases, n, addresses)``: the table's entries of a node."""
+    return device_jit(unroll(_find(n_entries, index_type)))
+
+
+def gather_values(n_neighbours: int, index_type, real):
     """Device function ``(field, lines, bases, n, values)``: a field at a node and at its neighbours."""
     find = device_jit(unroll(_find(n_neighbours, index_type)))
 
@@ -105,7 +110,7 @@ def collector(n_neighbours: int, index_type, real):
     return device_jit(collect)
 
 
-def spreader(n_values: int, index_type):
+def scatter_values(n_values: int, index_type):
     """Device function ``(values, n, row, field)``: a node's values into rows of a field."""
 
     def spread(values, n, row, field):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.cuda import peers, skeletons
+from muphy_lb.backends.cuda import peers
 from muphy_lb.backends.cuda.device import (
     SIMULATOR,
     clear,
@@ -23,23 +23,15 @@ from muphy_lb.backends.cuda.device import (
     share_memory,
     urgent_stream,
 )
-from muphy_lb.backends.cuda.skeletons import DOUBLE, LINK_NODES, NODES_PER_THREAD, PAIRED, SINGLE, Shape
-from muphy_lb.backends.interface import (
-    GhostArrays,
-    KernelUsage,
-    LinkArrays,
-    NodeRange,
-    ReductionArrays,
-    State,
-    StencilArrays,
-    StreamArrays,
-    WallArrays,
-)
+from muphy_lb.backends.cuda.kernels import KERNELS, stream_kernel
+from muphy_lb.backends.cuda.skeletons import DOUBLE, PAIRED, SINGLE, Shape
+from muphy_lb.backends.interface import KernelUsage, StreamArrays
+from muphy_lb.backends.kernels import KernelTable
 from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS
 
-BLOCK, LINK_BLOCK = 256, 128
+BLOCK = 256
 WORKERS = 256 if SIMULATOR else 1 << 15
 
 
@@ -56,7 +48,7 @@ class DeviceTable(NamedTuple):
         return self.bases.dtype.type
 
 
-class CudaBackend:
+class CudaBackend(KernelTable):
     """See :class:`muphy_lb.backends.interface.Backend`.
 
     Raises:
@@ -64,6 +56,7 @@ class CudaBackend:
     """
 
     name = "cuda"
+    kernels = KERNELS
     on_host = False
     has_peers = not SIMULATOR
 
@@ -183,104 +176,32 @@ class CudaBackend:
         place, where table addresses have to be kept anyway."""
         singles = [Shape(SINGLE, block) for block in (256, 128, 384)]
         doubles = [Shape(DOUBLE, block) for block in (64, 96, 128)]
-        if self.precision.storage is np.float16 and pattern.streaming == "pull":
+        if self.precision.storage is np.float16 and pattern.stores_locally:
             return (*(Shape(PAIRED, block) for block in (128, 256)), *singles)
         wants_two = pattern.in_place and self.precision.real is np.float32
         return (*doubles, *singles) if wants_two else (*singles, *doubles)
 
-    def bind_stream_collide(self, collide, arrays: StreamArrays, nodes: NodeRange, parameters, shape=None):
-        """One thread for one or two nodes."""
-        shape = shape or self.launch_shapes(arrays.pattern)[0]
-        kernel = self._stream_kernel(collide, arrays, shape)
-        n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
-        n_blocks = -(-n_threads // shape.block)
-        sweep = (n_blocks - 1, -1) if nodes.is_reversed else (0, 1)
-        new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
-        table, bounds = arrays.table, (np.uint32(nodes.first), np.uint32(nodes.last))
-        arguments = (arrays.old, new, table.lines, table.bases, *sweep, *bounds, parameters)
-        return self._bind(kernel, n_threads, arguments, queue=nodes.queue, block=shape.block)
-
     def stream_collide_usage(self, collide, arrays: StreamArrays, shape=None):
         """Registers and local memory per thread."""
-        kernel = self._stream_kernel(collide, arrays, shape or self.launch_shapes(arrays.pattern)[0])
+        kernel = stream_kernel(self, collide, arrays, shape or self.launch_shapes(arrays.pattern)[0])
         if SIMULATOR or not kernel.overloads:
             return None
         registers, local = kernel.get_regs_per_thread(), kernel.get_local_mem_per_thread()
         return KernelUsage(max(registers.values()), max(local.values()))
 
-    def _stream_kernel(self, collide, arrays: StreamArrays, shape: Shape):
-        return skeletons.stream_collide(
-            collide, arrays.pattern, self.lattice, self.precision, arrays.table.index_type, shape.threads
-        )
-
-    def bind_stencil(self, update, arrays: StencilArrays, nodes: NodeRange, parameters):
-        """One thread per node."""
-        table = arrays.table
-        make = skeletons.carried if arrays.row else skeletons.stencil
-        kernel = make(update, arrays.n_neighbours, self.lattice, self.precision, table.index_type)
-        bounds = (np.uint32(nodes.first), np.uint32(nodes.last))
-        bounds += (table.index_type(arrays.row),) if arrays.row else ()
-        arguments = (arrays.old, arrays.new, table.lines, table.bases, *bounds, parameters)
-        return self._bind(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
-
-    def bind_ghosts(self, field, target, ghosts: GhostArrays, queue):
-        """One thread per ghost."""
-        return self._bind(skeletons.ghosts, target.size, (field, target, *ghosts), queue=queue)
-
-    def bind_links(self, operators, state, buffer, target, links: LinkArrays, parameters):
-        """One block for a few nodes with openings."""
-        kernel = skeletons.links(*operators, self.lattice, self.precision)
-        n_threads = -(-links.node.size // LINK_NODES) * LINK_BLOCK
-        arguments = (state, buffer, target, links, parameters)
-        return self._bind(kernel, n_threads, arguments, queue=ON_OPENINGS, block=LINK_BLOCK)
-
-    def bind_walls(self, walls, buffer, target, links: WallArrays):
-        """One thread per wall link."""
-        kernel = skeletons.walls(walls, self.lattice, self.precision)
-        return self._bind(kernel, links.wall.size, (buffer, target, links), queue=ON_EDGE)
-
-    def bind_moments(self, macroscopic, state: State, nodes: NodeRange, out, parameters):
-        """One thread per node."""
-        kernel = skeletons.moments(macroscopic, *self._reach(state), self.lattice, self.precision, _index_type(state))
-        return self._bind(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out, parameters))
-
-    def bind_reduction(self, macroscopic, state: State, result: ReductionArrays, parameters):
-        """A fixed number of workers."""
-        kernel = skeletons.reduction(macroscopic, *self._reach(state), self.lattice, self.precision, _index_type(state))
-        arguments = (state.buffer, *state.table[:2], state.n_nodes, result, parameters)
-        return self._bind(kernel, result.mass.size, arguments)
-
-    def bind_read(self, state: State, nodes: NodeRange, out):
-        """One thread per node."""
-        kernel = skeletons.read(*self._reach(state), self.precision, _index_type(state))
-        return self._bind(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out))
-
-    def bind_write(self, state: State, nodes: NodeRange, rows):
-        """One thread per node."""
-        kernel = skeletons.write(*self._reach(state), self.precision, _index_type(state))
-        return self._bind(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), rows))
-
     def view(self, array, first, last):
         """A slice of a device array."""
         return array[first:last]
 
-    def bind_copy(self, source, target):
+    def copy(self, source, target):
         """Device-to-device copy."""
-        return lambda: target.copy_to_device(source, stream=self._interior)
+        return lambda: target.copy_to_device(source, stream=self._streams[ON_INTERIOR])
 
-    def bind_gather(self, buffer, addresses, packed):
-        """One thread a population."""
-        return self._bind(skeletons.gather, packed.size, (buffer, addresses, packed), queue=ON_EDGE)
-
-    def bind_scatter(self, packed, buffer, addresses):
-        """One thread a population."""
-        return self._bind(skeletons.scatter, packed.size, (packed, buffer, addresses), queue=ON_EDGE)
-
-    def bind_download(self, array, host):
+    def download(self, array, host):
         """Asynchronous copy."""
         return lambda: array.copy_to_host(host, stream=self._edge)
 
-    def bind_upload(self, host, array):
+    def upload(self, host, array):
         """Asynchronous copy."""
         return lambda: array.copy_to_device(host, stream=self._edge)
 
@@ -319,24 +240,22 @@ class CudaBackend:
         limit = np.array([peers.NO_LIMIT if is_trusted else peers.TRIAL_POLLS], dtype=np.uint64)
         return peers.Signal(flags, self.array(there), *counters, self.array(limit), self.zeros(1, np.uint32))
 
-    def bind_send(self, buffer, addresses, targets, signal):
+    def send(self, buffer, addresses, targets, signal):
         """One thread a population."""
         words = buffer.view(peers.STORED_AS[buffer.dtype.itemsize])
-        return self._bind(peers.send, addresses.size, (words, addresses, targets, signal), queue=ON_EDGE)
+        return self.launch(peers.send, addresses.size, (words, addresses, targets, signal), queue=ON_EDGE)
 
-    def bind_await(self, signal):
+    def await_flags(self, signal):
         """One block."""
         n_threads = signal.flags.size
-        return self._bind(peers.wait, n_threads, (signal,), queue=ON_EDGE, block=whole(n_threads, WARP))
+        return self.launch(peers.wait, n_threads, (signal,), queue=ON_EDGE, block=whole(n_threads, WARP))
 
     def came_in_time(self, signal):
         """The kernel notes when it gives up."""
         return not self.to_host(signal.failed)[0]
 
-    def _reach(self, state: State):
-        return state.places, state.table.n_entries
-
-    def _bind(self, kernel, n_threads, arguments, queue=ON_INTERIOR, block=BLOCK):
+    def launch(self, kernel, n_threads, arguments, queue=ON_INTERIOR, block=BLOCK):
+        """Launch of a compiled kernel with at least ``n_threads`` threads on a queue."""
         launch = (max(1, -(-n_threads // block)), block, self._streams[queue])
         if SIMULATOR:  # its kernels know only the latest of their configurations
             return lambda: kernel[launch](*arguments)
@@ -362,12 +281,3 @@ class CudaBackend:
 
     def _forget(self, n_bytes):
         self.allocated_bytes -= n_bytes
-
-
-def _index_type(state: State):
-    return state.table.index_type
-
-
-def _bounded(state: State, nodes: NodeRange) -> tuple:
-    """What every kernel over a range of nodes begins with."""
-    return (state.buffer, state.table.lines, state.table.bases, np.uint32(nodes.first), np.uint32(nodes.last))

@@ -1,5 +1,6 @@
 """Node and link loops as Numba-CUDA kernels."""
 
+import math
 from functools import cache
 from typing import NamedTuple
 
@@ -7,15 +8,17 @@ import numpy as np
 
 from muphy_lb.backends.cuda.access import (
     access,
-    collector,
     device_jit,
+    find_neighbours,
     find_pairs,
+    gather_values,
     reader,
-    spreader,
+    scatter_values,
     store_pairs,
     writer,
 )
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.precision import FP64
 
 # Ways to give nodes to threads: one each; two each, a warp apart; two neighbours each, which needs half precision and
 # stores that stay within the node.
@@ -38,7 +41,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
 
     Blocks run through the nodes from ``start`` on in steps of one block, ``step`` being 1 or -1.
     """
-    collide = collide_operator.node(lattice, precision, device_jit)
+    collide = collide_operator.compile(lattice, precision, device_jit)
     reach = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
     own, find, load, store, n_entries = reach
     q_count, real = lattice.q, precision.real
@@ -100,8 +103,8 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
 @cache
 def stencil(update_operator, n_neighbours, lattice, precision, index_type):
     """Advance a field from the values of a node and of its neighbours."""
-    update, real, n_values = update_operator.node(lattice, precision, device_jit), precision.real, 1 + n_neighbours
-    collect = collector(n_neighbours, index_type, real)
+    update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
+    collect = gather_values(n_neighbours, index_type, real)
 
     @cuda.jit
     def kernel(old, new, lines, bases, first, last, parameters):
@@ -115,10 +118,11 @@ def stencil(update_operator, n_neighbours, lattice, precision, index_type):
 
 
 @cache
-def carried(update_operator, n_neighbours, lattice, precision, index_type):
+def scalar_streaming(update_operator, n_neighbours, lattice, precision, index_type):
     """Advance a field of several numbers a node from those that arrive."""
-    update, real, n_values = update_operator.node(lattice, precision, device_jit), precision.real, 1 + n_neighbours
-    collect, spread = collector(n_neighbours, index_type, real), spreader(n_values, index_type)
+    update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
+    collect = gather_values(n_neighbours, index_type, real)
+    distribute = scatter_values(n_values, index_type)
 
     @cuda.jit
     def kernel(old, new, lines, bases, first, last, row, parameters):
@@ -127,18 +131,35 @@ def carried(update_operator, n_neighbours, lattice, precision, index_type):
             values = cuda.local.array(n_values, real)
             collect(old, lines, bases, n, values)
             update(values, n, parameters)
-            spread(values, n, row, new)
+            distribute(values, n, row, new)
+
+    return kernel
+
+
+@cache
+def neighbours(update_operator, n_neighbours, lattice, precision, index_type):
+    """Hand every node the addresses of its neighbours."""
+    update = update_operator.compile(lattice, precision, device_jit)
+    find = find_neighbours(n_neighbours, index_type)
+
+    @cuda.jit
+    def kernel(lines, bases, first, last, parameters):
+        n = np.uint32(first + cuda.grid(1))
+        if n < last:
+            addresses = cuda.local.array(n_neighbours, index_type)
+            find(lines, bases, n, addresses)
+            update(addresses, n, parameters)
 
     return kernel
 
 
 @cuda.jit
-def ghosts(field, target, index, weight, constant):
-    """Ghost values from those of nodes."""
-    s, n_ghosts = cuda.grid(1), constant.size
-    if s < n_ghosts:
+def extrapolation(field, target, index, weight, constant):
+    """Values beyond walls from those of nodes."""
+    s, n_values = cuda.grid(1), constant.size
+    if s < n_values:
         value = constant[s]
-        for t in range(s, index.size, n_ghosts):
+        for t in range(s, index.size, n_values):
             value += weight[t] * field[index[t]]
         target[s] = value
 
@@ -148,8 +169,8 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
     """Compute the incoming population of every opening link. A block first takes the velocities of ``LINK_NODES`` nodes
     and then one link a thread: in place links overwrite what the velocity of their node is made of, and a thread that
     went through all links of a node would wait for memory at each."""
-    condition = openings_operator.node(lattice, precision, device_jit)
-    macroscopic = macroscopic_operator.node(lattice, precision, device_jit)
+    condition = openings_operator.compile(lattice, precision, device_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
 
     @cuda.jit
@@ -176,9 +197,43 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
 
 
 @cache
+def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, computes_entering):
+    """Mass that enters through every opening link, and density deviation of its node, in lattice units; a thread for
+    each node with openings."""
+    condition = openings_operator.compile(lattice, precision, device_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
+    q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
+    per_unit = 1.0 / precision.unit
+
+    @cuda.jit
+    def kernel(state, buffer, links, flux, deviation, parameters):
+        m, n_nodes = cuda.grid(1), links.node.size
+        if m < n_nodes:
+            f = cuda.local.array(q_count, real)
+            total = 0.0
+            for q in range(q_count):
+                f[q] = real(state[links.state[q * n_nodes + m]])
+                total += float(f[q]) * per_unit
+            _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
+            for link in range(links.start[m], links.start[m + 1]):
+                leaving = real(buffer[links.outgoing[link]])
+                entering = real(buffer[links.incoming[link]])
+                if computes_entering:
+                    k = links.opening[link]
+                    kind, value = links.kind[k], unit * links.value[k]
+                    momentum = links.momentum[link]
+                    computed = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
+                    entering = real(storage(computed))
+                flux[link] = float(entering) * per_unit - float(leaving) * per_unit
+                deviation[link] = total
+
+    return kernel
+
+
+@cache
 def walls(walls_operator, lattice, precision):
     """Compute the incoming population of every link into a slotted wall."""
-    returned = walls_operator.node(lattice, precision, device_jit)
+    returned = walls_operator.compile(lattice, precision, device_jit)
     real, storage, unit = precision.real, precision.storage, precision.real(precision.unit)
 
     @cuda.jit
@@ -197,7 +252,7 @@ def walls(walls_operator, lattice, precision):
 @cache
 def moments(macroscopic_operator, places, n_entries, lattice, precision, index_type):
     """Write rho - 1, ux, uy, uz of the nodes of a range."""
-    macroscopic = macroscopic_operator.node(lattice, precision, device_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     load = reader(places, n_entries, precision, index_type)
     q_count, real, per_unit = lattice.q, precision.real, precision.real(1 / precision.unit)
 
@@ -220,7 +275,7 @@ def moments(macroscopic_operator, places, n_entries, lattice, precision, index_t
 @cache
 def reduction(macroscopic_operator, places, n_entries, lattice, precision, index_type):
     """Mass, largest speed and exact sum of speeds; worker i takes nodes i, i + workers, i + 2 workers ..."""
-    macroscopic = macroscopic_operator.node(lattice, precision, device_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     load = reader(places, n_entries, precision, index_type)
     q_count, real, per_unit = lattice.q, precision.real, 1.0 / precision.unit
     infinity = float("inf")
@@ -305,3 +360,170 @@ def scatter(packed, buffer, addresses):
     i = cuda.grid(1)
     if i < packed.size:
         buffer[addresses[i]] = packed[i]
+
+
+@cuda.jit
+def scatter_add(packed, buffer, addresses):
+    """buffer[addresses[i]] += packed[i], integers."""
+    i = cuda.grid(1)
+    if i < packed.size:
+        cuda.atomic.add(buffer, addresses[i], packed[i])
+
+
+@cuda.jit
+def next_row(rows, is_scheduled, following, n_rows, now):
+    """The next row of a schedule, or the last one again; one block."""
+    i, width = cuda.threadIdx.x, now.size
+    row = min(following[0], n_rows[0] - 1)
+    for k in range(i, width, cuda.blockDim.x):
+        if is_scheduled[k]:
+            now[k] = rows[row * width + k]
+    cuda.syncthreads()
+    if i == 0:
+        following[0] += 1
+
+
+@device_jit
+def nearest(x):
+    """The nearest integer; halves go to the even one."""
+    return np.int64(round(x))
+
+
+@cuda.jit
+def clear(array):
+    """array = 0."""
+    i = cuda.grid(1)
+    if i < array.size:
+        array[i] = 0
+
+
+@cuda.jit
+def sum_openings(fluxes, opening, sums, scale):
+    """Fixed-point sums by opening; a thread a link. Integers add up to the same in any order."""
+    link, n_links = cuda.grid(1), opening.size
+    if link < n_links:
+        first = 3 * opening[link]
+        cuda.atomic.add(sums, first, nearest(fluxes[link] * scale))
+        cuda.atomic.add(sums, first + 1, nearest(fluxes[n_links + link] * scale))
+        cuda.atomic.add(sums, first + 2, np.int64(1))
+
+
+@cache
+def feedback(advance_operator, lattice):
+    """Advance the state of a condition with feedback, in double precision; one thread."""
+    advance = advance_operator.compile(lattice, FP64, device_jit)
+
+    @cuda.jit
+    def kernel(sums, state, value, opening, n_openings, scale, parameters):
+        inflow, deviation, n_links = np.int64(0), np.int64(0), np.int64(0)
+        for rank in range(sums.size // (3 * n_openings)):
+            first = 3 * (rank * n_openings + opening)
+            inflow += sums[first]
+            deviation += sums[first + 1]
+            n_links += sums[first + 2]
+        value[0] = advance(-inflow / scale, deviation / scale / n_links, state, parameters)
+
+    return kernel
+
+
+@cuda.jit
+def count_step(step):
+    """One more step; one thread."""
+    step[0] += 1
+
+
+@cache
+def particles(update_operator, lattice, precision):
+    """Every particle by itself; launched to capacity, since only the device knows how many there are."""
+    update = update_operator.compile(lattice, precision, device_jit)
+
+    @cuda.jit
+    def kernel(count, parameters):
+        i = cuda.grid(1)
+        if i < count[0]:
+            update(i, parameters)
+
+    return kernel
+
+
+@cuda.jit
+def clear_counts(count, messages, length, n_messages):
+    """No particle kept, none in any message."""
+    for j in range(cuda.threadIdx.x, n_messages, cuda.blockDim.x):
+        messages[j * length] = 0.0
+    if cuda.threadIdx.x == 0:
+        count[0] = 0
+
+
+@device_jit
+def look_up(lookup, x, y, z):
+    """Entry at a voxel, -1 outside the box."""
+    size = lookup.size
+    if x < 0 or y < 0 or z < 0 or x >= size[0] or y >= size[1] or z >= size[2]:
+        return np.int64(-1)
+    number = np.int64(lookup.block[(z // 8 * size[4] + y // 8) * size[3] + x // 8])
+    if number < 0:
+        return np.int64(-1)
+    return np.int64(lookup.entry[number * 512 + (z % 8 * 8 + y % 8) * 8 + x % 8])
+
+
+@device_jit
+def wrapped(particles, axis, i, capacity, size):
+    """Bring an offset back to its range; returns the voxel, wrapped where the box is."""
+    row = axis * capacity + i
+    moved = math.floor(particles.reals[row] + 0.5)
+    particles.reals[row] -= moved
+    voxel = particles.integers[(1 + axis) * capacity + i] + np.int64(moved)
+    if size[6 + axis] == 1:
+        voxel = (voxel + size[axis]) % size[axis]
+    particles.integers[(1 + axis) * capacity + i] = voxel
+    return voxel
+
+
+@cuda.jit
+def send_particles(particles, kept, migration, lookup, capacity):
+    """A particle stays, or goes into the message for the rank that owns its node."""
+    i = cuda.grid(1)
+    if i >= particles.count[0]:
+        return
+    n_integers, n_reals = particles.integers.size // capacity, particles.reals.size // capacity
+    x = wrapped(particles, 0, i, capacity, lookup.size)
+    y = wrapped(particles, 1, i, capacity, lookup.size)
+    z = wrapped(particles, 2, i, capacity, lookup.size)
+    entry = look_up(lookup, x, y, z)
+    if entry == -1:
+        migration.status[0] = 2
+    elif entry >= 0:
+        k = cuda.atomic.add(kept.count, 0, 1)
+        for c in range(n_integers):
+            kept.integers[c * capacity + k] = particles.integers[c * capacity + i]
+        for c in range(n_reals):
+            kept.reals[c * capacity + k] = particles.reals[c * capacity + i]
+    else:
+        length = 1 + (n_integers + n_reals) * capacity
+        first = migration.neighbour[-2 - entry] * length
+        k = np.int64(cuda.atomic.add(migration.outgoing, first, 1.0))
+        for c in range(n_integers):
+            migration.outgoing[first + 1 + c * capacity + k] = float(particles.integers[c * capacity + i])
+        for c in range(n_reals):
+            migration.outgoing[first + 1 + (n_integers + c) * capacity + k] = particles.reals[c * capacity + i]
+
+
+@cuda.jit
+def receive_particles(kept, migration, capacity):
+    """A particle that arrived goes behind those that are there."""
+    thread = cuda.grid(1)
+    n_integers, n_reals = kept.integers.size // capacity, kept.reals.size // capacity
+    length = 1 + (n_integers + n_reals) * capacity
+    message, m = thread // capacity, thread % capacity
+    if message * length >= migration.incoming.size or m >= np.int64(migration.incoming[message * length]):
+        return
+    k = cuda.atomic.add(kept.count, 0, 1)
+    if k >= capacity:
+        migration.status[0] = 1
+        return
+    first = message * length + 1
+    for c in range(n_integers):
+        kept.integers[c * capacity + k] = np.int64(migration.incoming[first + c * capacity + m])
+    for c in range(n_reals):
+        kept.reals[c * capacity + k] = migration.incoming[first + (n_integers + c) * capacity + m]

@@ -38,8 +38,8 @@ class HostStaged:
             return Line([*packing.pack, post], [complete], packing.unpack)
         send, receive = send[: plan.n_pack], receive[: plan.n_unpack]
         post, complete = self._messages(neighbours, plan, send, receive)
-        down = Task("pack", ON_EDGE, self._backend.bind_download(packing.outgoing, send))
-        up = Task("unpack", ON_EDGE, self._backend.bind_upload(receive, packing.incoming))
+        down = Task("pack", ON_EDGE, self._backend.download(packing.outgoing, send))
+        up = Task("unpack", ON_EDGE, self._backend.upload(receive, packing.incoming))
         packed = Task("pack", ON_HOST, self._backend.finish_edge)
         return Line([*packing.pack, down], [packed, post, complete], [up, *packing.unpack])
 

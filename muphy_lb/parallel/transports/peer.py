@@ -81,6 +81,6 @@ class Peer:
         base = np.repeat(np.array(bases, dtype=np.uint64), np.diff(plan.pack_start))
         targets = base + within.astype(np.uint64) * np.uint64(itemsize)
         leaving = np.arange(plan.pack.start, plan.pack.stop) if isinstance(plan.pack, slice) else plan.pack
-        send = backend.bind_send(buffer, backend.array(leaving), backend.array(targets), signal)
-        start, arrive = Task("pack", ON_EDGE, send), Task("exchange", ON_EDGE, backend.bind_await(signal))
+        send = backend.send(buffer, backend.array(leaving), backend.array(targets), signal)
+        start, arrive = Task("pack", ON_EDGE, send), Task("exchange", ON_EDGE, backend.await_flags(signal))
         return Line([start], [arrive], packing.unpack)

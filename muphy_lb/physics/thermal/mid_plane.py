@@ -13,9 +13,10 @@ import numpy as np
 
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.node_probe import NodeProbe
-from muphy_lb.measure.stress import density_and_velocity
-from muphy_lb.operators.moments import HALF_FORCE
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.stress import stored_density_and_velocity
+from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
+from muphy_lb.physics.thermal.temperature import setup_of
 from muphy_lb.physics.thermal.wall_gradients import AXES
 
 NAME = "middle"
@@ -57,39 +58,39 @@ class MiddleHeat:
     """Measures the heat through the middle plane; every call is collective.
 
     Args:
-        simulation: a thermal flow.
+        view: a thermal flow.
         plane: where, on rank 0.
     """
 
-    def __init__(self, simulation, plane: MiddlePlane | None):
-        self._simulation, self._plane = simulation, plane
-        self._probe = NodeProbe(simulation, None if plane is None else plane.voxel)
+    def __init__(self, view: FlowView, plane: MiddlePlane | None):
+        self._view, self._plane = view, plane
+        self._probe = view.node_probe(None if plane is None else plane.voxel)
 
     def gradient_k_m(self) -> float | None:
         """Of conduction that carries as much from the hot to the cold wall [K/m], on rank 0."""
-        state, plane, simulation = self._probe.stored(), self._plane, self._simulation
+        state, plane, view = self._probe.stored(), self._plane, self._view
         if state is None:
             return None
-        model, heating = simulation.engine.model, simulation.heating
-        _, velocity = density_and_velocity(state, model.equilibrium, simulation.lattice, HALF_FORCE[model.streaming])
-        low_k, high_k = (heating.fixed_k[name] for name in plane.names)
-        above_mean = state.temperature + heating.zero_k - 0.5 * (low_k + high_k)
+        temperatures, temperature = setup_of(view), state.fields[TEMPERATURE]
+        _, velocity = stored_density_and_velocity(view, state)
+        low_k, high_k = (temperatures.fixed_k[name] for name in plane.names)
+        above_mean = temperature + temperatures.zero_k - 0.5 * (low_k + high_k)
         carried = velocity[plane.axis][plane.centre].mean(axis=0) * above_mean[plane.centre].mean(axis=0)
-        conducted = (state.temperature[plane.ends[0]] - state.temperature[plane.ends[1]]) / plane.distance
-        upwards = float((carried / heating.heat.diffusivity + conducted).sum()) / plane.wall_area
-        return (upwards if low_k > high_k else -upwards) / simulation.units.spacing_m
+        conducted = (temperature[plane.ends[0]] - temperature[plane.ends[1]]) / plane.distance
+        upwards = float((carried / temperatures.heat.diffusivity + conducted).sum()) / plane.wall_area
+        return (upwards if low_k > high_k else -upwards) / view.units.spacing_m
 
 
-def middle_heat(simulation) -> MiddleHeat | None:
+def middle_heat(view: FlowView) -> MiddleHeat | None:
     """The middle plane of a thermal flow; None where it has not exactly two walls of fixed temperature, a hot and a
     cold one, flat, and facing each other, or where heat spreads in solids, too. Collective."""
-    communicator, plane = simulation.communicator, None
-    if (simulation.heating.conductivity != 1.0).any():
+    communicator, plane = view.communicator, None
+    if (setup_of(view).conductivity != 1.0).any():
         return None
     if communicator.rank == 0:
-        plane = middle_plane(simulation.nodes, simulation.heating.fixed_k)
+        plane = middle_plane(view.nodes, setup_of(view).fixed_k)
     there = communicator.broadcast(plane is not None)
-    return MiddleHeat(simulation, plane) if there else None
+    return MiddleHeat(view, plane) if there else None
 
 
 def middle_plane(nodes: NodeList, fixed_k: dict[str, float]) -> MiddlePlane | None:

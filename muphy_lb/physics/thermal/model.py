@@ -7,7 +7,7 @@ edge comes last, when the neighbours' has arrived.
 
 The other method carries the temperature by populations of its own (double distribution, D3Q7 or D2Q5): what enters
 through walls is exactly what the fluid gains. Their sum is taken when they arrive, behind the collision of the flow,
-and lifts in the next step, as the mean with that before it
+and acts in the next step, as the mean with that before it
 (:mod:`muphy_lb.physics.thermal.operators.scalar_distribution`).
 """
 
@@ -15,20 +15,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from muphy_lb.domain import BorderValues
+from muphy_lb.domain import ScalarBoundary
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice, scalar_lattice
-from muphy_lb.operators import KEEP_VELOCITY
+from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, sum_of_forces
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import (
-    EDGE,
-    INTERIOR,
+    AT_NEIGHBOURS,
+    SCALAR_STREAMING,
     STENCIL,
-    STREAM_COLLIDE,
-    Carried,
     Field,
     FieldValue,
     Model,
+    ScalarStreaming,
     Stage,
     row_names,
 )
@@ -36,16 +35,22 @@ from muphy_lb.physics.thermal.operators import (
     BUOYANCY,
     LARGEST_DIFFUSIVITY,
     TEMPERATURE,
-    carried,
-    carried_at_rest,
-    carried_rates,
+    scalar_at_rest,
+    scalar_collision,
+    scalar_rates,
     with_energy,
 )
+from muphy_lb.physics.thermal.operators.buoyancy import COMPONENTS as BUOYANCY_COMPONENTS
+from muphy_lb.physics.thermal.operators.buoyancy import TEMPERATURE_FIELD
+from muphy_lb.physics.thermal.operators.energy import COUPLING
+from muphy_lb.physics.thermal.operators.finite_differences import DIFFUSIVITY
+from muphy_lb.physics.thermal.operators.scalar_distribution import FIELDS as SCALAR_FIELDS
+from muphy_lb.physics.thermal.operators.scalar_distribution import RATES
 
-NAME, POPULATIONS, LIFTING = "temperature", "heat", "lifting_temperature"
+NAME, POPULATIONS, BUOYANT = "temperature", "heat", "lifting_temperature"
 DIFFERENCES, POPULATION_METHOD = "finite-differences", "double-distribution"
 METHODS = (DIFFERENCES, POPULATION_METHOD)
-VELOCITY = ("velocity_x", "velocity_y", "velocity_z")
+VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Heat:
 
     diffusivity: float
     lift: tuple[float, float, float]
-    borders: BorderValues
+    borders: ScalarBoundary
     method: str = DIFFERENCES
     offset: float = 0.0
     energy: float = 0.0
@@ -80,65 +85,62 @@ def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0
     Raises:
         InputError: unknown streaming, or a diffusivity at which the differences are unstable.
     """
-    flow = isothermal(lattice, fluid, streaming, force, BUOYANCY, KEEP_VELOCITY)
-    kept = tuple(FieldValue(name) for name in VELOCITY)
-    *rates, fx, fy, fz = flow.parameters
-    flows = () if heat.media is None else heat.media[1:]
-    by_method = {DIFFERENCES: _by_differences, POPULATION_METHOD: _by_populations}
-    fields, operator, numbers = by_method[heat.method](lattice, heat)
-    inside, at_edge = (
-        Stage(STENCIL, (operator,), part, fields[0].name, (*numbers, *kept, *flows)) for part in (INTERIOR, EDGE)
-    )
+    fields, stage, buoyant = (_by_differences if heat.method == DIFFERENCES else _by_populations)(lattice, heat)
+    values = {
+        **VELOCITY,
+        TEMPERATURE_FIELD: FieldValue(buoyant),
+        **dict(zip(BUOYANCY_COMPONENTS, heat.lift, strict=True)),
+    }
+    force_operator = sum_of_forces(UNIFORM, BUOYANCY)
+    flow = isothermal(lattice, fluid, streaming, force, force_operator, STORE_VELOCITY, values)
     if heat.energy:
-        flow = _with_energy(flow)
-    place = 1 + next(k for k, s in enumerate(flow.stages) if s.skeleton == STREAM_COLLIDE and s.part == INTERIOR)
-    return replace(
-        flow,
-        name="thermal",
-        stages=(*flow.stages[:place], inside, *flow.stages[place:], at_edge),
-        parameters=(*rates, *kept, heat.energy, FieldValue(fields[-1].name), *heat.lift, fx, fy, fz),
-        fields=(*fields, *(Field(name) for name in VELOCITY)),
-    )
+        parameters = {**flow.parameters, COUPLING: heat.energy}
+        flow = replace(flow, collision=with_energy(flow.collision), parameters=parameters)
+    stored = tuple(Field(name) for name in VELOCITY_FIELDS)
+    return replace(flow, name="thermal", after=(stage,), fields=(*fields, *stored))
 
 
-def _with_energy(flow: Model) -> Model:
-    """The flow with the temperature in its energy."""
-    collide = with_energy(flow.collision)
-    stages = (replace(s, operators=(collide,)) if s.skeleton == STREAM_COLLIDE else s for s in flow.stages)
-    return replace(flow, collision=collide, stages=tuple(stages))
-
-
-def temperature_fields(model: Model, temperature: np.ndarray) -> dict[str, np.ndarray]:
-    """Fields of a thermal model in which a temperature (n,) rests, by name."""
-    first = model.fields[0]
-    if not first.carried:
+def temperature_fields(heat: Heat, lattice: Lattice, temperature: np.ndarray) -> dict[str, np.ndarray]:
+    """Fields of a thermal flow on a lattice whose temperature (n,) is at rest, by name."""
+    if heat.method == DIFFERENCES:
         return {NAME: temperature}
-    lattice = first.carried.lattice
-    rows = dict(zip(row_names(first.name, lattice.q), carried_at_rest(lattice, temperature), strict=True))
-    stage = next(stage for stage in model.stages if stage.skeleton == STENCIL)
-    flows = stage.parameters[-1]
-    offset = stage.parameters[2]
-    lifting = (flows if isinstance(flows, np.ndarray) else 1.0) * (temperature + offset)
-    return rows | {NAME: temperature, LIFTING: lifting}
+    scalar = scalar_lattice(lattice.dimension)
+    rows = dict(zip(row_names(POPULATIONS, scalar.q), scalar_at_rest(scalar, temperature), strict=True))
+    is_fluid = 1.0 if heat.media is None else heat.media[1]
+    return rows | {NAME: temperature, BUOYANT: is_fluid * (temperature + heat.offset)}
 
 
-def _by_differences(lattice: Lattice, heat: Heat):
-    """Fields, the first of which advances and the last of which lifts; how; and with which numbers."""
+def _by_differences(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], Stage, str]:
+    """Fields, the stage that advances the temperature, and the name of the field that is buoyant."""
     if not 0.0 < heat.diffusivity < LARGEST_DIFFUSIVITY:
         raise InputError(
             f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; allowed: above 0 and below 1/12; use"
             f" a smaller time step or thermal.method = {POPULATION_METHOD!r}"
         )
-    return (Field(NAME, heat.borders),), TEMPERATURE, (heat.diffusivity,)
+    parameters = {DIFFUSIVITY: heat.diffusivity, **VELOCITY}
+    reads = (NAME + AT_NEIGHBOURS, *VELOCITY_FIELDS)
+    stage = Stage(NAME, STENCIL, (TEMPERATURE,), parameters, NAME, reads, (NAME,))
+    return (Field(NAME, heat.borders),), stage, NAME
 
 
-def _by_populations(lattice: Lattice, heat: Heat):
+def _by_populations(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], Stage, str]:
     if not heat.diffusivity > 0.0:
         raise InputError(f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; it must be above 0")
     scalar = scalar_lattice(lattice.dimension)
-    kept = tuple(Field(name, is_state=True) for name in (NAME, LIFTING))
-    fields = Field(POPULATIONS, heat.borders, Carried(scalar, heat.diffusivity)), *kept
-    told = (FieldValue(NAME), FieldValue(NAME, is_new=True), FieldValue(LIFTING, is_new=True))
+    populations = Field(POPULATIONS, heat.borders, ScalarStreaming(scalar, heat.diffusivity))
+    moments = tuple(Field(name, is_state=True, alternates=True) for name in (NAME, BUOYANT))
+    new = (FieldValue(NAME), FieldValue(NAME, is_new=True), FieldValue(BUOYANT, is_new=True))
     diffusivity = heat.diffusivity if heat.media is None else heat.media[0]
-    rates = carried_rates(scalar, diffusivity)
-    return fields, carried(scalar, heat.media is not None), (*rates, heat.offset, *told)
+    parameters = {
+        **dict(zip(RATES, scalar_rates(scalar, diffusivity), strict=True)),
+        "offset": heat.offset,
+        **dict(zip(SCALAR_FIELDS, new, strict=True)),
+        **VELOCITY,
+    }
+    if heat.media is not None:
+        parameters["is_fluid"] = heat.media[1]
+    operator = scalar_collision(scalar, heat.media is not None)
+    reads = (POPULATIONS + AT_NEIGHBOURS, NAME, *VELOCITY_FIELDS)
+    writes = (POPULATIONS, NAME, BUOYANT)
+    stage = Stage(POPULATIONS, SCALAR_STREAMING, (operator,), parameters, POPULATIONS, reads, writes)
+    return (populations, *moments), stage, BUOYANT

@@ -1,66 +1,138 @@
 """Heat over time, through walls and midway between them: gradients and Nusselt numbers, in ``heat.csv`` and in the
-summary."""
+summary; and a picture of the temperature at the end, ``temperature.png``."""
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.output.report import SeriesWriter
+from muphy_lb.measure.flow_series import SeriesObserver
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.thermal.mid_plane import NAME as MIDDLE
 from muphy_lb.physics.thermal.mid_plane import MiddleHeat, middle_heat
+from muphy_lb.physics.thermal.section import PICTURE_FILE, SERIES_FILE
+from muphy_lb.physics.thermal.temperature import setup_of, temperature_k, wall_heat
 
-FILE = "heat.csv"
-OF_PLACES = ("gradient_k_m", "nusselt")
+QUANTITIES = {"gradient_k_m": "temperature gradient [K/m]", "nusselt": "Nusselt number"}
 
 
 def nusselt(gradient_k_m: float, difference_k: float, length_m: float | None) -> float | None:
-    """Of a mean gradient; None without a length or a difference."""
+    """Nusselt number of a mean gradient [K/m]; None if length or temperature difference is missing."""
     return abs(gradient_k_m) * length_m / difference_k if length_m and difference_k else None
 
 
-class HeatWriter(SeriesWriter):
+class HeatSeries(SeriesObserver):
     """Appends gradient and Nusselt number of every wall of fixed or outer temperature, and of the plane midway between
     two, to ``heat.csv``."""
 
-    file = FILE
+    file = SERIES_FILE
+    files = (file,)
+    name = "heat"
 
-    def __init__(self, simulation, folder: Path, resume_step: int | None):
-        self._middle = middle_heat(simulation)
-        super().__init__(simulation, folder, resume_step)
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
+        self._middle = middle_heat(view)
+        super().__init__(view, folder, resume_step)
 
     def columns(self) -> list[str]:
         """Two a wall and the middle plane, and the extremes of the fluid."""
-        places = (*self._simulation.wall_heat.walls, *((MIDDLE,) if self._middle else ()))
-        return [f"{place}_{what}" for place in places for what in OF_PLACES] + ["lowest_k", "highest_k"]
+        places = (*wall_heat(self._view).walls, *((MIDDLE,) if self._middle else ()))
+        return [f"{place}_{what}" for place in places for what in QUANTITIES] + ["lowest_k", "highest_k"]
 
     def numbers(self) -> list[float] | None:
         """One number a column, on rank 0; collective."""
-        state = _state(self._simulation, self._middle)
+        state = heat_state(self._view, self._middle)
         if state is None:
             return None
         places = (*state["walls"].values(), *((state[MIDDLE],) if self._middle else ()))
-        numbers = [*(place[what] for place in places for what in OF_PLACES), state["lowest_k"], state["highest_k"]]
+        numbers = [*(place[what] for place in places for what in QUANTITIES), state["lowest_k"], state["highest_k"]]
         return [np.nan if value is None else value for value in numbers]
 
+    def finish(self) -> dict | None:
+        """Gradients, Nusselt numbers and extremes."""
+        return heat_state(self._view, self._middle)
 
-def heat_state(simulation) -> dict | None:
+    def lines(self, summary: Mapping) -> list[str]:
+        """The same in words."""
+        return heat_lines(summary[self.name])
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """The same as a table, and its course."""
+        return ReportPart(
+            tables=(_table(summary[self.name]),),
+            charts=partial(series_charts, self._folder / self.file, "Heat", QUANTITIES),
+        )
+
+
+class TemperaturePicture(Observer):
+    """Draws the temperature on a cut.
+
+    Args:
+        view: a thermal flow.
+        folder: output folder.
+    """
+
+    file = PICTURE_FILE
+    files = (file,)
+
+    def __init__(self, view: FlowView, folder: Path):
+        self._view, self._folder = view, folder
+
+    def close(self) -> None:
+        """Draw."""
+        from muphy_lb.physics.thermal.picture import draw_temperature
+
+        values = temperature_k(self._view)
+        if values is not None:
+            draw_temperature(self._folder / self.file, self._view.nodes, values, self._view.case.title)
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """The picture."""
+        return ReportPart(pictures={self.file: "temperature"})
+
+
+def heat_state(view: FlowView, middle: MiddleHeat | None) -> dict | None:
     """What a summary says of heat, on rank 0; collective."""
-    return _state(simulation, middle_heat(simulation))
-
-
-def _state(simulation, middle: MiddleHeat | None) -> dict | None:
-    temperature_k, through_middle = simulation.temperature_k(), middle and middle.gradient_k_m()
-    if temperature_k is None:
+    values, through_middle = temperature_k(view), middle and middle.gradient_k_m()
+    if values is None:
         return None
-    length_m, difference_k = simulation.case.thermal.length_m, simulation.heating.difference_k
+    length_m, difference_k = view.case.thermal.length_m, setup_of(view).difference_k
 
     def place(gradient_k_m: float) -> dict:
         return {"gradient_k_m": gradient_k_m, "nusselt": nusselt(gradient_k_m, difference_k, length_m)}
 
-    gradients = simulation.wall_heat.gradients_k_m(temperature_k)
+    gradients = wall_heat(view).gradients_k_m(values)
     return {
         "walls": {name: place(gradient) for name, gradient in gradients.items()},
         **({MIDDLE: place(through_middle)} if middle else {}),
-        "lowest_k": float(temperature_k.min()),
-        "highest_k": float(temperature_k.max()),
+        "lowest_k": float(values.min()),
+        "highest_k": float(values.max()),
     }
+
+
+def heat_lines(record: Mapping) -> list[str]:
+    """The record of a summary in words."""
+    lines = [f"temperature: {record['lowest_k']:.6g} to {record['highest_k']:.6g} K"]
+    lines += [f"wall {name}: mean temperature gradient {_gradient(wall)}" for name, wall in record["walls"].items()]
+    if MIDDLE in record:
+        lines.append(f"midway between the walls: heat as of a temperature gradient {_gradient(record[MIDDLE])}")
+    return lines
+
+
+def _gradient(place: Mapping) -> str:
+    number = "" if place["nusselt"] is None else f", Nusselt number {place['nusselt']:.5g}"
+    return f"{place['gradient_k_m']:.5g} K/m{number}"
+
+
+def _table(record: Mapping) -> ReportTable:
+    places = dict(record["walls"])
+    if MIDDLE in record:
+        places["midway between the walls"] = record[MIDDLE]
+    rows = [
+        (name, place["gradient_k_m"], "-" if place["nusselt"] is None else place["nusselt"])
+        for name, place in places.items()
+    ]
+    note = f"temperature from {record['lowest_k']:.6g} to {record['highest_k']:.6g} K"
+    return ReportTable("Heat", ("", "mean temperature gradient [K/m]", "Nusselt number"), rows, note)

@@ -1,8 +1,17 @@
-"""The section of the case file that makes a flow thermal."""
+"""What the case file says of a thermal flow: the section [thermal], and keys of walls and openings."""
 
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables
+
+OUTPUT_FIELDS = ("temperature",)
+MONITORED = {"heat": "wall of fixed temperature"}
+SHAPES = {"heated_cavity": "facing_walls"}
+SERIES_FILE, PICTURE_FILE = FILES = ("heat.csv", "temperature.png")
+PAPERS = ("thelma",)
+SOLID_KEYS = ("[thermal] and walls.{name}.conductivity_ratio",)
+TEMPERATURE_KEYS = {"temperature_k", "temperature_gradient_k_m", "conductivity_ratio", "thickness_m"}
 
 
 class ThermalSection(Section):
@@ -36,3 +45,56 @@ class ThermalSection(Section):
             yield "has rayleigh but no length_m"
         if "rayleigh" in given and not any(given.get("gravity_m_s2", (1.0,))):
             yield "has rayleigh but no gravity"
+
+
+SECTION = ThermalSection
+
+
+class OpeningKeys(Section):
+    """Keys of an opening."""
+
+    temperature_k: float | None = None
+    """temperature [K] of what enters; without it no heat is conducted through the opening"""
+
+
+class WallKeys(Section):
+    """Keys of a labelled wall."""
+
+    temperature_k: float | None = None
+    """temperature [K] of its surface, or, of a wall that conducts, of its outer side"""
+    conductivity_ratio: Positive | None = None
+    """conductivity of the wall over that of the fluid: heat spreads in its voxels, as many as the geometry has"""
+    thickness_m: Positive | None = None
+    """thickness [m] of a wall of which only the surface counts: heat goes straight through to temperature_k outside"""
+    temperature_gradient_k_m: float | None = None
+    """temperature gradient [K/m] from the fluid into the wall instead; without both the wall is adiabatic"""
+
+    @classmethod
+    def rules(cls, given):
+        """One thermal condition; a wall that conducts rests and does not slip."""
+        if len(given.keys() & {"temperature_k", "temperature_gradient_k_m"}) == 2:
+            yield "has temperature_k and temperature_gradient_k_m; give one of both"
+        conducts = given.keys() & {"conductivity_ratio", "thickness_m"}
+        held = given.keys() & {"thickness_m", "temperature_k", "temperature_gradient_k_m"}
+        if conducts and held and not given.keys() >= {"conductivity_ratio", "thickness_m", "temperature_k"}:
+            yield (
+                "conducts straight through with conductivity_ratio, thickness_m and temperature_k outside: give all"
+                " three, or conductivity_ratio alone for heat that spreads in it"
+            )
+        if conducts and given.keys() & {"slip", "velocity_m_s", "rotation_rad_s"}:
+            yield "conducts and moves or slips, which is not computed"
+        yield from super().rules(given)
+
+
+def rules(given: Mapping) -> Iterator[str]:
+    """Temperatures need the section; ``given`` holds the raw tables of the case."""
+    tables = (*given_tables(given.get("openings")), *given_tables(given.get("walls")))
+    warm = [table.get("name") for table in tables if table.keys() & TEMPERATURE_KEYS]
+    if warm and not given.get("thermal"):
+        yield f"has temperatures at {', '.join(map(str, warm))} but no [thermal]"
+
+
+def solid_walls(case) -> dict[str, str]:
+    """Walls in whose voxels heat spreads, each with the key that says so."""
+    walls = (wall for wall in case.walls if wall.conductivity_ratio is not None and wall.thickness_m is None)
+    return {wall.name: f"walls.{wall.name}.conductivity_ratio without thickness_m" for wall in walls}

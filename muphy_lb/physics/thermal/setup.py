@@ -8,18 +8,18 @@ import numpy as np
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import WallSection
 from muphy_lb.case.case import Case
-from muphy_lb.domain import FIXED, FREE, STEP, BorderValues
+from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import Outline
-from muphy_lb.physics import Heat
-from muphy_lb.physics.thermal.model import POPULATION_METHOD
+from muphy_lb.physics.thermal.model import POPULATION_METHOD, Heat
+from muphy_lb.physics.thermal.section import solid_walls
 from muphy_lb.units import Units
 
 WITH_ENERGY = ("D3Q19", "D2Q9")
 
 
 @dataclass(frozen=True)
-class Heating:
+class ThermalSetup:
     """A case's temperatures.
 
     Attributes:
@@ -48,16 +48,14 @@ class Heating:
         return replace(self.heat, media=(diffusivity, np.where(solid < 0, 1.0, 0.0)))
 
 
-def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
-    """The temperatures of a case; None for a flow without.
+def thermal_setup(case: Case, outline: Outline, units: Units) -> ThermalSetup:
+    """The temperatures of a case with [thermal].
 
     Raises:
         InputError: a Rayleigh number without two temperatures, or thermal data together with a force that is not
             uniform and constant.
     """
     thermal = case.thermal
-    if thermal is None:
-        return None
     if case.flow.waveform is not None or case.flow.acceleration_file is not None:
         raise InputError(
             "[thermal] goes with a uniform constant force only; remove flow.waveform and flow.acceleration_file"
@@ -86,14 +84,15 @@ def heating_of(case: Case, outline: Outline, units: Units) -> Heating | None:
         for wall in case.walls
         if wall.thickness_m is not None and wall.name in there
     }
-    ratios = np.array([case.solids.get(wall.name, 1.0) for wall in outline.walls])
+    solids, sections = solid_walls(case), {wall.name: wall for wall in case.walls}
+    ratios = [sections[wall.name].conductivity_ratio if wall.name in solids else 1.0 for wall in outline.walls]
     of_walls = {name: value for name, value in fixed_k.items() if name in there - conducting.keys()}
-    return Heating(heat, zero_k, difference_k, of_walls, conducting, ratios)
+    return ThermalSetup(heat, zero_k, difference_k, of_walls, conducting, np.array(ratios))
 
 
 def _check_solids(case: Case) -> None:
     """Heat spreads in solids by populations, between half-way walls, with no force that would reach into them."""
-    solids = ", ".join(case.solids)
+    solids = ", ".join(solid_walls(case))
     if not solids:
         return
     if case.thermal.method != POPULATION_METHOD:
@@ -134,12 +133,12 @@ def _conductance(wall: WallSection, spacing_m: float) -> float:
     return wall.conductivity_ratio * spacing_m / wall.thickness_m
 
 
-def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> BorderValues:
+def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> ScalarBoundary:
     """Walls without a temperature or a gradient let no heat through; out of openings without it is carried only."""
     sections = {section.name: section for section in (*case.walls, *case.openings)}
     names = [*(wall.name for wall in outline.walls), None, *(opening.name for opening in outline.openings)]
-    kind, value, factor = np.full(len(names), STEP), np.zeros(len(names)), np.ones(len(names))
-    kind[len(outline.walls) + 1 :] = FREE
+    kind, value, factor = np.full(len(names), FLUX), np.zeros(len(names)), np.ones(len(names))
+    kind[len(outline.walls) + 1 :] = OUTFLOW
     for k, name in enumerate(names):
         section = sections.get(name)
         if section is None:
@@ -152,4 +151,4 @@ def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> B
             kind[k], value[k] = FIXED, section.temperature_k - zero_k
         elif getattr(section, "temperature_gradient_k_m", None) is not None:
             value[k] = section.temperature_gradient_k_m * spacing_m
-    return BorderValues(kind, value, len(outline.walls), factor)
+    return ScalarBoundary(kind, value, len(outline.walls), factor)

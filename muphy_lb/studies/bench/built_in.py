@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
-from muphy_lb.units import viscosity
+from muphy_lb.units import CS2, viscosity
 
 RELAXATION_TIME = 0.8
 FORCE, INLET_VELOCITY = 1e-7, 0.01
@@ -80,7 +80,7 @@ def driven_table(title: str, geometry: dict, openings, spacing_m: float) -> dict
         "openings": [{"name": name, **conditions[kind]} for name, kind in openings],
         "fluid": {
             "density_kg_m3": 1.0,
-            "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, 1.0 / 3.0) * spacing_m**2,
+            "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, CS2) * spacing_m**2,
         },
         "flow": {"acceleration_m_s2": [force, 0.0, 0.0]},
         "lattice": {"name": "D3Q19", "time_step_s": 1.0},

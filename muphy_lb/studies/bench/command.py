@@ -7,12 +7,14 @@ from itertools import product
 from muphy_lb.backends import BACKENDS
 from muphy_lb.case.section import did_you_mean, names_among
 from muphy_lb.errors import InputError
+from muphy_lb.physics.table import offered, studies
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.studies.bench.built_in import BUILT_IN, built_in_table
 from muphy_lb.studies.bench.papers import PAPERS, paper_tables
 
-TABLE_1, THELMA = "table1", "thelma"
-NAMES = (*PAPERS, TABLE_1, THELMA)
+TABLE_1 = "table1"
+OF_PHYSICS = offered("PAPERS")
+NAMES = (*PAPERS, TABLE_1, *OF_PHYSICS)
 VARIED = ("precision", "streaming", "order")
 DEFAULT_STEPS, DEFAULT_RUNS = 200, 5
 FILES = (".toml", ".h5")
@@ -58,11 +60,19 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
     from muphy_lb.studies.bench.report import record
 
     _check(options)
-    time_all = {TABLE_1: _time_table_1, THELMA: _time_thelma}.get(options.paper, _time_jobs)
+    time_all = _time_all(options.paper)
     title, device, measurements = time_all(options, say, communicator)
     if options.json and communicator.rank == 0:
         write_text(options.json, json.dumps(record(title, device, measurements), indent=2) + "\n")
     return 0
+
+
+def _time_all(paper: str | None) -> Callable:
+    """What times the benchmarks of a paper, or, without one, what the options name; returns title, device and
+    records."""
+    tables = studies() if paper in OF_PHYSICS else ()
+    of_physics = {name: time_paper for table in tables for name, time_paper in table.PAPERS.items()}
+    return (of_physics | {TABLE_1: _time_table_1}).get(paper, _time_jobs)
 
 
 def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
@@ -72,7 +82,7 @@ def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
 
     effort, measurements, title = Effort(options.steps, options.runs), [], options.paper
     for job in _jobs(options, communicator):
-        for number, choice in enumerate(_variants(options, job.case.compute)):
+        for number, choice in enumerate(variants(options, job.case.compute)):
             found = measure(job.case, job.nodes, ComputeVariant(*choice), effort, communicator)
             if number == 0:
                 say(report.head(job.case.title, job.published, found))
@@ -83,10 +93,10 @@ def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
     return title, measurements[0]["device"], measurements
 
 
-def _variants(options, compute):
+def variants(options, compute):
     """All combinations of what is asked for; what is not asked for is the case's."""
     from muphy_lb.domain.order import ORDERS
-    from muphy_lb.domain.patterns import STREAMINGS
+    from muphy_lb.domain.streaming import STREAMINGS
 
     allowed = dict(zip(VARIED, (tuple(PRECISIONS), STREAMINGS, ORDERS), strict=True))
     return product(
@@ -101,7 +111,7 @@ def _jobs(options, communicator):
     """What to time, one after the other."""
     from muphy_lb.studies.bench.jobs import job_of_file, job_of_table
 
-    overrides, copies = _overrides(options), _copies(options.tile)
+    overrides, copies = overrides_of(options), _copies(options.tile)
     source = options.geometry or options.case
     if options.paper:
         for table, published in paper_tables(options.paper):
@@ -112,27 +122,9 @@ def _jobs(options, communicator):
         yield job_of_table(built_in_table(source, options.size), overrides, communicator, copies=copies)
 
 
-def _overrides(options) -> list[str]:
+def overrides_of(options) -> list[str]:
     """Keys of a case that are not varied."""
     return [*options.set, *([f"compute.backend={options.backend}"] if options.backend else [])]
-
-
-def _time_thelma(options, say, communicator) -> tuple[str, str, list[dict]]:
-    """Title, device and records of heated cavities of several edges, in all variants."""
-    from muphy_lb.physics.thermal.studies import thelma
-    from muphy_lb.studies.bench.jobs import job_of_table
-    from muphy_lb.studies.bench.stream import ComputeVariant, Effort
-
-    effort, measurements = Effort(options.steps, options.runs), []
-    say(f"{thelma.HEAD}\n{thelma.HEADER}")
-    for edge in (options.size,) if options.size else thelma.EDGES:
-        job = job_of_table(thelma.cavity_table(edge), _overrides(options), communicator)
-        for choice in _variants(options, job.case.compute):
-            found = thelma.compare(edge, job, ComputeVariant(*choice), effort, communicator)
-            say(thelma.text(found))
-            measurements.append(found.record())
-    say(thelma.LEGEND)
-    return THELMA, measurements[0]["device"], measurements
 
 
 def _time_table_1(options, say, communicator) -> tuple[str, str, list[dict]]:
@@ -176,8 +168,9 @@ def _check(options) -> None:
 
 def _refuse_without_effect(options) -> None:
     """An option that would be silently ignored is a mistake."""
-    has_size = options.paper in (TABLE_1, THELMA) or options.geometry in BUILT_IN
-    with_size = f"a built-in --geometry, --paper {TABLE_1} or --paper {THELMA}"
+    *others, last = sized = (TABLE_1, *OF_PHYSICS)
+    has_size = options.paper in sized or options.geometry in BUILT_IN
+    with_size = ", ".join(["a built-in --geometry", *(f"--paper {name}" for name in others)]) + f" or --paper {last}"
     ignored = [("size", with_size)] if options.size and not has_size else []
     ignored += [("tile", "a geometry")] if options.tile and options.paper else []
     if options.paper == TABLE_1:

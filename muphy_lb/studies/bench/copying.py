@@ -43,8 +43,8 @@ def _device_copy(backend):
     source, target = (backend.zeros(COPY_BYTES // 4, np.float32) for _ in range(2))
     block = backend.array(np.random.default_rng(0).random(min(BLOCK_BYTES, COPY_BYTES) // 4, dtype=np.float32))
     for first in range(0, source.size - block.size + 1, block.size):
-        backend.bind_copy(block, backend.view(source, first, first + block.size))()
-    return backend.bind_copy(source, target)
+        backend.copy(block, backend.view(source, first, first + block.size))()
+    return backend.copy(source, target)
 
 
 def _best(copy, n_bytes: int, backend) -> float:

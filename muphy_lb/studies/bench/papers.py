@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from muphy_lb.units import viscosity
+from muphy_lb.units import CS2, viscosity
 
 CAVITY_SIZE = 2048
 ARRAY_MESH, ARRAY_CELLS = 3072, 18
@@ -67,7 +67,7 @@ def _table(row: PaperRow) -> dict:
         "title": row.name,
         "geometry": {**row.geometry, "options": dict(row.geometry["options"]), "spacing_m": 1.0},
         "walls": [dict(wall) for wall in row.walls],
-        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, 1.0 / 3.0)},
+        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": viscosity(RELAXATION_TIME, CS2)},
         "flow": {"acceleration_m_s2": [row.force, 0.0, 0.0]},
         "lattice": {"name": "D2Q9", "time_step_s": 1.0, **row.lattice},
         "run": {"steps": 1, "ramp_steps": 0},

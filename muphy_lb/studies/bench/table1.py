@@ -17,12 +17,12 @@ import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.interface import NodeRange, StreamArrays
-from muphy_lb.domain import AddressTable, build_addresses, build_local_domain
+from muphy_lb.domain import PUSH, AddressTable, build_addresses, build_local_domain
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.lattice import lattice_named
 from muphy_lb.operators import Operator
-from muphy_lb.physics import Fluid, isothermal
+from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.studies.bench.copying import copy_bandwidth_tb_s
 from muphy_lb.studies.bench.report import known
@@ -140,7 +140,7 @@ def box_addresses(box: tuple[int, int, int], lattice) -> AddressTable:
     """The addresses of push in a periodic box (nx, ny, nz) of nothing but fluid."""
     nodes = build_nodes(build_shape("random_solid", shape_zyx=box[::-1], porosity=1.0))
     owner = np.broadcast_to(np.int32(0), nodes.n_nodes)
-    return build_addresses(build_local_domain(nodes, owner, 0, lattice), "push")
+    return build_addresses(build_local_domain(nodes, owner, 0, lattice), PUSH)
 
 
 def text(timing: KernelTiming) -> str:
@@ -186,9 +186,10 @@ class Kernels:
 
     def launches(self, row: KernelVariant) -> list:
         """From the first buffer to the second, and back."""
-        parameters = tuple(self.backend.precision.real(value) for value in self._model.parameters)
-        nodes, bind = NodeRange(0, self._n_nodes), self.backend.bind_stream_collide
-        return [bind(self._operator(row), self._arrays(row, k), nodes, parameters) for k in (0, 1)]
+        operator, nodes = self._operator(row), NodeRange(0, self._n_nodes)
+        values = tuple(self.backend.precision.real(self._model.parameters[p.name]) for p in operator.parameters)
+        arrays = [self._arrays(row, k) for k in (0, 1)]
+        return [self.backend.bind("stream_collide", operator, each, nodes, values) for each in arrays]
 
     def seconds_per_launch(self, row: KernelVariant, effort: Effort) -> float:
         """Of a launch among many, median of the runs."""
@@ -221,7 +222,7 @@ def _unchanged(f, n, lattice, parameters):
     return f
 
 
-def _leave(lattice, precision, jit):
+def _leave(lattice, precision, jit, at):
     @jit
     def leave(f, n, parameters):
         pass

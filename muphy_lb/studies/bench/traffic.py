@@ -4,8 +4,7 @@ from itertools import chain
 
 import numpy as np
 
-from muphy_lb.physics import Model
-from muphy_lb.physics.model import INTERIOR, STENCIL, FieldValue, Stage
+from muphy_lb.physics.model import FieldValue, Model, Stage
 
 
 def table_bytes(table) -> int:
@@ -21,8 +20,8 @@ def field_numbers(model: Model) -> tuple[int, int]:
     which are cache hits if other nodes have loaded them.
     """
     stencils = _stencils(model)
-    handed = chain(model.parameters, *(stage.parameters for stage in stencils))
-    carried = {field.name: field.carried.lattice.q for field in model.fields if field.carried}
+    handed = chain(model.parameters.values(), *(stage.parameters.values() for stage in stencils))
+    carried = {field.name: field.streaming.lattice.q for field in model.fields if field.streaming}
     advanced = sum(2 * carried.get(stage.field, 1) for stage in stencils)
     least = sum(isinstance(value, FieldValue | np.ndarray) for value in handed) + advanced
     return least, least + sum(model.lattice.q - 1 for stage in stencils if stage.field not in carried)
@@ -36,8 +35,8 @@ def field_bytes(engine) -> int:
 
 
 def _stencils(model: Model) -> list[Stage]:
-    """One stage per stencil: that of the edge is the same over other nodes."""
-    return [stage for stage in model.stages if stage.skeleton == STENCIL and stage.part == INTERIOR]
+    """The stages that advance a field."""
+    return [stage for stage in model.after if stage.field]
 
 
 def _stencil_bytes(engine, name: str, real: int) -> int:

@@ -43,13 +43,13 @@ def add_options(parser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
 
 
-def compare(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
+def compare(options, say: Callable[[str], None], communicator) -> int:
     """Time, compare and draw one flow; returns the exit code: 1 if two backends do not compute the same flow.
 
     Args:
         options: parsed options, see :func:`add_options`.
         say: called with the text of each measurement.
-        n_ranks: ranks that were started.
+        communicator: the ranks that were started, which must be one.
 
     Raises:
         InputError: an option or the case is wrong, or more than one rank.
@@ -61,8 +61,10 @@ def compare(options, say: Callable[[str], None], n_ranks: int = 1) -> int:
     from muphy_lb.output.atomic import check_writable, write_text
     from muphy_lb.studies.compare import study, table
 
-    if n_ranks > 1:
-        raise InputError(f"compare was started on {n_ranks} ranks; it runs in one process: start it without mpirun")
+    if communicator.size > 1:
+        raise InputError(
+            f"compare was started on {communicator.size} ranks; it runs in one process: start it without mpirun"
+        )
     case = load_case(options.case, options.set)
     case = case if case.title else case.model_copy(update={"title": Path(options.case).stem})
     plan, unusable = _plan(options, case)

@@ -172,7 +172,7 @@ def _job(options, communicator):
 
 def _plan(options, ranks, compute):
     """What to measure; what is not asked for is the case's."""
-    from muphy_lb.domain.patterns import STREAMINGS
+    from muphy_lb.domain.streaming import STREAMINGS
     from muphy_lb.parallel.choice import TRANSPORTS
     from muphy_lb.studies.bench.stream import Effort
     from muphy_lb.studies.scaling import table2

@@ -2,7 +2,7 @@
 
 A GPU computes its interior while the halo is packed, sent, received and unpacked, and then its edge:
 
-    step = max(interior, halo) + edge + overhead           (without overlap: interior + halo + edge + overhead)
+    step = max(interior, halo) + edge + overhead           (see muphy_lb.partition.costs.step_seconds)
     interior = inner nodes * cost of a node,  edge = edge nodes * cost of a node
     halo = cost of an exchange + bytes * cost of a byte + messages * cost of a message
 
@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from math import cbrt
 
 import numpy as np
+
+from muphy_lb.partition import costs
 
 # Condition number beyond which two costs cannot be fitted separately.
 WORST_CONDITION = 50.0
@@ -139,7 +141,7 @@ def step_seconds(machine: Machine, load: RankLoad) -> float:
     edge = load.edge_nodes * machine.s_per_node
     interior = (load.nodes - load.edge_nodes) * machine.s_per_node
     halo = machine.s_per_exchange + load.halo_bytes * machine.s_per_byte + load.messages * machine.s_per_message
-    return edge + machine.s_overhead + (max(interior, halo) if machine.overlaps else interior + halo)
+    return float(costs.step_seconds(interior, halo, edge + machine.s_overhead, machine.overlaps))
 
 
 def across(machine: Machine, link: Link) -> Machine:
@@ -221,9 +223,9 @@ def _two_costs(sizes, counts, seconds) -> tuple[float, float]:
     if relative.shape[0] > 1:
         scale = np.linalg.norm(relative, axis=0)
         if scale.all() and np.linalg.cond(relative / scale) < WORST_CONDITION:
-            costs = np.linalg.lstsq(relative / scale, np.ones(len(relative)), rcond=None)[0] / scale
-            if costs.min() >= 0.0:
-                return float(costs[0]), float(costs[1])
+            fitted = np.linalg.lstsq(relative / scale, np.ones(len(relative)), rcond=None)[0] / scale
+            if fitted.min() >= 0.0:
+                return float(fitted[0]), float(fitted[1])
     return _one_cost(sizes, seconds), 0.0
 
 

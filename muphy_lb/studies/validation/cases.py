@@ -1,12 +1,9 @@
-"""The table of validation cases."""
+"""The table of validation cases: those of the flow, then those of the physics packages."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from muphy_lb.physics.thermal.studies.conduction import heat
-from muphy_lb.physics.thermal.studies.heated_bifurcation import heated_bifurcation
-from muphy_lb.physics.thermal.studies.heated_cavity import heated_cavity
-from muphy_lb.physics.thermal.studies.heated_cube import heated_cube
+from muphy_lb.physics.table import studies
 from muphy_lb.studies.validation.aorta import aorta
 from muphy_lb.studies.validation.cavity import cavity
 from muphy_lb.studies.validation.conservation import conservation
@@ -33,7 +30,7 @@ from muphy_lb.studies.validation.wall_shear import wall_shear
 from muphy_lb.studies.validation.womersley import womersley
 
 # Cases that ranks may share.
-SHARED = frozenset({"heated-cube", "heated-bifurcation"})
+SHARED = frozenset(name for table in studies() for name in table.SHARED)
 CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
     {
         "plane-channel": plane_channel,
@@ -60,9 +57,6 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "rheology": rheology,
         "free-slip": free_slip,
         "smagorinsky": smagorinsky,
-        "heat": heat,
-        "heated-cavity": heated_cavity,
-        "heated-cube": heated_cube,
-        "heated-bifurcation": heated_bifurcation,
+        **{name: case for table in studies() for name, case in table.CASES.items()},
     }
 )

@@ -10,11 +10,11 @@ convergence not at all.
 
 from math import inf
 
+from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.studies.validation.record import Row, absolute, at_least, relative
 from muphy_lb.studies.validation.settings import Settings
 
 HALF = "fp16"
-HALF_WAY = "half-way"
 FLOOR = 0.02  # error of a steady velocity over the largest, of channels ten wide
 NO_ORDERS = (
     "fp16: ratios of a grid's errors (orders of convergence) are shown, not judged: the velocity is rounded by up to"

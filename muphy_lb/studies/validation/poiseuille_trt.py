@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.lattice import lattice_named
+from muphy_lb.operators.mrt import MAGIC_HALF_WAY
 from muphy_lb.studies.validation.flows import creeping, forced_flow, order_of_convergence, settled, start_from_velocity
 from muphy_lb.studies.validation.limits import (
     FLOOR,
@@ -42,7 +43,6 @@ SETTLED = 1e-12
 MEAN_VELOCITY_TIMES_HEIGHT = 0.2
 DISTANCES = (0.1, 0.25, 0.75, 1.0)
 HEIGHTS = (8, 16, 32)
-HALF_WAY_MAGIC = 3.0 / 16.0
 STABLE_MAGIC = 0.25
 ORDER = 1.9
 INTERPOLATED = ("bouzidi", "central-linear")
@@ -60,7 +60,7 @@ class ChannelWall:
 
     rule: str = "half-way"
     distance: float = 0.5
-    magic: float | None = HALF_WAY_MAGIC
+    magic: float | None = MAGIC_HALF_WAY
 
     def tables(self) -> dict:
         """For :func:`muphy_lb.studies.validation.flows.forced_flow`."""

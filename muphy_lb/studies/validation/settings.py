@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from muphy_lb.domain import streaming_named
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 
 
@@ -30,7 +31,7 @@ class Settings:
     @property
     def interpolates(self) -> bool:
         """Whether walls may lie anywhere on their links: only pull still has what a node sent away."""
-        return self.streaming == "pull"
+        return streaming_named(self.streaming).fills_slots
 
 
 DEFAULT = Settings()

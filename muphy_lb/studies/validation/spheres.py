@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.geometry.shapes.benchmark_shapes import SITES
 from muphy_lb.lattice import lattice_named
 from muphy_lb.studies.validation.flows import creeping, forced_flow, over_two_steps, settled
@@ -36,7 +37,7 @@ SIZE, QUICK_SIZE = 48, 24
 FRACTIONS = {SIMPLE: (0.125, 0.216, 0.5236), BODY: (0.125, 0.216, 0.6802), FACE: (0.125, 0.216, 0.7405)}
 BOUNCE_BACK_FRACTION = 0.216
 PORE = 0.5  # length of a pore in edges of the cell
-INTERPOLATED, HALF_WAY = "central-linear", "half-way"
+INTERPOLATED = "central-linear"
 TOLERANCE = {INTERPOLATED: 0.005, HALF_WAY: 0.04}
 REGRESSION, TOUCHING = {"fp64": 5e-4, "fp32": 5e-4, "fp16": 2e-3}, 0.02
 BALANCE = {"fp64": 1e-7, "fp32": 1e-4, "fp16": 1e-3}

@@ -12,10 +12,11 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.studies.validation.flows import creeping, forced_flow, settled
-from muphy_lb.studies.validation.limits import HALF, HALF_WAY, in_half, left_out_rules, possible_rules
+from muphy_lb.studies.validation.limits import HALF, in_half, left_out_rules, possible_rules
 from muphy_lb.studies.validation.plot import Plot, convergence
 from muphy_lb.studies.validation.record import Row, Validation, absolute, relative, shown
 from muphy_lb.studies.validation.settings import DEFAULT, Settings

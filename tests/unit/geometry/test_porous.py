@@ -9,7 +9,6 @@ from muphy_lb.geometry.porous.preparation import (
     Preparation,
     add_reservoirs,
     crop,
-    describe_pores,
     divide,
     drop_unconnected,
     invert,
@@ -227,13 +226,6 @@ def test_an_image_with_openings_is_not_prepared():
 def test_a_wrong_preparation_is_refused(options, words):
     with pytest.raises(GeometryError, match=words):
         Preparation(**options)
-
-
-def test_the_description_tells_the_part_that_leads_through():
-    fluid = np.zeros((4, 4, 4), dtype=bool)
-    fluid[0, 0, :] = fluid[3, 3, 0] = True
-    text = describe_pores(image(fluid))
-    assert "porosity 0.078125 in 2 pores" in text and "x: 0.062500, y: 0.000000" in text
 
 
 def test_an_image_file_is_prepared_as_its_options_say(tmp_path):

@@ -5,10 +5,26 @@ import pytest
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID, wall_flag
+from muphy_lb.geometry.images import arrays, metaimage
+from muphy_lb.geometry.images.rule import ImageRule
 from muphy_lb.geometry.load import load_voxels
-from muphy_lb.geometry.readers import ImageRule, read_metaimage, read_npy, read_raw
 
 IMAGE = np.arange(24, dtype=np.uint8).reshape(2, 3, 4) % 3
+
+
+def read_npy(path, rule=None):
+    """Voxels of a ``.npy`` file by a rule."""
+    return (rule or ImageRule()).segment(arrays.read_npy(path)).voxels
+
+
+def read_raw(path, shape_zyx, dtype, header_bytes, rule=None):
+    """Voxels of a headerless file by a rule."""
+    return (rule or ImageRule()).segment(arrays.read_raw(path, shape_zyx, dtype, header_bytes)).voxels
+
+
+def read_metaimage(path, rule=None, unit="mm"):
+    """Voxels of a MetaImage file by a rule."""
+    return (rule or ImageRule()).segment(metaimage.read_metaimage(path, unit)).voxels
 
 
 def write_mha(path, values, extra="", compressed=False, big=False, data_file=None):

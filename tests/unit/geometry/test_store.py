@@ -10,12 +10,10 @@ from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.implicit import RoundWall
-from muphy_lb.geometry.neighbours import neighbour_table
 from muphy_lb.geometry.nodes import build_nodes
-from muphy_lb.geometry.store import VERSION, read_geometry, read_neighbours, write_geometry
+from muphy_lb.geometry.store import VERSION, read_geometry, write_geometry
 from muphy_lb.geometry.voxels import Opening, Voxels
 
-VECTORS = np.array([(0, 0, 0), (1, 0, 0), (-1, 0, 0)])
 DISC = Opening("Ein-/Ausgang", "inlet", (0.1, 0.2, 0.3), (1.0, 2.0, 2.0), 0.25)
 PLANE = Opening("plane", "outlet", (0.0, 0.0, 0.0), (-1.0, 0.0, 0.0))
 
@@ -33,9 +31,9 @@ def nodes():
 
 @pytest.fixture
 def case_file(nodes, tmp_path):
-    """That geometry with one neighbour table, written."""
+    """That geometry, written."""
     path = tmp_path / "case.h5"
-    write_geometry(path, nodes, {"D1Q3": VECTORS})
+    write_geometry(path, nodes)
     return path
 
 
@@ -86,23 +84,11 @@ def test_more_than_ten_openings_keep_their_order(tmp_path):
     assert [opening.name for opening in read_geometry(tmp_path / "case.h5").openings] == [o.name for o in openings]
 
 
-def test_a_stored_neighbour_table_is_the_computed_one(nodes, case_file):
-    assert np.array_equal(read_neighbours(case_file, "D1Q3"), neighbour_table(nodes, VECTORS))
-
-
-def test_columns_of_a_stored_table_can_be_read_alone(nodes, case_file):
-    assert np.array_equal(read_neighbours(case_file, "D1Q3", slice(3, 7)), neighbour_table(nodes, VECTORS)[:, 3:7])
-
-
-def test_an_unknown_table_is_refused_with_those_there(case_file):
-    with pytest.raises(GeometryError, match="no neighbour table 'D3Q19'; it has: D1Q3; make it .* --lattice D3Q19"):
-        read_neighbours(case_file, "D3Q19")
-
-
-def test_a_table_of_a_file_without_any_is_refused(nodes, tmp_path):
-    write_geometry(tmp_path / "case.h5", nodes)
-    with pytest.raises(GeometryError, match="it has: none"):
-        read_neighbours(tmp_path / "case.h5", "D3Q19")
+def test_a_file_with_neighbour_tables_of_an_earlier_version_is_read(nodes, case_file):
+    with h5py.File(case_file, "a") as file:
+        table = file["geometry"].create_dataset("neighbours/D3Q19", data=np.zeros((19, nodes.n_nodes)))
+        table.attrs["vectors"] = np.zeros((19, 3))
+    assert np.array_equal(read_geometry(case_file).voxel, nodes.voxel)
 
 
 def test_a_missing_file_is_refused(tmp_path):

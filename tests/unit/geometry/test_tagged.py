@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID, WALL, wall_flag
+from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID, WALL, opening_flag, wall_flag
 from muphy_lb.geometry.shapes.catalogue import square_duct
-from muphy_lb.geometry.tagged import read_tagged, write_tagged
+from muphy_lb.geometry.tagged import FIXED_TAGS, read_tagged
 
 TEXT = """# a channel one voxel wide
 5 3 1 solid   # header
@@ -19,6 +19,24 @@ periodic z
 4 1 0 outlet
 2 0 0 wall
 """
+
+
+def write_tagged(path, voxels):
+    """Write voxels as tagged nodes; every voxel that is not solid gets its line.
+
+    Centre, normal and radius of the openings are not written: :func:`read_tagged` estimates them anew.
+    """
+    names = {flag: tag for tag, flag in FIXED_TAGS.items()}
+    names |= {opening_flag(k): f"{o.kind}:{o.name}" for k, o in enumerate(voxels.openings)}
+    names |= {wall_flag(k): f"wall:{name}" for k, name in enumerate(voxels.walls)}
+    nz, ny, nx = voxels.shape
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{nx} {ny} {nz} solid\nspacing_m {voxels.spacing_m!r}\n")
+        file.write("origin_m " + " ".join(map(repr, map(float, voxels.origin_m))) + "\n")
+        if any(voxels.periodic):
+            file.write("periodic " + "".join(np.array(list("xyz"))[list(voxels.periodic)]) + "\n")
+        listed = np.argwhere(voxels.flags != SOLID).tolist()
+        file.writelines(f"{x} {y} {z} {names[int(voxels.flags[z, y, x])]}\n" for z, y, x in listed)
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from muphy_lb.geometry import vicinity
-from muphy_lb.geometry.nodes import shifted_voxels
 from muphy_lb.geometry.vicinity import STENCIL_27, Vicinity
+from tests.shifted import shifted_voxels
 
 SHAPES = [(5, 6, 7), (1, 4, 9), (2, 1, 3), (1, 1, 1), (3, 2, 40)]
 WRAPS = [(False, False, False), (True, False, True), (True, True, True)]

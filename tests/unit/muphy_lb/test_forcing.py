@@ -5,6 +5,7 @@ import pytest
 
 from muphy_lb.errors import InputError
 from muphy_lb.operators import FIELD, VARYING
+from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from tests.channel import DENSITY_KG_M3, HEIGHT, LENGTH, SPACING_M, SPEED_M_S, TIME_STEP_S, periodic_channel, simulate
 
@@ -30,9 +31,9 @@ def save_field(folder, field):
 def test_the_acceleration_reaches_the_fluid_in_lattice_units():
     simulation = simulate(periodic_channel(flow={"acceleration_m_s2": ACCELERATION}))
     expected = np.array(ACCELERATION) * TIME_STEP_S**2 / SPACING_M
-    assert simulation.present_force == pytest.approx(expected) and simulation.engine.model.parameters[
-        -3:
-    ] == pytest.approx(tuple(expected))
+    parameters = simulation.engine.model.parameters
+    assert simulation.present_force == pytest.approx(expected)
+    assert [parameters[name] for name in COMPONENTS] == pytest.approx(list(expected))
 
 
 def test_a_pressure_drop_over_the_box_is_the_body_force_of_its_gradient():

@@ -5,6 +5,7 @@ import pytest
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27, LATTICES
 from muphy_lb.operators import MRT, collision, mrt_for
+from muphy_lb.operators.operator import named
 
 BAD = [
     ({"shaer": 1.0}, r"family 'shaer'; D3Q19 has: bulk, energy_square, energy_flux, shear, fourth, third"),
@@ -30,7 +31,7 @@ def test_sets_without_published_constants_relax_with_omega_and_lambda(lattice):
 )
 def test_published_constants_are_the_default(lattice, constants):
     relaxation, rates = mrt_for(lattice)
-    assert rates == (3 / 16, *constants) and relaxation.n_rates == 2 + len(constants)
+    assert rates == (3 / 16, *constants) and len(relaxation.parameters) == 2 + len(constants)
 
 
 @pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
@@ -51,7 +52,8 @@ def test_a_given_rate_replaces_the_default_in_its_place():
 def test_a_family_is_given_to_the_viscosity_or_to_lambda_by_name():
     rates = {"bulk": "viscosity", "energy_square": "viscosity", "energy_flux": "magic", "third": "magic"}
     relaxation, parameters = mrt_for(D3Q19, rates)
-    assert parameters == (3 / 16, 1.4) and relaxation.n_rates == 3
+    assert parameters == (3 / 16, 1.4)
+    assert relaxation.parameters == named("omega", "magic", "rate_fourth")
 
 
 @pytest.mark.parametrize(("rates", "message"), BAD, ids=[str(rates) for rates, _ in BAD])

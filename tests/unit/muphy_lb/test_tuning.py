@@ -21,7 +21,7 @@ class StubEngine:
         self.addresses = SimpleNamespace(patterns=(None,))
         self.precision = SimpleNamespace(name="fp32")
         named = SimpleNamespace(name="any")
-        self.model = SimpleNamespace(lattice=named, collision=named, streaming="pull")
+        self.model = SimpleNamespace(lattice=named, collision=named, streaming=SimpleNamespace(name="pull"))
         self.backend = SimpleNamespace(device="a card", synchronise=lambda: None, launch_shapes=lambda pattern: shapes)
 
     def interior_launches(self, shape):

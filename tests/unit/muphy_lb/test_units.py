@@ -7,12 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muphy_lb.units import Units, relaxation_time, viscosity
+from muphy_lb.lattice import LATTICES
+from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
-CS2 = 1.0 / 3.0
 EXACT = 1e-12  # a few roundings of float64
 UNITS = Units(spacing_m=2e-4, time_step_s=5e-5, density_kg_m3=1050.0)
-PAIRS = ("velocity", "acceleration", "viscosity", "flow_rate")
+PAIRS = ("velocity", "acceleration", "flow_rate")
+
+
+@pytest.mark.parametrize("lattice", LATTICES.values(), ids=lambda lattice: lattice.name)
+def test_every_lattice_has_the_speed_of_sound_of_the_units(lattice):
+    assert float(lattice.cs2) == CS2
 
 
 def test_relaxation_time_of_zero_viscosity_is_one_half():
@@ -41,7 +46,7 @@ def test_conversion_to_lattice_and_back_is_identity(quantity):
 )
 def test_one_lattice_unit_has_the_dimension_of_its_quantity(quantity, length_power, time_power):
     expected = UNITS.spacing_m**length_power * UNITS.time_step_s**time_power
-    assert getattr(UNITS, f"{quantity}_to_si")(1.0) == pytest.approx(expected, rel=EXACT)
+    assert getattr(UNITS, f"{quantity}_to_lattice")(expected) == pytest.approx(1.0, rel=EXACT)
 
 
 def test_density_one_is_the_reference_pressure():

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import InputError
-from muphy_lb.output.report import SteadyWriter
+from muphy_lb.measure.permeability_observer import permeability_lines
+from muphy_lb.measure.shear_observer import shear_lines
 from muphy_lb.output.series import read_series
-from muphy_lb.output.summary import measured_lines
 from muphy_lb.run.loop import Run
+from muphy_lb.run.steady_state import SteadyState
 from tests.channel import open_channel, periodic_channel, simulate
 
 VOID = ("meta", "img", "br")
@@ -91,7 +92,7 @@ def test_a_rock_tells_its_permeability(rock):
     text = " ".join(Page((rock / "report.html").read_text()).words)
     summary = json.loads((rock / "summary.json").read_text())
     assert f"{summary['permeability']['permeability_darcy']:.5g}" in text
-    assert any("darcy" in line for line in measured_lines(summary))
+    assert any("darcy" in line for line in permeability_lines(summary["permeability"]))
 
 
 def test_without_pictures_the_page_has_none(tmp_path):
@@ -117,7 +118,7 @@ def test_the_summary_tells_pressure_drop_and_wall_shear(vessel):
     drop_pa = states["inlet"]["mean_pressure_pa"] - states["outlet"]["mean_pressure_pa"]
     assert summary["pressure_drops_pa"]["outlet"] == pytest.approx(drop_pa)
     assert summary["wall_shear"]["magnitude_pa"]["mean"] > 0.0
-    assert any(line.startswith("warning") for line in measured_lines(summary))
+    assert any(line.startswith("warning") for line in shear_lines(summary["wall_shear"]))
 
 
 def test_the_wall_shear_file_has_a_cell_for_each_wall_node(vessel):
@@ -149,9 +150,9 @@ def test_the_steady_series_holds_what_was_looked_at(vessel):
 
 def test_the_steady_series_continues(tmp_path):
     simulation = simulate(open_channel())
-    SteadyWriter(simulation, tmp_path, None).write({"mean_speed": {"mean_speed": 1.0}}, 0.5)
+    SteadyState(simulation, tmp_path, None).write({"mean_speed": {"mean_speed": 1.0}}, 0.5)
     simulation.step(5)
-    SteadyWriter(simulation, tmp_path, 0).write({"mean_speed": {"mean_speed": 2.0}}, 0.1)
+    SteadyState(simulation, tmp_path, 0).write({"mean_speed": {"mean_speed": 2.0}}, 0.1)
     assert read_series(tmp_path / "steady.csv")["mean_speed.mean_speed"].tolist() == [1.0, 2.0]
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from muphy_lb.output.summary import flow_split, flow_warnings, measured_lines, pressure_drops_pa, write_summary
+from muphy_lb.measure.flow_series import opening_lines
+from muphy_lb.output.summary import flow_split, flow_warnings, pressure_drops_pa, write_summary
 
 OPENINGS = {
     "a": {"kind": "inlet", "flow_rate_m3_s": 3.0, "mean_pressure_pa": 10.0, "area_m2": 1.0},
@@ -67,4 +68,4 @@ def test_a_steady_flow_that_loses_mass_is_told_of():
 
 
 def test_a_summary_without_measurements_has_no_lines():
-    assert measured_lines({"openings": {}, "flow_split": {}, "pressure_drops_pa": {}}) == []
+    assert opening_lines({"openings": {}, "flow_split": {}, "pressure_drops_pa": {}}) == []

@@ -1,17 +1,16 @@
 """Operators of the temperature: one file = equation + source + specification + node function."""
 
-from muphy_lb.physics.thermal.operators.buoyancy import BUOYANCY, LIFTING
+from muphy_lb.physics.thermal.operators.buoyancy import BUOYANCY
 from muphy_lb.physics.thermal.operators.energy import with_energy
 from muphy_lb.physics.thermal.operators.finite_differences import LARGEST_DIFFUSIVITY, TEMPERATURE
-from muphy_lb.physics.thermal.operators.scalar_distribution import carried, carried_at_rest, carried_rates
+from muphy_lb.physics.thermal.operators.scalar_distribution import scalar_at_rest, scalar_collision, scalar_rates
 
 __all__ = [
     "BUOYANCY",
     "LARGEST_DIFFUSIVITY",
-    "LIFTING",
     "TEMPERATURE",
-    "carried",
-    "carried_at_rest",
-    "carried_rates",
+    "scalar_collision",
+    "scalar_at_rest",
+    "scalar_rates",
     "with_energy",
 ]

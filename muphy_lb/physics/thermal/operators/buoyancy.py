@@ -1,32 +1,29 @@
-"""Boussinesq force: a uniform one, and one proportional to a field, F = F_0 + b T.
-
-The last seven parameters belong to it: the field T, the three components of b, and of F_0 (which alone, as with every
-force, comes in stored units).
-"""
+"""Boussinesq force proportional to a temperature, F = b T; it is added to the uniform force."""
 
 import numpy as np
 
-from muphy_lb.operators.operator import Operator
+from muphy_lb.operators.operator import Operator, named
 
-# Where the lifting field stands among the parameters; its factors and the uniform force follow.
-LIFTING = -7
+TEMPERATURE_FIELD = "buoyant_temperature"
+"""Name of the parameter: the field T over the temperature of zero buoyancy."""
+COMPONENTS = ("buoyancy_x", "buoyancy_y", "buoyancy_z")
+"""Names of the parameters b: force per volume and unit of temperature, lattice units."""
 
 
 def _reference(n, parameters):
-    field, *factors = parameters[LIFTING:]
-    return np.array(factors[3:]).reshape(3, 1) + np.array(factors[:3]).reshape(3, 1) * field[n]
+    factors = np.array([parameters[name] for name in COMPONENTS]).reshape(3, 1)
+    return factors * parameters[TEMPERATURE_FIELD][n]
 
 
-def _node(lattice, precision, jit):
-    unit = precision.real(precision.unit)
+def _node(lattice, precision, jit, at):
+    unit, field = precision.real(precision.unit), at[TEMPERATURE_FIELD]
+    x, y, z = (at[name] for name in COMPONENTS)
 
     def force(n, parameters):
-        lift = unit * parameters[LIFTING][n]
-        fx = parameters[-3] + parameters[-6] * lift
-        fy = parameters[-2] + parameters[-5] * lift
-        return fx, fy, parameters[-1] + parameters[-4] * lift
+        temperature = unit * parameters[field][n]
+        return parameters[x] * temperature, parameters[y] * temperature, parameters[z] * temperature
 
     return jit(force)
 
 
-BUOYANCY = Operator("buoyancy", _reference, _node)
+BUOYANCY = Operator("buoyancy", _reference, _node, named(TEMPERATURE_FIELD, *COMPONENTS))

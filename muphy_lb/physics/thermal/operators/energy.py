@@ -5,7 +5,7 @@ The populations f - a T v collide, v carrying a unit of energy and nothing else,
 of the energy is, it relaxes to the one of the temperature. On D3Q19 that adds a T / 57 to the pressure, which the flow
 does not feel but has to settle to.
 
-The coupling a stands before the parameters of the lift (:mod:`muphy_lb.physics.thermal.operators.buoyancy`).
+T is that of the buoyancy (:mod:`muphy_lb.physics.thermal.operators.buoyancy`).
 """
 
 from functools import cache
@@ -13,11 +13,11 @@ from functools import cache
 import numpy as np
 
 from muphy_lb.lattice import BASES
-from muphy_lb.operators.operator import Operator
+from muphy_lb.operators.operator import Operator, joined, named
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.thermal.operators.buoyancy import LIFTING
+from muphy_lb.physics.thermal.operators.buoyancy import TEMPERATURE_FIELD
 
-COUPLING = LIFTING - 1
+COUPLING = "energy_coupling"
 
 
 @cache
@@ -25,11 +25,12 @@ def with_energy(collide: Operator) -> Operator:
     """The collision with this energy."""
 
     def reference(stored, n, lattice, parameters):
-        shift = _unit_energy(lattice)[:, None] * (parameters[COUPLING] * parameters[LIFTING][n])
+        shift = _unit_energy(lattice)[:, None] * (parameters[COUPLING] * parameters[TEMPERATURE_FIELD][n])
         return collide.reference(stored - shift, n, lattice, parameters) + shift
 
-    def node(lattice, precision, jit):
-        onwards, q_count = collide.node(lattice, precision, jit), lattice.q
+    def node(lattice, precision, jit, at):
+        onwards, q_count = collide.node(lattice, precision, jit, at), lattice.q
+        coupling, field = at[COUPLING], at[TEMPERATURE_FIELD]
         energy = tuple(precision.real(x) for x in _unit_energy(lattice))
         unit = precision.real(precision.unit)
 
@@ -40,14 +41,15 @@ def with_energy(collide: Operator) -> Operator:
         shift = jit(unroll(shifted))
 
         def collide_with_energy(f, n, parameters):
-            share = unit * parameters[COUPLING] * parameters[LIFTING][n]
+            share = unit * parameters[coupling] * parameters[field][n]
             shift(f, -share)
             onwards(f, n, parameters)
             shift(f, share)
 
         return jit(collide_with_energy)
 
-    return Operator(f"{collide.name}-energy", reference, node)
+    parameters = joined(collide.parameters, named(COUPLING, TEMPERATURE_FIELD))
+    return Operator(f"{collide.name}-energy", reference, node, parameters)
 
 
 def _unit_energy(lattice):

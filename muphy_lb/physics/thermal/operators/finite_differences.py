@@ -9,21 +9,22 @@ Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012), Eqs. (16)-(18
 depend on z. Stable for kappa < 1/12 and kappa >= u^2 / 2,
 by which it is lower along a flow.
 
-Parameters: ``(kappa, ux, uy, uz)``, the last three fields. Values are those of the node, then of its neighbours along
-the vectors 1, 2, ... of the lattice.
+Values are those of the node, then of its neighbours along the vectors 1, 2, ... of the lattice.
 """
 
 import numpy as np
 
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
-from muphy_lb.operators.operator import Operator
+from muphy_lb.operators.observers import VELOCITY_FIELDS
+from muphy_lb.operators.operator import Operator, named
 from muphy_lb.operators.unroll import unroll
 
 # Of the node, along an axis, along a diagonal.
 LAPLACIAN = {"D3Q19": (-9.0, 2.0, -0.25), "D2Q9": (-5.0, 1.5, -0.25)}
 GRADIENT = {"D3Q19": (0.0, 1.0, -0.125), "D2Q9": (0.0, 0.75, -0.125)}
 LARGEST_DIFFUSIVITY = 1.0 / 12.0
+DIFFUSIVITY = "diffusivity"
 
 
 def difference_weights(lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
@@ -44,18 +45,20 @@ def difference_weights(lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
 
 def _reference(values, n, lattice, parameters):
     laplacian, gradient = difference_weights(lattice)
-    kappa, *velocity = parameters
     slope = gradient @ values
-    carried = sum(component[n] * along for component, along in zip(velocity, slope, strict=True))
-    return values[0] + kappa * (laplacian @ values) - carried
+    velocity = [parameters[name][n] for name in VELOCITY_FIELDS]
+    advection = sum(component * along for component, along in zip(velocity, slope, strict=True))
+    return values[0] + parameters[DIFFUSIVITY] * (laplacian @ values) - advection
 
 
-def _node(lattice, precision, jit):
+def _node(lattice, precision, jit, at):
     real, pair_count = precision.real, lattice.q // 2
     weights, gradient = difference_weights(lattice)
     along = tuple(real(w) for w in weights)
     gx, gy, gz = (tuple(real(w) for w in row) for row in gradient)
     centre, zero = real(weights[0]), real(0)
+    diffusivity = at[DIFFUSIVITY]
+    x, y, z = (at[name] for name in VELOCITY_FIELDS)
 
     def update(values, n, parameters):
         laplacian, tx, ty, tz = centre * values[0], zero, zero, zero
@@ -64,10 +67,10 @@ def _node(lattice, precision, jit):
             tx += gx[2 * p + 1] * (values[2 * p + 1] - values[2 * p + 2])
             ty += gy[2 * p + 1] * (values[2 * p + 1] - values[2 * p + 2])
             tz += gz[2 * p + 1] * (values[2 * p + 1] - values[2 * p + 2])
-        carried = parameters[1][n] * tx + parameters[2][n] * ty + parameters[3][n] * tz
-        return values[0] + (parameters[0] * laplacian - carried)
+        advection = parameters[x][n] * tx + parameters[y][n] * ty + parameters[z][n] * tz
+        return values[0] + (parameters[diffusivity] * laplacian - advection)
 
     return jit(unroll(update))
 
 
-TEMPERATURE = Operator("temperature", _reference, _node)
+TEMPERATURE = Operator("temperature", _reference, _node, named(DIFFUSIVITY, *VELOCITY_FIELDS))

@@ -5,12 +5,12 @@
 Ginzburg, Adv. Water Resour. 28, 1171 (2005). With the product 1/4 the steady solution does not depend on tau. On the
 lattices of :func:`muphy_lb.lattice.scalar_lattice`.
 
-T is known only behind the collision of the flow, so that it lifts one step late. Seen by what alternates from step to
-step the lift would have the wrong sign, and drive it; the mean with the step before does not see it.
+T is known only behind the collision of the flow, so that buoyancy acts one step late. For what alternates from step to
+step that delay turns its sign and drives it; the mean with the step before does not contain it.
 
-Parameters: ``(rate_even, rate_odd, offset, T, new T, new mean, ux, uy, uz)``, all but the first three fields; T and
-its mean with the T before, plus the offset, are written. Values are the populations that arrive at the node. In solids
-both rates are arrays of nodes, and an array behind all, 0 in solids and 1 elsewhere, keeps flow and lift out of them.
+Two fields are written: the new T, and its mean with the T before, plus the offset (the buoyant temperature). Values are
+the populations that arrive at the node. In solids both rates are arrays of nodes, and ``is_fluid``, 0 in solids and 1
+elsewhere, keeps flow and buoyancy out of them.
 Where a link crosses from one rate to another its populations stay as they are: temperature and flux are continuous
 half-way, for media of one heat capacity a volume. Along a flow the diffusivity is lower by 4 u^2 of itself.
 """
@@ -20,60 +20,62 @@ from functools import cache
 import numpy as np
 
 from muphy_lb.lattice import Lattice
-from muphy_lb.operators.operator import Operator, constants
+from muphy_lb.operators.observers import VELOCITY_FIELDS
+from muphy_lb.operators.operator import Operator, constants, named
 from muphy_lb.operators.unroll import unroll
 
 PRODUCT = 0.25
+RATES = ("rate_even", "rate_odd")
+FIELDS = ("scalar", "new_scalar", "new_mean")
+PARAMETERS = named(*RATES, "offset", *FIELDS, *VELOCITY_FIELDS)
+IN_SOLIDS = named("is_fluid")
 
 
-def carried_rates(lattice: Lattice, diffusivity: float) -> tuple[float, float]:
+def scalar_rates(lattice: Lattice, diffusivity: float) -> tuple[float, float]:
     """Relaxation rates (even, odd) of a diffusivity in lattice units."""
     odd = diffusivity / float(lattice.cs2)
     return 1.0 / (0.5 + PRODUCT / odd), 1.0 / (0.5 + odd)
 
 
-def carried_at_rest(lattice: Lattice, scalar: np.ndarray) -> np.ndarray:
+def scalar_at_rest(lattice: Lattice, scalar: np.ndarray) -> np.ndarray:
     """(Q, n) populations of a scalar (n,) where nothing moves and nothing is conducted."""
     return lattice.w[:, None] * scalar
 
 
 @cache
-def carried(scalar_lattice: Lattice, in_solids: bool = False) -> Operator:
+def scalar_collision(scalar_lattice: Lattice, in_solids: bool = False) -> Operator:
     """The collision of the populations on a lattice, which may go on in solids."""
 
     def reference(values, n, lattice, parameters):
-        even_rate, odd_rate, offset, old, scalar, mean, *velocity = parameters
-        flows = 1.0
+        even_rate, odd_rate = (parameters[name] for name in RATES)
+        old, scalar, mean = (parameters[name] for name in FIELDS)
+        velocity, flows = [parameters[name] for name in VELOCITY_FIELDS], 1.0
         if in_solids:
-            *velocity, flows = velocity
-            even_rate, odd_rate, flows = even_rate[n], odd_rate[n], flows[n]
+            even_rate, odd_rate, flows = even_rate[n], odd_rate[n], parameters["is_fluid"][n]
         w, opposed = scalar_lattice.w[:, None], values[scalar_lattice.opposite]
         arrived = values.sum(axis=0)
-        mean[n], scalar[n] = flows * (0.5 * (old[n] + arrived) + offset), arrived
+        mean[n], scalar[n] = flows * (0.5 * (old[n] + arrived) + parameters["offset"]), arrived
         along = scalar_lattice.c @ np.stack([flows * component[n] for component in velocity])
         even = 0.5 * (values + opposed) - w * scalar[n]
         odd = 0.5 * (values - opposed) - w * scalar[n] * along / float(scalar_lattice.cs2)
         return values - even_rate * even - odd_rate * odd
 
-    def node(lattice, precision, jit):
+    def node(lattice, precision, jit, at):
         real, pair_count = precision.real, scalar_lattice.q // 2
         w, cx, cy, cz = constants(scalar_lattice, precision)
         rest, half, one, per_speed = w[0], real(0.5), real(1), real(1.0 / float(scalar_lattice.cs2))
 
-        def uniform(n, parameters):
-            return parameters[0], parameters[1], one
-
-        def local(n, parameters):
-            return parameters[0][n], parameters[1][n], parameters[9][n]
-
-        medium = jit(local if in_solids else uniform)
+        medium = jit(_medium(at, one, in_solids))
+        offset = at["offset"]
+        old, new, mean = (at[name] for name in FIELDS)
+        x, y, z = (at[name] for name in VELOCITY_FIELDS)
 
         def collide(values, n, parameters):
             scalar = values[0]
             for p in range(pair_count):
                 scalar += values[2 * p + 1] + values[2 * p + 2]
             even_rate, odd_rate, flows = medium(n, parameters)
-            ux, uy, uz = flows * parameters[6][n], flows * parameters[7][n], flows * parameters[8][n]
+            ux, uy, uz = flows * parameters[x][n], flows * parameters[y][n], flows * parameters[z][n]
             for p in range(pair_count):
                 part = w[2 * p + 1] * scalar
                 along = per_speed * part * (cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz)
@@ -82,9 +84,19 @@ def carried(scalar_lattice: Lattice, in_solids: bool = False) -> Operator:
                 values[2 * p + 1] -= even + odd
                 values[2 * p + 2] -= even - odd
             values[0] -= even_rate * (values[0] - rest * scalar)
-            parameters[5][n] = flows * (half * (parameters[3][n] + scalar) + parameters[2])
-            parameters[4][n] = scalar
+            parameters[mean][n] = flows * (half * (parameters[old][n] + scalar) + parameters[offset])
+            parameters[new][n] = scalar
 
         return jit(unroll(collide))
 
-    return Operator(f"carried-{scalar_lattice.name}{'-solids' * in_solids}", reference, node)
+    parameters = PARAMETERS + IN_SOLIDS * in_solids
+    return Operator(f"scalar-{scalar_lattice.name}{'-solids' * in_solids}", reference, node, parameters)
+
+
+def _medium(at, one, in_solids: bool):
+    """Node function ``(n, parameters)`` -> rates (even, odd) of a node, and 1 in the fluid, 0 in solids."""
+    even, odd = (at[name] for name in RATES)
+    if not in_solids:
+        return lambda n, parameters: (parameters[even], parameters[odd], one)
+    fluid = at["is_fluid"]
+    return lambda n, parameters: (parameters[even][n], parameters[odd][n], parameters[fluid][n])

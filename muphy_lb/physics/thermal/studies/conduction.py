@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.physics.thermal.model import DIFFERENCES, METHODS, POPULATION_METHOD
 from muphy_lb.physics.thermal.studies.reference_values import PRANDTL
+from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.flows import lattice_simulation
 from muphy_lb.studies.validation.limits import HALF
@@ -67,7 +68,7 @@ def wall_temperatures(low: float, high: float) -> list[dict]:
 
 def set_temperature(simulation: Simulation, values: np.ndarray) -> None:
     """Overwrite the temperature by (n,) values in node-list order."""
-    simulation.set_temperature_k(values[simulation.domain.number])
+    set_temperature_k(simulation, values[simulation.domain.number])
 
 
 def _conduction(method: str, settings: Settings) -> Row:
@@ -76,7 +77,7 @@ def _conduction(method: str, settings: Settings) -> Row:
         {"size": size, "sides": "periodic"}, settings, walls=wall_temperatures(-0.5, 0.5), method=method
     )
     simulation.step(round(8 * size**2 / DIFFUSIVITY))
-    gradient = simulation.wall_heat.gradients_k_m(simulation.temperature_k())["cold"]
+    gradient = wall_heat(simulation).gradients_k_m(temperature_k(simulation))["cold"]
     return absolute(f"{method}: conduction: Nu - 1", 0.0, gradient * size - 1.0, CONDUCTION[settings.precision])
 
 
@@ -87,7 +88,7 @@ def _decay(length: int, method: str, settings: Settings) -> Row:
     set_temperature(simulation, wave)
     steps = round(length**2 / (4.0 * pi**2 * DIFFUSIVITY))
     simulation.step(steps)
-    left = float((simulation.temperature_k() * wave).sum() / (wave * wave).sum())
+    left = float((temperature_k(simulation) * wave).sum() / (wave * wave).sum())
     found = -log(left) * length**2 / (4.0 * pi**2 * steps)
     what = f"{method}: diffusivity from the decay of a mode of {length} nodes"
     return relative(what, DIFFUSIVITY, found, DECAY_TOLERANCE)
@@ -133,6 +134,6 @@ def _energy(method: str, settings: Settings) -> Row:
     start = np.array([0.5 * cos(pi * a / size) * cos(pi * b / (2 * size)) for a, b in zip(x, y, strict=True)])
     set_temperature(simulation, start - start.mean())
     simulation.step(DRIFT_STEPS)
-    drift = float(simulation.temperature_k().mean(dtype=np.float64))
+    drift = float(temperature_k(simulation).mean(dtype=np.float64))
     what = f"{method}: drift of the mean of a closed box in {DRIFT_STEPS} steps, over the range"
     return absolute(what, 0.0, drift, allowed)

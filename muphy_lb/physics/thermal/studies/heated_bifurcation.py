@@ -20,7 +20,7 @@ from math import inf
 
 import numpy as np
 
-from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
 from muphy_lb.physics.thermal.studies.heated_cavity import Cavity, cavity_of, free_fall, heated_simulation
 from muphy_lb.physics.thermal.studies.reference_values import BIFURCATION
 from muphy_lb.studies.validation.growth import Growth, fit_growth
@@ -186,12 +186,12 @@ def _record(simulation, size: int, every: int, n_samples: int) -> np.ndarray:
     z, y, x = np.moveaxis(orbit, -1, 0)
     voxel = np.ravel_multi_index((z, y, x + 1), simulation.outline.shape)  # walls are voxels at both ends of x
     wanted, index = np.unique(voxel, return_inverse=True)
-    probe, samples = NodeProbe(simulation, wanted), []
+    probe, samples = simulation.node_probe(wanted), []
     for _ in range(n_samples):
         simulation.step(every)
         state = probe.stored()
         if state is not None:
-            samples.append(state.temperature[index.reshape(voxel.shape)])
+            samples.append(state.fields[TEMPERATURE][index.reshape(voxel.shape)])
     samples = simulation.communicator.broadcast(np.array(samples))
     weights = np.array([(1, mirror, centre, mirror * centre) for mirror, centre in SYMMETRY_CLASSES.values()])
     return np.einsum("sp,npm->snm", weights, samples) / 4.0
@@ -209,7 +209,7 @@ def _rows(run: PerturbedRun) -> list[Row]:
 
 
 def _plot(run: PerturbedRun) -> Plot:
-    title = f"PerturbedRun cube, Ra = {run.rayleigh:.2e}"
+    title = f"Perturbed cube, Ra = {run.rayleigh:.2e}"
     series = tuple(
         Series(f"breaks {name}", run.times, np.sqrt((of**2).mean(axis=1)))
         for name, of in zip(SYMMETRY_CLASSES, run.signals, strict=True)

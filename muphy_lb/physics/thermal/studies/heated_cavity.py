@@ -8,6 +8,7 @@ import numpy as np
 from muphy_lb.physics.thermal.model import DIFFERENCES
 from muphy_lb.physics.thermal.studies import reference_values as reference
 from muphy_lb.physics.thermal.studies.reference_values import PRANDTL, SAME_METHOD
+from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.fields import extremum, middle, on_box
 from muphy_lb.studies.validation.flows import lattice_simulation, settle
@@ -89,7 +90,7 @@ def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: 
     simulation, diffusivity = heated_simulation(rayleigh, size, settings, dimension)
 
     def temperature():
-        return simulation.temperature_k()
+        return temperature_k(simulation)
 
     settle(simulation, temperature, INTERVAL, STEADY[settings.precision] / 2, MOST_STEPS)
     return cavity_of(simulation, diffusivity)
@@ -97,13 +98,13 @@ def heated(rayleigh: float, size: int, settings: Settings = DEFAULT, dimension: 
 
 def cavity_of(simulation: Simulation, diffusivity: float) -> Cavity:
     """The current state of a simulation of :func:`heated_simulation`, on every rank; collective."""
-    fields = simulation.temperature_k(), simulation.velocity_m_s(), simulation.density()
+    fields = temperature_k(simulation), simulation.velocity_m_s(), simulation.density()
     communicator = simulation.communicator
     return communicator.broadcast(_cavity(simulation, diffusivity, *fields) if communicator.rank == 0 else None)
 
 
 def _cavity(simulation: Simulation, diffusivity: float, temperature, velocity, density) -> Cavity:
-    gradients = simulation.wall_heat.gradients_k_m(temperature)
+    gradients = wall_heat(simulation).gradients_k_m(temperature)
     size = simulation.outline.shape[1]
     unit = diffusivity / size
 
@@ -129,7 +130,7 @@ def start_from_cavity(simulation: Simulation, diffusivity: float, cavity: Cavity
     temperature = resample(cavity.temperature, size, ((None, None), (None, None), (-0.5, 0.5)))
     velocity = resample(cavity.velocity, size, ((0.0, 0.0),) * 3)
     density = 1.0 + 3.0 * unit**2 * resample(cavity.pressure, size, ((None, None),) * 3)
-    simulation.set_temperature_k(on_nodes(temperature)[0])
+    set_temperature_k(simulation, on_nodes(temperature)[0])
     simulation.engine.start_from(on_nodes(density)[0], on_nodes(velocity) * unit)
 
 

@@ -15,6 +15,7 @@ from muphy_lb.physics.thermal.studies.heated_cavity import (
     free_fall,
     heated_simulation,
 )
+from muphy_lb.physics.thermal.temperature import temperature_k, wall_heat
 from muphy_lb.studies.validation.limits import HALF
 from muphy_lb.studies.validation.plot import Plot, Series, contours
 from muphy_lb.studies.validation.record import Row, Validation, absolute, relative
@@ -92,12 +93,12 @@ def _settle(simulation, size: int, most_steps: int, settings: Settings) -> Conve
     interval = CHANGE_STEPS * max(1, most_steps // (100 * CHANGE_STEPS))
     while done < most_steps and change > SETTLED[settings.precision]:
         simulation.step(interval - CHANGE_STEPS)
-        before = simulation.temperature_k()
+        before = temperature_k(simulation)
         simulation.step(CHANGE_STEPS)
-        done, now, midway = done + interval, simulation.temperature_k(), plane.gradient_k_m()
+        done, now, midway = done + interval, temperature_k(simulation), plane.gradient_k_m()
         if communicator.rank == 0:
             change = float(np.abs(now - before).max())
-            gradient = simulation.wall_heat.gradients_k_m(now)["hot"]
+            gradient = wall_heat(simulation).gradients_k_m(now)["hot"]
             samples.append((done, -gradient * size, midway * size))
         change = communicator.broadcast(change)
     return ConvergenceHistory(*np.array(communicator.broadcast(samples)).T, change)

@@ -7,16 +7,19 @@ values by edge are not available. The project's page (thelma-project.info, "Abou
 Tesla C1060 in single precision, of any geometry: 1920 MLUPS with temperature, 2744 without.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from muphy_lb.lattice import lattice_named
 from muphy_lb.precision import PRECISIONS
-from muphy_lb.studies.bench.jobs import Job
+from muphy_lb.studies.bench.command import overrides_of, variants
+from muphy_lb.studies.bench.jobs import Job, job_of_table
 from muphy_lb.studies.bench.report import known
 from muphy_lb.studies.bench.stream import ComputeVariant, Effort, Measurement, measure
 
+TITLE = "thelma"
 EDGES = (64, 128, 192, 256, 320)
 LATTICE = "D3Q19"
 NUMBERS = 48
@@ -144,3 +147,23 @@ def text(comparison: CavityTiming) -> str:
         f" {numbers:>7} {m.bytes_per_update:>8.1f} {1e3 * m.moved_tb_s:>7.4g} {m.fraction:>6.1%}"
         f" {known(m.registers):>9} {known(m.local_bytes):>7}"
     )
+
+
+def time_thelma(options, say: Callable[[str], None], communicator) -> tuple[str, str, list[dict]]:
+    """Title, device and records of heated cavities of several edges, in all variants; collective.
+
+    Args:
+        options: those of ``muphy-lb bench``.
+        say: called with the text of each comparison, on rank 0.
+        communicator: the ranks.
+    """
+    effort, measurements = Effort(options.steps, options.runs), []
+    say(f"{HEAD}\n{HEADER}")
+    for edge in (options.size,) if options.size else EDGES:
+        job = job_of_table(cavity_table(edge), overrides_of(options), communicator)
+        for choice in variants(options, job.case.compute):
+            found = compare(edge, job, ComputeVariant(*choice), effort, communicator)
+            say(text(found))
+            measurements.append(found.record())
+    say(LEGEND)
+    return TITLE, measurements[0]["device"], measurements

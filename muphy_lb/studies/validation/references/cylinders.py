@@ -3,8 +3,7 @@
 theta = pi r^2 / a^2 is the solid fraction of a cell of edge a; k = 4 pi mu U / F with the force F per length of a
 cylinder and the mean velocity U over the whole cell. The permeability in units of area is k a^2 / (4 pi).
 
-Sources: table 1 of Sangani and Acrivos, Int. J. Multiphase Flow 8, 193 (1982), from a public transcription;
-``COLLOCATION`` is another program's collocation solution for the stream function, residual below 1e-5; series:
+Sources: ``COLLOCATION`` is another program's collocation solution for the stream function, residual below 1e-5; series:
 equation (16) of Toelke, Comput. Visual. Sci. 13, 29 (2010); lattice solutions: his table 4.
 """
 
@@ -12,19 +11,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-SANGANI_ACRIVOS = MappingProxyType(
-    {
-        0.05: 15.56,
-        0.10: 24.83,
-        0.20: 51.53,
-        0.30: 102.90,
-        0.40: 217.89,
-        0.50: 532.55,
-        0.60: 1763.0,
-        0.70: 13520.0,
-        0.75: 126300.0,
-    }
-)  # solid fraction: F / (mu U)
 COLLOCATION = MappingProxyType(
     {
         0.05: 15.557822,
@@ -48,8 +34,7 @@ TOELKE_LATTICE = MappingProxyType(
     }  # how he made the voxels is not told
 )  # mesh of the 18 x 18 array: relative errors of the solid fraction and of k, with bounce-back
 SERIES_COEFFICIENTS = (-0.738, 1.0, -0.887, 2.038, -2.421)
-FITTED_COEFFICIENTS = (-0.738168, 1.0, -0.88715, 2.0394, -2.435, 1.40, -0.82)
-SERIES_LIMIT, FITTED_LIMIT = 0.13, 0.3  # solid fractions up to which the series are good to 0.05 % and 0.03 %
+SERIES_LIMIT = 0.13  # solid fraction up to which the series is good to 0.05 %
 
 
 def permeability_number(solid_fraction: float) -> float:
@@ -63,13 +48,4 @@ def permeability_number(solid_fraction: float) -> float:
 
 def series(solid_fraction) -> np.ndarray:
     """k as Toelke prints it: -ln(theta) / 2 - 0.738 + theta - ...; for solid fractions up to 0.13."""
-    return _series(solid_fraction, SERIES_COEFFICIENTS)
-
-
-def fitted_series(solid_fraction) -> np.ndarray:
-    """k of the same series with the exact constant and coefficients fitted to the collocation solution, up to 0.3."""
-    return _series(solid_fraction, FITTED_COEFFICIENTS)
-
-
-def _series(solid_fraction, coefficients) -> np.ndarray:
-    return -0.5 * np.log(solid_fraction) + np.polynomial.polynomial.polyval(solid_fraction, coefficients)
+    return -0.5 * np.log(solid_fraction) + np.polynomial.polynomial.polyval(solid_fraction, SERIES_COEFFICIENTS)

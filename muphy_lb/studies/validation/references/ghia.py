@@ -75,7 +75,6 @@ SPECTRAL = MappingProxyType(
 # Where Ghia's own v is further from Botella and Peyret's (their table of v, from memory; a solution on 256^2 nodes
 # stays within 0.002 of it) than 1.5 % of the lid's velocity: no converged solution can be near both.
 SPECTRAL_V = MappingProxyType({1000: ((0.9609, -0.2936869), (0.9531, -0.3553213), (0.9453, -0.4103754))})
-STREAM_FUNCTION_MIN = MappingProxyType({1000: -0.1189366})  # of the primary vortex, Botella and Peyret
 
 
 def centre_line_u(reynolds: int) -> tuple[np.ndarray, np.ndarray]:

@@ -29,35 +29,9 @@ def pipe_flow_rate(radius: float, acceleration: float = 1.0, viscosity: float = 
     return np.pi * radius**4 * acceleration / (8.0 * viscosity)
 
 
-def duct_velocity(y, z, sides: tuple[float, float], acceleration: float, viscosity: float) -> np.ndarray:
-    """Velocity in a rectangular duct at the points ``(y, z)``, arrays of one shape, measured from its axis.
-
-    Args:
-        y, z: coordinates along the first and the second side.
-        sides: lengths of the sides.
-        acceleration: body force per mass.
-        viscosity: kinematic.
-    """
-    if sides[0] > sides[1]:  # the series along the shorter side is the faster one
-        y, z, sides = z, y, sides[::-1]
-    y, z = np.broadcast_arrays(*(np.asarray(coordinate, dtype=np.float64)[..., None] for coordinate in (y, z)))
-    a, b = 0.5 * sides[0], 0.5 * sides[1]
-    i = 2.0 * np.arange(N_TERMS) + 1.0
-    decay = _cosh_ratio(0.5 * np.pi * i * z / a, 0.5 * np.pi * i * b / a)
-    terms = (-1.0) ** ((i - 1.0) / 2.0) / i**3 * decay * np.cos(0.5 * np.pi * i * y / a)
-    between_plates = 0.5 * (a**2 - y[..., 0] ** 2)
-    return acceleration / viscosity * (between_plates - 16.0 * a**2 / np.pi**3 * terms.sum(axis=-1))
-
-
 def duct_flow_rate(width: float, height: float, acceleration: float = 1.0, viscosity: float = 1.0) -> float:
     """Volume flow of a rectangular duct."""
     a, b = sorted((0.5 * width, 0.5 * height))
     i = 2.0 * np.arange(N_TERMS) + 1.0
     sides = 192.0 * a / (np.pi**5 * b) * np.sum(np.tanh(0.5 * np.pi * i * b / a) / i**5)
     return float(4.0 * b * a**3 / 3.0 * acceleration / viscosity * (1.0 - sides))
-
-
-def _cosh_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """cosh(p) / cosh(q) for abs(p) <= q, without overflow."""
-    p = np.abs(p)
-    return np.exp(p - q) * (1.0 + np.exp(-2.0 * p)) / (1.0 + np.exp(-2.0 * q))

@@ -72,34 +72,6 @@ class PowerLaw:
         return np.clip(self.consistency * moving ** (self.n - 1.0), self.smallest, self.largest)
 
 
-def power_law_channel_velocity(y, half_width: float, acceleration: float, law: PowerLaw) -> np.ndarray:
-    """Velocity between plates at the distances ``y`` from the middle, of a power law without limits.
-
-    n / (n + 1) (g / K)^(1/n) [h^((n+1)/n) - y^((n+1)/n)].
-    """
-    return _power_law_velocity(y, half_width, acceleration, law)
-
-
-def power_law_pipe_velocity(r, radius: float, acceleration: float, law: PowerLaw) -> np.ndarray:
-    """Velocity in a round pipe at the distances ``r`` from its axis, of a power law without limits.
-
-    n / (n + 1) (g / (2 K))^(1/n) [R^((n+1)/n) - r^((n+1)/n)].
-    """
-    return _power_law_velocity(r, radius, 0.5 * acceleration, law)
-
-
-def casson_channel_velocity(y, half_width: float, acceleration: float, law: Casson) -> np.ndarray:
-    """Velocity between plates at the distances ``y`` from the middle, of a Casson fluid without largest viscosity.
-
-    Where the stress is below the yield stress, the fluid moves as a plug.
-    """
-    plug = min(law.k0**2 / acceleration, half_width)
-    y = np.maximum(np.abs(np.asarray(y, dtype=np.float64)), plug)
-    newtonian = 0.5 * acceleration * (half_width**2 - y**2)
-    mixed = 4.0 / 3.0 * law.k0 * np.sqrt(acceleration) * (half_width**1.5 - y**1.5)
-    return (newtonian - mixed + law.k0**2 * (half_width - y)) / law.k1**2
-
-
 def channel_velocity(y, half_width: float, acceleration: float, viscosity: Viscosity) -> np.ndarray:
     """Velocity between plates at the distances ``y`` from the middle, of any fluid whose stress grows with the rate.
 
@@ -134,12 +106,6 @@ def shear_rate(stress, viscosity: Viscosity) -> np.ndarray:
         below = viscosity(middle) * middle < stress
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return 0.5 * (low + high)
-
-
-def _power_law_velocity(y, half_width: float, stress_per_length: float, law: PowerLaw) -> np.ndarray:
-    power = (law.n + 1.0) / law.n
-    rate = (stress_per_length / law.consistency) ** (1.0 / law.n)
-    return rate / power * (half_width**power - np.abs(np.asarray(y, dtype=np.float64)) ** power)
 
 
 def _velocity(y, half_width: float, stress_per_length: float, viscosity: Viscosity) -> np.ndarray:

@@ -7,8 +7,6 @@ values: the finest computations that public transcriptions give, for 2D-2 the fi
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import numpy as np
-
 DIAMETER_M = 0.1
 HEIGHT_M = 0.41
 LENGTH_2D_M, LENGTH_3D_M = 2.2, 2.5
@@ -58,23 +56,6 @@ STEADY_3D = MappingProxyType(
         "pressure_difference_pa": Number(0.1708, (0.165, 0.175), ("value", "interval")),
     }
 )
-
-
-def inflow_2d(y_m, mean_m_s: float) -> np.ndarray:
-    """Parabolic inlet velocity [m/s] at the heights ``y_m`` [m] above the lower wall."""
-    y_m = np.asarray(y_m, dtype=np.float64)
-    return 6.0 * mean_m_s * y_m * (HEIGHT_M - y_m) / HEIGHT_M**2
-
-
-def inflow_3d(y_m, z_m, mean_m_s: float) -> np.ndarray:
-    """Inlet velocity [m/s] of the square section at the distances ``y_m``, ``z_m`` [m] from two of its walls."""
-    y_m, z_m = np.asarray(y_m, dtype=np.float64), np.asarray(z_m, dtype=np.float64)
-    return 36.0 * mean_m_s * y_m * z_m * (HEIGHT_M - y_m) * (HEIGHT_M - z_m) / HEIGHT_M**4
-
-
-def force_coefficient(force_n: float, mean_m_s: float, span_m: float = 1.0) -> float:
-    """Drag or lift coefficient 2 F / (rho U^2 D span) of a force [N] on the cylinder; in 2D of a force per metre."""
-    return 2.0 * force_n / (DENSITY_KG_M3 * mean_m_s**2 * DIAMETER_M * span_m)
 
 
 def reynolds(case: str) -> float:

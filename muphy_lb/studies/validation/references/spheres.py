@@ -23,7 +23,6 @@ ZICK_HOMSY = MappingProxyType(
 )  # simple cubic: solid fraction to K
 REMEMBERED = MappingProxyType({(BODY, 0.6802): 162.9, (FACE, 0.7405): 435.0})  # Zick and Homsy, touching, from memory
 SERIES_LIMIT = 0.85  # (c / c_max)^(1/3) up to which 31 terms are enough
-HASIMOTO = MappingProxyType({SIMPLE: 1.7601, BODY: 1.7918, FACE: 1.7917})  # A of 1 / K = 1 - A c^(1/3) + c - ...
 
 LATTICE_K = MappingProxyType(
     {
@@ -89,9 +88,3 @@ def series(lattice: str, solid_fraction: float) -> float:
 def permeability(radius: float, solid_fraction: float, drag: float) -> float:
     """Permeability 2 a^2 / (9 c K) of an array of spheres of radius a with K = ``drag``."""
     return 2.0 * radius**2 / (9.0 * solid_fraction * drag)
-
-
-def schiller_naumann(reynolds) -> np.ndarray:
-    """Drag coefficient 24 / Re (1 + 0.15 Re^0.687) of a single sphere, Re below 800; good to 5 %."""
-    reynolds = np.asarray(reynolds, dtype=np.float64)
-    return 24.0 / reynolds * (1.0 + 0.15 * reynolds**0.687)

@@ -108,17 +108,3 @@ class PipeWomersley(Womersley):
 
     def _mean_shape(self):
         return 2.0 * bessel_j(1, self._argument) / (self._argument * bessel_j(0, self._argument))
-
-
-def pipe_profile(position, number: float) -> np.ndarray:
-    """Complex profile of unit mean that one harmonic of a flow rate has in a round pipe.
-
-    Args:
-        position: r / R.
-        number: Womersley number of the harmonic, R sqrt(n omega / nu), above 0.
-
-    Returns:
-        complex array; the velocity is the real part of profile times the complex mean velocity times exp(i n omega t).
-    """
-    flow = PipeWomersley(1.0, 1.0, 1.0, number**2)
-    return (1.0 - flow._shape(np.asarray(position, dtype=np.float64))) / (1.0 - flow._mean_shape())

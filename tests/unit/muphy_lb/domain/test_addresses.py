@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from muphy_lb.domain import STREAMINGS, all_addresses, build_addresses, build_local_domain
+from muphy_lb.domain import AA, STREAMINGS, all_addresses, build_addresses, build_local_domain, streaming_named
 from muphy_lb.domain.layout import buffer_size
 from muphy_lb.geometry.flags import FLAG_DTYPE
 from muphy_lb.geometry.nodes import build_nodes
@@ -22,7 +22,7 @@ LATTICES = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)
 QUICK = settings(max_examples=40, deadline=None)
 IN_SPACE = st.sampled_from([D3Q15, D3Q19, D3Q27])
 PERIODIC = st.tuples(st.booleans(), st.booleans(), st.booleans())
-STREAMING = st.sampled_from(STREAMINGS)
+STREAMING = st.sampled_from(tuple(STREAMINGS))
 
 
 def some_flags(shapes):
@@ -42,7 +42,8 @@ def whole_domain(nodes, lattice):
 
 def closed(flags, periodic, lattice, streaming):
     """Addresses of a geometry without openings on one rank."""
-    return build_addresses(whole_domain(build_nodes(Voxels(flags, periodic=periodic)), lattice), streaming)
+    domain = whole_domain(build_nodes(Voxels(flags, periodic=periodic)), lattice)
+    return build_addresses(domain, streaming_named(streaming))
 
 
 CASES = [(D2Q9, name) for name in SPECIAL] + [(D3Q19, name) for name in SPECIAL_IN_SPACE]
@@ -91,7 +92,7 @@ def test_a_step_in_place_stores_where_it_loads_and_nowhere_else(flags, periodic,
 @LATTICES
 def test_a_step_in_place_stores_where_it_loads_on_every_rank_and_at_openings(lattice):
     for domain in shared_domains(lattice):
-        addresses = build_addresses(domain, "aa")
+        addresses = build_addresses(domain, AA)
         assert domain.links.n_links and all(is_in_place(addresses, turn) for turn in turns(addresses))
 
 
@@ -117,7 +118,7 @@ def shared_domains(lattice):
 @EVERY_STREAMING
 def test_no_address_of_a_shared_domain_is_used_twice(lattice, streaming):
     for domain in shared_domains(lattice):
-        addresses = build_addresses(domain, streaming)
+        addresses = build_addresses(domain, streaming_named(streaming))
         for turn in turns(addresses):
             table = addresses.plain(turn)
             assert np.unique(table).size == table.size
@@ -129,7 +130,7 @@ def test_no_address_of_a_shared_domain_is_used_twice(lattice, streaming):
 def test_every_halo_and_link_slot_is_used(lattice, streaming):
     """In place there are no link slots; of the halo's each turn uses its own."""
     for domain in shared_domains(lattice):
-        addresses = build_addresses(domain, streaming)
+        addresses = build_addresses(domain, streaming_named(streaming))
         n_slots = addresses.n_halo + (0 if streaming == "aa" else domain.links.n_links)
         slots = buffer_size(domain.pitch, lattice.q) + np.arange(n_slots)
         used = np.concatenate([addresses.plain(turn).ravel() for turn in turns(addresses)])
@@ -141,7 +142,7 @@ def test_every_halo_and_link_slot_is_used(lattice, streaming):
 @EVERY_STREAMING
 def test_what_a_rank_packs_and_unpacks_lies_in_its_buffer_and_is_touched_once(lattice, streaming):
     for domain in shared_domains(lattice):
-        addresses = build_addresses(domain, streaming)
+        addresses = build_addresses(domain, streaming_named(streaming))
         for exchange in addresses.exchanges:
             whole = np.arange(addresses.n_slots)
             packed, unpacked = whole[exchange.pack], whole[exchange.unpack]
@@ -152,7 +153,7 @@ def test_what_a_rank_packs_and_unpacks_lies_in_its_buffer_and_is_touched_once(la
 @LATTICES
 @EVERY_STREAMING
 def test_single_entries_are_those_of_the_table(lattice, streaming):
-    addresses = build_addresses(whole_domain(random_nodes(lattice), lattice), streaming)
+    addresses = build_addresses(whole_domain(random_nodes(lattice), lattice), streaming_named(streaming))
     rng = np.random.default_rng(0)
     q, node = rng.integers(1, lattice.q, 50), rng.integers(addresses.domain.n_nodes, size=50)
     expected = np.empty(50, int)
@@ -165,7 +166,7 @@ def test_single_entries_are_those_of_the_table(lattice, streaming):
 @LATTICES
 @EVERY_STREAMING
 def test_padding_stays(lattice, streaming):
-    addresses = build_addresses(whole_domain(random_nodes(lattice), lattice), streaming)
+    addresses = build_addresses(whole_domain(random_nodes(lattice), lattice), streaming_named(streaming))
     n = addresses.domain.n_nodes
     assert n < addresses.domain.pitch
     for turn in turns(addresses):
@@ -180,12 +181,12 @@ def test_the_table_does_not_depend_on_the_parts_that_it_is_built_in(lattice, str
     for part in (1 << 20, 96):
         for module in ("addresses", "local"):
             monkeypatch.setattr(f"muphy_lb.domain.{module}.PART", part)
-        addresses = build_addresses(build_local_domain(nodes, owner, 0, lattice), streaming)
+        addresses = build_addresses(build_local_domain(nodes, owner, 0, lattice), streaming_named(streaming))
         found.append(np.concatenate([addresses.plain(turn) for turn in turns(addresses)]))
     assert np.array_equal(*found)
 
 
 @EVERY_STREAMING
 def test_addresses_are_unsigned_and_narrow(streaming):
-    runs = build_addresses(whole_domain(random_nodes(D3Q19), D3Q19), streaming).runs(0)
+    runs = build_addresses(whole_domain(random_nodes(D3Q19), D3Q19), streaming_named(streaming)).runs(0)
     assert runs.lines.dtype == runs.bases.dtype == np.uint32

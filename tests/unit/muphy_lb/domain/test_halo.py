@@ -7,8 +7,8 @@ import pytest
 
 from muphy_lb.domain import build_local_domain
 from muphy_lb.domain.links import REMOTE_LINK
-from muphy_lb.geometry.nodes import shifted_voxels
 from muphy_lb.lattice import LATTICES as ALL
+from tests.shifted import shifted_voxels
 from tests.support import random_nodes, random_owner
 
 N_RANKS = 4

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.domain import STREAMINGS, entry, is_entry, patterns
+from muphy_lb.domain import AA, STREAMINGS, entry, is_entry, streaming_named
 from muphy_lb.lattice import LATTICES
 
 EVERY_LATTICE = pytest.mark.parametrize("lattice", LATTICES.values(), ids=LATTICES)
@@ -13,7 +13,7 @@ EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 @EVERY_LATTICE
 @EVERY_STREAMING
 def test_no_two_populations_share_a_place(lattice, streaming):
-    for pattern in patterns(streaming, lattice):
+    for pattern in streaming_named(streaming).patterns(lattice):
         for places in (pattern.load, pattern.store):
             assert len(set(places)) == lattice.q
 
@@ -22,7 +22,7 @@ def test_no_two_populations_share_a_place(lattice, streaming):
 @EVERY_STREAMING
 def test_a_step_uses_each_entry_of_its_table_once_on_the_way_in_or_out(lattice, streaming):
     """In place an entry is used on both ways, by opposite populations."""
-    for pattern in patterns(streaming, lattice):
+    for pattern in streaming_named(streaming).patterns(lattice):
         used = sorted(entry(place) for place in (*pattern.load, *pattern.store) if is_entry(place))
         assert used == sorted(list(range(len(pattern.directions))) * (2 if pattern.in_place else 1))
 
@@ -30,20 +30,20 @@ def test_a_step_uses_each_entry_of_its_table_once_on_the_way_in_or_out(lattice, 
 @EVERY_LATTICE
 @EVERY_STREAMING
 def test_the_rest_population_stays(lattice, streaming):
-    for pattern in patterns(streaming, lattice):
+    for pattern in streaming_named(streaming).patterns(lattice):
         assert pattern.load[0] == pattern.store[0] == 0 and 0 not in pattern.directions
 
 
 @EVERY_LATTICE
 @EVERY_STREAMING
 def test_the_steps_of_a_pattern_exchange_every_moving_population_once(lattice, streaming):
-    directions = [q for pattern in patterns(streaming, lattice) for q in pattern.directions]
+    directions = [q for pattern in streaming_named(streaming).patterns(lattice) for q in pattern.directions]
     assert sorted(directions) == list(range(1, lattice.q))
 
 
 @EVERY_LATTICE
 def test_in_place_opposite_populations_are_exchanged_together_and_each_turn_takes_half_of_the_pairs(lattice):
-    turns = patterns("aa", lattice)
+    turns = AA.patterns(lattice)
     for pattern in turns:
         assert set(pattern.directions) == {int(lattice.opposite[q]) for q in pattern.directions}
     assert abs(len(turns[0].directions) - len(turns[1].directions)) <= 2
@@ -51,21 +51,21 @@ def test_in_place_opposite_populations_are_exchanged_together_and_each_turn_take
 
 @EVERY_LATTICE
 def test_in_place_opposite_populations_are_left_where_the_other_was_found(lattice):
-    for pattern in patterns("aa", lattice):
+    for pattern in AA.patterns(lattice):
         assert pattern.store == tuple(pattern.load[q] for q in lattice.opposite)
 
 
 @EVERY_LATTICE
 @EVERY_STREAMING
 def test_the_mask_of_a_turn_is_that_of_its_directions(lattice, streaming):
-    for pattern in patterns(streaming, lattice):
+    for pattern in streaming_named(streaming).patterns(lattice):
         assert np.array_equal(np.flatnonzero(pattern.turn(np.arange(lattice.q))), pattern.directions)
 
 
 @EVERY_LATTICE
 def test_in_place_a_direction_and_its_mirror_images_are_exchanged_in_the_same_turn(lattice):
     """What a slip wall reflects changes its direction, and must be expected in the turn in which it was sent."""
-    for pattern in patterns("aa", lattice):
+    for pattern in AA.patterns(lattice):
         kinds = {tuple(abs(c) for c in lattice.vectors[q]) for q in pattern.directions}
         others = set(range(1, lattice.q)) - set(pattern.directions)
         assert not any(tuple(abs(c) for c in lattice.vectors[q]) in kinds for q in others)

@@ -5,7 +5,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, WallTreatment, build_addresses, build_local_domain
+from muphy_lb.domain import (
+    AA,
+    FOLDED,
+    MIRRORED,
+    SLOTTED,
+    WallTreatment,
+    build_addresses,
+    build_local_domain,
+    streaming_named,
+)
 from muphy_lb.domain.layout import buffer_size
 from muphy_lb.domain.wall_links import mirrored_links
 from muphy_lb.errors import InputError
@@ -93,7 +102,7 @@ def test_nodes_with_a_slotted_link_are_on_the_edge(lattice):
 @pytest.mark.parametrize("streaming", ["pull", "push"])
 def test_every_slot_of_a_wall_link_is_used_once(lattice, streaming):
     for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED), SLOTTED)):
-        addresses = build_addresses(domain, streaming)
+        addresses = build_addresses(domain, streaming_named(streaming))
         table, incoming = addresses.plain(0), addresses.slotted.incoming
         slots = buffer_size(domain.pitch, lattice.q) + addresses.n_halo + np.arange(domain.slotted.n_links)
         named = incoming if streaming == "pull" else addresses.slotted.outgoing
@@ -105,7 +114,7 @@ def test_every_slot_of_a_wall_link_is_used_once(lattice, streaming):
 def test_in_place_a_link_needs_no_slot(lattice):
     """What leaves lies where what enters is expected."""
     for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED), SLOTTED)):
-        addresses = build_addresses(domain, "aa")
+        addresses = build_addresses(domain, AA)
         first = buffer_size(domain.pitch, lattice.q) + addresses.n_halo
         assert addresses.n_slots - first in (0, 1) and domain.slotted.n_links > 0
         assert np.array_equal(addresses.slotted.outgoing, addresses.slotted.incoming)

@@ -11,9 +11,9 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.run.permeability import permeability, settled_flow, tensor_m2
 from muphy_lb.measure.permeability import DARCY_M2
 from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.permeability import permeability, settled_flow, tensor_m2
 from muphy_lb.studies.validation.references.poiseuille import duct_flow_rate
 from tests.channel import open_channel, simulate
 

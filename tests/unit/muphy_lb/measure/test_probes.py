@@ -5,7 +5,7 @@ import pytest
 
 from muphy_lb.case.output import ProbeSection
 from muphy_lb.errors import InputError
-from muphy_lb.measure.probes import corner_weights, probe_writer
+from muphy_lb.measure.probes import corner_weights, probe_series
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from tests.channel import BOTTOM, HEIGHT, LENGTH, SPACING_M, TOP, open_channel, periodic_channel, simulate
@@ -15,7 +15,7 @@ N_STEPS = 60
 
 def recorded(simulation, folder, **keys):
     """The one row that a probe writes now."""
-    writer = probe_writer(ProbeSection(name="p", **keys), simulation, folder, None)
+    writer = probe_series(ProbeSection(name="p", **keys), simulation, folder, None)
     writer.act()
     return {name: values[0] for name, values in read_series(folder / "probe_p.csv").items()}
 
@@ -108,7 +108,7 @@ def warming(lattice, streaming, n_steps, method=DIFFERENCES):
 @pytest.mark.parametrize(("n_steps", "method"), [(6, DIFFERENCES), (7, DIFFERENCES), (7, POPULATION_METHOD)])
 def test_a_point_tells_its_temperature_and_its_lifted_velocity(tmp_path, lattice, streaming, n_steps, method):
     simulation = warming(lattice, streaming, n_steps, method)
-    temperature_k = simulation.temperature_k()
+    temperature_k = simulation.field("temperature")
     node = temperature_k.argmax()
     row = recorded(simulation, tmp_path, point_m=tuple(simulation.nodes.positions_m([node])[0].tolist()))
     assert row["temperature_k"] == pytest.approx(temperature_k[node], rel=1e-12) and temperature_k[node] > 302.0
@@ -118,7 +118,7 @@ def test_a_point_tells_its_temperature_and_its_lifted_velocity(tmp_path, lattice
 
 def test_a_plane_and_a_line_of_a_thermal_flow_tell_their_temperatures(tmp_path):
     simulation = warming("D3Q19", "pull", 20)
-    place_m, temperature_k = simulation.nodes.positions_m(), simulation.temperature_k()
+    place_m, temperature_k = simulation.nodes.positions_m(), simulation.field("temperature")
     x_m, _, z_m = (float(axis[5]) for axis in place_m.T)
     across = recorded(simulation, tmp_path, plane_m=(x_m, 0.0, z_m), normal=(1.0, 0.0, 0.0))
     layer = np.isclose(place_m[:, 0], x_m)
@@ -143,16 +143,16 @@ def test_half_precision_keeps_the_digits_of_the_temperature(tmp_path):
         compute={"precision": "fp16"},
     )
     simulation = simulate(case, 50)
-    node = simulation.temperature_k().argmax()
+    node = simulation.field("temperature").argmax()
     row = recorded(simulation, tmp_path, point_m=tuple(simulation.nodes.positions_m([node])[0].tolist()))
-    assert row["temperature_k"] == pytest.approx(float(simulation.temperature_k()[node]), rel=1e-7)
+    assert row["temperature_k"] == pytest.approx(float(simulation.field("temperature")[node]), rel=1e-7)
 
 
 def test_a_resumed_probe_of_a_thermal_flow_appends(tmp_path):
     simulation = warming("D2Q9", "pull", 4)
     section = ProbeSection(name="p", point_m=tuple(simulation.nodes.positions_m([5])[0].tolist()))
-    probe_writer(section, simulation, tmp_path, None).act()
+    probe_series(section, simulation, tmp_path, None).act()
     simulation.step(3)
-    probe_writer(section, simulation, tmp_path, 4).act()
+    probe_series(section, simulation, tmp_path, 4).act()
     series = read_series(tmp_path / "probe_p.csv")
     assert series["step"].tolist() == [4, 7] and np.diff(series["temperature_k"])[0] > 0.0

@@ -7,7 +7,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes, voxel_coordinates
 from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.measure.observers import WallShearWriter
+from muphy_lb.measure.shear_observer import WallShearObserver
 from muphy_lb.measure.surface import wall_surface
 from muphy_lb.measure.wall_shear import Mean, WallShear
 from muphy_lb.parallel import SerialCommunicator
@@ -74,7 +74,7 @@ def test_half_way_walls_scatter_at_the_first_nodes():
 
 
 def test_half_way_walls_are_warned_of(tmp_path):
-    assert WallShearWriter(driven(), tmp_path).finish()["warnings"]
+    assert WallShearObserver(driven(), tmp_path).finish()["warnings"]
 
 
 def test_normals_of_a_pipe_point_away_from_its_axis():
@@ -123,7 +123,7 @@ def test_the_last_period_is_averaged(tmp_path):
     simulation = simulate(
         periodic_channel(flow={"acceleration_m_s2": [ACCELERATION, 0.0, 0.0], "waveform": wave}, run={"steps": 400})
     )
-    writer = WallShearWriter(simulation, tmp_path)
+    writer = WallShearObserver(simulation, tmp_path)
     while simulation.step_number < 400:
         simulation.step(writer.every)
         writer.act()
@@ -156,5 +156,5 @@ def test_the_analytic_channel_has_that_shear():
 def test_a_box_without_walls_has_no_shear(tmp_path):
     fluid = build_nodes(Voxels(np.full((1, 4, 5), FLUID, FLAG_DTYPE), SPACING_M, periodic=(True, True, False)))
     simulation = Simulation(periodic_channel(walls=[]), SerialCommunicator(), fluid)
-    record = WallShearWriter(simulation, tmp_path).finish()
+    record = WallShearObserver(simulation, tmp_path).finish()
     assert record["n_nodes"] == 0 and list(tmp_path.iterdir()) == []

@@ -1,0 +1,243 @@
+"""The kernels of the GPU, bound to their arguments (:meth:`muphy_lb.backends.interface.Backend.bind`)."""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from muphy_lb.backends.cuda import skeletons
+from muphy_lb.backends.cuda.skeletons import LINK_NODES, NODES_PER_THREAD, PAIRED, Shape
+from muphy_lb.backends.interface import (
+    ExtrapolationArrays,
+    FeedbackArrays,
+    LinkArrays,
+    LookupArrays,
+    MigrationArrays,
+    NodeRange,
+    ParticleArrays,
+    ReductionArrays,
+    ScheduleArrays,
+    State,
+    StencilArrays,
+    StreamArrays,
+    WallArrays,
+)
+from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
+
+LINK_BLOCK = 128
+
+
+def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
+    """The compiled stream-and-collide kernel of a launch shape."""
+    index_type = arrays.table.index_type
+    return skeletons.stream_collide(
+        collide, arrays.pattern, backend.lattice, backend.precision, index_type, shape.threads
+    )
+
+
+def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
+    """One thread for one or two nodes."""
+    shape = shape or backend.launch_shapes(arrays.pattern)[0]
+    kernel = stream_kernel(backend, collide, arrays, shape)
+    n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
+    n_blocks = -(-n_threads // shape.block)
+    sweep = (n_blocks - 1, -1) if nodes.is_reversed else (0, 1)
+    new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
+    table, bounds = arrays.table, (np.uint32(nodes.first), np.uint32(nodes.last))
+    arguments = (arrays.old, new, table.lines, table.bases, *sweep, *bounds, values)
+    return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=shape.block)
+
+
+def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
+    """One thread per node."""
+    table = arrays.table
+    kernel = skeletons.stencil(update, arrays.n_neighbours, backend.lattice, backend.precision, table.index_type)
+    bounds = (np.uint32(nodes.first), np.uint32(nodes.last))
+    arguments = (arrays.old, arrays.new, table.lines, table.bases, *bounds, values)
+    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+
+
+def scalar_streaming(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
+    """One thread per node."""
+    table = arrays.table
+    kernel = skeletons.scalar_streaming(
+        update, arrays.n_neighbours, backend.lattice, backend.precision, table.index_type
+    )
+    bounds = (np.uint32(nodes.first), np.uint32(nodes.last), table.index_type(arrays.row))
+    arguments = (arrays.old, arrays.new, table.lines, table.bases, *bounds, values)
+    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+
+
+def neighbours(backend, update, table, n_neighbours: int, nodes: NodeRange, values):
+    """One thread per node."""
+    kernel = skeletons.neighbours(update, n_neighbours, backend.lattice, backend.precision, table.index_type)
+    arguments = (table.lines, table.bases, np.uint32(nodes.first), np.uint32(nodes.last), values)
+    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+
+
+def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
+    """One thread per value."""
+    return backend.launch(skeletons.extrapolation, target.size, (field, target, *stencils), queue=queue)
+
+
+def links(backend, operators, state, buffer, target, links: LinkArrays, values):
+    """One block for a few nodes with openings."""
+    kernel = skeletons.links(*operators, backend.lattice, backend.precision)
+    n_threads = -(-links.node.size // LINK_NODES) * LINK_BLOCK
+    arguments = (state, buffer, target, links, values)
+    return backend.launch(kernel, n_threads, arguments, queue=ON_OPENINGS, block=LINK_BLOCK)
+
+
+def link_fluxes(backend, operators, state, buffer, entering, links: LinkArrays, fluxes, values):
+    """One thread for a node with openings."""
+    kernel = skeletons.link_fluxes(*operators, backend.lattice, backend.precision, entering)
+    return backend.launch(kernel, links.node.size, (state, buffer, links, *fluxes, values), queue=ON_EDGE)
+
+
+def walls(backend, rule, buffer, target, links: WallArrays):
+    """One thread per wall link."""
+    kernel = skeletons.walls(rule, backend.lattice, backend.precision)
+    return backend.launch(kernel, links.wall.size, (buffer, target, links), queue=ON_EDGE)
+
+
+def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
+    """One thread per node."""
+    kernel = skeletons.moments(macroscopic, *_addressing(state), backend.lattice, backend.precision, _index_type(state))
+    return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out, values))
+
+
+def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):
+    """A fixed number of workers."""
+    kernel = skeletons.reduction(
+        macroscopic, *_addressing(state), backend.lattice, backend.precision, _index_type(state)
+    )
+    arguments = (state.buffer, *state.table[:2], state.n_nodes, result, values)
+    return backend.launch(kernel, result.mass.size, arguments)
+
+
+def read(backend, state: State, nodes: NodeRange, out):
+    """One thread per node."""
+    kernel = skeletons.read(*_addressing(state), backend.precision, _index_type(state))
+    return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), out))
+
+
+def write(backend, state: State, nodes: NodeRange, rows):
+    """One thread per node."""
+    kernel = skeletons.write(*_addressing(state), backend.precision, _index_type(state))
+    return backend.launch(kernel, nodes.last - nodes.first, (*_bounded(state, nodes), rows))
+
+
+def next_row(backend, schedule: ScheduleArrays, now, queue):
+    """One block."""
+    return backend.launch(skeletons.next_row, 1, (*schedule, now), queue=queue, block=32)
+
+
+def sum_openings(backend, fluxes, opening, sums, scale: float):
+    """One thread a link."""
+    clear = backend.launch(skeletons.clear, sums.size, (sums,), queue=ON_EDGE)
+    add = backend.launch(skeletons.sum_openings, opening.size, (fluxes, opening, sums, scale), queue=ON_EDGE)
+
+    def launch():
+        clear()
+        add()
+
+    return launch
+
+
+def feedback(backend, advance, arrays: FeedbackArrays, opening: int, n_openings: int, scale, values):
+    """One thread."""
+    kernel = skeletons.feedback(advance, backend.lattice)
+    arguments = (*arrays, opening, n_openings, scale, values)
+    return backend.launch(kernel, 1, arguments, queue=ON_EDGE, block=1)
+
+
+def particles(backend, update, particles: ParticleArrays, capacity: int, values):
+    """One thread a particle that there is room for."""
+    kernel = skeletons.particles(update, backend.lattice, backend.precision)
+    return backend.launch(kernel, capacity, (particles.count, values))
+
+
+def send_particles(backend, particles, kept, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
+    """One thread a particle that there is room for."""
+    n_columns = particles.integers.size // capacity + particles.reals.size // capacity
+    n_messages = migration.outgoing.size // (1 + n_columns * capacity)
+    clear = backend.launch(
+        skeletons.clear_counts, 1, (kept.count, migration.outgoing, 1 + n_columns * capacity, n_messages), block=32
+    )
+    send = backend.launch(skeletons.send_particles, capacity, (particles, kept, migration, lookup, capacity))
+
+    def launch():
+        clear()
+        send()
+
+    return launch
+
+
+def receive_particles(backend, kept, migration: MigrationArrays, capacity: int):
+    """One thread a particle that may have arrived."""
+    n_columns = kept.integers.size // capacity + kept.reals.size // capacity
+    n_messages = migration.incoming.size // (1 + n_columns * capacity)
+    return backend.launch(skeletons.receive_particles, n_messages * capacity, (kept, migration, capacity))
+
+
+def count_step(backend, step, queue):
+    """One thread."""
+    return backend.launch(skeletons.count_step, 1, (step,), queue=queue, block=1)
+
+
+def gather(backend, buffer, addresses, packed):
+    """One thread a number."""
+    return backend.launch(skeletons.gather, packed.size, (buffer, addresses, packed), queue=ON_EDGE)
+
+
+def scatter(backend, packed, buffer, addresses):
+    """One thread a number."""
+    return backend.launch(skeletons.scatter, packed.size, (packed, buffer, addresses), queue=ON_EDGE)
+
+
+def scatter_add(backend, packed, buffer, addresses):
+    """One thread a number."""
+    return backend.launch(skeletons.scatter_add, packed.size, (packed, buffer, addresses), queue=ON_EDGE)
+
+
+def _addressing(state: State) -> tuple:
+    return state.places, state.table.n_entries
+
+
+def _index_type(state: State):
+    return state.table.index_type
+
+
+def _bounded(state: State, nodes: NodeRange) -> tuple:
+    """What every kernel over a range of nodes begins with."""
+    return (state.buffer, state.table.lines, state.table.bases, np.uint32(nodes.first), np.uint32(nodes.last))
+
+
+KERNELS = MappingProxyType(
+    {
+        kernel.__name__: kernel
+        for kernel in (
+            stream_collide,
+            stencil,
+            scalar_streaming,
+            neighbours,
+            extrapolation,
+            links,
+            link_fluxes,
+            walls,
+            moments,
+            reduction,
+            read,
+            write,
+            next_row,
+            count_step,
+            sum_openings,
+            feedback,
+            particles,
+            send_particles,
+            receive_particles,
+            gather,
+            scatter,
+            scatter_add,
+        )
+    }
+)

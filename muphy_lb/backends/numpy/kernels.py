@@ -1,0 +1,331 @@
+"""The kernels of the specification; arguments as of :meth:`muphy_lb.backends.interface.Backend.bind`."""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from muphy_lb.backends.interface import (
+    ExtrapolationArrays,
+    FeedbackArrays,
+    LinkArrays,
+    LookupArrays,
+    MigrationArrays,
+    NodeRange,
+    ParticleArrays,
+    ReductionArrays,
+    ScheduleArrays,
+    State,
+    StencilArrays,
+    StreamArrays,
+    WallArrays,
+)
+
+
+def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
+    """new[store] = collide(old[load])."""
+    n = np.arange(nodes.first, nodes.last)
+    pattern, whole = arrays.pattern, State(arrays.old, (), arrays.table, nodes.last)
+    load, store = (backend.addresses(whole, places)[:, n] for places in (pattern.load, pattern.store))
+
+    def step():
+        f = backend.loaded(arrays.old[load])
+        named = backend.in_lattice_units(collide, values)
+        arrays.new[store] = backend.stored(collide.reference(f, n, backend.lattice, named))
+
+    return step
+
+
+def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
+    """new[n] = update(old[own and table])."""
+    n = np.arange(nodes.first, nodes.last)
+    places = np.concatenate((n[None], arrays.table[:, n]))
+    targets = n + arrays.row * np.arange(len(places))[:, None] if arrays.row else n
+
+    def step():
+        arrays.new[targets] = update.reference(arrays.old[places], n, backend.lattice, update.by_name(values))
+
+    return step
+
+
+def neighbours(backend, update, table, n_neighbours: int, nodes: NodeRange, values):
+    """update(addresses of the neighbours)."""
+    n = np.arange(nodes.first, nodes.last)
+    addresses = table[:, n]
+    return lambda: update.reference(addresses, n, backend.lattice, update.by_name(values))
+
+
+def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
+    """target = constant + sum of weight * field[index]."""
+    index, weight = (rows.reshape(-1, stencils.constant.size) for rows in (stencils.index, stencils.weight))
+
+    def fill():
+        target[...] = stencils.constant + sum(w * field[i] for w, i in zip(weight, index, strict=True))
+
+    return fill
+
+
+def _entering(backend, operators, state, buffer, links: LinkArrays, values):
+    """Function that computes what enters through every link, as stored."""
+    openings, macroscopic = operators
+    of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
+
+    def entering():
+        f = backend.loaded(state[links.state.reshape(backend.lattice.q, -1)])
+        named = backend.in_lattice_units(macroscopic, values)
+        velocity = macroscopic.reference(f, links.node, backend.lattice, named)[1:, of_link]
+        condition = links.kind[links.opening], links.value[links.opening]
+        leaving = backend.loaded(buffer[links.outgoing])
+        return backend.stored(
+            openings.reference(leaving, links.q, condition, links.momentum, velocity, backend.lattice)
+        )
+
+    return entering
+
+
+def links(backend, operators, state, buffer, target, links: LinkArrays, values):
+    """target[incoming] = condition(buffer[outgoing])."""
+    entering = _entering(backend, operators, state, buffer, links, values)
+
+    def fill():
+        target[links.incoming] = entering()
+
+    return fill
+
+
+def link_fluxes(backend, operators, state, buffer, entering, links: LinkArrays, fluxes, values):
+    """Entering less leaving, and the sum of the node's populations."""
+    computed = _entering(backend, operators, state, buffer, links, values)
+    of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
+    flux, deviation = fluxes
+    unit, storage = backend.precision.unit, backend.precision.storage
+
+    def measure():
+        found = (computed() if entering else buffer[links.incoming]).astype(storage).astype(np.float64)
+        flux[...] = found / unit - buffer[links.outgoing].astype(np.float64) / unit
+        f = state[links.state.reshape(backend.lattice.q, -1)].astype(np.float64) / unit
+        deviation[...] = f.sum(axis=0)[of_link]
+
+    return measure
+
+
+def walls(backend, rule, buffer, target, links: WallArrays):
+    """target[incoming] = rule(buffer[outgoing], buffer[arriving], buffer[opposed])."""
+    coefficients = links.coefficients.reshape(4, -1)
+
+    def fill():
+        met = (backend.loaded(buffer[address]) for address in (links.outgoing, links.arriving, links.opposed))
+        target[links.incoming] = backend.stored(rule.reference(*met, coefficients, links.value[links.wall]))
+
+    return fill
+
+
+def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
+    """Four rows: rho - 1, ux, uy, uz."""
+
+    def measure():
+        out.reshape(4, -1)[...] = backend.macroscopic(macroscopic, state, nodes, values)
+
+    return measure
+
+
+def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):
+    """One worker does it all."""
+
+    def reduce():
+        nodes = NodeRange(0, state.n_nodes)
+        deviation, *u = backend.macroscopic(macroscopic, state, nodes, values)
+        speed = np.sqrt(sum(component**2 for component in u))
+        finite = bool(np.isfinite(speed).all())
+        result.mass[0] = deviation.sum()
+        result.peak[0] = speed.max() if finite else np.inf
+        result.speed[0] = (speed * result.scale).astype(np.int64).sum() if finite else 0
+
+    return reduce
+
+
+def read(backend, state: State, nodes: NodeRange, out):
+    """out = buffer[places]."""
+    places = backend.addresses(state, state.places)[:, nodes.first : nodes.last]
+
+    def copy():
+        out.reshape(places.shape)[...] = state.buffer[places]
+
+    return copy
+
+
+def write(backend, state: State, nodes: NodeRange, rows):
+    """buffer[places] = rows."""
+    places = backend.addresses(state, state.places)[:, nodes.first : nodes.last]
+
+    def copy():
+        state.buffer[places] = rows.reshape(places.shape)
+
+    return copy
+
+
+def next_row(backend, schedule: ScheduleArrays, now, queue):
+    """now = rows[next], next += 1."""
+    width = now.size
+
+    def take():
+        row = min(schedule.next[0], schedule.n_rows[0] - 1)
+        given = schedule.is_scheduled != 0
+        now[given] = schedule.rows[row * width : (row + 1) * width][given]
+        schedule.next[0] += 1
+
+    return take
+
+
+def count_step(backend, step, queue):
+    """step += 1."""
+
+    def count():
+        step[0] += 1
+
+    return count
+
+
+def sum_openings(backend, fluxes, opening, sums, scale: float):
+    """sums = fixed-point sums by opening."""
+
+    def add():
+        sums[...] = 0
+        for column, values in enumerate(np.split(fluxes, 2)):
+            np.add.at(sums, 3 * opening + column, np.rint(values * scale).astype(np.int64))
+        np.add.at(sums, 3 * opening + 2, 1)
+
+    return add
+
+
+def feedback(backend, advance, arrays: FeedbackArrays, opening: int, n_openings: int, scale, values):
+    """value, state = advance(outflow, deviation, state)."""
+    named = advance.by_name(values)
+
+    def update():
+        inflow, deviation, n_links = arrays.sums.reshape(-1, n_openings, 3)[:, opening].sum(axis=0)
+        found = advance.reference(-inflow / scale, deviation / scale / n_links, tuple(arrays.state), named)
+        arrays.value[0], arrays.state[...] = found
+
+    return update
+
+
+def particles(backend, update, particles: ParticleArrays, capacity: int, values):
+    """All at once."""
+    return lambda: update.reference(np.arange(particles.count[0]), backend.lattice, update.by_name(values))
+
+
+def send_particles(backend, particles, kept, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
+    """Row by row."""
+    _, _, size = lookup
+    box, blocks, wraps = (np.array(part)[:, None] for part in np.split(np.asarray(size), 3))
+
+    def send():
+        n = int(particles.count[0])
+        integers = particles.integers.reshape(-1, capacity)[:, :n].copy()
+        reals = particles.reals.reshape(-1, capacity)[:, :n].copy()
+        moved = np.floor(reals[:3] + 0.5)
+        reals[:3] -= moved
+        voxel = integers[1:4] + moved.astype(np.int64)
+        integers[1:4] = np.where(wraps == 1, voxel % box, voxel)
+        entry = _looked_up(lookup, integers[1:4], box, blocks)
+        own = entry >= 0
+        _put(kept, integers[:, own], reals[:, own], capacity, migration.status)
+        if (entry == -1).any():
+            migration.status[0] = 2
+        messages = migration.outgoing.reshape(-1, 1 + (len(integers) + len(reals)) * capacity)
+        target = migration.neighbour[np.where(entry <= -2, -2 - entry, 0)]
+        for j, message in enumerate(messages):
+            leaving = np.flatnonzero((entry <= -2) & (target == j))
+            message[0] = leaving.size
+            rows = message[1:].reshape(-1, capacity)
+            rows[:, : leaving.size] = np.concatenate((integers[:, leaving].astype(np.float64), reals[:, leaving]))
+
+    return send
+
+
+def receive_particles(backend, kept, migration: MigrationArrays, capacity: int):
+    """Message by message."""
+    n_integers = kept.integers.size // capacity
+
+    def receive():
+        n_rows = n_integers + kept.reals.size // capacity
+        for message in migration.incoming.reshape(-1, 1 + n_rows * capacity):
+            rows = message[1:].reshape(-1, capacity)[:, : int(message[0])]
+            integers, reals = rows[:n_integers].astype(np.int64), rows[n_integers:]
+            _put(kept, integers, reals, capacity, migration.status, int(kept.count[0]))
+
+    return receive
+
+
+def _looked_up(lookup: LookupArrays, voxel, box, blocks) -> np.ndarray:
+    """Entries at voxels, -1 outside the box."""
+    inside = ((voxel >= 0) & (voxel < box)).all(axis=0)
+    x, y, z = np.where(inside, voxel, 0)
+    bx, by, _ = blocks[:, 0]
+    number = lookup.block[(z // 8 * by + y // 8) * bx + x // 8]
+    entry = lookup.entry[np.maximum(number, 0) * 512 + (z % 8 * 8 + y % 8) * 8 + x % 8]
+    return np.where(inside & (number >= 0), entry, -1)
+
+
+def _put(kept: ParticleArrays, integers, reals, capacity: int, status, first: int = 0) -> None:
+    """Store particles behind the first ones."""
+    n = integers.shape[1]
+    if first + n > capacity:
+        status[0], n = 1, capacity - first
+    kept.integers.reshape(-1, capacity)[:, first : first + n] = integers[:, :n]
+    kept.reals.reshape(-1, capacity)[:, first : first + n] = reals[:, :n]
+    kept.count[0] = first + n
+
+
+def gather(backend, buffer, addresses, packed):
+    """packed = buffer[addresses]."""
+
+    def copy():
+        packed[...] = buffer[addresses]
+
+    return copy
+
+
+def scatter(backend, packed, buffer, addresses):
+    """buffer[addresses] = packed."""
+
+    def copy():
+        buffer[addresses] = packed
+
+    return copy
+
+
+def scatter_add(backend, packed, buffer, addresses):
+    """buffer[addresses] += packed."""
+    return lambda: np.add.at(buffer, addresses, packed)
+
+
+KERNELS = MappingProxyType(
+    {
+        kernel.__name__: kernel
+        for kernel in (
+            stream_collide,
+            stencil,
+            neighbours,
+            extrapolation,
+            links,
+            link_fluxes,
+            walls,
+            moments,
+            reduction,
+            read,
+            write,
+            next_row,
+            count_step,
+            sum_openings,
+            feedback,
+            particles,
+            send_particles,
+            receive_particles,
+            gather,
+            scatter,
+            scatter_add,
+        )
+    }
+    | {"scalar_streaming": stencil}
+)

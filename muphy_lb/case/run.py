@@ -1,0 +1,61 @@
+"""The section of the case file about the length of a run."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
+
+from muphy_lb.case.section import Duration, Positive, Section, exactly_one
+from muphy_lb.physics.table import offered
+
+FLOW_MONITORED = ("mean_speed", "flow_rates", "forces", "permeability")
+MONITORED = (*FLOW_MONITORED, *offered("MONITORED"))
+
+
+def _not_empty(values: tuple) -> tuple:
+    if not values:
+        raise ValueError("must name at least one quantity")
+    return values
+
+
+Monitored = Annotated[tuple[Literal[*MONITORED], ...], Field(strict=False), AfterValidator(_not_empty)]
+
+
+class RunSection(Section):
+    """How long to run, and when to stop early."""
+
+    steps: PositiveInt | None = None
+    """number of time steps"""
+    time_s: Positive | None = None
+    """physical time [s]"""
+    wall_time: Duration | None = None
+    """clock time HH:MM:SS after which to stop, as a string"""
+    ramp_steps: NonNegativeInt = 200
+    """steps over which the openings' values rise smoothly from rest; 0 = at once"""
+    steady_tolerance: Positive | None = None
+    """relative change of the watched quantities per characteristic time below which the run ends"""
+    steady_interval_steps: PositiveInt = 200
+    """steps between two looks at the change"""
+    steady_time_s: Positive | None = None
+    """characteristic time [s]; without it the interval between two looks"""
+    steady_watch: Monitored = Field(
+        ("mean_speed", "flow_rates"), description=f"what is watched: {', '.join(MONITORED)}"
+    )
+    check_interval_steps: PositiveInt = 50
+    """steps between two checks for divergence and stop requests"""
+    max_mach: Positive = 0.5
+    """Mach number beyond which the run is refused or stopped"""
+
+    @classmethod
+    def rules(cls, given):
+        """One length of the run; a characteristic time is that of a criterion."""
+        yield from exactly_one(given, "steps", "time_s")
+        if "steady_time_s" in given and "steady_tolerance" not in given:
+            yield "has steady_time_s but no steady_tolerance"
+
+    @property
+    def wall_time_s(self) -> float | None:
+        """The wall time in seconds."""
+        if self.wall_time is None:
+            return None
+        hours, minutes, seconds = map(int, self.wall_time.split(":"))
+        return 3600.0 * hours + 60.0 * minutes + seconds

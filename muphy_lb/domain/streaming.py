@@ -1,0 +1,186 @@
+"""Streaming: where a step finds the populations of a node, where it leaves them, and what follows from that.
+
+``pull`` gathers from the neighbours and stores locally in a second buffer. ``push`` loads locally and scatters to a
+second buffer (Bernaschi et al. 2009, MUPHY). ``aa`` needs one buffer: a pair of opposite directions is in turn
+exchanged within the node and with the neighbours (A-A pattern: Bailey, Myre, Walsh, Lilja, Saar, ICPP 2009; Schreiber
+et al. 2011). Pairs are independent of each other, so here half of them are exchanged with the neighbours in even steps
+and the others in odd steps: all steps cost the same, and each reads half of the table.
+
+All that differs between them is an attribute of :class:`Streaming`; nothing outside this package compares names.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import inf
+from types import MappingProxyType
+
+import numpy as np
+
+from muphy_lb.errors import InputError
+from muphy_lb.lattice import Lattice
+
+# The phases of a time step.
+OPENINGS, WALLS = "openings", "walls"
+EDGE, INTERIOR = "edge", "interior"
+SEND, RECEIVE = "send", "receive"
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """One way of streaming.
+
+    Attributes:
+        name: in case files and checkpoints.
+        order: the phases of a step: openings and walls fill in what enters through their links, ``SEND`` packs and
+            posts messages, ``RECEIVE`` awaits and unpacks them, interior and edge nodes stream and collide.
+        stores_before_collision: whether the stored populations are those before collision; else those after it.
+        half_force: share of the body force in the momentum of stored populations: 1/2 before, -1/2 after collision.
+        in_place: whether a step writes to the buffer that it reads.
+        fills_slots: whether openings and walls fill slots of their own before the step, which can be filled again at
+            any time; only then are the populations known that are about to arrive at a node, as interpolated walls and
+            measurements before collision need them.
+        exchanges_result: whether messages carry what the step wrote; else what it is about to read.
+        openings_beside_messages: whether the openings write nothing that packing reads, nor read anything that messages
+            or the interior write, so that they run on a queue of their own.
+        openings_before_interior: whether the interior overwrites what the openings read, and waits for them.
+        steps_for_mean: steps after which both buffers hold consecutive states; infinite with one buffer.
+    """
+
+    name: str
+    order: tuple[str, ...]
+    stores_before_collision: bool = False
+    in_place: bool = False
+    fills_slots: bool = False
+    openings_beside_messages: bool = False
+    openings_before_interior: bool = False
+    steps_for_mean: float = inf
+
+    @property
+    def half_force(self) -> float:
+        """See above."""
+        return 0.5 if self.stores_before_collision else -0.5
+
+    @property
+    def exchanges_result(self) -> bool:
+        """See above."""
+        return self.stores_before_collision
+
+    def parity_of_collision(self, parity: int) -> int:
+        """Buffer from which the step started whose collision belongs to the stored state ``parity``."""
+        return parity if self.stores_before_collision else 1 - parity
+
+    def completed_buffer(self, parity: int) -> int:
+        """Buffer whose links a step from ``parity`` completes."""
+        return 1 - parity if self.exchanges_result else parity
+
+    def patterns(self, lattice: Lattice) -> tuple["Pattern", ...]:
+        """The patterns of consecutive steps; they repeat."""
+        return _patterns(self, lattice)
+
+
+PULL = Streaming(
+    "pull",
+    (OPENINGS, SEND, INTERIOR, RECEIVE, WALLS, EDGE),
+    fills_slots=True,
+    openings_beside_messages=True,
+    steps_for_mean=1,
+)
+PUSH = Streaming(
+    "push", (EDGE, SEND, INTERIOR, RECEIVE, OPENINGS, WALLS), stores_before_collision=True, steps_for_mean=2
+)
+AA = Streaming("aa", (SEND, OPENINGS, INTERIOR, RECEIVE, WALLS, EDGE), in_place=True, openings_before_interior=True)
+STREAMINGS: Mapping[str, Streaming] = MappingProxyType({kind.name: kind for kind in (PULL, PUSH, AA)})
+
+
+def streaming_named(name: str) -> Streaming:
+    """Look a streaming up by name.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    if name not in STREAMINGS:
+        raise InputError(f"streaming is {name!r}; allowed: {', '.join(STREAMINGS)}")
+    return STREAMINGS[name]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One kind of step.
+
+    A place is a number: ``r >= 0`` is row r of the node itself, ``-1 - k`` is entry k of the node's table.
+
+    Attributes:
+        in_place: whether the step writes to the buffer that it reads.
+        directions: direction of each table entry, ascending.
+        load: place where population q of the node is found, for each q.
+        store: place where it is left.
+        upstream: whether the table leads to the node at ``x - c_q``; else ``x + c_q``.
+        far_row, wall_row: row of the entry of direction q at that node, and at the node itself where a wall is.
+    """
+
+    in_place: bool
+    directions: tuple[int, ...]
+    load: tuple[int, ...]
+    store: tuple[int, ...]
+    upstream: bool
+    far_row: tuple[int, ...]
+    wall_row: tuple[int, ...]
+
+    @property
+    def stores_locally(self) -> bool:
+        """Whether a node's populations are left in its own rows."""
+        return not any(is_entry(place) for place in self.store)
+
+    def turn(self, directions) -> np.ndarray:
+        """Mask of the directions whose pair is exchanged with the neighbours in this step."""
+        return np.isin(directions, self.directions)
+
+
+def is_entry(place: int) -> bool:
+    """Whether a place is an entry of the table."""
+    return place < 0
+
+
+def entry(place: int) -> int:
+    """Number of the table entry that a place means."""
+    return -1 - place
+
+
+@cache
+def _patterns(streaming: Streaming, lattice: Lattice) -> tuple[Pattern, ...]:
+    own = tuple(range(lattice.q))
+    opposite = tuple(int(q) for q in lattice.opposite)
+    moving = own[1:]
+    in_table = (0, *(-q for q in moving))
+    if streaming.in_place:
+        return tuple(_exchanging(phase, lattice, opposite) for phase in (0, 1))
+    if streaming.stores_before_collision:
+        return (Pattern(False, moving, own, in_table, False, own, opposite),)
+    return (Pattern(False, moving, in_table, own, True, own, opposite),)
+
+
+def _exchanging(turn: int, lattice: Lattice, opposite) -> Pattern:
+    """A-A with half of the pairs exchanged with the neighbours."""
+    directions = tuple(q for q in range(1, lattice.q) if _turns(lattice)[_kind(lattice, q)] == turn)
+    own = tuple(range(lattice.q))
+    place = {q: -1 - k for k, q in enumerate(directions)}
+    load = tuple(place.get(q, q) for q in own)
+    store = tuple(place.get(opposite[q], opposite[q]) for q in own)
+    return Pattern(True, directions, load, store, True, opposite, own)
+
+
+def _turns(lattice: Lattice) -> dict:
+    """Turn of each kind of direction. Those that differ in signs only share it, since a slip wall mirrors one into
+    another; the largest kinds go first, each to the turn that has fewer directions."""
+    kinds = [_kind(lattice, q) for q in range(1, lattice.q)]
+    sizes, turns = [0, 0], {}
+    for kind in sorted(set(kinds), key=lambda kind: (-kinds.count(kind), kind)):
+        turns[kind] = sizes.index(min(sizes))
+        sizes[turns[kind]] += kinds.count(kind)
+    return turns
+
+
+def _kind(lattice: Lattice, q: int) -> tuple[int, ...]:
+    """A direction without its signs."""
+    return tuple(int(abs(component)) for component in lattice.c[q])

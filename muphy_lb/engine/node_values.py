@@ -1,0 +1,43 @@
+"""NodeValues: fields and body force at a few nodes of a rank, brought to the host."""
+
+import numpy as np
+
+from muphy_lb.engine.probe import Probe
+from muphy_lb.physics.model import FieldValue
+
+
+class NodeValues:
+    """Reads values at chosen nodes; a whole field need not come to the host for a few nodes.
+
+    Args:
+        engine: of the rank.
+        nodes: (k,) local nodes.
+    """
+
+    def __init__(self, engine, nodes: np.ndarray):
+        self._engine, self._nodes = engine, nodes
+        self._probes: dict[str, Probe] = {}
+
+    def field(self, name: str, parity: int) -> np.ndarray:
+        """(k,) values of a field in the state ``parity``."""
+        if not self._nodes.size:
+            return np.zeros(0)
+        if name not in self._probes:
+            arrays = [self._engine.fields.array(FieldValue(name), side) for side in (0, 1)]
+            self._probes[name] = Probe(self._engine.backend, arrays, (self._nodes, self._nodes), of_field=True)
+        return self._probes[name].read(parity)
+
+    def force(self, parity: int) -> np.ndarray:
+        """(3, k) body force per volume, lattice units, in the collision of a step from buffer ``parity``."""
+        engine, operator = self._engine, self._engine.model.force
+        given = {parameter.name: engine.model.parameters[parameter.name] for parameter in operator.parameters}
+        values = {name: self._value(name, value, parity) for name, value in given.items()}
+        force = np.asarray(operator.reference(slice(None), values), dtype=np.float64).reshape(3, -1)
+        return np.ascontiguousarray(np.broadcast_to(force, (3, self._nodes.size)))
+
+    def _value(self, name: str, value, parity: int):
+        if isinstance(value, FieldValue):
+            return self.field(value.field, 1 - parity if value.is_new else parity)
+        if isinstance(value, np.ndarray):
+            return value[self._nodes]
+        return self._engine.parameters.on_host({name: value}, parity)[name]

@@ -1,0 +1,258 @@
+"""The tasks of a time step, derived from what the streaming orders and what the model's stages read and write.
+
+Openings and packing write to edge nodes and slots only. What comes behind the messages reads what the interior wrote in
+the step before, and the edge overwrites what it read, so they wait for it; the interior waits likewise. Where openings
+run beside the messages, what reads their slots waits for them: edge and walls.
+
+A stage joins the flow's own pass, interior behind interior and edge behind edge, unless it reads at neighbours what was
+written in the same step: then a new pass begins, with an exchange of those fields ahead of it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from muphy_lb.backends.interface import NodeRange
+from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, RECEIVE, SEND, WALLS
+from muphy_lb.parallel.schedule import without_repeats
+from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
+from muphy_lb.parallel.transports import Line
+from muphy_lb.physics.model import NEIGHBOURS, NODES, Model, Stage
+
+
+class StepKind(NamedTuple):
+    """What tells steps apart.
+
+    Attributes:
+        parity: the buffer from which it goes.
+        has_schedule: whether values are taken from the schedule's next row first.
+        phase: number of the step in the period of the conditions with feedback.
+    """
+
+    parity: int
+    has_schedule: bool = False
+    phase: int = 0
+
+
+class Pass:
+    """Stages that need no exchange between them, and the fields that are exchanged ahead of them."""
+
+    def __init__(self, exchanged: tuple[str, ...] = (), over: str = NODES):
+        self.exchanged = exchanged
+        self.over = over
+        self.stages: list[Stage] = []
+
+
+def passes(stages: tuple[Stage, ...], written: set[str], has_halo) -> list[Pass]:
+    """Stages in order, cut into passes.
+
+    Args:
+        stages: ahead of, or behind, the flow.
+        written: fields that this step has written so far and not exchanged; updated.
+        has_halo: whether a field, by name, may be read at neighbours without a stage that advances it.
+
+    Raises:
+        ValueError: a stage writes a field with one array that it reads at neighbours.
+    """
+    found, read = [Pass()], set()
+    for stage in stages:
+        near = {name for name in stage.reads_at_neighbours if has_halo(name)}
+        if near & set(stage.writes):
+            names = ", ".join(sorted(near & set(stage.writes)))
+            raise ValueError(f"stage {stage.name!r} writes {names}, which it reads at neighbours; write another field")
+        stale = tuple(sorted(near & written))
+        if stale or read & set(stage.writes) or stage.over != found[-1].over:
+            found.append(Pass(stale, stage.over))
+            written.difference_update(stale)
+            read = set()
+        found[-1].stages.append(stage)
+        read |= near
+        written.update(name for name in stage.writes if has_halo(name))
+    return found
+
+
+def _read_first(stages: tuple[Stage, ...], readable: set[str]) -> tuple[str, ...]:
+    """Fields that stages read at neighbours as the step before has left them."""
+    written, found = set(), []
+    for stage in stages:
+        found += [name for name in stage.reads_at_neighbours if name in readable and name not in written]
+        written.update(stage.writes)
+    return tuple(dict.fromkeys(found))
+
+
+class StepBinder:
+    """Binds the tasks of a step.
+
+    Args:
+        engine: whose arrays to bind.
+    """
+
+    def __init__(self, engine):
+        self._engine, self._model = engine, engine.model
+        self._backend, self._domain = engine.backend, engine.domain
+        self._wait = ordering(self._backend.edge_waits)
+        self._has_edge = self._domain.n_edge > 0
+        self._set_up_passes()
+
+    def _set_up_passes(self) -> None:
+        """Which fields cross at the start of a step, and the passes ahead of and behind the flow."""
+        model: Model = self._model
+        readable = {field.name for field in model.fields if field.outside is not None}
+        self._returned = {field.name for field in model.fields if field.accumulates}
+        written: set[str] = set()
+        self._before = passes(model.before, written, readable.__contains__)
+        self._after = passes(model.after, written, readable.__contains__)
+        ahead = _read_first(model.before, readable)
+        self._before[0].exchanged = ahead
+        fresh = {name for stage in model.before for name in stage.writes} | set(ahead)
+        beside = [name for name in _read_first(model.after, readable) if name not in fresh]
+        advanced = [stage.field for stage in model.after if stage.field]
+        self._at_start = tuple(dict.fromkeys((*advanced, *beside)))
+
+    def bind(self, kind: StepKind) -> list[Task]:
+        """The tasks of one step into the other buffer; those with nothing to do are left out."""
+        parity, feedback = kind.parity, self._engine.feedback
+        tasks = [*self._clock(kind.has_schedule)]
+        updates = feedback.tasks(parity, kind.phase) if feedback else []
+        if updates:  # they read what the interior wrote in the step before
+            tasks += [*self._barrier(), *updates]
+        for group in self._before:
+            tasks += self._whole_pass(group, parity)
+        if any(group.stages for group in self._before):
+            tasks += self._barrier()
+        first, *others = self._after
+        flow = list(self._flow_pass(first.stages, parity))
+        if self._has_edge:
+            begin, end = ordering(self._backend.mark_interior), ordering(self._backend.interior_waits)
+            flow = [begin, *without_repeats(flow, self._wait.run, self._backend.edge_waits_for_openings), end]
+        tasks += flow
+        for group in others:
+            tasks += self._whole_pass(group, parity)
+        if others:
+            tasks += self._barrier()
+        return tasks
+
+    def _clock(self, has_schedule: bool) -> Iterator[Task]:
+        """Values of the step, and its number. Only the edge reads them, unless the force is scheduled."""
+        engine, backend = self._engine, self._backend
+        in_interior = self._model.has_scheduled_force or engine.counts_steps or not self._has_edge
+        queue = ON_INTERIOR if in_interior else ON_EDGE
+        if has_schedule:
+            yield Task("schedule", queue, backend.bind("next_row", engine.schedule_arrays, engine.now, queue))
+        if engine.counts_steps:
+            yield Task("schedule", queue, backend.bind("count_step", engine.parameters.step, queue))
+        if in_interior and self._has_edge and (has_schedule or engine.counts_steps):
+            yield ordering(backend.mark_interior)
+            yield self._wait
+
+    def _flow_pass(self, stages: list[Stage], parity: int) -> Iterator[Task]:
+        """The flow's own step in the order of its streaming, and the stages beside it."""
+        streaming, links = self._model.streaming, self._engine.boundary_links
+        halo = self._exchange(parity)
+        for phase in streaming.order:
+            if phase == OPENINGS and links.has_openings:
+                yield from self._openings(parity)
+            elif phase == WALLS and links.has_slotted_walls:
+                yield self._wait
+                yield from self._slots_filled()
+                yield Task("walls", ON_EDGE, links.bind_walls(parity))
+            elif phase == SEND and halo:
+                yield from halo.start
+            elif phase == RECEIVE and halo:
+                yield from (*halo.arrive, self._wait, *halo.unpack)
+            elif phase == INTERIOR:
+                yield from self._flow(parity, INTERIOR)
+                yield from self._stages(stages, parity, INTERIOR)
+            elif phase == EDGE:
+                yield from self._flow(parity, EDGE)
+        yield from self._stages(stages, parity, EDGE)
+
+    def _exchange(self, parity: int) -> Line | None:
+        """All that crosses at the start of a step."""
+        engine = self._engine
+        lines = [engine.halo.lines[parity], *(engine.fields.line(name, parity) for name in self._at_start)]
+        lines = [line for line in lines if line]
+        return sum(lines, Line()) if lines else None
+
+    def _whole_pass(self, group: Pass, parity: int) -> Iterator[Task]:
+        """A pass by itself: everything before it is done, its fields cross, then its stages run."""
+        if not group.stages:
+            return
+        yield from self._barrier()
+        for name in group.exchanged:
+            line = self._engine.fields.line(name, parity)
+            if line:
+                yield from line.tasks
+        if group.exchanged:
+            yield from self._barrier()
+        yield from self._stages(group.stages, parity, INTERIOR)
+        yield from self._stages(group.stages, parity, EDGE)
+        for name in sorted({name for stage in group.stages for name in stage.writes} & self._returned):
+            line = self._engine.fields.line(name, parity)
+            if line:
+                yield from self._barrier()
+                yield from line.tasks
+
+    def _barrier(self) -> list[Task]:
+        """Edge and interior wait for each other."""
+        if not self._has_edge:
+            return []
+        backend = self._backend
+        return [ordering(backend.mark_interior), self._wait, ordering(backend.interior_waits)]
+
+    def _openings(self, parity: int) -> Iterator[Task]:
+        """The openings of a step, and who waits for them."""
+        backend, streaming = self._backend, self._model.streaming
+        launch = self._engine.boundary_links.bind_openings(parity)
+        yield ordering(backend.openings_wait_for_edge)
+        yield Task("openings", ON_OPENINGS, launch)
+        if not streaming.openings_beside_messages:
+            yield ordering(backend.edge_waits_for_openings)
+        if streaming.openings_before_interior:
+            yield ordering(backend.interior_waits)
+
+    def _slots_filled(self) -> list[Task]:
+        """Lets the edge wait for openings that run beside the messages."""
+        beside = self._engine.boundary_links.has_openings and self._model.streaming.openings_beside_messages
+        return [ordering(self._backend.edge_waits_for_openings)] if beside else []
+
+    def nodes(self, part: str, parity: int) -> NodeRange | None:
+        """The edge, or the interior; None if it has no nodes."""
+        n_edge, n_nodes = self._domain.n_edge, self._domain.n_nodes
+        first, last = (0, n_edge) if part == EDGE else (n_edge, n_nodes)
+        return NodeRange(first, last, is_edge=part == EDGE, is_reversed=parity == 1) if first < last else None
+
+    def _flow(self, parity: int, part: str) -> Iterator[Task]:
+        """Stream and collide."""
+        nodes = self.nodes(part, parity)
+        if nodes is None:
+            return
+        if nodes.is_edge:
+            yield self._wait
+            yield from self._slots_filled()
+        yield Task(part, nodes.queue, self._engine.bind_stream_collide(nodes, parity, self._engine.shape))
+
+    def _stages(self, stages: list[Stage], parity: int, part: str) -> Iterator[Task]:
+        """The part of some stages on edge or interior; those over particles run once, with the interior."""
+        nodes = self.nodes(part, parity)
+        for stage in stages:
+            if stage.over != NODES:
+                if part == INTERIOR:
+                    yield from self._bind_particles(stage, parity)
+            elif nodes is not None:
+                yield from self._bind_stage(stage, parity, nodes)
+
+    def _bind_particles(self, stage: Stage, parity: int) -> list[Task]:
+        engine = self._engine
+        given = (engine.parameters.values(operator, stage.parameters, parity) for operator in stage.operators)
+        return engine.particles.bind(stage, parity, next(given, ()))
+
+    def _bind_stage(self, stage: Stage, parity: int, nodes: NodeRange) -> list[Task]:
+        engine = self._engine
+        values = engine.parameters.values(stage.operators[0], stage.parameters, parity)
+        if stage.field:
+            return engine.fields.bind_advance(stage, parity, nodes, values)
+        arguments = (stage.operators[0],)
+        if stage.kernel == NEIGHBOURS:
+            table = engine.fields.neighbours
+            arguments = (*arguments, table.runs, len(table.table.vectors))
+        return [Task(stage.name, nodes.queue, self._backend.bind(stage.kernel, *arguments, nodes, values))]

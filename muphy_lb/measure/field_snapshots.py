@@ -1,0 +1,67 @@
+"""Snapshots of the fields, ``fields.vtkhdf``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.output.region import chosen_nodes, nodes_in_box
+from muphy_lb.output.vtkhdf import VtkHdfSeries
+
+UNITS = {"density": "kg/m3", "velocity": "m/s", "pressure": "Pa"}
+
+
+class FieldSnapshots(Observer):
+    """Appends snapshots of the fields that the case names, and of those of its physics, to ``fields.vtkhdf``.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+        resume_step: snapshots up to that step are kept; None for a new file.
+    """
+
+    file = "fields.vtkhdf"
+    files = (file,)
+
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
+        self.every = view.case.output.fields_every_steps
+        self._view = view
+        own = {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}
+        self._names = tuple(dict.fromkeys((*view.case.output.fields, *own)))
+        self._written_step = resume_step
+        self._series = None
+        if view.communicator.rank == 0:
+            text, nodes = view.case.to_toml(folder), self._nodes()
+            self._series = VtkHdfSeries(folder / self.file, nodes, text, UNITS | own, resume_step=resume_step)
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """One, unless the case wants no files for ParaView."""
+        return (cls(view, folder, resume_step),) if view.case.output.vtk else ()
+
+    def _nodes(self) -> NodeList:
+        """The nodes to write; ``_kept`` says where they are in the node list."""
+        nodes, region_m = self._view.nodes, self._view.case.output.region_m
+        if region_m is None:
+            self._kept = slice(None)
+            return nodes
+        self._kept = nodes_in_box(nodes, region_m)
+        return chosen_nodes(nodes, nodes.voxel[self._kept])
+
+    def act(self) -> None:
+        """Write one snapshot, unless this step has one."""
+        view = self._view
+        if view.step_number == self._written_step:
+            return
+        self._written_step = view.step_number
+        if view.outline.walls:
+            view.wall_forces()  # while the step before is still there; the answer is kept
+        fields = {name: view.field(name) for name in self._names}
+        if self._series:
+            kept = {name: values[self._kept] for name, values in fields.items()}
+            self._series.append(view.time_s, view.step_number, kept)
+
+    def close(self) -> None:
+        """The last snapshot."""
+        self.act()

@@ -1,0 +1,44 @@
+"""The picture of a flow at its end, ``picture.png``."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.output.report_html import ReportPart
+
+
+class FlowPicture(Observer):
+    """Draws the speed on the vessel and on a cut.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+    """
+
+    file = "picture.png"
+    files = (file,)
+
+    def __init__(self, view: FlowView, folder: Path):
+        self._view, self._folder = view, folder
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """One, unless the case wants no pictures."""
+        return (cls(view, folder),) if view.case.output.picture else ()
+
+    def close(self) -> None:
+        """Draw; where a physics has a field of its own, on the cut that shows most of that."""
+        from muphy_lb.output.pictures.vessel import draw_vessel
+
+        view = self._view
+        velocity = view.velocity_m_s()
+        chosen = [physics.cut_field for physics in view.physics if physics.cut_field]
+        telling = view.field(chosen[0]) if chosen else None
+        if velocity is not None:
+            speed = (velocity**2).sum(axis=1) ** 0.5
+            draw_vessel(self._folder / self.file, view.nodes, speed, view.case.title, telling=telling)
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """The picture."""
+        return ReportPart(pictures={self.file: "geometry and speed"})

@@ -1,0 +1,178 @@
+"""Time series of the flow: what passes the openings, and the forces on labelled walls."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import nan
+from pathlib import Path
+
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.wall_forces import WallForce
+from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
+from muphy_lb.output.series import CsvSeries
+from muphy_lb.output.summary import flow_warnings
+
+OPENING_QUANTITIES = {"flow_rate_m3_s": "flow rate [m3/s]", "pressure_pa": "pressure [Pa]"}
+WALL_QUANTITIES = (
+    *(f"force_{axis}_n" for axis in "xyz"),
+    *(f"torque_{axis}_n_m" for axis in "xyz"),
+    "drag_coefficient",
+    "lift_coefficient",
+)
+
+
+class SeriesObserver(Observer):
+    """Appends rows of named numbers to a CSV file every ``output.series_every_steps`` steps, and at the end; subclasses
+    say which.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+        resume_step: rows up to that step are kept; None for a new file.
+    """
+
+    file: str
+
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
+        self.every = view.case.output.series_every_steps
+        self._view, self._folder = view, folder
+        self._written_step = resume_step
+        self._series = None
+        if view.communicator.rank == 0:
+            self._series = CsvSeries(folder / self.file, ("step", "time_s", *self.columns()), resume_step)
+
+    def columns(self) -> list[str]:
+        """Names behind step and time."""
+        raise NotImplementedError
+
+    def numbers(self) -> list[float] | None:
+        """One number a column, on rank 0; collective."""
+        raise NotImplementedError
+
+    def act(self) -> None:
+        """Write one row, unless this step has one."""
+        if self._view.step_number == self._written_step:
+            return
+        self._written_step = self._view.step_number
+        numbers = self.numbers()
+        if self._series:
+            row = {"step": self._view.step_number, "time_s": self._view.time_s}
+            self._series.append(row | dict(zip(self.columns(), numbers, strict=True)))
+
+    def close(self) -> None:
+        """The last row."""
+        self.act()
+
+
+class OpeningSeries(SeriesObserver):
+    """Appends flow rate and pressure of every opening to ``openings.csv``."""
+
+    file = "openings.csv"
+    files = (file,)
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """One, if there are openings."""
+        return (cls(view, folder, resume_step),) if view.outline.openings else ()
+
+    def columns(self) -> list[str]:
+        """Flow rate and pressure of each opening."""
+        return [
+            f"{opening.name}_{quantity}" for opening in self._view.outline.openings for quantity in OPENING_QUANTITIES
+        ]
+
+    def numbers(self) -> list[float] | None:
+        """Their values."""
+        states = self._view.openings()
+        return states and [x for state in states.values() for x in (state.flow_rate_m3_s, state.mean_pressure_pa)]
+
+    def lines(self, summary: Mapping) -> list[str]:
+        """State of each opening, split, pressure drops, and what is wrong with them."""
+        return opening_lines(summary)
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """The same, and the course of the numbers."""
+        shares = [
+            (f"share of the outflow through {name}", 100.0 * share, "%")
+            for name, share in summary["flow_split"].items()
+        ]
+        drops = [
+            (f"pressure drop from the inlets to {name}", drop_pa, "Pa")
+            for name, drop_pa in summary["pressure_drops_pa"].items()
+        ]
+        rows = [
+            (f"{name} ({state['kind']})", state["flow_rate_m3_s"], state["mean_pressure_pa"], state["area_m2"])
+            for name, state in summary["openings"].items()
+        ]
+        return ReportPart(
+            results=(*shares, *drops),
+            tables=(ReportTable("Openings", ("", "flow rate [m3/s]", "pressure [Pa]", "area [m2]"), rows),),
+            warnings=flow_warnings(summary),
+            charts=partial(series_charts, self._folder / self.file, "Openings", OPENING_QUANTITIES),
+        )
+
+
+class WallSeries(SeriesObserver):
+    """Appends force and torque on every labelled wall to ``walls.csv``, each the mean of two consecutive steps."""
+
+    file = "walls.csv"
+    files = (file,)
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """One, if there are labelled walls."""
+        return (cls(view, folder, resume_step),) if view.outline.walls else ()
+
+    def columns(self) -> list[str]:
+        """Force, torque and coefficients of each wall."""
+        return [f"{wall.name}_{quantity}" for wall in self._view.outline.walls for quantity in WALL_QUANTITIES]
+
+    def numbers(self) -> list[float] | None:
+        """Their values; not a number for a coefficient without reference values."""
+        walls = self._view.wall_forces()
+        return walls and [x for wall in walls.values() for x in self._of(wall)]
+
+    @staticmethod
+    def _of(wall: WallForce) -> tuple[float, ...]:
+        coefficients = (nan if c is None else c for c in (wall.drag_coefficient, wall.lift_coefficient))
+        return (*wall.force_n, *wall.torque_n_m, *coefficients)
+
+    def lines(self, summary: Mapping) -> list[str]:
+        """Force, torque and coefficients of each wall."""
+        return wall_lines(summary["walls"])
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """Force and torque of each wall, and their course."""
+        rows = [(name, *wall["force_n"], *wall["torque_n_m"]) for name, wall in summary["walls"].items()]
+        headings = ("", *(f"force {axis} [N]" for axis in "xyz"), *(f"torque {axis} [N m]" for axis in "xyz"))
+        labels = {quantity: quantity for quantity in WALL_QUANTITIES}
+        return ReportPart(
+            tables=(ReportTable("Labelled walls", headings, rows),),
+            charts=partial(series_charts, self._folder / self.file, "Walls", labels),
+        )
+
+
+def opening_lines(summary: Mapping) -> list[str]:
+    """What a summary holds of openings, in words."""
+    lines = [
+        f"{state['kind']} {name}: flow rate {state['flow_rate_m3_s']:.5g} m3/s,"
+        f" mean pressure {state['mean_pressure_pa']:.5g} Pa, area {state['area_m2']:.4g} m2"
+        for name, state in summary["openings"].items()
+    ]
+    if summary.get("flow_split"):
+        lines.append("flow split: " + ", ".join(f"{name} {100 * x:.2f} %" for name, x in summary["flow_split"].items()))
+    if summary.get("pressure_drops_pa"):
+        drops = ", ".join(f"{name} {drop:.5g} Pa" for name, drop in summary["pressure_drops_pa"].items())
+        lines.append(f"pressure drop from the inlets to: {drops}")
+    return lines + [f"warning: {text}" for text in flow_warnings(summary)]
+
+
+def wall_lines(walls: Mapping) -> list[str]:
+    """What a summary holds of labelled walls, in words."""
+    lines = []
+    for name, wall in walls.items():
+        force, torque = (" ".join(f"{c:.5g}" for c in wall[key]) for key in ("force_n", "torque_n_m"))
+        drag = wall["drag_coefficient"]
+        coefficients = "" if drag is None else f", drag {drag:.5g}, lift {wall['lift_coefficient']:.5g}"
+        lines.append(f"wall {name}: force ({force}) N, torque ({torque}) N m{coefficients}")
+    return lines

@@ -1,0 +1,160 @@
+"""The wall shear stress of a run: ``wall_shear.vtkhdf``, a picture of it, and its statistics."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.case.boundaries import WaveformSection
+from muphy_lb.case.case import Case
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.wall_shear import HALF_WAY_WARNING, Mean, WallShear, statistics
+from muphy_lb.output.pictures.wall import draw_walls
+from muphy_lb.output.report_html import ReportPart, ReportTable
+from muphy_lb.output.vtkhdf import VtkHdfSeries
+
+SHEAR_FILE = "wall_shear.vtkhdf"
+SHEAR_PICTURE = "wall_shear.png"
+TABLE_ROWS = {
+    "magnitude_pa": "wall shear stress [Pa]",
+    "time_averaged_pa": "time-averaged [Pa]",
+    "oscillatory_index": "oscillatory index",
+}
+SAMPLES_PER_PERIOD = 40
+SHEAR_UNITS = {"wall_shear_stress": "Pa", "time_averaged_wall_shear_stress": "Pa", "oscillatory_shear_index": "1"}
+
+
+class WallShearObserver(Observer):
+    """Wall shear stress at the end of a run, and where something is periodic its average over the last period.
+
+    A run that ends before the last planned step averages over what it has of it; one that was resumed, over what came
+    after.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+    """
+
+    files = (SHEAR_FILE, SHEAR_PICTURE)
+    name = "wall_shear"
+
+    def __init__(self, view: FlowView, folder: Path):
+        self._view, self._folder = view, folder
+        self._shear = WallShear(view)
+        self._mean = None
+        period_s = longest_period_s(view.case)
+        steps = period_s / view.units.time_step_s
+        self.every = max(1, round(steps / SAMPLES_PER_PERIOD)) if period_s else 0
+        self._first_step = view.numerics.steps - steps
+        if view.communicator.rank == 0:
+            self._mean = Mean(self._shear.surface.voxel.size)
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """One, if the case asks for it."""
+        return (cls(view, folder),) if view.case.output.wall_shear else ()
+
+    def act(self) -> None:
+        """Take a sample, if the last period has begun."""
+        if self._view.step_number <= self._first_step:
+            return
+        traction = self._shear.traction_pa()
+        if traction is not None:
+            self._mean.add(traction)
+
+    def finish(self) -> dict | None:
+        """Write the files; returns on rank 0 what the summary shall hold."""
+        traction = self._shear.traction_pa()
+        if traction is None:
+            return None
+        counted = self._shear.far_from_openings()
+        fields = {"wall_shear_stress": traction}
+        record = {"n_nodes": len(traction), "n_counted": int(counted.sum()), "warnings": self._warnings()}
+        if record["n_counted"]:
+            magnitude = np.linalg.norm(traction, axis=1)
+            record["magnitude_pa"] = statistics(magnitude[counted])
+            if self._mean.count:
+                fields |= self._of_the_period(counted, record)
+            self._write(fields)
+        return record
+
+    def _warnings(self) -> list[str]:
+        return [HALF_WAY_WARNING] if self._view.case.lattice.walls == HALF_WAY else []
+
+    def _of_the_period(self, counted, record: dict) -> dict:
+        """Fields of the average; what it amounts to goes into the record."""
+        mean = self._mean
+        record["samples"] = mean.count
+        record["sampled_s"] = mean.count * self.every * self._view.units.time_step_s
+        record["time_averaged_pa"] = statistics(mean.magnitude[counted])
+        record["oscillatory_index"] = statistics(mean.oscillation[counted])
+        return {"time_averaged_wall_shear_stress": mean.magnitude, "oscillatory_shear_index": mean.oscillation}
+
+    def _write(self, fields: dict) -> None:
+        view, nodes = self._view, self._shear.nodes()
+        text = view.case.to_toml(self._folder)
+        series = VtkHdfSeries(self._folder / SHEAR_FILE, nodes, text, SHEAR_UNITS)
+        series.append(view.time_s, view.step_number, fields)
+        if view.case.output.picture:
+            shown = fields.get("time_averaged_wall_shear_stress", np.linalg.norm(fields["wall_shear_stress"], axis=1))
+            what = "time-averaged wall shear stress [Pa]" if len(fields) > 1 else "wall shear stress [Pa]"
+            draw_walls(self._folder / SHEAR_PICTURE, nodes, shown, what)
+
+    def lines(self, summary: Mapping) -> list[str]:
+        """Statistics over the wall, now and of the period."""
+        return shear_lines(summary[self.name])
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """The same as a table, and the picture."""
+        record = summary[self.name]
+        tables = [_table(record)] if record["n_counted"] else []
+        return ReportPart(tables=tables, warnings=record["warnings"], pictures={SHEAR_PICTURE: "stress on the walls"})
+
+
+def shear_lines(record: Mapping) -> list[str]:
+    """A record of wall shear stress in words."""
+    if not record["n_counted"]:
+        return []
+    now = record["magnitude_pa"]
+    lines = [
+        f"wall shear stress: mean {now['mean']:.4g} Pa, median {now['p50']:.4g}, 95 % below {now['p95']:.4g},"
+        f" max {now['max']:.4g} ({_counted_nodes(record)})"
+    ]
+    if record.get("time_averaged_pa"):
+        lines.append(
+            f"over {record['samples']} samples of {record['sampled_s']:.4g} s: time-averaged mean"
+            f" {record['time_averaged_pa']['mean']:.4g} Pa, oscillatory index mean"
+            f" {record['oscillatory_index']['mean']:.4g}, max {record['oscillatory_index']['max']:.4g}"
+        )
+    return lines + [f"warning: {text}" for text in record["warnings"]]
+
+
+def _counted_nodes(record: Mapping) -> str:
+    """In words, the wall nodes over which a record sums up."""
+    n_counted, n_nodes = record["n_counted"], record["n_nodes"]
+    if n_counted == n_nodes:
+        return f"all {n_nodes:,} wall nodes"
+    return f"{n_counted:,} of {n_nodes:,} wall nodes: those farther than a diameter from the openings"
+
+
+def _table(record: Mapping) -> ReportTable:
+    there = [name for name in TABLE_ROWS if name in record]
+    marks = list(record[there[0]])
+    rows = [(TABLE_ROWS[name], *(record[name][mark] for mark in marks)) for name in there]
+    return ReportTable("Wall shear stress", ("", *marks), rows, _counted_nodes(record))
+
+
+def longest_period_s(case: Case) -> float:
+    """Longest period of what changes with time in a case [s], 0 if nothing does."""
+    waveforms = [section.waveform for section in (*case.openings, *case.walls, case.flow)]
+    return max((_period_s(case, waveform) for waveform in waveforms if waveform is not None), default=0.0)
+
+
+def _period_s(case: Case, waveform: WaveformSection) -> float:
+    if waveform.file is None:
+        return waveform.period_s
+    time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
+    return float(time_s[-1] - time_s[0])

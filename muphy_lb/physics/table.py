@@ -1,0 +1,78 @@
+"""The table of physics packages, and what the rest of the program reads of them without naming one.
+
+A physics package is a folder below ``muphy_lb/physics/``. The program finds its parts by their names:
+
+``section.py``
+    What the case file needs; it imports nothing but ``case.section``:
+    ``SECTION``, the class of its table ``[NAME]`` of the case file, whose docstring becomes the key's text;
+    ``WallKeys`` and ``OpeningKeys``, sections with keys that join [[walls]] and [[openings]];
+    ``OUTPUT_FIELDS``, names of its fields in the field files;
+    ``MONITORED``, what ``run.steady_watch`` may name, each with what the geometry must have for it;
+    ``SHAPES``, further names of shapes of ``muphy_lb.geometry``; ``FILES``, patterns of the files that its runs write;
+    ``PAPERS``, names of benchmarks; ``rules(given)``, what is wrong between the sections of a case;
+    ``solid_walls(case)``, walls whose voxels are nodes of it, each with the key that asks for that, and
+    ``SOLID_KEYS``, the keys that a wall ``{name}`` then needs.
+``package.py``
+    ``PHYSICS``, its :class:`muphy_lb.physics.package.Physics`; imported only when a case has its section.
+``studies/table.py``
+    ``CASES`` and ``SHARED`` of its validation (``muphy_lb.studies.validation.cases``) and ``PAPERS``, its benchmarks
+    (``muphy_lb.studies.bench.command``); imported only by these commands.
+
+What a package does not have it leaves out of ``section.py``. To take a physics out of the program, remove its row here
+and its folder.
+"""
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+PHYSICS = ("thermal",)
+
+
+@cache
+def sections() -> dict[str, ModuleType]:
+    """The light module of every package, by the package's name."""
+    return {name: import_module(f"muphy_lb.physics.{name}.section") for name in PHYSICS}
+
+
+def package(name: str) -> type:
+    """The class of a physics, a subclass of :class:`muphy_lb.physics.package.Physics`."""
+    return import_module(f"muphy_lb.physics.{name}.package").PHYSICS
+
+
+def packages(case) -> tuple[type, ...]:
+    """The classes of the physics whose section a case has (:class:`muphy_lb.case.case.Case`)."""
+    return tuple(package(name) for name in PHYSICS if getattr(case, name) is not None)
+
+
+def studies() -> tuple[ModuleType, ...]:
+    """The tables of validation cases and benchmarks of the packages that have some."""
+    names = [f"muphy_lb.physics.{name}.studies" for name in PHYSICS]
+    return tuple(import_module(f"{name}.table") for name in names if find_spec(name) is not None)
+
+
+def offered(attribute: str) -> tuple:
+    """All entries of an attribute of the light modules that lists names, patterns or classes."""
+    return tuple(entry for module in sections().values() for entry in getattr(module, attribute, ()))
+
+
+def key_classes(attribute: str) -> tuple[type, ...]:
+    """The classes that add keys to sections of the case file: ``"WallKeys"`` or ``"OpeningKeys"``."""
+    return tuple(getattr(module, attribute) for module in sections().values() if hasattr(module, attribute))
+
+
+def shape_named(name: str) -> str:
+    """The name by which ``muphy_lb.geometry`` knows a shape of the case file."""
+    known = {other: own for module in sections().values() for other, own in getattr(module, "SHAPES", {}).items()}
+    return known.get(name, name)
+
+
+def solid_walls(case) -> dict[str, str]:
+    """Labelled walls whose voxels are nodes, by name, each with the key of the case that asks for it."""
+    return {
+        name: key
+        for module in sections().values()
+        if hasattr(module, "solid_walls")
+        for name, key in module.solid_walls(case).items()
+    }

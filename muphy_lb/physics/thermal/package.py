@@ -1,0 +1,76 @@
+"""Thermal flow as a physics package (:mod:`muphy_lb.physics.package`)."""
+
+from functools import partial
+
+import numpy as np
+
+from muphy_lb.geometry.nodes import Outline
+from muphy_lb.lattice import scalar_lattice
+from muphy_lb.physics.package import OutputField, Physics, ProbedScalar
+from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, temperature_fields, thermal
+from muphy_lb.physics.thermal.observers import HeatSeries, TemperaturePicture
+from muphy_lb.physics.thermal.setup import thermal_setup
+from muphy_lb.physics.thermal.temperature import temperature_k, wall_gradients_k_m
+from muphy_lb.precision import PRECISIONS
+from muphy_lb.setup.info import BYTES_PER_DIRECTION
+
+
+class Thermal(Physics):
+    """A temperature that the flow carries, and that drives it by buoyancy.
+
+    Attributes:
+        setup: the temperatures of the case.
+        heat: what the model of this rank takes of them.
+        wall_heat: links into walls of fixed temperature, on rank 0; None until they are asked for.
+    """
+
+    name = "thermal"
+    cut_field = "temperature"
+
+    def __init__(self, case, outline: Outline, units):
+        self.setup, self.wall_heat = thermal_setup(case, outline, units), None
+        self.heat = self.setup.heat
+        self.output_fields = {"temperature": OutputField("K", temperature_k)}
+        self.probed = (ProbedScalar(NAME, "temperature_k", lambda values: self.setup.zero_k + values),)
+        self._start = np.full(1, case.thermal.reference_k - self.setup.zero_k)
+        self._method = case.thermal.method
+
+    @classmethod
+    def bytes_per_node(cls, case, lattice) -> float:
+        """Kept velocity; the temperature twice, or its populations, itself and what lifts, twice each; the table."""
+        q_count = scalar_lattice(lattice.dimension).q
+        numbers, n_entries = (7 + 2 * q_count, q_count - 1)
+        if case.thermal.method == DIFFERENCES:
+            numbers, n_entries = (5, lattice.q - 1)
+        real = PRECISIONS[case.compute.precision].real
+        return numbers * np.dtype(real).itemsize + n_entries * BYTES_PER_DIRECTION
+
+    @classmethod
+    def monitored_in(cls, case) -> tuple[str, ...]:
+        """Gradients, where a wall has a temperature."""
+        return ("heat",) if any(wall.temperature_k is not None for wall in case.walls) else ()
+
+    def model(self, lattice, fluid, streaming, force, solid):
+        """Thermal flow."""
+        self.heat = self.setup.heat_in(solid)
+        return thermal(lattice, fluid, self.heat, streaming, force)
+
+    def initial_fields(self, model) -> dict[str, np.ndarray]:
+        """The reference temperature."""
+        return temperature_fields(self.heat, model.lattice, self._start)
+
+    def describe(self) -> str:
+        """How the temperature advances."""
+        return f"temperature: {self._method}"
+
+    def monitored(self, view):
+        """Gradients at walls."""
+        return {"heat": partial(wall_gradients_k_m, view)}
+
+    def observers(self, view, folder, resume_step):
+        """Heat over time, and the picture."""
+        series = HeatSeries(view, folder, resume_step)
+        return (series, TemperaturePicture(view, folder)) if view.case.output.picture else (series,)
+
+
+PHYSICS = Thermal

@@ -1,0 +1,45 @@
+"""The temperature of a thermal flow, read and set in kelvin."""
+
+import numpy as np
+
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.physics.thermal.model import NAME, temperature_fields
+from muphy_lb.physics.thermal.setup import ThermalSetup
+from muphy_lb.physics.thermal.wall_gradients import WallHeat
+from muphy_lb.run.simulation import Simulation
+
+
+def setup_of(view: FlowView) -> ThermalSetup:
+    """The temperatures of the case of a thermal flow, in lattice units."""
+    return _physics(view).setup
+
+
+def temperature_k(view: FlowView) -> np.ndarray | None:
+    """(n,) float64 temperature [K], on rank 0; collective. In single precision 300 K would hide what differs by less
+    than 3e-5 K."""
+    row = view.model_field(NAME)
+    return None if row is None else np.add(row, setup_of(view).zero_k, dtype=np.float64)
+
+
+def set_temperature_k(simulation: Simulation, values: np.ndarray) -> None:
+    """Overwrite the temperature [K] of the local nodes, (n,) in run order or (1,)."""
+    above = np.asarray(values, dtype=np.float64) - setup_of(simulation).zero_k
+    simulation.set_fields(temperature_fields(_physics(simulation).heat, simulation.lattice, above))
+
+
+def wall_heat(view: FlowView) -> WallHeat:
+    """The walls of fixed temperature and those that conduct to one, on rank 0; made on first use."""
+    physics = _physics(view)
+    if physics.wall_heat is None:
+        physics.wall_heat = WallHeat(view.nodes, physics.setup.fixed_k, physics.setup.conducting)
+    return physics.wall_heat
+
+
+def wall_gradients_k_m(view: FlowView) -> dict[str, float]:
+    """Mean temperature gradient at every wall of fixed or outer temperature [K/m], on rank 0; collective."""
+    values = temperature_k(view)
+    return {} if values is None else wall_heat(view).gradients_k_m(values)
+
+
+def _physics(view: FlowView):
+    return next(physics for physics in view.physics if physics.name == "thermal")

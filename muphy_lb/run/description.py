@@ -1,0 +1,41 @@
+"""What a simulation will compute, for people."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from muphy_lb.boundaries.opening_geometry import PRESSURE
+from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.setup.numerics import describe
+
+if TYPE_CHECKING:
+    from muphy_lb.run.simulation import Simulation
+
+
+def described(simulation: "Simulation") -> str:
+    """Title, geometry, backend, method, and the numbers of the run; collective."""
+    case, backend, communicator = simulation.case, simulation.engine.backend, simulation.communicator
+    bytes_per_node = communicator.maximum(backend.allocated_bytes / simulation.domain.n_nodes)
+    n_nodes, speed = simulation.outline.n_nodes, simulation.measured_mflups
+    table = describe(simulation.numerics, n_nodes, communicator.size, bytes_per_node, speed)
+    how = f"{simulation.backend_name} on {simulation.device}, {case.compute.precision}, {case.compute.streaming}"
+    method = [f"{simulation.lattice.name}, {simulation.collision_name}", f"walls: {_walls(simulation)}"]
+    method += [text for physics in simulation.physics if (text := physics.describe())]
+    head = (case.title, simulation.geometry.report, f"backend: {how}", f"method: {'; '.join(method)}")
+    return "\n".join((*head, table)).lstrip()
+
+
+def _walls(simulation: "Simulation") -> str:
+    """The rule of the walls and what it cannot do here; collective."""
+    rule, total = simulation.case.lattice.walls, simulation.communicator.total
+    text = [rule]
+    if rule != HALF_WAY:
+        text.append(f"{total(simulation.n_fallback_links):,} links beside two walls fell back to half-way")
+    if rule != HALF_WAY and not any(condition.kind == PRESSURE for condition in simulation.conditions):
+        text.append("without a pressure opening the mean density drifts slowly")
+    if any(motion.slips for motion in simulation.motions):
+        slips = np.array([motion.slips for motion in simulation.motions])
+        n_links = total(int(slips[simulation.domain.folded.boundary].sum()))
+        n_mirrored = total(simulation.domain.n_mirrored)
+        text.append(f"slip: {n_mirrored:,} of {n_links:,} links are mirrored, straight ones reflect anyway")
+    return "; ".join(text)

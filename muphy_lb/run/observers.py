@@ -1,0 +1,68 @@
+"""The table of observers: who measures a run and writes its files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from muphy_lb.measure.field_snapshots import FieldSnapshots
+from muphy_lb.measure.flow_picture import FlowPicture
+from muphy_lb.measure.flow_series import OpeningSeries, WallSeries
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.permeability_observer import PermeabilityObserver
+from muphy_lb.measure.probes import ProbeSeries
+from muphy_lb.measure.shear_observer import WallShearObserver
+from muphy_lb.physics.table import offered
+from muphy_lb.run.steady_state import SteadyState
+
+
+class PhysicsObservers(Observer):
+    """The row of the observers that the physics of the case bring along."""
+
+    files = offered("FILES")
+
+    @classmethod
+    def create(cls, view, folder, resume_step) -> Sequence[Observer]:
+        """Those of each physics, in its order."""
+        return [observer for physics in view.physics for observer in physics.observers(view, folder, resume_step)]
+
+
+# In the order in which they act, and in which the closing text and the report tell of them.
+OBSERVERS: tuple[type[Observer], ...] = (
+    OpeningSeries,
+    WallShearObserver,
+    PhysicsObservers,
+    WallSeries,
+    ProbeSeries,
+    SteadyState,
+    PermeabilityObserver,
+    FieldSnapshots,
+    FlowPicture,
+)
+
+
+def check_observers(view: FlowView) -> None:
+    """Refuse what cannot be measured.
+
+    Raises:
+        InputError: the case asks for it.
+    """
+    for kind in OBSERVERS:
+        kind.check(view)
+
+
+def remove_files(folder: Path) -> None:
+    """Remove what observers of an earlier run have written to a folder."""
+    for kind in OBSERVERS:
+        for pattern in kind.files:
+            for path in folder.glob(pattern):
+                path.unlink()
+
+
+def create_observers(view: FlowView, folder: Path, resume_step: int | None) -> list[Observer]:
+    """The observers of a run, in order; collective.
+
+    Raises:
+        InputError: what the case asks for is not there to be measured.
+        OutputError: a file cannot be written.
+    """
+    return [observer for kind in OBSERVERS for observer in kind.create(view, folder, resume_step)]

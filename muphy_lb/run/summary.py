@@ -1,0 +1,66 @@
+"""What ``summary.json`` holds of a run."""
+
+import resource
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.output.summary import flow_split, pressure_drops_pa, write_summary
+
+SUMMARY_FILE = "summary.json"
+
+
+def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict | None:
+    """Write ``summary.json`` and return its record on rank 0; collective.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+        speed: what the run took, by name.
+        outcome: how it ended, and the records of observers, by name.
+    """
+    walls = view.wall_forces() if view.outline.walls else {}
+    openings, health = view.openings(), view.health()
+    peak_memory_mib = view.communicator.gather(process_peak_mib())
+    if view.communicator.rank:
+        return None
+    compute, numerics = view.case.compute, view.numerics
+    record = {
+        "title": view.case.title,
+        "ranks": view.communicator.size,
+        "backend": view.backend_name,
+        "device": view.device,
+        "precision": compute.precision,
+        "streaming": compute.streaming,
+        "lattice": view.lattice.name,
+        "collision": view.collision_name,
+        "walls_rule": view.case.lattice.walls,
+        "n_fluid": view.outline.n_nodes,
+        "spacing_m": view.outline.spacing_m,
+        "time_step_s": view.units.time_step_s,
+        "relaxation_time": numerics.relaxation_time,
+        "steps": view.step_number,
+        "time_s": view.time_s,
+        **speed,
+        "peak_memory_mib": peak_memory_mib,
+        "mass_relative_drift": health.mass_drift,
+        "max_velocity_m_s": view.units.velocity_to_si(health.max_speed),
+        "mean_velocity_m_s": view.units.velocity_to_si(health.mean_speed),
+        **outcome,
+        "case_toml": view.case.to_toml(folder),
+        **_of_openings({name: asdict(state) for name, state in openings.items()}),
+        "walls": {name: asdict(force) for name, force in walls.items()},
+    }
+    write_summary(folder / SUMMARY_FILE, record)
+    return record
+
+
+def _of_openings(states: dict) -> dict:
+    return {"openings": states, "flow_split": flow_split(states), "pressure_drops_pa": pressure_drops_pa(states)}
+
+
+def process_peak_mib() -> float:
+    """Most memory that this process has held so far [MiB], libraries and compiler included."""
+    per_unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * per_unit / 2**20

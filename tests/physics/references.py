@@ -1,0 +1,140 @@
+"""Published numbers and analytic solutions that only tests of the references need.
+
+Sources as of the module of :mod:`muphy_lb.studies.validation.references` that each belongs to; ``SANGANI_ACRIVOS``:
+table 1 of Sangani and Acrivos, Int. J. Multiphase Flow 8, 193 (1982), from a public transcription; ``REATTACHMENT``:
+where the flow behind a backward-facing step of expansion 2 reattaches, Erturk, Comput. Fluids 37, 633 (2008), the value
+at Re 600 from a public transcription, the others from memory. There Re is U 2h / nu with the mean inlet velocity U and
+the height h of inlet and step; the inlet profile is parabolic.
+"""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from muphy_lb.studies.validation.references.rheology import Casson, PowerLaw
+from muphy_lb.studies.validation.references.schaefer_turek import DENSITY_KG_M3, DIAMETER_M, HEIGHT_M
+from muphy_lb.studies.validation.references.spheres import BODY, FACE, SIMPLE
+from muphy_lb.studies.validation.references.womersley import PipeWomersley
+
+N_TERMS = 500  # of the series of a duct
+HASIMOTO = MappingProxyType({SIMPLE: 1.7601, BODY: 1.7918, FACE: 1.7917})  # A of 1 / K = 1 - A c^(1/3) + c - ...
+REATTACHMENT = MappingProxyType(
+    {100: 2.922, 200: 4.982, 300: 6.751, 400: 8.237, 500: 9.420, 600: 10.349, 800: 11.834, 1000: 13.121}
+)  # Reynolds number: length over step height
+SANGANI_ACRIVOS = MappingProxyType(
+    {
+        0.05: 15.56,
+        0.10: 24.83,
+        0.20: 51.53,
+        0.30: 102.90,
+        0.40: 217.89,
+        0.50: 532.55,
+        0.60: 1763.0,
+        0.70: 13520.0,
+        0.75: 126300.0,
+    }
+)  # solid fraction: F / (mu U)
+FITTED_COEFFICIENTS = (-0.738168, 1.0, -0.88715, 2.0394, -2.435, 1.40, -0.82)
+FITTED_LIMIT = 0.3  # solid fraction up to which the fitted series of cylinders is good to 0.03 %
+
+
+def duct_velocity(y, z, sides: tuple[float, float], acceleration: float, viscosity: float) -> np.ndarray:
+    """Velocity in a rectangular duct at the points ``(y, z)``, arrays of one shape, measured from its axis.
+
+    Args:
+        y, z: coordinates along the first and the second side.
+        sides: lengths of the sides.
+        acceleration: body force per mass.
+        viscosity: kinematic.
+    """
+    if sides[0] > sides[1]:  # the series along the shorter side is the faster one
+        y, z, sides = z, y, sides[::-1]
+    y, z = np.broadcast_arrays(*(np.asarray(coordinate, dtype=np.float64)[..., None] for coordinate in (y, z)))
+    a, b = 0.5 * sides[0], 0.5 * sides[1]
+    i = 2.0 * np.arange(N_TERMS) + 1.0
+    decay = _cosh_ratio(0.5 * np.pi * i * z / a, 0.5 * np.pi * i * b / a)
+    terms = (-1.0) ** ((i - 1.0) / 2.0) / i**3 * decay * np.cos(0.5 * np.pi * i * y / a)
+    between_plates = 0.5 * (a**2 - y[..., 0] ** 2)
+    return acceleration / viscosity * (between_plates - 16.0 * a**2 / np.pi**3 * terms.sum(axis=-1))
+
+
+def power_law_channel_velocity(y, half_width: float, acceleration: float, law: PowerLaw) -> np.ndarray:
+    """Velocity between plates at the distances ``y`` from the middle, of a power law without limits.
+
+    n / (n + 1) (g / K)^(1/n) [h^((n+1)/n) - y^((n+1)/n)].
+    """
+    return _power_law_velocity(y, half_width, acceleration, law)
+
+
+def power_law_pipe_velocity(r, radius: float, acceleration: float, law: PowerLaw) -> np.ndarray:
+    """Velocity in a round pipe at the distances ``r`` from its axis, of a power law without limits.
+
+    n / (n + 1) (g / (2 K))^(1/n) [R^((n+1)/n) - r^((n+1)/n)].
+    """
+    return _power_law_velocity(r, radius, 0.5 * acceleration, law)
+
+
+def casson_channel_velocity(y, half_width: float, acceleration: float, law: Casson) -> np.ndarray:
+    """Velocity between plates at the distances ``y`` from the middle, of a Casson fluid without largest viscosity.
+
+    Where the stress is below the yield stress, the fluid moves as a plug.
+    """
+    plug = min(law.k0**2 / acceleration, half_width)
+    y = np.maximum(np.abs(np.asarray(y, dtype=np.float64)), plug)
+    newtonian = 0.5 * acceleration * (half_width**2 - y**2)
+    mixed = 4.0 / 3.0 * law.k0 * np.sqrt(acceleration) * (half_width**1.5 - y**1.5)
+    return (newtonian - mixed + law.k0**2 * (half_width - y)) / law.k1**2
+
+
+def inflow_2d(y_m, mean_m_s: float) -> np.ndarray:
+    """Parabolic inlet velocity [m/s] at the heights ``y_m`` [m] above the lower wall."""
+    y_m = np.asarray(y_m, dtype=np.float64)
+    return 6.0 * mean_m_s * y_m * (HEIGHT_M - y_m) / HEIGHT_M**2
+
+
+def inflow_3d(y_m, z_m, mean_m_s: float) -> np.ndarray:
+    """Inlet velocity [m/s] of the square section at the distances ``y_m``, ``z_m`` [m] from two of its walls."""
+    y_m, z_m = np.asarray(y_m, dtype=np.float64), np.asarray(z_m, dtype=np.float64)
+    return 36.0 * mean_m_s * y_m * z_m * (HEIGHT_M - y_m) * (HEIGHT_M - z_m) / HEIGHT_M**4
+
+
+def force_coefficient(force_n: float, mean_m_s: float, span_m: float = 1.0) -> float:
+    """Drag or lift coefficient 2 F / (rho U^2 D span) of a force [N] on the cylinder; in 2D of a force per metre."""
+    return 2.0 * force_n / (DENSITY_KG_M3 * mean_m_s**2 * DIAMETER_M * span_m)
+
+
+def schiller_naumann(reynolds) -> np.ndarray:
+    """Drag coefficient 24 / Re (1 + 0.15 Re^0.687) of a single sphere, Re below 800; good to 5 %."""
+    reynolds = np.asarray(reynolds, dtype=np.float64)
+    return 24.0 / reynolds * (1.0 + 0.15 * reynolds**0.687)
+
+
+def fitted_series(solid_fraction) -> np.ndarray:
+    """k of Toelke's series for cylinders, its coefficients fitted to the collocation solution, up to 0.3."""
+    return -0.5 * np.log(solid_fraction) + np.polynomial.polynomial.polyval(solid_fraction, FITTED_COEFFICIENTS)
+
+
+def pipe_profile(position, number: float) -> np.ndarray:
+    """Complex profile of unit mean that one harmonic of a flow rate has in a round pipe.
+
+    Args:
+        position: r / R.
+        number: Womersley number of the harmonic, R sqrt(n omega / nu), above 0.
+
+    Returns:
+        complex array; the velocity is the real part of profile times the complex mean velocity times exp(i n omega t).
+    """
+    flow = PipeWomersley(1.0, 1.0, 1.0, number**2)
+    return (1.0 - flow._shape(np.asarray(position, dtype=np.float64))) / (1.0 - flow._mean_shape())
+
+
+def _cosh_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """cosh(p) / cosh(q) for abs(p) <= q, without overflow."""
+    p = np.abs(p)
+    return np.exp(p - q) * (1.0 + np.exp(-2.0 * p)) / (1.0 + np.exp(-2.0 * q))
+
+
+def _power_law_velocity(y, half_width: float, stress_per_length: float, law: PowerLaw) -> np.ndarray:
+    power = (law.n + 1.0) / law.n
+    rate = (stress_per_length / law.consistency) ** (1.0 / law.n)
+    return rate / power * (half_width**power - np.abs(np.asarray(y, dtype=np.float64)) ** power)

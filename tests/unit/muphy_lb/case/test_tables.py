@@ -1,0 +1,65 @@
+"""What a key of the case file may name is what a table of the program holds; reading a case imports none of it."""
+
+import subprocess
+import sys
+from typing import get_args
+
+import pytest
+
+from muphy_lb.backends import BACKENDS
+from muphy_lb.boundaries.profiles import PROFILES
+from muphy_lb.case.boundaries import OpeningSection
+from muphy_lb.case.compute import ComputeSection
+from muphy_lb.case.lattice import LatticeSection
+from muphy_lb.case.output import FLOW_FIELDS
+from muphy_lb.case.run import FLOW_MONITORED
+from muphy_lb.domain.order import ORDERS
+from muphy_lb.domain.patterns import STREAMINGS
+from muphy_lb.lattice import LATTICES
+from muphy_lb.measure.field_snapshots import UNITS
+from muphy_lb.operators import EQUILIBRIA, RELAXATIONS
+from muphy_lb.operators.wall_rules import WALL_RULES
+from muphy_lb.parallel.choice import TRANSPORTS
+from muphy_lb.physics.package import Physics
+from muphy_lb.physics.table import PHYSICS, package, sections
+from muphy_lb.precision import PRECISIONS
+from muphy_lb.run.monitored import FLOW_QUANTITIES
+
+
+def allowed(section, key: str) -> set[str]:
+    """The texts that a key of a section may have."""
+    return set(get_args(section.model_fields[key].annotation))
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "table"),
+    [
+        (LatticeSection, "name", LATTICES),
+        (LatticeSection, "collision", RELAXATIONS),
+        (LatticeSection, "equilibrium", EQUILIBRIA),
+        (LatticeSection, "walls", WALL_RULES),
+        (ComputeSection, "backend", ("auto", *BACKENDS)),
+        (ComputeSection, "precision", PRECISIONS),
+        (ComputeSection, "streaming", STREAMINGS),
+        (ComputeSection, "order", ORDERS),
+        (ComputeSection, "transport", TRANSPORTS),
+        (OpeningSection, "profile", (*PROFILES, "measured")),
+    ],
+)
+def test_a_key_names_what_the_table_holds(section, key, table):
+    assert allowed(section, key) == set(table)
+
+
+def test_fields_and_monitored_quantities_of_the_flow_are_those_that_it_can_tell():
+    assert set(FLOW_FIELDS) == set(UNITS) and set(FLOW_MONITORED) == set(FLOW_QUANTITIES)
+
+
+@pytest.mark.parametrize("name", PHYSICS)
+def test_a_physics_goes_by_the_name_of_its_folder_and_section(name):
+    assert issubclass(package(name), Physics) and package(name).name == name and name in sections()
+
+
+@pytest.mark.parametrize("library", ["numpy", "numba"])
+def test_a_case_is_read_without_the_libraries_of_the_solver(library):
+    line = f"import sys, muphy_lb.case.case; sys.exit({library!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", line]).returncode == 0
