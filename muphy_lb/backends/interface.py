@@ -7,211 +7,16 @@ registered by name behind one ``bind``.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from muphy_lb.backends.arrays import StreamArrays
 from muphy_lb.domain import AddressTable, Pattern
 from muphy_lb.operators import Operator
-from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR
 from muphy_lb.precision import Precision
 
 Launch = Callable[[], None]
-
-
-@dataclass(frozen=True)
-class State:
-    """Populations of all local nodes.
-
-    Attributes:
-        buffer: flat device array in storage format.
-        places: where population q of a node lies, for each q: as in :class:`muphy_lb.domain.Pattern`.
-        table: device form of the table that these places refer to; see :meth:`Backend.stream_table`.
-        n_nodes: number of nodes.
-    """
-
-    buffer: Any
-    places: tuple[int, ...]
-    table: Any
-    n_nodes: int
-
-
-@dataclass(frozen=True)
-class StreamArrays:
-    """What a stream-and-collide launch touches: buffers before and after the step (one and the same in place), and the
-    device form of the pattern's table."""
-
-    old: Any
-    new: Any
-    table: Any
-    pattern: Pattern
-
-
-@dataclass(frozen=True)
-class NodeRange:
-    """Local nodes ``[first, last)``, the first at the start of a warp; those of the edge run beside the interior where
-    the device can. ``is_reversed`` asks to begin with the last ones, which a step before has just written."""
-
-    first: int
-    last: int
-    is_edge: bool = False
-    is_reversed: bool = False
-
-    @property
-    def queue(self) -> str:
-        """Where its launches go."""
-        return ON_EDGE if self.is_edge else ON_INTERIOR
-
-
-class LinkArrays(NamedTuple):
-    """Device arrays of the opening links: M nodes with openings, and their L links, node after node. Like the two below
-    it is handed to compiled code as it is.
-
-    Attributes:
-        node: (M,) local nodes.
-        start: (M + 1,) links of node m are ``[start[m], start[m + 1])``.
-        owner: (L,) m of each link.
-        state: (Q M,) flat addresses of the populations of these nodes, one turn's.
-        q: (L,) outgoing directions.
-        outgoing, incoming: (L,) flat addresses of the population that leaves and of the one that enters.
-        opening: (L,) opening number.
-        momentum: (L,) mass entering per unit velocity.
-        kind, value: (n_openings or more,) condition kind and its value (velocity scale or rho_out - 1).
-    """
-
-    node: Any
-    start: Any
-    owner: Any
-    state: Any
-    q: Any
-    outgoing: Any
-    incoming: Any
-    opening: Any
-    momentum: Any
-    kind: Any
-    value: Any
-
-
-class WallArrays(NamedTuple):
-    """Device arrays of the links into slotted walls, all of length L unless said.
-
-    Attributes:
-        outgoing, arriving, opposed, incoming: flat addresses of the population that leaves towards the wall, of the one
-            about to arrive at the node from the side away from the wall, of the one that left to that side, and of the
-            one that the wall returns.
-        coefficients: (4, L) factors of the first three, and what is added per unit of the wall's value.
-        wall: wall number.
-        value: (n_walls,) velocity scale of each wall.
-    """
-
-    outgoing: Any
-    arriving: Any
-    opposed: Any
-    incoming: Any
-    coefficients: Any
-    wall: Any
-    value: Any
-
-
-@dataclass(frozen=True)
-class StencilArrays:
-    """What a stencil launch touches: the field before and after the step, the device form of its table, and how long a
-    row is of a field of several numbers a node; 0: it has one."""
-
-    old: Any
-    new: Any
-    table: Any
-    n_neighbours: int
-    row: int = 0
-
-
-class ExtrapolationArrays(NamedTuple):
-    """Device arrays of S values beyond walls, which lie one behind the other: ``index`` and ``weight`` (4 S,),
-    ``constant`` (S,)."""
-
-    index: Any
-    weight: Any
-    constant: Any
-
-
-class ScheduleArrays(NamedTuple):
-    """Rows of values on the device, one a step.
-
-    Attributes:
-        rows: (n_rows * width,) row after row.
-        is_scheduled: (width,) uint8, 0 for values that conditions with feedback set.
-        next: (1,) int64 number of the row of the next step.
-        n_rows: (1,) int64 how many there are.
-    """
-
-    rows: Any
-    is_scheduled: Any
-    next: Any
-    n_rows: Any
-
-
-class LookupArrays(NamedTuple):
-    """Device form of a :class:`muphy_lb.domain.VoxelLookup`: ``block`` and ``entry``, and ``size`` (9,) int64: voxels
-    along x, y, z, coarse cells along x, y, z, and 1 for each axis that wraps."""
-
-    block: Any
-    entry: Any
-    size: Any
-
-
-class ParticleArrays(NamedTuple):
-    """Device arrays of a set of particles on one rank.
-
-    Attributes:
-        integers: (n_integers * capacity,) int64, column after column.
-        reals: (n_reals * capacity,) float64.
-        count: (1,) int64 particles that are there.
-    """
-
-    integers: Any
-    reals: Any
-    count: Any
-
-
-class MigrationArrays(NamedTuple):
-    """Messages with particles.
-
-    Attributes:
-        outgoing, incoming: (n_neighbours * (1 + n_columns * capacity),) float64: for each neighbour how many there are,
-            then column after column, integers first; these are exact up to 2^53.
-        neighbour: (n_ranks,) int64 position of each rank among the neighbours, -1 for others.
-        status: (1,) int64: 0, or 1 after particles found no room, or 2 after one left the known nodes.
-    """
-
-    outgoing: Any
-    incoming: Any
-    neighbour: Any
-    status: Any
-
-
-class FeedbackArrays(NamedTuple):
-    """What a condition with feedback reads and writes on the device.
-
-    Attributes:
-        sums: (n_ranks * n_openings * 3,) int64: for each rank and opening the mass that entered and the density
-            deviations of its links, in fixed point, and the number of these links.
-        state: (n_state,) float64.
-        value: (1,) the opening's value among those in force.
-    """
-
-    sums: Any
-    state: Any
-    value: Any
-
-
-class ReductionArrays(NamedTuple):
-    """Partial results per worker: ``mass`` (sum of rho - 1), ``peak`` (largest speed, inf where a value is not finite),
-    ``speed`` (int64: sum of speed * scale, truncated node by node, hence exact in any order)."""
-
-    mass: Any
-    peak: Any
-    speed: Any
-    scale: float
 
 
 @dataclass(frozen=True)
@@ -322,13 +127,12 @@ class Backend(Protocol):
             it writes to fields among the values, at its own node.
         extrapolation(field, target, stencils: ExtrapolationArrays, queue)
             target = constant + sum of weight * field[index].
-        links(operators, state, buffer, target, links: LinkArrays, values)
-            Compute the incoming population of every opening link from what leaves in ``buffer`` and put it into
-            ``target``, on the queue of the openings; velocities come from ``state``. The operators are those of
-            openings and of moments, the values those of moments.
-        link_fluxes(operators, state, buffer, entering, links: LinkArrays, fluxes, values)
+        links(operators, buffers: LinkBuffers, links: LinkArrays, values)
+            Compute the incoming population of every opening link from what leaves, on the queue of the openings. The
+            operators are those of openings and of moments, the values those of moments.
+        link_fluxes(operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values)
             Mass that enters through every opening link, and density deviation of its node, into the two float64 arrays
-            ``fluxes``; what enters is read from ``buffer`` or, with ``entering`` true, computed as by ``links``.
+            ``fluxes``; what enters is read, or computed as by ``links``.
         walls(rule, buffer, target, links: WallArrays)
             Compute the incoming population of every link into a wall with slots from ``buffer``.
         moments(macroscopic, state: State, nodes, out, values)
@@ -353,7 +157,7 @@ class Backend(Protocol):
             Add the particles that arrived.
         sum_openings(fluxes, opening, sums, scale)
             Sum (2, L) fluxes and deviations by the number of each link's opening, exactly, in fixed point.
-        feedback(advance, arrays: FeedbackArrays, opening, n_openings, scale, values)
+        feedback(advance, arrays: FeedbackArrays, values)
             Advance the state of a condition by what its opening's sums over all ranks say, and set its value.
 
         Raises:

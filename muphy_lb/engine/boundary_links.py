@@ -2,16 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.interface import LinkArrays, WallArrays
+from muphy_lb.backends.arrays import LinkArrays, LinkBuffers, WallArrays
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.domain import AddressTable, flat_address
 from muphy_lb.engine.probe import Probe
 from muphy_lb.physics.model import Model
+
+# Sums over openings are in fixed point: 2^-44 is far below the rounding of a population in single precision, and sums
+# of
+# half a million links of order 1 fit in 63 bits.
+SUM_SCALE = 2.0**44
+# Of each opening: mass that entered, density deviations, number of links.
+N_SUMS = 3
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,7 @@ class BoundaryLinks:
         states = [self._state(turn, nodes) for turn in range(len(addresses.patterns))]
         self._links = self._link_arrays(conditions, values.now, nodes, states)
         self._walls = self._wall_arrays(conditions, values.now)
+        self._looks: tuple | None = None
         self._wall_probe = Probe(backend, buffers, [self._wall_addresses()] * 2)
 
     @property
@@ -75,9 +82,8 @@ class BoundaryLinks:
     def bind_openings(self, parity: int):
         """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``."""
         buffer, links = self._completed(parity), self._links[parity % len(self._links)]
-        return self._backend.bind(
-            "links", self._operators, self._buffers[parity], buffer, buffer, links, self._values[parity]
-        )
+        buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
+        return self._backend.bind("links", self._operators, buffers, links, self._values[parity])
 
     def bind_walls(self, parity: int, target=None, incoming=None):
         """Launch that fills in what enters through the links into walls with slots; into ``target[incoming]`` instead
@@ -86,36 +92,51 @@ class BoundaryLinks:
         links = self._walls if incoming is None else self._walls._replace(incoming=incoming)
         return self._backend.bind("walls", self._model.walls, buffer, buffer if target is None else target, links)
 
+    def sums(self, parity: int, n_openings: int) -> np.ndarray:
+        """(n_openings, 3) int64 sums over the links of each opening in the state ``parity``; see
+        :meth:`muphy_lb.engine.engine.Engine.opening_sums`."""
+        if self._looks is None:
+            self._looks = self._bind_looks(n_openings)
+        launches, sums = self._looks
+        for launch in launches[parity]:
+            launch()
+        return self._backend.to_host(sums).reshape(n_openings, N_SUMS)
+
+    def _bind_looks(self, n_openings: int) -> tuple[list, object]:
+        """The launches that sum up either state, bound when the openings are first looked at, and the sums."""
+        backend = self._backend
+        fluxes = backend.zeros(2 * self.n_opening_links, np.float64)
+        sums = backend.zeros(N_SUMS * n_openings, np.int64)
+        add = self.bind_sums(fluxes, sums)
+        return [[self.bind_fluxes(parity, fluxes), add] for parity in (0, 1)], sums
+
+    def bind_sums(self, fluxes, sums):
+        """Launch that sums (2 L,) measured fluxes and densities by opening, exactly."""
+        return self._backend.bind("sum_openings", fluxes, self._links[0].opening, sums, SUM_SCALE)
+
     def fluxes(self, parity: int) -> tuple[np.ndarray, np.ndarray]:
         """(L,) mass entering per step, and node density deviation, of every opening link, in record order."""
-        measure, arrays = self._flux_launches[parity]
-        measure()
-        found = self._backend.to_host(arrays).reshape(2, -1)
-        in_order = np.empty_like(found)
-        in_order[:, self._order] = found
+        arrays = self._backend.zeros(2 * self.n_opening_links, np.float64)
+        self.bind_fluxes(parity, arrays)()
+        in_order = np.empty((2, self.n_opening_links))
+        in_order[:, self._order] = self._backend.to_host(arrays).reshape(2, -1)
         return in_order[0], in_order[1]
 
     def bind_fluxes(self, parity: int, arrays):
         """Launch that measures the fluxes and densities of the state ``parity`` into (2 L,) float64 numbers, in the
         order of the launch."""
-        n_links, view = self._order.size, self._backend.view
+        n_links, view = self.n_opening_links, self._backend.view
         halves = view(arrays, 0, n_links), view(arrays, n_links, 2 * n_links)
         buffer = self._buffers[parity]
-        is_known = self._model.streaming.stores_before_collision
+        is_stored = self._model.streaming.stores_before_collision
+        buffers = LinkBuffers(buffer, buffer, buffer if is_stored else None)
         links = self._links[parity % len(self._links)]
-        return self._backend.bind(
-            "link_fluxes", self._operators, buffer, buffer, not is_known, links, halves, self._values[parity]
-        )
+        return self._backend.bind("link_fluxes", self._operators, buffers, links, halves, self._values[parity])
 
     @property
     def n_opening_links(self) -> int:
         """Number of local opening links."""
         return self._addresses.domain.links.n_links
-
-    @property
-    def opening_of_link(self):
-        """Device array of the opening's number of every link, in the order of the launch."""
-        return self._links[0].opening
 
     def wall_exchange(self, parity: int) -> np.ndarray:
         """(S + F,) population that leaves plus the one that enters of every link into walls with slots and into
@@ -127,12 +148,6 @@ class BoundaryLinks:
         if self._model.streaming.in_place and n_slotted:
             entering[:n_slotted] = self._entering_from_walls(parity, n_slotted)
         return leaving + entering
-
-    @cached_property
-    def _flux_launches(self) -> list:
-        """Of either state: the launch, and the array that it fills; bound when the openings are first looked at."""
-        arrays = self._backend.zeros(2 * self._order.size, np.float64)
-        return [(self.bind_fluxes(parity, arrays), arrays) for parity in (0, 1)]
 
     def _entering_from_walls(self, parity: int, n_links: int) -> np.ndarray:
         """(S,) what the next step will fill in, computed beside the state."""

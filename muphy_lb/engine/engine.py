@@ -6,23 +6,23 @@ from functools import cached_property
 
 import numpy as np
 
-from muphy_lb.backends.interface import NodeRange, ReductionArrays, ScheduleArrays, State, StreamArrays
+from muphy_lb.backends.arrays import NodeRange, ReductionArrays, ScheduleArrays, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses
 from muphy_lb.domain.streaming import INTERIOR
 from muphy_lb.engine.boundary_links import BoundaryLinks, Values
 from muphy_lb.engine.feedback import FeedbackConditions
 from muphy_lb.engine.fields import Fields
+from muphy_lb.engine.launches import StepLaunches
 from muphy_lb.engine.parameters import Parameters
 from muphy_lb.engine.particles import Particles
+from muphy_lb.engine.state_access import StateAccess
 from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_lines, exchange_seconds
-from muphy_lb.parallel.schedule import CYCLE, plain, recorded, recorded_cycle
-from muphy_lb.parallel.task import ON_INTERIOR, Task
+from muphy_lb.parallel.schedule import CYCLE
+from muphy_lb.parallel.task import ON_INTERIOR
 from muphy_lb.physics.model import STEP, Model
 
-# Nodes whose populations or moments pass through the scratch memory at once.
-PART = 1 << 17
 # Rows of a schedule that the device holds at once.
 ROWS = 1024
 
@@ -64,7 +64,7 @@ class Engine:
         self.parity = 0
         self.steps_kept = 0
         self._step_number = 0
-        self._scratch: dict = {}
+        self._access = StateAccess(backend, model, domain)
         self._connector, self.halo = connector, connector.connect(backend, self._halo_of_buffers())
         self.fields = Fields(backend, domain, model, self.halo.shares)
         self.particles = Particles(backend, connector, domain, model) if model.particles else None
@@ -101,7 +101,7 @@ class Engine:
 
     def step(self) -> None:
         """One time step."""
-        for launch in self._launches_of(self._begin_step()):
+        for launch in self._launches.step(self._begin_step()):
             launch()
 
     def advance(self, n_steps: int) -> None:
@@ -118,16 +118,13 @@ class Engine:
 
     def step_by(self, do) -> None:
         """One time step, each task (:class:`muphy_lb.parallel.task.Task`) handed to ``do``."""
-        for task in self._tasks_of(self._begin_step()):
+        for task in self._launches.tasks(self._begin_step()):
             do(task)
 
     def use_shape(self, shape) -> None:
         """Launch stream-and-collide in another way; see :meth:`muphy_lb.backends.interface.Backend.launch_shapes`."""
         self.shape = shape
-        self._tasks: dict[StepKind, list[Task]] = {}
-        self._launches: dict[StepKind, list] = {}
-        self._cycles: dict[StepKind, object] = {}
-        self._is_recording = False
+        self._launches = StepLaunches(self._binder, self.backend)
 
     def _kind(self, step: int, parity: int, rows_left: int) -> StepKind:
         """Which of the few kinds of step that is."""
@@ -135,30 +132,13 @@ class Engine:
         phase = step % feedback.n_phases if feedback else 0
         return StepKind(parity, rows_left > 0, phase)
 
-    def _tasks_of(self, kind: StepKind) -> list[Task]:
-        """The tasks of a kind of step."""
-        if kind not in self._tasks:
-            self._tasks[kind] = self._binder.bind(kind)
-        return self._tasks[kind]
-
-    def _launches_of(self, kind: StepKind) -> list:
-        """Their launches, recorded once every task has run."""
-        if kind not in self._launches:
-            tasks = self._tasks_of(kind)
-            self._launches[kind] = recorded(tasks, self.backend) if self._is_recording else plain(tasks)
-        return self._launches[kind]
-
     def _cycle(self, n_steps: int):
         """One launch of ``CYCLE`` steps, if that many are left and the host has nothing to do in them."""
-        has_rows = self._rows_left > 0
-        enough = n_steps >= CYCLE and (not has_rows or self._rows_left >= CYCLE)
-        if not (enough and self._is_recording and self.parity == 0):
+        enough = n_steps >= CYCLE and (self._rows_left == 0 or self._rows_left >= CYCLE)
+        if not (enough and self._launches.is_recording and self.parity == 0):
             return None
-        first = self._kind(self._step_number, self.parity, self._rows_left)
-        if first not in self._cycles:
-            kinds = [self._kind(self._step_number + k, k % 2, self._rows_left) for k in range(CYCLE)]
-            self._cycles[first] = recorded_cycle([self._tasks_of(kind) for kind in kinds], self.backend)
-        return self._cycles[first]
+        kinds = [self._kind(self._step_number + k, k % 2, self._rows_left) for k in range(CYCLE)]
+        return self._launches.cycle(kinds)
 
     def warm_up(self) -> None:
         """Run every task once on a fluid at rest, so that compilation is over before the clock starts; then record
@@ -167,8 +147,7 @@ class Engine:
             self.step()
         self._compile_schedule()
         self.backend.synchronise()
-        self._is_recording = True
-        self._launches.clear()
+        self._launches.start_recording()
         self.totals()
         self.backend.synchronise()
 
@@ -211,25 +190,11 @@ class Engine:
 
     def populations(self) -> np.ndarray:
         """(Q, n) stored populations."""
-        n, q_count = self.domain.n_nodes, self.model.lattice.q
-        result = np.empty((q_count, n), self.real)
-        for nodes in _parts(n):
-            rows = self._scratch_array("rows", q_count, nodes, self.precision.storage)
-            self.backend.bind("read", self._state(self.parity), nodes, rows)()
-            stored = self.backend.to_host(rows).reshape(q_count, -1)
-            result[:, nodes.first : nodes.last] = stored.astype(self.real) / self.real(self.precision.unit)
-        return result
+        return self._access.populations(self._state(self.parity))
 
     def moments(self) -> np.ndarray:
         """(4, n) rows rho - 1, ux, uy, uz."""
-        result = np.empty((4, self.domain.n_nodes), self.real)
-        for nodes in _parts(self.domain.n_nodes):
-            out = self._scratch_array("moments", 4, nodes, self.real)
-            state = self._state(self.parity)
-            values = self._measuring(self.parity)
-            self.backend.bind("moments", self.model.macroscopic, state, nodes, out, values)()
-            result[:, nodes.first : nodes.last] = self.backend.to_host(out).reshape(4, -1)
-        return result
+        return self._access.moments(self._state(self.parity), self._measuring(self.parity))
 
     def totals(self) -> Totals:
         """Sums over the local nodes."""
@@ -283,8 +248,16 @@ class Engine:
         """(L,) float64 mass entering per step, and node density deviation, of every local opening link."""
         if not self.boundary_links.has_openings:
             return np.zeros(0), np.zeros(0)
-        self.backend.synchronise()  # packs run beside the interior, which may still be writing
+        self.backend.synchronise()
         return self.boundary_links.fluxes(self.parity)
+
+    def opening_sums(self, n_openings: int) -> np.ndarray:
+        """(n_openings, 3) int64 sums over the local links of each opening, exact in any order: mass entering per step
+        and density deviations of their nodes, in units of ``1 / SUM_SCALE``, and the number of links."""
+        if not self.boundary_links.has_openings:
+            return np.zeros((n_openings, 3), dtype=np.int64)
+        self.backend.synchronise()  # packs run beside the interior, which may still be writing
+        return self.boundary_links.sums(self.parity, n_openings)
 
     def wall_exchange(self, averaged: bool = False) -> np.ndarray:
         """(S + F,) float64 population that leaves plus the one that enters (deviations) of every local link into
@@ -330,27 +303,11 @@ class Engine:
         self._step_number += n_steps
         self._rows_left = max(0, self._rows_left - n_steps)
 
-    def _set(self, part) -> None:
-        """Overwrite the state by ``part(first, last)`` -> (Q, m) or (Q, 1); the next step is an even one."""
+    def _set(self, chunk) -> None:
+        """Overwrite the state by ``chunk(first, last)`` -> (Q, m) or (Q, 1); the next step is an even one."""
         self.parity = self.steps_kept = 0
-        q_count, storage = self.model.lattice.q, self.precision.storage
-        uploaded = None
-        for nodes in _parts(self.domain.n_nodes):
-            rows = self._scratch_array("rows", q_count, nodes, storage)
-            values = part(nodes.first, nodes.last) * self.precision.unit
-            if values.shape[1] > 1 or uploaded != rows.size:
-                values = np.broadcast_to(values, (q_count, nodes.last - nodes.first))
-                self.backend.update(rows, values.astype(storage).reshape(rows.shape))
-                uploaded = rows.size
-            self.backend.bind("write", self._state(0), nodes, rows)()
+        self._access.write(self._state(0), chunk)
         self._barrier()
-
-    def _scratch_array(self, name: str, n_rows: int, nodes: NodeRange, dtype):
-        """Device memory that is kept between calls."""
-        if name not in self._scratch:
-            size = n_rows * min(PART, self.domain.n_nodes)
-            self._scratch[name] = self.backend.zeros(size, dtype)
-        return self.backend.view(self._scratch[name], 0, n_rows * (nodes.last - nodes.first))
 
     def _turn(self, parity: int) -> int:
         return parity % len(self._tables)
@@ -425,12 +382,6 @@ class Engine:
             self.backend.bind("reduction", operator, self._state(parity), arrays, self._measuring(parity))
             for parity in (0, 1)
         ]
-
-
-def _parts(n_nodes: int):
-    """Ranges of at most ``PART`` nodes."""
-    for first in range(0, n_nodes, PART):
-        yield NodeRange(first, min(first + PART, n_nodes))
 
 
 def _columns(values: np.ndarray, first: int, last: int) -> np.ndarray:

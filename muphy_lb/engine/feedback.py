@@ -4,17 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from muphy_lb.backends.interface import FeedbackArrays
+from muphy_lb.backends.arrays import FeedbackArrays
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.engine.boundary_links import BoundaryLinks
+from muphy_lb.engine.boundary_links import N_SUMS, SUM_SCALE, BoundaryLinks
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_EDGE, Task
-
-# Fixed point: 2^-40 is far below the rounding of a population, and 2^23 links of order 1 fit in 63 bits.
-SCALE = 2.0**40
-# Of each opening: mass that entered, density deviations, number of links.
-N_SUMS = 3
 
 
 class FeedbackConditions:
@@ -53,11 +48,10 @@ class FeedbackConditions:
         sums, line = self._sums[slot], self._lines[slot]
         first = self._rank * N_SUMS * self._n_openings
         own = self._backend.view(sums, first, first + N_SUMS * self._n_openings)
-        add = self._backend.bind("sum_openings", self._fluxes, self._links.opening_of_link, own, SCALE)
         tasks = []
         if self._links.has_openings:
             tasks += [Task("feedback", ON_EDGE, self._links.bind_fluxes(parity, self._fluxes))]
-            tasks += [Task("feedback", ON_EDGE, add)]
+            tasks += [Task("feedback", ON_EDGE, self._links.bind_sums(self._fluxes, own))]
         tasks += line.tasks if line else []
         return tasks + [self._advance(k, condition, sums) for k, condition in due.items()]
 
@@ -99,8 +93,8 @@ class FeedbackConditions:
     def _advance(self, k: int, condition: Feedback, sums) -> Task:
         operator = condition.operator
         values = tuple(float(condition.parameters[parameter.name]) for parameter in operator.parameters)
-        arrays = FeedbackArrays(sums, self._states[k], self._values[k])
-        update = self._backend.bind("feedback", operator, arrays, k, self._n_openings, SCALE, values)
+        arrays = FeedbackArrays(sums, self._states[k], self._values[k], k, self._n_openings, SUM_SCALE)
+        update = self._backend.bind("feedback", operator, arrays, values)
         return Task("feedback", ON_EDGE, update)
 
     def _all_ranks(self) -> Halo:

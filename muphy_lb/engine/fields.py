@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.interface import ExtrapolationArrays, NodeRange, StencilArrays
+from muphy_lb.backends.arrays import ExtrapolationArrays, NodeRange, StencilArrays
 from muphy_lb.domain import LocalDomain, StencilTable, build_neighbours, build_scalar_streaming, build_stencil
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.parallel import Halo

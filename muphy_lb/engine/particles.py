@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from muphy_lb.backends.interface import LookupArrays, MigrationArrays, ParticleArrays
+from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays
 from muphy_lb.domain import LocalDomain, build_lookup
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.lookup import VoxelLookup

@@ -11,7 +11,7 @@ written in the same step: then a new pass begins, with an exchange of those fiel
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from muphy_lb.backends.interface import NodeRange
+from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, RECEIVE, SEND, WALLS
 from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering

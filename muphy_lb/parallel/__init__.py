@@ -3,13 +3,12 @@
 from muphy_lb.parallel.choice import TRANSPORTS, HaloConnector
 from muphy_lb.parallel.communicator import SerialCommunicator, connect, wait_for_turn
 from muphy_lb.parallel.exchange import Halo
-from muphy_lb.parallel.gather import LinkGather, NodeGather
+from muphy_lb.parallel.gather import NodeGather
 
 __all__ = [
     "TRANSPORTS",
     "Halo",
     "HaloConnector",
-    "LinkGather",
     "NodeGather",
     "SerialCommunicator",
     "connect",

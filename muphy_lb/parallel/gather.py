@@ -1,4 +1,4 @@
-"""Values of all ranks in an order that does not depend on the ranks: of nodes, and of opening links."""
+"""Values of all ranks in node-list order, which does not depend on the ranks."""
 
 import numpy as np
 
@@ -30,36 +30,3 @@ class NodeGather:
             self._communicator.receive(piece, rank)
             result[self._numbers[rank]] = piece
         return result
-
-
-class LinkGather:
-    """Sums values of opening links over all ranks, in an order that does not depend on the ranks.
-
-    Args:
-        communicator: the ranks.
-        links: the local opening links (:class:`muphy_lb.domain.LinkRecords`).
-        n_openings: number of openings.
-    """
-
-    def __init__(self, communicator, links, n_openings: int):
-        self._communicator, self._n_openings = communicator, n_openings
-        gathered = communicator.gather((links.boundary, links.voxel, links.q))
-        if gathered is None:
-            return
-        opening, voxel, q = (np.concatenate(column) for column in zip(*gathered, strict=True))
-        self._order = np.lexsort((q, voxel, opening))
-        self._opening = opening[self._order]
-        self._n_links = np.maximum(np.bincount(opening, minlength=n_openings), 1)
-
-    def sums(self, flux: np.ndarray, deviation: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """On rank 0, (n_openings,) sums of fluxes and means of density deviations; collective.
-
-        Args:
-            flux, deviation: (L,) of the local links, in record order.
-        """
-        gathered = self._communicator.gather((flux, deviation))
-        if gathered is None:
-            return None
-        flux, deviation = (np.concatenate(column)[self._order] for column in zip(*gathered, strict=True))
-        flow = np.bincount(self._opening, flux, self._n_openings)
-        return flow, np.bincount(self._opening, deviation, self._n_openings) / self._n_links

@@ -5,7 +5,7 @@ to
 the edge and runs beside it where the device can; with pull the openings also run beside the messages.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from muphy_lb.domain import streaming_named
@@ -26,7 +26,7 @@ from muphy_lb.operators import (
     openings,
 )
 from muphy_lb.operators.forces import COMPONENTS
-from muphy_lb.physics.model import NOTHING, Model, Value
+from muphy_lb.physics.model import Model, Value
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,9 @@ def isothermal(
     lattice: Lattice,
     fluid: Fluid,
     streaming: str,
-    force=(0.0, 0.0, 0.0),
+    force: Sequence[Value] | Mapping[str, Value] = (0.0, 0.0, 0.0),
     force_operator: Operator = UNIFORM,
     observer: Observer | None = None,
-    values: Mapping[str, Value] = NOTHING,
 ) -> Model:
     """Declare isothermal flow.
 
@@ -65,16 +64,17 @@ def isothermal(
         lattice: velocity set.
         fluid: the collision.
         streaming: name of the streaming.
-        force: body force per volume (lattice units, rho_0 = 1), in the form that the operator reads.
+        force: components of the body force per volume (lattice units, rho_0 = 1), in the form that the operator reads;
+            or values of all parameters of force and observer, by name.
         force_operator: ``UNIFORM``, ``FIELD`` (three arrays with a value per local node) or ``VARYING``, or a sum of
             such a force and others (:func:`muphy_lb.operators.sum_of_forces`).
         observer: looks at every node before it collides.
-        values: of further parameters of force and observer, by name.
 
     Raises:
         InputError: unknown streaming.
     """
     kind = streaming_named(streaming)
+    given = force if isinstance(force, Mapping) else dict(zip(COMPONENTS, force, strict=True))
     return Model(
         name="isothermal",
         lattice=lattice,
@@ -85,5 +85,5 @@ def isothermal(
         force=force_operator,
         openings=openings(fluid.equilibrium),
         walls=WALLS,
-        parameters={**fluid.parameters, **dict(zip(COMPONENTS, force, strict=True)), **values},
+        parameters={**fluid.parameters, **given},
     )

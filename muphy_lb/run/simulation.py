@@ -13,6 +13,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.domain import LocalDomain, check_dimension, domain_of, streaming_named
 from muphy_lb.engine.autotune import tune
+from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.engine.engine import Engine
 from muphy_lb.errors import DivergedError, InputError
 from muphy_lb.geometry.nodes import NodeList, Outline
@@ -20,7 +21,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
-from muphy_lb.parallel import HaloConnector, LinkGather, NodeGather, connect
+from muphy_lb.parallel import HaloConnector, NodeGather, connect
 from muphy_lb.physics.isothermal import isothermal
 from muphy_lb.physics.model import Model
 from muphy_lb.physics.package import Physics
@@ -210,10 +211,12 @@ class Simulation:
 
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
-        found = self._link_gather.sums(*self.engine.link_fluxes())
-        if found is None:
+        count = len(self.outline.openings)
+        sums = self.communicator.total(self.engine.opening_sums(count))
+        if self.communicator.rank:
             return None
-        flow, mean = found
+        flow = sums[:, 0] / SUM_SCALE
+        mean = sums[:, 1] / SUM_SCALE / np.maximum(sums[:, 2], 1)
         return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.outline.openings)}
 
     def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
@@ -258,10 +261,6 @@ class Simulation:
         mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
         drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
         return Health(drift, max_speed, mean_speed)
-
-    @cached_property
-    def _link_gather(self) -> LinkGather:
-        return LinkGather(self.communicator, self.domain.links, len(self.outline.openings))
 
     @cached_property
     def _gather(self) -> NodeGather:

@@ -48,7 +48,8 @@ class DyeSetup(Setup):
     def model(self):
         """Isothermal flow, and a stage behind its collision."""
         velocity = {name: FieldValue(name) for name in VELOCITY_FIELDS}
-        flow = isothermal(D2Q9, Fluid(self.rates), self.streaming, (1e-4, 0.0, 0.0), UNIFORM, STORE_VELOCITY, velocity)
+        values = velocity | {"force_x": 1e-4, "force_y": 0.0, "force_z": 0.0}
+        flow = isothermal(D2Q9, Fluid(self.rates), self.streaming, values, UNIFORM, STORE_VELOCITY)
         parameters = {FADING: 0.01, SPEED: velocity[SPEED]}
         dye = Stage("dye", STENCIL, (DYE,), parameters, "dye", reads=("dye" + AT_NEIGHBOURS, SPEED), writes=("dye",))
         fields = (Field("dye", CLOSED), *(Field(name) for name in VELOCITY_FIELDS))

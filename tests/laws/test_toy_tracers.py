@@ -69,8 +69,8 @@ class TracerSetup(Setup):
     def model(self):
         """Isothermal flow, and tracers behind it."""
         stored = {name: FieldValue(name) for name in VELOCITY_FIELDS}
-        fluid, force = Fluid(self.rates), (3e-3, 1e-3, 0.0)
-        flow = isothermal(self.lattice, fluid, self.streaming, force, UNIFORM, STORE_VELOCITY, stored)
+        values = stored | {"force_x": 3e-3, "force_y": 1e-3, "force_z": 0.0}
+        flow = isothermal(self.lattice, Fluid(self.rates), self.streaming, values, UNIFORM, STORE_VELOCITY)
         fields = tuple(Field(name) for name in VELOCITY_FIELDS)
         return replace(flow, fields=fields, after=STAGES, particles=(TRACERS,))
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tests.support
-from muphy_lb.backends.interface import NodeRange
+from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, STREAMINGS, ScalarBoundary
 from muphy_lb.geometry.cuts import cut_links

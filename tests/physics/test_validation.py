@@ -79,7 +79,7 @@ def test_what_breaks_one_symmetry_stays_apart_from_the_rest(sort, monkeypatch):
         return 1e-6 * along_z[:, None, None] * along_y[:, None] * along_x
 
     monkeypatch.setattr(bifurcation, "disturbance", wave)
-    monkeypatch.setattr(bifurcation, "raised", lambda cavity: cavity)
+    monkeypatch.setattr(bifurcation, "rescaled", lambda cavity: cavity)
     run = bifurcation.perturbed_run(1e4, SMALLEST_CUBES, Settings(backend="cpu"), SHORT)
     largest = dict(zip(bifurcation.SYMMETRY_CLASSES, np.abs(run.signals).max(axis=(1, 2)), strict=True))
     assert 1e-8 < largest.pop(sort) < 1e-6

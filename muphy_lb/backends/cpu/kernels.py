@@ -2,12 +2,11 @@
 
 from types import MappingProxyType
 
-from muphy_lb.backends.cpu import skeletons
-from muphy_lb.backends.cpu.threads import on_threads
-from muphy_lb.backends.interface import (
+from muphy_lb.backends.arrays import (
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
+    LinkBuffers,
     NodeRange,
     ParticleArrays,
     ReductionArrays,
@@ -17,6 +16,8 @@ from muphy_lb.backends.interface import (
     StreamArrays,
     WallArrays,
 )
+from muphy_lb.backends.cpu import boundary_skeletons, skeletons
+from muphy_lb.backends.cpu.threads import on_threads
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
 from muphy_lb.domain import WARP
 
@@ -59,21 +60,22 @@ def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
     return on_threads(target.size, lambda: skeletons.extrapolation(field, target, stencils))
 
 
-def links(backend, operators, state, buffer, target, links: LinkArrays, values):
+def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
     """Link after link."""
-    skeleton = skeletons.links(*operators, backend.lattice, backend.precision)
-    return lambda: skeleton(state, buffer, target, links, values)
+    skeleton = boundary_skeletons.links(*operators, backend.lattice, backend.precision)
+    return lambda: skeleton(*buffers, links, values)
 
 
-def link_fluxes(backend, operators, state, buffer, entering, links: LinkArrays, fluxes, values):
+def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values):
     """Link after link."""
-    skeleton = skeletons.link_fluxes(*operators, backend.lattice, backend.precision, entering)
-    return lambda: skeleton(state, buffer, links, *fluxes, values)
+    skeleton = boundary_skeletons.link_fluxes(*operators, backend.lattice, backend.precision, buffers.entering is None)
+    entering = buffers.leaving if buffers.entering is None else buffers.entering
+    return lambda: skeleton(buffers.state, buffers.leaving, entering, links, *fluxes, values)
 
 
 def walls(backend, rule, buffer, target, links: WallArrays):
     """Link after link."""
-    skeleton = skeletons.walls(rule, backend.lattice, backend.precision)
+    skeleton = boundary_skeletons.walls(rule, backend.lattice, backend.precision)
     return on_threads(links.wall.size, lambda: skeleton(buffer, target, links))
 
 
@@ -107,23 +109,23 @@ def write(backend, state: State, nodes: NodeRange, rows):
 
 def next_row(backend, schedule: ScheduleArrays, now, queue):
     """A short copy."""
-    return lambda: skeletons.next_row(*schedule, now)
+    return lambda: boundary_skeletons.next_row(*schedule, now)
 
 
 def sum_openings(backend, fluxes, opening, sums, scale: float):
     """Link after link."""
-    return lambda: skeletons.sum_openings(fluxes, opening, sums, scale)
+    return lambda: boundary_skeletons.sum_openings(fluxes, opening, sums, scale)
 
 
-def feedback(backend, advance, arrays: FeedbackArrays, opening: int, n_openings: int, scale, values):
+def feedback(backend, advance, arrays: FeedbackArrays, values):
     """One opening."""
-    skeleton = skeletons.feedback(advance, backend.lattice)
-    return lambda: skeleton(*arrays, opening, n_openings, scale, values)
+    skeleton = boundary_skeletons.feedback(advance, backend.lattice)
+    return lambda: skeleton(*arrays, values)
 
 
 def particles(backend, update, particles: ParticleArrays, capacity: int, values):
     """Particle after particle."""
-    skeleton = skeletons.particles(update, backend.lattice, backend.precision)
+    skeleton = boundary_skeletons.particles(update, backend.lattice, backend.precision)
     return lambda: skeleton(particles.count, values)
 
 

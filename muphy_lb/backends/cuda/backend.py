@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.backends.arrays import StreamArrays
 from muphy_lb.backends.cuda import peers
 from muphy_lb.backends.cuda.device import (
     SIMULATOR,
@@ -25,7 +26,7 @@ from muphy_lb.backends.cuda.device import (
 )
 from muphy_lb.backends.cuda.kernels import KERNELS, stream_kernel
 from muphy_lb.backends.cuda.skeletons import DOUBLE, PAIRED, SINGLE, Shape
-from muphy_lb.backends.interface import KernelUsage, StreamArrays
+from muphy_lb.backends.interface import KernelUsage
 from muphy_lb.backends.kernels import KernelTable
 from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.errors import BackendError

@@ -4,12 +4,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.backends.cuda import skeletons
-from muphy_lb.backends.cuda.skeletons import LINK_NODES, NODES_PER_THREAD, PAIRED, Shape
-from muphy_lb.backends.interface import (
+from muphy_lb.backends.arrays import (
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
+    LinkBuffers,
     LookupArrays,
     MigrationArrays,
     NodeRange,
@@ -21,6 +20,9 @@ from muphy_lb.backends.interface import (
     StreamArrays,
     WallArrays,
 )
+from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons
+from muphy_lb.backends.cuda.boundary_skeletons import LINK_NODES
+from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, Shape
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = 128
@@ -79,23 +81,25 @@ def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
     return backend.launch(skeletons.extrapolation, target.size, (field, target, *stencils), queue=queue)
 
 
-def links(backend, operators, state, buffer, target, links: LinkArrays, values):
+def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
     """One block for a few nodes with openings."""
-    kernel = skeletons.links(*operators, backend.lattice, backend.precision)
+    kernel = boundary_skeletons.links(*operators, backend.lattice, backend.precision)
     n_threads = -(-links.node.size // LINK_NODES) * LINK_BLOCK
-    arguments = (state, buffer, target, links, values)
+    arguments = (*buffers, links, values)
     return backend.launch(kernel, n_threads, arguments, queue=ON_OPENINGS, block=LINK_BLOCK)
 
 
-def link_fluxes(backend, operators, state, buffer, entering, links: LinkArrays, fluxes, values):
+def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values):
     """One thread for a node with openings."""
-    kernel = skeletons.link_fluxes(*operators, backend.lattice, backend.precision, entering)
-    return backend.launch(kernel, links.node.size, (state, buffer, links, *fluxes, values), queue=ON_EDGE)
+    kernel = boundary_skeletons.link_fluxes(*operators, backend.lattice, backend.precision, buffers.entering is None)
+    entering = buffers.leaving if buffers.entering is None else buffers.entering
+    arguments = (buffers.state, buffers.leaving, entering, links, *fluxes, values)
+    return backend.launch(kernel, links.node.size, arguments, queue=ON_EDGE)
 
 
 def walls(backend, rule, buffer, target, links: WallArrays):
     """One thread per wall link."""
-    kernel = skeletons.walls(rule, backend.lattice, backend.precision)
+    kernel = boundary_skeletons.walls(rule, backend.lattice, backend.precision)
     return backend.launch(kernel, links.wall.size, (buffer, target, links), queue=ON_EDGE)
 
 
@@ -128,13 +132,13 @@ def write(backend, state: State, nodes: NodeRange, rows):
 
 def next_row(backend, schedule: ScheduleArrays, now, queue):
     """One block."""
-    return backend.launch(skeletons.next_row, 1, (*schedule, now), queue=queue, block=32)
+    return backend.launch(boundary_skeletons.next_row, 1, (*schedule, now), queue=queue, block=32)
 
 
 def sum_openings(backend, fluxes, opening, sums, scale: float):
     """One thread a link."""
-    clear = backend.launch(skeletons.clear, sums.size, (sums,), queue=ON_EDGE)
-    add = backend.launch(skeletons.sum_openings, opening.size, (fluxes, opening, sums, scale), queue=ON_EDGE)
+    clear = backend.launch(boundary_skeletons.clear, sums.size, (sums,), queue=ON_EDGE)
+    add = backend.launch(boundary_skeletons.sum_openings, opening.size, (fluxes, opening, sums, scale), queue=ON_EDGE)
 
     def launch():
         clear()
@@ -143,16 +147,15 @@ def sum_openings(backend, fluxes, opening, sums, scale: float):
     return launch
 
 
-def feedback(backend, advance, arrays: FeedbackArrays, opening: int, n_openings: int, scale, values):
+def feedback(backend, advance, arrays: FeedbackArrays, values):
     """One thread."""
-    kernel = skeletons.feedback(advance, backend.lattice)
-    arguments = (*arrays, opening, n_openings, scale, values)
-    return backend.launch(kernel, 1, arguments, queue=ON_EDGE, block=1)
+    kernel = boundary_skeletons.feedback(advance, backend.lattice)
+    return backend.launch(kernel, 1, (*arrays, values), queue=ON_EDGE, block=1)
 
 
 def particles(backend, update, particles: ParticleArrays, capacity: int, values):
     """One thread a particle that there is room for."""
-    kernel = skeletons.particles(update, backend.lattice, backend.precision)
+    kernel = particle_skeletons.particles(update, backend.lattice, backend.precision)
     return backend.launch(kernel, capacity, (particles.count, values))
 
 
@@ -161,9 +164,12 @@ def send_particles(backend, particles, kept, migration: MigrationArrays, lookup:
     n_columns = particles.integers.size // capacity + particles.reals.size // capacity
     n_messages = migration.outgoing.size // (1 + n_columns * capacity)
     clear = backend.launch(
-        skeletons.clear_counts, 1, (kept.count, migration.outgoing, 1 + n_columns * capacity, n_messages), block=32
+        particle_skeletons.clear_counts,
+        1,
+        (kept.count, migration.outgoing, 1 + n_columns * capacity, n_messages),
+        block=32,
     )
-    send = backend.launch(skeletons.send_particles, capacity, (particles, kept, migration, lookup, capacity))
+    send = backend.launch(particle_skeletons.send_particles, capacity, (particles, kept, migration, lookup, capacity))
 
     def launch():
         clear()
@@ -176,7 +182,7 @@ def receive_particles(backend, kept, migration: MigrationArrays, capacity: int):
     """One thread a particle that may have arrived."""
     n_columns = kept.integers.size // capacity + kept.reals.size // capacity
     n_messages = migration.incoming.size // (1 + n_columns * capacity)
-    return backend.launch(skeletons.receive_particles, n_messages * capacity, (kept, migration, capacity))
+    return backend.launch(particle_skeletons.receive_particles, n_messages * capacity, (kept, migration, capacity))
 
 
 def count_step(backend, step, queue):

@@ -4,10 +4,11 @@ from types import MappingProxyType
 
 import numpy as np
 
-from muphy_lb.backends.interface import (
+from muphy_lb.backends.arrays import (
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
+    LinkBuffers,
     LookupArrays,
     MigrationArrays,
     NodeRange,
@@ -64,17 +65,17 @@ def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
     return fill
 
 
-def _entering(backend, operators, state, buffer, links: LinkArrays, values):
+def _entering(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
     """Function that computes what enters through every link, as stored."""
     openings, macroscopic = operators
     of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
 
     def entering():
-        f = backend.loaded(state[links.state.reshape(backend.lattice.q, -1)])
+        f = backend.loaded(buffers.state[links.state.reshape(backend.lattice.q, -1)])
         named = backend.in_lattice_units(macroscopic, values)
         velocity = macroscopic.reference(f, links.node, backend.lattice, named)[1:, of_link]
         condition = links.kind[links.opening], links.value[links.opening]
-        leaving = backend.loaded(buffer[links.outgoing])
+        leaving = backend.loaded(buffers.leaving[links.outgoing])
         return backend.stored(
             openings.reference(leaving, links.q, condition, links.momentum, velocity, backend.lattice)
         )
@@ -82,27 +83,28 @@ def _entering(backend, operators, state, buffer, links: LinkArrays, values):
     return entering
 
 
-def links(backend, operators, state, buffer, target, links: LinkArrays, values):
+def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
     """target[incoming] = condition(buffer[outgoing])."""
-    entering = _entering(backend, operators, state, buffer, links, values)
+    entering = _entering(backend, operators, buffers, links, values)
 
     def fill():
-        target[links.incoming] = entering()
+        buffers.entering[links.incoming] = entering()
 
     return fill
 
 
-def link_fluxes(backend, operators, state, buffer, entering, links: LinkArrays, fluxes, values):
+def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values):
     """Entering less leaving, and the sum of the node's populations."""
-    computed = _entering(backend, operators, state, buffer, links, values)
+    computed = _entering(backend, operators, buffers, links, values)
     of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
     flux, deviation = fluxes
     unit, storage = backend.precision.unit, backend.precision.storage
 
     def measure():
-        found = (computed() if entering else buffer[links.incoming]).astype(storage).astype(np.float64)
-        flux[...] = found / unit - buffer[links.outgoing].astype(np.float64) / unit
-        f = state[links.state.reshape(backend.lattice.q, -1)].astype(np.float64) / unit
+        stored = computed() if buffers.entering is None else buffers.entering[links.incoming]
+        found = stored.astype(storage).astype(np.float64)
+        flux[...] = found / unit - buffers.leaving[links.outgoing].astype(np.float64) / unit
+        f = buffers.state[links.state.reshape(backend.lattice.q, -1)].astype(np.float64) / unit
         deviation[...] = f.sum(axis=0)[of_link]
 
     return measure
@@ -197,13 +199,15 @@ def sum_openings(backend, fluxes, opening, sums, scale: float):
     return add
 
 
-def feedback(backend, advance, arrays: FeedbackArrays, opening: int, n_openings: int, scale, values):
+def feedback(backend, advance, arrays: FeedbackArrays, values):
     """value, state = advance(outflow, deviation, state)."""
     named = advance.by_name(values)
 
     def update():
-        inflow, deviation, n_links = arrays.sums.reshape(-1, n_openings, 3)[:, opening].sum(axis=0)
-        found = advance.reference(-inflow / scale, deviation / scale / n_links, tuple(arrays.state), named)
+        inflow, deviation, n_links = arrays.sums.reshape(-1, arrays.n_openings, 3)[:, arrays.opening].sum(axis=0)
+        found = advance.reference(
+            -inflow / arrays.scale, deviation / arrays.scale / n_links, tuple(arrays.state), named
+        )
         arrays.value[0], arrays.state[...] = found
 
     return update

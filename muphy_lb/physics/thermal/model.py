@@ -19,6 +19,7 @@ from muphy_lb.domain import ScalarBoundary
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice, scalar_lattice
 from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, sum_of_forces
+from muphy_lb.operators.forces import COMPONENTS as FORCE_COMPONENTS
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import (
     AT_NEIGHBOURS,
@@ -87,12 +88,13 @@ def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0
     """
     fields, stage, buoyant = (_by_differences if heat.method == DIFFERENCES else _by_populations)(lattice, heat)
     values = {
+        **dict(zip(FORCE_COMPONENTS, force, strict=True)),
         **VELOCITY,
         TEMPERATURE_FIELD: FieldValue(buoyant),
         **dict(zip(BUOYANCY_COMPONENTS, heat.lift, strict=True)),
     }
     force_operator = sum_of_forces(UNIFORM, BUOYANCY)
-    flow = isothermal(lattice, fluid, streaming, force, force_operator, STORE_VELOCITY, values)
+    flow = isothermal(lattice, fluid, streaming, values, force_operator, STORE_VELOCITY)
     if heat.energy:
         parameters = {**flow.parameters, COUPLING: heat.energy}
         flow = replace(flow, collision=with_energy(flow.collision), parameters=parameters)

@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
-from muphy_lb.backends.interface import NodeRange, StreamArrays
+from muphy_lb.backends.arrays import NodeRange, StreamArrays
 from muphy_lb.domain import PUSH, AddressTable, build_addresses, build_local_domain
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape

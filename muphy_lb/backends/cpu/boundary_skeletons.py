@@ -1,0 +1,137 @@
+"""Loops over the links into openings and walls, over particles, and over the values that change with time."""
+
+from functools import cache
+
+import numpy as np
+from numba import njit, prange
+
+from muphy_lb.backends.cpu.skeletons import loop_jit, node_jit, sweep_jit
+from muphy_lb.precision import FP64
+
+
+@cache
+def links(openings_operator, macroscopic_operator, lattice, precision):
+    """Compute the incoming population of every opening link, node by node."""
+    condition = openings_operator.compile(lattice, precision, node_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
+    q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
+
+    @njit(error_model="numpy")
+    def skeleton(state, buffer, target, links, parameters):
+        f = np.empty(q_count, real)
+        n_nodes = links.node.size
+        for m in range(n_nodes):
+            for q in range(q_count):
+                f[q] = state[links.state[q * n_nodes + m]]
+            _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
+            for link in range(links.start[m], links.start[m + 1]):
+                k = links.opening[link]
+                kind, value = links.kind[k], unit * links.value[k]
+                leaving, momentum = buffer[links.outgoing[link]], links.momentum[link]
+                target[links.incoming[link]] = condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz)
+
+    return skeleton
+
+
+@cache
+def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, computes_entering):
+    """Mass that enters through every opening link, and density deviation of its node, in lattice units."""
+    condition = openings_operator.compile(lattice, precision, node_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
+    q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
+    storage, per_unit = precision.storage, 1.0 / precision.unit
+
+    @njit(error_model="numpy")
+    def skeleton(state, buffer, arriving, links, flux, deviation, parameters):
+        f = np.empty(q_count, real)
+        n_nodes = links.node.size
+        for m in range(n_nodes):
+            total = 0.0
+            for q in range(q_count):
+                f[q] = state[links.state[q * n_nodes + m]]
+                total += np.float64(f[q]) * per_unit
+            _, ux, uy, uz = macroscopic(f, links.node[m], parameters)
+            for link in range(links.start[m], links.start[m + 1]):
+                leaving = buffer[links.outgoing[link]]
+                entering = arriving[links.incoming[link]]
+                if computes_entering:
+                    k = links.opening[link]
+                    kind, value = links.kind[k], unit * links.value[k]
+                    momentum = links.momentum[link]
+                    entering = storage(condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz))
+                flux[link] = np.float64(entering) * per_unit - np.float64(leaving) * per_unit
+                deviation[link] = total
+
+    return skeleton
+
+
+@cache
+def walls(walls_operator, lattice, precision):
+    """Compute the incoming population of every link into a slotted wall."""
+    returned = walls_operator.compile(lattice, precision, node_jit)
+    unit = precision.real(precision.unit)
+
+    @loop_jit
+    def skeleton(buffer, target, links):
+        n_links, coefficients = links.wall.size, links.coefficients
+        for link in prange(n_links):
+            a, b = coefficients[link], coefficients[n_links + link]
+            c, d = coefficients[2 * n_links + link], coefficients[3 * n_links + link]
+            met = buffer[links.outgoing[link]], buffer[links.arriving[link]], buffer[links.opposed[link]]
+            added = d * (unit * links.value[links.wall[link]])
+            target[links.incoming[link]] = returned(met[0], met[1], met[2], a, b, c, added)
+
+    return skeleton
+
+
+@njit
+def next_row(rows, is_scheduled, following, n_rows, now):
+    """The next row of a schedule, or the last one again."""
+    row = min(following[0], n_rows[0] - 1)
+    for i in range(now.size):
+        if is_scheduled[i]:
+            now[i] = rows[row * now.size + i]
+    following[0] += 1
+
+
+@njit
+def sum_openings(fluxes, opening, sums, scale):
+    """Fixed-point sums by opening."""
+    sums[:] = 0
+    n_links = opening.size
+    for link in range(n_links):
+        first = 3 * opening[link]
+        sums[first] += np.int64(np.rint(fluxes[link] * scale))
+        sums[first + 1] += np.int64(np.rint(fluxes[n_links + link] * scale))
+        sums[first + 2] += 1
+
+
+@cache
+def feedback(advance_operator, lattice):
+    """Advance the state of a condition with feedback, in double precision."""
+    advance = advance_operator.compile(lattice, FP64, node_jit)
+
+    @njit(error_model="numpy")
+    def skeleton(sums, state, value, opening, n_openings, scale, parameters):
+        inflow, deviation, n_links = np.int64(0), np.int64(0), np.int64(0)
+        for rank in range(sums.size // (3 * n_openings)):
+            first = 3 * (rank * n_openings + opening)
+            inflow += sums[first]
+            deviation += sums[first + 1]
+            n_links += sums[first + 2]
+        value[0] = advance(-inflow / scale, deviation / scale / n_links, state, parameters)
+
+    return skeleton
+
+
+@cache
+def particles(update_operator, lattice, precision):
+    """Particle after particle, on one thread: Numba's parallel loops take no records inside of tuples."""
+    update = update_operator.compile(lattice, precision, node_jit)
+
+    @sweep_jit
+    def skeleton(count, parameters):
+        for i in range(count[0]):
+            update(i, parameters)
+
+    return skeleton

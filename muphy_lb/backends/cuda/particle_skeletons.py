@@ -1,0 +1,106 @@
+"""Kernels over particles."""
+
+import math
+from functools import cache
+
+import numpy as np
+
+from muphy_lb.backends.cuda.access import device_jit
+from muphy_lb.backends.cuda.device import cuda
+
+
+@cache
+def particles(update_operator, lattice, precision):
+    """Every particle by itself; launched to capacity, since only the device knows how many there are."""
+    update = update_operator.compile(lattice, precision, device_jit)
+
+    @cuda.jit
+    def kernel(count, parameters):
+        i = cuda.grid(1)
+        if i < count[0]:
+            update(i, parameters)
+
+    return kernel
+
+
+@cuda.jit
+def clear_counts(count, messages, length, n_messages):
+    """No particle kept, none in any message."""
+    for j in range(cuda.threadIdx.x, n_messages, cuda.blockDim.x):
+        messages[j * length] = 0.0
+    if cuda.threadIdx.x == 0:
+        count[0] = 0
+
+
+@device_jit
+def look_up(lookup, x, y, z):
+    """Entry at a voxel, -1 outside the box."""
+    size = lookup.size
+    if x < 0 or y < 0 or z < 0 or x >= size[0] or y >= size[1] or z >= size[2]:
+        return np.int64(-1)
+    number = np.int64(lookup.block[(z // 8 * size[4] + y // 8) * size[3] + x // 8])
+    if number < 0:
+        return np.int64(-1)
+    return np.int64(lookup.entry[number * 512 + (z % 8 * 8 + y % 8) * 8 + x % 8])
+
+
+@device_jit
+def wrapped(particles, axis, i, capacity, size):
+    """Bring an offset back to its range; returns the voxel, wrapped where the box is."""
+    row = axis * capacity + i
+    moved = math.floor(particles.reals[row] + 0.5)
+    particles.reals[row] -= moved
+    voxel = particles.integers[(1 + axis) * capacity + i] + np.int64(moved)
+    if size[6 + axis] == 1:
+        voxel = (voxel + size[axis]) % size[axis]
+    particles.integers[(1 + axis) * capacity + i] = voxel
+    return voxel
+
+
+@cuda.jit
+def send_particles(particles, kept, migration, lookup, capacity):
+    """A particle stays, or goes into the message for the rank that owns its node."""
+    i = cuda.grid(1)
+    if i >= particles.count[0]:
+        return
+    n_integers, n_reals = particles.integers.size // capacity, particles.reals.size // capacity
+    x = wrapped(particles, 0, i, capacity, lookup.size)
+    y = wrapped(particles, 1, i, capacity, lookup.size)
+    z = wrapped(particles, 2, i, capacity, lookup.size)
+    entry = look_up(lookup, x, y, z)
+    if entry == -1:
+        migration.status[0] = 2
+    elif entry >= 0:
+        k = cuda.atomic.add(kept.count, 0, 1)
+        for c in range(n_integers):
+            kept.integers[c * capacity + k] = particles.integers[c * capacity + i]
+        for c in range(n_reals):
+            kept.reals[c * capacity + k] = particles.reals[c * capacity + i]
+    else:
+        length = 1 + (n_integers + n_reals) * capacity
+        first = migration.neighbour[-2 - entry] * length
+        k = np.int64(cuda.atomic.add(migration.outgoing, first, 1.0))
+        for c in range(n_integers):
+            migration.outgoing[first + 1 + c * capacity + k] = float(particles.integers[c * capacity + i])
+        for c in range(n_reals):
+            migration.outgoing[first + 1 + (n_integers + c) * capacity + k] = particles.reals[c * capacity + i]
+
+
+@cuda.jit
+def receive_particles(kept, migration, capacity):
+    """A particle that arrived goes behind those that are there."""
+    thread = cuda.grid(1)
+    n_integers, n_reals = kept.integers.size // capacity, kept.reals.size // capacity
+    length = 1 + (n_integers + n_reals) * capacity
+    message, m = thread // capacity, thread % capacity
+    if message * length >= migration.incoming.size or m >= np.int64(migration.incoming[message * length]):
+        return
+    k = cuda.atomic.add(kept.count, 0, 1)
+    if k >= capacity:
+        migration.status[0] = 1
+        return
+    first = message * length + 1
+    for c in range(n_integers):
+        kept.integers[c * capacity + k] = np.int64(migration.incoming[first + c * capacity + m])
+    for c in range(n_reals):
+        kept.reals[c * capacity + k] = migration.incoming[first + (n_integers + c) * capacity + m]

@@ -1,0 +1,70 @@
+"""StateAccess: populations and moments between device and host, some nodes at a time through one piece of memory."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from muphy_lb.backends.arrays import NodeRange, State
+from muphy_lb.domain import LocalDomain
+from muphy_lb.physics.model import Model
+
+# Nodes whose populations or moments pass through the scratch memory at once.
+CHUNK_NODES = 1 << 17
+
+
+class StateAccess:
+    """Reads and writes the state of a rank.
+
+    Args:
+        backend: the device.
+        model: the physics.
+        domain: this rank's nodes.
+    """
+
+    def __init__(self, backend, model: Model, domain: LocalDomain):
+        self._backend, self._model, self._n_nodes = backend, model, domain.n_nodes
+        self._real, self._precision = backend.precision.real, backend.precision
+        self._scratch: dict = {}
+
+    def populations(self, state: State) -> np.ndarray:
+        """(Q, n) stored populations, deviations from w_q."""
+        q_count = self._model.lattice.q
+        result = np.empty((q_count, self._n_nodes), self._real)
+        for nodes in self._chunks():
+            rows = self._memory("rows", q_count, nodes, self._precision.storage)
+            self._backend.bind("read", state, nodes, rows)()
+            stored = self._backend.to_host(rows).reshape(q_count, -1)
+            result[:, nodes.first : nodes.last] = stored.astype(self._real) / self._real(self._precision.unit)
+        return result
+
+    def moments(self, state: State, values: tuple) -> np.ndarray:
+        """(4, n) rows rho - 1, ux, uy, uz, with the values of the parameters of the model's ``macroscopic``."""
+        result = np.empty((4, self._n_nodes), self._real)
+        for nodes in self._chunks():
+            out = self._memory("moments", 4, nodes, self._real)
+            self._backend.bind("moments", self._model.macroscopic, state, nodes, out, values)()
+            result[:, nodes.first : nodes.last] = self._backend.to_host(out).reshape(4, -1)
+        return result
+
+    def write(self, state: State, chunk: Callable[[int, int], np.ndarray]) -> None:
+        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) for equal nodes."""
+        q_count, storage = self._model.lattice.q, self._precision.storage
+        uploaded = None
+        for nodes in self._chunks():
+            rows = self._memory("rows", q_count, nodes, storage)
+            values = chunk(nodes.first, nodes.last) * self._precision.unit
+            if values.shape[1] > 1 or uploaded != rows.size:
+                values = np.broadcast_to(values, (q_count, nodes.last - nodes.first))
+                self._backend.update(rows, values.astype(storage).reshape(rows.shape))
+                uploaded = rows.size
+            self._backend.bind("write", state, nodes, rows)()
+
+    def _chunks(self) -> Iterator[NodeRange]:
+        for first in range(0, self._n_nodes, CHUNK_NODES):
+            yield NodeRange(first, min(first + CHUNK_NODES, self._n_nodes))
+
+    def _memory(self, name: str, n_rows: int, nodes: NodeRange, dtype):
+        """Device memory that is kept between calls."""
+        if name not in self._scratch:
+            self._scratch[name] = self._backend.zeros(n_rows * min(CHUNK_NODES, self._n_nodes), dtype)
+        return self._backend.view(self._scratch[name], 0, n_rows * (nodes.last - nodes.first))
