@@ -115,7 +115,7 @@ def test_what_is_seen_of_a_domain_does_not_depend_on_the_parts_in_which_it_is_lo
 ):
     """The specification multiplies matrices, whose last bit depends on their shape."""
     whole = seen(lattice, streaming, backend)
-    monkeypatch.setattr("muphy_lb.engine.engine.PART", 3 * WARP)
+    monkeypatch.setattr("muphy_lb.engine.state_access.CHUNK_NODES", 3 * WARP)
     parts = seen(lattice, streaming, backend)
     assert whole.shape[1] > 3 * WARP and whole.shape[1] % WARP
     assert np.abs(parts - whole).max() <= (1e-14 if backend == "numpy" else 0.0)
