@@ -62,8 +62,7 @@ class FieldValue(NamedTuple):
 
 Value = float | np.ndarray | np.integer | FieldValue | Provided
 """What a parameter may be: a number (a NumPy integer keeps its type), an (n,) array of the local nodes, real or
-integer,
-a field, or something that the engine provides."""
+integer, a field, or something that the engine provides."""
 
 
 class ScalarStreaming(NamedTuple):
@@ -115,16 +114,13 @@ class ParticleSet:
     """Particles that move from node to node and from rank to rank; each belongs to the rank of its nearest node.
 
     Every set has the integer columns ``id``, ``voxel_x``, ``voxel_y``, ``voxel_z`` (the nearest voxel) and the real
-    ones
-    ``offset_x``, ``offset_y``, ``offset_z`` (from the voxel's centre, in [-1/2, 1/2) voxels), so that a position is
-    exact
-    whatever the rank and however large the box. Integers are int64, real numbers float64 in every precision.
+    ones ``offset_x``, ``offset_y``, ``offset_z`` (from the voxel's centre, in [-1/2, 1/2) voxels), so that a position
+    is exact whatever the rank and however large the box. Integers are int64, real numbers float64 in every precision.
 
     A ``PARTICLES`` stage calls its operator for every particle: ``reference(i, lattice, parameters)`` for an array of
     particles, ``update(i, parameters)`` for one. It may change its columns in place; a particle must stay within a
-    voxel
-    of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE`` stage
-    brings offsets back to their range and particles to the ranks that own their nodes.
+    voxel of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE``
+    stage brings offsets back to their range and particles to the ranks that own their nodes.
 
     Attributes:
         name: columns are known as ``"NAME.column"``.
