@@ -44,8 +44,9 @@ class Parameters:
 
     def _value(self, parameter: Parameter, value: Value, parity: int):
         if isinstance(value, FieldValue):
-            is_column = self._particles is not None and "." in value.field
-            return self._particles.column(value.field, parity) if is_column else self._fields.array(value, parity)
+            if self._particles is not None and "." in value.field:
+                return self._particles.column(value.field, parity)
+            return self._fields.array(value, parity)
         if isinstance(value, Provided):
             return self._provided(parameter.name, value)
         return self._constant(value, self._backend.precision.unit if parameter.in_stored_units else 1.0)
@@ -57,6 +58,8 @@ class Parameters:
         if value is VOXEL:
             return self._upload(self._domain.voxel)
         if value is LOOKUP:
+            if self._particles is None:
+                raise ValueError(f"parameter {name!r} asks what is at a voxel, which only a model with particles knows")
             return self._particles.lookup
         first = self._now.size - len(COMPONENTS) + COMPONENTS.index(name)
         return backend.view(self._now, first, first + 1)

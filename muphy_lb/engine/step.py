@@ -53,7 +53,8 @@ def passes(stages: tuple[Stage, ...], written: set[str], has_halo) -> list[Pass]
     Raises:
         ValueError: a stage writes a field with one array that it reads at neighbours.
     """
-    found, read = [Pass()], set()
+    found = [Pass()]
+    read: set[str] = set()
     for stage in stages:
         near = {name for name in stage.reads_at_neighbours if has_halo(name)}
         if near & set(stage.writes):
@@ -72,7 +73,8 @@ def passes(stages: tuple[Stage, ...], written: set[str], has_halo) -> list[Pass]
 
 def _read_first(stages: tuple[Stage, ...], readable: set[str]) -> tuple[str, ...]:
     """Fields that stages read at neighbours as the step before has left them."""
-    written, found = set(), []
+    found: list[str] = []
+    written: set[str] = set()
     for stage in stages:
         found += [name for name in stage.reads_at_neighbours if name in readable and name not in written]
         written.update(stage.writes)
@@ -251,7 +253,7 @@ class StepBinder:
         values = engine.parameters.values(stage.operators[0], stage.parameters, parity)
         if stage.field:
             return engine.fields.bind_advance(stage, parity, nodes, values)
-        arguments = (stage.operators[0],)
+        arguments: tuple = (stage.operators[0],)
         if stage.kernel == NEIGHBOURS:
             table = engine.fields.neighbours
             arguments = (*arguments, table.runs, len(table.table.vectors))

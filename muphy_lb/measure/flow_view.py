@@ -12,6 +12,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import NodeList, Outline
 from muphy_lb.lattice import Lattice
+from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.setup.numerics import Numerics
 from muphy_lb.units import Units
@@ -68,7 +69,7 @@ class FlowView(Protocol):
     """
 
     case: Case
-    communicator: object
+    communicator: SerialCommunicator | MpiCommunicator
     lattice: Lattice
     fluid: Fluid
     numerics: Numerics

@@ -28,7 +28,7 @@ MIGRATE = "migrate"
 # What a stage runs over, unless it is the name of a particle set.
 NODES = "nodes"
 AT_NEIGHBOURS = "@neighbours"
-NOTHING = MappingProxyType({})
+NOTHING: Mapping[str, "Value"] = MappingProxyType({})
 
 
 class Provided(Enum):

@@ -103,8 +103,8 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
         refusal = _refusal(checkpoint.path, dict(file.attrs), simulation) if communicator.rank == 0 else None
         if refusal := communicator.broadcast(refusal):
             raise InputError(refusal)
-        populations, fields = (_columns(file[name], simulation.domain.number) for name in SETS)
-    fields = dict(zip(simulation.engine.fields.evolving, fields, strict=True))
+        populations, rows = (_columns(file[name], simulation.domain.number) for name in SETS)
+    fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
     simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)
     return checkpoint
 

@@ -28,7 +28,7 @@ def described(simulation: "Simulation") -> str:
 def _walls(simulation: "Simulation") -> str:
     """The rule of the walls and what it cannot do here; collective."""
     rule, total = simulation.case.lattice.walls, simulation.communicator.total
-    text = [rule]
+    text: list[str] = [rule]
     if rule != HALF_WAY:
         text.append(f"{total(simulation.n_fallback_links):,} links beside two walls fell back to half-way")
     if rule != HALF_WAY and not any(condition.kind == PRESSURE for condition in simulation.conditions):

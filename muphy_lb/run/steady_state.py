@@ -103,7 +103,7 @@ class SteadyState(Observer):
         self.watch = SteadyWatch(run.steady_tolerance, (run.steady_time_s or interval_s) / interval_s)
         self.every = 0 if run.steady_tolerance is None else run.steady_interval_steps
         self._view, self._path, self._resume_step = view, folder / self.file, resume_step
-        self._series = None
+        self._series: CsvSeries | None = None
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
