@@ -50,6 +50,10 @@ class Pores:
         """(n_pores,) bool: whether the pore percolates along at least one of the axes."""
         return self.percolates[:, [AXES.index(axis) for axis in axes]].any(axis=1)
 
+    def share(self, axis: str) -> float:
+        """Fraction of the fluid in pores that lead from end to end along an axis; 0 without fluid."""
+        return float(self.n_voxels[self.along(axis)].sum() / max(1, self.n_voxels.sum()))
+
 
 def find_pores(voxels: Voxels, connected_by: str = "edges") -> Pores:
     """The pores of an image: the connected components of its fluid voxels.
