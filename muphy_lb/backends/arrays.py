@@ -201,7 +201,7 @@ class FeedbackArrays(NamedTuple):
         sums: (n_ranks * n_openings * 3,) int64: for each rank and opening the mass that entered and the density
             deviations of its links, in fixed point, and the number of these links.
         state: (n_state,) float64.
-        value: (1,) the opening's value among those in force.
+        value, other_value: (1,) the opening's value in both copies of the values in force.
         opening: its number.
         n_openings: number of openings.
         scale: of the fixed point.
@@ -210,6 +210,7 @@ class FeedbackArrays(NamedTuple):
     sums: Any
     state: Any
     value: Any
+    other_value: Any
     opening: int
     n_openings: int
     scale: float

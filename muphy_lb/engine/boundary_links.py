@@ -1,6 +1,6 @@
 """Opening links and links into walls with slots, of one rank, bound to its device; and what they measure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from muphy_lb.backends.arrays import LinkArrays, LinkBuffers, WallArrays
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.domain import AddressTable, flat_address
 from muphy_lb.engine.probe import Probe
+from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.physics.model import Model
 
 # Sums over openings are in fixed point: 2^-44 is far below the rounding of a population in single precision, and sums
@@ -40,11 +41,11 @@ class LinkConditions:
 
 
 class Values(NamedTuple):
-    """Numbers on the device: the row of the conditions' values in force ``now``, and the values of the parameters of
-    the model's ``macroscopic``, with which the moments of either buffer are taken."""
+    """Numbers on the device: the conditions' values in force, and ``(parity, in_force) -> tuple``, the values of the
+    parameters of the model's ``macroscopic``, with which the moments of a buffer are taken."""
 
-    now: object
-    macroscopic: tuple[tuple, tuple]
+    timed: TimedValues
+    macroscopic: Callable[[int, object], tuple]
 
 
 class BoundaryLinks:
@@ -61,11 +62,13 @@ class BoundaryLinks:
 
     def __init__(self, backend, model: Model, addresses: AddressTable, buffers, conditions, values: Values):
         self._backend, self._model, self._addresses = backend, model, addresses
-        self._buffers, self._values = buffers, values.macroscopic
+        self._buffers, self._moment_values = buffers, values.macroscopic
         nodes = np.unique(addresses.domain.links.node)
         states = [self._state(turn, nodes) for turn in range(len(addresses.patterns))]
-        self._links = self._link_arrays(conditions, values.now, nodes, states)
-        self._walls = self._wall_arrays(conditions, values.now)
+        self._timed = values.timed
+        self._n_openings, self._n_values = conditions.kind.size, conditions.value.size
+        self._links = self._link_arrays(conditions, nodes, states)
+        self._walls = self._wall_arrays(conditions)
         self._looks: tuple | None = None
         self._wall_probe = Probe(backend, buffers, [self._wall_addresses()] * 2)
 
@@ -79,17 +82,26 @@ class BoundaryLinks:
         """Whether there are links into walls with slots."""
         return self._addresses.domain.slotted.n_links > 0
 
-    def bind_openings(self, parity: int):
-        """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``."""
-        buffer, links = self._completed(parity), self._links[parity % len(self._links)]
-        buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
-        return self._backend.bind("links", self._operators, buffers, links, self._values[parity])
+    def bind_openings(self, parity: int, is_behind: bool = False):
+        """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``.
 
-    def bind_walls(self, parity: int, target=None, incoming=None):
+        Args:
+            parity: the buffer.
+            is_behind: with the values of the step before, to measure the state that it left.
+        """
+        buffer, links = self._completed(parity), self._links_with_values(parity, is_behind)
+        buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
+        moments = self._moment_values(parity, self._in_force(parity, is_behind))
+        return self._backend.bind("links", self._operators, buffers, links, moments)
+
+    def bind_walls(self, parity: int, is_behind: bool = False, target=None, incoming=None):
         """Launch that fills in what enters through the links into walls with slots; into ``target[incoming]`` instead
-        if that is given."""
+        if that is given. See :meth:`bind_openings`."""
         buffer = self._completed(parity)
-        links = self._walls if incoming is None else self._walls._replace(incoming=incoming)
+        in_force = self._backend.view(self._in_force(parity, is_behind), self._n_openings, self._n_values)
+        links = self._walls._replace(value=in_force)
+        if incoming is not None:
+            links = links._replace(incoming=incoming)
         return self._backend.bind("walls", self._model.walls, buffer, buffer if target is None else target, links)
 
     def sums(self, parity: int, n_openings: int) -> np.ndarray:
@@ -130,8 +142,9 @@ class BoundaryLinks:
         buffer = self._buffers[parity]
         is_stored = self._model.streaming.stores_before_collision
         buffers = LinkBuffers(buffer, buffer, buffer if is_stored else None)
-        links = self._links[parity % len(self._links)]
-        return self._backend.bind("link_fluxes", self._operators, buffers, links, halves, self._values[parity])
+        links = self._links_with_values(parity, is_behind=True)
+        moments = self._moment_values(parity, self._in_force(parity, is_behind=True))
+        return self._backend.bind("link_fluxes", self._operators, buffers, links, halves, moments)
 
     @property
     def n_opening_links(self) -> int:
@@ -153,8 +166,16 @@ class BoundaryLinks:
         """(S,) what the next step will fill in, computed beside the state."""
         backend, precision = self._backend, self._backend.precision
         beside = backend.zeros(n_links, precision.storage)
-        self.bind_walls(parity, beside, backend.array(np.arange(n_links)))()
+        self.bind_walls(parity, is_behind=True, target=beside, incoming=backend.array(np.arange(n_links)))()
         return backend.to_host(beside).astype(np.float64) / precision.unit
+
+    def _in_force(self, parity: int, is_behind: bool):
+        """Device array of the values in force in a step from buffer ``parity``, or in the step behind which it is."""
+        return self._timed.behind(parity) if is_behind else self._timed.of_step(parity)
+
+    def _links_with_values(self, parity: int, is_behind: bool) -> LinkArrays:
+        links, in_force = self._links[parity % len(self._links)], self._in_force(parity, is_behind)
+        return links._replace(value=self._backend.view(in_force, 0, self._n_openings))
 
     def _completed(self, parity: int):
         """The buffer whose links a step from ``parity`` completes."""
@@ -164,7 +185,7 @@ class BoundaryLinks:
     def _operators(self) -> tuple:
         return self._model.openings, self._model.macroscopic
 
-    def _link_arrays(self, conditions: LinkConditions, now, nodes, states) -> tuple[LinkArrays, ...]:
+    def _link_arrays(self, conditions: LinkConditions, nodes, states) -> tuple[LinkArrays, ...]:
         """Links node after node, for even and odd steps; ``states`` is where the populations of their nodes lie."""
         links, addresses, array = self._addresses.domain.links, self._addresses, self._backend.array
         self._order = order = np.argsort(links.node, kind="stable")
@@ -180,7 +201,7 @@ class BoundaryLinks:
             opening=array(links.boundary[order]),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
             kind=array(conditions.kind.astype(np.int64)),
-            value=self._backend.view(now, 0, conditions.kind.size),
+            value=None,
         )
         return tuple(records._replace(state=array(rows.reshape(-1))) for rows in states)
 
@@ -188,7 +209,7 @@ class BoundaryLinks:
         """(Q, m) where the populations of ascending local nodes lie before a step of a turn."""
         return self._addresses.resolve(turn - 1, self._addresses.places_after(turn - 1), nodes)
 
-    def _wall_arrays(self, conditions: LinkConditions, now) -> WallArrays:
+    def _wall_arrays(self, conditions: LinkConditions) -> WallArrays:
         """What is about to arrive at a node is known where the node will pull it from; without slots it is not known,
         and the coefficients must not ask for it."""
         links, addresses = self._addresses.domain.slotted, self._addresses
@@ -198,13 +219,12 @@ class BoundaryLinks:
             arriving = addresses.arriving
             opposed = flat_address(lattice.opposite[links.q], links.node, lattice.q)
         met = (addresses.slotted.outgoing, arriving, opposed, addresses.slotted.incoming)
-        n_openings, n_values = conditions.kind.size, conditions.value.size
         dtype = np.uint32 if addresses.n_slots < 2**32 else np.uint64
         return WallArrays(
             *(self._backend.array(address.astype(dtype)) for address in met),
             coefficients=self._backend.array(conditions.walls.astype(self._backend.precision.real).reshape(-1)),
             wall=self._backend.array(links.boundary.astype(np.uint8)),
-            value=self._backend.view(now, n_openings, n_values),
+            value=None,
         )
 
     def _wall_addresses(self) -> np.ndarray:

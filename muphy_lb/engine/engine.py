@@ -2,11 +2,10 @@
 
 import time
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from muphy_lb.backends.arrays import NodeRange, ReductionArrays, ScheduleArrays, State, StreamArrays
+from muphy_lb.backends.arrays import NodeRange, ReductionArrays, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses
 from muphy_lb.domain.streaming import INTERIOR
 from muphy_lb.engine.boundary_links import BoundaryLinks, Values
@@ -17,14 +16,11 @@ from muphy_lb.engine.parameters import Parameters
 from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.state_access import StateAccess
 from muphy_lb.engine.step import StepBinder, StepKind
+from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_lines, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE
-from muphy_lb.parallel.task import ON_INTERIOR
 from muphy_lb.physics.model import STEP, Model
-
-# Rows of a schedule that the device holds at once.
-ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -55,9 +51,7 @@ class Engine:
     def __init__(self, backend, connector: HaloConnector, domain: LocalDomain, model: Model, conditions, speed_scale):
         self.backend, self.domain, self.model = backend, domain, model
         self.precision, self.real = backend.precision, backend.precision.real
-        self._units = np.append(np.ones(conditions.value.size), np.full(3, self.precision.unit))
-        self.now = backend.array(np.append(conditions.value, np.zeros(3)).astype(self.real))
-        self._rows_left = 0
+        self.timed = TimedValues(backend, conditions.value, list(conditions.feedback))
         self.addresses = build_addresses(domain, model.streaming)
         self.buffers = self._make_buffers()
         self._tables = [backend.stream_table(self.addresses, turn) for turn in range(len(self.addresses.patterns))]
@@ -68,11 +62,9 @@ class Engine:
         self._connector, self.halo = connector, connector.connect(backend, self._halo_of_buffers())
         self.fields = Fields(backend, domain, model, self.halo.shares)
         self.particles = Particles(backend, connector, domain, model) if model.particles else None
-        self.parameters = Parameters(backend, domain, self.fields, self.particles, self.now)
-        values = Values(self.now, tuple(self._measuring(parity) for parity in (0, 1)))
+        self.parameters = Parameters(backend, domain, self.fields, self.particles, self.timed)
+        values = Values(self.timed, self._moment_values)
         self.boundary_links = BoundaryLinks(backend, model, self.addresses, self.buffers, conditions, values)
-        self._is_scheduled = np.ones(self.now.size, dtype=bool)
-        self._is_scheduled[list(conditions.feedback)] = False
         self.feedback = self._bind_feedback(conditions)
         self._binder = StepBinder(self)
         self.use_shape(None)
@@ -83,7 +75,7 @@ class Engine:
             return None
         n_openings = conditions.kind.size
         return FeedbackConditions(
-            self.backend, self._connector, self.boundary_links, conditions.feedback, n_openings, self.now
+            self.backend, self._connector, self.boundary_links, conditions.feedback, n_openings, self.timed
         )
 
     def _make_buffers(self) -> list:
@@ -126,18 +118,19 @@ class Engine:
         self.shape = shape
         self._launches = StepLaunches(self._binder, self.backend)
 
-    def _kind(self, step: int, parity: int, rows_left: int) -> StepKind:
+    def _kind(self, step: int, parity: int) -> StepKind:
         """Which of the few kinds of step that is."""
         feedback = self.feedback
         phase = step % feedback.n_phases if feedback else 0
-        return StepKind(parity, rows_left > 0, phase)
+        return StepKind(parity, self.timed.rows_left > 0, phase)
 
     def _cycle(self, n_steps: int):
         """One launch of ``CYCLE`` steps, if that many are left and the host has nothing to do in them."""
-        enough = n_steps >= CYCLE and (self._rows_left == 0 or self._rows_left >= CYCLE)
+        rows_left = self.timed.rows_left
+        enough = n_steps >= CYCLE and (rows_left == 0 or rows_left >= CYCLE)
         if not (enough and self._launches.is_recording and self.parity == 0):
             return None
-        kinds = [self._kind(self._step_number + k, k % 2, self._rows_left) for k in range(CYCLE)]
+        kinds = [self._kind(self._step_number + k, k % 2) for k in range(CYCLE)]
         return self._launches.cycle(kinds)
 
     def warm_up(self) -> None:
@@ -145,7 +138,7 @@ class Engine:
         them. Before any schedule."""
         for _ in range(2):
             self.step()
-        self._compile_schedule()
+        self.timed.compile()
         self.backend.synchronise()
         self._launches.start_recording()
         self.totals()
@@ -211,38 +204,12 @@ class Engine:
 
     def set_present(self, row: np.ndarray) -> None:
         """Values in force now; see :meth:`schedule`."""
-        values = (row * self._units).astype(self.real)
-        if self.feedback:
-            present = self.backend.to_host(self.now)
-            values = np.where(self._is_scheduled, values, present)
-        self.backend.update(self.now, values)
+        self.timed.set_present(row)
 
     def schedule(self, rows: np.ndarray) -> None:
-        """Values of the steps to come: (K, n_values + 3), one row per step, K at most ``ROWS``: the conditions' values
-        and the body force (which only a ``VARYING`` force reads). The last row stays in force."""
-        backend, arrays = self.backend, self.schedule_arrays
-        width, n_rows = self.now.size, len(rows)
-        values = (rows * self._units).astype(self.real).reshape(-1)
-        backend.update(backend.view(arrays.rows, 0, n_rows * width), values)
-        backend.update(arrays.n_rows, np.full(1, n_rows))
-        backend.update(arrays.next, np.zeros(1, np.int64))
-        self._rows_left = n_rows
-
-    def _compile_schedule(self) -> None:
-        """What is recorded must have run once; all else has."""
-        backend = self.backend
-        scratch = ScheduleArrays(*(backend.zeros(array.size, array.dtype) for array in self.schedule_arrays))
-        backend.update(scratch.n_rows, np.ones(1, np.int64))
-        backend.bind("next_row", scratch, backend.zeros(self.now.size, self.real), ON_INTERIOR)()
-        backend.synchronise()
-
-    @cached_property
-    def schedule_arrays(self) -> ScheduleArrays:
-        """Room for the rows of a schedule, where recorded launches find them."""
-        backend = self.backend
-        rows = backend.zeros(ROWS * self.now.size, self.real)
-        mask = backend.array(self._is_scheduled.astype(np.uint8))
-        return ScheduleArrays(rows, mask, backend.zeros(1, np.int64), backend.zeros(1, np.int64))
+        """Values of the steps to come: (K, n_values + 3), one row per step: the conditions' values and the body force
+        (which only a ``VARYING`` force reads). The last row stays in force."""
+        self.timed.schedule(rows, self.parity)
 
     def link_fluxes(self) -> tuple[np.ndarray, np.ndarray]:
         """(L,) float64 mass entering per step, and node density deviation, of every local opening link."""
@@ -278,12 +245,12 @@ class Engine:
         parity, line, links = self.parity, self.halo.lines[self.parity], self.boundary_links
         fills_slots = self.model.streaming.fills_slots
         if fills_slots and links.has_openings:
-            links.bind_openings(parity)()
+            links.bind_openings(parity, is_behind=True)()
             self.backend.edge_waits_for_openings()
         if line:
             line.run()
         if fills_slots and links.has_slotted_walls:
-            links.bind_walls(parity)()
+            links.bind_walls(parity, is_behind=True)()
         self._barrier()
 
     def _barrier(self) -> None:
@@ -293,7 +260,7 @@ class Engine:
 
     def _begin_step(self) -> StepKind:
         """Count a step; returns its kind."""
-        kind = self._kind(self._step_number, self.parity, self._rows_left)
+        kind = self._kind(self._step_number, self.parity)
         self._count_steps(1)
         self.parity ^= 1
         return kind
@@ -301,7 +268,7 @@ class Engine:
     def _count_steps(self, n_steps: int) -> None:
         self.steps_kept += n_steps
         self._step_number += n_steps
-        self._rows_left = max(0, self._rows_left - n_steps)
+        self.timed.rows_left = max(0, self.timed.rows_left - n_steps)
 
     def _set(self, chunk) -> None:
         """Overwrite the state by ``chunk(first, last)`` -> (Q, m) or (Q, 1); the next step is an even one."""
@@ -366,10 +333,16 @@ class Engine:
         values = self.parameters.values(collide, self.model.parameters, parity)
         return self.backend.bind("stream_collide", collide, self._stream_arrays(parity), nodes, values, shape)
 
-    def _measuring(self, parity: int) -> tuple:
-        """Values for the moments of the state ``parity``: those that its collision read."""
+    def _moment_values(self, parity: int, in_force) -> tuple:
+        """Values for the moments of the state ``parity``: those that its collision read, with the force from the given
+        values in force."""
         model = self.model
-        return self.parameters.values(model.macroscopic, model.parameters, model.streaming.parity_of_collision(parity))
+        collided = model.streaming.parity_of_collision(parity)
+        return self.parameters.values(model.macroscopic, model.parameters, collided, in_force)
+
+    def _measuring(self, parity: int) -> tuple:
+        """Values for the moments of the state ``parity`` that a step has left."""
+        return self._moment_values(parity, self.timed.behind(parity))
 
     def _bind_reductions(self, speed_scale) -> None:
         """Reductions of buffer 0 and 1, and the partial sums that they share."""

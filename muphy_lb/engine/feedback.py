@@ -21,16 +21,16 @@ class FeedbackConditions:
         links: the opening links of this rank.
         conditions: by number of the opening.
         n_openings: number of openings.
-        now: device array of the values in force.
+        timed: values in force.
     """
 
-    def __init__(self, backend, connector: HaloConnector, links: BoundaryLinks, conditions, n_openings: int, now):
+    def __init__(self, backend, connector: HaloConnector, links: BoundaryLinks, conditions, n_openings: int, timed):
         self._backend, self._links = backend, links
         self._conditions: Mapping[int, Feedback] = conditions
         communicator = connector.communicator
         self._rank, self._size, self._n_openings = communicator.rank, communicator.size, n_openings
         self._states = {k: backend.array(np.array(c.initial, dtype=np.float64)) for k, c in conditions.items()}
-        self._values = {k: backend.view(now, k, k + 1) for k in conditions}
+        self._values = {k: [backend.view(timed.of_step(p), k, k + 1) for p in (0, 1)] for k in conditions}
         n_sums = self._size * N_SUMS * n_openings
         self._sums = [backend.zeros(n_sums, np.int64) for _ in range(2)]
         self._fluxes = backend.zeros(2 * links.n_opening_links, np.float64)
@@ -78,7 +78,9 @@ class FeedbackConditions:
     def record(self) -> dict[str, list[float]]:
         """State and value of each condition by number of its opening, for checkpoints."""
         to_host = self._backend.to_host
-        return {str(k): [*to_host(self._states[k]).tolist(), float(to_host(self._values[k])[0])] for k in self._states}
+        return {
+            str(k): [*to_host(self._states[k]).tolist(), float(to_host(self._values[k][0])[0])] for k in self._states
+        }
 
     def restore(self, record: Mapping[str, list[float]]) -> None:
         """Continue from a record."""
@@ -88,12 +90,13 @@ class FeedbackConditions:
     def _set(self, k: int, state, value: float) -> None:
         if len(state):
             self._backend.update(self._states[k], np.array(state, dtype=np.float64))
-        self._backend.update(self._values[k], np.full(1, value, dtype=self._values[k].dtype))
+        for place in self._values[k]:
+            self._backend.update(place, np.full(1, value, dtype=place.dtype))
 
     def _advance(self, k: int, condition: Feedback, sums) -> Task:
         operator = condition.operator
         values = tuple(float(condition.parameters[parameter.name]) for parameter in operator.parameters)
-        arrays = FeedbackArrays(sums, self._states[k], self._values[k], k, self._n_openings, SUM_SCALE)
+        arrays = FeedbackArrays(sums, self._states[k], *self._values[k], k, self._n_openings, SUM_SCALE)
         update = self._backend.bind("feedback", operator, arrays, values)
         return Task("feedback", ON_EDGE, update)
 

@@ -7,6 +7,7 @@ import numpy as np
 from muphy_lb.domain import LocalDomain
 from muphy_lb.engine.fields import Fields
 from muphy_lb.engine.particles import Particles
+from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.operators import Operator
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.operators.operator import Parameter
@@ -24,34 +25,43 @@ class Parameters:
         domain: this rank's nodes.
         fields: the model's fields, bound.
         particles: the model's particles, bound, if it has any.
-        now: device array of the values in force, of which the last three are the body force.
+        timed: values in force, of which the last three are the body force.
     """
 
-    def __init__(self, backend, domain: LocalDomain, fields: Fields, particles: Particles | None, now):
+    def __init__(self, backend, domain: LocalDomain, fields: Fields, particles: Particles | None, timed):
         self._backend, self._domain = backend, domain
         self._fields, self._particles = fields, particles
-        self._now = now
+        self._timed: TimedValues = timed
         self._uploaded: dict = {}
         self.step = backend.zeros(1, np.int64)
 
-    def values(self, operator: Operator, given: Mapping[str, Value], parity: int) -> tuple:
-        """Values in the order of an operator's parameters, for compiled code in a step from buffer ``parity``."""
-        return tuple(self._value(parameter, given[parameter.name], parity) for parameter in operator.parameters)
+    def values(self, operator: Operator, given: Mapping[str, Value], parity: int, in_force=None) -> tuple:
+        """Values in the order of an operator's parameters, for compiled code in a step from buffer ``parity``.
+
+        Args:
+            operator: whose parameters.
+            given: their values by name.
+            parity: the buffer.
+            in_force: device array of the values in force; those of the same step if not given.
+        """
+        if in_force is None:
+            in_force = self._timed.of_step(parity)
+        return tuple(self._value(each, given[each.name], parity, in_force) for each in operator.parameters)
 
     def on_host(self, given: Mapping[str, Value], parity: int) -> dict:
         """All values by name in lattice units, as the specification reads them."""
         return {name: self._host_value(name, value, parity) for name, value in given.items()}
 
-    def _value(self, parameter: Parameter, value: Value, parity: int):
+    def _value(self, parameter: Parameter, value: Value, parity: int, in_force):
         if isinstance(value, FieldValue):
             if self._particles is not None and "." in value.field:
                 return self._particles.column(value.field, parity)
             return self._fields.array(value, parity)
         if isinstance(value, Provided):
-            return self._provided(parameter.name, value)
+            return self._provided(parameter.name, value, in_force)
         return self._constant(value, self._backend.precision.unit if parameter.in_stored_units else 1.0)
 
-    def _provided(self, name: str, value: Provided):
+    def _provided(self, name: str, value: Provided, in_force):
         backend = self._backend
         if value is STEP:
             return self.step
@@ -61,8 +71,8 @@ class Parameters:
             if self._particles is None:
                 raise ValueError(f"parameter {name!r} asks what is at a voxel, which only a model with particles knows")
             return self._particles.lookup
-        first = self._now.size - len(COMPONENTS) + COMPONENTS.index(name)
-        return backend.view(self._now, first, first + 1)
+        first = in_force.size - len(COMPONENTS) + COMPONENTS.index(name)
+        return backend.view(in_force, first, first + 1)
 
     def _constant(self, value, unit: float):
         """A number, or an array of nodes that is uploaded once."""
@@ -87,8 +97,8 @@ class Parameters:
         if isinstance(value, FieldValue):
             return self._fields.host_value(value, parity)
         if value is SCHEDULED:
-            present = backend.to_host(self._now)[-len(COMPONENTS) :].astype(np.float64) / backend.precision.unit
-            return present[COMPONENTS.index(name) :][:1]
+            in_force = backend.to_host(self._timed.of_step(parity))[-len(COMPONENTS) :]
+            return in_force[COMPONENTS.index(name) :][:1].astype(np.float64) / backend.precision.unit
         if value is STEP:
             return backend.to_host(self.step)
         return self._domain.voxel if value is VOXEL else value

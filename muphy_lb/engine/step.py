@@ -113,7 +113,7 @@ class StepBinder:
     def bind(self, kind: StepKind) -> list[Task]:
         """The tasks of one step into the other buffer; those with nothing to do are left out."""
         parity, feedback = kind.parity, self._engine.feedback
-        tasks = [*self._clock(kind.has_schedule)]
+        tasks = [*self._counted_step()]
         updates = feedback.tasks(parity, kind.phase) if feedback else []
         if updates:  # they read what the interior wrote in the step before
             tasks += [*self._barrier(), *updates]
@@ -123,9 +123,11 @@ class StepBinder:
             tasks += self._barrier()
         first, *others = self._after
         flow = list(self._flow_pass(first.stages, parity))
-        if self._has_edge:
-            begin, end = ordering(self._backend.mark_interior), ordering(self._backend.interior_waits)
-            flow = [begin, *without_repeats(flow, self._wait.run, self._backend.edge_waits_for_openings), end]
+        flow = without_repeats(flow, self._wait.run, self._backend.edge_waits_for_openings)
+        if kind.has_schedule:
+            flow = self._with_next_row(flow, parity)
+        if self._has_edge or kind.has_schedule:
+            flow = [ordering(self._backend.mark_interior), *flow, ordering(self._backend.interior_waits)]
         tasks += flow
         for group in others:
             tasks += self._whole_pass(group, parity)
@@ -133,18 +135,25 @@ class StepBinder:
             tasks += self._barrier()
         return tasks
 
-    def _clock(self, has_schedule: bool) -> Iterator[Task]:
-        """Values of the step, and its number. Only the edge reads them, unless the force is scheduled."""
-        engine, backend = self._engine, self._backend
-        in_interior = self._model.has_scheduled_force or engine.counts_steps or not self._has_edge
-        queue = ON_INTERIOR if in_interior else ON_EDGE
-        if has_schedule:
-            yield Task("schedule", queue, backend.bind("next_row", engine.schedule_arrays, engine.now, queue))
-        if engine.counts_steps:
-            yield Task("schedule", queue, backend.bind("count_step", engine.parameters.step, queue))
-        if in_interior and self._has_edge and (has_schedule or engine.counts_steps):
-            yield ordering(backend.mark_interior)
-            yield self._wait
+    def _counted_step(self) -> list[Task]:
+        """Counts the step, where a stage reads its number."""
+        engine = self._engine
+        if not engine.counts_steps:
+            return []
+        return [Task("schedule", ON_INTERIOR, self._backend.bind("count_step", engine.parameters.step, ON_INTERIOR))]
+
+    def _with_next_row(self, flow: list[Task], parity: int) -> list[Task]:
+        """The flow, and beside it, on the queue of the openings, the values of the step behind it.
+
+        They overwrite what the step before has read: its edge, its openings, and its interior if the force is
+        scheduled.
+        """
+        backend, engine = self._backend, self._engine
+        ahead = [self._wait] if self._model.has_scheduled_force else []
+        if ahead or not engine.boundary_links.has_openings:
+            ahead.append(ordering(backend.openings_wait_for_edge))
+        fetch = Task("schedule", ON_OPENINGS, engine.timed.bind_next(parity))
+        return [*ahead, *flow, fetch, ordering(backend.edge_waits_for_openings)]
 
     def _flow_pass(self, stages: list[Stage], parity: int) -> Iterator[Task]:
         """The flow's own step in the order of its streaming, and the stages beside it."""

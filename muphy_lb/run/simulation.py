@@ -121,12 +121,12 @@ class Simulation:
         self._has_started, self.step_number, self._forces_step = True, 0, None
         if self.engine.feedback:
             self.engine.feedback.reset()
-        self.upload_schedule()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
         self.engine.set_step_number(0)
         for physics in self.physics:
             self.set_fields(physics.initial_fields(self.engine.model))
         self.engine.start_from(np.ones(1), np.zeros((3, 1)))
+        self.upload_schedule()
         self.initial_mass = self._global_mass()
 
     def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float, fields=NO_FIELDS) -> None:
@@ -135,9 +135,9 @@ class Simulation:
         self.engine.set_populations(populations)
         self.step_number, self._forces_step = step_number, None
         self.initial_mass = initial_mass
-        self.upload_schedule()
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
         self.engine.set_step_number(step_number)
+        self.upload_schedule()
 
     def step(self, n_steps: int = 1) -> None:
         """Advance."""

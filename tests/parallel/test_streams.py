@@ -36,10 +36,10 @@ STEPS = 30
 THROUGH = "bouzidi between openings"
 # Walls, an inlet, an outlet.
 BETWEEN_OPENINGS = ScalarBoundary(np.array([FLUX, FIXED, OUTFLOW]), np.array([0.0, 0.3, 0.0]), n_walls=0)
-# Kernels of a step whose queue is that of their nodes, or is their last argument; openings have one of their own, and
-# walls are of the edge.
+# Kernels of a step whose queue is that of their nodes, or is their last argument; openings and the next row of a
+# schedule have one of their own, and walls are of the edge.
 OVER_NODES = ("stream_collide", "stencil", "scalar_streaming", "neighbours")
-ON_GIVEN_QUEUE = ("extrapolation", "next_row", "count_step")
+ON_GIVEN_QUEUE = ("extrapolation", "count_step")
 ON_EITHER = OVER_NODES + ON_GIVEN_QUEUE
 
 
@@ -134,8 +134,8 @@ class LateOpenings(Streams):
         self.synchronise()
 
     def is_late(self, kernel, arguments):
-        """Openings later, on their own queue."""
-        return kernel == "links"
+        """Openings later, on their own queue, and what shares it."""
+        return kernel in ("links", "next_row")
 
 
 class EarlyOpenings(Streams):

@@ -141,7 +141,7 @@ def feedback(advance_operator, lattice):
     advance = advance_operator.compile(lattice, FP64, device_jit)
 
     @cuda.jit
-    def kernel(sums, state, value, opening, n_openings, scale, parameters):
+    def kernel(sums, state, value, other_value, opening, n_openings, scale, parameters):
         inflow, deviation, n_links = np.int64(0), np.int64(0), np.int64(0)
         for rank in range(sums.size // (3 * n_openings)):
             first = 3 * (rank * n_openings + opening)
@@ -149,5 +149,6 @@ def feedback(advance_operator, lattice):
             deviation += sums[first + 1]
             n_links += sums[first + 2]
         value[0] = advance(-inflow / scale, deviation / scale / n_links, state, parameters)
+        other_value[0] = value[0]
 
     return kernel

@@ -209,6 +209,7 @@ def feedback(backend, advance, arrays: FeedbackArrays, values):
             -inflow / arrays.scale, deviation / arrays.scale / n_links, tuple(arrays.state), named
         )
         arrays.value[0], arrays.state[...] = found
+        arrays.other_value[0] = arrays.value[0]
 
     return update
 

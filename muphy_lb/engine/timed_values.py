@@ -1,0 +1,86 @@
+"""Values that change from step to step: those of openings and walls, and a uniform body force.
+
+They lie on the device twice. A step from buffer 0 reads the first copy, a step from buffer 1 the second, and while
+either is read the other takes the next row of the schedule: so the schedule delays no step.
+"""
+
+import numpy as np
+
+from muphy_lb.backends.arrays import ScheduleArrays
+from muphy_lb.parallel.task import ON_OPENINGS
+
+# Rows of a schedule that the device holds at once.
+ROWS = 1024
+
+
+class TimedValues:
+    """Values in force, and the schedule of the steps to come.
+
+    Args:
+        backend: the device.
+        values: (n,) values of the conditions at the start; three components of the force follow, which are 0.
+        set_by_feedback: numbers of the values that conditions with feedback set.
+
+    Attributes:
+        rows_left: steps for which the schedule still has a row.
+    """
+
+    def __init__(self, backend, values: np.ndarray, set_by_feedback: list[int]):
+        self._backend, self._real = backend, backend.precision.real
+        self._units = np.append(np.ones(values.size), np.full(3, backend.precision.unit))
+        start = np.append(values, np.zeros(3)).astype(self._real)
+        self._copies = [backend.array(start) for _ in range(2)]
+        self._is_scheduled = np.ones(start.size, dtype=bool)
+        self._is_scheduled[set_by_feedback] = False
+        self._schedule = self._allocate(ROWS)
+        self.rows_left = 0
+
+    @property
+    def size(self) -> int:
+        """Number of values, those of the force included."""
+        return self._units.size
+
+    def of_step(self, parity: int):
+        """Device array that a step from buffer ``parity`` reads."""
+        return self._copies[parity]
+
+    def behind(self, parity: int):
+        """Device array that the step read which led to the state in buffer ``parity``."""
+        return self._copies[1 - parity]
+
+    def set_present(self, row: np.ndarray) -> None:
+        """Values in force now; those that feedback sets stay as they are."""
+        for copy in self._copies:
+            kept = self._backend.to_host(copy)
+            self._backend.update(copy, np.where(self._is_scheduled, self._stored(row), kept))
+
+    def schedule(self, rows: np.ndarray, parity: int) -> None:
+        """Values (K, n + 3) of the steps to come, one row a step, K at most ``ROWS``, of which the first goes from
+        buffer ``parity``. The last row stays in force."""
+        backend, arrays = self._backend, self._schedule
+        first = self._copies[parity]
+        kept = backend.to_host(first)
+        backend.update(first, np.where(self._is_scheduled, self._stored(rows[0]), kept))
+        backend.update(backend.view(arrays.rows, 0, rows.size), self._stored(rows).reshape(-1))
+        backend.update(arrays.n_rows, np.full(1, len(rows)))
+        backend.update(arrays.next, np.ones(1, np.int64))
+        self.rows_left = len(rows)
+
+    def bind_next(self, parity: int):
+        """Launch that fetches, in a step from buffer ``parity``, the row of the step behind it."""
+        return self._backend.bind("next_row", self._schedule, self._copies[1 - parity], ON_OPENINGS)
+
+    def compile(self) -> None:
+        """Run the launch once beside the values: what is recorded must have run before."""
+        backend, scratch = self._backend, self._allocate(1)
+        backend.update(scratch.n_rows, np.ones(1, np.int64))
+        backend.bind("next_row", scratch, backend.zeros(self.size, self._real), ON_OPENINGS)()
+        backend.synchronise()
+
+    def _stored(self, rows: np.ndarray) -> np.ndarray:
+        return (rows * self._units).astype(self._real)
+
+    def _allocate(self, n_rows: int) -> ScheduleArrays:
+        backend = self._backend
+        rows, mask = backend.zeros(n_rows * self.size, self._real), backend.array(self._is_scheduled.astype(np.uint8))
+        return ScheduleArrays(rows, mask, backend.zeros(1, np.int64), backend.zeros(1, np.int64))
