@@ -1,10 +1,9 @@
 """Conditions with feedback: openings whose value follows from the flow through them.
 
 Every ``every`` steps, ahead of a step, the mass that flows out through the opening and the mean density deviation at
-its
-links are summed exactly (in fixed point, so that no number of ranks changes a bit), a formula advances the condition's
-own state by that many steps, and its result is the opening's value until the next time. State and value are in double
-precision on the device, inside recorded launches, and belong to checkpoints.
+its links are summed exactly (in fixed point, so that no number of ranks changes a bit), a formula advances the
+condition's own state by that many steps, and its result is the opening's value until the next time. State and value are
+in double precision on the device, inside recorded launches, and belong to checkpoints.
 """
 
 from collections.abc import Mapping
@@ -27,12 +26,13 @@ class Feedback:
             an array. ``outflow`` is the mass that leaves per step, ``deviation`` the mean of rho - 1 over the links.
         parameters: value of each parameter of the operator, by name, lattice units.
         initial: state of a fluid at rest.
-        names: of the components of the state, for tables.
+        names: of the components of the state, with their units, for tables: ``("pressure_pa",)``.
+        units: SI value of each component's lattice unit; 1 if not given.
         value: value of the opening at the start.
         every: steps between two updates, one of ``EVERY``.
 
     Raises:
-        ValueError: ``every`` is not one of these, or names and state differ in length.
+        ValueError: ``every`` is not one of these, or names or units and state differ in length.
     """
 
     operator: Operator
@@ -41,9 +41,17 @@ class Feedback:
     names: tuple[str, ...] = ()
     value: float = 0.0
     every: int = 1
+    units: tuple[float, ...] = ()
 
     def __post_init__(self):
         if self.every not in EVERY:
             raise ValueError(f"feedback every {self.every} steps; allowed: {', '.join(map(str, EVERY))}")
         if len(self.names) != len(self.initial):
             raise ValueError(f"{len(self.names)} names for a state of {len(self.initial)} numbers; give one for each")
+        if self.units and len(self.units) != len(self.initial):
+            raise ValueError(f"{len(self.units)} units for a state of {len(self.initial)} numbers; give one for each")
+
+    def in_si(self, state) -> dict[str, float]:
+        """A state in lattice units as numbers in SI units, by name."""
+        units = self.units or (1.0,) * len(self.names)
+        return {name: unit * x for name, unit, x in zip(self.names, units, state, strict=True)}

@@ -29,11 +29,11 @@ class FieldSnapshots(Observer):
         self._view = view
         own = {name: field.unit for physics in view.physics for name, field in physics.output_fields.items()}
         self._names = tuple(dict.fromkeys((*view.case.output.fields, *own)))
-        self._written_step = resume_step
         self._series = None
         if view.communicator.rank == 0:
             text, nodes = view.case.to_toml(folder), self._nodes()
             self._series = VtkHdfSeries(folder / self.file, nodes, text, UNITS | own, resume_step=resume_step)
+        self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:

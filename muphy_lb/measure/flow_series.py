@@ -36,10 +36,10 @@ class SeriesObserver(Observer):
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         self.every = view.case.output.series_every_steps
         self._view, self._folder = view, folder
-        self._written_step = resume_step
         self._series = None
         if view.communicator.rank == 0:
             self._series = CsvSeries(folder / self.file, ("step", "time_s", *self.columns()), resume_step)
+        self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
     def columns(self) -> list[str]:
         """Names behind step and time."""
@@ -65,7 +65,8 @@ class SeriesObserver(Observer):
 
 
 class OpeningSeries(SeriesObserver):
-    """Appends flow rate and pressure of every opening to ``openings.csv``."""
+    """Appends flow rate and pressure of every opening to ``openings.csv``, and the states of those that answer their
+    flow."""
 
     file = "openings.csv"
     files = (file,)
@@ -76,15 +77,22 @@ class OpeningSeries(SeriesObserver):
         return (cls(view, folder, resume_step),) if view.outline.openings else ()
 
     def columns(self) -> list[str]:
-        """Flow rate and pressure of each opening."""
+        """Flow rate, pressure and state of each opening."""
+        pairs = zip(self._view.outline.openings, self._view.conditions, strict=True)
         return [
-            f"{opening.name}_{quantity}" for opening in self._view.outline.openings for quantity in OPENING_QUANTITIES
+            f"{opening.name}_{quantity}"
+            for opening, condition in pairs
+            for quantity in (*OPENING_QUANTITIES, *(condition.feedback.names if condition.feedback else ()))
         ]
 
     def numbers(self) -> list[float] | None:
         """Their values."""
         states = self._view.openings()
-        return states and [x for state in states.values() for x in (state.flow_rate_m3_s, state.mean_pressure_pa)]
+        return states and [
+            x
+            for state in states.values()
+            for x in (state.flow_rate_m3_s, state.mean_pressure_pa, *state.feedback.values())
+        ]
 
     def lines(self, summary: Mapping) -> list[str]:
         """State of each opening, split, pressure drops, and what is wrong with them."""

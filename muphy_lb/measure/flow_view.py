@@ -1,12 +1,12 @@
 """FlowView: what may be read of a flow, by whatever writes, measures or watches it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from muphy_lb.boundaries.opening_geometry import OpeningFrame
+from muphy_lb.boundaries.opening_geometry import Condition, OpeningFrame
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
@@ -32,12 +32,14 @@ class OpeningState:
         area_m2: cross-section of the opening's voxels [m^2].
         flow_rate_m3_s: volume flow, positive in the direction of the kind: into the fluid at inlets, out at outlets.
         mean_pressure_pa: pressure averaged over the links' nodes, relative to the reference pressure [Pa].
+        feedback: state of a condition that answers its flow, by name; empty for others.
     """
 
     kind: str
     area_m2: float
     flow_rate_m3_s: float
     mean_pressure_pa: float
+    feedback: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class FlowView(Protocol):
         numerics: the numbers of the run.
         domain: the nodes of this rank.
         frames: cross-section of each opening.
+        conditions: condition of each opening.
         motions: what each labelled wall does.
         physics: what is computed beside the flow.
         step_number: steps since the start.
@@ -75,6 +78,7 @@ class FlowView(Protocol):
     numerics: Numerics
     domain: LocalDomain
     frames: Sequence[OpeningFrame]
+    conditions: Sequence[Condition]
     motions: Sequence[WallMotion]
     physics: "tuple[Physics, ...]"
     step_number: int

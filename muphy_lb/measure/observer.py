@@ -81,7 +81,7 @@ class Observer:
         """Write what is left to write, after the summary."""
 
     def state(self) -> dict | None:
-        """What a checkpoint must keep of it, as JSON can; None for nothing."""
+        """What a checkpoint must keep of it, on rank 0: arrays, and what JSON can hold, by name; None for nothing."""
         return None
 
     def restore(self, state: dict) -> None:

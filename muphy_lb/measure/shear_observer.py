@@ -30,8 +30,7 @@ SHEAR_UNITS = {"wall_shear_stress": "Pa", "time_averaged_wall_shear_stress": "Pa
 class WallShearObserver(Observer):
     """Wall shear stress at the end of a run, and where something is periodic its average over the last period.
 
-    A run that ends before the last planned step averages over what it has of it; one that was resumed, over what came
-    after.
+    A run that ends before the last planned step averages over what it has of it. The sums are in checkpoints.
 
     Args:
         view: the flow.
@@ -64,6 +63,15 @@ class WallShearObserver(Observer):
         traction = self._shear.traction_pa()
         if traction is not None:
             self._mean.add(traction)
+
+    def state(self) -> dict | None:
+        """The sums over the samples so far, if there are any."""
+        return self._mean.record() if self._mean and self._mean.count else None
+
+    def restore(self, state: dict) -> None:
+        """Go on from them."""
+        if self._mean:
+            self._mean.restore(state)
 
     def finish(self) -> dict | None:
         """Write the files; returns on rank 0 what the summary shall hold."""

@@ -9,6 +9,7 @@ A body force that stands in for a pressure gradient also pulls at the solid: its
 voxels, belongs to the force of that gradient (his Eq. 12 with the sign that his section 7 uses) and is given apart.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,11 @@ class WallForce:
     body_force_share_n: tuple[float, float, float]
     drag_coefficient: float | None = None
     lift_coefficient: float | None = None
+
+    @classmethod
+    def from_record(cls, record: Mapping) -> "WallForce":
+        """The inverse of ``dataclasses.asdict``, also of what JSON made of that."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in record.items()})
 
 
 def wall_forces(view: FlowView, links: LinkRecords, distance, exchange) -> dict[str, WallForce] | None:

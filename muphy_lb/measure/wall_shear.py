@@ -8,6 +8,7 @@ any resolution), whatever is done behind.
 Over a period: TAWSS = <|tau|>, OSI = (1 - |<tau>| / <|tau|>) / 2 (He, Ku, J. Biomech. Eng. 118, 74 (1996)).
 """
 
+from collections.abc import Mapping
 from math import pi, sqrt
 
 import numpy as np
@@ -92,6 +93,15 @@ class Mean:
 
     def __init__(self, n_nodes: int):
         self.count, self._sum, self._magnitude = 0, np.zeros((n_nodes, 3)), np.zeros(n_nodes)
+
+    def record(self) -> dict:
+        """What a checkpoint must keep."""
+        return {"count": self.count, "sum": self._sum, "magnitude": self._magnitude}
+
+    def restore(self, record: Mapping) -> None:
+        """Continue from a record; one of another geometry is left alone."""
+        if record["sum"].shape == self._sum.shape:
+            self.count, self._sum, self._magnitude = record["count"], record["sum"], record["magnitude"]
 
     def add(self, traction: np.ndarray) -> None:
         """One more (m, 3) sample."""

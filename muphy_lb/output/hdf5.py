@@ -9,11 +9,11 @@ import h5py
 
 
 @contextmanager
-def opened(path: str | os.PathLike, mode: str = "r+") -> Iterator[h5py.File]:
-    """Open an HDF5 file; HDF5's failures to write, of either type, become a short OSError."""
+def opened(path: str | os.PathLike, mode: str = "r+", **options) -> Iterator[h5py.File]:
+    """Open an HDF5 file, with options of h5py; HDF5's failures to write, of either type, become a short OSError."""
     try:
         # default libver: the only one whose files stay readable after a crash
-        with h5py.File(path, mode) as file:
+        with h5py.File(path, mode, **options) as file:
             yield file
     except (OSError, RuntimeError) as error:
         system = re.search("error message = '([^']*)'", str(error))

@@ -1,16 +1,20 @@
-"""Time series as CSV: one row per observation, on disk as soon as it is appended."""
+"""Time series as CSV: one row per observation, which a crash of the program does not lose."""
 
 import csv
 import io
+import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from muphy_lb.errors import OutputError
 from muphy_lb.output.atomic import output_errors, write_text
+
+LOG = logging.getLogger(__name__)
+DAMAGED = ".damaged"
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,9 @@ class CsvSeries:
     Attributes:
         path: the file.
         columns: header; the first is ``"step"``, the others carry their unit in the name (``"mass_flow_kg_s"``).
-        resume_step: None starts the file anew; a number keeps the rows of an existing file up to that step.
+        resume_step: None starts the file anew; a number keeps the rows of an existing file up to that step. Where
+            some of them are no rows any more, the file as it was found is kept beside it, as ``NAME.damaged``.
+        last_step: step of the last row that was kept; None without one.
 
     Raises:
         OutputError: the file cannot be written, or its header is not ``columns`` when resuming.
@@ -29,23 +35,28 @@ class CsvSeries:
     path: str | os.PathLike
     columns: Sequence[str]
     resume_step: int | None = None
+    last_step: int | None = field(default=None, init=False)
 
     def __post_init__(self):
         if not self.columns or self.columns[0] != "step":
             raise OutputError(f"{self.path}: the columns are {list(self.columns)}; the first must be 'step'")
-        write_text(self.path, "\n".join([self._header, *self._kept_lines()]) + "\n")
+        kept = self._kept_lines()
+        write_text(self.path, "\n".join([self._header, *kept]) + "\n")
+        if kept:
+            object.__setattr__(self, "last_step", _step(kept[-1]))
 
     def append(self, row: Mapping[str, float]) -> None:
-        """Write one row, a value for each column; the line is on disk when this returns.
+        """Write one row, a value for each column; the system has the line when this returns.
 
         Raises:
-            OutputError: a column is missing or unknown, or the disk refuses.
+            OutputError: a column is missing or unknown, the file is gone, or the disk refuses.
         """
         if set(row) != set(self.columns):
             wrong = sorted(set(row) ^ set(self.columns))
             raise OutputError(f"{self.path}: a row lacks or adds {wrong}; the columns are {list(self.columns)}")
         line = ",".join(_text(row[name]) for name in self.columns)
-        with output_errors(self.path), open(self.path, "a", encoding="utf-8") as file:
+        with output_errors(self.path), open(self.path, "r+", encoding="utf-8") as file:
+            file.seek(0, os.SEEK_END)
             file.write(line + "\n")
 
     @property
@@ -60,14 +71,24 @@ class CsvSeries:
         if self.resume_step is None or not Path(self.path).exists():
             return []
         with output_errors(self.path):
-            header, *lines = Path(self.path).read_text(encoding="utf-8").split("\n")
+            header, *lines = Path(self.path).read_text(encoding="utf-8", errors="replace").split("\n")
         if header != self._header:
             raise OutputError(
                 f"cannot continue {self.path}: its columns are {header}, this run writes {self._header};"
                 " move the file away or observe the same quantities"
             )
         complete = lines[:-1]  # what follows the last line end was cut off by a crash
-        return [line for line in complete if int(line.split(",", 1)[0]) <= self.resume_step]
+        rows = [line for line in complete if _is_row(line, len(self.columns))]
+        if len(rows) < len(complete):
+            self._set_aside(len(complete) - len(rows))
+        return [line for line in rows if _step(line) <= self.resume_step]
+
+    def _set_aside(self, n_damaged: int) -> None:
+        """Keep the file as it was found beside the one that goes on."""
+        copy = Path(f"{self.path}{DAMAGED}")
+        with output_errors(copy):
+            copy.write_bytes(Path(self.path).read_bytes())
+        LOG.warning("%s holds %d lines that are no rows; they are left out, and kept in %s", self.path, n_damaged, copy)
 
 
 def read_series(path: str | os.PathLike) -> dict[str, np.ndarray]:
@@ -77,6 +98,20 @@ def read_series(path: str | os.PathLike) -> dict[str, np.ndarray]:
     table = np.array(rows, dtype=np.float64).reshape(len(rows), len(header))
     series = {name: table[:, i] for i, name in enumerate(header)}
     return series | {"step": series["step"].astype(np.int64)}
+
+
+def _is_row(line: str, n_columns: int) -> bool:
+    """Whether a line holds a step and a number for every other column."""
+    step, *values = line.split(",")
+    try:
+        [float(value) for value in values]
+        return step.isascii() and step.isdigit() and len(values) == n_columns - 1
+    except ValueError:
+        return False
+
+
+def _step(row: str) -> int:
+    return int(row.split(",", 1)[0])
 
 
 def _text(value) -> str:

@@ -4,6 +4,7 @@ Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (tempo
 """
 
 import hashlib
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,10 +15,12 @@ import numpy as np
 
 from muphy_lb.errors import OutputError
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.output.atomic import atomic_write, output_errors, reserve_space
+from muphy_lb.output.atomic import atomic_write, check_writable, output_errors, reserve_space
 from muphy_lb.output.hdf5 import opened
 from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
 
+LOG = logging.getLogger(__name__)
+DAMAGED = ".damaged"
 VTK_VOXEL = 11
 FORMAT_VERSION = (2, 0)
 MAX_CHUNK_ROWS = 2**26  # a chunk of HDF5 must stay below 4 GiB
@@ -35,13 +38,19 @@ STATIC_OFFSETS = {  # first entry of the mesh used by a step, always 0: the mesh
 class VtkHdfSeries:
     """One ``.vtkhdf`` file with all snapshots of a run; closed, hence readable, between two appends.
 
+    The file comes into being with its first snapshot, whole or not at all: making its datasets changes HDF5's own
+    records in many places, and a crash in between would leave a file that nobody can open. Later snapshots only let it
+    grow.
+
     Attributes:
         path: the file.
         nodes: one cubic cell is written per node, in this order.
         case_text: stored beside the grid, in ``/muphy_lb/case``.
         units: unit of each field by name, stored as attribute ``unit``.
         compress: gzip the mesh and the fields.
-        resume_step: None starts the file anew; a number keeps the snapshots of an existing file up to that step.
+        resume_step: None starts the file anew; a number keeps the snapshots of an existing file up to that step. A file
+            that cannot be read is renamed ``NAME.damaged`` then.
+        last_step: step of the last snapshot that was kept; None without one.
 
     Raises:
         OutputError: the file cannot be written, or holds another geometry when resuming.
@@ -53,12 +62,16 @@ class VtkHdfSeries:
     units: Mapping[str, str] = field(default_factory=dict)
     compress: bool = False
     resume_step: int | None = None
+    last_step: int | None = field(default=None, init=False)
 
     def __post_init__(self):
-        resumes = self.resume_step is not None and Path(self.path).exists()
-        n_kept = self._truncate() if resumes else 0
-        if n_kept == 0:
-            self._create()
+        path = Path(self.path)
+        if self.resume_step is not None and path.exists():
+            object.__setattr__(self, "last_step", self._kept_step())
+        if self.last_step is None:
+            with output_errors(path):
+                path.unlink(missing_ok=True)
+                check_writable(path.parent)
 
     def append(self, time_s: float, step: int, fields: Mapping[str, np.ndarray]) -> None:
         """Add one snapshot.
@@ -73,18 +86,23 @@ class VtkHdfSeries:
             OutputError: a field has another shape or was not in the first snapshot, or the disk refuses.
         """
         arrays = {name: self._checked(name, values) for name, values in fields.items()}
+        if not Path(self.path).exists():
+            self._create(time_s, step, arrays)
+            return
         reserve_space(self.path, TABLE_BYTES + sum(values.nbytes for values in arrays.values()))
         with output_errors(self.path), opened(self.path) as file:
-            grid = file["VTKHDF"]
-            self._check_names(grid, arrays)
-            for name, values in arrays.items():
-                self._append_field(grid, name, values)
-            # raw values reach the disk before the step table names them: a crash in between costs this snapshot only
-            file.flush()
-            _append_step(file, time_s, step, arrays)
+            self._check_names(file["VTKHDF"], arrays)
+            self._append(file, time_s, step, arrays)
 
-    def _create(self) -> None:
-        """Write the mesh and an empty step table."""
+    def _append(self, file: h5py.File, time_s: float, step: int, arrays: Mapping[str, np.ndarray]) -> None:
+        for name, values in arrays.items():
+            self._append_field(file["VTKHDF"], name, values)
+        # raw values reach the disk before the step table names them: a crash in between costs this snapshot only
+        file.flush()
+        _append_step(file, time_s, step, arrays)
+
+    def _create(self, time_s: float, step: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """Write the mesh, the step table and the first snapshot."""
         mesh = voxel_mesh(self.nodes)
         with atomic_write(self.path) as temporary, opened(temporary, "w") as file:
             self._write_provenance(file)
@@ -94,6 +112,7 @@ class VtkHdfSeries:
             self._write_mesh(grid, mesh)
             grid.create_group("CellData")
             _create_steps(grid)
+            self._append(file, time_s, step, arrays)
 
     def _write_provenance(self, file: h5py.File) -> None:
         """Write what VTK ignores: the case, the step numbers and what identifies the geometry."""
@@ -141,9 +160,26 @@ class VtkHdfSeries:
         _create_growing(grid["Steps/CellDataOffsets"], name, (), np.int64)
         return dataset
 
-    def _truncate(self) -> int:
-        """Forget what lies behind the last complete snapshot up to the resume step; return how many are left."""
-        with output_errors(self.path), opened(self.path) as file:
+    def _kept_step(self) -> int | None:
+        """Step of the last snapshot that is kept of the existing file; a file that cannot be read is set aside."""
+        path = Path(self.path)
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise OutputError(f"cannot continue {path}: it may not be written; change its permissions or move it away")
+        try:
+            return self._truncate()
+        except OutputError:
+            raise
+        except Exception as error:  # HDF5 and h5py have many ways of saying that a file is not whole
+            aside = path.with_name(path.name + DAMAGED)
+            LOG.warning("%s is damaged (%s); it is kept as %s, and a new one begun", path, error, aside.name)
+            with output_errors(path):
+                path.replace(aside)
+            return None
+
+    def _truncate(self) -> int | None:
+        """Forget what lies behind the last complete snapshot up to the resume step; return the step of the last one
+        left."""
+        with opened(self.path) as file:
             if "muphy_lb" not in file:
                 raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
             own, grid = file["muphy_lb"], file["VTKHDF"]
@@ -159,7 +195,7 @@ class VtkHdfSeries:
                 table.resize(n_steps, axis=0)
             for dataset in grid["CellData"].values():
                 dataset.resize(n_steps * self.nodes.n_nodes, axis=0)
-        return n_steps
+            return int(done[n_steps - 1]) if n_steps else None
 
     def _checked(self, name: str, values: np.ndarray) -> np.ndarray:
         """``values`` as float32; raise OutputError unless there is one row per node."""

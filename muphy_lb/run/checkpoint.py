@@ -1,18 +1,21 @@
 """Checkpoints: HDF5 files that any number of ranks can continue from, bit for bit.
 
-Layout (version 4): dataset ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the
-form that the streaming stores; dataset ``fields`` (F, n), one row per field that is part of the state; attributes
-version, step, initial_mass, lattice, streaming, precision, fields (names), voxel_digest and case (TOML), one for each
-observer with a memory (JSON), such as watch, what the steady-state criterion remembers, and checksum: CRC-32 (zlib's)
-of the other attributes and the rows, so that a file that a crash or a disk has damaged is not continued from.
+Layout (version 5): a header with length and checksum of the raw bytes (:mod:`muphy_lb.output.sealed`); dataset
+``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the form that the streaming
+stores; dataset ``fields`` (F, n), one row per field that is part of the state; groups ``particles/SET`` with one
+dataset a column, by ascending id; dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state and
+value of each condition with feedback), wall_forces (JSON: measured from two steps, of which the state holds one), one
+for each observer with a memory (JSON; its arrays in the group ``observers/NAME``), such as watch, what the steady-state
+criterion remembers, and what the state belongs to: lattice, streaming, precision, fields and particles (names),
+voxel_digest, and the units of its numbers, time_step_s, spacing_m and density_kg_m3.
 """
 
 import json
 import logging
-import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, product
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isclose
 from pathlib import Path
 
 import h5py
@@ -21,28 +24,36 @@ import numpy as np
 from muphy_lb.errors import InputError
 from muphy_lb.output.atomic import atomic_write, output_errors
 from muphy_lb.output.hdf5 import opened
+from muphy_lb.output.sealed import HEADER_BYTES, DamagedFileError, seal, verify, version_of
 from muphy_lb.run.simulation import Simulation
 
 LOG = logging.getLogger(__name__)
-VERSION = 4
+KIND = "muphy_lb checkpoint"
+VERSION = 5
 PATTERN = "step_*.h5"
 LEFT_OVER = ".step_*.tmp"
-DAMAGE = (OSError, KeyError, RuntimeError, TypeError, ValueError)  # what HDF5 raises of files that are not whole
 SETS = ("populations", "fields")
-IDENTITY = ("version", "lattice", "streaming", "precision", "fields", "voxel_digest")
-OWN_ATTRIBUTES = {*IDENTITY, "step", "initial_mass", "case", "checksum"}  # the others are states of observers
+PARTICLES, OBSERVERS = "particles", "observers"
+UNITS = ("time_step_s", "spacing_m", "density_kg_m3")
+IDENTITY = ("lattice", "streaming", "precision", "fields", "particles", "voxel_digest", *UNITS)
+OWN_ATTRIBUTES = {*IDENTITY, "step", "initial_mass", "feedback", "wall_forces"}  # the others are states of observers
+SAME = 1e-9  # relative difference of units that rounding in another release may make
 CHUNK = 1 << 20  # values of a row read at once
+MANY = 8  # changed keys of a case that are listed
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint says of itself: its ``path``, ``step``, ``initial_mass`` and the ``states`` of observers by
-    name."""
+    """What a checkpoint says of itself: its ``path``, ``step``, ``initial_mass``, the states of conditions with
+    ``feedback``, the records of ``wall_forces``, the ``states`` of observers by name, and the text of its ``case``."""
 
     path: Path
     step: int
     initial_mass: float
+    feedback: dict[str, list[float]]
+    wall_forces: dict[str, dict]
     states: dict[str, dict]
+    case: str
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
@@ -56,28 +67,51 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
     Raises:
         OutputError: the disk refuses; earlier checkpoints stay.
     """
+    forces = simulation.wall_forces() if simulation.outline.walls else {}
     if simulation.communicator.rank:
         for _ in _rows(simulation):
             pass
+        simulation.particles()
         return
     with output_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as temporary, opened(temporary, "w") as file:
-        n, names = simulation.outline.n_nodes, simulation.engine.fields.evolving
-        sizes = {"populations": simulation.lattice.q, "fields": len(names)}
-        sets = [file.create_dataset(name, (size, n), dtype=simulation.engine.real) for name, size in sizes.items()]
-        state = {"step": simulation.step_number, "initial_mass": simulation.initial_mass}
-        memory = {name: json.dumps(record) for name, record in states.items()}
-        file.attrs.update(_identity(simulation) | state | memory | {"case": simulation.case.to_toml(path.parent)})
-        checksum = _checksum(file.attrs, sets)
-        places = [(rows, k) for rows in sets for k in range(len(rows))]
-        for (rows, k), row in zip(places, _rows(simulation), strict=True):
-            rows[k] = row
-            checksum = zlib.crc32(np.ascontiguousarray(row, rows.dtype), checksum)
-        file.attrs["checksum"] = checksum
+    with atomic_write(path) as temporary:
+        with opened(temporary, "w", userblock_size=HEADER_BYTES) as file:
+            _write_state(file, simulation)
+            for name, record in states.items():
+                _write_memory(file, name, record)
+            file.attrs["wall_forces"] = json.dumps({name: asdict(force) for name, force in forces.items()})
+            file.attrs.update(_identity(simulation))
+            file.create_dataset("case", data=simulation.case.to_toml(path.parent), dtype=h5py.string_dtype())
+        seal(temporary, KIND, VERSION)
 
 
-def _rows(simulation: Simulation):
+def _write_state(file: h5py.File, simulation: Simulation) -> None:
+    """Everything that the next step follows from."""
+    n, names = simulation.outline.n_nodes, simulation.engine.fields.evolving
+    sizes = {"populations": simulation.lattice.q, "fields": len(names)}
+    sets = [file.create_dataset(name, (size, n), dtype=simulation.engine.real) for name, size in sizes.items()]
+    targets = [(rows, k) for rows in sets for k in range(len(rows))]
+    for (rows, k), row in zip(targets, _rows(simulation), strict=True):
+        rows[k] = row
+    for name, columns in simulation.particles().items():
+        group = file.create_group(f"{PARTICLES}/{name}")
+        for column, values in columns.items():
+            group.create_dataset(column, data=values)
+    feedback = simulation.engine.feedback
+    file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.initial_mass
+    file.attrs["feedback"] = json.dumps(feedback.record() if feedback else {})
+
+
+def _write_memory(file: h5py.File, name: str, record: Mapping) -> None:
+    """What an observer remembers: arrays as datasets, the rest as JSON."""
+    arrays = {key: value for key, value in record.items() if isinstance(value, np.ndarray)}
+    for key, values in arrays.items():
+        file.create_dataset(f"{OBSERVERS}/{name}/{key}", data=values)
+    file.attrs[name] = json.dumps({key: value for key, value in record.items() if key not in arrays})
+
+
+def _rows(simulation: Simulation) -> Iterator[np.ndarray | None]:
     """All rows of the state, on rank 0; collective."""
     yield from simulation.populations()
     for values in simulation.evolving().values():
@@ -85,41 +119,59 @@ def _rows(simulation: Simulation):
 
 
 def keep_only(paths: Sequence[Path], folder: Path) -> None:
-    """Remove all other checkpoints of a folder, and what interrupted writes left there."""
+    """Remove the checkpoints that came before these, and what interrupted writes left in their folder.
+
+    A later one was passed over: it may be whole, and unreadable for the moment only. Without ``paths``, remove all.
+    """
+    oldest = min((path.name for path in paths), default=None)
     with output_errors(folder):
-        for other in {*folder.glob(PATTERN), *folder.glob(LEFT_OVER)} - set(paths):
+        for other in folder.glob(LEFT_OVER):
             other.unlink()
+        for other in folder.glob(PATTERN):
+            if (oldest is None or other.name < oldest) and (other.is_file() or other.is_symlink()):
+                other.unlink()
 
 
 def restore(folder: Path, simulation: Simulation) -> Checkpoint:
     """Continue a simulation from the newest valid checkpoint of a folder; every rank reads its own nodes.
 
     Raises:
-        InputError: there is no valid checkpoint, or it belongs to another geometry, lattice, streaming or precision.
+        InputError: there is no valid checkpoint, or it belongs to another geometry, lattice, streaming or precision, or
+            to other units.
     """
     communicator = simulation.communicator
     checkpoint = communicator.broadcast(newest(folder) if communicator.rank == 0 else None)
-    with h5py.File(checkpoint.path, "r") as file:
-        refusal = _refusal(checkpoint.path, dict(file.attrs), simulation) if communicator.rank == 0 else None
-        if refusal := communicator.broadcast(refusal):
-            raise InputError(refusal)
+    path = checkpoint.path
+    refusal = None
+    if communicator.rank == 0:
+        with _readable(path) as file:
+            refusal = _refusal(path, file, simulation)
+        _tell_changes(checkpoint, simulation)
+    if refusal := communicator.broadcast(refusal):
+        raise InputError(refusal)
+    with _readable(path) as file:
         populations, rows = (_columns(file[name], simulation.domain.number) for name in SETS)
+        sets = {name: {key: column[...] for key, column in group.items()} for name, group in _particle_groups(file)}
     fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
     simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)
+    simulation.restart_others(checkpoint.feedback, sets, checkpoint.wall_forces)
     return checkpoint
 
 
 def newest(folder: Path) -> Checkpoint:
-    """The newest checkpoint of a folder that is as it was written; a damaged one is told of and passed over.
+    """The newest checkpoint of a folder that is as it was written; any other file is named in a warning and passed
+    over.
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or the newest was written by another version of this program.
     """
     found = sorted(Path(folder).glob(PATTERN), reverse=True)
     for path in found:
         try:
             return _read(path)
-        except DAMAGE as error:
+        except InputError:
+            raise
+        except Exception as error:  # whatever a file holds, it must not keep a run from an older checkpoint
             LOG.warning("checkpoint %s is passed over: %s", path, error)
     raise InputError(
         f"{folder} holds no valid checkpoint ({len(found)} passed over); set output.checkpoint_every_steps, or stop the"
@@ -128,30 +180,52 @@ def newest(folder: Path) -> Checkpoint:
 
 
 def _read(path: Path) -> Checkpoint:
+    try:
+        version = version_of(path, KIND)
+    except DamagedFileError:
+        if _is_earlier(path):
+            raise InputError(_other_version(path, "0.5 or earlier")) from None
+        raise
+    if version != VERSION:
+        raise InputError(_other_version(path, f"with checkpoints of version {version} (this one: {VERSION})"))
+    verify(path, KIND)
     with h5py.File(path, "r") as file:
         attributes = dict(file.attrs)
-        if attributes["version"] != VERSION:
-            raise ValueError(f"it has version {attributes['version']}, this program reads {VERSION}")
-        sets = [file[name] for name in SETS]
-        checksum = _checksum(attributes, sets)
-        for piece in chain.from_iterable(map(_pieces, sets)):
-            checksum = zlib.crc32(piece, checksum)
-    if checksum != attributes["checksum"]:
-        raise ValueError("it is damaged, its checksum does not match")
-    states = {name: json.loads(text) for name, text in attributes.items() if name not in OWN_ATTRIBUTES}
-    return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), states)
+        case = file["case"].asstr()[()]
+        states = {name: json.loads(text) for name, text in attributes.items() if name not in OWN_ATTRIBUTES}
+        for name, group in file[OBSERVERS].items() if OBSERVERS in file else ():
+            states[name] |= {key: values[...] for key, values in group.items()}
+    answers = [json.loads(attributes[name]) for name in ("feedback", "wall_forces")]
+    return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), *answers, states, case)
 
 
-def _pieces(rows):
-    """The values of a dataset, row after row, a stretch at a time."""
-    for row, first in product(range(rows.shape[0]), range(0, rows.shape[1], CHUNK)):
-        yield rows[row, first : first + CHUNK]
+def _is_earlier(path: Path) -> bool:
+    """Whether a file without a header begins as HDF5 files do: those of earlier releases did."""
+    with open(path, "rb") as file:
+        return file.read(8) == b"\x89HDF\r\n\x1a\n"
 
 
-def _checksum(attributes, sets) -> int:
-    """CRC-32 of all that a checkpoint says beside the values of its rows, as HDF5 gives it back."""
-    said = sorted((name, str(value)) for name, value in attributes.items() if name != "checksum")
-    return zlib.crc32(repr((said, *((rows.shape, rows.dtype.str) for rows in sets))).encode())
+def _other_version(path: Path, which: str) -> str:
+    return (
+        f"checkpoint {path} was written by muphy_lb {which}; finish the run with that release, or move the file away to"
+        " go on from an older one, or start anew with muphy-lb run"
+    )
+
+
+def _readable(path: Path) -> h5py.File:
+    """A verified checkpoint, on any rank.
+
+    Raises:
+        InputError: this rank cannot read it.
+    """
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        raise InputError(f"cannot read checkpoint {path}: {error}; every rank must see the output folder") from error
+
+
+def _particle_groups(file: h5py.File) -> list[tuple[str, h5py.Group]]:
+    return list(file[PARTICLES].items()) if PARTICLES in file else []
 
 
 def _columns(dataset, number: np.ndarray) -> np.ndarray:
@@ -166,23 +240,57 @@ def _columns(dataset, number: np.ndarray) -> np.ndarray:
 
 
 def _identity(simulation: Simulation) -> dict:
-    values = (
-        VERSION,
-        simulation.lattice.name,
-        simulation.engine.model.streaming.name,
-        simulation.case.compute.precision,
-        ", ".join(simulation.engine.fields.evolving),
-        simulation.geometry.voxel_digest,
-    )
-    return dict(zip(IDENTITY, values, strict=True))
+    """What a state belongs to; on rank 0, which alone knows the geometry."""
+    engine, units = simulation.engine, simulation.units
+    return {
+        "lattice": simulation.lattice.name,
+        "streaming": engine.model.streaming.name,
+        "precision": simulation.case.compute.precision,
+        "fields": ", ".join(engine.fields.evolving),
+        "particles": ", ".join(each.name for each in engine.model.particles),
+        "voxel_digest": simulation.geometry.voxel_digest,
+        "time_step_s": units.time_step_s,
+        "spacing_m": simulation.outline.spacing_m,
+        "density_kg_m3": units.density_kg_m3,
+    }
 
 
-def _refusal(path: Path, found: dict, simulation: Simulation) -> str | None:
-    """Why a checkpoint cannot be continued, if so; on rank 0, which alone knows the geometry."""
+def _refusal(path: Path, file: h5py.File, simulation: Simulation) -> str | None:
+    """Why a checkpoint cannot be continued, if so."""
     for name, expected in _identity(simulation).items():
-        if found.get(name) != expected:
+        found = file.attrs.get(name)
+        is_same = isclose(found, expected, rel_tol=SAME) if name in UNITS else found == expected
+        if not is_same:
+            why = ", with which its numbers would mean other velocities and pressures" if name in UNITS else ""
             return (
-                f"checkpoint {path} has {name} = {found.get(name)}, this run has {expected};"
-                " resume with the case that wrote it"
+                f"checkpoint {path} has {name} = {found}, this run has {expected}{why}; resume with the case that wrote"
+                " it"
             )
+    engine, n = simulation.engine, simulation.outline.n_nodes
+    shapes = {"populations": (simulation.lattice.q, n), "fields": (len(engine.fields.evolving), n)}
+    for name, shape in shapes.items():
+        if file[name].shape != shape or file[name].dtype != engine.real:
+            return f"checkpoint {path} holds {name} of shape {file[name].shape}, this run needs {shape}; move it away"
     return None
+
+
+def _tell_changes(checkpoint: Checkpoint, simulation: Simulation) -> None:
+    """Name the keys of the case that the checkpoint was written with other values of."""
+    old = _flat(tomllib.loads(checkpoint.case))
+    new = _flat(tomllib.loads(simulation.case.to_toml(checkpoint.path.parent)))
+    changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    for name in changed[:MANY]:
+        LOG.info("resumed with %s = %s; the checkpoint was written with %s", name, new.get(name), old.get(name))
+    if len(changed) > MANY:
+        LOG.info("resumed with %d more keys that differ from those of the checkpoint", len(changed) - MANY)
+
+
+def _flat(table, name: str = "") -> dict:
+    """Values of a TOML table by dotted key; of lists of tables by number."""
+    pairs = table.items() if isinstance(table, dict) else enumerate(table)
+    found = {}
+    for key, value in pairs:
+        dotted = f"{name}.{key}" if name else str(key)
+        is_nested = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, dict) for v in value))
+        found.update(_flat(value, dotted) if is_nested else {dotted: value})
+    return found

@@ -1,5 +1,6 @@
 """The time loop: steps, observers with triggers, and every reason to stop."""
 
+import json
 import logging
 import signal
 import time
@@ -9,9 +10,10 @@ from pathlib import Path
 
 from muphy_lb import __version__
 from muphy_lb.measure.observer import Observer
-from muphy_lb.output.atomic import check_writable, write_text
+from muphy_lb.output.atomic import check_writable, output_errors, write_text
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
+from muphy_lb.run.lock import FolderLock
 from muphy_lb.run.observers import check_observers, create_observers, remove_files
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY
@@ -103,18 +105,23 @@ class Run:
         resume: continue from the newest checkpoint in the folder.
         clock: counts the wall time; made here if not given.
 
+    The folder is locked until :meth:`execute` ends.
+
     Raises:
-        OutputError: the folder cannot be written.
+        OutputError: the folder cannot be written, or another run writes there.
         InputError: resume without a valid checkpoint, or the case asks for what cannot be measured.
     """
 
     def __init__(self, simulation: Simulation, folder, resume: bool = False, clock: Clock | None = None):
         self.simulation, self.folder = simulation, Path(folder)
         self._root = simulation.communicator.rank == 0
+        if self._root:
+            check_writable(self.folder)
+            self._lock = FolderLock(self.folder)
+            self._forget_stale_stop()
         check_observers(simulation)
         checkpoint = restore(self.folder / CHECKPOINTS, simulation) if resume else None
         if self._root:
-            check_writable(self.folder)
             if not resume:
                 self._forget_earlier_run()
             write_text(self.folder / CASE_FILE, simulation.case.to_toml(self.folder))
@@ -122,6 +129,7 @@ class Run:
         for observer in self.observers:
             if checkpoint and observer.name in checkpoint.states:
                 observer.restore(checkpoint.states[observer.name])
+        self._is_resumed = checkpoint is not None
         written = (checkpoint.path,) if checkpoint else ()
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)
         self._clock = clock or Clock()
@@ -136,11 +144,33 @@ class Run:
         Raises:
             DivergedError: the flow became unstable.
         """
-        if self.simulation.step_number >= self.simulation.numerics.steps:
-            self._say_that_nothing_is_left()
-            return COMPLETED, None
-        reason = self._advance(signals or StopSignals())
-        return reason, self._finish(reason)
+        try:
+            reason = self._reason_to_finish()
+            if reason is None and self.simulation.step_number >= self.simulation.numerics.steps:
+                self._say_that_nothing_is_left()
+                return COMPLETED, None
+            reason = reason or self._advance(signals or StopSignals())
+            return reason, self._finish(reason)
+        finally:
+            if self._root:
+                self._lock.release()
+
+    def _reason_to_finish(self) -> str | None:
+        """Why a resumed run, which had come to its end, has but to write its last files."""
+        simulation, reason = self.simulation, None
+        if self._root and self._is_resumed and not self._has_summary():
+            is_steady = any(observer.is_satisfied for observer in self.observers)
+            is_complete = simulation.step_number >= simulation.numerics.steps
+            reason = STEADY if is_steady else COMPLETED if is_complete else None
+        return simulation.communicator.broadcast(reason)
+
+    def _has_summary(self) -> bool:
+        """Whether there is a summary of the state at hand."""
+        try:
+            summary = json.loads((self.folder / SUMMARY_FILE).read_text(encoding="utf-8"))
+            return summary["steps"] == self.simulation.step_number
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def _say_that_nothing_is_left(self) -> None:
         if self._root:
@@ -150,10 +180,16 @@ class Run:
 
     def _forget_earlier_run(self) -> None:
         """Remove results and checkpoints: a failure must not leave those of an earlier run in their place."""
-        for name in (SUMMARY_FILE, REPORT_FILE):
-            (self.folder / name).unlink(missing_ok=True)
-        remove_files(self.folder)
+        with output_errors(self.folder):
+            for name in (SUMMARY_FILE, REPORT_FILE):
+                (self.folder / name).unlink(missing_ok=True)
+            remove_files(self.folder)
         keep_only((), self.folder / CHECKPOINTS)
+
+    def _forget_stale_stop(self) -> None:
+        """A STOP file that was there before the run was meant for an earlier one."""
+        if _removed(self.folder / STOP_FILE):
+            LOG.warning("removed %s, which was there before this run", self.folder / STOP_FILE)
 
     def _advance(self, signals) -> str:
         simulation, last = self.simulation, self.simulation.numerics.steps
@@ -202,9 +238,7 @@ class Run:
         """Whether a progress line is due, and rank 0's own reason to stop."""
         run, output = self.simulation.case.run, self.simulation.case.output
         due = time.perf_counter() - self._last_progress >= output.progress_every_s
-        stop_file = self.folder / STOP_FILE
-        if stop_file.exists():
-            stop_file.unlink()
+        if _removed(self.folder / STOP_FILE):
             return due, "STOP file"
         if run.wall_time_s is not None and self._clock.wall_time_s >= run.wall_time_s:
             return due, f"wall time {run.wall_time}"
@@ -254,3 +288,12 @@ class Run:
     def closing_lines(self, summary: dict) -> list[str]:
         """What the observers say of a finished run, on rank 0."""
         return [line for observer in self.observers for line in observer.lines(summary)]
+
+
+def _removed(path: Path) -> bool:
+    """Whether there was such a file, or link, which is gone now; what cannot be removed stops no run."""
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True

@@ -130,7 +130,8 @@ class Simulation:
         self.initial_mass = self._global_mass()
 
     def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float, fields=NO_FIELDS) -> None:
-        """Continue from stored populations (Q, n) of the local nodes and, by name, fields (n,)."""
+        """Continue from stored populations (Q, n) of the local nodes and, by name, fields (n,); what else belongs to
+        the state comes by :meth:`restart_others`."""
         self.set_fields(fields)
         self.engine.set_populations(populations)
         self.step_number, self._forces_step = step_number, None
@@ -138,6 +139,17 @@ class Simulation:
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
         self.engine.set_step_number(step_number)
         self.upload_schedule()
+
+    def restart_others(self, feedback: Mapping[str, list], particles: Mapping[str, Mapping], wall_forces) -> None:
+        """Continue from states of conditions with feedback, by number of the opening, from the columns of all
+        particles, by set and name, and from records of the wall forces of this step, which need the step before."""
+        if wall_forces:
+            stored = {name: WallForce.from_record(record) for name, record in wall_forces.items()}
+            self._forces, self._forces_step = self._on_root(lambda: stored), self.step_number
+        if self.engine.feedback:
+            self.engine.feedback.restore(feedback)
+        for name, columns in particles.items():
+            self.engine.particles.set(name, columns)
 
     def step(self, n_steps: int = 1) -> None:
         """Advance."""
@@ -200,6 +212,17 @@ class Simulation:
         fields = self.engine.fields
         return {name: fields.get(name, self.engine.parity) for name in fields.evolving}
 
+    def particles(self) -> dict[str, dict[str, np.ndarray]] | None:
+        """Columns of all particles by set and name, by ascending id, on rank 0."""
+        found = {}
+        for each in self.engine.model.particles:
+            parts = self.communicator.gather(self.engine.particles.get(each.name, self.engine.parity))
+            if parts:
+                joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+                order = np.argsort(joined["id"])
+                found[each.name] = {name: column[order] for name, column in joined.items()}
+        return None if self.communicator.rank else found
+
     def populations(self):
         """Yield, direction by direction, the (n,) stored populations in node-list order (None off rank 0)."""
         for row in self.engine.populations():
@@ -217,7 +240,11 @@ class Simulation:
             return None
         flow = sums[:, 0] / SUM_SCALE
         mean = sums[:, 1] / SUM_SCALE / np.maximum(sums[:, 2], 1)
-        return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.outline.openings)}
+        states = self.engine.feedback.record() if self.engine.feedback else {}
+        return {
+            record.name: self._opening_state(k, flow[k], mean[k], states.get(str(k), ()))
+            for k, record in enumerate(self.outline.openings)
+        }
 
     def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
         """Force and torque of the fluid on every labelled wall, on rank 0; collective.
@@ -359,12 +386,14 @@ class Simulation:
         collected = [self._gather.collect(row) for row in rows]
         return finish(collected) if self.communicator.rank == 0 else None
 
-    def _opening_state(self, number: int, entering: float, mean_deviation: float) -> OpeningState:
-        record = self.outline.openings[number]
+    def _opening_state(self, number: int, entering: float, mean_deviation: float, answer) -> OpeningState:
+        """``answer``: state and value of a condition with feedback, else empty."""
+        record, feedback = self.outline.openings[number], self.conditions[number].feedback
         sign = 1.0 if record.kind == "inlet" else -1.0
         return OpeningState(
             kind=record.kind,
             area_m2=self.frames[number].area * self.outline.spacing_m**2,
             flow_rate_m3_s=sign * self.units.flow_rate_to_si(float(entering)),
             mean_pressure_pa=self._pressure_scale() * float(mean_deviation),
+            feedback=feedback.in_si(answer[:-1]) if feedback else {},
         )

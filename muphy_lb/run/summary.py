@@ -2,10 +2,10 @@
 
 import resource
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, OpeningState
 from muphy_lb.output.summary import flow_split, pressure_drops_pa, write_summary
 
 SUMMARY_FILE = "summary.json"
@@ -49,10 +49,17 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
         "mean_velocity_m_s": view.units.velocity_to_si(health.mean_speed),
         **outcome,
         "case_toml": view.case.to_toml(folder),
-        **_of_openings({name: asdict(state) for name, state in openings.items()}),
+        **_of_openings({name: _opening_record(state) for name, state in openings.items()}),
         "walls": {name: asdict(force) for name, force in walls.items()},
     }
     write_summary(folder / SUMMARY_FILE, record)
+    return record
+
+
+def _opening_record(state: OpeningState) -> dict:
+    record = asdict(replace(state, feedback=dict(state.feedback)))
+    if not record["feedback"]:
+        del record["feedback"]
     return record
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import InputError, OutputError
+from muphy_lb.output.sealed import seal
 from muphy_lb.run import checkpoint as checkpoint_module
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run
 from muphy_lb.run.simulation import Simulation
@@ -72,8 +73,8 @@ def end(tmp_path_factory):
 
 
 def stop_by_file(out, monkeypatch):
-    out.mkdir()
-    (out / "STOP").touch()
+    step = Simulation.step
+    monkeypatch.setattr(Simulation, "step", lambda *arguments: (step(*arguments), (out / "STOP").touch()))
 
 
 def stop_by_wall_time(out, monkeypatch):
@@ -204,6 +205,104 @@ def test_resuming_a_finished_run_leaves_its_summary(case, out):
     assert (out / "summary.json").read_bytes() == before
 
 
+@pytest.mark.parametrize("missing", ["summary.json", "openings.csv", "both"])
+def test_a_run_that_died_behind_its_last_step_writes_what_is_missing(case, out, missing):
+    """Nothing of it is stepped again; an old summary, of an earlier step, counts as missing."""
+    last = ["--set", "output.vtk=true", "--set", "output.series_every_steps=35"]
+    command("run", case, "-o", out, *last)
+    whole = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+    (out / "summary.json").unlink()
+    if missing != "summary.json":
+        rows = (out / "openings.csv").read_text().splitlines(keepends=True)
+        (out / "openings.csv").write_text("".join(rows[:-1]))
+    if missing == "both":
+        (out / "fields.vtkhdf").unlink()
+    assert command("resume", out) == 0
+    assert series_steps(out) == [35, 60] and snapshot_steps(out) == [60] and summary(out)["steps"] == 60
+    assert (out / "openings.csv").read_bytes() == whole["openings.csv"]
+
+
+def test_a_steady_run_that_died_behind_its_last_step_is_not_stepped_on(tmp_path, out):
+    steady = {"steps": 10**5, "ramp_steps": 0, "steady_tolerance": 10.0, "steady_interval_steps": 20}
+    case = write_case(tmp_path, compute=QUICK, output=REGULAR, run=steady)
+    command("run", case, "-o", out)
+    before = summary(out)
+    (out / "summary.json").unlink()
+    assert command("resume", out) == 0
+    assert summary(out)["ended"] == before["ended"] == "steady" and summary(out)["steps"] == before["steps"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["lattice.lattice_velocity=0.04", "geometry.spacing_m=0.0009", "fluid.density_kg_m3=1000"],
+)
+def test_a_state_is_not_taken_into_other_units(case, out, changed):
+    command("run", case, "-o", out, "--set", "run.steps=20")
+    with pytest.raises(InputError, match="checkpoint .* has (time_step_s|spacing_m|density_kg_m3|voxel_digest) = "):
+        command("resume", out, "--set", changed)
+
+
+def test_what_else_has_changed_is_told(case, out, caplog):
+    command("run", case, "-o", out, "--set", "run.steps=20")
+    with caplog.at_level("INFO", logger="muphy_lb"):
+        command("resume", out, "--set", "lattice.collision='trt'")
+    assert "resumed with lattice.collision = trt; the checkpoint was written with bgk" in caplog.text
+    assert "run.steps" in caplog.text and "fluid" not in caplog.text.split("resumed with lattice")[1]
+
+
+def test_a_checkpoint_of_another_version_is_refused_and_kept(case, out):
+    command("run", case, "-o", out, "--set", "run.steps=40")
+    path = checkpoints(out)[-1]
+    seal(path, "muphy_lb checkpoint", 6)
+    for text in ("of version 6", "0.5 or earlier"):
+        before = path.read_bytes()
+        with pytest.raises(InputError, match=f"was written by muphy_lb .*{text}"):
+            command("resume", out)
+        assert path.read_bytes() == before
+        path.write_bytes(before[512:])
+
+
+def test_a_checkpoint_that_was_passed_over_is_not_removed(case, out):
+    command("run", case, "-o", out, "--set", "run.steps=60")
+    last = checkpoints(out)[-1]
+    last.write_bytes(last.read_bytes()[:1000])
+    command("resume", out, "--set", "run.steps=50")
+    assert last.stat().st_size == 1000 and state_at(out, 50)
+
+
+def state_at(out, step):
+    """Whether the folder holds a checkpoint of a step."""
+    return (out / "checkpoints" / f"step_{step:012d}.h5").exists()
+
+
+def test_a_folder_belongs_to_one_run(case, out):
+    command("run", case, "-o", out, "--set", "run.steps=20")
+    holder = "import sys, time; from muphy_lb.run.lock import FolderLock; lock = FolderLock(sys.argv[1])"
+    line = [sys.executable, "-c", f"{holder}; print('held', flush=True); time.sleep(60)", out]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"held\n"
+        with pytest.raises(OutputError, match=f"{out} is in use by process {process.pid} on "):
+            command("resume", out)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert command("resume", out) == 0  # the lock has died with its holder
+
+
+def test_a_stale_stop_file_stops_no_run(case, out, caplog):
+    out.mkdir()
+    (out / "STOP").touch()
+    assert command("run", case, "-o", out) == 0
+    assert not (out / "STOP").exists() and "was there before this run" in caplog.text
+
+
+def test_a_stop_folder_stops_nothing(case, out):
+    (out / "STOP").mkdir(parents=True)
+    assert command("run", case, "-o", out) == 0
+
+
 def test_a_broken_checkpoint_is_passed_over(case, out, end):
     command("run", case, "-o", out, "--set", "run.steps=40")
     newest = checkpoints(out)[-1]
@@ -222,7 +321,9 @@ def test_a_write_that_fails_leaves_the_earlier_checkpoint(case, out, end, monkey
     with monkeypatch.context() as patch:
         write = checkpoint_module.opened
         patch.setattr(
-            checkpoint_module, "opened", lambda path, mode: interrupt() if "00040" in path.name else write(path, mode)
+            checkpoint_module,
+            "opened",
+            lambda path, mode, **options: interrupt() if "00040" in path.name else write(path, mode, **options),
         )
         with pytest.raises(Interrupted):
             command("run", case, "-o", out)

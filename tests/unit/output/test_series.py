@@ -77,3 +77,32 @@ def test_a_name_with_a_comma_stays_one_column(tmp_path):
 def test_a_missing_folder_is_told(tmp_path):
     with pytest.raises(OutputError, match="none"):
         CsvSeries(tmp_path / "none" / "a.csv", COLUMNS)
+
+
+@pytest.mark.parametrize("line", ["garbage", "20,\0\0,1.0", "\0" * 50, "20,1.0", "20,1.0,x", "\u00b2,1.0,1.0"])
+def test_lines_that_are_no_rows_are_set_aside(tmp_path, line, caplog):
+    path = tmp_path / "a.csv"
+    write(path, [0, 10])
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(line + "\n")
+    before = path.read_bytes()
+    write(path, [30], resume_step=20)
+    assert read_series(path)["step"].tolist() == [0, 10, 30]
+    assert (tmp_path / "a.csv.damaged").read_bytes() == before and "1 lines that are no rows" in caplog.text
+
+
+def test_bytes_that_are_no_text_are_no_row(tmp_path):
+    path = tmp_path / "a.csv"
+    write(path, [0])
+    with open(path, "ab") as file:
+        file.write(b"\xff\xfe\n")
+    write(path, [30], resume_step=20)
+    assert read_series(path)["step"].tolist() == [0, 30]
+
+
+def test_a_series_that_vanishes_is_an_error(tmp_path):
+    series = CsvSeries(tmp_path / "a.csv", COLUMNS)
+    (tmp_path / "a.csv").unlink()
+    with pytest.raises(OutputError, match="cannot write .*a.csv: No such file"):
+        series.append({"step": 1, "time_s": 0.1, "mass_flow_kg_s": 1.0})
+    assert not (tmp_path / "a.csv").exists()

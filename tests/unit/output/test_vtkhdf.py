@@ -90,7 +90,7 @@ def test_step_table_names_each_snapshot(tmp_path, blob):
 
 
 def test_head_is_what_old_readers_need(tmp_path, blob):
-    write(tmp_path / "a.vtkhdf", blob, [])
+    write(tmp_path / "a.vtkhdf", blob, [0])
     with h5py.File(tmp_path / "a.vtkhdf") as file:
         attributes = file["VTKHDF"].attrs
         assert attributes["Version"].tolist() == [2, 0] and attributes["Type"] == b"UnstructuredGrid"
@@ -194,3 +194,19 @@ def test_vtk_reads_every_value_back(tmp_path, geometry, request):
         points_m = to_numpy(grid.GetPoints().GetData())[to_numpy(grid.GetCells().GetConnectivityArray())]
         centres_m = points_m.reshape(-1, 8, 3).mean(axis=1)
         np.testing.assert_allclose(centres_m, nodes.positions_m(), atol=1e-3 * nodes.spacing_m)
+
+
+def test_a_file_comes_into_being_with_its_first_snapshot(tmp_path, blob):
+    series = write(tmp_path / "a.vtkhdf", blob, [])
+    assert list(tmp_path.iterdir()) == []
+    series.append(0.0, 0, fields_at(blob, 0))
+    assert recorded_steps(tmp_path / "a.vtkhdf") == [0]
+
+
+def test_a_damaged_file_is_set_aside(tmp_path, blob, caplog):
+    path = tmp_path / "a.vtkhdf"
+    write(path, blob, [0, 10])
+    path.write_bytes(path.read_bytes()[:5000])
+    series = write(path, blob, [20], resume_step=10)
+    assert series.last_step is None and recorded_steps(path) == [20]
+    assert (tmp_path / "a.vtkhdf.damaged").stat().st_size == 5000 and "is damaged" in caplog.text

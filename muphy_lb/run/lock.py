@@ -1,0 +1,51 @@
+"""One folder, one run: a lock that dies with the process that holds it."""
+
+import fcntl
+import logging
+import os
+import socket
+from pathlib import Path
+
+from muphy_lb.errors import OutputError
+
+LOG = logging.getLogger(__name__)
+LOCK_FILE = ".lock"
+
+
+class FolderLock:
+    """Held on a folder from the making of the object until :meth:`release`, or until the process ends in any way.
+
+    Args:
+        folder: an output folder, which exists.
+
+    Raises:
+        OutputError: another process holds the lock, or the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path):
+        path = Path(folder) / LOCK_FILE
+        try:
+            self._file = open(path, "a+", encoding="utf-8")  # open for as long as the lock is held
+        except OSError as error:
+            raise OutputError(
+                f"cannot write {path}: {error.strerror or error}; choose another output folder"
+            ) from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.seek(0)
+            holder = self._file.read(200).strip() or "another process"
+            self._file.close()
+            raise OutputError(
+                f"{folder} is in use by {holder}; wait for that run, stop it, or choose another output folder with -o"
+            ) from None
+        except OSError as error:  # some network file systems have no locks
+            LOG.warning("%s cannot be locked (%s): take care that no other run writes there", folder, error.strerror)
+            return
+        self._file.truncate(0)
+        self._file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let others have the folder."""
+        self._file.close()

@@ -1,0 +1,136 @@
+"""All that the next step follows from is in a checkpoint: also conditions that answer the flow, particles, sums."""
+
+from dataclasses import replace
+
+import h5py
+import numpy as np
+import pytest
+
+import muphy_lb.run.simulation as simulation_module
+from muphy_lb.boundaries.opening_geometry import Condition
+from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.output.series import read_series
+from muphy_lb.physics.isothermal import isothermal
+from muphy_lb.physics.model import Field, FieldValue
+from muphy_lb.run.checkpoint import newest
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation
+from tests.laws import test_toy_outlet as toy_outlet
+from tests.laws import test_toy_tracers as toy_tracers
+from tests.vessel import vessel
+
+OFTEN = {"checkpoint_every_steps": 20}
+
+
+def run(folder, n_steps, resume=False, **sections):
+    """The simulation of a run."""
+    case = vessel(run={"steps": n_steps}, output=OFTEN, compute={"backend": "numpy"}, **sections)
+    simulation = Simulation(case)
+    Run(simulation, folder, resume=resume).execute()
+    return simulation
+
+
+def populations(simulation):
+    """(Q, n)."""
+    return np.array(list(simulation.populations()))
+
+
+@pytest.fixture
+def answering_outlet(monkeypatch):
+    """The second opening is the toy outlet, whose state is a pressure of 100 Pa a lattice unit."""
+    made = simulation_module.opening_conditions
+    outlet = Condition(PRESSURE, 0.0, feedback=replace(toy_outlet.OUTLET, names=("pressure_pa",), units=(100.0,)))
+
+    def conditions(*arguments):
+        first, _, *others = made(*arguments)
+        return (first, outlet, *others)
+
+    monkeypatch.setattr(simulation_module, "opening_conditions", conditions)
+
+
+def test_an_outlet_that_answers_goes_on_with_its_state(tmp_path, answering_outlet):
+    whole = run(tmp_path / "whole", 60)
+    run(tmp_path / "parts", 40)
+    resumed = run(tmp_path / "parts", 60, resume=True)
+    assert np.array_equal(populations(whole), populations(resumed))
+    assert whole.engine.feedback.record() == resumed.engine.feedback.record()
+    files = [(tmp_path / name / "openings.csv").read_text() for name in ("whole", "parts")]
+    assert files[0] == files[1]
+
+
+def test_the_state_of_an_outlet_that_answers_is_a_column(tmp_path, answering_outlet):
+    simulation = run(tmp_path, 60)
+    column = read_series(tmp_path / "openings.csv")["outlet_1_pressure_pa"]
+    (state, _) = simulation.engine.feedback.record()["1"]
+    assert column[-1] == 100.0 * state and np.ptp(column) > 0.0
+    opening = simulation.openings()["outlet_1"]
+    assert opening.feedback == {"pressure_pa": 100.0 * state} and simulation.openings()["inlet"].feedback == {}
+
+
+def with_tracers(lattice, fluid, streaming, force, force_operator):
+    """The flow of the toy."""
+    names = dict(zip(("force_x", "force_y", "force_z"), force, strict=True))
+    values = names | {name: FieldValue(name) for name in VELOCITY_FIELDS}
+    flow = isothermal(lattice, fluid, streaming, values, force_operator, STORE_VELOCITY)
+    fields = tuple(Field(name) for name in VELOCITY_FIELDS)
+    tracers = replace(toy_tracers.TRACERS, capacity=4000)
+    return replace(flow, fields=fields, after=toy_tracers.STAGES, particles=(tracers,))
+
+
+def test_particles_go_on_from_a_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr(simulation_module, "isothermal", with_tracers)
+    start = Simulation.start_from_rest
+
+    def start_with_tracers(self):
+        self.engine.particles.set("tracers", toy_tracers.tracers_on(self.nodes))
+        start(self)
+
+    monkeypatch.setattr(Simulation, "start_from_rest", start_with_tracers)
+    flow = {"lattice": {"lattice_velocity": 0.05}}
+    whole = run(tmp_path / "whole", 60, **flow).particles()["tracers"]
+    run(tmp_path / "parts", 40, **flow)
+    resumed = run(tmp_path / "parts", 60, resume=True, **flow).particles()["tracers"]
+    assert all(np.array_equal(whole[name], resumed[name]) for name in whole)
+    assert np.array_equal(whole["id"], np.arange(len(whole["id"]))) and len(whole["id"]) > 3000
+    with h5py.File(newest(tmp_path / "parts" / "checkpoints").path) as file:
+        assert sorted(file["particles/tracers"]) == sorted(whole)
+
+
+def test_the_average_over_a_period_is_that_of_an_undisturbed_run(tmp_path):
+    wave = {"waveform": {"period_s": 0.1, "mean": 1.0, "sine": [0.5]}}
+    openings = [
+        {"name": "inlet", "velocity_m_s": 0.02, **wave},
+        {"name": "outlet_1", "pressure_pa": 0.0},
+        {"name": "outlet_2", "pressure_pa": 0.0},
+    ]
+
+    def shear(folder, n_steps, resume=False):
+        case = vessel(
+            run={"steps": n_steps}, output=OFTEN | {"wall_shear": True}, compute={"backend": "numpy"}, openings=openings
+        )
+        _, summary = Run(Simulation(case), folder, resume=resume).execute()
+        return summary["wall_shear"]
+
+    whole = shear(tmp_path / "whole", 60)
+    (tmp_path / "interrupted").mkdir()
+    stopped = Simulation(vessel(output=OFTEN | {"wall_shear": True}, compute={"backend": "numpy"}, openings=openings))
+    interrupt_at(stopped, 40, Run(stopped, tmp_path / "interrupted"))
+    assert shear(tmp_path / "interrupted", 60, resume=True) == whole and whole["samples"] > 10
+
+
+def interrupt_at(simulation, step, run):
+    """Begin a run and end it as a kill would, behind the checkpoint of a step."""
+
+    class Killed(Exception):
+        pass
+
+    advance = simulation.step
+
+    def step_or_die(n_steps):
+        if simulation.step_number >= step:
+            raise Killed
+        advance(n_steps)
+
+    simulation.step = step_or_die
+    with pytest.raises(Killed):
+        run.execute()
