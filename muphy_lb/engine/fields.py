@@ -14,6 +14,7 @@ from muphy_lb.parallel.transports import Line
 from muphy_lb.physics.model import Field, FieldValue, Model, Stage, row_names
 
 NO_LINES = (None, None)
+BEFORE = "_before"  # behind the name of a field: as the step before has left it
 
 
 class DeviceTable(NamedTuple):
@@ -127,6 +128,7 @@ class Fields:
             for field in model.fields
             for q, name in enumerate(row_names(field.name, self._bound[field.name].n_rows))
         }
+        self._read_before = tuple(name + BEFORE for name in _read_behind(model) if self._alternates(name))
 
     def _bind_field(self, field: Field, model: Model, shares):
         if field.boundary:
@@ -150,8 +152,14 @@ class Fields:
 
     @property
     def evolving(self) -> tuple[str, ...]:
-        """Names of those that are part of the state, row by row."""
-        return tuple(name for name, (field, _) in self._rows.items() if self._bound[field].is_state)
+        """Names of those that are part of the state, row by row; at the end those that are needed also as they were a
+        step before."""
+        present = tuple(name for name, (field, _) in self._rows.items() if self._bound[field].is_state)
+        return present + tuple(name for name in self._read_before if name.removesuffix(BEFORE) in present)
+
+    def _alternates(self, name: str) -> bool:
+        even, odd = self._bound[name].arrays
+        return even is not odd
 
     def line(self, name: str, parity: int) -> Line | None:
         """The exchange of a field in a step from ``parity``; None without neighbours."""
@@ -162,14 +170,26 @@ class Fields:
         return self._bound[stage.field].bind(stage, parity, nodes, values)
 
     def get(self, name: str, parity: int) -> np.ndarray:
-        """(n,) values of a field, or of a row of one, in the state ``parity``."""
+        """(n,) values of a field, or of a row of one, in the state ``parity``; of one of ``evolving``."""
+        if name in self._read_before:
+            name, parity = name.removesuffix(BEFORE), 1 - parity
         field, first = self._rows[name]
         return self._backend.to_host(self._bound[field].arrays[parity])[first : first + self._domain.n_nodes]
 
     def set(self, name: str, values: np.ndarray) -> None:
-        """Overwrite a field or a row of one, (n,) or (1,), also in the state before."""
-        field, first = self._rows[name]
+        """Overwrite a field or a row of one, (n,) or (1,), also in the state before; or, by its name in ``evolving``,
+        there alone. The next step is an even one."""
+        is_before = name in self._read_before
+        field, first = self._rows[name.removesuffix(BEFORE) if is_before else name]
         backend, n = self._backend, self._domain.n_nodes
-        for array in self._bound[field].arrays:
+        for array in self._bound[field].arrays[1 if is_before else 0 :]:
             target = backend.view(array, first, first + n)
             backend.update(target, np.broadcast_to(values, n).astype(array.dtype))
+
+
+def _read_behind(model: Model) -> tuple[str, ...]:
+    """Fields that moments are taken with as the step before has left them: those that its collision read."""
+    if model.streaming.stores_before_collision:
+        return ()
+    given = (model.parameters[parameter.name] for parameter in model.macroscopic.parameters)
+    return tuple(dict.fromkeys(v.field for v in given if isinstance(v, FieldValue) and not v.is_new))

@@ -248,3 +248,30 @@ def test_populations_keep_a_uniform_temperature_whatever_the_flow():
 def test_what_is_said_of_heat_needs_a_thermal_flow(key):
     with pytest.raises(InputError, match=r"cold but no \[thermal\]"):
         cavity_case(walls=[{"name": "cold"} | key], thermal=None)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("streaming", ["pull", "push", "aa"])
+def test_a_buoyant_flow_through_openings_goes_on_bit_for_bit(tmp_path, streaming, method):
+    """Pressure openings of pull and aa read the temperature of the step before, too."""
+    tables = changed(compute={"backend": "numpy", "streaming": streaming}, run={"steps": 30, "ramp_steps": 0})
+    tables["openings"] = [tables["openings"][0] | {"temperature_k": 310.0}, *tables["openings"][1:]]
+    tables["thermal"] = {
+        "method": method,
+        "reference_k": 300.0,
+        "diffusivity_m2_s": 2e-5,
+        "expansion_1_k": 3e-3,
+        "gravity_m_s2": [0.0, 0.0, -9.81],
+    }
+    case = case_from_dict(tables)
+    undisturbed, first, second = (Simulation(case) for _ in range(3))
+    start_k = 300.0 + 10.0 * np.random.default_rng(3).random(undisturbed.outline.n_nodes)
+    for simulation, n_steps in ((undisturbed, 30), (first, 13)):
+        set_temperature_k(simulation, start_k)
+        simulation.step(n_steps)
+    path = checkpoint_path(tmp_path, 13)
+    write_checkpoint(path, first, {})
+    restore(tmp_path, second)
+    second.step(17)
+    assert np.array_equal(*(list(each.populations()) for each in (second, undisturbed)))
+    assert np.array_equal(temperature_k(second), temperature_k(undisturbed)) and np.ptp(temperature_k(second)) > 1.0
