@@ -71,12 +71,12 @@ def _rate(engine: Engine, shape) -> float:
 
 
 def _read(path: Path) -> dict:
-    """What is known; nothing where the file is missing or spoilt."""
+    """What is known; nothing where the file is missing or spoilt, and no value that is not a text."""
     try:
         known = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return {key: name for key, name in known.items() if isinstance(name, str)} if isinstance(known, dict) else {}
 
 
 def _write(path: Path, known: dict) -> None:
