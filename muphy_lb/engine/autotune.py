@@ -42,7 +42,10 @@ def tune(engine: Engine) -> None:
 def cache_folder() -> Path:
     """Where results are kept."""
     given, xdg = os.environ.get("MUPHY_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    return Path(given) if given else (Path(xdg) if xdg else Path.home() / ".cache") / "muphy_lb"
+    if given:
+        return Path(given)
+    users = xdg or os.path.expanduser("~/.cache")
+    return Path(users if os.path.isabs(users) else os.devnull, "muphy_lb")  # without a home nothing is kept
 
 
 def _key(engine: Engine) -> str:
