@@ -22,10 +22,8 @@ def __getattr__(name):
 def _choose_numba_cache() -> None:
     """Numba keeps what it has compiled beside the modules or in the user's cache folder, and without either it fails
     at import; then it gets a folder among the temporary files. Where ``NUMBA_CACHE_DIR`` is set, that is used."""
-    modules = [
-        Path(folder, "__pycache__")
-        for folder, _, _ in os.walk(os.path.dirname(os.path.abspath(__file__)), followlinks=True)
-    ]
+    package = os.path.dirname(os.path.abspath(__file__))
+    modules = [Path(folder, "__pycache__") for folder, _, _ in os.walk(package, followlinks=True)]
     users = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "numba")
     if "NUMBA_CACHE_DIR" in os.environ or all(map(_can_be_made, modules)) or _can_be_made(users):
         return
@@ -38,8 +36,8 @@ def _can_be_made(folder: Path) -> bool:
     """Whether files can be written to a folder, which may have to be made for that."""
     if not folder.is_absolute():  # below the "~" of a user without a home
         return False
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+    nearest = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    return os.path.isdir(nearest) and os.access(nearest, os.W_OK | os.X_OK)
 
 
 def _private_folder() -> str:
