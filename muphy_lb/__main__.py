@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
@@ -130,7 +131,14 @@ class _PrintableFormatter(logging.Formatter):
         return printable(super().format(record))
 
 
+def _make_warnings_printable() -> None:
+    """Warnings of libraries may hold such text, too: matplotlib's of a character that its font does not have."""
+    as_given = warnings.formatwarning
+    warnings.formatwarning = lambda *warning: printable(as_given(*warning))
+
+
 def _configure_logging(communicator) -> None:
+    _make_warnings_printable()
     handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(_PrintableFormatter())
     logging.basicConfig(handlers=[handler])

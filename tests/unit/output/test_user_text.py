@@ -1,12 +1,14 @@
 """Text of users stays text: no formula in pictures, no escape sequence on terminals, no formula in a spreadsheet."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import muphy_lb.errors
 import muphy_lb.geometry.errors
 import muphy_lb.partition.errors
-from muphy_lb.__main__ import _PrintableFormatter
+from muphy_lb.__main__ import _make_warnings_printable, _PrintableFormatter
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError, OutputError
 from muphy_lb.geometry.flags import FLUID
@@ -80,6 +82,14 @@ def test_what_is_logged_can_be_printed(caplog):
     with drawing("\x1b[2J"):
         raise ValueError
     assert caplog.text.startswith(r"warning: \x1b[2J cannot be drawn")
+
+
+def test_warnings_of_libraries_can_be_printed(monkeypatch):
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    _make_warnings_printable()
+    assert warnings.formatwarning("no glyph \x1b", UserWarning, "file.py", 7) == (
+        "file.py:7: UserWarning: no glyph \\x1b\n"
+    )
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "a\n", "../"])
