@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.errors import GeometryError, printable
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.load import LOADERS, SHAPE_PREFIX, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, build_nodes
@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (GeometryError, MemoryError) as error:
         text = " ".join(str(error).split())
         prefix = "" if arguments.input in text else f"{arguments.input}: "
-        print(f"geometry: {prefix}{text}", file=sys.stderr)
+        print(printable(f"geometry: {prefix}{text}"), file=sys.stderr)
         return FAILURE
     return 0
 
@@ -83,17 +83,21 @@ def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
 
     inspection = inspect_input(arguments.input, **_input_options(arguments))
     for line in inspection.health:
-        print(f"health      {line}")
-    print(openings_table(inspection.found))
+        _tell(f"health      {line}")
+    _tell(openings_table(inspection.found))
     if arguments.toml:
         _write_text(arguments.toml, openings_toml(inspection.found))
     elif inspection.found:
-        print(f"\n{openings_toml(inspection.found)}")
+        _tell(f"\n{openings_toml(inspection.found)}")
     if arguments.preview:
         inspection.draw(arguments.preview, f"{arguments.input}: {len(inspection.found)} openings")
     for path in filter(None, (arguments.toml, arguments.preview)):
-        print(f"written     {path}")
+        _tell(f"written     {path}")
     return inspection.new_openings
+
+
+def _tell(text: str) -> None:
+    print(printable(text))
 
 
 def _write_text(path: str, text: str) -> None:
@@ -112,8 +116,8 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     loaded = load_with_notes(arguments.input, **_input_options(arguments))
     voxels = loaded.voxels
     for note in loaded.notes:
-        print(f"input       {note}")
-    print(f"voxels      {_describe(voxels)}")
+        _tell(f"input       {note}")
+    _tell(f"voxels      {_describe(voxels)}")
     openings = [*found, *map(opening_from_text, arguments.opening)]
     if arguments.openings:
         openings += read_openings(arguments.openings)
@@ -121,16 +125,16 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     nodes, report = clean(build_nodes(voxels), arguments.keep or ("openings" if voxels.openings else "all"))
     counts = np.bincount(nodes.label_number, minlength=FIRST_WALL_NUMBER)[: len(nodes.openings)]
     for opening, count in zip(nodes.openings, counts, strict=True):
-        print(f"opening     {opening.name} ({opening.kind}): {count} opening voxels")
+        _tell(f"opening     {opening.name} ({opening.kind}): {count} opening voxels")
     for wall in nodes.walls:
-        print(f"wall        {wall.name}: {wall.n_voxels} voxels")
-    print(f"cleaning    {report}")
+        _tell(f"wall        {wall.name}: {wall.n_voxels} voxels")
+    _tell(f"cleaning    {report}")
     if arguments.cut_distances:
         nodes = _cut(nodes, voxels, arguments.input)
     if arguments.solid:
         nodes = _with_solids(nodes, voxels, arguments.solid)
     write_geometry(arguments.output, nodes)
-    print(f"written     {arguments.output}: {nodes.n_nodes} nodes in {time.perf_counter() - start:.2f} s")
+    _tell(f"written     {arguments.output}: {nodes.n_nodes} nodes in {time.perf_counter() - start:.2f} s")
 
 
 def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
@@ -143,7 +147,7 @@ def _cut(nodes: NodeList, voxels: Voxels, source: str) -> NodeList:
             " leave the option out, or give a surface, a .gmy file or a shape with smooth walls"
         )
     nodes = cut_links(nodes, voxels.wall_shape)
-    print(f"cuts        {nodes.cuts.n_links} links cut, {nodes.cuts.n_missed} of them miss the wall (taken half-way)")
+    _tell(f"cuts        {nodes.cuts.n_links} links cut, {nodes.cuts.n_missed} of them miss the wall (taken half-way)")
     return nodes
 
 
@@ -152,7 +156,7 @@ def _with_solids(nodes: NodeList, voxels: Voxels, names: Sequence[str]) -> NodeL
     from muphy_lb.geometry.solids import add_solids
 
     extended = add_solids(nodes, voxels, names)
-    print(f"solids      {extended.n_nodes - nodes.n_nodes} nodes: {', '.join(names)}")
+    _tell(f"solids      {extended.n_nodes - nodes.n_nodes} nodes: {', '.join(names)}")
     return extended
 
 

@@ -1,5 +1,11 @@
 """muphy_lb: sparse lattice Boltzmann flow in real vessels and rocks on many GPUs."""
 
+import os
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+
 __version__ = "0.5.0"
 __all__ = ["Simulation"]
 
@@ -11,3 +17,39 @@ def __getattr__(name):
 
         return Simulation
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _choose_numba_cache() -> None:
+    """Numba keeps what it has compiled beside the modules or in the user's cache folder, and without either it fails
+    at import; then it gets a folder among the temporary files. Where ``NUMBA_CACHE_DIR`` is set, that is used."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    modules = [Path(folder, "__pycache__") for folder, _, _ in os.walk(package, followlinks=True)]
+    users = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "numba")
+    if "NUMBA_CACHE_DIR" in os.environ or all(map(_can_be_made, modules)) or _can_be_made(users):
+        return
+    os.environ["NUMBA_CACHE_DIR"] = _private_folder()
+    if "numba" in sys.modules:
+        sys.modules["numba"].config.reload_config()
+
+
+def _can_be_made(folder: Path) -> bool:
+    """Whether files can be written to a folder, which may have to be made for that."""
+    if not folder.is_absolute():  # below the "~" of a user without a home
+        return False
+    nearest = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    return os.path.isdir(nearest) and os.access(nearest, os.W_OK | os.X_OK)
+
+
+def _private_folder() -> str:
+    """A folder that only this user can read and write: one for all runs, unless somebody else has taken its name."""
+    import tempfile
+
+    folder = Path(tempfile.gettempdir(), f"muphy_lb-{os.getuid()}")
+    with suppress(FileExistsError):
+        folder.mkdir(mode=stat.S_IRWXU)
+    found = folder.lstat()
+    is_private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
+    return str(folder) if is_private and found.st_uid == os.getuid() else tempfile.mkdtemp(prefix="muphy_lb-")
+
+
+_choose_numba_cache()

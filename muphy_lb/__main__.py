@@ -7,8 +7,10 @@ command computes with is imported when it is given, so that help and mistakes in
 import argparse
 import logging
 import os
+import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
@@ -17,11 +19,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from muphy_lb import __version__
-from muphy_lb.errors import InputError, MuphyError
+from muphy_lb.errors import InputError, MuphyError, printable
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.partition.errors import PartitionError
 
 INPUT_EXIT_CODE = 2
+INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 DEFAULT_OUTPUT = "out"
 PREPARING = {
     "geometry": "prepare an image or a surface as CASE.h5",
@@ -46,6 +49,47 @@ class Command(NamedTuple):
 def main(arguments=None) -> int:
     """Run one command; returns the exit code. Whatever fails on a rank is told once and ends all ranks."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    with _KeptInterrupt() as interrupt:
+        communicator, options, usage_error = _begin(words)
+    try:
+        interrupt.obey()
+        if usage_error is not None:
+            raise usage_error
+        code = _prepare(words, communicator) if options is None else _execute(options, communicator)
+    except (MuphyError, GeometryError, PartitionError) as error:
+        _end_all(communicator, f"muphy-lb: error: {error}", getattr(error, "exit_code", INPUT_EXIT_CODE))
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more would interrupt the ending
+        _end_all(communicator, "muphy-lb: interrupted", INTERRUPTED_EXIT_CODE)
+    except Exception:  # no rank may die alone: the others would wait for it for ever
+        _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
+    communicator.finalise()
+    return code
+
+
+class _KeptInterrupt:
+    """Context in which Ctrl-C is kept for later: until the ranks know each other, each would tell of it by itself."""
+
+    _received = False
+
+    def __enter__(self):
+        self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_):
+        signal.signal(signal.SIGINT, self._before)
+
+    def obey(self):
+        """Raise the KeyboardInterrupt that was kept, if there was one and it is not ignored."""
+        if self._received and self._before != signal.SIG_IGN:
+            raise KeyboardInterrupt
+
+    def _note(self, *_):
+        self._received = True
+
+
+def _begin(words):
+    """The ranks, the options (None for a command that has its own), and what is wrong with them, if anything."""
     usage_error = options = None
     if not _prepares(words):
         try:
@@ -59,16 +103,7 @@ def main(arguments=None) -> int:
     except InputError as error:
         _end_all(SerialCommunicator(), f"muphy-lb: error: {error}", error.exit_code)
     _configure_logging(communicator)
-    try:
-        if usage_error is not None:
-            raise usage_error
-        code = _prepare(words, communicator) if options is None else _execute(options, communicator)
-    except (MuphyError, GeometryError, PartitionError) as error:
-        _end_all(communicator, f"muphy-lb: error: {error}", getattr(error, "exit_code", INPUT_EXIT_CODE))
-    except (Exception, KeyboardInterrupt):  # no rank may die alone: the others would wait for it for ever
-        _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
-    communicator.finalise()
-    return code
+    return communicator, options, usage_error
 
 
 def _execute(options, communicator) -> int:
@@ -85,12 +120,28 @@ def _end_all(communicator, message: str, exit_code: int):
 
     wait_for_turn(communicator)
     on_rank = f" [rank {communicator.rank} of {communicator.size}]" if communicator.size > 1 else ""
-    print(f"{message}{on_rank}", file=sys.stderr, flush=True)
+    print(printable(f"{message}{on_rank}"), file=sys.stderr, flush=True)
     communicator.abort(exit_code)
 
 
+class _PrintableFormatter(logging.Formatter):
+    """What is logged may hold text of files and users."""
+
+    def format(self, record):
+        return printable(super().format(record))
+
+
+def _make_warnings_printable() -> None:
+    """Warnings of libraries may hold such text, too: matplotlib's of a character that its font does not have."""
+    as_given = warnings.formatwarning
+    warnings.formatwarning = lambda *warning: printable(as_given(*warning))
+
+
 def _configure_logging(communicator) -> None:
-    logging.basicConfig(format="%(message)s", stream=sys.stdout)
+    _make_warnings_printable()
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(_PrintableFormatter())
+    logging.basicConfig(handlers=[handler])
     logging.getLogger("muphy_lb").setLevel(logging.INFO if communicator.rank == 0 else logging.WARNING)
 
 
@@ -180,7 +231,7 @@ def _info(options, say, communicator) -> int:
 
 def _say(communicator, text: str) -> None:
     if communicator.rank == 0:
-        print(text, flush=True)
+        print(printable(text), flush=True)
 
 
 def _closing_text(summary: dict, measured: list[str], folder) -> str:

@@ -1,4 +1,4 @@
-"""The errors of muphy_lb, each with the exit code of the command line."""
+"""The errors of muphy_lb, each with the exit code of the command line; and how a text is shown on a terminal."""
 
 
 class MuphyError(Exception):
@@ -29,3 +29,9 @@ class BackendError(MuphyError):
     """The selected backend cannot run on this machine: no GPU, no toolkit, not enough memory."""
 
     exit_code = 5
+
+
+def printable(text: str) -> str:
+    """A text for a terminal: control characters, such as those of escape sequences, and all else that cannot be printed
+    are spelt as in a Python string; line ends and tabs stay."""
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)

@@ -8,7 +8,7 @@ from pathlib import Path
 from muphy_lb.partition.choice import choose
 from muphy_lb.partition.compare import compare, comparison_table
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, StepCost
-from muphy_lb.partition.errors import PartitionError
+from muphy_lb.partition.errors import PartitionError, printable
 from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.methods import METHODS
 from muphy_lb.partition.partition import AUTO, check_parts, partition
@@ -23,9 +23,9 @@ def main(arguments=None) -> int:
     """Run the command; returns the exit code: 0, or 2 after a one-line error message."""
     options = _parser().parse_args(arguments)
     try:
-        print(_run(options))
+        print(printable(_run(options)))
     except PartitionError as error:
-        print(f"partition: error: {error}", file=sys.stderr)
+        print(printable(f"partition: error: {error}"), file=sys.stderr)
         return 2
     return 0
 

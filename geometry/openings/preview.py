@@ -147,7 +147,7 @@ def _draw(path, maps: Sequence[np.ndarray], frame: tuple[np.ndarray, float], fou
             _draw_opening(panel, view, item, 0.6 * border * frame[1])
         if len(found) <= MANY_NAMES:
             _write_names(panel, view, found, 0.75 * border * frame[1])
-    figure.suptitle(title or f"{len(found)} openings")
+    figure.suptitle(title or f"{len(found)} openings", parse_math=False)
     try:
         figure.savefig(path)
     except (OSError, ValueError) as error:
@@ -196,7 +196,8 @@ def _write_names(panel, view: tuple[int, int, int], found: Sequence[FoundOpening
         taken.append(position)
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": _colour(item), "alpha": 0.85}
         text = f"{item.opening.name}\n{item.opening.kind}, r = {_length(item.equivalent_radius_m)}"
-        panel.annotate(text, position, color=_colour(item), fontsize=6.5, ha="center", va="center", bbox=box)
+        label = panel.annotate(text, position, color=_colour(item), fontsize=6.5, ha="center", va="center", bbox=box)
+        label.set_parse_math(False)
 
 
 def _colour(item: FoundOpening) -> str:

@@ -42,7 +42,10 @@ def tune(engine: Engine) -> None:
 def cache_folder() -> Path:
     """Where results are kept."""
     given, xdg = os.environ.get("MUPHY_CACHE"), os.environ.get("XDG_CACHE_HOME")
-    return Path(given) if given else (Path(xdg) if xdg else Path.home() / ".cache") / "muphy_lb"
+    if given:
+        return Path(given)
+    users = xdg or os.path.expanduser("~/.cache")
+    return Path(users if os.path.isabs(users) else os.devnull, "muphy_lb")  # without a home nothing is kept
 
 
 def _key(engine: Engine) -> str:
@@ -71,12 +74,12 @@ def _rate(engine: Engine, shape) -> float:
 
 
 def _read(path: Path) -> dict:
-    """What is known; nothing where the file is missing or spoilt."""
+    """What is known; nothing where the file is missing or spoilt, and no value that is not a text."""
     try:
         known = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return {key: name for key, name in known.items() if isinstance(name, str)} if isinstance(known, dict) else {}
 
 
 def _write(path: Path, known: dict) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
+from muphy_lb.output.drawing import drawing
 from muphy_lb.output.report_html import ReportPart
 
 
@@ -37,7 +38,8 @@ class FlowPicture(Observer):
         telling = view.field(chosen[0]) if chosen else None
         if velocity is not None:
             speed = (velocity**2).sum(axis=1) ** 0.5
-            draw_vessel(self._folder / self.file, view.nodes, speed, view.case.title, telling=telling)
+            with drawing(self.file):
+                draw_vessel(self._folder / self.file, view.nodes, speed, view.case.title, telling=telling)
 
     def section(self, summary: Mapping) -> ReportPart:
         """The picture."""

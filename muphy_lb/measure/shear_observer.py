@@ -12,6 +12,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.wall_shear import HALF_WAY_WARNING, Mean, WallShear, statistics
+from muphy_lb.output.drawing import drawing
 from muphy_lb.output.pictures.wall import draw_walls
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.vtkhdf import VtkHdfSeries
@@ -109,7 +110,8 @@ class WallShearObserver(Observer):
         if view.case.output.picture:
             shown = fields.get("time_averaged_wall_shear_stress", np.linalg.norm(fields["wall_shear_stress"], axis=1))
             what = "time-averaged wall shear stress [Pa]" if len(fields) > 1 else "wall shear stress [Pa]"
-            draw_walls(self._folder / SHEAR_PICTURE, nodes, shown, what)
+            with drawing(SHEAR_PICTURE):
+                draw_walls(self._folder / SHEAR_PICTURE, nodes, shown, what)
 
     def lines(self, summary: Mapping) -> list[str]:
         """Statistics over the wall, now and of the period."""

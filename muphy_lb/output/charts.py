@@ -30,10 +30,12 @@ def line_chart(title: str, x_label: str, y_label: str, lines: Mapping[str, tuple
         axes.plot(x[::stride], shown[::stride], label=name, marker="." if len(x) < 30 else None, linewidth=1.4)
     if log and any(np.nanmax(line.get_ydata(), initial=0.0) > 0.0 for line in axes.lines):
         axes.set_yscale("log")
-    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.set(xlabel=x_label, ylabel=y_label)
+    axes.set_title(title, parse_math=False)
     axes.grid(alpha=0.3)
     if 1 < len(lines) <= MOST_NAMES:
-        axes.legend(fontsize=8)
+        for name in axes.legend(fontsize=8).get_texts():
+            name.set_parse_math(False)
     buffer = io.BytesIO()
     canvas.print_png(buffer)
     return buffer.getvalue()

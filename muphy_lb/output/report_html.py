@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from muphy_lb.output.atomic import write_text
 from muphy_lb.output.charts import line_chart
+from muphy_lb.output.drawing import drawing
 from muphy_lb.output.series import read_series
 
 REPORT_FILE = "report.html"
@@ -127,8 +128,11 @@ def _pictures(folder: Path, parts: Sequence[ReportPart]) -> list[str]:
 
 
 def _charts(parts: Sequence[ReportPart]) -> list[str]:
-    images = "".join(_image(png, text) for part in parts for text, png in part.charts())
-    return [f'<h2>Course of the run</h2><p class="charts">{images}</p>'] if images else []
+    images = []
+    for part in parts:
+        with drawing("a chart of the report"):
+            images += [_image(png, text) for text, png in part.charts()]
+    return [f'<h2>Course of the run</h2><p class="charts">{"".join(images)}</p>'] if images else []
 
 
 def series_charts(path: Path, heading: str, quantities: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:

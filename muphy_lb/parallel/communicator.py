@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import socket
 import sys
 import time
 import traceback
@@ -15,6 +16,9 @@ from muphy_lb.errors import InputError
 LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 # A failing rank lets lower ranks, which may have failed in the same way, speak first.
 VOICE_DELAY_S = 1.0
+LAST_TURN = 3
+# Who is not the first to speak is ended in that time; else nobody has heard the first, and it speaks after all.
+SILENCE_S = 5.0
 # mpirun drops what a rank wrote just before it aborts.
 FORWARD_DELAY_S = 0.2
 SWAP_TAG = 1
@@ -223,5 +227,21 @@ def _check_launcher(size: int) -> None:
 
 
 def wait_for_turn(communicator) -> None:
-    """Called by a failing rank before it speaks: by then a lower rank with the same failure has ended all ranks."""
-    time.sleep(VOICE_DELAY_S * min(communicator.rank, 3))
+    """Called by a failing rank before it speaks: by then a lower rank with the same failure has ended all ranks.
+
+    The ranks from ``LAST_TURN`` on have the same turn; of those on one machine, the first speaks and ends the others.
+    """
+    time.sleep(VOICE_DELAY_S * min(communicator.rank, LAST_TURN))
+    if communicator.size > 1 and not _is_first_to_speak():
+        time.sleep(SILENCE_S)
+
+
+def _is_first_to_speak() -> bool:
+    """Whether no other rank of this run on this machine, which the launcher's same process has started, has asked."""
+    name = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        name.bind(f"\0muphy_lb voice {os.getppid()}")
+    except OSError:
+        return False
+    name.detach()  # kept by this process to its end
+    return True

@@ -26,7 +26,7 @@ CHECKPOINTS = "checkpoints"
 N_CHECKPOINTS = 2
 COMPLETED = "completed"
 STOPPED_EXIT_CODE = 75
-STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass
@@ -48,12 +48,14 @@ class Clock:
 
 
 class StopSignals:
-    """Context in which stop signals raise a flag instead of ending the process."""
+    """Context in which stop signals raise a flag instead of ending the process; ``nohup`` keeps SIGHUP ignored."""
 
     received = 0
 
     def __enter__(self):
-        self._before = {number: signal.signal(number, self._note) for number in STOP_SIGNALS}
+        under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        numbers = [number for number in STOP_SIGNALS if number != signal.SIGHUP or not under_nohup]
+        self._before = {number: signal.signal(number, self._note) for number in numbers}
         return self
 
     def __exit__(self, *_):

@@ -14,13 +14,15 @@ import time
 from pathlib import Path
 
 ALL_IS_WELL = b"."
-STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # MPICH's and SLURM's launchers watch this connection of every rank; others watch stdout and stderr.
 LAUNCHER_LINE = "PMI_FD"
 # What tells a process that it is a rank; the sentry is none.
 RANK_VARIABLES = ("PMI_", "PMIX_", "OMPI_", "MV2_", "SLURM_")
 # A launcher drops what was written just before it ends the ranks.
 FORWARD_DELAY_S = 0.2
+# A sentry needs milliseconds to end; one that is stopped or stuck is ended.
+PATIENCE_S = 5.0
 
 
 class Sentry:
@@ -51,7 +53,11 @@ class Sentry:
 
     def __exit__(self, *_):
         if self._process:
-            self._process.communicate(ALL_IS_WELL)
+            try:
+                self._process.communicate(ALL_IS_WELL, timeout=PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
 
 
 def _keep_watch(who: str, pid: str, folder: str) -> None:

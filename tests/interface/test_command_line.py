@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from muphy_lb.__main__ import COMMANDS, PREPARING, _parser
+from muphy_lb.__main__ import COMMANDS, INTERRUPTED_EXIT_CODE, PREPARING, _parser
 from muphy_lb.errors import InputError
 
 HEAVY = ("numba", "scipy", "matplotlib", "h5py", "pydantic")
@@ -36,6 +36,39 @@ def test_help_imports_no_heavy_library(words):
 def test_help_names_every_command():
     text, _ = helped("--help")
     assert all(f"\n    {name}" in text for name in (*COMMANDS, *PREPARING))
+
+
+INTERRUPTED = """
+import os, signal, sys
+from muphy_lb.parallel import communicator
+from muphy_lb.case import case
+def interrupt(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+def load(*_):
+    interrupt()
+    raise ValueError("the interrupt was lost")
+connect = communicator.connect
+if sys.argv[1] == "before the ranks know each other":
+    communicator.connect = lambda: (interrupt(), connect())[1]
+else:
+    case.load_case = load
+from muphy_lb.__main__ import main
+main(["run", "case.toml"])
+"""
+MOMENTS = ("before the ranks know each other", "while the case is read")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_ctrl_c_before_the_run_is_one_line(moment, tmp_path):
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, moment], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (INTERRUPTED_EXIT_CODE, "muphy-lb: interrupted\n")
+
+
+@pytest.mark.mpi
+def test_ctrl_c_before_the_run_is_one_line_of_all_ranks(mpirun):
+    done = mpirun(3, ["-c", INTERRUPTED, MOMENTS[0]])
+    told = [line for line in done.stderr.splitlines() if not line.startswith("Abort(")]
+    assert (done.returncode, told) == (INTERRUPTED_EXIT_CODE, ["muphy-lb: interrupted [rank 0 of 3]"])
 
 
 @pytest.mark.parametrize("name", COMMANDS)

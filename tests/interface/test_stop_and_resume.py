@@ -15,7 +15,7 @@ import pytest
 from muphy_lb.errors import InputError, OutputError
 from muphy_lb.output.sealed import seal
 from muphy_lb.run import checkpoint as checkpoint_module
-from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run
+from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run, StopSignals
 from muphy_lb.run.simulation import Simulation
 from tests.conftest import find_launcher, launcher_settings, stop_group
 from tests.vessel import command, vessel, write_case
@@ -107,6 +107,17 @@ def test_a_stopped_run_continues_bit_for_bit(case, out, end, monkeypatch, capsys
     assert state(out)[0] == 10
     assert command("resume", out, "--set", "run.wall_time=") == 0
     assert np.array_equal(state(out)[1], end)
+
+
+@pytest.mark.parametrize(("usual", "received"), [(signal.SIG_DFL, signal.SIGHUP), (signal.SIG_IGN, 0)])
+def test_a_hangup_is_a_stop_signal_unless_nohup_has_it_ignored(usual, received):
+    before = signal.signal(signal.SIGHUP, usual)
+    try:
+        with StopSignals() as signals:
+            signal.raise_signal(signal.SIGHUP)
+        assert signals.received == received and signal.getsignal(signal.SIGHUP) == usual
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])

@@ -165,6 +165,21 @@ def test_a_disk_that_fills_on_one_rank_ends_all_and_costs_no_checkpoint(stopped,
     assert newest(stopped / "checkpoints").step == 20
 
 
+SAME_FAILURE = """
+from muphy_lb.parallel import connect
+communicator = connect()
+communicator.barrier()
+if communicator.rank >= 3:
+    raise ValueError("the same on many ranks")
+communicator.barrier()
+"""
+
+
+def test_many_ranks_that_fail_alike_speak_with_one_voice(mpirun):
+    done = mpirun(6, ["-c", SAME_FAILURE], timeout=60)
+    assert done.returncode == 1 and done.stderr.count("ValueError: the same on many ranks") == 1
+
+
 def flip(path, place):
     """Flip one bit of a file."""
     with path.open("r+b") as file:

@@ -67,14 +67,15 @@ class CudaBackend(KernelTable):
         self.precision = precision
         self.allocated_bytes = 0
         self._interior = cuda.stream()
-        self._edge = urgent_stream()
-        self._openings = urgent_stream()
+        self._edge = urgent_stream(self)
+        self._openings = urgent_stream(self)
         self._streams = {ON_INTERIOR: self._interior, ON_EDGE: self._edge, ON_OPENINGS: self._openings}
         self._marked = event()
         self._edge_done = event()
         self._edge_marked = event()
         self._openings_done = event()
         self._opened = {}
+        self._awaited = []
 
     def array(self, host):
         """Flat device copy."""
@@ -109,9 +110,15 @@ class CudaBackend(KernelTable):
         cuda.synchronize()  # a pageable copy may return early, and the edge stream waits for nobody by itself
 
     def synchronise(self):
-        """Wait for all streams."""
+        """Wait for all streams.
+
+        Raises:
+            BackendError: a neighbour's halo has not come in time.
+        """
         for stream in self._streams.values():
             stream.synchronize()
+        for awaited in self._awaited:
+            awaited.check()
 
     def mark_interior(self):
         """Record an event on the interior stream."""
@@ -235,11 +242,16 @@ class CudaBackend(KernelTable):
             close()
         self._opened.clear()
 
-    def make_signal(self, flags, there, is_trusted):
+    def make_signal(self, flags, there, neighbours, is_trusted):
         """Counters on the device, since a recorded launch cannot count."""
         counters = [self.zeros(1, np.uint32) for _ in range(3)]
-        limit = np.array([peers.NO_LIMIT if is_trusted else peers.TRIAL_POLLS], dtype=np.uint64)
-        return peers.Signal(flags, self.array(there), *counters, self.array(limit), self.zeros(1, np.uint32))
+        limit = np.array([peers.RUN_POLLS if is_trusted else peers.TRIAL_POLLS], dtype=np.uint64)
+        late = self.host_buffer(len(neighbours), np.uint32)  # the device writes there, since addresses are unified
+        late[:] = 0
+        self._awaited.append(peers.Awaited(tuple(neighbours), late, is_trusted))
+        places = late.ctypes.data + late.itemsize * np.arange(late.size, dtype=np.uint64)
+        known = flags, self.array(there), *counters, self.array(limit), self.zeros(1, np.uint32)
+        return peers.Signal(*known, self.array(places))
 
     def send(self, buffer, addresses, targets, signal):
         """One thread a population."""

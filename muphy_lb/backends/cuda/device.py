@@ -1,6 +1,10 @@
 """The only module that imports ``numba.cuda``: a successor with the same API is a one-line change here."""
 
+import gc
 import warnings
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numba
 from numba import cuda
@@ -59,8 +63,9 @@ def clear(array) -> None:
         cuda.cudadrv.driver.device_memset(array, 0, array.nbytes)
 
 
-def urgent_stream():
-    """A stream whose kernels go before those of ordinary streams; Numba itself offers no priorities.
+def urgent_stream(owner):
+    """A stream whose kernels go before those of ordinary streams; Numba itself offers no priorities, and so does not
+    destroy it: that happens when ``owner`` is garbage. (Numba keeps streams in a cache of launch configurations.)
 
     Raises:
         BackendError: the driver refuses.
@@ -76,6 +81,7 @@ def urgent_stream():
         status, handle = driver.cuStreamCreateWithPriority(flags.value, most_urgent)
     if status != driver.CUresult.CUDA_SUCCESS:
         raise BackendError(f"the CUDA driver refused a stream: {status}; check the driver with nvidia-smi")
+    weakref.finalize(owner, driver.cuStreamDestroy, handle).atexit = False
     return cuda.external_stream(int(handle))
 
 
@@ -86,7 +92,7 @@ def record_graph(stream, work):
     keep the priority of the stream that they were recorded on; left alone, a graph gives all that of its own stream.
 
     Returns:
-        A function that launches the recorded work on ``stream``.
+        A function that launches the recorded work on ``stream``; the executable graph is destroyed with it.
 
     Raises:
         BackendError: the driver refuses.
@@ -94,17 +100,46 @@ def record_graph(stream, work):
     from cuda.bindings import driver
 
     handle = driver.CUstream(int(stream))
-    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-    _checked(*driver.cuStreamBeginCapture(handle, mode))
-    try:
-        work()
-    except BaseException:
-        driver.cuStreamEndCapture(handle)  # fails, too, and would hide why
-        raise
-    graph = _checked(*driver.cuStreamEndCapture(handle))
+    graph = _captured(handle, work)
     priorities = driver.CUgraphInstantiate_flags.CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY
-    executable = _checked(*driver.cuGraphInstantiate(graph, priorities.value))
-    return lambda: _checked(*driver.cuGraphLaunch(executable, handle))
+    try:
+        executable = _checked(*driver.cuGraphInstantiate(graph, priorities.value))
+    finally:
+        driver.cuGraphDestroy(graph)
+
+    def launch():
+        _checked(*driver.cuGraphLaunch(executable, handle))
+
+    launch.uses = work  # such as an NCCL communicator, which must not end before the graph
+    weakref.finalize(launch, driver.cuGraphExecDestroy, executable).atexit = False
+    return launch
+
+
+def _captured(handle, work):
+    """The graph of what ``work()`` launches on a stream."""
+    from cuda.bindings import driver
+
+    mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+    with _without_collector():
+        _checked(*driver.cuStreamBeginCapture(handle, mode))
+        try:
+            work()
+        except BaseException:
+            driver.cuStreamEndCapture(handle)  # fails, too, and would hide why
+            raise
+        return _checked(*driver.cuStreamEndCapture(handle))
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Context without garbage collection: to free what another simulation has left would spoil a capture."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def share_memory(address: int) -> tuple[bytes, int]:

@@ -1,7 +1,13 @@
 """NCCL through nccl4py: the only module that imports it."""
 
+import weakref
+
 from cuda.core import Buffer
 from nccl.core import Communicator, UniqueId, get_unique_id, group
+
+# Communicators whose ranks are garbage. To end one, all ranks must do so, and graphs that use it must be gone: both
+# hold when the ranks next join, which follows a collection on all of them.
+_abandoned: list[Communicator] = []
 
 
 def new_identity() -> bytes:
@@ -19,6 +25,7 @@ class NcclRanks:
 
     def __init__(self, communicator: Communicator, stream):
         self._communicator, self._stream = communicator, stream
+        weakref.finalize(self, _abandoned.append, communicator).atexit = False
 
     def bind_exchange(self, neighbours, outgoing, incoming):
         """Launch that sends and receives one message (device array) to and from each neighbour, in one group.
@@ -39,11 +46,14 @@ class NcclRanks:
                 for message, rank in receives:
                     communicator.recv(message, rank, stream=stream)
 
+        exchange.uses = self  # the communicator must not end before what launches this
         return exchange
 
 
 def join(identity: bytes, n_ranks: int, rank: int, stream) -> NcclRanks:
-    """Join the ranks that share an identity; collective."""
+    """Join the ranks that share an identity; collective. Communicators of earlier simulations are ended."""
+    while _abandoned:
+        _abandoned.pop().abort()
     return NcclRanks(Communicator.init(n_ranks, rank, UniqueId.from_bytes(identity)), stream)
 
 

@@ -6,10 +6,12 @@ import numpy as np
 
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.vectors import load_acquire, store_release, store_to
+from muphy_lb.errors import BackendError
 
 # A poll of a flag takes about a microsecond; a neighbour may still be compiling.
 TRIAL_POLLS = 60_000_000
-NO_LIMIT = 1 << 62
+# Half an hour: a neighbour that writes files may take long, one that is gone never comes.
+RUN_POLLS = 1_800_000_000
 STORED_AS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -23,6 +25,7 @@ class Signal(NamedTuple):
         blocks: (1,) uint32 blocks of the present launch that have sent their share.
         limit: (1,) uint64 polls after which waiting is given up.
         failed: (1,) uint32 1 once it was.
+        late: (k,) uint64 addresses of uint32 on the host, set to 1 for each neighbour whose flag did not come.
     """
 
     flags: object
@@ -32,6 +35,35 @@ class Signal(NamedTuple):
     blocks: object
     limit: object
     failed: object
+    late: object
+
+
+class Awaited(NamedTuple):
+    """What the host sees of waiting for some neighbours.
+
+    Attributes:
+        neighbours: their ranks.
+        late: (k,) uint32 page-locked, 1 for each whose flag did not come in time.
+        is_trusted: whether all flags must come.
+    """
+
+    neighbours: tuple[int, ...]
+    late: np.ndarray
+    is_trusted: bool
+
+    def check(self) -> None:
+        """Refuse to go on without a halo.
+
+        Raises:
+            BackendError: one that must come did not.
+        """
+        if self.is_trusted and self.late.any():
+            ranks = ", ".join(str(rank) for rank, is_late in zip(self.neighbours, self.late, strict=True) if is_late)
+            raise BackendError(
+                f"compute.transport 'peer': the halo of rank {ranks} has not come for about {1e-6 * RUN_POLLS / 60:.0f}"
+                " minutes: it has ended, hangs, or writes files for longer than that; continue from the newest"
+                " checkpoint with muphy-lb resume, or use compute.transport = 'host', which waits without limit"
+            )
 
 
 @cuda.jit(device=True)
@@ -60,15 +92,17 @@ def send(buffer, addresses, targets, signal):
 
 @cuda.jit
 def wait(signal):
-    """One thread a neighbour."""
+    """One thread a neighbour. After a wait that was given up, the next ones end at once: nothing is left to save."""
     j = cuda.threadIdx.x
     number = np.uint32(signal.awaited[0] + np.uint32(1))
     polls, limit = np.uint64(0), signal.limit[0]
     if j < signal.flags.size:
         while np.int32(load_acquire(signal.flags, j) - number) < 0 and polls < limit:
             polls += np.uint64(1)
-        if polls >= limit:
+        if polls >= limit and limit > np.uint64(0):
             signal.failed[0] = 1
+            signal.limit[0] = 0
+            store_release(signal.late[j], np.uint32(1))
     cuda.syncthreads()
     if j == 0:
         signal.awaited[0] = number

@@ -88,6 +88,7 @@ def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarra
     horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
     vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
     label = axes.text(*position, text, color=colour, fontsize=10.5, ha=horizontal, va=vertical, zorder=6)
+    label.set_parse_math(False)
     label.set_path_effects([withStroke(linewidth=3, foreground=BACKGROUND)])
 
 

@@ -139,7 +139,8 @@ def draw_heading(figure: Figure, title: str, facts: tuple[str, ...]) -> None:
     line = 1.0 - 0.4 / height_in
     below = 1.0 - 0.7 / height_in
     heading = shorten(title, MAX_TITLE_LENGTH, placeholder=" ...")
-    figure.text(left, line, heading, color=FOREGROUND, fontsize=17, weight="bold", va="center")
+    words = figure.text(left, line, heading, color=FOREGROUND, fontsize=17, weight="bold", va="center")
+    words.set_parse_math(False)
     figure.text(left, below, "   ·   ".join(facts), color=FAINT, fontsize=10.5, va="center")
 
 

@@ -5,6 +5,7 @@ push into a mailbox that the neighbour empties. There are two of either, for eve
 ask whether the last message was read: who sends exchange k + 2 has the neighbour's message k + 1, which that neighbour
 sent behind its use of message k. (An exchange that is repeated into the same place, as for a measurement, needs a
 barrier: ``Engine`` has it.) All tasks only enqueue work on the device, so that whole steps can be recorded.
+The wait for a neighbour has a limit on the device; the host learns of it when it next synchronises, and ends the run.
 """
 
 import numpy as np
@@ -44,13 +45,13 @@ class Peer:
         flags = backend.zeros(len(neighbours), np.uint32)
         places = self._swap_places(neighbours, packings, plans, flags)
         there = np.array([flag for *_, flag in places], dtype=np.uint64)
-        signal = backend.make_signal(flags, there, self._is_trusted)
+        signal = backend.make_signal(flags, there, neighbours, self._is_trusted)
         self._signals.append(signal)
         whole = enumerate(zip(packings, plans, buffers, strict=True))
         return tuple(self._line(*one, signal, [place[k] for place in places]) for k, one in whole)
 
     def trust(self):
-        """In the trial flags were awaited for a few seconds at most; from now on they are awaited without limit."""
+        """In the trial flags were awaited for a few seconds at most; from now on for half an hour."""
         in_time = all(self._backend.came_in_time(signal) for signal in self._signals)
         self._backend.close_shared()  # the messages of the trial, before their memory is freed
         self._signals, self._is_trusted = [], True

@@ -10,6 +10,7 @@ import numpy as np
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
+from muphy_lb.output.drawing import drawing
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.thermal.mid_plane import NAME as MIDDLE
 from muphy_lb.physics.thermal.mid_plane import MiddleHeat, middle_heat
@@ -86,7 +87,8 @@ class TemperaturePicture(Observer):
 
         values = temperature_k(self._view)
         if values is not None:
-            draw_temperature(self._folder / self.file, self._view.nodes, values, self._view.case.title)
+            with drawing(self.file):
+                draw_temperature(self._folder / self.file, self._view.nodes, values, self._view.case.title)
 
     def section(self, summary: Mapping) -> ReportPart:
         """The picture."""

@@ -86,7 +86,7 @@ def draw_times(path: str | os.PathLike, timings: Sequence[Timing], title: str) -
     for axes, name in ((left, "time of 1000 steps [s]"), (right, "million node updates per second")):
         _dress_times(axes, name, sorted({timing.size for timing in timings}))
     left.legend()
-    figure.suptitle(title)
+    figure.suptitle(title, parse_math=False)
     _write(path, figure)
 
 
@@ -149,7 +149,8 @@ def _plane_figure(plane: Plane, title: str) -> tuple[Figure, Axes]:
     figure = Figure(figsize=PLANE_SIZE_IN, dpi=DPI, layout="constrained")
     axes = figure.subplots()
     left, right, bottom, top = plane.extent_m
-    axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", xlabel="x [m]", ylabel="y [m]", title=title)
+    axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", xlabel="x [m]", ylabel="y [m]")
+    axes.set_title(title, parse_math=False)
     axes.ticklabel_format(style="sci", scilimits=(-2, 3))
     return figure, axes
 

@@ -50,7 +50,7 @@ def draw_scaling(path: str | os.PathLike, groups: Mapping[str, Sequence[Point]],
     for axes in (left, right):
         _dress(axes, "ranks", ranks)
     left.legend()
-    figure.suptitle(title)
+    figure.suptitle(title, parse_math=False)
     _write(path, figure)
 
 
@@ -74,7 +74,8 @@ def draw_split(path: str | os.PathLike, groups: Mapping[str, Sequence[Point]], t
         )
         position += 0.6
     axes.set_xticks(list(ticks), list(ticks.values()))
-    axes.set(ylabel="ms of a step that each lasts, slowest rank", title=title)
+    axes.set(ylabel="ms of a step that each lasts, slowest rank")
+    axes.set_title(title, parse_math=False)
     axes.set_ylim(0.0, 1.12 * axes.get_ylim()[1])
     axes.set_xlabel("ranks, by series", labelpad=22)
     for group, colour in SPLIT_COLOURS.items():
@@ -111,7 +112,7 @@ def draw_forecasts(path: str | os.PathLike, forecasts: Sequence[Forecast], title
     for axes in (left, right):
         _dress(axes, "cards (predicted)", cards)
     left.legend(fontsize="small")
-    figure.suptitle(title)
+    figure.suptitle(title, parse_math=False)
     _write(path, figure)
 
 

@@ -76,7 +76,7 @@ def test_a_remembered_shape_that_is_not_offered_any_more_is_timed_anew(clock):
     assert other.shape == Shape("double", 999)
 
 
-@pytest.mark.parametrize("spoilt", ["", "{", "[1, 2]"])
+@pytest.mark.parametrize("spoilt", ["", "{", "[1, 2]", "[" * 100_000], ids=["empty", "cut", "list", "deep"])
 def test_a_spoilt_cache_is_made_anew(clock, spoilt):
     path = tuning.cache_folder() / "tuning.json"
     path.parent.mkdir(parents=True)
@@ -84,6 +84,16 @@ def test_a_spoilt_cache_is_made_anew(clock, spoilt):
     engine = StubEngine(clock)
     tuning.tune(engine)
     assert engine.shape == FAST and list(json.loads(path.read_text()).values()) == ["double 64"]
+
+
+@pytest.mark.parametrize("value", [["double 64"], {"double 64": 1}, 64, None])
+def test_a_remembered_value_that_is_no_text_is_timed_anew(clock, value):
+    tuning.tune(StubEngine(clock))
+    path = tuning.cache_folder() / "tuning.json"
+    path.write_text(json.dumps(dict.fromkeys(json.loads(path.read_text()), value)))
+    engine = StubEngine(clock)
+    tuning.tune(engine)
+    assert engine.timed == [SLOW, FAST] and engine.shape == FAST
 
 
 def test_a_cache_that_cannot_be_written_stops_nothing(clock, tmp_path):

@@ -53,6 +53,21 @@ def vessel(tmp_path_factory):
     return folder
 
 
+def test_a_picture_that_cannot_be_drawn_costs_neither_report_nor_summary(tmp_path, monkeypatch, caplog):
+    def fail(*_, **__):
+        raise ValueError("no such colour")
+
+    for name in ("pictures.vessel.draw_vessel", "report_html.line_chart"):
+        monkeypatch.setattr(f"muphy_lb.output.{name}", fail)
+    Run(simulate(open_channel(output={"picture": True}, title=r"$\undefined{$")), tmp_path).execute()
+    warnings = [
+        record.getMessage() for record in caplog.records if "cannot be drawn: ValueError" in record.getMessage()
+    ]
+    assert {text.split(" cannot")[0] for text in warnings} == {"warning: picture.png", "warning: a chart of the report"}
+    assert json.loads((tmp_path / "summary.json").read_text())["ended"] == "completed"
+    assert r"<h1>$\undefined{$</h1>" in (tmp_path / "report.html").read_text()
+
+
 @pytest.fixture(scope="module")
 def rock(tmp_path_factory):
     """Folder of a run of a driven channel, with its permeability."""
