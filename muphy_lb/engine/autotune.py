@@ -1,6 +1,6 @@
-"""The way to launch stream-and-collide that is fastest on this card: timed once, then remembered.
+"""The way to launch stream-and-collide that is fastest on this GPU: timed once, then remembered.
 
-All ways give the same bits; which is fastest depends on the card, the collision and the number formats. The result is
+All ways give the same bits; which is fastest depends on the GPU, the collision and the number formats. The result is
 kept in ``tuning.json`` in the user's cache folder (``MUPHY_CACHE``, else ``XDG_CACHE_HOME/muphy_lb``, else
 ``~/.cache/muphy_lb``); removing the file makes the next run time them again.
 """
@@ -34,7 +34,7 @@ def tune(engine: Engine) -> None:
     if known.get(key) not in by_name:
         rates = {name: _rate(engine, shape) for name, shape in by_name.items()}
         known = _read(path) | {key: max(rates, key=rates.get)}
-        log.info("timed on this card, MFLUPS: %s", ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
+        log.info("timed on this GPU, MFLUPS: %s", ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
         _write(path, known)
     engine.use_shape(by_name[known[key]])
 

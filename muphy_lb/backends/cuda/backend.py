@@ -164,7 +164,7 @@ class CudaBackend(KernelTable):
         return event_seconds(first, second)
 
     def reduction_workers(self, n_nodes):
-        """Enough to fill the card, whatever the domain."""
+        """Enough to fill the GPU, whatever the domain."""
         return WORKERS
 
     def stream_table(self, addresses, turn):

@@ -24,13 +24,13 @@ class NcclRanks:
         """Launch that sends and receives one message (device array) to and from each neighbour, in one group.
 
         Raises:
-            RuntimeError: the messages do not lie on the card that NCCL works on.
+            RuntimeError: the messages do not lie on the GPU that NCCL works on.
         """
         communicator, stream = self._communicator, int(self._stream)
         sends, receives = ([*zip(map(_bytes, each), neighbours, strict=True)] for each in (outgoing, incoming))
         for message, _ in sends + receives:
             if message.device_id != communicator.device.device_id:
-                raise RuntimeError(f"a message lies on card {message.device_id}, NCCL works on {communicator.device}")
+                raise RuntimeError(f"a message lies on GPU {message.device_id}, NCCL works on {communicator.device}")
 
         def exchange():
             with group():
@@ -48,5 +48,5 @@ def join(identity: bytes, n_ranks: int, rank: int, stream) -> NcclRanks:
 
 
 def _bytes(array) -> Buffer:
-    """The memory of a device array; the interface of arrays would not say on which card it lies."""
+    """The memory of a device array; the interface of arrays would not say on which GPU it lies."""
     return Buffer.from_handle(array.device_ctypes_pointer.value, array.nbytes, owner=array)

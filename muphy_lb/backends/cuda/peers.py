@@ -1,4 +1,4 @@
-"""Memory of other cards of the machine: kernels that write there, and the flags by which cards wait for each other."""
+"""Memory of other GPUs of the machine: kernels that write there, and the flags by which GPUs wait for each other."""
 
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
-"""peer: each card writes its messages straight into the memory of the cards beside it, and raises a flag there.
+"""peer: each GPU writes its messages straight into the memory of the GPUs beside it, and raises a flag there.
 
-Cards of one machine reach each other's memory (CUDA IPC). Pull writes into the neighbour's halo slots, in place and
+GPUs of one machine reach each other's memory (CUDA IPC). Pull writes into the neighbour's halo slots, in place and
 push into a mailbox that the neighbour empties. There are two of either, for even and odd exchanges, so nobody has to
 ask whether the last message was read: who sends exchange k + 2 has the neighbour's message k + 1, which that neighbour
 sent behind its use of message k. (An exchange that is repeated into the same place, as for a measurement, needs a

@@ -39,7 +39,7 @@ def _cavity(name: str, published: str, **lattice) -> PaperRow:
     return PaperRow(name, published, lattice, {"shape": "cavity", "options": options}, (lid,))
 
 
-# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the card's
+# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the GPU's
 # memory bandwidth that he reached on an 8800 Ultra, and the flow through his 18 x 18 cylinders (Table 5) in MLUPS.
 TOELKE = (
     _cavity("LBGKL, cavity", "59 % of the bandwidth", collision="bgk", equilibrium="stokes"),

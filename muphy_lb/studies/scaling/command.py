@@ -42,11 +42,11 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--measured", metavar="FILE", help="measure nothing: take the points from the --json of an earlier study"
     )
-    parser.add_argument("--predict", action="store_true", help="fit a model and ask it about 8 to 4096 cards")
-    parser.add_argument("--link-gb-s", type=float, metavar="X", help="predicted: GB/s a card between nodes (25)")
+    parser.add_argument("--predict", action="store_true", help="fit a model and ask it about 8 to 4096 GPUs")
+    parser.add_argument("--link-gb-s", type=float, metavar="X", help="predicted: GB/s per GPU between nodes (25)")
     parser.add_argument("--latency-us", type=float, metavar="X", help="predicted: us a message between nodes (5)")
-    parser.add_argument("--cards-per-node", type=int, metavar="N", help="predicted: cards connected as measured (8)")
-    parser.add_argument("--card-gb", type=float, metavar="X", help="predicted: GB of memory of a card (141)")
+    parser.add_argument("--cards-per-node", type=int, metavar="N", help="predicted: GPUs connected as measured (8)")
+    parser.add_argument("--card-gb", type=float, metavar="X", help="predicted: GB of memory of a GPU (141)")
 
 
 def scaling(options, say: Callable[[str], None], communicator) -> int:
