@@ -9,7 +9,7 @@ from muphy_lb.boundaries.profiles import PROFILES, Profile, plug
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import neighbour_table
-from muphy_lb.geometry.nodes import NodeList, Outline, boundary_nodes, voxel_coordinates
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import PRESSURE, VELOCITY, link_momentum
 
@@ -83,7 +83,7 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
     )
 
 
-def opening_areas_m2(nodes: NodeList | Outline, frames) -> dict[str, float]:
+def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:
     """Cross-section of every opening by name [m^2]."""
     openings = zip(nodes.openings, frames, strict=True)
     return {opening.name: frame.area * nodes.spacing_m**2 for opening, frame in openings}
@@ -109,7 +109,7 @@ def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions
     diagonal links that end in the wall beside the rim.
 
     Args:
-        nodes: the geometry, or its outline.
+        nodes: the geometry, or its header.
         lattice: the velocity set.
         links: some opening links.
         frames, conditions: of all openings.

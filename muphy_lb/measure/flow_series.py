@@ -73,12 +73,12 @@ class OpeningSeries(SeriesObserver):
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
         """One, if there are openings."""
-        return (cls(view, folder, resume_step),) if view.outline.openings else ()
+        return (cls(view, folder, resume_step),) if view.header.openings else ()
 
     def columns(self) -> list[str]:
         """Flow rate and pressure of each opening."""
         return [
-            f"{opening.name}_{quantity}" for opening in self._view.outline.openings for quantity in OPENING_QUANTITIES
+            f"{opening.name}_{quantity}" for opening in self._view.header.openings for quantity in OPENING_QUANTITIES
         ]
 
     def numbers(self) -> list[float] | None:
@@ -121,11 +121,11 @@ class WallSeries(SeriesObserver):
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
         """One, if there are labelled walls."""
-        return (cls(view, folder, resume_step),) if view.outline.walls else ()
+        return (cls(view, folder, resume_step),) if view.header.walls else ()
 
     def columns(self) -> list[str]:
         """Force, torque and coefficients of each wall."""
-        return [f"{wall.name}_{quantity}" for wall in self._view.outline.walls for quantity in WALL_QUANTITIES]
+        return [f"{wall.name}_{quantity}" for wall in self._view.header.walls for quantity in WALL_QUANTITIES]
 
     def numbers(self) -> list[float] | None:
         """Their values; not a number for a coefficient without reference values."""

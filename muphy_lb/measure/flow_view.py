@@ -10,7 +10,7 @@ from muphy_lb.boundaries.opening_geometry import OpeningFrame
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
-from muphy_lb.geometry.nodes import NodeList, Outline
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import Lattice
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.physics.isothermal import Fluid
@@ -80,12 +80,12 @@ class FlowView(Protocol):
     step_number: int
 
     @property
-    def outline(self) -> Outline:
+    def header(self) -> GeometryHeader:
         """The geometry, all but its nodes, on every rank."""
 
     @property
-    def nodes(self) -> NodeList | Outline:
-        """The whole node list on rank 0, the outline elsewhere."""
+    def nodes(self) -> NodeList | GeometryHeader:
+        """The whole node list on rank 0, the header elsewhere."""
 
     @property
     def units(self) -> Units:

@@ -14,7 +14,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import PART
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.nodes import Outline
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
@@ -83,29 +83,29 @@ def measured_permeability(view: FlowView) -> Permeability | None:
     Raises:
         InputError: nothing but a uniform, constant body force may drive the flow, and there must be one.
     """
-    acceleration = driving_acceleration(view.case, view.outline)
+    acceleration = driving_acceleration(view.case, view.header)
     pore_size = mean_pore_size(view)
     velocity = view.velocity_m_s()
     if velocity is None:
         return None
-    outline, strength = view.outline, float(np.linalg.norm(acceleration))
+    header, strength = view.header, float(np.linalg.norm(acceleration))
     velocity = velocity.astype(np.float64)
     direction, in_pores = acceleration / strength, velocity.mean(axis=0)
-    porosity = outline.n_nodes / float(np.prod(outline.shape, dtype=np.float64))
+    porosity = header.n_nodes / float(np.prod(header.shape, dtype=np.float64))
     nu = view.case.fluid.kinematic_viscosity_m2_s
     column = nu * porosity * in_pores / strength
     k, along = float(column @ direction), float(in_pores @ direction)
     lengths = {
-        "pore_size_m": pore_size * outline.spacing_m,
+        "pore_size_m": pore_size * header.spacing_m,
         "pore_size_voxels": pore_size,
-        "box_in_pores": min(n for n in outline.shape if n > 1 or max(outline.shape) == 1) / pore_size,
+        "box_in_pores": min(n for n in header.shape if n > 1 or max(header.shape) == 1) / pore_size,
     }
     reynolds = float(np.linalg.norm(in_pores)) * lengths["pore_size_m"] / nu
     return Permeability(
         along=direction_text(direction),
         permeability_m2=k,
         permeability_darcy=k / DARCY_M2,
-        permeability_voxel2=k / outline.spacing_m**2,
+        permeability_voxel2=k / header.spacing_m**2,
         column_m2=tuple(column.tolist()),
         darcy_velocity_m_s=tuple((porosity * in_pores).tolist()),
         acceleration_m_s2=tuple(acceleration.tolist()),
@@ -139,15 +139,15 @@ def velocity_distribution(along: np.ndarray) -> dict:
     return {"velocity_over_mean": middle.tolist(), "probability_density": density.tolist()}
 
 
-def driving_acceleration(case: Case, outline: Outline) -> np.ndarray:
+def driving_acceleration(case: Case, header: GeometryHeader) -> np.ndarray:
     """(3,) the uniform body force per mass [m/s2] of a case.
 
     Raises:
         InputError: there is none, or something else drives the flow, too.
     """
     flow, fluid = case.flow, case.fluid
-    acceleration = uniform_acceleration_m_s2(case, outline)
-    others = {"openings": outline.openings, "flow.acceleration_file": flow.acceleration_file}
+    acceleration = uniform_acceleration_m_s2(case, header)
+    others = {"openings": header.openings, "flow.acceleration_file": flow.acceleration_file}
     law = fluid.power_law or fluid.carreau_yasuda or fluid.casson
     others |= {"flow.waveform": flow.waveform, "a viscosity law": law}
     found = [name for name, value in others.items() if value]
@@ -157,7 +157,7 @@ def driving_acceleration(case: Case, outline: Outline) -> np.ndarray:
             f"permeability is measured in a flow that a uniform body force drives through a periodic box, and {why};"
             " give flow.acceleration_m_s2 or flow.pressure_drop_pa alone (mirror or pad an image that does not repeat)"
         )
-    closed = [axis for axis, repeats, g in zip("xyz", outline.periodic, acceleration, strict=True) if g and not repeats]
+    closed = [axis for axis, repeats, g in zip("xyz", header.periodic, acceleration, strict=True) if g and not repeats]
     if closed:
         raise InputError(
             f"permeability: the force has a component along {', '.join(closed)}, where the box is closed and nothing"
@@ -174,8 +174,8 @@ def mean_pore_size(view: FlowView) -> float:
         faces += int(np.count_nonzero(is_wall(table)))
     faces = view.communicator.total(faces)
     if view.lattice.dimension == 2:
-        faces -= 0 if view.outline.periodic[2] else 2 * view.outline.n_nodes
-    return 4.0 * view.outline.n_nodes / faces if faces else np.inf
+        faces -= 0 if view.header.periodic[2] else 2 * view.header.n_nodes
+    return 4.0 * view.header.n_nodes / faces if faces else np.inf
 
 
 def direction_text(direction: np.ndarray) -> str:

@@ -30,7 +30,7 @@ class PermeabilityObserver(Observer):
     def check(cls, view: FlowView) -> None:
         """Nothing but a uniform, constant body force may drive the flow."""
         if view.case.output.permeability:
-            driving_acceleration(view.case, view.outline)
+            driving_acceleration(view.case, view.header)
 
     def finish(self) -> dict | None:
         """The permeability, and what tells whether to believe it."""

@@ -56,9 +56,9 @@ def wall_forces(view: FlowView, links: LinkRecords, distance, exchange) -> dict[
     wall, voxel, q, exchange, distance = (column[order] for column in columns)
     vector = view.lattice.c[q]
     force = vector * exchange[:, None]
-    position = voxel_coordinates(voxel, view.outline.shape) + distance[:, None] * vector
+    position = voxel_coordinates(voxel, view.header.shape) + distance[:, None] * vector
     result = {}
-    for number, record in enumerate(view.outline.walls):
+    for number, record in enumerate(view.header.walls):
         part = wall == number
         motion = view.motions[number]
         arm = motion.place.arm(position[part], motion.centre)
@@ -77,7 +77,7 @@ def labelled_links(nodes, domain: LocalDomain) -> tuple[np.ndarray, LinkRecords,
 
 
 def _in_si(view, number: int, force: np.ndarray, torque: np.ndarray) -> WallForce:
-    units, record = view.units, view.outline.walls[number]
+    units, record = view.units, view.header.walls[number]
     section = next((s for s in view.case.walls if s.name == record.name), None)
     force_n = units.force_to_si(force)
     share = units.force_to_si(view.present_force * record.n_voxels)

@@ -68,11 +68,11 @@ class WallShear:
     def far_from_openings(self) -> np.ndarray:
         """(m,) mask on rank 0 of the nodes farther than a diameter from every opening, where the flow does not feel how
         the opening is carried out; all of them if there are none."""
-        outline, surface = self._view.outline, self.surface
-        place = voxel_coordinates(surface.voxel, outline.shape)
+        header, surface = self._view.header, self.surface
+        place = voxel_coordinates(surface.voxel, header.shape)
         mask = np.ones(surface.voxel.size, dtype=bool)
-        for opening, frame in zip(outline.openings, self._view.frames, strict=True):
-            centre = (np.array(opening.centre_m) - outline.origin_m) / outline.spacing_m
+        for opening, frame in zip(header.openings, self._view.frames, strict=True):
+            centre = (np.array(opening.centre_m) - header.origin_m) / header.spacing_m
             mask &= np.linalg.norm(place - centre, axis=1) > 2.0 * sqrt(frame.area / pi)
         return mask if mask.any() else np.ones_like(mask)
 

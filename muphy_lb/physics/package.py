@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from muphy_lb.case.case import Case
-from muphy_lb.geometry.nodes import Outline
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
@@ -44,7 +44,7 @@ class Physics:
 
     Args:
         case: with the section of this physics.
-        outline: the geometry, all but its nodes.
+        header: the geometry, all but its nodes.
         units: SI sizes of the lattice units.
 
     Raises:
@@ -62,7 +62,7 @@ class Physics:
     probed: Sequence[ProbedScalar] = ()
     cut_field: ClassVar[str | None] = None
 
-    def __init__(self, case: Case, outline: Outline, units: Units):
+    def __init__(self, case: Case, header: GeometryHeader, units: Units):
         raise NotImplementedError
 
     @classmethod

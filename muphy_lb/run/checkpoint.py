@@ -63,7 +63,7 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
     with output_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as temporary, opened(temporary, "w") as file:
-        n, names = simulation.outline.n_nodes, simulation.engine.fields.evolving
+        n, names = simulation.header.n_nodes, simulation.engine.fields.evolving
         sizes = {"populations": simulation.lattice.q, "fields": len(names)}
         sets = [file.create_dataset(name, (size, n), dtype=simulation.engine.real) for name, size in sizes.items()]
         state = {"step": simulation.step_number, "initial_mass": simulation.initial_mass}

@@ -16,7 +16,7 @@ from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.engine.engine import Engine
 from muphy_lb.errors import DivergedError, InputError
-from muphy_lb.geometry.nodes import NodeList, Outline
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
@@ -82,13 +82,13 @@ class Simulation:
         return described(self)
 
     @property
-    def outline(self) -> Outline:
+    def header(self) -> GeometryHeader:
         """All of the geometry but its nodes."""
-        return self.geometry.outline
+        return self.geometry.header
 
     @property
-    def nodes(self) -> NodeList | Outline:
-        """The whole node list on rank 0, which may read it only now; the outline elsewhere."""
+    def nodes(self) -> NodeList | GeometryHeader:
+        """The whole node list on rank 0, which may read it only now; the header elsewhere."""
         return self.geometry.nodes
 
     @property
@@ -160,7 +160,7 @@ class Simulation:
             self.engine.set_step_number(self.step_number)
         if feedback:
             feedback.restore(before)
-        return n_steps * self.outline.n_nodes / seconds / 1e6
+        return n_steps * self.header.n_nodes / seconds / 1e6
 
     def density(self) -> np.ndarray | None:
         """(n,) lattice density on rank 0."""
@@ -211,13 +211,13 @@ class Simulation:
 
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
-        count = len(self.outline.openings)
+        count = len(self.header.openings)
         sums = self.communicator.total(self.engine.opening_sums(count))
         if self.communicator.rank:
             return None
         flow = sums[:, 0] / SUM_SCALE
         mean = sums[:, 1] / SUM_SCALE / np.maximum(sums[:, 2], 1)
-        return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.outline.openings)}
+        return {record.name: self._opening_state(k, flow[k], mean[k]) for k, record in enumerate(self.header.openings)}
 
     def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
         """Force and torque of the fluid on every labelled wall, on rank 0; collective.
@@ -257,14 +257,14 @@ class Simulation:
         max_speed = self.communicator.maximum(totals.speed)
         if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
             raise DivergedError(divergence_message(self, self.engine.moments()[1:]))
-        n = self.outline.n_nodes
+        n = self.header.n_nodes
         mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
         drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
         return Health(drift, max_speed, mean_speed)
 
     @cached_property
     def _gather(self) -> NodeGather:
-        return NodeGather(self.communicator, self.domain.number, self.outline.n_nodes)
+        return NodeGather(self.communicator, self.domain.number, self.header.n_nodes)
 
     def _on_root(self, work):
         return work() if self.communicator.rank == 0 else None
@@ -273,10 +273,10 @@ class Simulation:
         """What only the nodes around all openings tell, and the numbers of the run, which follow from that."""
         survey, case, lattice = self.geometry.survey, self.case, self.lattice
         slips = {section.name for section in case.walls if section.slip}
-        slip = [number for number, wall in enumerate(self.outline.walls) if wall.name in slips]
+        slip = [number for number, wall in enumerate(self.header.walls) if wall.name in slips]
         self.frames = frames = survey(lambda nodes: opening_frames(nodes, lattice, slip))
         self.numerics = self._resolve()
-        self.conditions = opening_conditions(case, self.outline, frames, self.units, float(lattice.cs2))
+        self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2))
         self._carried = survey(lambda nodes: carried_flow(nodes, lattice, frames, self.conditions, slip))
 
     def _build_domain(self) -> LocalDomain:
@@ -287,32 +287,32 @@ class Simulation:
         )
 
     def _resolve(self) -> Numerics:
-        check_dimension(self.outline, self.lattice, uniform_acceleration_m_s2(self.case, self.outline))
+        check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(self.case, self.header))
         if self.case.lattice.walls != HALF_WAY and not streaming_named(self.case.compute.streaming).fills_slots:
             raise InputError(
                 f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': the"
                 f" others have no access to what they sent away; set compute.streaming = 'pull' or lattice.walls ="
                 f" {HALF_WAY!r}"
             )
-        refuse_to_watch_nothing(self.case, self.outline)
-        areas_m2 = opening_areas_m2(self.outline, self.frames)
-        return resolve(self.case, self.outline.spacing_m, areas_m2, float(self.lattice.cs2))
+        refuse_to_watch_nothing(self.case, self.header)
+        areas_m2 = opening_areas_m2(self.header, self.frames)
+        return resolve(self.case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
 
     def _build_engine(self) -> Engine:
         case = self.case
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
-        force, force_operator, present = force_of(case, self.outline, self.domain, self.units)
+        force, force_operator, present = force_of(case, self.header, self.domain, self.units)
         self.fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
         self.physics = self._physics()
         model = self._model(force, force_operator)
         links = self.domain.links
-        weights = link_weights(self.outline, self.lattice, links, self.frames, self.conditions, self._carried)
+        weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
         conditions, self.n_fallback_links = link_conditions(
             self.domain, self._part_nodes, weights, self.conditions, case.lattice.walls, self.motions
         )
-        self._course = course_of(case, self.outline, self.conditions, present, self.units)
+        self._course = course_of(case, self.header, self.conditions, present, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)
         engine = Engine(backend, connector, self.domain, model, conditions, self._speed_scale())
         tune(engine)
@@ -325,7 +325,7 @@ class Simulation:
         if len(kinds) > 1:
             names = " and ".join(f"[{kind.name}]" for kind in kinds)
             raise InputError(f"the case has {names}, which cannot be computed together; keep one of them")
-        return tuple(kind(self.case, self.outline, self.units) for kind in kinds)
+        return tuple(kind(self.case, self.header, self.units) for kind in kinds)
 
     def _model(self, force, force_operator) -> Model:
         flow = self.lattice, self.fluid, self.case.compute.streaming, force
@@ -347,7 +347,7 @@ class Simulation:
             self.engine.schedule(rows)
 
     def _speed_scale(self) -> float:
-        return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.outline.n_nodes + 1)))
+        return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.header.n_nodes + 1)))
 
     def _pressure_scale(self) -> float:
         return self.units.density_to_pressure(2.0, float(self.lattice.cs2))
@@ -360,11 +360,11 @@ class Simulation:
         return finish(collected) if self.communicator.rank == 0 else None
 
     def _opening_state(self, number: int, entering: float, mean_deviation: float) -> OpeningState:
-        record = self.outline.openings[number]
+        record = self.header.openings[number]
         sign = 1.0 if record.kind == "inlet" else -1.0
         return OpeningState(
             kind=record.kind,
-            area_m2=self.frames[number].area * self.outline.spacing_m**2,
+            area_m2=self.frames[number].area * self.header.spacing_m**2,
             flow_rate_m3_s=sign * self.units.flow_rate_to_si(float(entering)),
             mean_pressure_pa=self._pressure_scale() * float(mean_deviation),
         )

@@ -14,7 +14,7 @@ from muphy_lb.domain import streaming_named
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
-from muphy_lb.geometry.nodes import NodeList, Outline
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.setup.geometry import condition_of, nearest_or_all
 from muphy_lb.units import Units
 
@@ -75,7 +75,7 @@ class Course:
         return np.hstack((rows, drive[:, None] * self._force))
 
 
-def opening_conditions(case: Case, nodes: Outline, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
+def opening_conditions(case: Case, nodes: GeometryHeader, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
     """Lattice conditions of the openings, in the geometry's order."""
     sections = condition_of(nodes, case)
     return tuple(_condition(case, *pair, units, cs2) for pair in zip(sections, frames, strict=True))
@@ -115,7 +115,7 @@ def _refuse_to_leave_the_plane(section: WallSection, lattice: str) -> None:
         )
 
 
-def course_of(case: Case, nodes: Outline, conditions, force: np.ndarray, units: Units) -> Course:
+def course_of(case: Case, nodes: GeometryHeader, conditions, force: np.ndarray, units: Units) -> Course:
     """The course of a case's boundary values and force."""
     sections = condition_of(nodes, case)
     walls = {section.name: section for section in case.walls}

@@ -11,7 +11,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.domain import Part, part_of
 from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.link_cuts import Cuts
-from muphy_lb.geometry.nodes import NodeList, Outline
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import open_partition
 from muphy_lb.setup.geometry import load_nodes, share_nodes, stored_name, unread_nodes
@@ -29,7 +29,7 @@ class SharedGeometry:
     over all nodes.
 
     Attributes:
-        outline: of the whole, on every rank.
+        header: the whole geometry without its node arrays, on every rank.
         report: one line on where it came from and what cleaning kept.
 
     Args:
@@ -44,18 +44,18 @@ class SharedGeometry:
     def __init__(self, case: Case, communicator, nodes: NodeList | None = None):
         self._case, self._communicator, self._nodes = case, communicator, nodes
         found = self._find() if communicator.rank == 0 else None
-        self.outline, self.report, self._partition = communicator.broadcast(found)
+        self.header, self.report, self._partition = communicator.broadcast(found)
 
-    def _find(self) -> tuple[Outline, str, str | None]:
-        """Outline, report, and the name of the stored partitioning if the list stays in its file."""
+    def _find(self) -> tuple[GeometryHeader, str, str | None]:
+        """The header, a report, and the name of the stored partitioning if the list stays in its file."""
         if self._nodes is not None:
-            return self._nodes.outline, "geometry handed over as it is", None
+            return self._nodes.header, "geometry handed over as it is", None
         case, name = self._case, stored_name(self._case, self._communicator.size)
         if name is None:
             self._nodes, report = load_nodes(case)
-            return self._nodes.outline, report, None
+            return self._nodes.header, report, None
         with unread_nodes(case) as nodes:
-            return nodes.outline, f"read {case.geometry.file}, each rank its part of {name!r}", name
+            return nodes.header, f"read {case.geometry.file}, each rank its part of {name!r}", name
 
     def survey(self, measure: Callable):
         """What ``measure(nodes)`` says of the whole list, on every rank; collective.
@@ -75,23 +75,23 @@ class SharedGeometry:
         """
         communicator = self._communicator
         if self._partition is None:
-            return self._deal() if communicator.rank == 0 else _receive(communicator, self.outline)
+            return self._deal() if communicator.rank == 0 else _receive(communicator, self.header)
         path = self._case.folder / self._case.geometry.file
         with unread_nodes(self._case) as nodes, open_partition(path, self._partition) as owner:
             part = part_of(nodes, owner, communicator.rank)
         n_owned = communicator.total(int(part.own.size))
-        if n_owned != self.outline.n_nodes:
+        if n_owned != self.header.n_nodes:
             raise PartitionError(
-                f"partitioning {self._partition!r} of {path} gives {n_owned} of {self.outline.n_nodes} nodes to"
+                f"partitioning {self._partition!r} of {path} gives {n_owned} of {self.header.n_nodes} nodes to"
                 f" ranks 0 to {communicator.size - 1}; make it anew"
             )
         return part
 
     @property
-    def nodes(self) -> NodeList | Outline:
-        """The whole list on rank 0, which reads it when it is first asked for; the outline elsewhere."""
+    def nodes(self) -> NodeList | GeometryHeader:
+        """The whole list on rank 0, which reads it when it is first asked for; the header elsewhere."""
         if self._communicator.rank:
-            return self.outline
+            return self.header
         if self._nodes is None:
             self._nodes, _ = load_nodes(self._case)
         return self._nodes
@@ -123,12 +123,12 @@ def _send(communicator, part: Part, rank: int) -> None:
     cuts = part.nodes.cuts
     arrays = [getattr(part, name) for name in PART_TYPES] + [getattr(part.nodes, name) for name in NODE_TYPES]
     arrays += [np.empty(0, dtype) if cuts is None else getattr(cuts, name) for name, dtype in CUT_TYPES.items()]
-    header = [*(array.size for array in arrays), -1 if cuts is None else cuts.n_missed]
-    for array in (np.array(header, dtype=np.int64), *arrays):
+    sizes = [*(array.size for array in arrays), -1 if cuts is None else cuts.n_missed]
+    for array in (np.array(sizes, dtype=np.int64), *arrays):
         communicator.send(np.ascontiguousarray(array), rank)
 
 
-def _receive(communicator, outline: Outline) -> Part:
+def _receive(communicator, header: GeometryHeader) -> Part:
     """The part that rank 0 sends."""
     n_arrays = len(PART_TYPES) + len(NODE_TYPES) + len(CUT_TYPES)
     *sizes, n_missed = _received(communicator, n_arrays + 1, np.int64).tolist()
@@ -139,7 +139,7 @@ def _receive(communicator, outline: Outline) -> Part:
 
     listed, of_nodes, of_cuts = arrays(PART_TYPES), arrays(NODE_TYPES), arrays(CUT_TYPES)
     cuts = None if n_missed < 0 else Cuts(**of_cuts, n_missed=n_missed)
-    frame = {name: value for name, value in vars(outline).items() if name != "n_nodes"}
+    frame = {name: value for name, value in vars(header).items() if name != "n_nodes"}
     return Part(communicator.rank, NodeList(**frame, **of_nodes, cuts=cuts), **listed)
 
 

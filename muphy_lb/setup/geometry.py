@@ -17,7 +17,7 @@ from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.labels import label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_with_notes
-from muphy_lb.geometry.nodes import NodeList, Outline, build_nodes
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.solids import add_solids
@@ -158,7 +158,7 @@ def is_prepared(case: Case) -> bool:
     return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
 
 
-def condition_of(nodes: NodeList | Outline, case: Case) -> tuple[OpeningSection, ...]:
+def condition_of(nodes: NodeList | GeometryHeader, case: Case) -> tuple[OpeningSection, ...]:
     """The case's section of each opening, in the geometry's order."""
     sections = {section.name: section for section in case.openings}
     return tuple(sections[opening.name] for opening in nodes.openings)

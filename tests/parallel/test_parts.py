@@ -11,7 +11,7 @@ import pytest
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.domain import part_of
-from muphy_lb.geometry.nodes import Outline, build_nodes
+from muphy_lb.geometry.nodes import GeometryHeader, build_nodes
 from muphy_lb.geometry.store import open_nodes, write_geometry
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.partition.errors import PartitionError
@@ -104,9 +104,9 @@ def test_rank_0_deals_the_parts_of_a_geometry_that_it_has_made(walls):
 def test_only_rank_0_has_the_list_and_only_when_it_asks_for_it(prepared):
     case, nodes, _ = prepared
     first, *others = on_all_ranks(lambda communicator: SharedGeometry(case, communicator))
-    assert first.outline == nodes.outline and all(other.nodes == nodes.outline for other in others)
+    assert first.header == nodes.header and all(other.nodes == nodes.header for other in others)
     assert first._nodes is None and np.array_equal(first.nodes.voxel, nodes.voxel)
-    assert all(isinstance(other.nodes, Outline) for other in others)
+    assert all(isinstance(other.nodes, GeometryHeader) for other in others)
 
 
 def test_the_digest_of_a_list_in_its_file_is_that_of_the_list(prepared):

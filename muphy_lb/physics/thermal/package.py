@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from muphy_lb.geometry.nodes import Outline
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import scalar_lattice
 from muphy_lb.physics.package import OutputField, Physics, ProbedScalar
 from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, temperature_fields, thermal
@@ -27,8 +27,8 @@ class Thermal(Physics):
     name = "thermal"
     cut_field = "temperature"
 
-    def __init__(self, case, outline: Outline, units):
-        self.setup, self.wall_heat = thermal_setup(case, outline, units), None
+    def __init__(self, case, header: GeometryHeader, units):
+        self.setup, self.wall_heat = thermal_setup(case, header, units), None
         self.heat = self.setup.heat
         self.output_fields = {"temperature": OutputField("K", temperature_k)}
         self.probed = (ProbedScalar(NAME, "temperature_k", lambda values: self.setup.zero_k + values),)

@@ -126,8 +126,8 @@ def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort:
         device=simulation.engine.backend.device,
         backend=simulation.engine.backend.name,
         ranks=communicator.size,
-        n_fluid=simulation.outline.n_nodes,
-        box=simulation.outline.shape[::-1],
+        n_fluid=simulation.header.n_nodes,
+        box=simulation.header.shape[::-1],
         **asdict(variant),
         **asdict(effort),
         mflups=statistics.median(rates) / 1e6,
@@ -154,7 +154,7 @@ def _copy_tb_s(case: Case, communicator) -> float:
 
 def _traffic(simulation, rate: float, copy_tb_s: float) -> dict:
     """Fields of :class:`Measurement` about bytes; collective."""
-    engine, n_nodes, total = simulation.engine, simulation.outline.n_nodes, simulation.communicator.total
+    engine, n_nodes, total = simulation.engine, simulation.header.n_nodes, simulation.communicator.total
     bytes_per_node = total(engine.backend.allocated_bytes) / n_nodes
     sizes = [total(table_bytes(table)) / n_nodes for table in engine.tables]
     of_fields, populations = total(field_bytes(engine)) / n_nodes, 2 * simulation.lattice.q

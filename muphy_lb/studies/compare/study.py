@@ -136,7 +136,7 @@ def time_one(case: Case, max_steps: int, seconds: float) -> Timing:
         MuphyError, GeometryError: the case cannot be run, or diverges.
     """
     simulation = Simulation(case, SerialCommunicator())
-    n_fluid = simulation.outline.n_nodes
+    n_fluid = simulation.header.n_nodes
     fitting = int(seconds / RUNS * 1e6 * simulation.timed_mflups(MIN_STEPS) / n_fluid)
     steps = min(max_steps, max(MIN_STEPS, fitting))
     mflups = statistics.median(simulation.timed_mflups(steps) for _ in range(RUNS))

@@ -223,16 +223,16 @@ def measure(job: Job, variant: SeriesVariant, effort: Effort, communicator) -> P
     rates = sorted(simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
     simulation.health()
     measured = stage_seconds(simulation, min(effort.n_steps, STAGED_STEPS))
-    engine, lattice, outline = simulation.engine, simulation.lattice, simulation.outline
+    engine, lattice, header = simulation.engine, simulation.lattice, simulation.header
     return Point(
         variant=variant,
         ranks=communicator.size,
         transport=_agreed(engine.transport, communicator),
         device=engine.backend.device,
         kernel=f"{lattice.name} {engine.model.collision.name}",
-        n_nodes=outline.n_nodes,
-        box=outline.shape[::-1],
-        is_periodic=all(outline.periodic[: lattice.dimension]),
+        n_nodes=header.n_nodes,
+        box=header.shape[::-1],
+        is_periodic=all(header.periodic[: lattice.dimension]),
         **_sizes(simulation),
         storage_bytes=np.dtype(engine.precision.storage).itemsize,
         crossing=int((lattice.c[:, 0] == 1).sum()),
@@ -260,7 +260,7 @@ def _exchanges(engine, communicator) -> dict:
 
 def _sizes(simulation) -> dict:
     """Fields of :class:`Point` about nodes, halo and memory; collective."""
-    engine, domain, n_nodes = simulation.engine, simulation.domain, simulation.outline.n_nodes
+    engine, domain, n_nodes = simulation.engine, simulation.domain, simulation.header.n_nodes
     maximum, total = simulation.communicator.maximum, simulation.communicator.total
     return {
         "most_nodes": maximum(domain.n_nodes),
