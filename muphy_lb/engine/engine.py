@@ -18,7 +18,7 @@ from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.state_access import StateAccess
 from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.parallel import Halo, HaloConnector
-from muphy_lb.parallel.exchange import bind_lines, exchange_seconds
+from muphy_lb.parallel.exchange import bind_exchanges, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE
 from muphy_lb.parallel.task import ON_INTERIOR
 from muphy_lb.physics.model import STEP, Model
@@ -275,7 +275,7 @@ class Engine:
 
     def fill_slots(self) -> None:
         """Fill the slots of the present state, as the next step will; in place only halo slots can be filled twice."""
-        parity, line, links = self.parity, self.halo.lines[self.parity], self.boundary_links
+        parity, line, links = self.parity, self.halo.exchanges[self.parity], self.boundary_links
         fills_slots = self.model.streaming.fills_slots
         if fills_slots and links.has_openings:
             links.bind_openings(parity)()
@@ -346,7 +346,7 @@ class Engine:
     def exchange_seconds(self, most: int, n_rounds: int = 10) -> float:
         """Time of one exchange by itself on the slowest rank, with messages of at most ``most`` populations;
         collective. It spoils the flow."""
-        found = bind_lines(self._halo_of_buffers().shortened(most), self.halo.shares)
+        found = bind_exchanges(self._halo_of_buffers().shortened(most), self.halo.shares)
         return exchange_seconds(self._connector.communicator, self.backend, found, n_rounds)
 
     def _halo_of_buffers(self) -> Halo:

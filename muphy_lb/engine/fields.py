@@ -8,12 +8,12 @@ from muphy_lb.backends.arrays import ExtrapolationArrays, NodeRange, StencilArra
 from muphy_lb.domain import LocalDomain, StencilTable, build_neighbours, build_scalar_streaming, build_stencil
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.parallel import Halo
-from muphy_lb.parallel.exchange import bind_lines
+from muphy_lb.parallel.exchange import bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
-from muphy_lb.parallel.transports import Line
+from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import Field, FieldValue, Model, Stage, row_names
 
-NO_LINES = (None, None)
+NO_EXCHANGE = (None, None)
 
 
 class DeviceTable(NamedTuple):
@@ -38,7 +38,7 @@ class _Advanced:
         cut, end = self.table.n_edge_ghosts, self.table.ghosts.node.size
         self._extrapolated = {ON_EDGE: self._stencils(0, cut), ON_INTERIOR: self._stencils(cut, end)}
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
-        self.lines = bind_lines(halo, shares).lines
+        self.exchanges = bind_exchanges(halo, shares).exchanges
 
     def bind(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
         """Values beyond the walls of some nodes, then the nodes."""
@@ -74,7 +74,7 @@ def _advancing_table(domain: LocalDomain, model: Model, field: Field) -> Stencil
 class _Stored:
     """A field that node functions write at their own node and read there, or, with a halo, at their neighbours too."""
 
-    n_rows, row, lines = 1, 0, NO_LINES
+    n_rows, row, exchanges = 1, 0, NO_EXCHANGE
 
     def __init__(self, backend, domain: LocalDomain, field: Field, dtype, halo: DeviceTable | None, shares):
         self.is_state = field.is_state
@@ -88,7 +88,9 @@ class _Stored:
                 outside = backend.view(array, halo.table.first_ghost, halo.table.first_ghost + 1)
                 backend.update(outside, np.full(1, field.outside, dtype))
         plan = _returning(halo.table) if field.accumulates else _staged(halo.table.exchange)
-        self.lines = bind_lines(Halo(domain.halo.neighbours, (plan, plan), tuple(self.arrays)), shares).lines
+        self.exchanges = bind_exchanges(
+            Halo(domain.halo.neighbours, (plan, plan), tuple(self.arrays)), shares
+        ).exchanges
 
 
 def _staged(plan: Exchange) -> Exchange:
@@ -112,7 +114,7 @@ class Fields:
         backend: the device.
         domain: this rank's nodes.
         model: the physics.
-        shares: which transport takes which neighbour (:class:`muphy_lb.parallel.exchange.HaloLines`).
+        shares: which transport takes which neighbour (:class:`muphy_lb.parallel.exchange.HaloExchange`).
     """
 
     def __init__(self, backend, domain: LocalDomain, model: Model, shares):
@@ -153,9 +155,9 @@ class Fields:
         """Names of those that are part of the state, row by row."""
         return tuple(name for name, (field, _) in self._rows.items() if self._bound[field].is_state)
 
-    def line(self, name: str, parity: int) -> Line | None:
+    def exchange(self, name: str, parity: int) -> ExchangeTasks | None:
         """The exchange of a field in a step from ``parity``; None without neighbours."""
-        return self._bound[name].lines[parity]
+        return self._bound[name].exchanges[parity]
 
     def bind_advance(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
         """The tasks of a stage that advances a field."""

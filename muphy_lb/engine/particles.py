@@ -168,7 +168,7 @@ class _BoundSet:
             )
             for buffer in buffers
         ]
-        return migration, connector.connect(backend, Halo(ranks, (plan, plan), tuple(buffers))).lines
+        return migration, connector.connect(backend, Halo(ranks, (plan, plan), tuple(buffers))).exchanges
 
 
 def _on_device(backend, lookup: VoxelLookup) -> LookupArrays:

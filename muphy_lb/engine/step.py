@@ -15,7 +15,7 @@ from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, RECEIVE, SEND, WALLS
 from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
-from muphy_lb.parallel.transports import Line
+from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import NEIGHBOURS, NODES, Model, Stage
 
 
@@ -168,12 +168,12 @@ class StepBinder:
                 yield from self._flow(parity, EDGE)
         yield from self._stages(stages, parity, EDGE)
 
-    def _exchange(self, parity: int) -> Line | None:
+    def _exchange(self, parity: int) -> ExchangeTasks | None:
         """All that crosses at the start of a step."""
         engine = self._engine
-        lines = [engine.halo.lines[parity], *(engine.fields.line(name, parity) for name in self._at_start)]
+        lines = [engine.halo.exchanges[parity], *(engine.fields.exchange(name, parity) for name in self._at_start)]
         lines = [line for line in lines if line]
-        return sum(lines, Line()) if lines else None
+        return sum(lines, ExchangeTasks()) if lines else None
 
     def _whole_pass(self, group: Pass, parity: int) -> Iterator[Task]:
         """A pass by itself: everything before it is done, its fields cross, then its stages run."""
@@ -181,7 +181,7 @@ class StepBinder:
             return
         yield from self._barrier()
         for name in group.exchanged:
-            line = self._engine.fields.line(name, parity)
+            line = self._engine.fields.exchange(name, parity)
             if line:
                 yield from line.tasks
         if group.exchanged:
@@ -189,7 +189,7 @@ class StepBinder:
         yield from self._stages(group.stages, parity, INTERIOR)
         yield from self._stages(group.stages, parity, EDGE)
         for name in sorted({name for stage in group.stages for name in stage.writes} & self._returned):
-            line = self._engine.fields.line(name, parity)
+            line = self._engine.fields.exchange(name, parity)
             if line:
                 yield from self._barrier()
                 yield from line.tasks

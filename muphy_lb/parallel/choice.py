@@ -8,7 +8,7 @@ import numpy as np
 
 from muphy_lb.domain import Exchange
 from muphy_lb.errors import BackendError
-from muphy_lb.parallel.exchange import NO_LINES, Halo, HaloLines, bind_lines, exchange_seconds, host_lines
+from muphy_lb.parallel.exchange import NO_EXCHANGE, Halo, HaloExchange, bind_exchanges, bind_on_host, exchange_seconds
 from muphy_lb.parallel.transports import DevicePointers, HostStaged, Nccl, Peer, Transport, TransportFailure, together
 
 LOG = logging.getLogger(__name__)
@@ -31,16 +31,16 @@ class HaloConnector:
     def __init__(self, communicator, wanted: str = HOST):
         self.communicator, self._wanted = communicator, wanted
 
-    def connect(self, backend, halo: Halo) -> HaloLines:
+    def connect(self, backend, halo: Halo) -> HaloExchange:
         """Bind the exchanges of a rank; collective.
 
         Raises:
             BackendError: the transport that was asked for does not work here; the message says why.
         """
         if self.communicator.size == 1:
-            return NO_LINES
+            return NO_EXCHANGE
         if self._wanted == HOST or (self._wanted == AUTO and backend.on_host):
-            return host_lines(self.communicator, backend, halo)
+            return bind_on_host(self.communicator, backend, halo)
         search = _Search(self.communicator, backend, halo)
         found, text = search.fastest() if self._wanted == AUTO else search.asked_for(self._wanted)
         LOG.info("halo exchange: %s", text)
@@ -61,7 +61,7 @@ class _Search:
         self._working: dict[str, Transport] = {}
         self._reasons: dict[str, str] = {}
 
-    def asked_for(self, name: str) -> tuple[HaloLines, str]:
+    def asked_for(self, name: str) -> tuple[HaloExchange, str]:
         """The transport of this name, and what to say about it."""
         far = self._first_working(FAR) if name == PEER and self._has_far else name
         chosen = self._near if name == PEER else self._near + self._far
@@ -75,24 +75,24 @@ class _Search:
             " the fastest that works, or 'host', which always does"
         )
 
-    def fastest(self) -> tuple[HaloLines, str]:
+    def fastest(self) -> tuple[HaloExchange, str]:
         """The fastest of those that work, and what to say about it."""
         far = self._first_working(FAR) if self._has_far else HOST
         near = next((name for name in (PEER, *FAR[:-1]) if self._works(name, self._near)), HOST)
         self._works(HOST, self._near)
-        lines = {}
+        bound = {}
         for name in dict.fromkeys((near, far, HOST)):
             try:
-                lines[name] = self._bound(name, far)
+                bound[name] = self._bound(name, far)
             except TransportFailure as failure:
                 self._reasons[name] = str(failure)
         ranks, backend = self._communicator, self._backend
-        seconds = {name: exchange_seconds(ranks, backend, found, TRIAL_ROUNDS) for name, found in lines.items()}
+        seconds = {name: exchange_seconds(ranks, backend, found, TRIAL_ROUNDS) for name, found in bound.items()}
         best = min(seconds, key=seconds.get)
         timed = ", ".join(f"{name} {1e6 * seconds[name]:.0f}" for name in seconds)
         text = f"{best}; microseconds an exchange: {timed}" + (f"; {far} between machines" if self._has_far else "")
         refused = [f"{name} does not work here: {why}" for name, why in self._reasons.items()]
-        return lines[best], "; ".join((text, *refused))
+        return bound[best], "; ".join((text, *refused))
 
     def _first_working(self, names) -> str:
         return next(name for name in names if self._works(name, self._near + self._far))
@@ -117,12 +117,12 @@ class _Search:
         plan = Exchange(slice(0, n), start, slice(n, 2 * n), start)
         own = np.append(np.full(n, _mark(self._communicator.rank)), np.zeros(n)).astype(backend.precision.storage)
         buffers = tuple(backend.array(own) for _ in range(2))
-        to_bind = (lambda: transport.lines(tuple(neighbours.tolist()), (plan, plan), buffers)) if n else tuple
-        lines = self._together(to_bind)
+        to_bind = (lambda: transport.bind(tuple(neighbours.tolist()), (plan, plan), buffers)) if n else tuple
+        exchanges = self._together(to_bind)
 
         def carry():
-            for line in lines:
-                line.run()
+            for exchange in exchanges:
+                exchange.run()
             backend.synchronise()
             transport.trust()
             expected = np.repeat(_mark(neighbours), TRIAL_WORDS)
@@ -134,11 +134,11 @@ class _Search:
     def _together(self, work):
         return together(self._communicator, work)
 
-    def _bound(self, near: str, far: str) -> HaloLines:
+    def _bound(self, near: str, far: str) -> HaloExchange:
         # Messages to other machines set out first: those beside us would hold them up.
         shares = {far: self._far, near: self._near} if near != far else {near: sorted(self._near + self._far)}
         return self._together(
-            lambda: bind_lines(self._halo, [(self._working[name], chosen) for name, chosen in shares.items()])
+            lambda: bind_exchanges(self._halo, [(self._working[name], chosen) for name, chosen in shares.items()])
         )
 
 

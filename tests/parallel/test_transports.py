@@ -12,8 +12,8 @@ from muphy_lb.domain import STREAMINGS, Exchange
 from muphy_lb.errors import BackendError
 from muphy_lb.lattice import D2Q9
 from muphy_lb.parallel import HaloConnector, SerialCommunicator, choice
-from muphy_lb.parallel.exchange import bind_lines
-from muphy_lb.parallel.transports import DevicePointers, HostStaged, Line, TransportFailure, together
+from muphy_lb.parallel.exchange import bind_exchanges
+from muphy_lb.parallel.transports import DevicePointers, ExchangeTasks, HostStaged, TransportFailure, together
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
 from tests.vessel import write_case
 
@@ -29,7 +29,7 @@ class MixedConnector(HaloConnector):
         odd = [j for j, rank in enumerate(halo.neighbours) if rank % 2]
         self.communicator.is_cuda_aware = True
         transports = HostStaged(self.communicator, backend), DevicePointers(self.communicator, backend)
-        return bind_lines(halo, list(zip(transports, (even, odd), strict=True)))
+        return bind_exchanges(halo, list(zip(transports, (even, odd), strict=True)))
 
 
 @pytest.mark.parametrize("streaming", STREAMINGS)
@@ -72,14 +72,14 @@ class Echo:
     def __init__(self, name, damage, communicator, backend):
         self.name, self._damage = name, damage
 
-    def lines(self, neighbours, plans, buffers):
+    def bind(self, neighbours, plans, buffers):
         """The other rank is number 1, whose mark is 2."""
 
         def answer(buffer, plan):
             buffer[plan.unpack] = 2 + self._damage
 
         return tuple(
-            Line(start=[choice_task(partial(answer, buffer, plan))])
+            ExchangeTasks(start=[choice_task(partial(answer, buffer, plan))])
             for plan, buffer in zip(plans, buffers, strict=True)
         )
 

@@ -5,7 +5,7 @@ An MPI that cannot do that does not say so, it crashes: only one that declares i
 
 from muphy_lb.parallel.packing import Packing, messages, pack_in_one_room
 from muphy_lb.parallel.task import ON_HOST, Task
-from muphy_lb.parallel.transports.transport import Line, TransportFailure
+from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure
 
 
 class DevicePointers:
@@ -26,15 +26,15 @@ class DevicePointers:
             raise TransportFailure(f"the MPI library ({communicator.library}) does not say that it is CUDA-aware")
         self._communicator, self._backend = communicator, backend
 
-    def lines(self, neighbours, plans, buffers):
+    def bind(self, neighbours, plans, buffers):
         """Messages start and end in device memory."""
         packings = pack_in_one_room(self._backend, plans, buffers)
-        return tuple(self._line(neighbours, *pair) for pair in zip(packings, plans, strict=True))
+        return tuple(self._bind_one(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
     def trust(self):
         """MPI delivers or ends the run."""
 
-    def _line(self, neighbours, packing: Packing, plan) -> Line:
+    def _bind_one(self, neighbours, packing: Packing, plan) -> ExchangeTasks:
         communicator, backend = self._communicator, self._backend
         incoming = list(zip(messages(packing.incoming, plan.unpack_start, backend), neighbours, strict=True))
         outgoing = list(zip(messages(packing.outgoing, plan.pack_start, backend), neighbours, strict=True))
@@ -45,4 +45,4 @@ class DevicePointers:
             communicator.wait_all(requests)
 
         packed = Task("pack", ON_HOST, backend.finish_edge)
-        return Line(packing.pack, [packed, Task("exchange", ON_HOST, exchange)], packing.unpack)
+        return ExchangeTasks(packing.pack, [packed, Task("exchange", ON_HOST, exchange)], packing.unpack)

@@ -12,7 +12,7 @@ import numpy as np
 from muphy_lb.domain import Exchange
 from muphy_lb.parallel.packing import Packing, Room
 from muphy_lb.parallel.task import ON_EDGE, Task
-from muphy_lb.parallel.transports.transport import Line, TransportFailure
+from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure
 
 
 class Peer:
@@ -34,7 +34,7 @@ class Peer:
         self._communicator, self._backend = communicator, backend
         self._signals, self._is_trusted = [], False
 
-    def lines(self, neighbours, plans, buffers):
+    def bind(self, neighbours, plans, buffers):
         """Ranks tell each other where they want their messages, once."""
         backend = self._backend
         packings = [
@@ -47,7 +47,7 @@ class Peer:
         signal = backend.make_signal(flags, there, self._is_trusted)
         self._signals.append(signal)
         whole = enumerate(zip(packings, plans, buffers, strict=True))
-        return tuple(self._line(*one, signal, [place[k] for place in places]) for k, one in whole)
+        return tuple(self._bind_one(*one, signal, [place[k] for place in places]) for k, one in whole)
 
     def trust(self):
         """In the trial flags were awaited for a few seconds at most; from now on they are awaited without limit."""
@@ -74,7 +74,7 @@ class Peer:
         except Exception as error:
             raise TransportFailure(f"the memory of a neighbour cannot be reached: {error}") from error
 
-    def _line(self, packing: Packing, plan: Exchange, buffer, signal, bases) -> Line:
+    def _bind_one(self, packing: Packing, plan: Exchange, buffer, signal, bases) -> ExchangeTasks:
         backend = self._backend
         itemsize = buffer.dtype.itemsize
         within = np.arange(plan.n_pack) - np.repeat(plan.pack_start[:-1], np.diff(plan.pack_start))
@@ -83,4 +83,4 @@ class Peer:
         leaving = np.arange(plan.pack.start, plan.pack.stop) if isinstance(plan.pack, slice) else plan.pack
         send = backend.send(buffer, backend.array(leaving), backend.array(targets), signal)
         start, arrive = Task("pack", ON_EDGE, send), Task("exchange", ON_EDGE, backend.await_flags(signal))
-        return Line([start], [arrive], packing.unpack)
+        return ExchangeTasks([start], [arrive], packing.unpack)
