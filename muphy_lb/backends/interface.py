@@ -211,9 +211,9 @@ class DeviceBackend(Backend, Protocol):
     def close_shared(self) -> None:
         """Give up all that :meth:`open_shared` has opened."""
 
-    def make_signal(self, flags, there: np.ndarray, is_trusted: bool) -> Any:
+    def make_signal(self, flags, there: np.ndarray, is_confirmed: bool) -> Any:
         """Flags that ranks raise at each other: ``flags`` is a device array with one for each neighbour, ``there`` the
-        addresses of ours at the neighbours. Without trust, waiting for them is given up after some seconds."""
+        addresses of ours at the neighbours. Until the transport is confirmed, a wait times out after some seconds."""
 
     def send(self, buffer, addresses, targets, signal) -> Launch:
         """Copy ``buffer[addresses[i]]`` to the address ``targets[i]``, then raise our flags; on the edge."""
@@ -221,5 +221,5 @@ class DeviceBackend(Backend, Protocol):
     def await_flags(self, signal) -> Launch:
         """Let the edge wait until every neighbour has raised its flag once more than at the last wait."""
 
-    def came_in_time(self, signal) -> bool:
-        """Whether waiting for its flags was never given up."""
+    def has_timed_out(self, signal) -> bool:
+        """Whether a wait for its flags has been given up."""

@@ -9,7 +9,15 @@ import numpy as np
 from muphy_lb.domain import Exchange
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel.exchange import NO_EXCHANGE, Halo, HaloExchange, bind_exchanges, bind_on_host, exchange_seconds
-from muphy_lb.parallel.transports import DevicePointers, HostStaged, Nccl, Peer, Transport, TransportFailure, together
+from muphy_lb.parallel.transports import (
+    DevicePointers,
+    HostStaged,
+    Nccl,
+    Peer,
+    Transport,
+    TransportFailure,
+    collectively,
+)
 
 LOG = logging.getLogger(__name__)
 AUTO, PEER, HOST = "auto", Peer.name, HostStaged.name
@@ -102,7 +110,7 @@ class _Search:
         if name in self._working or name in self._reasons:
             return name in self._working
         try:
-            transport = self._together(lambda: MAKERS[name](self._communicator, self._backend))
+            transport = self._collectively(lambda: MAKERS[name](self._communicator, self._backend))
             self._prove(transport, sorted(chosen))
         except TransportFailure as failure:
             self._reasons[name] = str(failure)
@@ -118,26 +126,26 @@ class _Search:
         own = np.append(np.full(n, _mark(self._communicator.rank)), np.zeros(n)).astype(backend.precision.storage)
         buffers = tuple(backend.array(own) for _ in range(2))
         to_bind = (lambda: transport.bind(tuple(neighbours.tolist()), (plan, plan), buffers)) if n else tuple
-        exchanges = self._together(to_bind)
+        exchanges = self._collectively(to_bind)
 
         def carry():
             for exchange in exchanges:
                 exchange.run()
             backend.synchronise()
-            transport.trust()
+            transport.confirm()
             expected = np.repeat(_mark(neighbours), TRIAL_WORDS)
             if not all(np.array_equal(backend.to_host(buffer)[n:], expected) for buffer in buffers):
                 raise TransportFailure("a trial message did not arrive as it was sent")
 
-        self._together(carry)
+        self._collectively(carry)
 
-    def _together(self, work):
-        return together(self._communicator, work)
+    def _collectively(self, work):
+        return collectively(self._communicator, work)
 
     def _bound(self, near: str, far: str) -> HaloExchange:
         # Messages to other machines set out first: those beside us would hold them up.
         shares = {far: self._far, near: self._near} if near != far else {near: sorted(self._near + self._far)}
-        return self._together(
+        return self._collectively(
             lambda: bind_exchanges(self._halo, [(self._working[name], chosen) for name, chosen in shares.items()])
         )
 

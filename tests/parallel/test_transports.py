@@ -13,7 +13,7 @@ from muphy_lb.errors import BackendError
 from muphy_lb.lattice import D2Q9
 from muphy_lb.parallel import HaloConnector, SerialCommunicator, choice
 from muphy_lb.parallel.exchange import bind_exchanges
-from muphy_lb.parallel.transports import DevicePointers, ExchangeTasks, HostStaged, TransportFailure, together
+from muphy_lb.parallel.transports import DevicePointers, ExchangeTasks, HostStaged, TransportFailure, collectively
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
 from tests.vessel import write_case
 
@@ -83,7 +83,7 @@ class Echo:
             for plan, buffer in zip(plans, buffers, strict=True)
         )
 
-    def trust(self):
+    def confirm(self):
         """It came."""
 
 
@@ -129,7 +129,7 @@ def test_a_failure_that_ranks_agree_on_is_told_as_it_is():
         raise ValueError("no luck")
 
     with pytest.raises(TransportFailure, match=r"^ValueError: no luck \(rank 0\)$"):
-        together(TwoRanks(), lambda: together(TwoRanks(), fail, Exception))
+        collectively(TwoRanks(), lambda: collectively(TwoRanks(), fail, Exception))
 
 
 def test_a_transport_that_was_asked_for_and_does_not_work_is_an_error(monkeypatch):

@@ -235,10 +235,10 @@ class CudaBackend(KernelTable):
             close()
         self._opened.clear()
 
-    def make_signal(self, flags, there, is_trusted):
+    def make_signal(self, flags, there, is_confirmed):
         """Counters on the device, since a recorded launch cannot count."""
         counters = [self.zeros(1, np.uint32) for _ in range(3)]
-        limit = np.array([peers.NO_LIMIT if is_trusted else peers.TRIAL_POLLS], dtype=np.uint64)
+        limit = np.array([peers.NO_LIMIT if is_confirmed else peers.TRIAL_POLLS], dtype=np.uint64)
         return peers.Signal(flags, self.array(there), *counters, self.array(limit), self.zeros(1, np.uint32))
 
     def send(self, buffer, addresses, targets, signal):
@@ -251,9 +251,9 @@ class CudaBackend(KernelTable):
         n_threads = signal.flags.size
         return self.launch(peers.wait, n_threads, (signal,), queue=ON_EDGE, block=whole(n_threads, WARP))
 
-    def came_in_time(self, signal):
-        """The kernel notes when it gives up."""
-        return not self.to_host(signal.failed)[0]
+    def has_timed_out(self, signal):
+        """Read the note that the waiting kernel leaves when it gives up."""
+        return bool(self.to_host(signal.failed)[0])
 
     def launch(self, kernel, n_threads, arguments, queue=ON_INTERIOR, block=BLOCK):
         """Launch of a compiled kernel with at least ``n_threads`` threads on a queue."""

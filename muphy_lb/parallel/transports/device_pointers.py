@@ -31,7 +31,7 @@ class DevicePointers:
         packings = pack_in_one_room(self._backend, plans, buffers)
         return tuple(self._bind_one(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
-    def trust(self):
+    def confirm(self):
         """MPI delivers or ends the run."""
 
     def _bind_one(self, neighbours, packing: Packing, plan) -> ExchangeTasks:

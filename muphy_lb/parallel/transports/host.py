@@ -29,7 +29,7 @@ class HostStaged:
         pairs = zip(pack_in_one_room(backend, plans, buffers), plans, strict=True)
         return tuple(self._bind_one(neighbours, packing, plan, *staging) for packing, plan in pairs)
 
-    def trust(self):
+    def confirm(self):
         """MPI delivers or ends the run."""
 
     def _bind_one(self, neighbours, packing: Packing, plan, send, receive) -> ExchangeTasks:

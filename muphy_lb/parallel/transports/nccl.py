@@ -5,7 +5,7 @@ The tasks only enqueue work on the device, so that whole steps can be recorded.
 
 from muphy_lb.parallel.packing import Packing, messages, pack_in_one_room
 from muphy_lb.parallel.task import ON_EDGE, Task
-from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure, together
+from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure, collectively
 
 
 class Nccl:
@@ -23,7 +23,7 @@ class Nccl:
 
     def __init__(self, communicator, backend):
         def attempt(work):  # a missing package, a missing library and a refusal come as many types
-            return together(communicator, work, Exception)
+            return collectively(communicator, work, Exception)
 
         self._backend, rank = backend, communicator.rank
         library = attempt(lambda: _library(backend))
@@ -35,7 +35,7 @@ class Nccl:
         packings = pack_in_one_room(self._backend, plans, buffers)
         return tuple(self._bind_one(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
-    def trust(self):
+    def confirm(self):
         """NCCL delivers or reports an error."""
 
     def _bind_one(self, neighbours, packing: Packing, plan) -> ExchangeTasks:

@@ -67,16 +67,16 @@ class Transport(Protocol):
             TransportFailure: it does not work here.
         """
 
-    def trust(self) -> None:
-        """Called after a trial on a device that has been synchronised.
+    def confirm(self) -> None:
+        """Accept the transport after a trial; the device has been synchronised.
 
         Raises:
             TransportFailure: a message did not come.
         """
 
 
-def together(communicator, work, failures=TransportFailure):
-    """What ``work()`` returns, if it does not fail on any rank: one that went on alone would wait for ever; collective.
+def collectively(communicator, work, failures=TransportFailure):
+    """Return ``work()``; if it fails on any rank, raise on all: a rank that went on alone would wait for ever.
 
     Args:
         communicator: the ranks.
@@ -93,8 +93,8 @@ def together(communicator, work, failures=TransportFailure):
         raise
     except failures as error:
         failure = str(error) if isinstance(error, TransportFailure) else f"{type(error).__name__}: {error}"
-    told = communicator.gather(failure)
-    first = next((f"{text} (rank {rank})" for rank, text in enumerate(told or ()) if text), None)
+    gathered = communicator.gather(failure)
+    first = next((f"{text} (rank {rank})" for rank, text in enumerate(gathered or ()) if text), None)
     first = communicator.broadcast(first)
     if first:
         raise AgreedFailure(first)
