@@ -1,9 +1,9 @@
-"""cuda-aware: MPI is handed device memory, and finds the way itself.
+"""cuda-aware: MPI is given device pointers and transfers the messages itself.
 
-An MPI that cannot do that does not say so, it crashes: only one that declares it is asked.
+An MPI library without CUDA support crashes on device pointers, so only one that declares the support is tried.
 """
 
-from muphy_lb.parallel.packing import Packing, messages, pack_in_one_room
+from muphy_lb.parallel.packing import Packing, messages, pack_in_shared_buffers
 from muphy_lb.parallel.task import ON_HOST, Task
 from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure
 
@@ -16,23 +16,23 @@ class DevicePointers:
         backend: the device.
 
     Raises:
-        TransportFailure: the MPI library does not say that it can.
+        TransportFailure: the MPI library does not declare CUDA support.
     """
 
     name = "cuda-aware"
 
     def __init__(self, communicator, backend):
         if not communicator.is_cuda_aware:
-            raise TransportFailure(f"the MPI library ({communicator.library}) does not say that it is CUDA-aware")
+            raise TransportFailure(f"the MPI library ({communicator.library}) does not declare that it is CUDA-aware")
         self._communicator, self._backend = communicator, backend
 
     def bind(self, neighbours, plans, buffers):
-        """Messages start and end in device memory."""
-        packings = pack_in_one_room(self._backend, plans, buffers)
+        """Bind messages from device memory to device memory."""
+        packings = pack_in_shared_buffers(self._backend, plans, buffers)
         return tuple(self._bind_one(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
     def confirm(self):
-        """MPI delivers or ends the run."""
+        """Nothing to check: MPI delivers or ends the run."""
 
     def _bind_one(self, neighbours, packing: Packing, plan) -> ExchangeTasks:
         communicator, backend = self._communicator, self._backend

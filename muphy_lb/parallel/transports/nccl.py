@@ -3,7 +3,7 @@
 The tasks only enqueue work on the device, so that whole steps can be recorded.
 """
 
-from muphy_lb.parallel.packing import Packing, messages, pack_in_one_room
+from muphy_lb.parallel.packing import Packing, messages, pack_in_shared_buffers
 from muphy_lb.parallel.task import ON_EDGE, Task
 from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure, collectively
 
@@ -31,12 +31,12 @@ class Nccl:
         self._ranks = attempt(lambda: library.join(identity, communicator.size, rank))
 
     def bind(self, neighbours, plans, buffers):
-        """One group of sends and receives each."""
-        packings = pack_in_one_room(self._backend, plans, buffers)
+        """Bind each exchange as one group of sends and receives."""
+        packings = pack_in_shared_buffers(self._backend, plans, buffers)
         return tuple(self._bind_one(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
     def confirm(self):
-        """NCCL delivers or reports an error."""
+        """Nothing to check: NCCL delivers or reports an error."""
 
     def _bind_one(self, neighbours, packing: Packing, plan) -> ExchangeTasks:
         outgoing = messages(packing.outgoing, plan.pack_start, self._backend)

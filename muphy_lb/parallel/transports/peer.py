@@ -10,7 +10,7 @@ barrier: ``Engine`` has it.) All tasks only enqueue work on the device, so that 
 import numpy as np
 
 from muphy_lb.domain import Exchange
-from muphy_lb.parallel.packing import Packing, Room
+from muphy_lb.parallel.packing import MessageBuffers, Packing
 from muphy_lb.parallel.task import ON_EDGE, Task
 from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure
 
@@ -38,7 +38,7 @@ class Peer:
         """Ranks exchange, once, the addresses of their message buffers."""
         backend = self._backend
         packings = [
-            Packing(backend, plan, buffer, Room(backend, (plan,), buffer.dtype))
+            Packing(backend, plan, buffer, MessageBuffers(backend, (plan,), buffer.dtype))
             for plan, buffer in zip(plans, buffers, strict=True)
         ]
         flags = backend.zeros(len(neighbours), np.uint32)
