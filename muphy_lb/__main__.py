@@ -81,9 +81,9 @@ def _prepares(words) -> bool:
 
 
 def _end_all(communicator, message: str, exit_code: int):
-    from muphy_lb.parallel.communicator import wait_for_turn
+    from muphy_lb.parallel.communicator import wait_for_lower_ranks
 
-    wait_for_turn(communicator)
+    wait_for_lower_ranks(communicator)
     on_rank = f" [rank {communicator.rank} of {communicator.size}]" if communicator.size > 1 else ""
     print(f"{message}{on_rank}", file=sys.stderr, flush=True)
     communicator.abort(exit_code)

@@ -14,7 +14,7 @@ from muphy_lb.errors import InputError
 # Any of these says that a launcher started this process as one of several ranks.
 LAUNCHER_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 # A failing rank lets lower ranks, which may have failed in the same way, speak first.
-VOICE_DELAY_S = 1.0
+REPORT_DELAY_S = 1.0
 # mpirun drops what a rank wrote just before it aborts.
 FORWARD_DELAY_S = 0.2
 SWAP_TAG = 1
@@ -206,7 +206,7 @@ def connect():
 
 def _end_all_ranks(communicator, kind, error, trace) -> None:
     """An exception that nobody caught: tell it, and end the ranks that would wait for this one for ever."""
-    wait_for_turn(communicator)
+    wait_for_lower_ranks(communicator)
     traceback.print_exception(kind, error, trace)
     communicator.abort(1)
 
@@ -222,6 +222,6 @@ def _check_launcher(size: int) -> None:
         )
 
 
-def wait_for_turn(communicator) -> None:
+def wait_for_lower_ranks(communicator) -> None:
     """Called by a failing rank before it speaks: by then a lower rank with the same failure has ended all ranks."""
-    time.sleep(VOICE_DELAY_S * min(communicator.rank, 3))
+    time.sleep(REPORT_DELAY_S * min(communicator.rank, 3))

@@ -1,4 +1,4 @@
-"""Halo exchange: the tasks that carry what crosses between ranks, each neighbour by one transport."""
+"""Halo exchange: the tasks that transfer populations and fields between ranks, each neighbour by one transport."""
 
 import time
 from dataclasses import dataclass, replace
@@ -10,11 +10,11 @@ from muphy_lb.parallel.transports import ExchangeTasks, HostStaged, Transport
 
 @dataclass(frozen=True)
 class Halo:
-    """What a rank exchanges with whom.
+    """What a rank exchanges with its neighbours.
 
     Attributes:
         neighbours: ranks, ascending.
-        plans: the exchange before (or in) steps of even and of odd number.
+        plans: the exchanges before (or in) steps of even and of odd number.
         buffers: the population buffer of each.
     """
 
@@ -48,7 +48,7 @@ class HaloExchange:
     """The bound exchanges of a rank.
 
     Attributes:
-        used: names of the transports, ``"none"`` without neighbours.
+        used: names of the transports joined by "+", ``"none"`` without neighbours.
         exchanges: of even and odd steps, None without neighbours.
         shares: each transport with the positions of its neighbours.
     """
@@ -62,11 +62,11 @@ NO_EXCHANGE = HaloExchange("none", (None, None))
 
 
 def bind_exchanges(halo: Halo, shares) -> HaloExchange:
-    """Bind transports, each to its share of the neighbours (given by their positions); with some of them nothing at
-    all may be exchanged, which both sides know.
+    """Bind transports, each to its share of the neighbours (given by their positions). Neighbours with which nothing is
+    exchanged are left out, on both sides.
 
     Raises:
-        TransportFailure: one does not work here.
+        TransportFailure: a transport does not work here.
     """
     exchanges, used = [ExchangeTasks(), ExchangeTasks()], []
     for transport, share in shares:
@@ -80,12 +80,12 @@ def bind_exchanges(halo: Halo, shares) -> HaloExchange:
 
 
 def bind_on_host(communicator, backend, halo: Halo) -> HaloExchange:
-    """All neighbours through the host: what works everywhere."""
+    """Bind all neighbours through the host, which works everywhere."""
     return bind_exchanges(halo, [(HostStaged(communicator, backend), list(range(len(halo.neighbours))))])
 
 
 def exchange_seconds(communicator, backend, found: HaloExchange, n_rounds: int) -> float:
-    """Time of one exchange by itself on the slowest rank, recorded as a step records it; collective."""
+    """Duration [s] of one isolated exchange on the slowest rank, recorded as in a time step; collective."""
     launches = [[exchange.run] for exchange in found.exchanges if exchange]
     for is_recorded in (False, True):  # the first round compiles
         if is_recorded:

@@ -1,4 +1,4 @@
-"""transports: ways in which messages travel, one file each; all move the same bytes."""
+"""transports: ways to transfer messages between ranks, one file each; all transfer the same bytes."""
 
 from muphy_lb.parallel.transports.device_pointers import DevicePointers
 from muphy_lb.parallel.transports.host import HostStaged
