@@ -74,20 +74,20 @@ class Backend(Protocol):
     def synchronise(self) -> None:
         """Wait for everything launched before."""
 
-    def mark_interior(self) -> None:
-        """Remember what the interior has been given so far; the edge runs beside it."""
+    def record_interior(self) -> None:
+        """Record an event on the interior's queue; the edge runs concurrently."""
 
-    def edge_waits(self) -> None:
-        """Let the edge wait for the remembered work of the interior."""
+    def edge_waits_for_interior(self) -> None:
+        """Make the edge wait for the recorded event."""
 
-    def interior_waits(self) -> None:
-        """Let the interior wait for the edge."""
+    def interior_waits_for_edge(self) -> None:
+        """Make the interior wait for all work enqueued on the edge so far."""
 
     def openings_wait_for_edge(self) -> None:
-        """Let the openings wait for the edge."""
+        """Make the openings wait for all work enqueued on the edge so far."""
 
     def edge_waits_for_openings(self) -> None:
-        """Let the edge wait for the openings."""
+        """Make the edge wait for all work enqueued on the openings so far."""
 
     def record(self, launches: list[Launch], queue: str | None = None) -> Launch:
         """One launch that does them all, in order; each must have run once already, and none may wait on the host. They

@@ -91,7 +91,7 @@ class StepBinder:
     def __init__(self, engine):
         self._engine, self._model = engine, engine.model
         self._backend, self._domain = engine.backend, engine.domain
-        self._wait = ordering(self._backend.edge_waits)
+        self._wait = ordering(self._backend.edge_waits_for_interior)
         self._has_edge = self._domain.n_edge > 0
         self._set_up_passes()
 
@@ -124,7 +124,7 @@ class StepBinder:
         first, *others = self._after
         flow = list(self._flow_pass(first.stages, parity))
         if self._has_edge:
-            begin, end = ordering(self._backend.mark_interior), ordering(self._backend.interior_waits)
+            begin, end = ordering(self._backend.record_interior), ordering(self._backend.interior_waits_for_edge)
             flow = [begin, *without_repeats(flow, self._wait.run, self._backend.edge_waits_for_openings), end]
         tasks += flow
         for group in others:
@@ -143,7 +143,7 @@ class StepBinder:
         if engine.counts_steps:
             yield Task("schedule", queue, backend.bind("count_step", engine.parameters.step, queue))
         if in_interior and self._has_edge and (has_schedule or engine.counts_steps):
-            yield ordering(backend.mark_interior)
+            yield ordering(backend.record_interior)
             yield self._wait
 
     def _flow_pass(self, stages: list[Stage], parity: int) -> Iterator[Task]:
@@ -199,7 +199,7 @@ class StepBinder:
         if not self._has_edge:
             return []
         backend = self._backend
-        return [ordering(backend.mark_interior), self._wait, ordering(backend.interior_waits)]
+        return [ordering(backend.record_interior), self._wait, ordering(backend.interior_waits_for_edge)]
 
     def _openings(self, parity: int) -> Iterator[Task]:
         """The openings of a step, and who waits for them."""
@@ -210,7 +210,7 @@ class StepBinder:
         if not streaming.openings_beside_messages:
             yield ordering(backend.edge_waits_for_openings)
         if streaming.openings_before_interior:
-            yield ordering(backend.interior_waits)
+            yield ordering(backend.interior_waits_for_edge)
 
     def _slots_filled(self) -> list[Task]:
         """Lets the edge wait for openings that run beside the messages."""

@@ -70,9 +70,9 @@ class CudaBackend(KernelTable):
         self._edge = urgent_stream()
         self._openings = urgent_stream()
         self._streams = {ON_INTERIOR: self._interior, ON_EDGE: self._edge, ON_OPENINGS: self._openings}
-        self._marked = event()
+        self._interior_recorded = event()
         self._edge_done = event()
-        self._edge_marked = event()
+        self._edge_recorded = event()
         self._openings_done = event()
         self._opened = {}
 
@@ -113,26 +113,26 @@ class CudaBackend(KernelTable):
         for stream in self._streams.values():
             stream.synchronize()
 
-    def mark_interior(self):
+    def record_interior(self):
         """Record an event on the interior stream."""
-        self._marked.record(self._interior)
+        self._interior_recorded.record(self._interior)
 
-    def edge_waits(self):
+    def edge_waits_for_interior(self):
         """The edge stream waits for the recorded event."""
-        self._marked.wait(self._edge)
+        self._interior_recorded.wait(self._edge)
 
-    def interior_waits(self):
-        """The interior stream waits for all that the edge stream has been given."""
+    def interior_waits_for_edge(self):
+        """The interior stream waits for all work enqueued on the edge stream so far."""
         self._edge_done.record(self._edge)
         self._edge_done.wait(self._interior)
 
     def openings_wait_for_edge(self):
-        """The openings' stream waits for all that the edge stream has been given."""
-        self._edge_marked.record(self._edge)
-        self._edge_marked.wait(self._openings)
+        """The openings' stream waits for all work enqueued on the edge stream so far."""
+        self._edge_recorded.record(self._edge)
+        self._edge_recorded.wait(self._openings)
 
     def edge_waits_for_openings(self):
-        """The edge stream waits for all that the openings' stream has been given."""
+        """The edge stream waits for all work enqueued on the openings' stream so far."""
         self._openings_done.record(self._openings)
         self._openings_done.wait(self._edge)
 
@@ -145,10 +145,10 @@ class CudaBackend(KernelTable):
                 launch()
 
         def forked():
-            self.mark_interior()
-            self.edge_waits()
+            self.record_interior()
+            self.edge_waits_for_interior()
             alone()
-            self.interior_waits()
+            self.interior_waits_for_edge()
 
         work, stream = (alone if queue else forked), self._streams[queue or ON_INTERIOR]
         return work if SIMULATOR else record_graph(stream, work)

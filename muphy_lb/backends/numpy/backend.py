@@ -50,10 +50,12 @@ class NumpyBackend(KernelTable):
     def synchronise(self):
         """Nothing to wait for."""
 
-    def mark_interior(self):
-        """One thing after the other."""
+    def record_interior(self):
+        """Nothing to do: every call is complete when it returns."""
 
-    edge_waits = interior_waits = openings_wait_for_edge = edge_waits_for_openings = mark_interior
+    edge_waits_for_interior = interior_waits_for_edge = openings_wait_for_edge = edge_waits_for_openings = (
+        record_interior
+    )
 
     def record(self, launches, queue=None):
         """A loop."""
