@@ -62,7 +62,7 @@ class LinkArrays(NamedTuple):
         node: (M,) local nodes.
         start: (M + 1,) links of node m are ``[start[m], start[m + 1])``.
         owner: (L,) m of each link.
-        state: (Q M,) flat addresses of the populations of these nodes, one turn's.
+        state: (Q M,) flat addresses of the populations of these nodes in one phase.
         q: (L,) outgoing directions.
         outgoing, incoming: (L,) flat addresses of the population that leaves and of the one that enters.
         opening: (L,) opening number.

@@ -103,8 +103,8 @@ class Backend(Protocol):
     def reduction_workers(self, n_nodes: int) -> int:
         """Length of the partial results that the kernel ``reduction`` fills."""
 
-    def stream_table(self, addresses: AddressTable, turn: int) -> Any:
-        """Device form of the table of a turn."""
+    def stream_table(self, addresses: AddressTable, phase: int) -> Any:
+        """Device form of the table of a phase."""
 
     def launch_shapes(self, pattern: Pattern) -> tuple:
         """Ways to launch stream-and-collide on this device, the likely best first; all give the same bits."""

@@ -1,11 +1,11 @@
 """AddressTable: geometry, walls, periodicity, halo and openings folded into flat addresses.
 
 A population buffer is one flat array: tiles of nodes (``layout``), then the halo slots, then, for pull and push, one
-slot per opening link and per link of a slotted wall. What a step loads and stores through its table the pattern says
-(``patterns``); here is where each entry of the table leads. The bulk loop meets no branch.
+slot per opening link and per link of a slotted wall. The pattern (``streaming``) determines what a step loads and
+stores through the table; the address of each table entry is computed here. The bulk loop has no branch.
 
-In place (A-A) a link into an opening or a slotted wall needs no slot: the population that leaves lies, in every phase,
-where the one that enters is expected.
+In place (A-A) a link into an opening or a slotted wall needs no slot: in every phase the population that leaves is
+stored where the one that enters is expected.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class AddressTable:
 
     Attributes:
         domain: whose nodes.
-        patterns: of consecutive steps.
+        patterns: one per phase; consecutive steps cycle through the phases.
         n_slots: size of one population buffer.
         n_halo: number of halo slots, the first of which follows the tiles.
         overrides: entries that halo, links and mirrored links change.
@@ -72,25 +72,25 @@ class AddressTable:
     slotted: LinkAddresses
     folded: LinkAddresses
 
-    def plain(self, turn: int) -> np.ndarray:
-        """(K, pitch) int64 table of a turn, uncompressed: the specification."""
-        return np.concatenate(list(self.parts(turn)), axis=1)
+    def plain(self, phase: int) -> np.ndarray:
+        """(K, pitch) int64 table of a phase, uncompressed: the specification."""
+        return np.concatenate(list(self.parts(phase)), axis=1)
 
-    def runs(self, turn: int) -> RunTable:
-        """The table of a turn, compressed."""
-        return compress(self.parts(turn), len(self.patterns[turn].directions), self.n_slots)
+    def runs(self, phase: int) -> RunTable:
+        """The table of a phase, compressed."""
+        return compress(self.parts(phase), len(self.patterns[phase].directions), self.n_slots)
 
-    def parts(self, turn: int) -> Iterator[np.ndarray]:
-        """The table of a turn, (K, m) after (K, m)."""
+    def parts(self, phase: int) -> Iterator[np.ndarray]:
+        """The table of a phase in chunks (K, m) of consecutive nodes."""
         for first in range(0, self.domain.pitch, PART):
-            yield self._part(self.patterns[turn], np.arange(first, min(first + PART, self.domain.pitch)))
+            yield self._part(self.patterns[phase], np.arange(first, min(first + PART, self.domain.pitch)))
 
     def at(self, q: np.ndarray, node: np.ndarray) -> np.ndarray:
-        """Table addresses of single entries: direction ``q`` of ``node``, in whatever turn it has one."""
+        """Table addresses of single entries: direction ``q`` of ``node``, in the phase that has one."""
         nodes, place = np.unique(node, return_inverse=True)
         address = np.empty(q.size, dtype=np.int64)
         for pattern in self.patterns:
-            mine = pattern.turn(q)
+            mine = pattern.exchanges(q)
             row = np.searchsorted(pattern.directions, q[mine])
             address[mine] = self._part(pattern, nodes)[row, place[mine]]
         return address
@@ -120,18 +120,18 @@ class AddressTable:
         there = (nodes[np.minimum(column, nodes.size - 1)] == node) & np.isin(q, directions)
         table[row[there], column[there]] = address[there]
 
-    def resolve(self, turn: int, places: tuple[int, ...], nodes: np.ndarray) -> np.ndarray:
-        """(Q, m) flat addresses of some places of ascending local nodes; entries are those of a turn's table."""
-        table = self._part(self.patterns[turn], nodes)
+    def resolve(self, phase: int, places: tuple[int, ...], nodes: np.ndarray) -> np.ndarray:
+        """(Q, m) flat addresses of some places of ascending local nodes; entries are those of a phase's table."""
+        table = self._part(self.patterns[phase], nodes)
         rows = flat_address(np.maximum(places, 0)[:, None], nodes, self.domain.lattice.q)
         for q, place in enumerate(places):
             if is_entry(place):
                 rows[q] = table[entry(place)]
         return rows
 
-    def places_after(self, turn: int) -> tuple[int, ...]:
-        """Where the populations of a node lie after a step of a turn."""
-        pattern = self.patterns[turn]
+    def places_after(self, phase: int) -> tuple[int, ...]:
+        """Where the populations of a node lie after a step of a phase."""
+        pattern = self.patterns[phase]
         return pattern.store if pattern.in_place else tuple(range(self.domain.lattice.q))
 
     @property

@@ -75,11 +75,11 @@ def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int) -> tu
 
 
 def _in_place(domain, pattern: Pattern, halo_start: int) -> Exchange:
-    """Of each message the directions whose turn it is come first, then those that return from the slots."""
+    """In each message the directions of this phase come first, then those that return from the slots."""
     halo, lattice = domain.halo, domain.lattice
     crossing = flat_address(lattice.opposite[halo.send_q], halo.send_node, lattice.q)
     slots = halo_start + np.arange(halo.n_receive)
-    sends, receives = pattern.turn(halo.send_q), pattern.turn(halo.receive_q)
+    sends, receives = pattern.exchanges(halo.send_q), pattern.exchanges(halo.receive_q)
     out, back = _block(halo, halo.send_start), _block(halo, halo.receive_start)
     pack = _merge(halo, (crossing[sends], out[sends]), (slots[~receives], back[~receives]))
     unpack = _merge(halo, (slots[receives], back[receives]), (crossing[~sends], out[~sends]))

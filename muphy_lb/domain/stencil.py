@@ -41,11 +41,11 @@ class StencilTable:
         """Those of the edge come first."""
         return int(np.searchsorted(self.ghosts.node, self.domain.n_edge))
 
-    def plain(self, turn: int = 0) -> np.ndarray:
-        """(K, pitch) int64 table, uncompressed: the specification; all turns are alike."""
+    def plain(self, phase: int = 0) -> np.ndarray:
+        """(K, pitch) int64 table, uncompressed: the specification; all phases are alike."""
         return np.concatenate(list(self.parts()), axis=1)
 
-    def runs(self, turn: int = 0) -> RunTable:
+    def runs(self, phase: int = 0) -> RunTable:
         """The table, compressed."""
         return compress(self.parts(), len(self.vectors), self.n_slots)
 

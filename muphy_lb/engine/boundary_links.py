@@ -63,7 +63,7 @@ class BoundaryLinks:
         self._backend, self._model, self._addresses = backend, model, addresses
         self._buffers, self._values = buffers, values.macroscopic
         nodes = np.unique(addresses.domain.links.node)
-        states = [self._state(turn, nodes) for turn in range(len(addresses.patterns))]
+        states = [self._state(phase, nodes) for phase in range(len(addresses.patterns))]
         self._links = self._link_arrays(conditions, values.now, nodes, states)
         self._walls = self._wall_arrays(conditions, values.now)
         self._looks: tuple | None = None
@@ -184,9 +184,9 @@ class BoundaryLinks:
         )
         return tuple(records._replace(state=array(rows.reshape(-1))) for rows in states)
 
-    def _state(self, turn: int, nodes: np.ndarray) -> np.ndarray:
-        """(Q, m) where the populations of ascending local nodes lie before a step of a turn."""
-        return self._addresses.resolve(turn - 1, self._addresses.places_after(turn - 1), nodes)
+    def _state(self, phase: int, nodes: np.ndarray) -> np.ndarray:
+        """(Q, m) where the populations of ascending local nodes lie before a step of a phase."""
+        return self._addresses.resolve(phase - 1, self._addresses.places_after(phase - 1), nodes)
 
     def _wall_arrays(self, conditions: LinkConditions, now) -> WallArrays:
         """What is about to arrive at a node is known where the node will pull it from; without slots it is not known,

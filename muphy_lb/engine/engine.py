@@ -60,7 +60,7 @@ class Engine:
         self._rows_left = 0
         self.addresses = build_addresses(domain, model.streaming)
         self.buffers = self._make_buffers()
-        self._tables = [backend.stream_table(self.addresses, turn) for turn in range(len(self.addresses.patterns))]
+        self._tables = [backend.stream_table(self.addresses, phase) for phase in range(len(self.addresses.patterns))]
         self.parity = 0
         self.steps_kept = 0
         self._step_number = 0
@@ -309,19 +309,19 @@ class Engine:
         self._access.write(self._state(0), chunk)
         self._barrier()
 
-    def _turn(self, parity: int) -> int:
+    def _phase(self, parity: int) -> int:
         return parity % len(self._tables)
 
     def _state(self, parity: int) -> State:
         """The populations before a step from buffer ``parity``."""
-        before = self._turn(parity - 1)
+        before = self._phase(parity - 1)
         places = self.addresses.places_after(before)
         return State(self.buffers[parity], places, self._tables[before], self.domain.n_nodes)
 
     def _stream_arrays(self, parity: int) -> StreamArrays:
-        turn = self._turn(parity)
+        phase = self._phase(parity)
         buffers = self.buffers[parity], self.buffers[1 - parity]
-        return StreamArrays(*buffers, self._tables[turn], self.addresses.patterns[turn])
+        return StreamArrays(*buffers, self._tables[phase], self.addresses.patterns[phase])
 
     @property
     def tables(self) -> tuple:
@@ -351,7 +351,7 @@ class Engine:
 
     def _halo_of_buffers(self) -> Halo:
         """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
-        plans = tuple(self.addresses.exchanges[self._turn(parity)] for parity in (0, 1))
+        plans = tuple(self.addresses.exchanges[self._phase(parity)] for parity in (0, 1))
         buffers = self.buffers[::-1] if self.model.streaming.exchanges_result else self.buffers
         return Halo(self.domain.halo.neighbours, plans, tuple(buffers))
 

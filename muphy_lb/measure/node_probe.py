@@ -40,9 +40,9 @@ class NodeProbe:
         domain, addresses = engine.domain, engine.addresses
         self._nodes = np.flatnonzero(np.isin(domain.voxel, communicator.broadcast(voxel)))
         self._order = self._voxel_order()
-        turns = [parity % len(addresses.patterns) for parity in (0, 1)]
-        before = [addresses.resolve(turn, addresses.patterns[turn].load, self._nodes) for turn in turns]
-        stored = [addresses.resolve(turn - 1, addresses.places_after(turn - 1), self._nodes) for turn in turns]
+        phases = [parity % len(addresses.patterns) for parity in (0, 1)]
+        before = [addresses.resolve(phase, addresses.patterns[phase].load, self._nodes) for phase in phases]
+        stored = [addresses.resolve(phase - 1, addresses.places_after(phase - 1), self._nodes) for phase in phases]
         self._before, self._stored = (self._probe(places) for places in (before, stored))
         self._values = NodeValues(engine, self._nodes)
         self._fields = tuple(fields)

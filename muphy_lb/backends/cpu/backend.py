@@ -57,9 +57,9 @@ class CpuBackend(NumpyBackend):
         """One per chunk."""
         return -(-n_nodes // skeletons.CHUNK_NODES)
 
-    def stream_table(self, addresses, turn):
+    def stream_table(self, addresses, phase):
         """The run table."""
-        runs = addresses.runs(turn)
+        runs = addresses.runs(phase)
         signed = {np.uint32: np.int32, np.uint64: np.int64}[runs.bases.dtype.type]
         if signed is np.int32 and addresses.n_slots >= 2**31:
             bases = runs.bases.astype(np.int64)

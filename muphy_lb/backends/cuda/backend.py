@@ -167,9 +167,9 @@ class CudaBackend(KernelTable):
         """Enough to fill the GPU, whatever the domain."""
         return WORKERS
 
-    def stream_table(self, addresses, turn):
+    def stream_table(self, addresses, phase):
         """The run table."""
-        runs = addresses.runs(turn)
+        runs = addresses.runs(phase)
         return DeviceTable(self.array(runs.lines), self.array(runs.bases), runs.n_directions)
 
     def launch_shapes(self, pattern):

@@ -78,9 +78,9 @@ class NumpyBackend(KernelTable):
         """One."""
         return 1
 
-    def stream_table(self, addresses, turn):
+    def stream_table(self, addresses, phase):
         """The uncompressed table."""
-        return self.array(addresses.plain(turn))
+        return self.array(addresses.plain(phase))
 
     def launch_shapes(self, pattern):
         """None to choose from."""

@@ -42,11 +42,11 @@ def test_the_steps_of_a_pattern_exchange_every_moving_population_once(lattice, s
 
 
 @EVERY_LATTICE
-def test_in_place_opposite_populations_are_exchanged_together_and_each_turn_takes_half_of_the_pairs(lattice):
-    turns = AA.patterns(lattice)
-    for pattern in turns:
+def test_in_place_opposite_populations_are_exchanged_together_and_each_phase_takes_half_of_the_pairs(lattice):
+    phases = AA.patterns(lattice)
+    for pattern in phases:
         assert set(pattern.directions) == {int(lattice.opposite[q]) for q in pattern.directions}
-    assert abs(len(turns[0].directions) - len(turns[1].directions)) <= 2
+    assert abs(len(phases[0].directions) - len(phases[1].directions)) <= 2
 
 
 @EVERY_LATTICE
@@ -59,12 +59,12 @@ def test_in_place_opposite_populations_are_left_where_the_other_was_found(lattic
 @EVERY_STREAMING
 def test_the_mask_of_a_turn_is_that_of_its_directions(lattice, streaming):
     for pattern in streaming_named(streaming).patterns(lattice):
-        assert np.array_equal(np.flatnonzero(pattern.turn(np.arange(lattice.q))), pattern.directions)
+        assert np.array_equal(np.flatnonzero(pattern.exchanges(np.arange(lattice.q))), pattern.directions)
 
 
 @EVERY_LATTICE
 def test_in_place_a_direction_and_its_mirror_images_are_exchanged_in_the_same_turn(lattice):
-    """What a slip wall reflects changes its direction, and must be expected in the turn in which it was sent."""
+    """What a slip wall reflects changes its direction, and must be expected in the phase in which it was sent."""
     for pattern in AA.patterns(lattice):
         kinds = {tuple(abs(c) for c in lattice.vectors[q]) for q in pattern.directions}
         others = set(range(1, lattice.q)) - set(pattern.directions)
