@@ -16,13 +16,13 @@ class State:
 
     Attributes:
         buffer: flat device array in storage format.
-        places: where population q of a node lies, for each q: as in :class:`muphy_lb.domain.Pattern`.
-        table: device form of the table that these places refer to; see :meth:`Backend.stream_table`.
+        locations: where population q of a node is stored, for each q: as in :class:`muphy_lb.domain.Pattern`.
+        table: device form of the table that these locations refer to; see :meth:`Backend.stream_table`.
         n_nodes: number of nodes.
     """
 
     buffer: Any
-    places: tuple[int, ...]
+    locations: tuple[int, ...]
     table: Any
     n_nodes: int
 

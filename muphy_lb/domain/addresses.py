@@ -87,12 +87,12 @@ class AddressTable:
 
     def at(self, q: np.ndarray, node: np.ndarray) -> np.ndarray:
         """Table addresses of single entries: direction ``q`` of ``node``, in the phase that has one."""
-        nodes, place = np.unique(node, return_inverse=True)
+        nodes, column = np.unique(node, return_inverse=True)
         address = np.empty(q.size, dtype=np.int64)
         for pattern in self.patterns:
             mine = pattern.exchanges(q)
             row = np.searchsorted(pattern.directions, q[mine])
-            address[mine] = self._part(pattern, nodes)[row, place[mine]]
+            address[mine] = self._part(pattern, nodes)[row, column[mine]]
         return address
 
     def _part(self, pattern: Pattern, nodes: np.ndarray) -> np.ndarray:
@@ -120,17 +120,17 @@ class AddressTable:
         there = (nodes[np.minimum(column, nodes.size - 1)] == node) & np.isin(q, directions)
         table[row[there], column[there]] = address[there]
 
-    def resolve(self, phase: int, places: tuple[int, ...], nodes: np.ndarray) -> np.ndarray:
-        """(Q, m) flat addresses of some places of ascending local nodes; entries are those of a phase's table."""
+    def resolve(self, phase: int, locations: tuple[int, ...], nodes: np.ndarray) -> np.ndarray:
+        """(Q, m) flat addresses of given locations of ascending local nodes; table entries are those of a phase."""
         table = self._part(self.patterns[phase], nodes)
-        rows = flat_address(np.maximum(places, 0)[:, None], nodes, self.domain.lattice.q)
-        for q, place in enumerate(places):
-            if is_entry(place):
-                rows[q] = table[entry(place)]
+        rows = flat_address(np.maximum(locations, 0)[:, None], nodes, self.domain.lattice.q)
+        for q, location in enumerate(locations):
+            if is_entry(location):
+                rows[q] = table[entry(location)]
         return rows
 
-    def places_after(self, phase: int) -> tuple[int, ...]:
-        """Where the populations of a node lie after a step of a phase."""
+    def locations_after(self, phase: int) -> tuple[int, ...]:
+        """Locations of a node's populations after a step of a phase."""
         pattern = self.patterns[phase]
         return pattern.store if pattern.in_place else tuple(range(self.domain.lattice.q))
 

@@ -168,10 +168,10 @@ def _border(code, borders):
 
 
 @njit(cache=True)
-def _add(index, weight, place, factor):
+def _add(index, weight, node, factor):
     """One term more, joined with one of the same node."""
     for t in range(weight.size):
-        if weight[t] == 0.0 or index[t] == place:
-            index[t] = place
+        if weight[t] == 0.0 or index[t] == node:
+            index[t] = node
             weight[t] += factor
             return

@@ -26,8 +26,8 @@ def order_keys(nodes: NodeList, number: np.ndarray, order: str):
         raise InputError(f"order is {order!r}; allowed: {', '.join(ORDERS)}")
     if order == LEXICOGRAPHIC or number.size == 0:
         return slice(None)
-    place = nodes.coordinates(number)
+    xyz = nodes.coordinates(number)
     if order == "curve":
-        return np.argsort(hilbert_index(place), kind="stable")
-    tile = place // TILE_XYZ
+        return np.argsort(hilbert_index(xyz), kind="stable")
+    tile = xyz // TILE_XYZ
     return np.lexsort((nodes.voxel[number], *tile.T))

@@ -23,7 +23,7 @@ class Part:
     Attributes:
         rank: whose part.
         nodes: own nodes and ghosts, in node-list order, the labels around the own nodes and their cuts.
-        number: (n,) int64 place of each of them in the whole list; None if this is the whole list.
+        number: (n,) int64 node-list number of each of them; None if this is the whole list.
         owner: (n,) int32 rank of each of them.
     """
 
@@ -34,7 +34,7 @@ class Part:
 
     @property
     def own(self) -> np.ndarray:
-        """(k,) int64 places of the own nodes among ``nodes``."""
+        """(k,) int64 positions of the own nodes in ``nodes``."""
         return np.flatnonzero(self.owner == self.rank)
 
 
@@ -104,7 +104,7 @@ def _cuts_of(cuts: Cuts, own: np.ndarray) -> Cuts:
     found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8), np.empty(0))]
     for chunk in chunks(cuts.n_links):
         voxel = cuts.voxel[chunk]
-        place = np.minimum(np.searchsorted(own, voxel), own.size - 1)
-        mine = own[place] == voxel
+        position = np.minimum(np.searchsorted(own, voxel), own.size - 1)
+        mine = own[position] == voxel
         found.append((voxel[mine], cuts.direction[chunk][mine], cuts.distance[chunk][mine]))
     return Cuts(*(np.concatenate(column) for column in zip(*found, strict=True)), n_missed=cuts.n_missed)

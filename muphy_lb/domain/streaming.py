@@ -109,13 +109,13 @@ def streaming_named(name: str) -> Streaming:
 class Pattern:
     """Where a step of one phase loads and stores populations.
 
-    A place is a number: ``r >= 0`` is row r of the node itself, ``-1 - k`` is entry k of the node's table.
+    A location is a number: ``r >= 0`` is row r of the node itself, ``-1 - k`` is entry k of the node's table.
 
     Attributes:
         in_place: whether the step writes to the buffer that it reads.
         directions: direction of each table entry, ascending.
-        load: place where population q of the node is found, for each q.
-        store: place where it is left.
+        load: location from which population q of a node is loaded, for each q.
+        store: location to which it is stored.
         upstream: whether the table leads to the node at ``x - c_q``; else ``x + c_q``.
         far_row, wall_row: row of the entry of direction q at that node, and at the node itself where a wall is.
     """
@@ -130,22 +130,22 @@ class Pattern:
 
     @property
     def stores_locally(self) -> bool:
-        """Whether a node's populations are left in its own rows."""
-        return not any(is_entry(place) for place in self.store)
+        """Whether all populations of a node are stored in its own rows."""
+        return not any(is_entry(location) for location in self.store)
 
     def exchanges(self, directions) -> np.ndarray:
         """Mask of the directions whose pair is exchanged with the neighbours in this step."""
         return np.isin(directions, self.directions)
 
 
-def is_entry(place: int) -> bool:
-    """Whether a place is an entry of the table."""
-    return place < 0
+def is_entry(location: int) -> bool:
+    """Whether a location is an entry of the table."""
+    return location < 0
 
 
-def entry(place: int) -> int:
-    """Number of the table entry that a place means."""
-    return -1 - place
+def entry(location: int) -> int:
+    """Number of the table entry that a location denotes."""
+    return -1 - location
 
 
 @cache
@@ -165,9 +165,9 @@ def _exchanging(phase: int, lattice: Lattice, opposite) -> Pattern:
     """The A-A pattern of a phase, in which half of the pairs are exchanged with the neighbours."""
     directions = tuple(q for q in range(1, lattice.q) if _phases(lattice)[_kind(lattice, q)] == phase)
     own = tuple(range(lattice.q))
-    place = {q: -1 - k for k, q in enumerate(directions)}
-    load = tuple(place.get(q, q) for q in own)
-    store = tuple(place.get(opposite[q], opposite[q]) for q in own)
+    entries = {q: -1 - k for k, q in enumerate(directions)}
+    load = tuple(entries.get(q, q) for q in own)
+    store = tuple(entries.get(opposite[q], opposite[q]) for q in own)
     return Pattern(True, directions, load, store, True, opposite, own)
 
 

@@ -186,7 +186,7 @@ class BoundaryLinks:
 
     def _state(self, phase: int, nodes: np.ndarray) -> np.ndarray:
         """(Q, m) where the populations of ascending local nodes lie before a step of a phase."""
-        return self._addresses.resolve(phase - 1, self._addresses.places_after(phase - 1), nodes)
+        return self._addresses.resolve(phase - 1, self._addresses.locations_after(phase - 1), nodes)
 
     def _wall_arrays(self, conditions: LinkConditions, now) -> WallArrays:
         """What is about to arrive at a node is known where the node will pull it from; without slots it is not known,

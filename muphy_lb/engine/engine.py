@@ -315,8 +315,8 @@ class Engine:
     def _state(self, parity: int) -> State:
         """The populations before a step from buffer ``parity``."""
         before = self._phase(parity - 1)
-        places = self.addresses.places_after(before)
-        return State(self.buffers[parity], places, self._tables[before], self.domain.n_nodes)
+        locations = self.addresses.locations_after(before)
+        return State(self.buffers[parity], locations, self._tables[before], self.domain.n_nodes)
 
     def _stream_arrays(self, parity: int) -> StreamArrays:
         phase = self._phase(parity)

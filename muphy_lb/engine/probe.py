@@ -32,4 +32,4 @@ class Probe:
         backend = self._backend
         self._packed = backend.zeros(self.size, self._kind)
         pairs = zip(self._buffers, self._addresses, strict=True)
-        self._gathers = [backend.bind("gather", buffer, backend.array(place), self._packed) for buffer, place in pairs]
+        self._gathers = [backend.bind("gather", buffer, backend.array(own), self._packed) for buffer, own in pairs]

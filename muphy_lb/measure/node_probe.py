@@ -42,8 +42,8 @@ class NodeProbe:
         self._order = self._voxel_order()
         phases = [parity % len(addresses.patterns) for parity in (0, 1)]
         before = [addresses.resolve(phase, addresses.patterns[phase].load, self._nodes) for phase in phases]
-        stored = [addresses.resolve(phase - 1, addresses.places_after(phase - 1), self._nodes) for phase in phases]
-        self._before, self._stored = (self._probe(places) for places in (before, stored))
+        stored = [addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes) for phase in phases]
+        self._before, self._stored = (self._probe(addresses) for addresses in (before, stored))
         self._values = NodeValues(engine, self._nodes)
         self._fields = tuple(fields)
 
@@ -75,7 +75,7 @@ class NodeProbe:
         return None if gathered is None else np.argsort(np.concatenate(gathered))
 
     def _probe(self, addresses) -> Probe:
-        flat = tuple(places.ravel() for places in addresses)
+        flat = tuple(each.ravel() for each in addresses)
         return Probe(self._engine.backend, self._engine.buffers, flat)
 
     def _read(self, probe: Probe, parity: int) -> np.ndarray:

@@ -88,12 +88,12 @@ def stress_node(lattice, precision, jit, equilibrium: Equilibrium):
     symmetric tensor as in :mod:`muphy_lb.operators.hermite`, in stored units.
     """
     second, real = equilibrium.moments(precision, jit).second, precision.real
-    places = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
-    products = np.array([lattice.c[:, a] * lattice.c[:, b] * (1 + (a != b)) for a, b in places])
+    axes = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
+    products = np.array([lattice.c[:, a] * lattice.c[:, b] * (1 + (a != b)) for a, b in axes])
     product = tuple(tuple(real(x) for x in row) for row in products)
-    at_rest = tuple(real(float(lattice.moment(place))) for place in places)
+    at_rest = tuple(real(float(lattice.moment(pair))) for pair in axes)
     along = tuple(real(row.any()) for row in products)
-    count, pair_count, zero, one, minus_half = len(places), lattice.q // 2, real(0), real(1), real(-0.5)
+    count, pair_count, zero, one, minus_half = len(axes), lattice.q // 2, real(0), real(1), real(-0.5)
 
     def stress(f, state, force):
         second_moment = second(state, force, one, minus_half)

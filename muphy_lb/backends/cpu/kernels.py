@@ -81,28 +81,28 @@ def walls(backend, rule, buffer, target, links: WallArrays):
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     """A warp of nodes at a time."""
-    skeleton = skeletons.moments(macroscopic, state.places, backend.lattice, backend.precision)
+    skeleton = skeletons.moments(macroscopic, state.locations, backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table, nodes.first, nodes.last, out.reshape(4, -1), values)
     return lambda: skeleton(*arguments)
 
 
 def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):
     """A partial result per chunk."""
-    skeleton = skeletons.reduction(macroscopic, state.places, backend.lattice, backend.precision)
+    skeleton = skeletons.reduction(macroscopic, state.locations, backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table, state.n_nodes, result, values)
     return on_threads(state.n_nodes, lambda: skeleton(*arguments))
 
 
 def read(backend, state: State, nodes: NodeRange, out):
     """A warp of nodes at a time."""
-    skeleton = skeletons.read(state.places, backend.lattice.q, backend.precision.real)
+    skeleton = skeletons.read(state.locations, backend.lattice.q, backend.precision.real)
     arguments = (state.buffer, *state.table, nodes.first, nodes.last, out.reshape(backend.lattice.q, -1))
     return lambda: skeleton(*arguments)
 
 
 def write(backend, state: State, nodes: NodeRange, rows):
     """A warp of nodes at a time."""
-    skeleton = skeletons.write(state.places, backend.lattice.q, backend.precision.real)
+    skeleton = skeletons.write(state.locations, backend.lattice.q, backend.precision.real)
     arguments = (state.buffer, *state.table, nodes.first, nodes.last, rows.reshape(backend.lattice.q, -1))
     return lambda: skeleton(*arguments)
 

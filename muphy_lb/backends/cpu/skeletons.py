@@ -29,20 +29,20 @@ sweep_jit = njit(error_model="numpy")
 loop_jit = njit(error_model="numpy", parallel=True)
 
 
-class Places(NamedTuple):
-    """Where the rows of a block come from or go to: ``own[i] -> row[i]`` of the node itself, and entry k of the table
-    ``-> through[k]``; ``through`` is empty if no place needs the table."""
+class BlockRows(NamedTuple):
+    """Where the rows of a block are loaded from or stored to: row ``row[i]`` of the block is the nodes' own row
+    ``own[i]``, row ``through[k]`` is addressed by entry k of the table; ``through`` is empty if no entry is needed."""
 
     row: tuple[int, ...]
     own: tuple[int, ...]
     through: tuple[int, ...]
 
 
-def split(places) -> Places:
-    """The places of the populations q = 0, 1, ... as two lists."""
-    own = [q for q, place in enumerate(places) if not is_entry(place)]
-    by_entry = {entry(place): q for q, place in enumerate(places) if is_entry(place)}
-    return Places(tuple(own), tuple(places[q] for q in own), tuple(by_entry[k] for k in sorted(by_entry)))
+def split(locations) -> BlockRows:
+    """Locations of the populations q = 0, 1, ..., separated into own rows and table entries."""
+    own = [q for q, location in enumerate(locations) if not is_entry(location)]
+    by_entry = {entry(location): q for q, location in enumerate(locations) if is_entry(location)}
+    return BlockRows(tuple(own), tuple(locations[q] for q in own), tuple(by_entry[k] for k in sorted(by_entry)))
 
 
 @node_jit
@@ -64,9 +64,9 @@ def first_of_field(warp, q_count):
 
 
 @cache
-def gather(places: Places, q_count: int, first_address=first_address):
+def gather(source: BlockRows, q_count: int, first_address=first_address):
     """Fill a block with the populations of a warp, run by run where they come through the table."""
-    rows, own, through = places
+    rows, own, through = source
     n_own, n_through = len(rows), len(through)
 
     @node_jit
@@ -107,9 +107,9 @@ def prefetch(n_through: int):
 
 
 @cache
-def scatter(places: Places, q_count: int, streams: bool):
+def scatter(target: BlockRows, q_count: int, streams: bool):
     """Store a block; ``streams``: past the caches, right for a buffer that is larger and not read again soon."""
-    rows, own, through = places
+    rows, own, through = target
     n_own, n_through = len(rows), len(through)
     store_row = stream_row if streams else move_row
 
@@ -256,11 +256,11 @@ def extrapolation(field, target, stencils):
 
 
 @cache
-def moments(macroscopic_operator, places, lattice, precision):
+def moments(macroscopic_operator, locations, lattice, precision):
     """Write rho - 1, ux, uy, uz of the nodes of a range."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
-    load = gather(split(places), q_count)
+    load = gather(split(locations), q_count)
 
     @sweep_jit
     def skeleton(buffer, lines, bases, first, last, out, parameters):
@@ -276,11 +276,11 @@ def moments(macroscopic_operator, places, lattice, precision):
 
 
 @cache
-def reduction(macroscopic_operator, places, lattice, precision):
+def reduction(macroscopic_operator, locations, lattice, precision):
     """Mass, largest speed and exact sum of speeds, one partial result per chunk."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
-    load = gather(split(places), q_count)
+    load = gather(split(locations), q_count)
 
     @loop_jit
     def skeleton(buffer, lines, bases, n_nodes, result, parameters):
@@ -305,9 +305,9 @@ def reduction(macroscopic_operator, places, lattice, precision):
 
 
 @cache
-def read(places, q_count, real):
+def read(locations, q_count, real):
     """Copy the populations of a node range into rows."""
-    load = gather(split(places), q_count)
+    load = gather(split(locations), q_count)
 
     @sweep_jit
     def skeleton(buffer, lines, bases, first, last, rows):
@@ -322,9 +322,9 @@ def read(places, q_count, real):
 
 
 @cache
-def write(places, q_count, real):
+def write(locations, q_count, real):
     """Copy rows into the populations of a node range, which begins with a warp; padding gets zeros."""
-    store = scatter(split(places), q_count, False)
+    store = scatter(split(locations), q_count, False)
 
     @sweep_jit
     def skeleton(buffer, lines, bases, first, last, rows):

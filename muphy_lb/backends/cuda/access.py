@@ -39,26 +39,26 @@ class Access(NamedTuple):
 
 
 @cache
-def access(load_places, store_places, n_entries: int, precision, index_type) -> Access:
-    """The functions that load from some places and store to others.
+def access(load_locations, store_locations, n_entries: int, precision, index_type) -> Access:
+    """The device functions that load from and store to given locations.
 
     Args:
-        load_places, store_places: as in :class:`muphy_lb.domain.Pattern`.
-        n_entries: number of entries of the table, 0 if no place needs it.
+        load_locations, store_locations: as in :class:`muphy_lb.domain.Pattern`.
+        n_entries: number of entries of the table, 0 if no location is an entry.
         precision: number formats.
         index_type: ``np.uint32`` or ``np.uint64``, as the bases of the table.
     """
-    q_count = len(load_places)
+    q_count = len(load_locations)
     own = device_jit(_own(q_count))
     find = device_jit(unroll(_find(n_entries, index_type)) if n_entries else _find_nothing)
-    load = device_jit(unroll(_load(*_constants(load_places), precision.real)))
-    store = device_jit(unroll(_store(*_constants(store_places), precision.storage)))
+    load = device_jit(unroll(_load(*_constants(load_locations), precision.real)))
+    store = device_jit(unroll(_store(*_constants(store_locations), precision.storage)))
     return Access(own, find, load, store, max(1, n_entries))
 
 
-def reader(places, n_entries: int, precision, index_type):
-    """Device function ``(buffer, lines, bases, n, f)`` that loads the populations of a node from some places."""
-    own, find, load, _, size = _access_to(places, n_entries, precision, index_type)
+def reader(locations, n_entries: int, precision, index_type):
+    """Device function ``(buffer, lines, bases, n, f)`` that loads the populations of a node from given locations."""
+    own, find, load, _, size = _access_to(locations, n_entries, precision, index_type)
 
     def read(buffer, lines, bases, n, f):
         entries = cuda.local.array(size, index_type)
@@ -68,9 +68,9 @@ def reader(places, n_entries: int, precision, index_type):
     return device_jit(read)
 
 
-def writer(places, n_entries: int, precision, index_type):
+def writer(locations, n_entries: int, precision, index_type):
     """The inverse of :func:`reader`."""
-    own, find, _, store, size = _access_to(places, n_entries, precision, index_type)
+    own, find, _, store, size = _access_to(locations, n_entries, precision, index_type)
 
     def write(buffer, lines, bases, n, f):
         entries = cuda.local.array(size, index_type)
@@ -80,10 +80,10 @@ def writer(places, n_entries: int, precision, index_type):
     return device_jit(write)
 
 
-def _access_to(places, n_entries: int, precision, index_type) -> Access:
-    """Entries are looked up only if one of the places needs them."""
-    needed = n_entries if any(is_entry(place) for place in places) else 0
-    return access(places, places, needed, precision, index_type)
+def _access_to(locations, n_entries: int, precision, index_type) -> Access:
+    """Entries are looked up only if one of the locations is an entry."""
+    needed = n_entries if any(is_entry(location) for location in locations) else 0
+    return access(locations, locations, needed, precision, index_type)
 
 
 def find_neighbours(n_entries: int, index_type):
@@ -114,10 +114,10 @@ def scatter_values(n_values: int, index_type):
     """Device function ``(values, n, row, field)``: a node's values into rows of a field."""
 
     def spread(values, n, row, field):
-        place = index_type(n)
+        address = index_type(n)
         for q in range(n_values):
-            field[place] = values[q]
-            place = index_type(place + row)
+            field[address] = values[q]
+            address = index_type(address + row)
 
     return device_jit(unroll(spread))
 
@@ -215,12 +215,12 @@ def _masks(n_entries: int):
     return read
 
 
-def _constants(places) -> tuple:
-    """Number of places; for each: whether it is an entry, which one, and else the offset of its row."""
-    in_table = tuple(int(is_entry(place)) for place in places)
-    number = tuple(entry(place) if is_entry(place) else 0 for place in places)
-    offset = tuple(np.uint64(max(place, 0) * ROW) for place in places)
-    return len(places), in_table, number, offset
+def _constants(locations) -> tuple:
+    """Number of locations; for each: whether it is an entry, its number if so, and otherwise the offset of its row."""
+    in_table = tuple(int(is_entry(location)) for location in locations)
+    number = tuple(entry(location) if is_entry(location) else 0 for location in locations)
+    offset = tuple(np.uint64(max(location, 0) * ROW) for location in locations)
+    return len(locations), in_table, number, offset
 
 
 def _load(q_count, in_table, number, offset, real):

@@ -173,8 +173,8 @@ class CudaBackend(KernelTable):
         return DeviceTable(self.array(runs.lines), self.array(runs.bases), runs.n_directions)
 
     def launch_shapes(self, pattern):
-        """Two nodes a thread keep more loads on their way, if there are registers for them: in half precision, and in
-        place, where table addresses have to be kept anyway."""
+        """Two nodes per thread keep more loads in flight, if there are registers for them: in half precision, and with
+        in-place streaming, which keeps the table addresses anyway."""
         singles = [Shape(SINGLE, block) for block in (256, 128, 384)]
         doubles = [Shape(DOUBLE, block) for block in (64, 96, 128)]
         if self.precision.storage is np.float16 and pattern.stores_locally:

@@ -206,7 +206,7 @@ def scatter_add(backend, packed, buffer, addresses):
 
 
 def _addressing(state: State) -> tuple:
-    return state.places, state.table.n_entries
+    return state.locations, state.table.n_entries
 
 
 def _index_type(state: State):

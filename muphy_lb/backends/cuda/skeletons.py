@@ -161,10 +161,10 @@ def extrapolation(field, target, index, weight, constant):
 
 
 @cache
-def moments(macroscopic_operator, places, n_entries, lattice, precision, index_type):
+def moments(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
     """Write rho - 1, ux, uy, uz of the nodes of a range."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
-    load = reader(places, n_entries, precision, index_type)
+    load = reader(locations, n_entries, precision, index_type)
     q_count, real, per_unit = lattice.q, precision.real, precision.real(1 / precision.unit)
 
     @cuda.jit
@@ -184,10 +184,10 @@ def moments(macroscopic_operator, places, n_entries, lattice, precision, index_t
 
 
 @cache
-def reduction(macroscopic_operator, places, n_entries, lattice, precision, index_type):
+def reduction(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
     """Mass, largest speed and exact sum of speeds; worker i takes nodes i, i + workers, i + 2 workers ..."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
-    load = reader(places, n_entries, precision, index_type)
+    load = reader(locations, n_entries, precision, index_type)
     q_count, real, per_unit = lattice.q, precision.real, 1.0 / precision.unit
     infinity = float("inf")
 
@@ -216,10 +216,10 @@ def reduction(macroscopic_operator, places, n_entries, lattice, precision, index
 
 
 @cache
-def read(places, n_entries, precision, index_type):
+def read(locations, n_entries, precision, index_type):
     """Copy the populations of a node range into rows."""
-    load = reader(places, n_entries, precision, index_type)
-    q_count, real, storage = len(places), precision.real, precision.storage
+    load = reader(locations, n_entries, precision, index_type)
+    q_count, real, storage = len(locations), precision.real, precision.storage
 
     @cuda.jit
     def kernel(buffer, lines, bases, first, last, rows):
@@ -237,10 +237,10 @@ def read(places, n_entries, precision, index_type):
 
 
 @cache
-def write(places, n_entries, precision, index_type):
+def write(locations, n_entries, precision, index_type):
     """Copy rows into the populations of a node range."""
-    store = writer(places, n_entries, precision, index_type)
-    q_count, real = len(places), precision.real
+    store = writer(locations, n_entries, precision, index_type)
+    q_count, real = len(locations), precision.real
 
     @cuda.jit
     def kernel(buffer, lines, bases, first, last, rows):

@@ -101,19 +101,19 @@ class NumpyBackend(KernelTable):
     def finish_edge(self):
         """One thing after the other."""
 
-    def addresses(self, state: State, places) -> np.ndarray:
+    def addresses(self, state: State, locations) -> np.ndarray:
         """(Q, n) flat addresses of the populations of all nodes, given as in :class:`muphy_lb.domain.Pattern`."""
-        rows = all_addresses([max(place, 0) for place in places], self.lattice.q, state.n_nodes)
-        for q, place in enumerate(places):
-            if is_entry(place):
-                rows[q] = state.table[entry(place), : state.n_nodes]
+        rows = all_addresses([max(location, 0) for location in locations], self.lattice.q, state.n_nodes)
+        for q, location in enumerate(locations):
+            if is_entry(location):
+                rows[q] = state.table[entry(location), : state.n_nodes]
         return rows
 
     def macroscopic(self, operator, state: State, nodes: NodeRange, values) -> np.ndarray:
         """(4, m) rows rho - 1, ux, uy, uz of a node range."""
-        places = self.addresses(state, state.places)[:, nodes.first : nodes.last]
+        addresses = self.addresses(state, state.locations)[:, nodes.first : nodes.last]
         n = np.arange(nodes.first, nodes.last)
-        f = self.loaded(state.buffer[places])
+        f = self.loaded(state.buffer[addresses])
         return operator.reference(f, n, self.lattice, self.in_lattice_units(operator, values))
 
     def in_lattice_units(self, operator, values) -> dict:

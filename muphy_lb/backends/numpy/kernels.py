@@ -26,7 +26,7 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
     """new[store] = collide(old[load])."""
     n = np.arange(nodes.first, nodes.last)
     pattern, whole = arrays.pattern, State(arrays.old, (), arrays.table, nodes.last)
-    load, store = (backend.addresses(whole, places)[:, n] for places in (pattern.load, pattern.store))
+    load, store = (backend.addresses(whole, locations)[:, n] for locations in (pattern.load, pattern.store))
 
     def step():
         f = backend.loaded(arrays.old[load])
@@ -39,11 +39,11 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
 def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
     """new[n] = update(old[own and table])."""
     n = np.arange(nodes.first, nodes.last)
-    places = np.concatenate((n[None], arrays.table[:, n]))
-    targets = n + arrays.row * np.arange(len(places))[:, None] if arrays.row else n
+    sources = np.concatenate((n[None], arrays.table[:, n]))
+    targets = n + arrays.row * np.arange(len(sources))[:, None] if arrays.row else n
 
     def step():
-        arrays.new[targets] = update.reference(arrays.old[places], n, backend.lattice, update.by_name(values))
+        arrays.new[targets] = update.reference(arrays.old[sources], n, backend.lattice, update.by_name(values))
 
     return step
 
@@ -146,21 +146,21 @@ def reduction(backend, macroscopic, state: State, result: ReductionArrays, value
 
 
 def read(backend, state: State, nodes: NodeRange, out):
-    """out = buffer[places]."""
-    places = backend.addresses(state, state.places)[:, nodes.first : nodes.last]
+    """out = buffer[addresses]."""
+    addresses = backend.addresses(state, state.locations)[:, nodes.first : nodes.last]
 
     def copy():
-        out.reshape(places.shape)[...] = state.buffer[places]
+        out.reshape(addresses.shape)[...] = state.buffer[addresses]
 
     return copy
 
 
 def write(backend, state: State, nodes: NodeRange, rows):
-    """buffer[places] = rows."""
-    places = backend.addresses(state, state.places)[:, nodes.first : nodes.last]
+    """buffer[addresses] = rows."""
+    addresses = backend.addresses(state, state.locations)[:, nodes.first : nodes.last]
 
     def copy():
-        state.buffer[places] = rows.reshape(places.shape)
+        state.buffer[addresses] = rows.reshape(addresses.shape)
 
     return copy
 

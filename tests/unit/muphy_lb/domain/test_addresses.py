@@ -78,7 +78,7 @@ def test_pull_undoes_push(flags, periodic, lattice):
 def is_in_place(addresses, phase):
     """Whether each node stores exactly where it loaded, and no two nodes touch the same address."""
     pattern, nodes = addresses.patterns[phase], np.arange(addresses.domain.n_nodes)
-    loaded, stored = (addresses.resolve(phase, places, nodes) for places in (pattern.load, pattern.store))
+    loaded, stored = (addresses.resolve(phase, locations, nodes) for locations in (pattern.load, pattern.store))
     return np.array_equal(np.sort(loaded, axis=0), np.sort(stored, axis=0)) and np.unique(loaded).size == loaded.size
 
 
@@ -103,8 +103,8 @@ def test_a_step_of_a_closed_domain_loads_and_stores_every_population_once(flags,
     nodes = np.arange(addresses.domain.n_nodes)
     everything = np.sort(all_addresses(range(lattice.q), lattice.q, nodes.size), axis=None)
     for phase, pattern in enumerate(addresses.patterns):
-        for places in (pattern.load, pattern.store):
-            assert np.array_equal(np.sort(addresses.resolve(phase, places, nodes), axis=None), everything)
+        for locations in (pattern.load, pattern.store):
+            assert np.array_equal(np.sort(addresses.resolve(phase, locations, nodes), axis=None), everything)
 
 
 def shared_domains(lattice):

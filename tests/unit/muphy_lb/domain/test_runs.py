@@ -37,7 +37,7 @@ def random_table(n_slots, seed=0, n_directions=5, n_warps=40):
 
 
 def breaks(table) -> int:
-    """Places inside the warps where addresses do not climb by one."""
+    """Positions inside the warps where addresses do not climb by one."""
     return int((np.diff(table.reshape(len(table), -1, WARP), axis=2) != 1).sum())
 
 
