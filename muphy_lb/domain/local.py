@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit, prange
 
-from muphy_lb.domain.ghost_layer import Ring, plan_ring
+from muphy_lb.domain.ghost_layer import GhostLayer, plan_ghost_layer
 from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.layout import GROUP, TILE, whole
 from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
@@ -39,7 +39,7 @@ class LocalDomain:
         pitch: number of nodes that a population buffer has room for, a multiple of ``TILE``.
         walls: how walls are treated.
         halo: populations that cross to other ranks.
-        ring: nodes of other ranks around these.
+        ghost_layer: the adjacent nodes of other ranks.
         links: the links into openings.
         slotted: the links into slotted walls; labelled walls go by their number, all others are one more.
         folded: the links into labelled walls that have no slot.
@@ -59,7 +59,7 @@ class LocalDomain:
     pitch: int
     walls: WallTreatment
     halo: HaloPlan
-    ring: Ring
+    ghost_layer: GhostLayer
     links: LinkRecords
     slotted: LinkRecords
     folded: LinkRecords
@@ -91,18 +91,18 @@ class LocalDomain:
         return None if solid is None else _chosen(solid, self.listed)
 
     def around(self, vectors, nodes: np.ndarray | slice) -> np.ndarray:
-        """The same for what goes through solids, too; neighbours of other ranks are ``pitch`` plus their place in the
-        ring."""
+        """As :meth:`neighbours`, but also through walls of solids; a node of another rank is ``pitch`` plus its
+        position in the ghost layer."""
         if self.local_of is None:
             return self.search.table_through_solids(vectors, nodes)
         table = self.search.table_through_solids(vectors, self.listed[nodes])
-        _localise(table, self._with_ring)
+        _localise(table, self._with_ghosts)
         return table
 
     @cached_property
-    def _with_ring(self) -> np.ndarray:
+    def _with_ghosts(self) -> np.ndarray:
         numbers = self.local_of.copy()
-        numbers[self.ring.place] = self.pitch + np.arange(self.ring.place.size)
+        numbers[self.ghost_layer.position] = self.pitch + np.arange(self.ghost_layer.position.size)
         return numbers
 
 
@@ -163,7 +163,7 @@ def domain_of(
         pitch=whole(own.size, TILE),
         walls=walls,
         halo=replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node]),
-        ring=plan_ring(part, special.reach, local, halo.neighbours),
+        ghost_layer=plan_ghost_layer(part, special.reach, local, halo.neighbours),
         links=_at(opening_records(special.table, voxel), local),
         slotted=_at(slotted, local),
         folded=_at(folded, local),

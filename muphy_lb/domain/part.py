@@ -1,4 +1,4 @@
-"""Part: what one rank holds of a geometry: its own nodes and a ring of others' nodes around them."""
+"""Part: what one rank holds of a geometry: its own nodes and the adjacent nodes of other ranks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -29,7 +29,7 @@ class ScalarStreamingTable(StencilTable):
     """Populations that arrive; entry k of a node is what arrives along vector k + 1 of the lattice.
 
     Attributes:
-        slot: (R, K) where the populations of each node of the ring lie, -1 where none arrives.
+        slot: (R, K) addresses of the populations of each ghost node, -1 for those that are not received.
     """
 
     slot: np.ndarray
@@ -42,7 +42,7 @@ class ScalarStreamingTable(StencilTable):
 def build_scalar_streaming(
     domain: LocalDomain, lattice: Lattice, borders: ScalarBoundary, diffusivity: float
 ) -> ScalarStreamingTable:
-    """Fold borders and ring into the table of a scalar's populations.
+    """Fold boundaries and ghost nodes into the table of a scalar's populations.
 
     Args:
         domain: the nodes of a rank.
@@ -69,15 +69,15 @@ def build_scalar_streaming(
 
 def _plan_exchange(domain: LocalDomain, vectors: np.ndarray, rows: int) -> tuple[Exchange, np.ndarray]:
     """What crosses, by neighbour, voxel and direction of what sends it, on both sides; and the slots."""
-    ring, pitch, edge = domain.ring, domain.pitch, slice(0, domain.n_edge)
+    layer, pitch, edge = domain.ghost_layer, domain.pitch, slice(0, domain.n_edge)
     target = domain.around(vectors, edge)
     k, node = np.nonzero(target >= pitch)
-    rank = np.searchsorted(ring.receive_start, target[k, node] - pitch, side="right")
+    rank = np.searchsorted(layer.receive_start, target[k, node] - pitch, side="right")
     order = np.lexsort((k, domain.voxel[node], rank))
-    bounds = np.arange(1, len(ring.receive_start) + 1)
+    bounds = np.arange(1, len(layer.receive_start) + 1)
     source = domain.around(-vectors, edge)
     row = np.broadcast_to(np.arange(len(vectors))[:, None], source.shape)[source >= pitch]
-    slot = np.full((ring.place.size, len(vectors)), -1, dtype=np.int64)
+    slot = np.full((layer.position.size, len(vectors)), -1, dtype=np.int64)
     slot[source[source >= pitch] - pitch, row] = 0
     arrives = slot == 0
     slot[arrives] = rows + np.arange(np.count_nonzero(arrives))
@@ -86,13 +86,13 @@ def _plan_exchange(domain: LocalDomain, vectors: np.ndarray, rows: int) -> tuple
         pack=((k + 1) * pitch + node)[order],
         pack_start=np.searchsorted(rank[order], bounds),
         unpack=slice(rows, rows + int(sent[-1])),
-        unpack_start=sent[ring.receive_start],
+        unpack_start=sent[layer.receive_start],
     )
     return exchange, slot
 
 
 def _addresses(domain: LocalDomain, source: np.ndarray, slot: np.ndarray) -> np.ndarray:
-    """Where the populations lie that nodes, or nodes of the ring, sent along their directions; codes stay codes."""
+    """Addresses of the populations that own and ghost nodes sent along their directions; codes stay codes."""
     row = np.broadcast_to(np.arange(len(source))[:, None], source.shape)
     own = (source >= 0) & (source < domain.pitch)
     found = np.where(own, (row + 1) * domain.pitch + source, source)

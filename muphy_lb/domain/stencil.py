@@ -1,7 +1,8 @@
 """StencilTable: where a node finds its neighbours' values of a field.
 
-A field is one flat array: a value a node, then one for each node of the ring, then one for each ghost. The table leads
-from a node to its neighbours in the order of the vectors; it is run-compressed like that of populations.
+A field is one flat array: one value per node, then one per node of the ghost layer, then one per
+extrapolated value beyond a wall. The table leads from a node to its neighbours in the order of the vectors; it is
+run-compressed like that of populations.
 """
 
 from collections.abc import Iterator
@@ -70,24 +71,24 @@ class StencilTable:
 
 
 def build_stencil(domain: LocalDomain, vectors: np.ndarray, borders: ScalarBoundary) -> StencilTable:
-    """Fold borders and ring into the table of a stencil.
+    """Fold boundaries and ghost nodes into the table of a stencil.
 
     Args:
         domain: the nodes of a rank.
         vectors: (K, 3), of at most two components each, with all that have one.
         borders: what the field does where the neighbour is no fluid.
     """
-    ring, pitch = domain.ring, domain.pitch
+    layer, pitch = domain.ghost_layer, domain.pitch
     found = _all_ghosts(domain, vectors, borders)
     is_copy = found.is_copy
     ghosts, copies = chosen(found, ~is_copy), chosen(found, is_copy)
-    first_ghost = pitch + ring.place.size
+    first_ghost = pitch + layer.position.size
     slots = slice(pitch, first_ghost)
     return StencilTable(
         domain=domain,
         vectors=vectors,
         n_slots=first_ghost + ghosts.node.size,
-        exchange=Exchange(ring.send_node, ring.send_start, slots, ring.receive_start),
+        exchange=Exchange(layer.send_node, layer.send_start, slots, layer.receive_start),
         first_ghost=first_ghost,
         ghosts=ghosts,
         copies=copies,
@@ -102,8 +103,8 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
         domain: the nodes of a rank.
         vectors: (K, 3) to the neighbours.
     """
-    ring, pitch = domain.ring, domain.pitch
-    outside = pitch + ring.place.size
+    layer, pitch = domain.ghost_layer, domain.pitch
+    outside = pitch + layer.position.size
     nodes, entries = [], []
     for first in range(0, domain.n_nodes, PART):
         codes = domain.around(vectors, slice(first, min(first + PART, domain.n_nodes)))
@@ -117,7 +118,7 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
         domain=domain,
         vectors=vectors,
         n_slots=outside + 1,
-        exchange=Exchange(ring.send_node, ring.send_start, slice(pitch, outside), ring.receive_start),
+        exchange=Exchange(layer.send_node, layer.send_start, slice(pitch, outside), layer.receive_start),
         first_ghost=outside,
         ghosts=chosen(beyond, np.zeros(k.size, dtype=bool)),
         copies=beyond,
