@@ -18,7 +18,7 @@ from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WA
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import Lattice
 
-# Nodes whose neighbours are looked up at once: tables of 20 and 40 MB in D3Q19.
+# Nodes whose neighbours are looked up at a time: tables of 20 and 40 MB in D3Q19.
 PART = 1 << 18
 
 
@@ -27,29 +27,29 @@ class LocalDomain:
     """One rank's share of a geometry.
 
     Run order: the edge first (nodes with a link to another rank, into an opening or into a slotted wall; filled up with
-    interior nodes to a multiple of ``GROUP``), then the interior; inside each in node-list order unless told otherwise.
+    interior nodes to a multiple of ``GROUP``), then the interior; within each in node-list order by default.
     The interior needs nothing but the state before the step, so it runs while openings, walls and halo are prepared for
-    the edge. The table of all neighbours is never held: whoever needs it asks for one part after the other.
+    the edge. The table of all neighbours is never stored as a whole; it is computed chunk by chunk where it is needed.
 
     Attributes:
         lattice: the velocity set.
-        number: (n,) int64 place of each local node in the whole node list; the rank-independent place of its values.
+        number: (n,) int64 node-list number of each local node: its rank-independent name.
         voxel: (n,) int64 voxel ids.
         n_edge: the edge is local nodes ``[0, n_edge)``, the interior ``[n_edge, n)``.
-        pitch: number of nodes that a population buffer has room for, a multiple of ``TILE``.
+        pitch: number of nodes that a population buffer is allocated for, a multiple of ``TILE``.
         walls: how walls are treated.
         halo: populations that cross to other ranks.
         ghost_layer: the adjacent nodes of other ranks.
         links: the links into openings.
-        slotted: the links into slotted walls; labelled walls go by their number, all others are one more.
+        slotted: the links into slotted walls; the number of all unlabelled walls follows those of the labelled ones.
         folded: the links into labelled walls that have no slot.
         mirrored: the links that slip walls mirror to a node of this rank (``far`` is a local node).
         n_mirrored: those that slip walls mirror to a node of any rank.
-        search: finds neighbours in the rank's part of the node list.
-        part: what the rank has of the geometry.
-        listed: (n,) int64 place of each local node in that part.
+        search: neighbour search in the rank's part of the node list.
+        part: the rank's part of the geometry.
+        listed: (n,) int64 position of each local node in that part.
         local_of: local number of each node of that part, ``REMOTE_LINK`` for those of other ranks. Both are None where
-            they would change nothing.
+            local numbers and positions are the same.
     """
 
     lattice: Lattice
@@ -90,7 +90,7 @@ class LocalDomain:
         solid = self.search.solid
         return None if solid is None else _chosen(solid, self.listed)
 
-    def around(self, vectors, nodes: np.ndarray | slice) -> np.ndarray:
+    def neighbours_with_ghosts(self, vectors, nodes: np.ndarray | slice) -> np.ndarray:
         """As :meth:`neighbours`, but also through walls of solids; a node of another rank is ``pitch`` plus its
         position in the ghost layer."""
         if self.local_of is None:
@@ -134,7 +134,7 @@ def domain_of(
     """Bring a rank's part of a geometry into run order.
 
     Args:
-        part: its nodes and those around them.
+        part: its own nodes and ghost nodes.
         lattice: the velocity set.
         walls: how walls are treated; all folded if not given.
         order: of the nodes inside edge and interior, one of ``muphy_lb.domain.order.ORDERS``.
@@ -163,7 +163,7 @@ def domain_of(
         pitch=whole(own.size, TILE),
         walls=walls,
         halo=replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node]),
-        ghost_layer=plan_ghost_layer(part, special.reach, local, halo.neighbours),
+        ghost_layer=plan_ghost_layer(part, special.through_solids, local, halo.neighbours),
         links=_at(opening_records(special.table, voxel), local),
         slotted=_at(slotted, local),
         folded=_at(folded, local),
@@ -176,20 +176,25 @@ def domain_of(
     )
 
 
-def _chosen(values: np.ndarray, places: np.ndarray | None) -> np.ndarray:
-    """The values at some places, all of them for None."""
-    return values if places is None else values[places]
+def _chosen(values: np.ndarray, positions: np.ndarray | None) -> np.ndarray:
+    """The values at given positions, all of them for None."""
+    return values if positions is None else values[positions]
 
 
 @dataclass(frozen=True)
 class _Special:
-    """Nodes with a link that is neither an ordinary one nor one into a folded, nameless wall: where they are ``listed``
-    in the part, their columns of the neighbour ``table`` (Q, k) of such places and codes, the same without the walls of
-    solids (``reach``), and whether each belongs to the edge."""
+    """Nodes with a link to another rank, into an opening, or into a wall that is labelled or has slots.
+
+    Attributes:
+        listed: (k,) their positions in the part.
+        table: (Q, k) positions in the part of their neighbours, or link codes.
+        through_solids: the same without the walls of solids.
+        is_edge: (k,) whether each belongs to the edge.
+    """
 
     listed: np.ndarray
     table: np.ndarray
-    reach: np.ndarray
+    through_solids: np.ndarray
     is_edge: np.ndarray
 
 
@@ -202,19 +207,19 @@ def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
         mirrored = mirrored_links(table, walls, lattice)
         edge[mirrored.node[part.owner[mirrored.far] != part.rank]] = True
         edge |= walls.has_slots(table)
-        reach = table
+        through = table
         if search.solid is not None:
-            reach = search.table_through_solids(lattice.c, nodes)
-            edge |= _classify(reach, part.owner, part.rank)[0]
+            through = search.table_through_solids(lattice.c, nodes)
+            edge |= _classify(through, part.owner, part.rank)[0]
         chosen = np.flatnonzero(special | edge)
-        found.append((nodes[chosen], table[:, chosen], reach[:, chosen], edge[chosen]))
-    places, tables, reaches, edges = zip(*found, strict=True)
-    tables, reaches = np.concatenate(tables, axis=1), np.concatenate(reaches, axis=1)
-    return _Special(np.concatenate(places), tables, reaches, np.concatenate(edges))
+        found.append((nodes[chosen], table[:, chosen], through[:, chosen], edge[chosen]))
+    listed, tables, through, edges = zip(*found, strict=True)
+    table, through_solids = np.concatenate(tables, axis=1), np.concatenate(through, axis=1)
+    return _Special(np.concatenate(listed), table, through_solids, np.concatenate(edges))
 
 
 def _run_order(nodes, own, special: _Special, order: str) -> tuple[np.ndarray | None, int]:
-    """Places of the own nodes in run order, None if that is the whole list as it is, and the size of the edge."""
+    """Positions of the own nodes in run order, None if that is the whole list as it is, and the size of the edge."""
     edge = special.listed[special.is_edge]
     n_edge = min(whole(edge.size, GROUP), own.size)
     if n_edge == 0 and order == LEXICOGRAPHIC:
@@ -260,7 +265,7 @@ def check_dimension(nodes: NodeList, lattice: Lattice, force=(0.0, 0.0, 0.0)) ->
     """Refuse a two-dimensional lattice in a box with more than one layer, or with a force along z.
 
     Raises:
-        InputError: as said.
+        InputError: the lattice is two-dimensional, and the box or the force is not.
     """
     if lattice.dimension == 2 and nodes.shape[0] != 1:
         raise InputError(
@@ -290,7 +295,7 @@ def _classify(table, owner, rank):
 
 @njit(parallel=True, cache=True)
 def _localise(table, local_of):
-    """Replace places in the part by local numbers in the table, in place, and links to other ranks by REMOTE_LINK."""
+    """Replace positions in the part by local numbers, and links to other ranks by REMOTE_LINK, in place."""
     for n in prange(table.shape[1]):
         for q in range(table.shape[0]):
             if table[q, n] >= 0:

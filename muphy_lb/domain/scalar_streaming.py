@@ -36,7 +36,7 @@ class ScalarStreamingTable(StencilTable):
 
     def neighbours(self, nodes: slice) -> np.ndarray:
         """(K, m) addresses; codes where they come from a border."""
-        return _addresses(self.domain, self.domain.around(-self.vectors, nodes), self.slot)
+        return _addresses(self.domain, self.domain.neighbours_with_ghosts(-self.vectors, nodes), self.slot)
 
 
 def build_scalar_streaming(
@@ -70,12 +70,12 @@ def build_scalar_streaming(
 def _plan_exchange(domain: LocalDomain, vectors: np.ndarray, rows: int) -> tuple[Exchange, np.ndarray]:
     """What crosses, by neighbour, voxel and direction of what sends it, on both sides; and the slots."""
     layer, pitch, edge = domain.ghost_layer, domain.pitch, slice(0, domain.n_edge)
-    target = domain.around(vectors, edge)
+    target = domain.neighbours_with_ghosts(vectors, edge)
     k, node = np.nonzero(target >= pitch)
     rank = np.searchsorted(layer.receive_start, target[k, node] - pitch, side="right")
     order = np.lexsort((k, domain.voxel[node], rank))
     bounds = np.arange(1, len(layer.receive_start) + 1)
-    source = domain.around(-vectors, edge)
+    source = domain.neighbours_with_ghosts(-vectors, edge)
     row = np.broadcast_to(np.arange(len(vectors))[:, None], source.shape)[source >= pitch]
     slot = np.full((layer.position.size, len(vectors)), -1, dtype=np.int64)
     slot[source[source >= pitch] - pitch, row] = 0
@@ -106,7 +106,7 @@ def _ghosts(domain: LocalDomain, lattice: Lattice, borders: ScalarBoundary, diff
     weight, constant, returns = _rules(lattice, borders, diffusivity)
     nodes, entries, numbers = [], [], []
     for first in range(0, domain.n_nodes, PART):
-        codes = domain.around(-lattice.c[1:], slice(first, min(first + PART, domain.n_nodes)))
+        codes = domain.neighbours_with_ghosts(-lattice.c[1:], slice(first, min(first + PART, domain.n_nodes)))
         k, node = np.nonzero(codes < 0)
         order = np.lexsort((k, node))
         nodes.append(first + node[order])

@@ -52,7 +52,7 @@ class StencilTable:
 
     def neighbours(self, nodes: slice) -> np.ndarray:
         """(K, m) where the neighbours of own nodes are; codes where they are no fluid."""
-        return self.domain.around(self.vectors, nodes)
+        return self.domain.neighbours_with_ghosts(self.vectors, nodes)
 
     def parts(self) -> Iterator[np.ndarray]:
         """The table, (K, m) after (K, m)."""
@@ -107,7 +107,7 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
     outside = pitch + layer.position.size
     nodes, entries = [], []
     for first in range(0, domain.n_nodes, PART):
-        codes = domain.around(vectors, slice(first, min(first + PART, domain.n_nodes)))
+        codes = domain.neighbours_with_ghosts(vectors, slice(first, min(first + PART, domain.n_nodes)))
         node, k = np.nonzero(codes.T < 0)
         nodes.append(first + node)
         entries.append(k)
@@ -129,7 +129,7 @@ def _all_ghosts(domain: LocalDomain, vectors, borders: ScalarBoundary) -> Ghosts
     found, whole = [], np.concatenate((np.zeros((1, 3), dtype=np.int64), vectors))
     for first in range(0, domain.n_nodes, PART):
         last = min(first + PART, domain.n_nodes)
-        codes = domain.around(whole, slice(first, last))
+        codes = domain.neighbours_with_ghosts(whole, slice(first, last))
         nodes = np.flatnonzero((codes < 0).any(axis=0))
         found.append(find_ghosts(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, borders))
     columns = {name: [vars(one)[name] for one in found] for name in vars(found[0])}

@@ -90,13 +90,13 @@ def test_the_flow_does_not_enter_a_solid_and_heat_is_kept(backend):
 def test_every_link_between_fluid_and_solid_is_a_wall():
     media = Media(np.random.default_rng(3).random((4, 5, 6)) < 0.4)
     domain = build_local_domain(media.nodes, np.zeros(media.nodes.n_nodes, int), 0, D3Q19)
-    table, reach = (look(D3Q19.c, slice(None)) for look in (domain.neighbours, domain.around))
-    there = reach >= 0
-    crosses = there & (domain.solid[np.where(there, reach, 0)] != domain.solid)
+    table, through = (look(D3Q19.c, slice(None)) for look in (domain.neighbours, domain.neighbours_with_ghosts))
+    there = through >= 0
+    crosses = there & (domain.solid[np.where(there, through, 0)] != domain.solid)
     assert (
         crosses.any()
         and (table[crosses] < 0).all()
-        and np.array_equal(table[~crosses & there], reach[~crosses & there])
+        and np.array_equal(table[~crosses & there], through[~crosses & there])
     )
     assert not (domain.solid[domain.folded.node] >= 0).any()  # forces on walls are those of the fluid
 

@@ -38,8 +38,8 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
     Blocks run through the nodes from ``start`` on in steps of one block, ``step`` being 1 or -1.
     """
     collide = collide_operator.compile(lattice, precision, device_jit)
-    reach = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
-    own, find, load, store, n_entries = reach
+    functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
+    own, find, load, store, n_entries = functions
     q_count, real = lattice.q, precision.real
     one, five, warp, in_warp = np.uint32(1), np.uint32(5), np.uint32(32), np.uint32(31)
 
