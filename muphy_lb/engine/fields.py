@@ -35,7 +35,7 @@ class _Advanced:
         self.row = domain.pitch if field.streaming else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
         self.runs = backend.stream_table(self.table, 0)
-        cut, end = self.table.n_edge_ghosts, self.table.ghosts.node.size
+        cut, end = self.table.n_edge_extrapolated, self.table.extrapolated.node.size
         self._extrapolated = {ON_EDGE: self._stencils(0, cut), ON_INTERIOR: self._stencils(cut, end)}
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
         self.exchanges = bind_exchanges(halo, shares).exchanges
@@ -49,13 +49,13 @@ class _Advanced:
 
     def _stencils(self, first: int, last: int) -> tuple[ExtrapolationArrays, int, int]:
         """Some of the extrapolated values on the device, and where in the field they lie."""
-        backend, ghosts, real = self._backend, self.table.ghosts, self._backend.precision.real
+        backend, values, real = self._backend, self.table.extrapolated, self._backend.precision.real
         records = ExtrapolationArrays(
-            index=backend.array(ghosts.index[:, first:last].reshape(-1)),
-            weight=backend.array(ghosts.weight[:, first:last].astype(real).reshape(-1)),
-            constant=backend.array(ghosts.constant[first:last].astype(real)),
+            index=backend.array(values.index[:, first:last].reshape(-1)),
+            weight=backend.array(values.weight[:, first:last].astype(real).reshape(-1)),
+            constant=backend.array(values.constant[first:last].astype(real)),
         )
-        return records, self.table.first_ghost + first, self.table.first_ghost + last
+        return records, self.table.first_extrapolated + first, self.table.first_extrapolated + last
 
     def _bind_extrapolation(self, parity: int, queue: str) -> list[Task]:
         (records, first, last), field = self._extrapolated[queue], self.arrays[parity]
@@ -85,7 +85,7 @@ class _Stored:
             return
         if field.outside is not None:
             for array in arrays:
-                outside = backend.view(array, halo.table.first_ghost, halo.table.first_ghost + 1)
+                outside = backend.view(array, halo.table.first_extrapolated, halo.table.first_extrapolated + 1)
                 backend.update(outside, np.full(1, field.outside, dtype))
         plan = _returning(halo.table) if field.accumulates else _staged(halo.table.exchange)
         self.exchanges = bind_exchanges(

@@ -102,14 +102,16 @@ def test_temperature_in_place_is_that_of_pull_bit_by_bit(method):
 
 
 @LATTICES
-def test_every_stencil_entry_leads_to_a_neighbour_or_to_a_ghost(lattice):
+def test_every_stencil_entry_leads_to_a_neighbour_or_to_an_extrapolated_value(lattice):
     nodes = walled_nodes(lattice)
     domain = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice)
     table = build_stencil(domain, lattice.c[1:], MIXED)
     plain, fluid = table.plain()[:, : domain.n_nodes], domain.neighbours(lattice.c[1:], slice(None))
     assert np.array_equal(plain[fluid >= 0], fluid[fluid >= 0])
-    ghosts = plain[fluid < 0]
-    assert ((ghosts >= table.first_ghost) | (ghosts < domain.n_nodes)).all() and ghosts.max() == table.n_slots - 1
+    beyond = plain[fluid < 0]
+    assert (
+        (beyond >= table.first_extrapolated) | (beyond < domain.n_nodes)
+    ).all() and beyond.max() == table.n_slots - 1
 
 
 @METHODS
