@@ -10,7 +10,7 @@ import numpy as np
 from muphy_lb.backends import make_backend
 from muphy_lb.boundaries.opening_geometry import Condition, carried_flow, link_weights, opening_frames
 from muphy_lb.boundaries.profiles import parabolic
-from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, slotted_coefficients, treat_walls
+from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
 from muphy_lb.domain import LocalDomain, build_local_domain
 from muphy_lb.domain.order import LEXICOGRAPHIC
 from muphy_lb.engine.boundary_links import LinkConditions
@@ -125,7 +125,7 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> En
     conditions = LinkConditions(
         momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions, carried),
         kind=np.array([condition.kind for condition in setup.conditions]),
-        walls=slotted_coefficients(nodes, domain, setup.wall_rule, motions)[0],
+        walls=linkwise_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
         feedback={k: condition.feedback for k, condition in enumerate(setup.conditions) if condition.feedback},
     )

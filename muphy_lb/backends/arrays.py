@@ -98,7 +98,7 @@ class LinkBuffers(NamedTuple):
 
 
 class WallArrays(NamedTuple):
-    """Device arrays of the links into slotted walls, all of length L unless said.
+    """Device arrays of the links into linkwise walls, all of length L unless noted.
 
     Attributes:
         outgoing, arriving, opposed, incoming: flat addresses of the population that leaves towards the wall, of the one

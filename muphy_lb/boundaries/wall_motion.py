@@ -1,10 +1,10 @@
-"""What happens at walls: motion, interpolation, slip, in lattice units."""
+"""Wall conditions in lattice units: motion, interpolation, slip."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, LinkRecords, LocalDomain, WallTreatment
+from muphy_lb.domain import IN_TABLE, LINKWISE, SPECULAR, LinkRecords, LocalDomain, WallTreatment
 from muphy_lb.domain.links import is_wall
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
@@ -83,24 +83,25 @@ class WallMotion:
 
 
 def treat_walls(rule: str, motions: tuple[WallMotion, ...]) -> WallTreatment:
-    """How the links of every wall are carried out, given the rule of all walls that do not slip."""
-    interpolated = rule != HALF_WAY
-    labelled = [MIRRORED if motion.slips else SLOTTED if interpolated or motion.moves else FOLDED for motion in motions]
-    return WallTreatment(tuple(labelled), SLOTTED if interpolated else FOLDED)
+    """How the links of every wall are treated, given the rule of all walls that do not slip."""
+    plain = IN_TABLE if rule == HALF_WAY else LINKWISE
+    labelled = [SPECULAR if motion.slips else LINKWISE if motion.moves else plain for motion in motions]
+    return WallTreatment(tuple(labelled), plain)
 
 
-def slotted_coefficients(
+def linkwise_coefficients(
     nodes: NodeList, domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...]
 ) -> tuple[np.ndarray, int]:
-    """(4, S) coefficients of the links into slotted walls, and how many fell back to half-way bounce-back.
+    """(4, S) coefficients of the links into linkwise walls, and the number of those that use half-way bounce-back
+    instead.
 
-    A link falls back where the node behind, at x - c_q, is not fluid. A diagonal link that passes a stationary wall on
-    its way to a moving one carries the stationary wall's velocity.
+    This is the case where the node behind, at x - c_q, is not fluid. A diagonal link that passes a stationary wall on
+    its way to a moving one has the velocity of the stationary wall.
 
     Raises:
         InputError: interpolation without known distances to the wall.
     """
-    links, lattice = domain.slotted, domain.lattice
+    links, lattice = domain.linkwise, domain.lattice
     distance, fallback = np.full(links.n_links, HALF), np.zeros(links.n_links, dtype=bool)
     if rule != HALF_WAY and links.n_links:
         distance = _distances(nodes, links, lattice, rule)
@@ -114,12 +115,12 @@ def slotted_coefficients(
 
 
 def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np.ndarray:
-    """(S, 3) velocity of the wall where each slotted link meets it.
+    """(S, 3) velocity of the wall at its intersection with each link.
 
     Raises:
         InputError: a wall turns faster than the lattice can follow.
     """
-    links, lattice = domain.slotted, domain.lattice
+    links, lattice = domain.linkwise, domain.lattice
     position = voxel_coordinates(links.voxel, nodes.shape) + distance[:, None] * lattice.c[links.q]
     velocity = np.zeros((links.n_links, 3))
     for number, motion in enumerate(motions):

@@ -14,19 +14,19 @@ from muphy_lb.domain.runs import RunTable, compress, decode
 from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming
 from muphy_lb.domain.stencil import StencilTable, build_neighbours, build_stencil
 from muphy_lb.domain.streaming import AA, PULL, PUSH, STREAMINGS, Pattern, Streaming, entry, is_entry, streaming_named
-from muphy_lb.domain.wall_links import FOLDED, MIRRORED, SLOTTED, WallTreatment, open_corners
+from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SPECULAR, WallTreatment, open_corners
 
 __all__ = [
     "AA",
     "FIXED",
-    "FOLDED",
+    "IN_TABLE",
     "OUTFLOW",
-    "MIRRORED",
+    "SPECULAR",
     "ORDERS",
     "PULL",
     "PUSH",
     "ROW",
-    "SLOTTED",
+    "LINKWISE",
     "FLUX",
     "STREAMINGS",
     "TILE",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.domain.part import Part
-from muphy_lb.domain.wall_links import Mirrored
+from muphy_lb.domain.wall_links import SpecularLinks
 from muphy_lb.lattice import Lattice
 
 
@@ -42,7 +42,7 @@ class HaloPlan:
         return int(self.receive_node.size)
 
 
-def plan_halo(part: Part, lattice: Lattice, special, mirrored: Mirrored) -> HaloPlan:
+def plan_halo(part: Part, lattice: Lattice, special, specular: SpecularLinks) -> HaloPlan:
     """Plan the halo of one rank.
 
     Args:
@@ -50,7 +50,7 @@ def plan_halo(part: Part, lattice: Lattice, special, mirrored: Mirrored) -> Halo
         lattice: the velocity set.
         special: (Q, n) ``table`` of positions in the part of the nodes at x + c_q, and ``through_solids``, the same
             through solids, which determines the neighbour ranks; nodes of the plan are columns of these.
-        mirrored: the links that slip walls reflect.
+        specular: the links that slip walls reflect.
     """
     table, through_solids = special.table, special.through_solids
     owner, voxel, rank = part.owner, part.nodes.voxel, part.rank
@@ -61,9 +61,9 @@ def plan_halo(part: Part, lattice: Lattice, special, mirrored: Mirrored) -> Halo
         node.append(crossing)
         q.append(np.full(crossing.size, direction))
     node, q = np.concatenate(node), np.concatenate(q)
-    crosses = owner[mirrored.far] != rank
-    far, far_q = np.append(table[q, node], mirrored.far[crosses]), np.append(q, mirrored.q_far[crosses])
-    node, q = np.append(node, mirrored.node[crosses]), np.append(q, mirrored.q_out[crosses])
+    crosses = owner[specular.far] != rank
+    far, far_q = np.append(table[q, node], specular.far[crosses]), np.append(q, specular.q_far[crosses])
+    node, q = np.append(node, specular.node[crosses]), np.append(q, specular.q_out[crosses])
     far_rank = owner[far]
     # f_q leaves node for the far node; by symmetry a population of the far node arrives at node in the opposite
     # direction.

@@ -12,7 +12,7 @@ from muphy_lb.domain.layout import GROUP, TILE, whole
 from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
 from muphy_lb.domain.order import LEXICOGRAPHIC, order_keys
 from muphy_lb.domain.part import Part, part_of
-from muphy_lb.domain.wall_links import FOLDED, SLOTTED, Mirrored, WallTreatment, mirrored_links, open_corners
+from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SpecularLinks, WallTreatment, open_corners, specular_links
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
@@ -26,7 +26,7 @@ PART = 1 << 18
 class LocalDomain:
     """One rank's share of a geometry.
 
-    Run order: the edge first (nodes with a link to another rank, into an opening or into a slotted wall; filled up with
+    Run order: the edge first (nodes with a link to another rank, into an opening or into a linkwise wall; padded with
     interior nodes to a multiple of ``GROUP``), then the interior; within each in node-list order by default.
     The interior needs nothing but the state before the step, so it runs while openings, walls and halo are prepared for
     the edge. The table of all neighbours is never stored as a whole; it is computed chunk by chunk where it is needed.
@@ -41,10 +41,10 @@ class LocalDomain:
         halo: populations that cross to other ranks.
         ghost_layer: the adjacent nodes of other ranks.
         links: the links into openings.
-        slotted: the links into slotted walls; the number of all unlabelled walls follows those of the labelled ones.
-        folded: the links into labelled walls that have no slot.
-        mirrored: the links that slip walls mirror to a node of this rank (``far`` is a local node).
-        n_mirrored: those that slip walls mirror to a node of any rank.
+        linkwise: the links into linkwise walls; the number of all unlabelled walls follows those of the labelled ones.
+        in_table: the links into labelled walls that are treated in the address table.
+        specular: the links that slip walls reflect to a node of this rank (``far`` is a local node).
+        n_specular: number of links that slip walls reflect to a node of any rank.
         search: neighbour search in the rank's part of the node list.
         part: the rank's part of the geometry.
         listed: (n,) int64 position of each local node in that part.
@@ -61,10 +61,10 @@ class LocalDomain:
     halo: HaloPlan
     ghost_layer: GhostLayer
     links: LinkRecords
-    slotted: LinkRecords
-    folded: LinkRecords
-    mirrored: Mirrored
-    n_mirrored: int
+    linkwise: LinkRecords
+    in_table: LinkRecords
+    specular: SpecularLinks
+    n_specular: int
     search: NeighbourSearch
     part: Part
     listed: np.ndarray | None
@@ -136,7 +136,7 @@ def domain_of(
     Args:
         part: its own nodes and ghost nodes.
         lattice: the velocity set.
-        walls: how walls are treated; all folded if not given.
+        walls: how walls are treated; by default all in the address table.
         order: of the nodes inside edge and interior, one of ``muphy_lb.domain.order.ORDERS``.
 
     Raises:
@@ -144,17 +144,17 @@ def domain_of(
     """
     nodes = part.nodes
     check_dimension(nodes, lattice)
-    walls = walls or WallTreatment((FOLDED,) * len(nodes.walls))
+    walls = walls or WallTreatment((IN_TABLE,) * len(nodes.walls))
     search, own = NeighbourSearch(nodes), part.own
     special = _special_nodes(search, own, part, lattice, walls)
     listed, n_edge = _run_order(nodes, own, special, order)
     local_of = None if listed is None else _inverse(listed, nodes.n_nodes)
     local = special.listed if listed is None else local_of[special.listed].astype(np.int64)
-    mirrored = mirrored_links(special.table, walls, lattice)
-    halo = plan_halo(part, lattice, special, mirrored)
-    near = part.owner[mirrored.far] == part.rank
+    specular = specular_links(special.table, walls, lattice)
+    halo = plan_halo(part, lattice, special, specular)
+    near = part.owner[specular.far] == part.rank
     voxel = nodes.voxel[special.listed]
-    slotted, folded = _wall_links(special.table, voxel, walls)
+    linkwise, in_table = _wall_links(special.table, voxel, walls)
     return LocalDomain(
         lattice=lattice,
         number=_chosen(np.arange(nodes.n_nodes) if part.number is None else part.number, listed),
@@ -165,10 +165,10 @@ def domain_of(
         halo=replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node]),
         ghost_layer=plan_ghost_layer(part, special.through_solids, local, halo.neighbours),
         links=_at(opening_records(special.table, voxel), local),
-        slotted=_at(slotted, local),
-        folded=_at(folded, local),
-        mirrored=_localised(mirrored, near, local, local_of),
-        n_mirrored=int(mirrored.node.size),
+        linkwise=_at(linkwise, local),
+        in_table=_at(in_table, local),
+        specular=_localised(specular, near, local, local_of),
+        n_specular=int(specular.node.size),
         search=search,
         part=part,
         listed=listed,
@@ -204,9 +204,9 @@ def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
         nodes = own[first : first + PART]
         table = open_corners(search.table(lattice.c, nodes), walls.slip, lattice)
         edge, special = _classify(table, part.owner, part.rank)
-        mirrored = mirrored_links(table, walls, lattice)
-        edge[mirrored.node[part.owner[mirrored.far] != part.rank]] = True
-        edge |= walls.has_slots(table)
+        specular = specular_links(table, walls, lattice)
+        edge[specular.node[part.owner[specular.far] != part.rank]] = True
+        edge |= walls.has_linkwise(table)
         through = table
         if search.solid is not None:
             through = search.table_through_solids(lattice.c, nodes)
@@ -239,14 +239,14 @@ def _inverse(listed, n_total) -> np.ndarray:
 
 
 def _wall_links(table, voxel, walls: WallTreatment) -> tuple[LinkRecords, LinkRecords]:
-    """Links into slotted walls, and into labelled walls without slots."""
+    """Links into linkwise walls, and into labelled walls treated in the address table."""
     labelled = wall_records(table, voxel)
     treatment = np.array([*walls.labelled, walls.plain])
-    has_slot = treatment[labelled.boundary] == SLOTTED
-    slotted = labelled.select(has_slot)
-    if walls.plain == SLOTTED:
-        slotted = slotted.join(code_records(table, voxel, WALL_LINK, len(walls.labelled)))
-    return slotted, labelled.select(~has_slot)
+    is_linkwise = treatment[labelled.boundary] == LINKWISE
+    linkwise = labelled.select(is_linkwise)
+    if walls.plain == LINKWISE:
+        linkwise = linkwise.join(code_records(table, voxel, WALL_LINK, len(walls.labelled)))
+    return linkwise, labelled.select(~is_linkwise)
 
 
 def _at(links: LinkRecords, local) -> LinkRecords:
@@ -254,11 +254,11 @@ def _at(links: LinkRecords, local) -> LinkRecords:
     return replace(links, node=local[links.node])
 
 
-def _localised(mirrored: Mirrored, near, local, local_of) -> Mirrored:
-    """The mirrored links chosen by a mask, between local nodes."""
-    columns = {name: column[near] for name, column in vars(mirrored).items()}
+def _localised(specular: SpecularLinks, near, local, local_of) -> SpecularLinks:
+    """The specular links chosen by a mask, between local nodes."""
+    columns = {name: column[near] for name, column in vars(specular).items()}
     far = columns["far"] if local_of is None else local_of[columns["far"]].astype(np.int64)
-    return Mirrored(**columns | {"node": local[columns["node"]], "far": far})
+    return SpecularLinks(**columns | {"node": local[columns["node"]], "far": far})
 
 
 def check_dimension(nodes: NodeList, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:

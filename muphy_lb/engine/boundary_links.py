@@ -75,9 +75,9 @@ class BoundaryLinks:
         return self._addresses.domain.links.n_links > 0
 
     @property
-    def has_slotted_walls(self) -> bool:
+    def has_linkwise_walls(self) -> bool:
         """Whether there are links into walls with slots."""
-        return self._addresses.domain.slotted.n_links > 0
+        return self._addresses.domain.linkwise.n_links > 0
 
     def bind_openings(self, parity: int):
         """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``."""
@@ -141,12 +141,12 @@ class BoundaryLinks:
     def wall_exchange(self, parity: int) -> np.ndarray:
         """(S + F,) population that leaves plus the one that enters of every link into walls with slots and into
         labelled walls without; slots must be filled."""
-        n_slotted = self._addresses.domain.slotted.n_links
+        n_linkwise = self._addresses.domain.linkwise.n_links
         if self._wall_probe.size == 0:
             return np.zeros(0)
         leaving, entering = self._wall_probe.read(parity).reshape(2, -1)
-        if self._model.streaming.in_place and n_slotted:
-            entering[:n_slotted] = self._entering_from_walls(parity, n_slotted)
+        if self._model.streaming.in_place and n_linkwise:
+            entering[:n_linkwise] = self._entering_from_walls(parity, n_linkwise)
         return leaving + entering
 
     def _entering_from_walls(self, parity: int, n_links: int) -> np.ndarray:
@@ -191,13 +191,13 @@ class BoundaryLinks:
     def _wall_arrays(self, conditions: LinkConditions, now) -> WallArrays:
         """What is about to arrive at a node is known where the node will pull it from; without slots it is not known,
         and the coefficients must not ask for it."""
-        links, addresses = self._addresses.domain.slotted, self._addresses
-        arriving = opposed = addresses.slotted.outgoing
+        links, addresses = self._addresses.domain.linkwise, self._addresses
+        arriving = opposed = addresses.linkwise.outgoing
         if self._model.streaming.fills_slots and links.n_links:
             lattice = self._model.lattice
             arriving = addresses.arriving
             opposed = flat_address(lattice.opposite[links.q], links.node, lattice.q)
-        met = (addresses.slotted.outgoing, arriving, opposed, addresses.slotted.incoming)
+        met = (addresses.linkwise.outgoing, arriving, opposed, addresses.linkwise.incoming)
         n_openings, n_values = conditions.kind.size, conditions.value.size
         dtype = np.uint32 if addresses.n_slots < 2**32 else np.uint64
         return WallArrays(
@@ -208,5 +208,5 @@ class BoundaryLinks:
         )
 
     def _wall_addresses(self) -> np.ndarray:
-        slotted, folded = self._addresses.slotted, self._addresses.folded
-        return np.concatenate((slotted.outgoing, folded.outgoing, slotted.incoming, folded.incoming))
+        linkwise, in_table = self._addresses.linkwise, self._addresses.in_table
+        return np.concatenate((linkwise.outgoing, in_table.outgoing, linkwise.incoming, in_table.incoming))

@@ -261,7 +261,7 @@ class Engine:
 
     def wall_exchange(self, averaged: bool = False) -> np.ndarray:
         """(S + F,) float64 population that leaves plus the one that enters (deviations) of every local link into
-        slotted and into labelled folded walls; times c_q it is the momentum given to the wall in this step. Collective.
+        linkwise and into other labelled walls; times c_q it is the momentum given to the wall in this step. Collective.
 
         Args:
             averaged: take the mean with the step before, if its populations are still there.
@@ -282,7 +282,7 @@ class Engine:
             self.backend.edge_waits_for_openings()
         if line:
             line.run()
-        if fills_slots and links.has_slotted_walls:
+        if fills_slots and links.has_linkwise_walls:
             links.bind_walls(parity)()
         self._barrier()
 

@@ -153,7 +153,7 @@ class StepBinder:
         for phase in streaming.order:
             if phase == OPENINGS and links.has_openings:
                 yield from self._openings(parity)
-            elif phase == WALLS and links.has_slotted_walls:
+            elif phase == WALLS and links.has_linkwise_walls:
                 yield self._wait
                 yield from self._slots_filled()
                 yield Task("walls", ON_EDGE, links.bind_walls(parity))

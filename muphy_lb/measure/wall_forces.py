@@ -70,7 +70,7 @@ def wall_forces(view: FlowView, links: LinkRecords, distance, exchange) -> dict[
 def labelled_links(nodes, domain: LocalDomain) -> tuple[np.ndarray, LinkRecords, np.ndarray]:
     """Which of the links that ``Engine.wall_exchange`` tells of lead into labelled walls, those links, and the fraction
     of each at which it meets the wall; ``nodes`` is the part of the geometry around the domain."""
-    links = domain.slotted.join(domain.folded)
+    links = domain.linkwise.join(domain.in_table)
     labelled = links.boundary < len(nodes.walls)
     links = links.select(labelled)
     return labelled, links, cut_distances(nodes, links, domain.lattice)

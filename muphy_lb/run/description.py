@@ -35,7 +35,7 @@ def _walls(simulation: "Simulation") -> str:
         text.append("without a pressure opening the mean density drifts slowly")
     if any(motion.slips for motion in simulation.motions):
         slips = np.array([motion.slips for motion in simulation.motions])
-        n_links = total(int(slips[simulation.domain.folded.boundary].sum()))
-        n_mirrored = total(simulation.domain.n_mirrored)
+        n_links = total(int(slips[simulation.domain.in_table.boundary].sum()))
+        n_mirrored = total(simulation.domain.n_specular)
         text.append(f"slip: {n_mirrored:,} of {n_links:,} links are mirrored, straight ones reflect anyway")
     return "; ".join(text)

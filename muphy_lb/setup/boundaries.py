@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, measured
-from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, slotted_coefficients, wall_place
+from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, linkwise_coefficients, wall_place
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
 from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case.case import Case
@@ -141,7 +141,7 @@ def link_conditions(domain, nodes: NodeList, weights, conditions, rule: str, mot
         rule: of the walls.
         motions: of all labelled walls.
     """
-    walls, n_fallback = slotted_coefficients(nodes, domain, rule, motions)
+    walls, n_fallback = linkwise_coefficients(nodes, domain, rule, motions)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}

@@ -98,7 +98,7 @@ def test_every_link_between_fluid_and_solid_is_a_wall():
         and (table[crosses] < 0).all()
         and np.array_equal(table[~crosses & there], through[~crosses & there])
     )
-    assert not (domain.solid[domain.folded.node] >= 0).any()  # forces on walls are those of the fluid
+    assert not (domain.solid[domain.in_table.node] >= 0).any()  # forces on walls are those of the fluid
 
 
 @pytest.mark.parametrize("streaming", ["pull", "aa", "push"])

@@ -67,7 +67,7 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
 
 @cache
 def walls(walls_operator, lattice, precision):
-    """Compute the incoming population of every link into a slotted wall."""
+    """Compute the incoming population of every link into a linkwise wall."""
     returned = walls_operator.compile(lattice, precision, node_jit)
     unit = precision.real(precision.unit)
 

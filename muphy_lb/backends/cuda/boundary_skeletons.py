@@ -80,7 +80,7 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
 
 @cache
 def walls(walls_operator, lattice, precision):
-    """Compute the incoming population of every link into a slotted wall."""
+    """Compute the incoming population of every link into a linkwise wall."""
     returned = walls_operator.compile(lattice, precision, device_jit)
     real, storage, unit = precision.real, precision.storage, precision.real(precision.unit)
 
