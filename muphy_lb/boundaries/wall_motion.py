@@ -140,8 +140,8 @@ def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np
 def _distances(nodes, links: LinkRecords, lattice, rule) -> np.ndarray:
     if nodes.cuts is None:
         raise InputError(
-            f"lattice.walls is {rule!r}, which needs the distance of the wall along every link, and this geometry does"
-            " not know it; use a surface, a shape or a .gmy file (prepared: python -m geometry ... --cut-distances), or"
+            f"lattice.walls is {rule!r}, which needs the distance to the wall along every link, and this geometry does"
+            " not know it; use a surface, a shape or a .gmy file (prepared: muphy-lb geometry ... --cut-distances), or"
             " lattice.walls = 'half-way'"
         )
     return cut_distances(nodes, links, lattice)

@@ -32,7 +32,7 @@ from muphy_lb.run.divergence import divergence_message
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.setup.boundaries import course_of, link_conditions, opening_conditions, wall_motions
 from muphy_lb.setup.collision import fluid_of
-from muphy_lb.setup.distribute import SharedGeometry
+from muphy_lb.setup.distribute import DistributedGeometry
 from muphy_lb.setup.force import force_of, uniform_acceleration_m_s2
 from muphy_lb.setup.numerics import Numerics, resolve
 
@@ -61,10 +61,10 @@ class Simulation:
         self.case = case
         self.communicator = communicator or connect()
         self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
-        self.geometry = SharedGeometry(case, self.communicator, nodes)
+        self.geometry = DistributedGeometry(case, self.communicator, nodes)
         self.lattice = lattice_named(case.lattice.name)
         self._survey_openings()
-        self.motions = self.geometry.survey(lambda nodes: wall_motions(case, nodes, self.units))
+        self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
         self.domain = self._build_domain()
         self.engine = self._build_engine()
         self._has_started = False
@@ -271,13 +271,13 @@ class Simulation:
 
     def _survey_openings(self) -> None:
         """What only the nodes around all openings tell, and the numbers of the run, which follow from that."""
-        survey, case, lattice = self.geometry.survey, self.case, self.lattice
+        inspect, case, lattice = self.geometry.inspect, self.case, self.lattice
         slips = {section.name for section in case.walls if section.slip}
         slip = [number for number, wall in enumerate(self.header.walls) if wall.name in slips]
-        self.frames = frames = survey(lambda nodes: opening_frames(nodes, lattice, slip))
+        self.frames = frames = inspect(lambda nodes: opening_frames(nodes, lattice, slip))
         self.numerics = self._resolve()
         self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2))
-        self._carried = survey(lambda nodes: carried_flow(nodes, lattice, frames, self.conditions, slip))
+        self._carried = inspect(lambda nodes: carried_flow(nodes, lattice, frames, self.conditions, slip))
 
     def _build_domain(self) -> LocalDomain:
         part = self.geometry.part()

@@ -16,7 +16,7 @@ from muphy_lb.geometry.store import open_nodes, write_geometry
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import open_partition, write_partition
-from muphy_lb.setup.distribute import SharedGeometry
+from muphy_lb.setup.distribute import DistributedGeometry
 from muphy_lb.setup.geometry import load_nodes, share_nodes
 from tests.support import random_owner, random_voxels
 from tests.unit.muphy_lb.domain.test_part import N_RANKS, assert_equal, geometry, shares
@@ -88,7 +88,7 @@ def test_a_part_read_from_the_file_is_the_one_cut_from_the_list(seed, tmp_path):
 
 def test_every_rank_reads_its_part_of_a_stored_partitioning(prepared):
     case, nodes, owner = prepared
-    for rank, part in enumerate(on_all_ranks(lambda communicator: SharedGeometry(case, communicator).part())):
+    for rank, part in enumerate(on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).part())):
         assert_equal(part, part_of(nodes, owner, rank))
 
 
@@ -97,13 +97,13 @@ def test_rank_0_deals_the_parts_of_a_geometry_that_it_has_made(walls):
     case = vessel(lattice={"walls": walls}, compute={"partition": "curve"})
     nodes, _ = load_nodes(case)
     owner = share_nodes(nodes, case, N_RANKS)
-    for rank, part in enumerate(on_all_ranks(lambda communicator: SharedGeometry(case, communicator).part())):
+    for rank, part in enumerate(on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).part())):
         assert_equal(part, part_of(nodes, owner, rank))
 
 
 def test_only_rank_0_has_the_list_and_only_when_it_asks_for_it(prepared):
     case, nodes, _ = prepared
-    first, *others = on_all_ranks(lambda communicator: SharedGeometry(case, communicator))
+    first, *others = on_all_ranks(lambda communicator: DistributedGeometry(case, communicator))
     assert first.header == nodes.header and all(other.nodes == nodes.header for other in others)
     assert first._nodes is None and np.array_equal(first.nodes.voxel, nodes.voxel)
     assert all(isinstance(other.nodes, GeometryHeader) for other in others)
@@ -111,13 +111,13 @@ def test_only_rank_0_has_the_list_and_only_when_it_asks_for_it(prepared):
 
 def test_the_digest_of_a_list_in_its_file_is_that_of_the_list(prepared):
     case, nodes, _ = prepared
-    from_file = on_all_ranks(lambda communicator: SharedGeometry(case, communicator))[0]
-    assert from_file.voxel_digest == SharedGeometry(case, SerialCommunicator(), nodes).voxel_digest
+    from_file = on_all_ranks(lambda communicator: DistributedGeometry(case, communicator))[0]
+    assert from_file.voxel_digest == DistributedGeometry(case, SerialCommunicator(), nodes).voxel_digest
 
 
 def test_a_survey_of_the_file_tells_every_rank_what_the_list_tells(prepared):
     case, nodes, _ = prepared
-    seen = on_all_ranks(lambda communicator: SharedGeometry(case, communicator).survey(lambda n: int(n.voxel[5])))
+    seen = on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).inspect(lambda n: int(n.voxel[5])))
     assert seen == [int(nodes.voxel[5])] * N_RANKS
 
 
@@ -125,8 +125,8 @@ def test_owners_beyond_the_ranks_are_refused(prepared):
     case, _, owner = prepared
     with h5py.File(case.folder / "vessel.h5", "r+") as file:
         file["partition/mine/owner"][np.flatnonzero(owner == 1)[0]] = N_RANKS
-    with pytest.raises(PartitionError, match=r"'mine' .* of \d+ nodes to ranks 0 to 2; make it anew"):
-        on_all_ranks(lambda communicator: SharedGeometry(case, communicator).part())
+    with pytest.raises(PartitionError, match=r"'mine' .* of \d+ nodes to ranks 0 to 2; create it again"):
+        on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).part())
 
 
 def test_reading_a_part_takes_memory_for_the_part_not_for_the_list(tmp_path, monkeypatch):
