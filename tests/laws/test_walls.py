@@ -223,7 +223,7 @@ def test_links_between_two_walls_fall_back_to_half_way_and_are_counted(rule):
 
 @BETWEEN
 def test_interpolation_without_distances_is_refused(rule):
-    with pytest.raises(InputError, match=f"lattice.walls is '{rule}', which needs the distance of the wall .*half-way"):
+    with pytest.raises(InputError, match=f"lattice.walls is '{rule}', which needs the distance to the wall .*half-way"):
         build_engine(walled_nodes(D2Q9), Setup(D2Q9, wall_rule=rule))
 
 
