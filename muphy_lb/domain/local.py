@@ -11,7 +11,7 @@ from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.layout import GROUP, TILE, whole
 from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
 from muphy_lb.domain.order import LEXICOGRAPHIC, order_keys
-from muphy_lb.domain.part import Part, part_of
+from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SpecularLinks, WallTreatment, open_corners, specular_links
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
@@ -114,24 +114,24 @@ def build_local_domain(
     walls: WallTreatment | None = None,
     order: str = LEXICOGRAPHIC,
 ) -> LocalDomain:
-    """Cut one rank's domain out of the whole node list.
+    """Build one rank's domain from the whole node list.
 
     Args:
         nodes: the whole geometry.
         owner: (n,) rank of every node, in node-list order.
         rank: whose domain to build.
-        lattice, walls, order: as of :func:`domain_of`.
+        lattice, walls, order: as of :func:`domain_from_part`.
 
     Raises:
         InputError: the rank owns no node, or a two-dimensional lattice meets a three-dimensional box.
     """
-    return domain_of(part_of(nodes, owner, rank), lattice, walls, order)
+    return domain_from_part(cut_part(nodes, owner, rank), lattice, walls, order)
 
 
-def domain_of(
+def domain_from_part(
     part: Part, lattice: Lattice, walls: WallTreatment | None = None, order: str = LEXICOGRAPHIC
 ) -> LocalDomain:
-    """Bring a rank's part of a geometry into run order.
+    """Build the local domain of a rank's part of a geometry.
 
     Args:
         part: its own nodes and ghost nodes.

@@ -38,7 +38,7 @@ class Part:
         return np.flatnonzero(self.owner == self.rank)
 
 
-def part_of(nodes: NodeList, owner: np.ndarray, rank: int) -> Part:
+def cut_part(nodes: NodeList, owner: np.ndarray, rank: int) -> Part:
     """Cut the part of one rank out of the whole list, looking at one chunk after the other.
 
     Args:

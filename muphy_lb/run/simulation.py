@@ -8,10 +8,10 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
-from muphy_lb.boundaries.opening_geometry import carried_flow, link_weights, opening_areas_m2, opening_frames
+from muphy_lb.boundaries.opening_geometry import link_weights, opening_areas_m2, opening_frames, unscaled_flow
 from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, load_case
-from muphy_lb.domain import LocalDomain, check_dimension, domain_of, streaming_named
+from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part, streaming_named
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.engine.engine import Engine
@@ -30,10 +30,10 @@ from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described
 from muphy_lb.run.divergence import divergence_message
 from muphy_lb.run.monitored import refuse_to_watch_nothing
-from muphy_lb.setup.boundaries import course_of, link_conditions, opening_conditions, wall_motions
-from muphy_lb.setup.collision import fluid_of
+from muphy_lb.setup.boundaries import build_schedule, link_conditions, opening_conditions, wall_motions
+from muphy_lb.setup.collision import build_fluid
 from muphy_lb.setup.distribute import DistributedGeometry
-from muphy_lb.setup.force import force_of, uniform_acceleration_m_s2
+from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
 from muphy_lb.setup.numerics import Numerics, resolve
 
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
@@ -277,12 +277,12 @@ class Simulation:
         self.frames = frames = inspect(lambda nodes: opening_frames(nodes, lattice, slip))
         self.numerics = self._resolve()
         self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2))
-        self._carried = inspect(lambda nodes: carried_flow(nodes, lattice, frames, self.conditions, slip))
+        self._carried = inspect(lambda nodes: unscaled_flow(nodes, lattice, frames, self.conditions, slip))
 
     def _build_domain(self) -> LocalDomain:
         part = self.geometry.part()
         self._part_nodes = part.nodes
-        return domain_of(
+        return domain_from_part(
             part, self.lattice, treat_walls(self.case.lattice.walls, self.motions), self.case.compute.order
         )
 
@@ -303,8 +303,8 @@ class Simulation:
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
-        force, force_operator, present = force_of(case, self.header, self.domain, self.units)
-        self.fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
+        force, force_operator, present = build_force(case, self.header, self.domain, self.units)
+        self.fluid = build_fluid(case, self.lattice, self.numerics.relaxation_time, self.units)
         self.physics = self._physics()
         model = self._model(force, force_operator)
         links = self.domain.links
@@ -312,7 +312,7 @@ class Simulation:
         conditions, self.n_fallback_links = link_conditions(
             self.domain, self._part_nodes, weights, self.conditions, case.lattice.walls, self.motions
         )
-        self._course = course_of(case, self.header, self.conditions, present, self.units)
+        self._course = build_schedule(case, self.header, self.conditions, present, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)
         engine = Engine(backend, connector, self.domain, model, conditions, self._speed_scale())
         tune(engine)

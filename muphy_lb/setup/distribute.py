@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from muphy_lb.case.case import Case
-from muphy_lb.domain import Part, part_of
+from muphy_lb.domain import Part, cut_part
 from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
@@ -78,7 +78,7 @@ class DistributedGeometry:
             return self._scatter() if communicator.rank == 0 else _receive(communicator, self.header)
         path = self._case.folder / self._case.geometry.file
         with open_case_nodes(self._case) as nodes, open_partition(path, self._partition) as owner:
-            part = part_of(nodes, owner, communicator.rank)
+            part = cut_part(nodes, owner, communicator.rank)
         n_owned = communicator.total(int(part.own.size))
         if n_owned != self.header.n_nodes:
             raise PartitionError(
@@ -114,8 +114,8 @@ class DistributedGeometry:
         communicator = self._communicator
         owner = share_nodes(self._nodes, self._case, communicator.size)
         for rank in range(1, communicator.size):
-            _send(communicator, part_of(self._nodes, owner, rank), rank)
-        return part_of(self._nodes, owner, 0)
+            _send(communicator, cut_part(self._nodes, owner, rank), rank)
+        return cut_part(self._nodes, owner, 0)
 
 
 def _send(communicator, part: Part, rank: int) -> None:

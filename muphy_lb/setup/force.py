@@ -1,4 +1,4 @@
-"""From the case's accelerations and pressure drops to the body force that the nodes feel."""
+"""From the case's accelerations and pressure drops to the body force at the nodes."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from muphy_lb.units import Units
 
 
 def uniform_acceleration_m_s2(case: Case, nodes: GeometryHeader) -> np.ndarray:
-    """(3,) body force per mass that is the same everywhere [m/s2]; a pressure drop over the length L of a periodic box
-    is one of drop / (rho L), since the pressure of a periodic flow is that slope plus a periodic part.
+    """(3,) uniform body force per mass [m/s2]. A pressure drop over the length L of a periodic box is a body force
+    drop / (rho L), since the pressure of a periodic flow is this constant gradient plus a periodic part.
 
     Raises:
         InputError: a pressure drop along an axis that is not periodic.
@@ -29,7 +29,7 @@ def uniform_acceleration_m_s2(case: Case, nodes: GeometryHeader) -> np.ndarray:
     return np.array(case.flow.acceleration_m_s2) + drop / (case.fluid.density_kg_m3 * length_m)
 
 
-def force_of(
+def build_force(
     case: Case, nodes: GeometryHeader, domain: LocalDomain, units: Units
 ) -> tuple[tuple, Operator, np.ndarray]:
     """(force parameters of the model, their operator, uniform force (3,)), per volume in lattice units (rho_0 = 1).

@@ -158,8 +158,8 @@ def is_prepared(case: Case) -> bool:
     return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
 
 
-def condition_of(nodes: NodeList | GeometryHeader, case: Case) -> tuple[OpeningSection, ...]:
-    """The case's section of each opening, in the geometry's order."""
+def opening_sections(nodes: NodeList | GeometryHeader, case: Case) -> tuple[OpeningSection, ...]:
+    """The case's section for each opening, in the geometry's order."""
     sections = {section.name: section for section in case.openings}
     return tuple(sections[opening.name] for opening in nodes.openings)
 

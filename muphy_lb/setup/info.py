@@ -17,7 +17,7 @@ from muphy_lb.partition.quality import quality
 from muphy_lb.partition.store import list_partitions, read_graph, read_partition
 from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
-from muphy_lb.setup.geometry import PREPARED, condition_of, load_nodes
+from muphy_lb.setup.geometry import PREPARED, load_nodes, opening_sections
 from muphy_lb.setup.numerics import describe, resolve
 
 # Of the run table, for each direction: 0.34 to 0.44 in vessels and sphere packs, more in pores a few voxels wide.
@@ -66,7 +66,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
         yield case.title
     yield from _size_lines(nodes)
     yield cleaning
-    for opening, section in zip(nodes.openings, condition_of(nodes, case), strict=True):
+    for opening, section in zip(nodes.openings, opening_sections(nodes, case), strict=True):
         area_m2 = areas_m2[opening.name]
         size = f"area {area_m2:.4g} m2 (equivalent radius {np.sqrt(area_m2 / np.pi):.4g} m)"
         yield f"{opening.kind} {opening.name}: {size}, {_condition(section)}"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.domain import part_of
+from muphy_lb.domain import cut_part
 from muphy_lb.geometry.nodes import GeometryHeader, build_nodes
 from muphy_lb.geometry.store import open_nodes, write_geometry
 from muphy_lb.parallel import SerialCommunicator
@@ -81,15 +81,15 @@ def test_a_part_read_from_the_file_is_the_one_cut_from_the_list(seed, tmp_path):
     write_partition(tmp_path / "case.h5", "p", owner, "by hand")
     for rank in range(N_RANKS):
         with open_nodes(tmp_path / "case.h5") as unread, open_partition(tmp_path / "case.h5", "p") as stored:
-            part = part_of(unread, stored, rank)
-        assert_equal(part, part_of(nodes, owner, rank))
+            part = cut_part(unread, stored, rank)
+        assert_equal(part, cut_part(nodes, owner, rank))
         assert all(isinstance(values, np.ndarray) for values in (part.number, part.nodes.voxel, part.nodes.label_voxel))
 
 
 def test_every_rank_reads_its_part_of_a_stored_partitioning(prepared):
     case, nodes, owner = prepared
     for rank, part in enumerate(on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).part())):
-        assert_equal(part, part_of(nodes, owner, rank))
+        assert_equal(part, cut_part(nodes, owner, rank))
 
 
 @pytest.mark.parametrize("walls", ["half-way", "bouzidi"])
@@ -98,7 +98,7 @@ def test_rank_0_deals_the_parts_of_a_geometry_that_it_has_made(walls):
     nodes, _ = load_nodes(case)
     owner = share_nodes(nodes, case, N_RANKS)
     for rank, part in enumerate(on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).part())):
-        assert_equal(part, part_of(nodes, owner, rank))
+        assert_equal(part, cut_part(nodes, owner, rank))
 
 
 def test_only_rank_0_has_the_list_and_only_when_it_asks_for_it(prepared):
@@ -138,7 +138,7 @@ def test_reading_a_part_takes_memory_for_the_part_not_for_the_list(tmp_path, mon
 
     def read():
         with open_nodes(tmp_path / "case.h5") as unread, open_partition(tmp_path / "case.h5", "p") as stored:
-            return part_of(unread, stored, 7)
+            return cut_part(unread, stored, 7)
 
     read()
     tracemalloc.start()

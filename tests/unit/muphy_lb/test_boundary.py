@@ -10,7 +10,7 @@ from muphy_lb.geometry.flags import FIRST_WALL, FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.run.trace import record_spans
-from muphy_lb.setup.boundaries import CHUNK, Course, course_of, wall_motions
+from muphy_lb.setup.boundaries import CHUNK, BoundarySchedule, build_schedule, wall_motions
 from tests.channel import (
     BOTTOM,
     DENSITY_KG_M3,
@@ -33,7 +33,7 @@ PULSE = {"period_s": 0.2, "mean": 1.0, "sine": [0.5]}
 
 def course(factors=(None,) * 4, force_factor=None, ramp_steps=0, values=VALUES):
     """A course of two openings, a labelled wall and the others, in steps of half a second."""
-    return Course(values, factors, FORCE, force_factor, ramp_steps, 0.5)
+    return BoundarySchedule(values, factors, FORCE, force_factor, ramp_steps, 0.5)
 
 
 def test_without_waveform_and_ramp_the_values_hold_for_ever():
@@ -236,7 +236,7 @@ def test_a_wall_that_the_geometry_does_not_have_is_refused(name, hint):
 def test_the_values_of_a_course_are_those_of_openings_then_walls():
     case = PULSATILE["inlet"]
     simulation = simulate(case)
-    found = course_of(case, simulation.nodes, simulation.conditions, np.zeros(3), simulation.units)
+    found = build_schedule(case, simulation.nodes, simulation.conditions, np.zeros(3), simulation.units)
     assert found.values == pytest.approx([2e-3 / SPEED_M_S, 0.0, 0.0, 0.0, 1.0])
 
 
