@@ -121,9 +121,9 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> En
     """Engine on a domain that is already there."""
     lattice, motions = setup.lattice, setup.motions_of(nodes)
     frames = opening_frames(nodes, lattice)
-    carried = unscaled_flow(nodes, lattice, frames, setup.conditions)
+    unscaled = unscaled_flow(nodes, lattice, frames, setup.conditions)
     conditions = LinkConditions(
-        momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions, carried),
+        momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions, unscaled),
         kind=np.array([condition.kind for condition in setup.conditions]),
         walls=linkwise_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
