@@ -1,7 +1,7 @@
-"""How a thread reaches the populations of a node: through the run table, or in the node's own rows.
+"""How a thread accesses the populations of a node: through the run table, or in the node's own rows.
 
-Addresses are unsigned: Numba guards signed indices against negative values, which costs more than the load, and it
-promotes mixed integers to 64 bits, which is why every index is brought back to its type. The loops are unrolled
+Addresses are unsigned: for signed indices Numba handles negative values, which costs more than the load, and it
+promotes mixed integers to 64 bits, which is why every index is converted back to its type. The loops are unrolled
 (``muphy_lb.operators.unroll``), so that all local arrays become registers.
 """
 
@@ -25,7 +25,7 @@ WARP_BITS, IN_WARP, ALL_LANES, ONE = np.uint32(5), np.uint32(31), np.uint32(0xFF
 
 
 class Access(NamedTuple):
-    """Device functions of one way to reach populations, and the size of the array of table addresses.
+    """Device functions of one access pattern, and the size of the array of table addresses.
 
     ``own(n)``: address of row 0 of a node. ``find(lines, bases, n, entries)``: its table addresses. ``load(buffer, own,
     entries, f)`` and ``store(buffer, own, entries, f)``.
@@ -87,7 +87,7 @@ def _access_to(locations, n_entries: int, precision, index_type) -> Access:
 
 
 def find_neighbours(n_entries: int, index_type):
-    """Device function ``(lines, bases, n, addresses)``: the table's entries of a node."""
+    """Device function ``(lines, bases, n, addresses)``: the table entries of a node."""
     return device_jit(unroll(_find(n_entries, index_type)))
 
 
@@ -101,25 +101,25 @@ def gather_values(n_neighbours: int, index_type, real):
 
     load = device_jit(unroll(read))
 
-    def collect(field, lines, bases, n, values):
+    def gather(field, lines, bases, n, values):
         entries = cuda.local.array(n_neighbours, index_type)
         find(lines, bases, n, entries)
         values[0] = real(field[n])
         load(field, entries, values)
 
-    return device_jit(collect)
+    return device_jit(gather)
 
 
 def scatter_values(n_values: int, index_type):
-    """Device function ``(values, n, row, field)``: a node's values into rows of a field."""
+    """Device function ``(values, n, row, field)`` that stores a node's values in the rows of a field."""
 
-    def spread(values, n, row, field):
+    def scatter(values, n, row, field):
         address = index_type(n)
         for q in range(n_values):
             field[address] = values[q]
             address = index_type(address + row)
 
-    return device_jit(unroll(spread))
+    return device_jit(unroll(scatter))
 
 
 def store_pairs(q_count: int):
@@ -187,7 +187,7 @@ def _find(n_entries: int, index_type):
 
 
 def _address(index_type):
-    """Of a lane, from the mask of a direction and the number of its first run."""
+    """Function for the address of a lane, from the mask of a direction and the number of its first run."""
 
     def address(bases, first, mask, lane):
         up_to = np.uint32(ALL_LANES >> np.uint32(IN_WARP - lane))
@@ -198,7 +198,7 @@ def _address(index_type):
 
 
 def _masks(n_entries: int):
-    """Read the line of a node's warp."""
+    """Function that reads the table line of a node's warp."""
     n_quads = whole(1 + n_entries, LINE_UNIT) // LINE_UNIT
     words = np.uint64(n_quads * LINE_UNIT)
     quad = tuple(np.uint64(k * LINE_UNIT) for k in range(n_quads))

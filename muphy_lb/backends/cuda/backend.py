@@ -1,5 +1,5 @@
-"""The CUDA backend: device memory, three streams (interior; edge and openings with higher priority), kernels
-bound to their launch configuration."""
+"""The CUDA backend: device memory, three streams (interior; edge and openings with higher priority), and
+kernels bound to their launch configuration."""
 
 import weakref
 from functools import partial
@@ -77,7 +77,7 @@ class CudaBackend(KernelTable):
         self._opened = {}
 
     def array(self, host):
-        """Flat device copy."""
+        """Flat device copy of a host array."""
         flat = np.ascontiguousarray(host).reshape(-1)
         device = self._allocate(flat.size, flat.dtype)
         if flat.size:
@@ -106,7 +106,7 @@ class CudaBackend(KernelTable):
         """Overwrite a device array, ordered after everything launched before."""
         self.synchronise()
         array.copy_to_device(np.ascontiguousarray(host).reshape(-1))
-        cuda.synchronize()  # a pageable copy may return early, and the edge stream waits for nobody by itself
+        cuda.synchronize()  # a copy from pageable memory may return early, and the edge stream does not wait for it
 
     def synchronise(self):
         """Wait for all streams."""
@@ -137,8 +137,8 @@ class CudaBackend(KernelTable):
         self._openings_done.wait(self._edge)
 
     def record(self, launches, queue=None):
-        """One CUDA graph; none in the simulator. With all queues the edge's stream forks from the interior's and joins
-        it again, as that of the openings does with the edge's."""
+        """Record a CUDA graph, except in the simulator. With all queues the edge's stream is forked from the interior's
+        and joined with it again, as that of the openings is with the edge's."""
 
         def alone():
             for launch in launches:
@@ -154,21 +154,21 @@ class CudaBackend(KernelTable):
         return work if SIMULATOR else record_graph(stream, work)
 
     def stamp(self, queue):
-        """An event with a clock."""
+        """Record an event with timing."""
         stamp = event(timing=True)
         stamp.record(self._streams[queue])
         return stamp
 
     def seconds_between(self, first, second):
-        """Of the device's clock."""
+        """Elapsed time [s] between two events."""
         return event_seconds(first, second)
 
     def reduction_workers(self, n_nodes):
-        """Enough to fill the GPU, whatever the domain."""
+        """A fixed number that fills the GPU, whatever the domain."""
         return WORKERS
 
     def stream_table(self, addresses, phase):
-        """The run table."""
+        """The run table in device memory."""
         runs = addresses.runs(phase)
         return DeviceTable(self.array(runs.lines), self.array(runs.bases), runs.n_directions)
 
@@ -183,7 +183,7 @@ class CudaBackend(KernelTable):
         return (*doubles, *singles) if wants_two else (*singles, *doubles)
 
     def stream_collide_usage(self, collide, arrays: StreamArrays, shape=None):
-        """Registers and local memory per thread."""
+        """Registers and local memory per thread of the compiled kernel."""
         kernel = stream_kernel(self, collide, arrays, shape or self.launch_shapes(arrays.pattern)[0])
         if SIMULATOR or not kernel.overloads:
             return None
@@ -191,19 +191,19 @@ class CudaBackend(KernelTable):
         return KernelUsage(max(registers.values()), max(local.values()))
 
     def view(self, array, first, last):
-        """A slice of a device array."""
+        """Slice of a device array."""
         return array[first:last]
 
     def copy(self, source, target):
-        """Device-to-device copy."""
+        """Launch of a device-to-device copy on the interior stream."""
         return lambda: target.copy_to_device(source, stream=self._streams[ON_INTERIOR])
 
     def download(self, array, host):
-        """Asynchronous copy."""
+        """Launch of an asynchronous copy on the edge stream."""
         return lambda: array.copy_to_host(host, stream=self._edge)
 
     def upload(self, host, array):
-        """Asynchronous copy."""
+        """Launch of an asynchronous copy on the edge stream."""
         return lambda: array.copy_to_device(host, stream=self._edge)
 
     def finish_edge(self):
@@ -211,18 +211,18 @@ class CudaBackend(KernelTable):
         self._edge.synchronize()
 
     def nccl(self):
-        """NCCL, working on the edge stream."""
+        """The NCCL interface on the edge stream."""
         from muphy_lb.backends.cuda import nccl
 
         return SimpleNamespace(new_identity=nccl.new_identity, join=partial(nccl.join, stream=self._edge))
 
     def share(self, array, first):
-        """Handle of the allocation, and how far the element lies inside."""
+        """Handle of the allocation, and offset of the element in it."""
         handle, offset = share_memory(array.device_ctypes_pointer.value)
         return handle, offset + first * array.dtype.itemsize
 
     def open_shared(self, handle):
-        """Allocations are opened once; what is left open is closed with the backend."""
+        """Open an allocation once; those still open are closed with the backend."""
         allocation, offset = handle
         if allocation not in self._opened:
             address = open_memory(allocation)
@@ -230,24 +230,24 @@ class CudaBackend(KernelTable):
         return self._opened[allocation][0] + offset
 
     def close_shared(self):
-        """Close them."""
+        """Close all shared allocations."""
         for _, close in self._opened.values():
             close()
         self._opened.clear()
 
     def make_signal(self, flags, there, is_confirmed):
-        """Counters on the device, since a recorded launch cannot count."""
+        """Flags with counters on the device, since a recorded launch cannot count on the host."""
         counters = [self.zeros(1, np.uint32) for _ in range(3)]
         limit = np.array([peers.NO_LIMIT if is_confirmed else peers.TRIAL_POLLS], dtype=np.uint64)
         return peers.Signal(flags, self.array(there), *counters, self.array(limit), self.zeros(1, np.uint32))
 
     def send(self, buffer, addresses, targets, signal):
-        """One thread a population."""
+        """One thread per population."""
         words = buffer.view(peers.STORED_AS[buffer.dtype.itemsize])
         return self.launch(peers.send, addresses.size, (words, addresses, targets, signal), queue=ON_EDGE)
 
     def await_flags(self, signal):
-        """One block."""
+        """A single block with one thread per neighbour."""
         n_threads = signal.flags.size
         return self.launch(peers.wait, n_threads, (signal,), queue=ON_EDGE, block=whole(n_threads, WARP))
 

@@ -1,4 +1,4 @@
-"""Memory of other GPUs of the machine: kernels that write there, and the flags by which GPUs wait for each other."""
+"""Kernels that write to the memory of other GPUs of the machine, and the flags by which GPUs wait for each other."""
 
 from typing import NamedTuple
 
@@ -19,10 +19,10 @@ class Signal(NamedTuple):
     Attributes:
         flags: (k,) uint32, raised by the neighbours.
         there: (k,) uint64 addresses of the flags that this rank raises.
-        sent, awaited: (1,) uint32 how often each has happened.
-        blocks: (1,) uint32 blocks of the present launch that have sent their share.
-        limit: (1,) uint64 polls after which waiting is given up.
-        failed: (1,) uint32 1 once it was.
+        sent, awaited: (1,) uint32 number of sends and of waits so far.
+        blocks: (1,) uint32 number of blocks of the current launch that have sent their share.
+        limit: (1,) uint64 number of polls after which waiting times out.
+        failed: (1,) uint32 1 after a timeout.
     """
 
     flags: object
@@ -36,7 +36,7 @@ class Signal(NamedTuple):
 
 @cuda.jit(device=True)
 def raise_flags(signal):
-    """Tell the neighbours how many messages they have been sent by now."""
+    """Write the number of messages sent so far to the neighbours' flags."""
     signal.blocks[0] = 0
     number = np.uint32(signal.sent[0] + np.uint32(1))
     signal.sent[0] = number
@@ -47,7 +47,7 @@ def raise_flags(signal):
 
 @cuda.jit
 def send(buffer, addresses, targets, signal):
-    """One thread a population; the last block to be done raises the flags."""
+    """Write the message, one thread per population; the last block to finish raises the flags."""
     i = cuda.grid(1)
     if i < addresses.size:
         store_to(targets[i], buffer[addresses[i]])
@@ -60,7 +60,7 @@ def send(buffer, addresses, targets, signal):
 
 @cuda.jit
 def wait(signal):
-    """One thread a neighbour."""
+    """Wait for the flags, one thread per neighbour."""
     j = cuda.threadIdx.x
     number = np.uint32(signal.awaited[0] + np.uint32(1))
     polls, limit = np.uint64(0), signal.limit[0]

@@ -1,4 +1,4 @@
-"""Node and link loops as Numba-CUDA kernels."""
+"""Node loops as Numba-CUDA kernels."""
 
 from functools import cache
 from typing import NamedTuple
@@ -18,8 +18,8 @@ from muphy_lb.backends.cuda.access import (
 )
 from muphy_lb.backends.cuda.device import cuda
 
-# Ways to give nodes to threads: one each; two each, a warp apart; two neighbours each, which needs half precision and
-# stores that stay within the node.
+# Assignment of nodes to threads: one each; two each, a warp apart; two consecutive ones each, which needs half
+# precision and stores within the node.
 SINGLE, DOUBLE, PAIRED = "single", "double", "paired"
 NODES_PER_THREAD = {SINGLE: 1, DOUBLE: 2, PAIRED: 2}
 
@@ -100,14 +100,14 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
 def stencil(update_operator, n_neighbours, lattice, precision, index_type):
     """Advance a field from the values of a node and of its neighbours."""
     update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
-    collect = gather_values(n_neighbours, index_type, real)
+    gather_node = gather_values(n_neighbours, index_type, real)
 
     @cuda.jit
     def kernel(old, new, lines, bases, first, last, parameters):
         n = np.uint32(first + cuda.grid(1))
         if n < last:
             values = cuda.local.array(n_values, real)
-            collect(old, lines, bases, n, values)
+            gather_node(old, lines, bases, n, values)
             new[n] = update(values, n, parameters)
 
     return kernel
@@ -115,26 +115,26 @@ def stencil(update_operator, n_neighbours, lattice, precision, index_type):
 
 @cache
 def scalar_streaming(update_operator, n_neighbours, lattice, precision, index_type):
-    """Advance a field of several numbers a node from those that arrive."""
+    """Advance a field of several components from the arriving populations."""
     update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
-    collect = gather_values(n_neighbours, index_type, real)
-    distribute = scatter_values(n_values, index_type)
+    gather_node = gather_values(n_neighbours, index_type, real)
+    scatter_node = scatter_values(n_values, index_type)
 
     @cuda.jit
     def kernel(old, new, lines, bases, first, last, row, parameters):
         n = np.uint32(first + cuda.grid(1))
         if n < last:
             values = cuda.local.array(n_values, real)
-            collect(old, lines, bases, n, values)
+            gather_node(old, lines, bases, n, values)
             update(values, n, parameters)
-            distribute(values, n, row, new)
+            scatter_node(values, n, row, new)
 
     return kernel
 
 
 @cache
 def neighbours(update_operator, n_neighbours, lattice, precision, index_type):
-    """Hand every node the addresses of its neighbours."""
+    """Call the update of every node with the addresses of its neighbours."""
     update = update_operator.compile(lattice, precision, device_jit)
     find = find_neighbours(n_neighbours, index_type)
 
@@ -151,7 +151,7 @@ def neighbours(update_operator, n_neighbours, lattice, precision, index_type):
 
 @cuda.jit
 def extrapolation(field, target, index, weight, constant):
-    """Values beyond walls from those of nodes."""
+    """Extrapolate values beyond walls from those of nodes."""
     s, n_values = cuda.grid(1), constant.size
     if s < n_values:
         value = constant[s]
@@ -283,5 +283,5 @@ def scatter_add(packed, buffer, addresses):
 
 @cuda.jit
 def count_step(step):
-    """One more step; one thread."""
+    """Increment the step number; one thread."""
     step[0] += 1
