@@ -1,4 +1,4 @@
-"""Opening links and links into walls with slots, of one rank, bound to its device; and what they measure."""
+"""Opening links and links into linkwise walls of one rank, bound to its device, and measurements at links."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,8 +13,7 @@ from muphy_lb.engine.probe import Probe
 from muphy_lb.physics.model import Model
 
 # Sums over openings are in fixed point: 2^-44 is far below the rounding of a population in single precision, and sums
-# of
-# half a million links of order 1 fit in 63 bits.
+# over half a million links of order 1 fit in 63 bits.
 SUM_SCALE = 2.0**44
 # Of each opening: mass that entered, density deviations, number of links.
 N_SUMS = 3
@@ -27,9 +26,9 @@ class LinkConditions:
     Attributes:
         momentum: (L,) mass that enters through each opening link per unit of its opening's value.
         kind: (n_openings,) condition kind of each opening.
-        walls: (4, S) coefficients of the links into walls with slots.
+        walls: (4, S) coefficients of the links into linkwise walls.
         value: values of the openings, then the velocity scale of each labelled wall and of all others together.
-        feedback: how openings answer their flow, by number.
+        feedback: conditions with feedback by number of their opening.
     """
 
     momentum: np.ndarray
@@ -40,23 +39,23 @@ class LinkConditions:
 
 
 class Values(NamedTuple):
-    """Numbers on the device: the row of the conditions' values in force ``now``, and the values of the parameters of
-    the model's ``macroscopic``, with which the moments of either buffer are taken."""
+    """Device values: the current values of the conditions (``now``), and the parameter values of the model's
+    ``macroscopic`` operator for the moments of either buffer."""
 
     now: object
     macroscopic: tuple[tuple, tuple]
 
 
 class BoundaryLinks:
-    """Links bound to a device.
+    """The opening and wall links of a rank bound to its device.
 
     Args:
         backend: the device.
         model: the physics.
-        addresses: where links find and leave populations.
-        buffers: both population buffers, which in place are one.
-        conditions: what happens at the links.
-        values: numbers that change with time.
+        addresses: addresses of the links' populations.
+        buffers: both population buffers; with in-place streaming the same one twice.
+        conditions: the conditions at the links.
+        values: values that change with time.
     """
 
     def __init__(self, backend, model: Model, addresses: AddressTable, buffers, conditions, values: Values):
@@ -66,7 +65,7 @@ class BoundaryLinks:
         states = [self._state(phase, nodes) for phase in range(len(addresses.patterns))]
         self._links = self._link_arrays(conditions, values.now, nodes, states)
         self._walls = self._wall_arrays(conditions, values.now)
-        self._looks: tuple | None = None
+        self._sum_launches: tuple | None = None
         self._wall_probe = Probe(backend, buffers, [self._wall_addresses()] * 2)
 
     @property
@@ -76,18 +75,19 @@ class BoundaryLinks:
 
     @property
     def has_linkwise_walls(self) -> bool:
-        """Whether there are links into walls with slots."""
+        """Whether there are links into linkwise walls."""
         return self._addresses.domain.linkwise.n_links > 0
 
     def bind_openings(self, parity: int):
-        """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``."""
+        """Launch that computes the populations entering through openings before, or after, a step from buffer
+        ``parity``."""
         buffer, links = self._completed(parity), self._links[parity % len(self._links)]
         buffers = LinkBuffers(self._buffers[parity], buffer, buffer)
         return self._backend.bind("links", self._operators, buffers, links, self._values[parity])
 
     def bind_walls(self, parity: int, target=None, incoming=None):
-        """Launch that fills in what enters through the links into walls with slots; into ``target[incoming]`` instead
-        if that is given."""
+        """Launch that computes the populations entering through links into linkwise walls, optionally into
+        ``target[incoming]``."""
         buffer = self._completed(parity)
         links = self._walls if incoming is None else self._walls._replace(incoming=incoming)
         return self._backend.bind("walls", self._model.walls, buffer, buffer if target is None else target, links)
@@ -95,15 +95,15 @@ class BoundaryLinks:
     def sums(self, parity: int, n_openings: int) -> np.ndarray:
         """(n_openings, 3) int64 sums over the links of each opening in the state ``parity``; see
         :meth:`muphy_lb.engine.engine.Engine.opening_sums`."""
-        if self._looks is None:
-            self._looks = self._bind_looks(n_openings)
-        launches, sums = self._looks
+        if self._sum_launches is None:
+            self._sum_launches = self._bind_sum_launches(n_openings)
+        launches, sums = self._sum_launches
         for launch in launches[parity]:
             launch()
         return self._backend.to_host(sums).reshape(n_openings, N_SUMS)
 
-    def _bind_looks(self, n_openings: int) -> tuple[list, object]:
-        """The launches that sum up either state, bound when the openings are first looked at, and the sums."""
+    def _bind_sum_launches(self, n_openings: int) -> tuple[list, object]:
+        """The launches that sum over the openings of either state, bound on first use, and the array of the sums."""
         backend = self._backend
         fluxes = backend.zeros(2 * self.n_opening_links, np.float64)
         sums = backend.zeros(N_SUMS * n_openings, np.int64)
@@ -139,8 +139,8 @@ class BoundaryLinks:
         return self._addresses.domain.links.n_links
 
     def wall_exchange(self, parity: int) -> np.ndarray:
-        """(S + F,) population that leaves plus the one that enters of every link into walls with slots and into
-        labelled walls without; slots must be filled."""
+        """(S + F,) population that leaves plus the one that enters of every link into linkwise walls and into other
+        labelled walls; slots must be filled."""
         n_linkwise = self._addresses.domain.linkwise.n_links
         if self._wall_probe.size == 0:
             return np.zeros(0)
@@ -150,14 +150,14 @@ class BoundaryLinks:
         return leaving + entering
 
     def _entering_from_walls(self, parity: int, n_links: int) -> np.ndarray:
-        """(S,) what the next step will fill in, computed beside the state."""
+        """(S,) populations that the next step will fill in, computed without changing the state."""
         backend, precision = self._backend, self._backend.precision
-        beside = backend.zeros(n_links, precision.storage)
-        self.bind_walls(parity, beside, backend.array(np.arange(n_links)))()
-        return backend.to_host(beside).astype(np.float64) / precision.unit
+        computed = backend.zeros(n_links, precision.storage)
+        self.bind_walls(parity, computed, backend.array(np.arange(n_links)))()
+        return backend.to_host(computed).astype(np.float64) / precision.unit
 
     def _completed(self, parity: int):
-        """The buffer whose links a step from ``parity`` completes."""
+        """The buffer in which a step from ``parity`` fills in what enters through links."""
         return self._buffers[self._model.streaming.completed_buffer(parity)]
 
     @property
@@ -165,7 +165,7 @@ class BoundaryLinks:
         return self._model.openings, self._model.macroscopic
 
     def _link_arrays(self, conditions: LinkConditions, now, nodes, states) -> tuple[LinkArrays, ...]:
-        """Links node after node, for even and odd steps; ``states`` is where the populations of their nodes lie."""
+        """Links node after node, for even and odd steps; ``states``: addresses of their nodes' populations."""
         links, addresses, array = self._addresses.domain.links, self._addresses, self._backend.array
         self._order = order = np.argsort(links.node, kind="stable")
         start = np.searchsorted(links.node[order], nodes)
@@ -185,12 +185,12 @@ class BoundaryLinks:
         return tuple(records._replace(state=array(rows.reshape(-1))) for rows in states)
 
     def _state(self, phase: int, nodes: np.ndarray) -> np.ndarray:
-        """(Q, m) where the populations of ascending local nodes lie before a step of a phase."""
+        """(Q, m) addresses of the populations of ascending local nodes before a step of a phase."""
         return self._addresses.resolve(phase - 1, self._addresses.locations_after(phase - 1), nodes)
 
     def _wall_arrays(self, conditions: LinkConditions, now) -> WallArrays:
-        """What is about to arrive at a node is known where the node will pull it from; without slots it is not known,
-        and the coefficients must not ask for it."""
+        """The population about to arrive at a node is known only if it will be pulled; otherwise the coefficients must
+        not use it."""
         links, addresses = self._addresses.domain.linkwise, self._addresses
         arriving = opposed = addresses.linkwise.outgoing
         if self._model.streaming.fills_slots and links.n_links:

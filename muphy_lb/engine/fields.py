@@ -1,4 +1,4 @@
-"""Fields of a model on one rank's device: their memory, how stages advance them, what crosses between ranks."""
+"""Fields of a model on one rank's device: their memory, the stages that advance them, their halo exchange."""
 
 from typing import NamedTuple
 
@@ -17,14 +17,14 @@ NO_EXCHANGE = (None, None)
 
 
 class DeviceTable(NamedTuple):
-    """A table of neighbours, and its form on the device."""
+    """A table of neighbours and its device form."""
 
     table: StencilTable
     runs: object
 
 
 class _Advanced:
-    """A field that a stencil or scalar streaming advances: two arrays, which steps use in turn."""
+    """A field advanced by a stencil or by scalar streaming: two arrays, used alternately."""
 
     is_state = True
 
@@ -35,20 +35,20 @@ class _Advanced:
         self.row = domain.pitch if field.streaming else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
         self.runs = backend.stream_table(self.table, 0)
-        cut, end = self.table.n_edge_extrapolated, self.table.extrapolated.node.size
-        self._extrapolated = {ON_EDGE: self._stencils(0, cut), ON_INTERIOR: self._stencils(cut, end)}
+        n_edge, end = self.table.n_edge_extrapolated, self.table.extrapolated.node.size
+        self._extrapolated = {ON_EDGE: self._stencils(0, n_edge), ON_INTERIOR: self._stencils(n_edge, end)}
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
         self.exchanges = bind_exchanges(halo, shares).exchanges
 
     def bind(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
-        """Values beyond the walls of some nodes, then the nodes."""
+        """Tasks that extrapolate the values beyond walls of some nodes, then advance the nodes."""
         old, new = self.arrays[parity], self.arrays[1 - parity]
         arrays = StencilArrays(old, new, self.runs, len(self.table.vectors), self.row)
         update = self._backend.bind(stage.kernel, stage.operators[0], arrays, nodes, values)
         return [*self._bind_extrapolation(parity, nodes.queue), Task(stage.name, nodes.queue, update)]
 
     def _stencils(self, first: int, last: int) -> tuple[ExtrapolationArrays, int, int]:
-        """Some of the extrapolated values on the device, and where in the field they lie."""
+        """A range of the extrapolated values on the device, and its bounds in the field's array."""
         backend, values, real = self._backend, self.table.extrapolated, self._backend.precision.real
         records = ExtrapolationArrays(
             index=backend.array(values.index[:, first:last].reshape(-1)),
@@ -72,7 +72,7 @@ def _advancing_table(domain: LocalDomain, model: Model, field: Field) -> Stencil
 
 
 class _Stored:
-    """A field that node functions write at their own node and read there, or, with a halo, at their neighbours too."""
+    """A field that node functions write at their own node and read there, or, with a halo, also at neighbours."""
 
     n_rows, row, exchanges = 1, 0, NO_EXCHANGE
 
@@ -94,14 +94,13 @@ class _Stored:
 
 
 def _staged(plan: Exchange) -> Exchange:
-    """The exchange by way of a mailbox: what arrives must not overwrite what a slower rank still reads, and such a
-    field
-    has one array only."""
+    """The exchange through a receive buffer: such a field has only one array, and received values must not overwrite
+    those that are still being read."""
     return Exchange(plan.pack, plan.pack_start, np.arange(plan.unpack.start, plan.unpack.stop), plan.unpack_start)
 
 
 def _returning(table: StencilTable) -> Exchange:
-    """The exchange the other way: the halo is sent to its owners, who add it to their own nodes."""
+    """The reverse exchange: halo values are sent to their owners, which add them to their own nodes."""
     plan = table.exchange
     halo = np.arange(plan.unpack.start, plan.unpack.stop)
     return Exchange(halo, plan.unpack_start, plan.pack, plan.pack_start, accumulates=True)
@@ -114,7 +113,7 @@ class Fields:
         backend: the device.
         domain: this rank's nodes.
         model: the physics.
-        shares: which transport takes which neighbour (:class:`muphy_lb.parallel.exchange.HaloExchange`).
+        shares: the transports with their neighbours (:class:`muphy_lb.parallel.exchange.HaloExchange`).
     """
 
     def __init__(self, backend, domain: LocalDomain, model: Model, shares):
@@ -146,13 +145,13 @@ class Fields:
         return self.get(value.field, 1 - parity if value.is_new else parity)
 
     def table_of(self, name: str) -> DeviceTable:
-        """The table of a field that advances."""
+        """The stencil table of an advanced field."""
         bound = self._bound[name]
         return DeviceTable(bound.table, bound.runs)
 
     @property
     def evolving(self) -> tuple[str, ...]:
-        """Names of those that are part of the state, row by row."""
+        """Names of the fields, row by row, that are part of the state."""
         return tuple(name for name, (field, _) in self._rows.items() if self._bound[field].is_state)
 
     def exchange(self, name: str, parity: int) -> ExchangeTasks | None:
@@ -160,7 +159,7 @@ class Fields:
         return self._bound[name].exchanges[parity]
 
     def bind_advance(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
-        """The tasks of a stage that advances a field."""
+        """Tasks of a stage that advances a field."""
         return self._bound[stage.field].bind(stage, parity, nodes, values)
 
     def get(self, name: str, parity: int) -> np.ndarray:
