@@ -1,4 +1,4 @@
-"""domain: one rank's nodes in run order, the address table, boundary link records, halo plan."""
+"""domain: one rank's nodes in run order, its address table, boundary link records and halo plan."""
 
 from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_addresses
 from muphy_lb.domain.exchange import Exchange
