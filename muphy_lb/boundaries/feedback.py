@@ -1,10 +1,9 @@
-"""Conditions with feedback: openings whose value follows from the flow through them.
+"""Conditions with feedback: openings whose value depends on the flow through them.
 
-Every ``every`` steps, ahead of a step, the mass that flows out through the opening and the mean density deviation at
-its
-links are summed exactly (in fixed point, so that no number of ranks changes a bit), a formula advances the condition's
-own state by that many steps, and its result is the opening's value until the next time. State and value are in double
-precision on the device, inside recorded launches, and belong to checkpoints.
+Every ``every`` steps, before a step, the outflow through the opening and the mean density deviation at its links are
+summed exactly (in fixed point, so that the bits do not depend on the number of ranks). A formula advances the state of
+the condition by that many steps, and its result is the opening's value until the next update. State and value are in
+double precision on the device, are updated within recorded launches, and are stored in checkpoints.
 """
 
 from collections.abc import Mapping
@@ -13,12 +12,12 @@ from dataclasses import dataclass, field
 from muphy_lb.operators.operator import Operator
 
 EVERY = (1, 2, 4, 8, 16)
-"""Steps between two updates that may be chosen: divisors of the steps of one recorded launch."""
+"""Allowed numbers of steps between two updates: divisors of the number of steps of one recorded launch."""
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """How an opening answers its flow.
+    """The feedback law of an opening.
 
     Attributes:
         operator: the formula. Its specification ``reference(outflow, deviation, state, parameters)`` returns the
@@ -26,9 +25,9 @@ class Feedback:
             node function ``advance(outflow, deviation, state, parameters)`` returns the value and overwrites ``state``,
             an array. ``outflow`` is the mass that leaves per step, ``deviation`` the mean of rho - 1 over the links.
         parameters: value of each parameter of the operator, by name, lattice units.
-        initial: state of a fluid at rest.
-        names: of the components of the state, for tables.
-        value: value of the opening at the start.
+        initial: state for a fluid at rest.
+        names: names of the components of the state, for tables.
+        value: initial value of the opening.
         every: steps between two updates, one of ``EVERY``.
 
     Raises:

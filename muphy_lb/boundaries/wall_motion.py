@@ -19,67 +19,67 @@ STATIONARY = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class WallPlace:
-    """Where a labelled wall lies.
+class WallExtent:
+    """Centre and period of a labelled wall.
 
     Attributes:
-        centre: (x, y, z) middle of the box around its voxels (voxel coordinates), which may cross a periodic border.
-        period: (x, y, z) length after which the wall repeats; infinite along axes that do not wrap, or that it fills.
+        centre: (x, y, z) centre of the bounding box of its voxels (voxel coordinates), which may cross a periodic face.
+        period: (x, y, z) period of the wall; infinite along axes that are not periodic, or that it spans completely.
     """
 
     centre: tuple[float, float, float]
     period: tuple[float, float, float]
 
     def arm(self, position: np.ndarray, centre) -> np.ndarray:
-        """(n, 3) vectors from a centre to positions, the nearest image of each."""
+        """(n, 3) vectors from a centre to the nearest periodic image of each position."""
         arm = position - np.asarray(centre)
         period = np.array(self.period)
         return arm - np.round(arm / period) * np.where(np.isfinite(period), period, 0.0)
 
 
-def wall_place(nodes: NodeList, number: int) -> WallPlace:
-    """Where labelled wall ``number`` lies; the arrays of the whole list may be datasets of a file."""
+def wall_extent(nodes: NodeList, number: int) -> WallExtent:
+    """Centre and period of labelled wall ``number``; the arrays of the whole list may be datasets of a file."""
     mine = nodes.label_voxel[...][nodes.label_number[...] == FIRST_WALL_NUMBER + number]
     centre, period = np.zeros(3), np.full(3, np.inf)
-    for axis, place in enumerate(voxel_coordinates(mine, nodes.shape).T if mine.size else ()):
-        size, layers = nodes.shape[2 - axis], np.unique(place)
+    for axis, position in enumerate(voxel_coordinates(mine, nodes.shape).T if mine.size else ()):
+        size, layers = nodes.shape[2 - axis], np.unique(position)
         first = layers[0]
         if nodes.periodic[axis] and layers.size < size:
             gaps = np.diff(layers, append=layers[0] + size)
             first, period[axis] = layers[(np.argmax(gaps) + 1) % layers.size], size
         centre[axis] = (first + 0.5 * np.max((layers - first) % size)) % size
-    return WallPlace(tuple(centre.tolist()), tuple(period.tolist()))
+    return WallExtent(tuple(centre.tolist()), tuple(period.tolist()))
 
 
-ANYWHERE = WallPlace(STATIONARY, (np.inf,) * 3)
+UNKNOWN_EXTENT = WallExtent(STATIONARY, (np.inf,) * 3)
 
 
 @dataclass(frozen=True)
 class WallMotion:
-    """How one labelled wall moves and slips.
+    """Motion and slip of one labelled wall.
 
     Attributes:
         velocity: (x, y, z) of the wall at ``centre``.
         rotation: angular velocity (x, y, z) [1 / time step].
-        centre: (x, y, z) that it turns about, in voxel coordinates.
+        centre: (x, y, z) centre of the rotation, in voxel coordinates.
         slips: whether the fluid slips along it.
-        place: where it lies.
+        extent: its centre and period.
     """
 
     velocity: tuple[float, float, float] = STATIONARY
     rotation: tuple[float, float, float] = STATIONARY
     centre: tuple[float, float, float] = STATIONARY
     slips: bool = False
-    place: WallPlace = ANYWHERE
+    extent: WallExtent = UNKNOWN_EXTENT
 
     @property
     def moves(self) -> bool:
-        """Whether any part of it has a velocity."""
+        """Whether it translates or rotates."""
         return bool(np.any(self.velocity) or np.any(self.rotation))
 
     def at(self, position: np.ndarray) -> np.ndarray:
         """(n, 3) velocity of the wall at (n, 3) positions."""
-        return np.array(self.velocity) + np.cross(self.rotation, self.place.arm(position, self.centre))
+        return np.array(self.velocity) + np.cross(self.rotation, self.extent.arm(position, self.centre))
 
 
 def treat_walls(rule: str, motions: tuple[WallMotion, ...]) -> WallTreatment:
@@ -118,7 +118,7 @@ def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np
     """(S, 3) velocity of the wall at its intersection with each link.
 
     Raises:
-        InputError: a wall turns faster than the lattice can follow.
+        InputError: a wall moves faster than ``MAX_WALL_VELOCITY``.
     """
     links, lattice = domain.linkwise, domain.lattice
     position = voxel_coordinates(links.voxel, nodes.shape) + distance[:, None] * lattice.c[links.q]
@@ -148,7 +148,7 @@ def _distances(nodes, links: LinkRecords, lattice, rule) -> np.ndarray:
 
 
 def cut_distances(nodes: NodeList, links: LinkRecords, lattice: Lattice) -> np.ndarray:
-    """(L,) fraction of each link at which it meets the wall: half where the geometry does not know."""
+    """(L,) fraction of each link at which it meets the wall: one half where it is unknown."""
     if nodes.cuts is None:
         return np.full(links.n_links, HALF)
     distance = nodes.cuts.of(links.voxel, lattice.c[links.q])

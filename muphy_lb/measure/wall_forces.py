@@ -61,7 +61,7 @@ def wall_forces(view: FlowView, links: LinkRecords, distance, exchange) -> dict[
     for number, record in enumerate(view.header.walls):
         part = wall == number
         motion = view.motions[number]
-        arm = motion.place.arm(position[part], motion.centre)
+        arm = motion.extent.arm(position[part], motion.centre)
         torque = np.cross(arm, force[part]).sum(axis=0)
         result[record.name] = _in_si(view, number, force[part].sum(axis=0), torque)
     return result

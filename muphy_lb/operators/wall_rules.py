@@ -5,7 +5,7 @@ With the wall at the fraction s of the link and W = 3 w_q c_q.u_w (u_w = velocit
 
 half-way           a = 1                    d = -2 W    (s = 1/2)
 bouzidi, s < 1/2   a = 2 s, b = 1 - 2 s     d = -2 W
-bouzidi, s >= 1/2  a = 1 / (2 s), c = 1 - a  d = -W / s
+bouzidi, s >= 1/2  a = 1 / (2 s), c = 1 - a d = -W / s
 central-linear     a = 1, b = -c = k        d = -4 W / (1 + 2 s),  k = (1 - 2 s) / (1 + 2 s)
 
 half-way: Ladd, J. Fluid Mech. 271, 285 (1994); bouzidi: Bouzidi, Firdaouss, Lallemand, Phys. Fluids 13, 3452 (2001);

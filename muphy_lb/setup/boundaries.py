@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, measured
-from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, linkwise_coefficients, wall_place
+from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, linkwise_coefficients, wall_extent
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
 from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case.case import Case
@@ -161,16 +161,16 @@ def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: fl
 
 
 def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Units) -> WallMotion:
-    place = wall_place(nodes, number)
+    extent = wall_extent(nodes, number)
     if section is None:
-        return WallMotion(centre=place.centre, place=place)
+        return WallMotion(centre=extent.centre, extent=extent)
     velocity = np.array(section.velocity_m_s or STATIONARY)
     rotation = np.array(section.rotation_rad_s or STATIONARY)
-    centre = np.array(place.centre)
+    centre = np.array(extent.centre)
     if section.centre_m is not None:
         centre = (np.array(section.centre_m) - nodes.origin_m) / nodes.spacing_m
     vectors = (units.velocity_to_lattice(velocity), rotation * units.time_step_s, centre)
-    return WallMotion(*(tuple(vector.tolist()) for vector in vectors), section.slip, place)
+    return WallMotion(*(tuple(vector.tolist()) for vector in vectors), section.slip, extent)
 
 
 def _measured(case: Case, section: OpeningSection, units: Units):

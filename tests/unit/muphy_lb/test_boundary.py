@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from muphy_lb.boundaries.wall_motion import wall_place
+from muphy_lb.boundaries.wall_motion import wall_extent
 from muphy_lb.boundaries.waveform import FourierSeries
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL, FLAG_DTYPE, FLUID
@@ -207,16 +207,16 @@ def test_without_a_centre_a_wall_turns_about_the_middle_of_its_voxels():
 
 def test_the_middle_of_a_wall_that_no_fluid_touches_is_the_origin():
     simulation = simulate(periodic_channel())
-    assert wall_place(simulation.nodes, 5).centre == (0.0, 0.0, 0.0)
+    assert wall_extent(simulation.nodes, 5).centre == (0.0, 0.0, 0.0)
 
 
 def test_a_body_across_a_periodic_border_has_its_middle_inside_and_short_arms():
     flags = np.full((1, 3, 10), FLUID, dtype=FLAG_DTYPE)
     flags[0, 1, [9, 0, 1]] = FIRST_WALL
     nodes = build_nodes(Voxels(flags, periodic=(True, False, False), walls=("body",)))
-    place = wall_place(nodes, 0)
-    assert place.centre == (0.0, 1.0, 0.0) and place.period[0] == 10.0
-    assert place.arm(np.array([[8.5, 1.0, 0.0]]), place.centre) == pytest.approx(np.array([[-1.5, 0.0, 0.0]]))
+    extent = wall_extent(nodes, 0)
+    assert extent.centre == (0.0, 1.0, 0.0) and extent.period[0] == 10.0
+    assert extent.arm(np.array([[8.5, 1.0, 0.0]]), extent.centre) == pytest.approx(np.array([[-1.5, 0.0, 0.0]]))
 
 
 def test_walls_that_the_case_does_not_name_rest():
