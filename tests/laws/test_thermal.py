@@ -66,8 +66,8 @@ def test_heat_is_conducted_along_a_straight_line(lattice, backend, method):
 
 
 def noisy_setup(lattice, borders, method=DIFFERENCES, **more):
-    lift = (1e-4, 3e-4, 0.0 if lattice.dimension == 2 else 2e-4)
-    return ThermalSetup(lattice, heat=Heat(0.06, lift, borders, method), **more)
+    buoyancy = (1e-4, 3e-4, 0.0 if lattice.dimension == 2 else 2e-4)
+    return ThermalSetup(lattice, heat=Heat(0.06, buoyancy, borders, method), **more)
 
 
 @METHODS

@@ -1,4 +1,4 @@
-"""Thermal flow: an isothermal flow lifted by a temperature that it carries (Boussinesq).
+"""Thermal flow: a flow that advects a temperature, which acts on it by buoyancy (Boussinesq).
 
 The hybrid method of Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): populations for the flow, finite
 differences for the temperature. Every step takes the force from the temperature before it, half before and half after
@@ -56,14 +56,14 @@ VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}
 
 @dataclass(frozen=True)
 class Heat:
-    """What the temperature does.
+    """Transport of the temperature and its buoyancy.
 
     Attributes:
-        diffusivity: lattice units.
-        lift: (3,) force per volume and unit of temperature, lattice units.
-        borders: what happens at walls and openings.
-        offset: of the temperature zero over that at which nothing lifts. Populations carry a temperature as they carry
-            mass: what is near zero is hardly changed where the flow is not free of divergence.
+        diffusivity: in lattice units.
+        buoyancy: (3,) force per volume and unit of temperature, lattice units.
+        borders: boundary conditions at walls and openings.
+        offset: of the zero of the temperature from that without buoyancy. Populations transport a temperature like
+            mass: values near zero are hardly affected where the flow is not free of divergence.
         method: one of ``METHODS``.
         media: where nodes lie in solids, too: diffusivity, and 1 in the fluid, 0 in solids, each (n,) of the local
             nodes. With populations only.
@@ -72,7 +72,7 @@ class Heat:
     """
 
     diffusivity: float
-    lift: tuple[float, float, float]
+    buoyancy: tuple[float, float, float]
     borders: ScalarBoundary
     method: str = DIFFERENCES
     offset: float = 0.0
@@ -91,7 +91,7 @@ def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0
         **dict(zip(FORCE_COMPONENTS, force, strict=True)),
         **VELOCITY,
         TEMPERATURE_FIELD: FieldValue(buoyant),
-        **dict(zip(BUOYANCY_COMPONENTS, heat.lift, strict=True)),
+        **dict(zip(BUOYANCY_COMPONENTS, heat.buoyancy, strict=True)),
     }
     force_operator = sum_of_forces(UNIFORM, BUOYANCY)
     flow = isothermal(lattice, fluid, streaming, values, force_operator, STORE_VELOCITY)

@@ -37,7 +37,8 @@ class Thermal(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Kept velocity; the temperature twice, or its populations, itself and what lifts, twice each; the table."""
+        """Stored velocity; the temperature twice, or its populations, itself and the buoyant one, twice each; the
+        table."""
         q_count = scalar_lattice(lattice.dimension).q
         numbers, n_entries = (7 + 2 * q_count, q_count - 1)
         if case.thermal.method == DIFFERENCES:

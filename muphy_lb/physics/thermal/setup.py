@@ -1,5 +1,5 @@
-"""From the case's temperatures to what a thermal model needs. Lattice temperatures are kelvin above a zero: that at
-which nothing is lifted, or, of populations, the middle of the temperatures that are fixed."""
+"""From the case's temperatures to the parameters of a thermal model. Lattice temperatures are kelvin above a zero: the
+temperature without buoyancy, or, for populations, the middle of the fixed temperatures."""
 
 from dataclasses import dataclass, replace
 
@@ -69,10 +69,10 @@ def thermal_setup(case: Case, header: GeometryHeader, units: Units) -> ThermalSe
     if temperatures and thermal.method == POPULATION_METHOD:
         zero_k = 0.5 * (max(temperatures) + min(temperatures))
     diffusivity_m2_s = thermal.diffusivity_m2_s or case.fluid.kinematic_viscosity_m2_s / thermal.prandtl
-    lift = -_expansion(case, diffusivity_m2_s, difference_k) * np.array(thermal.gravity_m_s2)
+    buoyancy = -_expansion(case, diffusivity_m2_s, difference_k) * np.array(thermal.gravity_m_s2)
     heat = Heat(
         diffusivity=units.viscosity_to_lattice(diffusivity_m2_s),
-        lift=tuple(units.acceleration_to_lattice(lift).tolist()),
+        buoyancy=tuple(units.acceleration_to_lattice(buoyancy).tolist()),
         borders=_borders(case, header, zero_k, units.spacing_m),
         offset=zero_k - thermal.reference_k,
         method=thermal.method,
