@@ -1,4 +1,4 @@
-"""Benchmarks of the papers that this program descends from, run again beside their figures."""
+"""Benchmarks of earlier papers, repeated and compared with their figures."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ LID_VELOCITY = 0.05
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One row of a paper and what it takes to run it here.
+    """One row of a table in a paper, and the case that reproduces it.
 
     Attributes:
-        name: as the paper calls it.
-        published: its figure, in words.
+        name: name in the paper.
+        published: published value, as text.
         lattice: table ``[lattice]`` of the case, without the relaxation time.
         geometry: table ``[geometry]``, without spacing.
         walls: tables ``[[walls]]``.

@@ -106,8 +106,8 @@ def forecast(
         points: at least one, in order of their ranks.
         n_nodes: of the flow to predict; without it the nodes grow with the GPUs, as many per GPU as measured on most
             ranks.
-        cuts: the geometry in many parts; without one the measured ranks tell, of whose parts few have neighbours all
-            around.
+        cuts: the geometry in many parts; by default those of the measured ranks, whose parts often have neighbours
+            on some sides only.
         plans: the machine.
     """
     last = points[-1]
@@ -141,9 +141,9 @@ def predict(subject: Subject, n_gpus: int, like: Point, machine: Machine, plans:
     Args:
         subject: the flow.
         n_gpus: number of GPUs.
-        like: a point whose bytes a node and a population count.
+        like: a point that gives the bytes of a node and of a population.
         machine: as fitted.
-        plans: what lies beyond the measured machine.
+        plans: the machine to predict.
     """
     n_nodes = subject.n_nodes * (n_gpus if subject.grows else 1)
     is_inside = n_gpus <= plans.cards_per_node
@@ -164,7 +164,7 @@ def predict(subject: Subject, n_gpus: int, like: Point, machine: Machine, plans:
 
 
 def text(forecasts: Sequence[Forecast], plans: TargetMachine) -> str:
-    """The models of all series in words and numbers, and what they rest on."""
+    """The models of all series as text, with their assumptions."""
     return "\n".join([*(_forecast_text(item, plans) for item in forecasts), *_assumptions(forecasts[0], plans)])
 
 
@@ -178,7 +178,7 @@ def _forecast_text(forecast: Forecast, plans: TargetMachine) -> str:
         if too_large:
             lines.append(f"  on {', '.join(too_large)} GPUs it does not fit into {plans.card_gb:g} GB each")
     if not forecast.surface:
-        lines.append("the case itself is not predicted: nothing tells what its parts exchange; measure two ranks")
+        lines.append("the case itself is not predicted: the communication between parts is unknown; measure two ranks")
     return "\n".join(lines)
 
 
@@ -196,7 +196,7 @@ def _machine_lines(fit: Fit) -> list[str]:
 
 
 def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
-    """What the numbers rest on."""
+    """The assumptions as text."""
     link = plans.link
     return [
         "assumed:",
