@@ -1,4 +1,4 @@
-"""FlowView: what may be read of a flow, by whatever writes, measures or watches it."""
+"""FlowView: the read-only interface of a flow for outputs, measurements and observers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpeningState:
-    """What happens at one opening.
+    """The state of the flow at one opening.
 
     Attributes:
         kind: ``"inlet"`` or ``"outlet"``.
@@ -50,22 +50,22 @@ class Health:
 
 
 class FlowView(Protocol):
-    """A flow as observers see it; :class:`muphy_lb.run.simulation.Simulation` is one.
+    """The interface of a flow for observers; :class:`muphy_lb.run.simulation.Simulation` is one.
 
-    Methods are collective: every rank calls them, in the same order; rank 0 gets the answer, the others None, unless
-    said otherwise. They change nothing of the flow.
+    Methods are collective: every rank calls them, in the same order; rank 0 gets the result, the others None, unless
+    noted otherwise. They do not change the flow.
 
     Attributes:
         case: the checked case.
         communicator: the ranks.
         lattice: velocity set of the populations.
-        fluid: how nodes collide.
-        numerics: the numbers of the run.
+        fluid: the collision of the flow.
+        numerics: the numerical parameters of the run.
         domain: the nodes of this rank.
         frames: cross-section of each opening.
-        motions: what each labelled wall does.
-        physics: what is computed beside the flow.
-        step_number: steps since the start.
+        motions: motion of each labelled wall.
+        physics: further physics of the case.
+        step_number: number of steps since the start.
     """
 
     case: Case
@@ -81,7 +81,7 @@ class FlowView(Protocol):
 
     @property
     def header(self) -> GeometryHeader:
-        """The geometry, all but its nodes, on every rank."""
+        """The geometry without its node arrays, on every rank."""
 
     @property
     def nodes(self) -> NodeList | GeometryHeader:
@@ -97,15 +97,15 @@ class FlowView(Protocol):
 
     @property
     def backend_name(self) -> str:
-        """What runs the kernels."""
+        """Name of the backend."""
 
     @property
     def device(self) -> str:
-        """On what, in words."""
+        """Name of the device."""
 
     @property
     def collision_name(self) -> str:
-        """The collision operator, with all that is put into it."""
+        """Name of the composed collision operator."""
 
     @property
     def present_force(self) -> np.ndarray:

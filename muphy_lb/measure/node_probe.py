@@ -1,4 +1,4 @@
-"""NodeProbe: populations and fields of a few nodes of all ranks, brought to rank 0 in voxel order."""
+"""NodeProbe: populations and fields of a few nodes of all ranks, gathered on rank 0 in voxel order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class NodeState:
 
 
 class NodeProbe:
-    """Reads chosen nodes, whatever rank holds them; every call is collective.
+    """Reads selected nodes of all ranks; every call is collective.
 
     Args:
         engine: the flow on this rank.
@@ -48,7 +48,7 @@ class NodeProbe:
         self._fields = tuple(fields)
 
     def stored(self) -> NodeState | None:
-        """What the nodes store: populations before the collision for push, after it for the others."""
+        """The stored state: populations before the collision for push, after it for the others."""
         engine = self._engine
         engine.backend.synchronise()
         collided_from = engine.model.streaming.parity_of_collision(engine.parity)
@@ -70,7 +70,7 @@ class NodeProbe:
         return self._collect(populations, np.mean([self._values.force(parity) for parity in parities], axis=0))
 
     def _voxel_order(self) -> np.ndarray | None:
-        """On rank 0, what sorts the gathered nodes by voxel id."""
+        """On rank 0, the order that sorts the gathered nodes by voxel id."""
         gathered = self._communicator.gather(self._engine.domain.voxel[self._nodes])
         return None if gathered is None else np.argsort(np.concatenate(gathered))
 

@@ -1,4 +1,4 @@
-"""Permeability of a flow that a uniform body force drives, and what tells whether to believe it.
+"""Permeability of a flow that a uniform body force drives, and indicators of its reliability.
 
 Darcy: U_i = k_ij g_j / nu with the mean velocity U over the whole box, solid included, and the force per mass g; a flow
 gives the column of k along its force. The mean pore size is the hydraulic diameter 4 V / S of the pores, S the faces
@@ -38,10 +38,10 @@ AXES = np.vstack((np.eye(3, dtype=int), -np.eye(3, dtype=int)))
 
 @dataclass(frozen=True)
 class Permeability:
-    """What one flow tells of a rock.
+    """Permeability and related quantities of a rock, from one flow.
 
     Attributes:
-        along: direction of the force, in words.
+        along: direction of the force, as text.
         permeability_m2, permeability_darcy, permeability_voxel2: k along the force.
         column_m2: (x, y, z) the column of k that belongs to the force's direction.
         darcy_velocity_m_s: (x, y, z) mean over the whole box.
@@ -52,7 +52,7 @@ class Permeability:
         pore_size_voxels: the same in voxel edges: the resolution.
         box_in_pores: shortest edge of the box in pore sizes: how representative it is.
         reynolds: see above.
-        warnings: what speaks against the number.
+        warnings: reasons to doubt the value.
         distribution: see :func:`velocity_distribution`.
     """
 
@@ -119,7 +119,7 @@ def measured_permeability(view: FlowView) -> Permeability | None:
 
 
 def velocity_distribution(along: np.ndarray) -> dict:
-    """How the velocity along the force is spread over the pores.
+    """Distribution of the velocity along the force over the pores.
 
     Args:
         along: (n,) velocity along the force, any unit.
@@ -143,7 +143,7 @@ def driving_acceleration(case: Case, header: GeometryHeader) -> np.ndarray:
     """(3,) the uniform body force per mass [m/s2] of a case.
 
     Raises:
-        InputError: there is none, or something else drives the flow, too.
+        InputError: there is none, or something else also drives the flow.
     """
     flow, fluid = case.flow, case.fluid
     acceleration = uniform_acceleration_m_s2(case, header)
@@ -179,7 +179,7 @@ def mean_pore_size(view: FlowView) -> float:
 
 
 def direction_text(direction: np.ndarray) -> str:
-    """``"x"`` for an axis, else the components."""
+    """``"x"`` for an axis, otherwise the components."""
     aligned = np.flatnonzero(np.abs(direction) > 1.0 - 1e-12)
     if aligned.size:
         return ("" if direction[aligned[0]] > 0 else "-") + "xyz"[aligned[0]]

@@ -21,7 +21,7 @@ from muphy_lb.measure.flow_view import FlowView
 
 @dataclass(frozen=True)
 class WallForce:
-    """What the fluid does to one labelled wall.
+    """Force and torque of the fluid on one labelled wall.
 
     Attributes:
         force_n: (x, y, z) [N].
@@ -68,8 +68,8 @@ def wall_forces(view: FlowView, links: LinkRecords, distance, exchange) -> dict[
 
 
 def labelled_links(nodes, domain: LocalDomain) -> tuple[np.ndarray, LinkRecords, np.ndarray]:
-    """Which of the links that ``Engine.wall_exchange`` tells of lead into labelled walls, those links, and the fraction
-    of each at which it meets the wall; ``nodes`` is the part of the geometry around the domain."""
+    """Indices of the links of ``Engine.wall_exchange`` that lead into labelled walls, these links, and the fraction of
+    each at which it meets the wall; ``nodes`` is the part of the geometry around the domain."""
     links = domain.linkwise.join(domain.in_table)
     labelled = links.boundary < len(nodes.walls)
     links = links.select(labelled)
