@@ -78,14 +78,14 @@ class Extrapolations:
         return (self.constant == 0.0) & (self.weight[0] == 1.0) & ~self.weight[1:].any(axis=0)
 
 
-def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, borders: ScalarBoundary) -> Extrapolations:
+def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, boundary: ScalarBoundary) -> Extrapolations:
     """The extrapolated values that the stencils of some nodes read.
 
     Args:
         codes: (1 + K, m) index of the node itself, then of its neighbour along each vector, or the code of a link.
         nodes: (m,) their local numbers.
         vectors: (K, 3) of at most two non-zero components each, including all that have one.
-        borders: the boundary conditions.
+        boundary: the boundary conditions.
     """
     there = np.full((3, 3, 3), -1, dtype=np.int64)
     there[1, 1, 1] = 0
@@ -97,49 +97,49 @@ def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, borde
     index, weight = np.zeros((MOST_TERMS, k.size), dtype=np.int64), np.zeros((MOST_TERMS, k.size))
     constant = np.zeros(k.size)
     vectors = np.ascontiguousarray(vectors, dtype=np.int64)
-    met = borders.kind, borders.value, borders.factors, borders.n_walls
+    met = boundary.kind, boundary.value, boundary.factors, boundary.n_walls
     _resolve(codes, column, vectors[k], there, met, index, weight, constant)
     index = np.where(weight != 0.0, index, codes[0, column].astype(np.int64))
     return Extrapolations(nodes[column], k, index, weight, constant)
 
 
 @njit(cache=True)
-def _resolve(codes, column, vectors, there, borders, index, weight, constant):
+def _resolve(codes, column, vectors, there, boundary, index, weight, constant):
     for s in range(column.size):
         around = codes[:, column[s]]
-        constant[s] = _extrapolate_one(around, vectors[s], there, borders, index[:, s], weight[:, s])
+        constant[s] = _extrapolate_one(around, vectors[s], there, boundary, index[:, s], weight[:, s])
 
 
 @njit(cache=True)
-def _extrapolate_one(around, vector, there, borders, index, weight):
+def _extrapolate_one(around, vector, there, boundary, index, weight):
     """Indices and weights of one extrapolated value; returns its constant."""
     here, first, second = np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3, np.int64)
     axes = np.flatnonzero(vector)
     first[axes[0]] = vector[axes[0]]
     if axes.size == 1:
-        return _along(around, here, first, there, borders, index, weight, 1.0)
+        return _along(around, here, first, there, boundary, index, weight, 1.0)
     second[axes[1]] = vector[axes[1]]
     if _at(around, second, there) >= 0:
-        return _along(around, second, first, there, borders, index, weight, 1.0)
+        return _along(around, second, first, there, boundary, index, weight, 1.0)
     if _at(around, first, there) >= 0:
-        return _along(around, first, second, there, borders, index, weight, 1.0)
-    kind, value, factor = _border(_at(around, second, there), borders)
+        return _along(around, first, second, there, boundary, index, weight, 1.0)
+    kind, value, factor = _border(_at(around, second, there), boundary)
     if kind != FIXED:
-        return value + _along(around, here, first, there, borders, index, weight, factor)
+        return value + _along(around, here, first, there, boundary, index, weight, factor)
     if _at(around, -second, there) < 0:
-        return 2.0 * value + _along(around, here, first, there, borders, index, weight, -1.0)
-    inner = _along(around, -second, first, there, borders, index, weight, 1.0 / 3.0)
-    return 8.0 / 3.0 * value + _along(around, here, first, there, borders, index, weight, -2.0) + inner
+        return 2.0 * value + _along(around, here, first, there, boundary, index, weight, -1.0)
+    inner = _along(around, -second, first, there, boundary, index, weight, 1.0 / 3.0)
+    return 8.0 / 3.0 * value + _along(around, here, first, there, boundary, index, weight, -2.0) + inner
 
 
 @njit(cache=True)
-def _along(around, start, step, there, borders, index, weight, scale):
+def _along(around, start, step, there, boundary, index, weight, scale):
     """Add ``scale`` times the value one step away from a fluid voxel, extrapolated if needed; returns the constant."""
     met = _at(around, start + step, there)
     if met >= 0:
         _add(index, weight, met, scale)
         return 0.0
-    kind, value, factor = _border(met, borders)
+    kind, value, factor = _border(met, boundary)
     own, behind = _at(around, start, there), _at(around, start - step, there)
     if kind != FIXED:
         _add(index, weight, own, factor * scale)
@@ -159,8 +159,8 @@ def _at(around, offset, there):
 
 
 @njit(cache=True)
-def _border(code, borders):
-    kind, value, factor, n_walls = borders
+def _border(code, boundary):
+    kind, value, factor, n_walls = boundary
     number = n_walls
     if code <= FIRST_WALL_LINK:
         number = FIRST_WALL_LINK - code

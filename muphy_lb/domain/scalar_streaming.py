@@ -40,19 +40,19 @@ class ScalarStreamingTable(StencilTable):
 
 
 def build_scalar_streaming(
-    domain: LocalDomain, lattice: Lattice, borders: ScalarBoundary, diffusivity: float
+    domain: LocalDomain, lattice: Lattice, boundary: ScalarBoundary, diffusivity: float
 ) -> ScalarStreamingTable:
     """Fold boundaries and ghost nodes into the table of a scalar's populations.
 
     Args:
         domain: the nodes of a rank.
         lattice: of the scalar; all its moving populations have the same weight.
-        borders: the boundary conditions where the neighbour is not fluid.
+        boundary: the boundary conditions where the neighbour is not fluid.
         diffusivity: in lattice units.
     """
     vectors, rows = lattice.c[1:], lattice.q * domain.pitch
     exchange, slot = _plan_exchange(domain, vectors, rows)
-    found = _returned(domain, lattice, borders, diffusivity)
+    found = _returned(domain, lattice, boundary, diffusivity)
     first_extrapolated = rows + exchange.n_unpack
     extrapolated = chosen(found, ~found.is_copy)
     return ScalarStreamingTable(
@@ -101,9 +101,9 @@ def _addresses(domain: LocalDomain, source: np.ndarray, slot: np.ndarray) -> np.
     return found
 
 
-def _returned(domain: LocalDomain, lattice: Lattice, borders: ScalarBoundary, diffusivity: float) -> Extrapolations:
+def _returned(domain: LocalDomain, lattice: Lattice, boundary: ScalarBoundary, diffusivity: float) -> Extrapolations:
     """The populations that boundaries return, by node."""
-    weight, constant, returns = _rules(lattice, borders, diffusivity)
+    weight, constant, returns = _rules(lattice, boundary, diffusivity)
     nodes, entries, numbers = [], [], []
     for first in range(0, domain.n_nodes, PART):
         codes = domain.neighbours_with_ghosts(-lattice.c[1:], slice(first, min(first + PART, domain.n_nodes)))
@@ -111,7 +111,7 @@ def _returned(domain: LocalDomain, lattice: Lattice, borders: ScalarBoundary, di
         order = np.lexsort((k, node))
         nodes.append(first + node[order])
         entries.append(k[order])
-        numbers.append(borders.numbers_of(codes[k, node][order].astype(np.int64)))
+        numbers.append(boundary.numbers_of(codes[k, node][order].astype(np.int64)))
     node, k, number = (np.concatenate(parts) for parts in (nodes, entries, numbers))
     sent = np.where(returns[number], lattice.opposite[k + 1], k + 1) * domain.pitch + node
     index, weights = np.zeros((MOST_TERMS, k.size), dtype=np.int64), np.zeros((MOST_TERMS, k.size))
@@ -119,12 +119,12 @@ def _returned(domain: LocalDomain, lattice: Lattice, borders: ScalarBoundary, di
     return Extrapolations(node, k, index, weights, constant[number])
 
 
-def _rules(lattice: Lattice, borders: ScalarBoundary, diffusivity: float):
+def _rules(lattice: Lattice, boundary: ScalarBoundary, diffusivity: float):
     """Weight and constant of each boundary, and whether they apply to the population that leaves towards it."""
-    w, a = lattice.w[1], borders.factors
+    w, a = lattice.w[1], boundary.factors
     inner = diffusivity * (a - 1.0) / (w * (1.0 + a))
-    weight, constant = (1.0 + inner) / (1.0 - inner), 2.0 * diffusivity * borders.value / (1.0 + a) / (1.0 - inner)
-    is_fixed, is_free = borders.kind == FIXED, borders.kind == OUTFLOW
+    weight, constant = (1.0 + inner) / (1.0 - inner), 2.0 * diffusivity * boundary.value / (1.0 + a) / (1.0 - inner)
+    is_fixed, is_free = boundary.kind == FIXED, boundary.kind == OUTFLOW
     weight = np.where(is_fixed, -1.0, np.where(is_free, 1.0, weight))
-    constant = np.where(is_fixed, 2.0 * w * borders.value, np.where(is_free, 0.0, constant))
+    constant = np.where(is_fixed, 2.0 * w * boundary.value, np.where(is_free, 0.0, constant))
     return weight, constant, ~is_free

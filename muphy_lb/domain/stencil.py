@@ -70,16 +70,16 @@ class StencilTable:
             yield table
 
 
-def build_stencil(domain: LocalDomain, vectors: np.ndarray, borders: ScalarBoundary) -> StencilTable:
+def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoundary) -> StencilTable:
     """Fold boundaries and ghost nodes into the table of a stencil.
 
     Args:
         domain: the nodes of a rank.
         vectors: (K, 3), of at most two non-zero components each, including all that have one.
-        borders: the boundary conditions where the neighbour is not fluid.
+        boundary: the boundary conditions where the neighbour is not fluid.
     """
     layer, pitch = domain.ghost_layer, domain.pitch
-    found = _extrapolate_all(domain, vectors, borders)
+    found = _extrapolate_all(domain, vectors, boundary)
     is_copy = found.is_copy
     extrapolated, copies = chosen(found, ~is_copy), chosen(found, is_copy)
     first_extrapolated = pitch + layer.position.size
@@ -125,13 +125,13 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
     )
 
 
-def _extrapolate_all(domain: LocalDomain, vectors, borders: ScalarBoundary) -> Extrapolations:
+def _extrapolate_all(domain: LocalDomain, vectors, boundary: ScalarBoundary) -> Extrapolations:
     found, whole = [], np.concatenate((np.zeros((1, 3), dtype=np.int64), vectors))
     for first in range(0, domain.n_nodes, PART):
         last = min(first + PART, domain.n_nodes)
         codes = domain.neighbours_with_ghosts(whole, slice(first, last))
         nodes = np.flatnonzero((codes < 0).any(axis=0))
-        found.append(extrapolate(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, borders))
+        found.append(extrapolate(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, boundary))
     columns = {name: [vars(one)[name] for one in found] for name in vars(found[0])}
     return Extrapolations(**{name: np.concatenate(parts, axis=-1) for name, parts in columns.items()})
 

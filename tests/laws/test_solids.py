@@ -37,10 +37,10 @@ class Media:
         self.nodes = add_solids(build_nodes(voxels), voxels, ["plate"])
         self.solid = solid.reshape(-1)
 
-    def setup(self, lattice, borders=BORDERS, buoyancy=(0.0, 0.0, 0.0), **more):
+    def setup(self, lattice, boundary=BORDERS, buoyancy=(0.0, 0.0, 0.0), **more):
         """Thermal flow; the media are those of node-list order, for one rank."""
         diffusivity = np.where(self.solid, RATIO * DIFFUSIVITY, DIFFUSIVITY)
-        own = Heat(DIFFUSIVITY, buoyancy, borders, POPULATION_METHOD, media=(diffusivity, 1.0 - self.solid))
+        own = Heat(DIFFUSIVITY, buoyancy, boundary, POPULATION_METHOD, media=(diffusivity, 1.0 - self.solid))
         return MediaSetup(lattice, heat=own, **more)
 
 

@@ -61,7 +61,7 @@ class Heat:
     Attributes:
         diffusivity: in lattice units.
         buoyancy: (3,) force per volume and unit of temperature, lattice units.
-        borders: boundary conditions at walls and openings.
+        boundary: boundary conditions at walls and openings.
         offset: of the zero of the temperature from that without buoyancy. Populations transport a temperature like
             mass: values near zero are hardly affected where the flow is not free of divergence.
         method: one of ``METHODS``.
@@ -73,7 +73,7 @@ class Heat:
 
     diffusivity: float
     buoyancy: tuple[float, float, float]
-    borders: ScalarBoundary
+    boundary: ScalarBoundary
     method: str = DIFFERENCES
     offset: float = 0.0
     energy: float = 0.0
@@ -122,14 +122,14 @@ def _by_differences(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
     parameters = {DIFFUSIVITY: heat.diffusivity, **VELOCITY}
     reads = (NAME + AT_NEIGHBOURS, *VELOCITY_FIELDS)
     stage = Stage(NAME, STENCIL, (TEMPERATURE,), parameters, NAME, reads, (NAME,))
-    return (Field(NAME, heat.borders),), stage, NAME
+    return (Field(NAME, heat.boundary),), stage, NAME
 
 
 def _by_populations(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], Stage, str]:
     if not heat.diffusivity > 0.0:
         raise InputError(f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; it must be above 0")
     scalar = scalar_lattice(lattice.dimension)
-    populations = Field(POPULATIONS, heat.borders, ScalarStreaming(scalar, heat.diffusivity))
+    populations = Field(POPULATIONS, heat.boundary, ScalarStreaming(scalar, heat.diffusivity))
     moments = tuple(Field(name, is_state=True, alternates=True) for name in (NAME, BUOYANT))
     new = (FieldValue(NAME), FieldValue(NAME, is_new=True), FieldValue(BUOYANT, is_new=True))
     diffusivity = heat.diffusivity if heat.media is None else heat.media[0]

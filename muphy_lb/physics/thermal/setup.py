@@ -73,7 +73,7 @@ def thermal_setup(case: Case, header: GeometryHeader, units: Units) -> ThermalSe
     heat = Heat(
         diffusivity=units.viscosity_to_lattice(diffusivity_m2_s),
         buoyancy=tuple(units.acceleration_to_lattice(buoyancy).tolist()),
-        borders=_borders(case, header, zero_k, units.spacing_m),
+        boundary=_boundary(case, header, zero_k, units.spacing_m),
         offset=zero_k - thermal.reference_k,
         method=thermal.method,
         energy=_energy(thermal.energy_coupling, difference_k, case.lattice.name),
@@ -133,8 +133,8 @@ def _conductance(wall: WallSection, spacing_m: float) -> float:
     return wall.conductivity_ratio * spacing_m / wall.thickness_m
 
 
-def _borders(case: Case, header: GeometryHeader, zero_k: float, spacing_m: float) -> ScalarBoundary:
-    """Walls without a temperature or a gradient let no heat through; out of openings without it is carried only."""
+def _boundary(case: Case, header: GeometryHeader, zero_k: float, spacing_m: float) -> ScalarBoundary:
+    """Boundary conditions of the temperature: walls without one are adiabatic; openings without one are outflows."""
     sections = {section.name: section for section in (*case.walls, *case.openings)}
     names = [*(wall.name for wall in header.walls), None, *(opening.name for opening in header.openings)]
     kind, value, factor = np.full(len(names), FLUX), np.zeros(len(names)), np.ones(len(names))
