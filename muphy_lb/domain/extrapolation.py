@@ -123,7 +123,7 @@ def _extrapolate_one(around, vector, there, boundary, index, weight):
         return _along(around, second, first, there, boundary, index, weight, 1.0)
     if _at(around, first, there) >= 0:
         return _along(around, first, second, there, boundary, index, weight, 1.0)
-    kind, value, factor = _border(_at(around, second, there), boundary)
+    kind, value, factor = _condition(_at(around, second, there), boundary)
     if kind != FIXED:
         return value + _along(around, here, first, there, boundary, index, weight, factor)
     if _at(around, -second, there) < 0:
@@ -139,7 +139,7 @@ def _along(around, start, step, there, boundary, index, weight, scale):
     if met >= 0:
         _add(index, weight, met, scale)
         return 0.0
-    kind, value, factor = _border(met, boundary)
+    kind, value, factor = _condition(met, boundary)
     own, behind = _at(around, start, there), _at(around, start - step, there)
     if kind != FIXED:
         _add(index, weight, own, factor * scale)
@@ -159,7 +159,7 @@ def _at(around, offset, there):
 
 
 @njit(cache=True)
-def _border(code, boundary):
+def _condition(code, boundary):
     kind, value, factor, n_walls = boundary
     number = n_walls
     if code <= FIRST_WALL_LINK:

@@ -1,4 +1,4 @@
-"""Whatever goes wrong is told once, by a message that helps, and ends all ranks with an exit code that tells what."""
+"""Every error is reported once, with a helpful message, and ends all ranks with an exit code that identifies it."""
 
 import os
 import re

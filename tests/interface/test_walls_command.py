@@ -1,4 +1,4 @@
-"""Walls, waveforms and forces from the command line: told by ``info``, run, refused, stopped and resumed."""
+"""Walls, waveforms and forces from the command line: described by ``info``, run, refused, stopped and resumed."""
 
 import json
 

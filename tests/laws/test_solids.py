@@ -17,8 +17,8 @@ from tests.thermal import COLD, HOT, ThermalSetup, cavity_engine, heat, temperat
 
 DIFFUSIVITY, RATIO = 0.06, 4.0
 # Cold wall, hot wall, the solid, all others.
-BORDERS = ScalarBoundary(np.array([FIXED, FIXED, FLUX, FLUX]), np.array([COLD, HOT, 0.0, 0.0]), n_walls=3)
-CLOSED = replace(BORDERS, kind=np.full(4, FLUX), value=np.zeros(4))
+BOUNDARY = ScalarBoundary(np.array([FIXED, FIXED, FLUX, FLUX]), np.array([COLD, HOT, 0.0, 0.0]), n_walls=3)
+CLOSED = replace(BOUNDARY, kind=np.full(4, FLUX), value=np.zeros(4))
 
 
 class Media:
@@ -37,7 +37,7 @@ class Media:
         self.nodes = add_solids(build_nodes(voxels), voxels, ["plate"])
         self.solid = solid.reshape(-1)
 
-    def setup(self, lattice, boundary=BORDERS, buoyancy=(0.0, 0.0, 0.0), **more):
+    def setup(self, lattice, boundary=BOUNDARY, buoyancy=(0.0, 0.0, 0.0), **more):
         """Thermal flow; the media are those of node-list order, for one rank."""
         diffusivity = np.where(self.solid, RATIO * DIFFUSIVITY, DIFFUSIVITY)
         own = Heat(DIFFUSIVITY, buoyancy, boundary, POPULATION_METHOD, media=(diffusivity, 1.0 - self.solid))

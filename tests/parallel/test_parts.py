@@ -115,7 +115,7 @@ def test_the_digest_of_a_list_in_its_file_is_that_of_the_list(prepared):
     assert from_file.voxel_digest == DistributedGeometry(case, SerialCommunicator(), nodes).voxel_digest
 
 
-def test_a_survey_of_the_file_tells_every_rank_what_the_list_tells(prepared):
+def test_an_inspection_of_the_file_gives_every_rank_what_the_list_gives(prepared):
     case, nodes, _ = prepared
     seen = on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).inspect(lambda n: int(n.voxel[5])))
     assert seen == [int(nodes.voxel[5])] * N_RANKS

@@ -1,4 +1,4 @@
-"""However halos travel, the flow is the same; what does not work is said."""
+"""The flow does not depend on the transport of the halos; transports that do not work are reported."""
 
 import json
 from functools import partial

@@ -89,7 +89,7 @@ def test_the_row_of_a_step_does_not_depend_on_where_its_chunk_starts_bit_by_bit(
         ({"factors": (SERIES, None, None, None)}, True, True),
     ],
 )
-def test_a_course_tells_whether_there_is_anything_to_schedule(given, changes, is_periodic):
+def test_a_schedule_knows_whether_anything_changes(given, changes, is_periodic):
     assert (course(**given).changes, course(**given).is_periodic) == (changes, is_periodic)
 
 

@@ -1,4 +1,4 @@
-"""A rank's part of a geometry tells the rank all that the whole geometry would tell it."""
+"""A rank's part of a geometry contains all that the rank needs of the whole geometry."""
 
 from dataclasses import fields, is_dataclass
 
