@@ -31,43 +31,43 @@ SERIES = FourierSeries(7.0, 1.0, (0.5,), (0.25, -0.125))
 PULSE = {"period_s": 0.2, "mean": 1.0, "sine": [0.5]}
 
 
-def course(factors=(None,) * 4, force_factor=None, ramp_steps=0, values=VALUES):
-    """A course of two openings, a labelled wall and the others, in steps of half a second."""
+def schedule(factors=(None,) * 4, force_factor=None, ramp_steps=0, values=VALUES):
+    """A schedule of two openings, a labelled wall and the others, in steps of half a second."""
     return BoundarySchedule(values, factors, FORCE, force_factor, ramp_steps, 0.5)
 
 
 def test_without_waveform_and_ramp_the_values_hold_for_ever():
-    rows, until = course().rows(5)
+    rows, until = schedule().rows(5)
     assert rows.tolist() == [[*VALUES, *FORCE]] and until == np.inf
 
 
 def test_values_rise_from_rest_as_half_a_cosine_wave():
-    rows, until = course(ramp_steps=10).rows(0)
+    rows, until = schedule(ramp_steps=10).rows(0)
     expected = 0.5 - 0.5 * np.cos(np.pi * np.arange(1, 11) / 10)
     assert np.abs(rows[:, :4] - expected[:, None] * VALUES).max() < 1e-15 and until == np.inf
 
 
 def test_the_ramp_ends_at_the_full_values():
-    assert course(ramp_steps=10).rows(0)[0][-1].tolist() == [*VALUES, *FORCE]
+    assert schedule(ramp_steps=10).rows(0)[0][-1].tolist() == [*VALUES, *FORCE]
 
 
 def test_a_ramp_does_not_touch_the_body_force():
-    assert (course(ramp_steps=10).rows(0)[0][:, 4:] == FORCE).all()
+    assert (schedule(ramp_steps=10).rows(0)[0][:, 4:] == FORCE).all()
 
 
 def test_after_the_ramp_one_row_is_enough():
-    assert course(ramp_steps=10).rows(25)[0].tolist() == [[*VALUES, *FORCE]]
+    assert schedule(ramp_steps=10).rows(25)[0].tolist() == [[*VALUES, *FORCE]]
 
 
 def test_a_waveform_multiplies_its_own_value_half_a_step_before_the_end_of_the_step():
-    rows, until = course((None, SERIES, None, None)).rows(3)
+    rows, until = schedule((None, SERIES, None, None)).rows(3)
     times_s = 0.5 * (np.arange(4, 4 + CHUNK) - 0.5)
     assert np.array_equal(rows[:, [0, 2, 3]], np.broadcast_to(VALUES[[0, 2, 3]], (CHUNK, 3)))
     assert np.abs(rows[:, 1] + SERIES(times_s)).max() < 1e-15 and until == 3 + CHUNK
 
 
 def test_a_waveform_of_the_force_multiplies_the_force_at_the_end_of_the_step():
-    rows, _ = course(force_factor=SERIES).rows(3)
+    rows, _ = schedule(force_factor=SERIES).rows(3)
     times_s = 0.5 * np.arange(4, 4 + CHUNK)
     assert np.abs(rows[:, 4:] - SERIES(times_s)[:, None] * FORCE).max() < 1e-14
     assert (rows[:, :4] == VALUES).all()
@@ -75,7 +75,7 @@ def test_a_waveform_of_the_force_multiplies_the_force_at_the_end_of_the_step():
 
 @pytest.mark.parametrize("start", [1, 7, 100, CHUNK - 1])
 def test_the_row_of_a_step_does_not_depend_on_where_its_chunk_starts_bit_by_bit(start):
-    pulsatile = course((SERIES, None, SERIES, None), SERIES, ramp_steps=50)
+    pulsatile = schedule((SERIES, None, SERIES, None), SERIES, ramp_steps=50)
     first, later = pulsatile.rows(0)[0], pulsatile.rows(start)[0]
     assert np.array_equal(first[start:], later[: CHUNK - start])
 
@@ -90,7 +90,7 @@ def test_the_row_of_a_step_does_not_depend_on_where_its_chunk_starts_bit_by_bit(
     ],
 )
 def test_a_schedule_knows_whether_anything_changes(given, changes, is_periodic):
-    assert (course(**given).changes, course(**given).is_periodic) == (changes, is_periodic)
+    assert (schedule(**given).changes, schedule(**given).is_periodic) == (changes, is_periodic)
 
 
 INFLOWS = {
