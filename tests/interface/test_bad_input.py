@@ -176,7 +176,7 @@ def test_a_missing_gpu_is_told_once(tmp_path, mpirun):
     hidden = {"CUDA_VISIBLE_DEVICES": ""}
     done = mpirun(2, ["-m", "muphy_lb", "run", no_gpu(tmp_path), "-o", tmp_path / "out"], env=hidden, timeout=60)
     assert done.returncode == BackendError.exit_code
-    assert "backend 'cuda' was asked for, but no CUDA GPU can be used here" in done.stderr
+    assert "backend 'cuda' was requested, but no CUDA GPU can be used here" in done.stderr
     assert done.stderr.count("muphy-lb: error") == 1
 
 

@@ -202,9 +202,8 @@ def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
         "assumed:",
         *(_surface_lines(forecast.surface, forecast.cuts) if forecast.surface else []),
         f"  a rock is cut into cubes, {ROCK_POROSITY:.0%} of each face open, 26 neighbours",
-        f"  up to {plans.cards_per_node} GPUs are connected as measured; beyond that every message also crosses a"
-        f" network of {link.gb_s:g} GB/s per GPU and {link.latency_us:g} us more latency, unless the measured"
-        " bandwidth is smaller",
+        f"  up to {plans.cards_per_node} GPUs are connected as measured; beyond, messages also cross a network of"
+        f" {link.gb_s:g} GB/s per GPU and {link.latency_us:g} us latency (bandwidth: as measured if that is smaller)",
         "  no contention in the network; a GPU is as fast with any number of nodes, and all are equally fast",
     ]
 
