@@ -1,14 +1,13 @@
 """Thermal flow: a flow that advects a temperature, which acts on it by buoyancy (Boussinesq).
 
 The hybrid method of Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): populations for the flow, finite
-differences for the temperature. Every step takes the force from the temperature before it, half before and half after
-the collision, and the velocity that carries the temperature from the middle of the collision. The temperature of the
-edge comes last, when the neighbours' has arrived.
+differences for the temperature. In every step the force is computed from the temperature before the step, applied half
+before and half after the collision; the advecting velocity is that in the middle of the collision. The temperature of
+the edge is advanced last, when that of the neighbours has been received.
 
-The other method carries the temperature by populations of its own (double distribution, D3Q7 or D2Q5): what enters
-through walls is exactly what the fluid gains. Their sum is taken when they arrive, behind the collision of the flow,
-and acts in the next step, as the mean with that before it
-(:mod:`muphy_lb.physics.thermal.operators.scalar_distribution`).
+The other method transports the temperature by its own populations (double distribution, D3Q7 or D2Q5), which conserves
+heat exactly. The temperature is their sum on arrival, after the collision of the flow; buoyancy acts in the next step,
+from its mean with the value before (:mod:`muphy_lb.physics.thermal.operators.scalar_distribution`).
 """
 
 from dataclasses import dataclass, replace
@@ -65,9 +64,9 @@ class Heat:
         offset: of the zero of the temperature from that without buoyancy. Populations transport a temperature like
             mass: values near zero are hardly affected where the flow is not free of divergence.
         method: one of ``METHODS``.
-        media: where nodes lie in solids, too: diffusivity, and 1 in the fluid, 0 in solids, each (n,) of the local
-            nodes. With populations only.
-        energy: what a unit of temperature adds to the equilibrium energy
+        media: for nodes in solids: diffusivity, and 1 in the fluid, 0 in solids, each (n,) over the local nodes. With
+            populations only.
+        energy: contribution of a unit of temperature to the equilibrium energy
         (:mod:`muphy_lb.physics.thermal.operators.energy`).
     """
 
@@ -103,7 +102,7 @@ def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0
 
 
 def temperature_fields(heat: Heat, lattice: Lattice, temperature: np.ndarray) -> dict[str, np.ndarray]:
-    """Fields of a thermal flow on a lattice whose temperature (n,) is at rest, by name."""
+    """Fields of a thermal flow at rest with the temperature (n,), by name."""
     if heat.method == DIFFERENCES:
         return {NAME: temperature}
     scalar = scalar_lattice(lattice.dimension)

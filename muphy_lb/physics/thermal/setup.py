@@ -20,16 +20,16 @@ WITH_ENERGY = ("D3Q19", "D2Q9")
 
 @dataclass(frozen=True)
 class ThermalSetup:
-    """A case's temperatures.
+    """The temperatures of a case, and the parameters of its thermal model.
 
     Attributes:
-        heat: what the model needs, in lattice units.
-        zero_k: what is zero there.
+        heat: parameters of the model, in lattice units.
+        zero_k: temperature that is zero in lattice units [K].
         difference_k: largest difference between fixed temperatures.
         fixed_k: temperature of each wall that has one, by name.
-        conducting: of each wall that conducts straight through, by name: temperature behind it [K], and its
-            conductivity over its thickness, in that of the fluid and voxels.
-        conductivity: (n_walls,) of the geometry's walls over that of the fluid, where heat spreads in them.
+        conducting: for each wall with a thermal resistance, by name: outer temperature [K], and its conductivity over
+            that of the fluid, divided by its thickness in voxels.
+        conductivity: (n_walls,) conductivity of walls with conjugate heat transfer over that of the fluid.
     """
 
     heat: Heat
@@ -40,7 +40,7 @@ class ThermalSetup:
     conductivity: np.ndarray
 
     def heat_in(self, solid: np.ndarray | None) -> Heat:
-        """What the model of a rank needs whose nodes belong to these solids (:class:`muphy_lb.domain.LocalDomain`)."""
+        """Parameters for a rank whose nodes belong to these solids (:class:`muphy_lb.domain.LocalDomain`)."""
         if solid is None:
             return self.heat
         of_fluid = self.heat.diffusivity
