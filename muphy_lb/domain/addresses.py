@@ -16,7 +16,7 @@ from numba import njit, prange
 
 from muphy_lb.domain.exchange import Exchange, plan_exchanges
 from muphy_lb.domain.layout import ROW, TILE, buffer_size, flat_address, whole
-from muphy_lb.domain.local import PART, LocalDomain
+from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
 from muphy_lb.domain.streaming import Pattern, Streaming, entry, is_entry
 
@@ -74,16 +74,16 @@ class AddressTable:
 
     def plain(self, phase: int) -> np.ndarray:
         """(K, pitch) int64 table of a phase, uncompressed: the specification."""
-        return np.concatenate(list(self.parts(phase)), axis=1)
+        return np.concatenate(list(self.chunks(phase)), axis=1)
 
     def runs(self, phase: int) -> RunTable:
         """The table of a phase, compressed."""
-        return compress(self.parts(phase), len(self.patterns[phase].directions), self.n_slots)
+        return compress(self.chunks(phase), len(self.patterns[phase].directions), self.n_slots)
 
-    def parts(self, phase: int) -> Iterator[np.ndarray]:
+    def chunks(self, phase: int) -> Iterator[np.ndarray]:
         """The table of a phase in chunks (K, m) of consecutive nodes."""
-        for first in range(0, self.domain.pitch, PART):
-            yield self._part(self.patterns[phase], np.arange(first, min(first + PART, self.domain.pitch)))
+        for first in range(0, self.domain.pitch, CHUNK_NODES):
+            yield self._entries(self.patterns[phase], np.arange(first, min(first + CHUNK_NODES, self.domain.pitch)))
 
     def at(self, q: np.ndarray, node: np.ndarray) -> np.ndarray:
         """Table addresses of single entries: direction ``q`` of ``node``, in the phase that has one."""
@@ -92,10 +92,10 @@ class AddressTable:
         for pattern in self.patterns:
             mine = pattern.exchanges(q)
             row = np.searchsorted(pattern.directions, q[mine])
-            address[mine] = self._part(pattern, nodes)[row, column[mine]]
+            address[mine] = self._entries(pattern, nodes)[row, column[mine]]
         return address
 
-    def _part(self, pattern: Pattern, nodes: np.ndarray) -> np.ndarray:
+    def _entries(self, pattern: Pattern, nodes: np.ndarray) -> np.ndarray:
         """(K, m) addresses of ascending local nodes; padding nodes have their own rows."""
         domain, directions = self.domain, np.array(pattern.directions)
         lattice = domain.lattice
@@ -122,7 +122,7 @@ class AddressTable:
 
     def resolve(self, phase: int, locations: tuple[int, ...], nodes: np.ndarray) -> np.ndarray:
         """(Q, m) flat addresses of given locations of ascending local nodes; table entries are those of a phase."""
-        table = self._part(self.patterns[phase], nodes)
+        table = self._entries(self.patterns[phase], nodes)
         rows = flat_address(np.maximum(locations, 0)[:, None], nodes, self.domain.lattice.q)
         for q, location in enumerate(locations):
             if is_entry(location):

@@ -19,7 +19,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import Lattice
 
 # Nodes whose neighbours are looked up at a time: tables of 20 and 40 MB in D3Q19.
-PART = 1 << 18
+CHUNK_NODES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,8 @@ class _Special:
 
 def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
     found = []
-    for first in range(0, own.size, PART):
-        nodes = own[first : first + PART]
+    for first in range(0, own.size, CHUNK_NODES):
+        nodes = own[first : first + CHUNK_NODES]
         table = open_corners(search.table(lattice.c, nodes), walls.slip, lattice)
         edge, special = _classify(table, part.owner, part.rank)
         specular = specular_links(table, walls, lattice)

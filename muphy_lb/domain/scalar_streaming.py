@@ -19,7 +19,7 @@ import numpy as np
 
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.extrapolation import FIXED, MOST_TERMS, OUTFLOW, Extrapolations, ScalarBoundary
-from muphy_lb.domain.local import PART, LocalDomain
+from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.stencil import StencilTable, chosen
 from muphy_lb.lattice import Lattice
 
@@ -105,8 +105,8 @@ def _returned(domain: LocalDomain, lattice: Lattice, boundary: ScalarBoundary, d
     """The populations that boundaries return, by node."""
     weight, constant, returns = _rules(lattice, boundary, diffusivity)
     nodes, entries, numbers = [], [], []
-    for first in range(0, domain.n_nodes, PART):
-        codes = domain.neighbours_with_ghosts(-lattice.c[1:], slice(first, min(first + PART, domain.n_nodes)))
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        codes = domain.neighbours_with_ghosts(-lattice.c[1:], slice(first, min(first + CHUNK_NODES, domain.n_nodes)))
         k, node = np.nonzero(codes < 0)
         order = np.lexsort((k, node))
         nodes.append(first + node[order])

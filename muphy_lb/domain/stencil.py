@@ -12,7 +12,7 @@ import numpy as np
 
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.extrapolation import MOST_TERMS, Extrapolations, ScalarBoundary, extrapolate
-from muphy_lb.domain.local import PART, LocalDomain
+from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
 
 
@@ -44,22 +44,22 @@ class StencilTable:
 
     def plain(self, phase: int = 0) -> np.ndarray:
         """(K, pitch) int64 table, uncompressed: the specification; all phases are alike."""
-        return np.concatenate(list(self.parts()), axis=1)
+        return np.concatenate(list(self.chunks()), axis=1)
 
     def runs(self, phase: int = 0) -> RunTable:
         """The run-compressed table; all phases are alike."""
-        return compress(self.parts(), len(self.vectors), self.n_slots)
+        return compress(self.chunks(), len(self.vectors), self.n_slots)
 
     def neighbours(self, nodes: slice) -> np.ndarray:
         """(K, m) addresses of the neighbours of own nodes; link codes where they are not fluid."""
         return self.domain.neighbours_with_ghosts(self.vectors, nodes)
 
-    def parts(self) -> Iterator[np.ndarray]:
+    def chunks(self) -> Iterator[np.ndarray]:
         """The table in chunks (K, m) of consecutive nodes."""
         domain = self.domain
         own = np.arange(self.first_extrapolated, self.first_extrapolated + self.extrapolated.node.size)
-        for first in range(0, domain.pitch, PART):
-            last = min(first + PART, domain.pitch)
+        for first in range(0, domain.pitch, CHUNK_NODES):
+            last = min(first + CHUNK_NODES, domain.pitch)
             table = np.tile(np.arange(first, last), (len(self.vectors), 1))
             there = min(last, domain.n_nodes)
             if there > first:
@@ -106,8 +106,8 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
     layer, pitch = domain.ghost_layer, domain.pitch
     outside = pitch + layer.position.size
     nodes, entries = [], []
-    for first in range(0, domain.n_nodes, PART):
-        codes = domain.neighbours_with_ghosts(vectors, slice(first, min(first + PART, domain.n_nodes)))
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        codes = domain.neighbours_with_ghosts(vectors, slice(first, min(first + CHUNK_NODES, domain.n_nodes)))
         node, k = np.nonzero(codes.T < 0)
         nodes.append(first + node)
         entries.append(k)
@@ -127,8 +127,8 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
 
 def _extrapolate_all(domain: LocalDomain, vectors, boundary: ScalarBoundary) -> Extrapolations:
     found, whole = [], np.concatenate((np.zeros((1, 3), dtype=np.int64), vectors))
-    for first in range(0, domain.n_nodes, PART):
-        last = min(first + PART, domain.n_nodes)
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        last = min(first + CHUNK_NODES, domain.n_nodes)
         codes = domain.neighbours_with_ghosts(whole, slice(first, last))
         nodes = np.flatnonzero((codes < 0).any(axis=0))
         found.append(extrapolate(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, boundary))

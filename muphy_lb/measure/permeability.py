@@ -12,7 +12,7 @@ import numpy as np
 
 from muphy_lb.case.case import Case
 from muphy_lb.domain.links import is_wall
-from muphy_lb.domain.local import PART
+from muphy_lb.domain.local import CHUNK_NODES
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FlowView
@@ -169,8 +169,8 @@ def driving_acceleration(case: Case, header: GeometryHeader) -> np.ndarray:
 def mean_pore_size(view: FlowView) -> float:
     """Hydraulic diameter 4 V / S of the pores [voxels], infinite without walls; collective, on every rank."""
     domain, faces = view.domain, 0
-    for first in range(0, domain.n_nodes, PART):
-        table = domain.neighbours(AXES, slice(first, min(first + PART, domain.n_nodes)))
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        table = domain.neighbours(AXES, slice(first, min(first + CHUNK_NODES, domain.n_nodes)))
         faces += int(np.count_nonzero(is_wall(table)))
     faces = view.communicator.total(faces)
     if view.lattice.dimension == 2:

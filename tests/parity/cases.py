@@ -138,7 +138,7 @@ def shrink_blocks(engine) -> None:
 
 def widen_addresses() -> None:
     """Tables as of buffers with more than 2^32 populations."""
-    AddressTable.runs = lambda table, phase: compress(table.parts(phase), len(table.patterns[phase].directions), 2**33)
+    AddressTable.runs = lambda table, phase: compress(table.chunks(phase), len(table.patterns[phase].directions), 2**33)
 
 
 def write_results(backend: str, path: str) -> None:

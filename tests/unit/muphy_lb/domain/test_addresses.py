@@ -180,7 +180,7 @@ def test_the_table_does_not_depend_on_the_parts_that_it_is_built_in(lattice, str
     owner, found = random_owner(nodes, 2), []
     for part in (1 << 20, 96):
         for module in ("addresses", "local"):
-            monkeypatch.setattr(f"muphy_lb.domain.{module}.PART", part)
+            monkeypatch.setattr(f"muphy_lb.domain.{module}.CHUNK_NODES", part)
         addresses = build_addresses(build_local_domain(nodes, owner, 0, lattice), streaming_named(streaming))
         found.append(np.concatenate([addresses.plain(phase) for phase in phases(addresses)]))
     assert np.array_equal(*found)
