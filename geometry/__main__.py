@@ -1,4 +1,4 @@
-"""Command ``python -m geometry INPUT OUT.h5``: convert an image, surface or shape to numbered fluid nodes.
+"""Command ``muphy-lb geometry INPUT OUT.h5``: convert an image, surface or shape to numbered fluid nodes.
 
 With ``--find-openings`` it first reports what the input is and where its openings are; OUT.h5 is then optional.
 """
@@ -44,7 +44,7 @@ class _Parser(argparse.ArgumentParser):
     """An ArgumentParser whose errors fit on one line."""
 
     def error(self, message):
-        self.exit(FAILURE, f"geometry: {message}; see python -m geometry --help\n")
+        self.exit(FAILURE, f"geometry: {message}; see muphy-lb geometry --help\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -202,7 +202,7 @@ def _fluid_value(text: str) -> int | None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m geometry", description=__doc__)
+    parser = _Parser(prog="muphy-lb geometry", description=__doc__)
     parser.add_argument(
         "input", metavar="INPUT", help=f"a file ({', '.join(LOADERS)}) or {SHAPE_PREFIX}NAME ({', '.join(SHAPES)})"
     )

@@ -19,8 +19,8 @@ LABELS_PER_CHUNK = 2**18
 
 
 @dataclass(frozen=True)
-class Outline:
-    """A geometry without its node arrays; the attributes are those of :class:`NodeList`."""
+class GeometryHeader:
+    """What is known of a geometry without its node arrays; the attributes are those of :class:`NodeList`."""
 
     n_nodes: int
     shape: tuple[int, int, int]
@@ -72,9 +72,9 @@ class NodeList:
         return int(self.voxel.size)
 
     @property
-    def outline(self) -> Outline:
+    def header(self) -> GeometryHeader:
         """The geometry without its node arrays: small, and the same on every rank."""
-        return Outline(**{field.name: getattr(self, field.name) for field in fields(Outline)})
+        return GeometryHeader(**{field.name: getattr(self, field.name) for field in fields(GeometryHeader)})
 
     @property
     def group(self) -> np.ndarray:

@@ -92,7 +92,7 @@ class _open_geometry:
 
     def __enter__(self):
         if not self.path.is_file():
-            raise GeometryError(f"there is no file {self.path}; make it with python -m geometry INPUT {self.path.name}")
+            raise GeometryError(f"there is no file {self.path}; make it with muphy-lb geometry INPUT {self.path.name}")
         try:
             self.file = h5py.File(self.path, "r")
         except OSError as error:
@@ -101,7 +101,7 @@ class _open_geometry:
             ) from error
         if "geometry" not in self.file:
             self.file.close()
-            raise GeometryError(f"{self.path} has no group /geometry; make it with python -m geometry")
+            raise GeometryError(f"{self.path} has no group /geometry; make it with muphy-lb geometry INPUT OUT.h5")
         group = self.file["geometry"]
         if group.attrs.get("version") != VERSION:
             found = group.attrs.get("version")

@@ -1,7 +1,7 @@
 """The command line: ``muphy-lb new | run | resume | permeability | bench | compare | scaling | trace | ...``.
 
-Every command is a function ``(options, say, communicator) -> exit code``; ``say(text)`` prints on rank 0. What a
-command computes with is imported when it is given, so that help and mistakes in the usage are answered at once.
+Every command is a function ``(options, say, communicator) -> exit code``; ``say(text)`` prints on rank 0. The
+modules of a command are imported when it is executed, so that help and usage errors appear at once.
 """
 
 import argparse
@@ -33,7 +33,7 @@ PREPARING = {
 
 
 class Command(NamedTuple):
-    """A word of the command line.
+    """A command of the command line.
 
     Attributes:
         text: one line for the help.
@@ -47,7 +47,7 @@ class Command(NamedTuple):
 
 
 def main(arguments=None) -> int:
-    """Run one command; returns the exit code. Whatever fails on a rank is told once and ends all ranks."""
+    """Run one command; returns the exit code. A failure on any rank is reported once and ends all ranks."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     with _KeptInterrupt() as interrupt:
         communicator, options, usage_error = _begin(words)
@@ -107,7 +107,7 @@ def _begin(words):
 
 
 def _execute(options, communicator) -> int:
-    """The command that was given, with its options."""
+    """Execute the parsed command."""
     return COMMANDS[options.command].execute(options, partial(_say, communicator), communicator)
 
 
@@ -116,9 +116,9 @@ def _prepares(words) -> bool:
 
 
 def _end_all(communicator, message: str, exit_code: int):
-    from muphy_lb.parallel.communicator import wait_for_turn
+    from muphy_lb.parallel.communicator import wait_for_lower_ranks
 
-    wait_for_turn(communicator)
+    wait_for_lower_ranks(communicator)
     on_rank = f" [rank {communicator.rank} of {communicator.size}]" if communicator.size > 1 else ""
     print(printable(f"{message}{on_rank}"), file=sys.stderr, flush=True)
     communicator.abort(exit_code)
@@ -161,7 +161,7 @@ def _resume(options, say, communicator) -> int:
 
 
 def _refuse_to_forget(folder) -> None:
-    """A new run removes what an earlier one left; checkpoints may be days of work."""
+    """Refuse a new run that would remove checkpoints of an earlier one, which may be days of work."""
     from muphy_lb.run.loop import CHECKPOINTS
 
     found = sorted((Path(folder) / CHECKPOINTS).glob("*.h5"))
@@ -173,7 +173,7 @@ def _refuse_to_forget(folder) -> None:
 
 
 def _load_case(path, options, communicator):
-    """The case as rank 0 reads it, so that a mistake in it is told once."""
+    """The case as read by rank 0, so that errors in it are reported once."""
     from muphy_lb.case.case import load_case
 
     return communicator.broadcast(load_case(path, options.set) if communicator.rank == 0 else None)
@@ -216,7 +216,7 @@ def _trace(options, say, communicator) -> int:
 
 
 def _prepare(words, communicator) -> int:
-    """The commands of the packages that prepare a geometry; they take their own options, and one rank."""
+    """The commands of the packages that prepare a geometry; they parse their own options and run on one rank."""
     main = import_module(f"muphy_lb.{words[0]}.__main__").main
     return main(words[1:]) if communicator.rank == 0 else 0
 
@@ -235,7 +235,7 @@ def _say(communicator, text: str) -> None:
 
 
 def _closing_text(summary: dict, measured: list[str], folder) -> str:
-    """The summary in a few lines of physical units, with what was measured."""
+    """The summary in a few lines in physical units, with measured quantities."""
     lines = [
         f"ended: {summary['ended']} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
         f" {summary['wall_time_s']:.1f} s, {summary['mflups']:.1f} MFLUPS",
@@ -247,7 +247,7 @@ def _closing_text(summary: dict, measured: list[str], folder) -> str:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports wrong usage as an error that is told once, not by every rank."""
+    """Raises usage errors, so that they are reported once and not by every rank."""
 
     def error(self, message):
         raise InputError(f"{message}\n{self.format_usage().rstrip()}")
@@ -281,7 +281,7 @@ def _add_set(parser) -> None:
 
 
 def _command_of(module: str, name: str, text: str) -> Command:
-    """The command ``name`` of a module, which has ``add_options`` too and is imported when one of them is needed."""
+    """The command ``name`` of a module, which also has ``add_options`` and is imported on first use."""
 
     def add_options(parser):
         import_module(module).add_options(parser)
@@ -299,17 +299,19 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         ),
         "run": Command("run a case", _add_run_options, _run),
         "resume": Command("continue a run from its newest checkpoint", _add_resume_options, _resume),
-        "permeability": _command_of("muphy_lb.run.permeability", "permeability", "tell the permeability of a rock"),
+        "permeability": _command_of("muphy_lb.run.permeability", "permeability", "compute the permeability of a rock"),
         "bench": _command_of(
             "muphy_lb.studies.bench.command",
             "bench",
-            "time the step of a case beside the copy bandwidth of the device",
+            "time the steps of a case relative to the copy bandwidth of the device",
         ),
         "compare": _command_of(
             "muphy_lb.studies.compare.command", "compare", "time one flow in several sizes on several backends"
         ),
         "scaling": _command_of(
-            "muphy_lb.studies.scaling.command", "scaling", "time a case on more and more ranks, and predict many more"
+            "muphy_lb.studies.scaling.command",
+            "scaling",
+            "time a case on increasing numbers of ranks, and predict larger ones",
         ),
         "validate": _command_of(
             "muphy_lb.studies.validation.command",
@@ -317,17 +319,15 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "compare the solver with analytic and published numbers",
         ),
         "trace": Command(
-            "time every stage of some steps on every rank, and draw them on a time line", _add_trace_options, _trace
+            "time every stage of some steps on every rank, and write a time line", _add_trace_options, _trace
         ),
-        "info": Command(
-            "tell what a case or a prepared geometry would be, without running it", _add_info_options, _info
-        ),
+        "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info),
     }
 )
 
 
 def _parser(words) -> argparse.ArgumentParser:
-    """A parser that knows all commands, and the options of the one that ``words`` begin with."""
+    """A parser with all commands, and the options of the one that ``words`` begin with."""
     parser = _Parser(prog="muphy-lb", description="Sparse lattice Boltzmann flow in vessels and rocks.")
     parser.add_argument("--version", action="version", version=f"muphy-lb {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")

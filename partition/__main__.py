@@ -34,15 +34,15 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser whose error messages fit on one line."""
 
     def error(self, message):
-        self.exit(2, f"{self.prog}: error: {message}\n")
+        self.exit(2, f"partition: error: {message}\n")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="partition", description="Distribute the nodes of CASE.h5 among ranks and store the result there."
+        prog="muphy-lb partition", description="Distribute the nodes of CASE.h5 among ranks and store the result there."
     )
     add = parser.add_argument
-    add("case", metavar="CASE.h5", help="file made by python -m geometry")
+    add("case", metavar="CASE.h5", help="file made by muphy-lb geometry")
     add("n_parts", metavar="N_PARTS", type=_counts, nargs="?", help="number of parts (ranks), or several: 2,4,8")
     add("--method", default="metis", help=f"one of: {AUTO}, {', '.join(METHODS)} (default: metis)")
     add("--name", help="name of the partitioning in the file (default: METHOD-N_PARTS)")
@@ -93,7 +93,7 @@ def _run(options) -> str:
     if options.list:
         return _listing(options.case)
     if options.n_parts is None:
-        raise PartitionError("the number of parts is missing; write python -m partition CASE.h5 N_PARTS, or use --list")
+        raise PartitionError("the number of parts is missing; write muphy-lb partition CASE.h5 N_PARTS, or use --list")
     if options.name and len(options.n_parts) > 1:
         raise PartitionError(f"--name {options.name} cannot name {len(options.n_parts)} partitionings; leave it out")
     exchange = Exchange(bytes_per_population=BYTES[options.precision])

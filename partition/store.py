@@ -128,7 +128,7 @@ def open_partition(path, name: str) -> Iterator[h5py.Dataset]:
         if name not in stored:
             raise PartitionError(
                 f"{path} has no partitioning {name!r}; it has: {', '.join(stored) or 'none'};"
-                " make it with python -m partition CASE.h5 N_PARTS --name NAME"
+                " make it with muphy-lb partition CASE.h5 N_PARTS --name NAME"
             )
         version = stored[name].attrs.get("version")
         if version != VERSION:
@@ -173,14 +173,14 @@ def _check_owner(owner: np.ndarray, n_nodes: int, path) -> None:
 def _open_case(path) -> Iterator[h5py.File]:
     """Open a CASE.h5 for reading; PartitionError unless it holds nodes."""
     if not Path(path).is_file():
-        raise PartitionError(f"there is no file {path}; make it with python -m geometry")
+        raise PartitionError(f"there is no file {path}; make it with muphy-lb geometry")
     try:
         file = h5py.File(path, "r")
     except OSError as error:
         raise PartitionError(f"{path} is not a readable HDF5 file (truncated?): {error}; make it anew") from error
     with file:
         if "geometry/voxel" not in file:
-            raise PartitionError(f"{path} has no dataset /geometry/voxel; make it with python -m geometry")
+            raise PartitionError(f"{path} has no dataset /geometry/voxel; make it with muphy-lb geometry")
         yield file
 
 

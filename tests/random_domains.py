@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from muphy_lb.domain import FOLDED, MIRRORED, ORDERS, SLOTTED, LocalDomain, WallTreatment, build_local_domain
+from muphy_lb.domain import IN_TABLE, LINKWISE, ORDERS, SPECULAR, LocalDomain, WallTreatment, build_local_domain
 from muphy_lb.domain.layout import TILE
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.nodes import build_nodes
@@ -47,8 +47,9 @@ def random_domain(lattice: Lattice, seed: int) -> LocalDomain:
         if rng.random() < 0.5
         else np.arange(nodes.n_nodes) * n_ranks // nodes.n_nodes
     )
-    labelled = (FOLDED, SLOTTED) if lattice is D3Q15 else (FOLDED, SLOTTED, MIRRORED)
-    treatment = WallTreatment(tuple(int(kind) for kind in rng.choice(labelled, 2)), int(rng.choice([FOLDED, SLOTTED])))
+    labelled = (IN_TABLE, LINKWISE) if lattice is D3Q15 else (IN_TABLE, LINKWISE, SPECULAR)
+    kinds = tuple(int(kind) for kind in rng.choice(labelled, 2))
+    treatment = WallTreatment(kinds, int(rng.choice([IN_TABLE, LINKWISE])))
     return build_local_domain(nodes, owner, int(rng.integers(n_ranks)), lattice, treatment, str(rng.choice(ORDERS)))
 
 

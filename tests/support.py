@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.backends import make_backend
-from muphy_lb.boundaries.opening_geometry import Condition, carried_flow, link_weights, opening_frames
+from muphy_lb.boundaries.opening_geometry import Condition, link_weights, opening_frames, unscaled_flow
 from muphy_lb.boundaries.profiles import parabolic
-from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, slotted_coefficients, treat_walls
+from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
 from muphy_lb.domain import LocalDomain, build_local_domain
 from muphy_lb.domain.order import LEXICOGRAPHIC
 from muphy_lb.engine.boundary_links import LinkConditions
@@ -121,11 +121,11 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> En
     """Engine on a domain that is already there."""
     lattice, motions = setup.lattice, setup.motions_of(nodes)
     frames = opening_frames(nodes, lattice)
-    carried = carried_flow(nodes, lattice, frames, setup.conditions)
+    unscaled = unscaled_flow(nodes, lattice, frames, setup.conditions)
     conditions = LinkConditions(
-        momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions, carried),
+        momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions, unscaled),
         kind=np.array([condition.kind for condition in setup.conditions]),
-        walls=slotted_coefficients(nodes, domain, setup.wall_rule, motions)[0],
+        walls=linkwise_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
         feedback={k: condition.feedback for k, condition in enumerate(setup.conditions) if condition.feedback},
     )

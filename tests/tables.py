@@ -5,19 +5,19 @@ import numpy as np
 from muphy_lb.domain import AddressTable, all_addresses
 
 
-def turns(addresses: AddressTable) -> range:
+def phases(addresses: AddressTable) -> range:
     """Numbers of the different steps."""
     return range(len(addresses.patterns))
 
 
-def own_rows(addresses: AddressTable, turn: int) -> np.ndarray:
-    """(K, pitch) addresses of the rows of the directions that a turn's table is about."""
-    return all_addresses(addresses.patterns[turn].directions, addresses.domain.lattice.q, addresses.domain.pitch)
+def own_rows(addresses: AddressTable, phase: int) -> np.ndarray:
+    """(K, pitch) addresses of the rows of the directions that a phase's table is about."""
+    return all_addresses(addresses.patterns[phase].directions, addresses.domain.lattice.q, addresses.domain.pitch)
 
 
 def are_permutations(addresses: AddressTable) -> bool:
-    """Whether every address of the table's own rows occurs once, in every turn."""
-    pairs = ((addresses.plain(turn), own_rows(addresses, turn)) for turn in turns(addresses))
+    """Whether every address of the table's own rows occurs once, in every phase."""
+    pairs = ((addresses.plain(phase), own_rows(addresses, phase)) for phase in phases(addresses))
     return all(np.array_equal(np.sort(table, axis=None), np.sort(rows, axis=None)) for table, rows in pairs)
 
 

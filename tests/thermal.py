@@ -47,10 +47,10 @@ def between_walls(shape_zyx, periodic=(False, False, False)) -> NodeList:
 def cavity_setup(lattice, size: int, rayleigh: float, up=2, backend="cpu", method=DIFFERENCES, **more) -> ThermalSetup:
     """The differentially heated cavity of Obrecht et al. (2012): free-fall speed 0.1, their rates of MRT."""
     viscosity = CENTRE_SPEED * size * np.sqrt(PRANDTL / rayleigh)
-    lift = np.zeros(3)
-    lift[up] = CENTRE_SPEED**2 / ((HOT - COLD) * size)
+    buoyancy = np.zeros(3)
+    buoyancy[up] = CENTRE_SPEED**2 / ((HOT - COLD) * size)
     relaxation, rates = mrt_for(lattice)
-    heat = Heat(viscosity / PRANDTL, tuple(lift), BETWEEN, method)
+    heat = Heat(viscosity / PRANDTL, tuple(buoyancy), BETWEEN, method)
     rates = (1.0 / (3.0 * viscosity + 0.5), *rates)
     return ThermalSetup(lattice, backend=backend, rates=rates, relaxation=relaxation, heat=heat, **more)
 

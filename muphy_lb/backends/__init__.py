@@ -1,4 +1,4 @@
-"""backends: skeletons that own the loops over nodes, one package per kind of device."""
+"""backends: kernel skeletons, which contain the loops over nodes; one package per kind of device."""
 
 import importlib
 
@@ -25,7 +25,7 @@ def resolve_backend(name: str) -> str:
         raise InputError(f"backend is {name!r}; allowed: auto, {', '.join(BACKENDS)}")
     if name == "cuda" and count_gpus() == 0:
         raise BackendError(
-            "backend 'cuda' was asked for, but no CUDA GPU can be used here; install the GPU extra: pip install"
+            "backend 'cuda' was requested, but no CUDA GPU can be used here; install the GPU extra: pip install"
             ' "muphy_lb[cuda]" (CUDA 13 driver) or "muphy_lb[cuda12]", or use backend = \'cpu\''
         )
     return name

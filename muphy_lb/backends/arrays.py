@@ -1,6 +1,6 @@
-"""What kernels are bound to: device arrays, by what they hold.
+"""The device arrays that kernels are bound to, grouped by purpose.
 
-Those that are handed to compiled code as they are are named tuples.
+Those that are passed to compiled code as they are are named tuples.
 """
 
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ class State:
 
     Attributes:
         buffer: flat device array in storage format.
-        places: where population q of a node lies, for each q: as in :class:`muphy_lb.domain.Pattern`.
-        table: device form of the table that these places refer to; see :meth:`Backend.stream_table`.
+        locations: where population q of a node is stored, for each q: as in :class:`muphy_lb.domain.Pattern`.
+        table: device form of the table that these locations refer to; see :meth:`Backend.stream_table`.
         n_nodes: number of nodes.
     """
 
     buffer: Any
-    places: tuple[int, ...]
+    locations: tuple[int, ...]
     table: Any
     n_nodes: int
 
 
 @dataclass(frozen=True)
 class StreamArrays:
-    """What a stream-and-collide launch touches: buffers before and after the step (one and the same in place), and the
+    """Arrays of a stream-and-collide launch: buffers before and after the step (the same buffer in place), and the
     device form of the pattern's table."""
 
     old: Any
@@ -40,8 +40,8 @@ class StreamArrays:
 
 @dataclass(frozen=True)
 class NodeRange:
-    """Local nodes ``[first, last)``, the first at the start of a warp; those of the edge run beside the interior where
-    the device can. ``is_reversed`` asks to begin with the last ones, which a step before has just written."""
+    """Local nodes ``[first, last)``, the first at the start of a warp; edge nodes run concurrently with the interior
+    where the device supports it. ``is_reversed``: start with the last nodes, which the previous step wrote last."""
 
     first: int
     last: int
@@ -50,19 +50,18 @@ class NodeRange:
 
     @property
     def queue(self) -> str:
-        """Where its launches go."""
+        """Queue of the launches over this range."""
         return ON_EDGE if self.is_edge else ON_INTERIOR
 
 
 class LinkArrays(NamedTuple):
-    """Device arrays of the opening links: M nodes with openings, and their L links, node after node. Like the two below
-    it is handed to compiled code as it is.
+    """Device arrays of the opening links: M nodes with openings, and their L links, node after node.
 
     Attributes:
         node: (M,) local nodes.
         start: (M + 1,) links of node m are ``[start[m], start[m + 1])``.
-        owner: (L,) m of each link.
-        state: (Q M,) flat addresses of the populations of these nodes, one turn's.
+        owner: (L,) index m of the node of each link.
+        state: (Q M,) flat addresses of the populations of these nodes in one phase.
         q: (L,) outgoing directions.
         outgoing, incoming: (L,) flat addresses of the population that leaves and of the one that enters.
         opening: (L,) opening number.
@@ -84,12 +83,12 @@ class LinkArrays(NamedTuple):
 
 
 class LinkBuffers(NamedTuple):
-    """Where opening links read and write.
+    """The buffers that opening links read and write.
 
     Attributes:
         state: buffer of the populations of their nodes.
-        leaving: buffer of what leaves through them.
-        entering: buffer of what enters; None where it is to be computed but not stored.
+        leaving: buffer of the populations that leave through them.
+        entering: buffer of those that enter; None if they are computed but not stored.
     """
 
     state: Any
@@ -98,13 +97,13 @@ class LinkBuffers(NamedTuple):
 
 
 class WallArrays(NamedTuple):
-    """Device arrays of the links into slotted walls, all of length L unless said.
+    """Device arrays of the links into linkwise walls, all of length L unless noted.
 
     Attributes:
         outgoing, arriving, opposed, incoming: flat addresses of the population that leaves towards the wall, of the one
-            about to arrive at the node from the side away from the wall, of the one that left to that side, and of the
-            one that the wall returns.
-        coefficients: (4, L) factors of the first three, and what is added per unit of the wall's value.
+            about to arrive at the node from the side away from the wall, of the one that left in that direction, and of
+            the one that the wall returns.
+        coefficients: (4, L) factors of the first three, and the term added per unit of the wall's value.
         wall: wall number.
         value: (n_walls,) velocity scale of each wall.
     """
@@ -120,8 +119,8 @@ class WallArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class StencilArrays:
-    """What a stencil launch touches: the field before and after the step, the device form of its table, and how long a
-    row is of a field of several numbers a node; 0: it has one."""
+    """Arrays of a stencil launch: the field before and after the step, the device form of its table, the number of
+    neighbours, and the row length of a field with several components (0: one component)."""
 
     old: Any
     new: Any
@@ -131,7 +130,7 @@ class StencilArrays:
 
 
 class ExtrapolationArrays(NamedTuple):
-    """Device arrays of S values beyond walls, which lie one behind the other: ``index`` and ``weight`` (4 S,),
+    """Device arrays of S extrapolated values, which are stored contiguously: ``index`` and ``weight`` (4 S,),
     ``constant`` (S,)."""
 
     index: Any
@@ -140,13 +139,13 @@ class ExtrapolationArrays(NamedTuple):
 
 
 class ScheduleArrays(NamedTuple):
-    """Rows of values on the device, one a step.
+    """Rows of values on the device, one per step.
 
     Attributes:
         rows: (n_rows * width,) row after row.
         is_scheduled: (width,) uint8, 0 for values that conditions with feedback set.
         next: (1,) int64 number of the row of the next step.
-        n_rows: (1,) int64 how many there are.
+        n_rows: (1,) int64 number of rows.
     """
 
     rows: Any
@@ -170,7 +169,7 @@ class ParticleArrays(NamedTuple):
     Attributes:
         integers: (n_integers * capacity,) int64, column after column.
         reals: (n_reals * capacity,) float64.
-        count: (1,) int64 particles that are there.
+        count: (1,) int64 number of particles.
     """
 
     integers: Any
@@ -179,13 +178,13 @@ class ParticleArrays(NamedTuple):
 
 
 class MigrationArrays(NamedTuple):
-    """Messages with particles.
+    """Messages that transfer particles.
 
     Attributes:
-        outgoing, incoming: (n_neighbours * (1 + n_columns * capacity),) float64: for each neighbour how many there are,
-            then column after column, integers first; these are exact up to 2^53.
+        outgoing, incoming: (n_neighbours * (1 + n_columns * capacity),) float64: for each neighbour their
+            number, then column after column, integers first, which are exact up to 2^53.
         neighbour: (n_ranks,) int64 position of each rank among the neighbours, -1 for others.
-        status: (1,) int64: 0, or 1 after particles found no room, or 2 after one left the known nodes.
+        status: (1,) int64: 0, or 1 if the capacity was exceeded, or 2 if a particle left the known nodes.
     """
 
     outgoing: Any
@@ -195,7 +194,7 @@ class MigrationArrays(NamedTuple):
 
 
 class FeedbackArrays(NamedTuple):
-    """What a condition with feedback reads and writes on the device.
+    """Device arrays of a condition with feedback.
 
     Attributes:
         sums: (n_ranks * n_openings * 3,) int64: for each rank and opening the mass that entered and the density
@@ -204,7 +203,7 @@ class FeedbackArrays(NamedTuple):
         value, other_value: (1,) the opening's value in both copies of the values in force.
         opening: its number.
         n_openings: number of openings.
-        scale: of the fixed point.
+        scale: of the fixed-point sums.
     """
 
     sums: Any

@@ -1,8 +1,8 @@
-"""What every backend offers: memory, and skeletons bound to arrays.
+"""The interface of every backend: memory, and kernels bound to arrays.
 
-A skeleton owns the loop over nodes or links and calls the node functions that a model injects. Binding returns a
-callable without arguments, so that a time step is a list of calls and nothing is looked up while it runs. Kernels are
-registered by name behind one ``bind``.
+A skeleton contains the loop over nodes or links and calls the node functions that a model injects; compiled, it is a
+kernel. Binding a kernel returns a callable without arguments, so that a time step is a list of calls without further
+look-ups. Kernels are registered by name behind one ``bind``.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,8 +21,7 @@ Launch = Callable[[], None]
 
 @dataclass(frozen=True)
 class KernelUsage:
-    """What the compiler gave one thread of a kernel: ``registers``, and ``local_bytes`` of memory where they did not
-    do."""
+    """Resources of one thread of a compiled kernel: ``registers``, and ``local_bytes`` of memory for spilled values."""
 
     registers: int
     local_bytes: int
@@ -30,11 +29,11 @@ class KernelUsage:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that a physics brings.
+    """A kernel supplied by a physics.
 
     Attributes:
         name: for messages and traces.
-        makers: by name of the backend, ``make(backend, *arguments, **options) -> Launch``.
+        makers: for each backend by name, ``make(backend, *arguments, **options) -> Launch``.
     """
 
     name: str
@@ -42,15 +41,15 @@ class Kernel:
 
 
 class Backend(Protocol):
-    """One device: its memory and its skeletons. Buffers of populations are in storage format and stored units
+    """One device: its memory and its kernels. Buffers of populations are in storage format and stored units
     (:class:`muphy_lb.precision.Precision`); all other numbers are in lattice units.
 
     Attributes:
         name: ``"numpy"``, ``"cpu"`` or ``"cuda"``.
-        device: the device in words.
+        device: name of the device.
         on_host: whether device arrays are host arrays, ready as soon as a call returns.
         precision: number formats.
-        allocated_bytes: bytes of the device arrays that are alive.
+        allocated_bytes: size of all live device arrays.
     """
 
     name: str
@@ -74,43 +73,44 @@ class Backend(Protocol):
     def synchronise(self) -> None:
         """Wait for everything launched before."""
 
-    def mark_interior(self) -> None:
-        """Remember what the interior has been given so far; the edge runs beside it."""
+    def record_interior(self) -> None:
+        """Record an event on the interior's queue; the edge runs concurrently."""
 
-    def edge_waits(self) -> None:
-        """Let the edge wait for the remembered work of the interior."""
+    def edge_waits_for_interior(self) -> None:
+        """Make the edge wait for the recorded event."""
 
-    def interior_waits(self) -> None:
-        """Let the interior wait for the edge."""
+    def interior_waits_for_edge(self) -> None:
+        """Make the interior wait for all work enqueued on the edge so far."""
 
     def openings_wait_for_edge(self) -> None:
-        """Let the openings wait for the edge."""
+        """Make the openings wait for all work enqueued on the edge so far."""
 
     def edge_waits_for_openings(self) -> None:
-        """Let the edge wait for the openings."""
+        """Make the edge wait for all work enqueued on the openings so far."""
 
     def record(self, launches: list[Launch], queue: str | None = None) -> Launch:
-        """One launch that does them all, in order; each must have run once already, and none may wait on the host. They
-        belong to one queue (``muphy_lb.parallel.task``), or without it to any, and then come after everything before.
+        """Record launches, in order, as a single one; each must have run once already, and none may block on the host.
+        They belong to ``queue`` (``muphy_lb.parallel.task``); without it to any queues, after all work enqueued before.
         """
 
     def stamp(self, queue: str) -> Any:
-        """Note the time at which a queue gets here."""
+        """Record the time at which a queue reaches this point."""
 
     def seconds_between(self, first, second) -> float:
-        """Between two stamps that have been reached."""
+        """Time [s] between two stamps that have been reached."""
 
     def reduction_workers(self, n_nodes: int) -> int:
-        """Length of the partial results that the kernel ``reduction`` fills."""
+        """Number of partial results of the kernel ``reduction``."""
 
-    def stream_table(self, addresses: AddressTable, turn: int) -> Any:
-        """Device form of the table of a turn."""
+    def stream_table(self, addresses: AddressTable, phase: int) -> Any:
+        """Device form of the address table of a phase."""
 
     def launch_shapes(self, pattern: Pattern) -> tuple:
-        """Ways to launch stream-and-collide on this device, the likely best first; all give the same bits."""
+        """Launch configurations of stream-and-collide on this device, the likely fastest first; all give the same
+        bits."""
 
     def bind(self, kernel: "str | Kernel", *arguments, **options) -> Launch:
-        """Bind a kernel, by name or as a physics brings it, to its arguments.
+        """Bind a kernel, given by name or supplied by a physics, to its arguments.
 
         Kernels that every backend has, and their arguments; ``values`` are those of the operator's parameters, in its
         order:
@@ -123,18 +123,17 @@ class Backend(Protocol):
             The update overwrites the populations that arrive; component q goes to new[q row + n].
         neighbours(update, table, n_neighbours, nodes, values)
             ``update(neighbours, n, values)``, ``neighbours`` the addresses of the node's neighbours in arrays of
-            fields;
-            it writes to fields among the values, at its own node.
+            fields; it writes to fields among the values, at its own node.
         extrapolation(field, target, stencils: ExtrapolationArrays, queue)
             target = constant + sum of weight * field[index].
         links(operators, buffers: LinkBuffers, links: LinkArrays, values)
-            Compute the incoming population of every opening link from what leaves, on the queue of the openings. The
-            operators are those of openings and of moments, the values those of moments.
+            Compute the incoming population of every opening link from the outgoing one, on the queue of the openings.
+            The operators are those of openings and of moments, the values those of moments.
         link_fluxes(operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values)
             Mass that enters through every opening link, and density deviation of its node, into the two float64 arrays
-            ``fluxes``; what enters is read, or computed as by ``links``.
+            ``fluxes``; the incoming population is read, or computed as by ``links``.
         walls(rule, buffer, target, links: WallArrays)
-            Compute the incoming population of every link into a wall with slots from ``buffer``.
+            Compute the incoming population of every link into a linkwise wall from ``buffer``.
         moments(macroscopic, state: State, nodes, out, values)
             Write rho - 1, ux, uy, uz of a node range into the four rows of ``out``, each as long as the range.
         reduction(macroscopic, state: State, result: ReductionArrays, values)
@@ -147,41 +146,41 @@ class Backend(Protocol):
         count_step(step, queue)
             Add one to the step number.
         gather(buffer, addresses, packed), scatter(packed, buffer, addresses), scatter_add(packed, buffer, addresses)
-            packed = buffer[addresses]; buffer[addresses] = packed; buffer[addresses] += packed in integers, whatever
-            address occurs how often. All on the edge.
+            packed = buffer[addresses]; buffer[addresses] = packed; buffer[addresses] += packed in integers;
+            addresses may repeat. All on the edge's queue.
         particles(update, particles: ParticleArrays, capacity, values)
             ``update(i, values)`` for every particle.
         send_particles(particles: ParticleArrays, kept: ParticleArrays, migration: MigrationArrays, lookup, capacity)
-            Bring offsets back to their range, keep the particles whose nodes are this rank's, pack the others.
+            Wrap offsets into their range, keep the particles whose nodes belong to this rank, pack the others.
         receive_particles(kept: ParticleArrays, migration: MigrationArrays, capacity)
-            Add the particles that arrived.
+            Append the particles that were received.
         sum_openings(fluxes, opening, sums, scale)
             Sum (2, L) fluxes and deviations by the number of each link's opening, exactly, in fixed point.
         feedback(advance, arrays: FeedbackArrays, values)
-            Advance the state of a condition by what its opening's sums over all ranks say, and set its value.
+            Advance the state of a condition with its opening's sums over all ranks, and set its value.
 
         Raises:
             BackendError: this backend has no such kernel.
         """
 
     def copy(self, source, target) -> Launch:
-        """Launch that copies an array on the device, in the order of the interior's work."""
+        """Launch that copies an array on the device, on the interior's queue."""
 
     def view(self, array, first: int, last: int) -> Any:
         """Elements ``[first, last)`` of a device array, without a copy."""
 
     def stream_collide_usage(self, collide: Operator, arrays: StreamArrays, shape=None) -> KernelUsage | None:
-        """Of the compiled stream-and-collide kernel; None where there is none to ask."""
+        """Resources of the compiled stream-and-collide kernel; None where they are not known."""
 
     def finish_edge(self) -> None:
-        """Wait until all that the edge was given is done."""
+        """Wait for all work enqueued on the edge."""
 
 
 class DeviceBackend(Backend, Protocol):
-    """What a backend offers beyond that whose memory is not the host's.
+    """Additional interface of a backend with its own device memory.
 
     Attributes:
-        has_peers: whether other processes of the machine can reach its memory.
+        has_peers: whether other processes of the machine can access its memory.
     """
 
     has_peers: bool
@@ -190,26 +189,26 @@ class DeviceBackend(Backend, Protocol):
         """Page-locked host array."""
 
     def download(self, array, host: np.ndarray) -> Launch:
-        """Copy a device array to a page-locked one, on the edge."""
+        """Launch that copies a device array to a page-locked one, on the edge's queue."""
 
     def upload(self, host: np.ndarray, array) -> Launch:
-        """Copy a page-locked array to the device, on the edge."""
+        """Launch that copies a page-locked array to the device, on the edge's queue."""
 
     def nccl(self):
-        """NCCL as :mod:`muphy_lb.backends.cuda.nccl` offers it.
+        """The NCCL interface of :mod:`muphy_lb.backends.cuda.nccl`.
 
         Raises:
-            Exception: of any kind, if it is not there.
+            Exception: of any type, if NCCL is not available.
         """
 
     def share(self, array, first: int) -> Any:
-        """What another process of the machine needs to reach ``array[first]`` and what follows; can be sent to it."""
+        """Handle by which another process of the machine can access the array from ``array[first]`` on; can be sent."""
 
     def open_shared(self, handle) -> int:
-        """The address here of what another process has shared."""
+        """Address in this process of memory that another process has shared."""
 
     def close_shared(self) -> None:
-        """Give up all that :meth:`open_shared` has opened."""
+        """Close all that :meth:`open_shared` has opened."""
 
     def make_signal(self, flags, there: np.ndarray, neighbours: tuple[int, ...], is_trusted: bool) -> Any:
         """Flags that ranks raise at each other: ``flags`` is a device array with one for each of ``neighbours``,
@@ -217,10 +216,11 @@ class DeviceBackend(Backend, Protocol):
         seconds; with it, after half an hour, and then :meth:`synchronise` raises a BackendError."""
 
     def send(self, buffer, addresses, targets, signal) -> Launch:
-        """Copy ``buffer[addresses[i]]`` to the address ``targets[i]``, then raise our flags; on the edge."""
+        """Launch that copies ``buffer[addresses[i]]`` to the address ``targets[i]``, then raises our flags; on the
+        edge."""
 
     def await_flags(self, signal) -> Launch:
-        """Let the edge wait until every neighbour has raised its flag once more than at the last wait."""
+        """Launch that makes the edge wait until every neighbour has raised its flag once more than at the last wait."""
 
-    def came_in_time(self, signal) -> bool:
-        """Whether waiting for its flags was never given up."""
+    def has_timed_out(self, signal) -> bool:
+        """Whether a wait for its flags has been given up."""

@@ -1,11 +1,11 @@
-"""How a backend finds its kernels: by name, or as a physics brings them."""
+"""KernelTable: how a backend finds its kernels, by name or as supplied by a physics."""
 
 from muphy_lb.backends.interface import Kernel, Launch
 from muphy_lb.errors import BackendError
 
 
 class KernelTable:
-    """Base of a backend: its kernels by name.
+    """Base class of a backend: its kernels by name.
 
     Attributes:
         name: of the backend.

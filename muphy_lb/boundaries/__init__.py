@@ -1,1 +1,1 @@
-"""boundaries: openings, velocity profiles, waveforms and walls in motion, in lattice units."""
+"""boundaries: openings, velocity profiles, waveforms, wall motion and feedback, in lattice units."""

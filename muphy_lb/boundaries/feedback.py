@@ -1,4 +1,4 @@
-"""Conditions with feedback: openings whose value follows from the flow through them.
+"""Conditions with feedback: openings whose value depends on the flow through them.
 
 Every ``every`` steps, ahead of a step, the mass that flows out through the opening and the mean density deviation at
 its links are summed exactly (in fixed point, so that no number of ranks changes a bit), a formula advances the
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from muphy_lb.operators.operator import Operator
 
 EVERY = (1, 2, 4, 8, 16)
-"""Steps between two updates that may be chosen: divisors of the steps of one recorded launch."""
+"""Allowed numbers of steps between two updates: divisors of the number of steps of one recorded launch."""
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """How an opening answers its flow.
+    """The feedback law of an opening.
 
     Attributes:
         operator: the formula. Its specification ``reference(outflow, deviation, state, parameters)`` returns the

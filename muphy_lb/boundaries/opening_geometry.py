@@ -1,4 +1,4 @@
-"""What happens at each opening: kind, value and profile, in lattice units."""
+"""Conditions and measures of the openings in lattice units: kind, value, profile; area, centroid, normal."""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,7 @@ from muphy_lb.boundaries.profiles import PROFILES, Profile, plug
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import neighbour_table
-from muphy_lb.geometry.nodes import NodeList, Outline, boundary_nodes, voxel_coordinates
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, boundary_nodes, voxel_coordinates
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import PRESSURE, VELOCITY, link_momentum
 
@@ -22,7 +22,7 @@ class Condition:
         kind: ``VELOCITY`` or ``PRESSURE``.
         value: mean normal velocity into the fluid, or rho_out - 1.
         profile: velocity over mean velocity (velocity only).
-        feedback: how the value answers the flow; then ``value`` counts only at the start.
+        feedback: how the value depends on the flow; then ``value`` is only the initial one.
     """
 
     kind: int
@@ -33,7 +33,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class OpeningFrame:
-    """Lattice measures of one opening.
+    """Geometric measures of one opening in lattice units.
 
     Attributes:
         area: cross-section of the voxels: sum of -c_q.n over the links along the axes that cross the opening (a plane
@@ -55,8 +55,8 @@ class OpeningFrame:
 def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
     """All opening links of a geometry, in rank-independent order; ``node`` is the node-list number.
 
-    A link that :func:`muphy_lb.domain.open_corners` gives to an opening ends beside one, in solid: were it fluid, it
-    would touch the opening. So the nodes that do are all that is looked at.
+    A link that :func:`muphy_lb.domain.open_corners` assigns to an opening ends in a solid voxel next to the opening, so
+    its node touches the opening, too: only nodes that touch openings are examined.
 
     Args:
         nodes: the whole geometry, or its datasets in a file, of which only slices are read.
@@ -70,7 +70,7 @@ def opening_links(nodes: NodeList, lattice: Lattice, slip=()) -> LinkRecords:
 
 
 def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningFrame, ...]:
-    """Measure every opening from its links; ``slip``: numbers of the labelled walls that slip.
+    """Area, centroid and normal of every opening from its links; ``slip``: numbers of the labelled walls that slip.
 
     Raises:
         InputError: no lattice link crosses an opening.
@@ -83,59 +83,59 @@ def opening_frames(nodes: NodeList, lattice: Lattice, slip=()) -> tuple[OpeningF
     )
 
 
-def opening_areas_m2(nodes: NodeList | Outline, frames) -> dict[str, float]:
+def opening_areas_m2(nodes: NodeList | GeometryHeader, frames) -> dict[str, float]:
     """Cross-section of every opening by name [m^2]."""
     openings = zip(nodes.openings, frames, strict=True)
     return {opening.name: frame.area * nodes.spacing_m**2 for opening, frame in openings}
 
 
-def carried_flow(nodes: NodeList, lattice: Lattice, frames, conditions, slip=()) -> np.ndarray:
-    """(n_openings,) mass that all links of each opening together carry per unit of its value, profile included.
+def unscaled_flow(nodes: NodeList, lattice: Lattice, frames, conditions, slip=()) -> np.ndarray:
+    """(n_openings,) mass flow through all links of each opening per unit of its value, profile included, unscaled.
 
     Args:
         nodes, lattice, slip: as of :func:`opening_links`.
         frames, conditions: of all openings.
 
     Raises:
-        InputError: a profile lets nothing through.
+        InputError: a profile gives no flow.
     """
-    return _carried(nodes, lattice, opening_links(nodes, lattice, slip), frames, conditions)
+    return _unscaled(nodes, lattice, opening_links(nodes, lattice, slip), frames, conditions)
 
 
-def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions, carried=None) -> np.ndarray:
+def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions, unscaled=None) -> np.ndarray:
     """(L,) mass that enters through each link per unit of its opening's value, profile included.
 
-    Links are scaled so that exactly area times mean velocity flows: without that the flow would be short of the
-    diagonal links that end in the wall beside the rim.
+    Links are scaled so that the flow is exactly area times mean velocity; otherwise the diagonal links that end in the
+    wall at the rim would be missing.
 
     Args:
-        nodes: the geometry, or its outline.
+        nodes: the geometry, or its header.
         lattice: the velocity set.
-        links: some opening links.
+        links: some of the opening links.
         frames, conditions: of all openings.
-        carried: what all links of each opening carry (:func:`carried_flow`); these links are all if it is not given.
+        unscaled: flow of all links of each opening (:func:`unscaled_flow`); by default that of ``links``.
     """
-    carried = _carried(nodes, lattice, links, frames, conditions) if carried is None else carried
+    flow = _unscaled(nodes, lattice, links, frames, conditions) if unscaled is None else unscaled
     weights = np.zeros(links.n_links)
     for number, (frame, condition) in enumerate(zip(frames, conditions, strict=True)):
         mine = np.flatnonzero(links.boundary == number)
         momentum = _shaped_momentum(nodes, lattice, links.select(mine), frame, condition)
-        weights[mine] = momentum * (frame.area / carried[number])
+        weights[mine] = momentum * (frame.area / flow[number])
     return weights
 
 
-def _carried(nodes, lattice, links: LinkRecords, frames, conditions) -> np.ndarray:
-    """(n_openings,) mass that some links carry per unit of their opening's value."""
-    carried = np.zeros(len(frames))
+def _unscaled(nodes, lattice, links: LinkRecords, frames, conditions) -> np.ndarray:
+    """(n_openings,) mass flow through some links per unit of their opening's value."""
+    flow = np.zeros(len(frames))
     for number, (frame, condition) in enumerate(zip(frames, conditions, strict=True)):
         mine = links.select(links.boundary == number)
-        carried[number] = _shaped_momentum(nodes, lattice, mine, frame, condition).sum()
-        if not abs(carried[number]) > 0.0:
+        flow[number] = _shaped_momentum(nodes, lattice, mine, frame, condition).sum()
+        if not abs(flow[number]) > 0.0:
             raise InputError(
-                f"opening {nodes.openings[number].name!r}: its profile carries no flow through any link; check the"
+                f"opening {nodes.openings[number].name!r}: its profile gives no flow through any link; check the"
                 " profile's radii against the opening's size"
             )
-    return carried
+    return flow
 
 
 def _shaped_momentum(nodes, lattice, links, frame, condition) -> np.ndarray:
@@ -176,7 +176,7 @@ __all__ = [
     "VELOCITY",
     "Condition",
     "OpeningFrame",
-    "carried_flow",
+    "unscaled_flow",
     "link_weights",
     "opening_areas_m2",
     "opening_frames",

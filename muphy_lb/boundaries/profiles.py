@@ -1,4 +1,4 @@
-"""Velocity over mean velocity across an opening, before it is scaled to carry exactly the mean."""
+"""Velocity profiles across an opening, relative to the mean velocity; link weights scale them to the exact mean."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -11,12 +11,12 @@ Profile = Callable[["object", np.ndarray], np.ndarray]
 
 
 def plug(frame, midpoint: np.ndarray) -> np.ndarray:
-    """The same everywhere."""
+    """Uniform velocity."""
     return np.ones(len(midpoint))
 
 
 def parabolic(frame, midpoint: np.ndarray) -> np.ndarray:
-    """Paraboloid of a round opening, 2 (1 - r^2 / R^2), and not below zero; a parabola in two dimensions."""
+    """Paraboloid of a circular opening, 2 (1 - r^2 / R^2), cut off at zero; a parabola in two dimensions."""
     return np.maximum(0.0, 2.0 * (1.0 - _radius(frame, midpoint) ** 2 / frame.radius**2))
 
 
@@ -36,7 +36,7 @@ def rectangular(frame, midpoint: np.ndarray) -> np.ndarray:
 
 
 def measured(radius: np.ndarray, velocity: np.ndarray) -> Profile:
-    """A profile through measured points (distance from the centre [voxel edges], velocity), linear between them."""
+    """A profile through measured points (distance from the centre [voxel edges], velocity), interpolated linearly."""
     return lambda frame, midpoint: np.interp(_radius(frame, midpoint), radius, velocity)
 
 

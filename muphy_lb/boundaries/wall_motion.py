@@ -1,10 +1,10 @@
-"""What happens at walls: motion, interpolation, slip, in lattice units."""
+"""Wall conditions in lattice units: motion, interpolation, slip."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, LinkRecords, LocalDomain, WallTreatment
+from muphy_lb.domain import IN_TABLE, LINKWISE, SPECULAR, LinkRecords, LocalDomain, WallTreatment
 from muphy_lb.domain.links import is_wall
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
@@ -19,88 +19,89 @@ STATIONARY = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class WallPlace:
-    """Where a labelled wall lies.
+class WallExtent:
+    """Centre and period of a labelled wall.
 
     Attributes:
-        centre: (x, y, z) middle of the box around its voxels (voxel coordinates), which may cross a periodic border.
-        period: (x, y, z) length after which the wall repeats; infinite along axes that do not wrap, or that it fills.
+        centre: (x, y, z) centre of the bounding box of its voxels (voxel coordinates), which may cross a periodic face.
+        period: (x, y, z) period of the wall; infinite along axes that are not periodic, or that it spans completely.
     """
 
     centre: tuple[float, float, float]
     period: tuple[float, float, float]
 
     def arm(self, position: np.ndarray, centre) -> np.ndarray:
-        """(n, 3) vectors from a centre to positions, the nearest image of each."""
+        """(n, 3) vectors from a centre to the nearest periodic image of each position."""
         arm = position - np.asarray(centre)
         period = np.array(self.period)
         return arm - np.round(arm / period) * np.where(np.isfinite(period), period, 0.0)
 
 
-def wall_place(nodes: NodeList, number: int) -> WallPlace:
-    """Where labelled wall ``number`` lies; the arrays of the whole list may be datasets of a file."""
+def wall_extent(nodes: NodeList, number: int) -> WallExtent:
+    """Centre and period of labelled wall ``number``; the arrays of the whole list may be datasets of a file."""
     mine = nodes.label_voxel[...][nodes.label_number[...] == FIRST_WALL_NUMBER + number]
     centre, period = np.zeros(3), np.full(3, np.inf)
-    for axis, place in enumerate(voxel_coordinates(mine, nodes.shape).T if mine.size else ()):
-        size, layers = nodes.shape[2 - axis], np.unique(place)
+    for axis, position in enumerate(voxel_coordinates(mine, nodes.shape).T if mine.size else ()):
+        size, layers = nodes.shape[2 - axis], np.unique(position)
         first = layers[0]
         if nodes.periodic[axis] and layers.size < size:
             gaps = np.diff(layers, append=layers[0] + size)
             first, period[axis] = layers[(np.argmax(gaps) + 1) % layers.size], size
         centre[axis] = (first + 0.5 * np.max((layers - first) % size)) % size
-    return WallPlace(tuple(centre.tolist()), tuple(period.tolist()))
+    return WallExtent(tuple(centre.tolist()), tuple(period.tolist()))
 
 
-ANYWHERE = WallPlace(STATIONARY, (np.inf,) * 3)
+UNKNOWN_EXTENT = WallExtent(STATIONARY, (np.inf,) * 3)
 
 
 @dataclass(frozen=True)
 class WallMotion:
-    """How one labelled wall moves and slips.
+    """Motion and slip of one labelled wall.
 
     Attributes:
         velocity: (x, y, z) of the wall at ``centre``.
         rotation: angular velocity (x, y, z) [1 / time step].
-        centre: (x, y, z) that it turns about, in voxel coordinates.
+        centre: (x, y, z) centre of the rotation, in voxel coordinates.
         slips: whether the fluid slips along it.
-        place: where it lies.
+        extent: its centre and period.
     """
 
     velocity: tuple[float, float, float] = STATIONARY
     rotation: tuple[float, float, float] = STATIONARY
     centre: tuple[float, float, float] = STATIONARY
     slips: bool = False
-    place: WallPlace = ANYWHERE
+    extent: WallExtent = UNKNOWN_EXTENT
 
     @property
     def moves(self) -> bool:
-        """Whether any part of it has a velocity."""
+        """Whether it translates or rotates."""
         return bool(np.any(self.velocity) or np.any(self.rotation))
 
     def at(self, position: np.ndarray) -> np.ndarray:
         """(n, 3) velocity of the wall at (n, 3) positions."""
-        return np.array(self.velocity) + np.cross(self.rotation, self.place.arm(position, self.centre))
+        return np.array(self.velocity) + np.cross(self.rotation, self.extent.arm(position, self.centre))
 
 
 def treat_walls(rule: str, motions: tuple[WallMotion, ...]) -> WallTreatment:
-    """How the links of every wall are carried out, given the rule of all walls that do not slip."""
-    interpolated = rule != HALF_WAY
-    labelled = [MIRRORED if motion.slips else SLOTTED if interpolated or motion.moves else FOLDED for motion in motions]
-    return WallTreatment(tuple(labelled), SLOTTED if interpolated else FOLDED)
+    """How the links of every wall are treated, given the rule of all walls that do not slip."""
+    plain = IN_TABLE if rule == HALF_WAY else LINKWISE
+    labelled = [SPECULAR if motion.slips else LINKWISE if motion.moves else plain for motion in motions]
+    return WallTreatment(tuple(labelled), plain)
 
 
-def slotted_coefficients(
+def linkwise_coefficients(
     nodes: NodeList, domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...]
 ) -> tuple[np.ndarray, int]:
-    """(4, S) coefficients of the links into slotted walls, and how many fell back to half-way bounce-back.
+    """(4, S) coefficients of the links into linkwise walls, and the number of those that use half-way bounce-back
+    instead.
 
-    A link falls back where the node behind, at x - c_q, is not fluid. A diagonal link that passes a stationary wall on
-    its way to a moving one carries the stationary wall's velocity.
+    This is the case where the node behind, at x - c_q, is not fluid. A diagonal link that passes a stationary wall on
+    its way to a moving one has the velocity of the stationary wall.
 
     Raises:
         InputError: interpolation without known distances to the wall.
     """
-    links, lattice = domain.slotted, domain.lattice
+    links, lattice = domain.linkwise, domain.lattice
     distance, fallback = np.full(links.n_links, HALF), np.zeros(links.n_links, dtype=bool)
     if rule != HALF_WAY and links.n_links:
         distance = _distances(nodes, links, lattice, rule)
@@ -114,12 +115,12 @@ def slotted_coefficients(
 
 
 def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np.ndarray:
-    """(S, 3) velocity of the wall where each slotted link meets it.
+    """(S, 3) velocity of the wall at its intersection with each link.
 
     Raises:
-        InputError: a wall turns faster than the lattice can follow.
+        InputError: a wall moves faster than ``MAX_WALL_VELOCITY``.
     """
-    links, lattice = domain.slotted, domain.lattice
+    links, lattice = domain.linkwise, domain.lattice
     position = voxel_coordinates(links.voxel, nodes.shape) + distance[:, None] * lattice.c[links.q]
     velocity = np.zeros((links.n_links, 3))
     for number, motion in enumerate(motions):
@@ -139,15 +140,15 @@ def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np
 def _distances(nodes, links: LinkRecords, lattice, rule) -> np.ndarray:
     if nodes.cuts is None:
         raise InputError(
-            f"lattice.walls is {rule!r}, which needs the distance of the wall along every link, and this geometry does"
-            " not know it; use a surface, a shape or a .gmy file (prepared: python -m geometry ... --cut-distances), or"
+            f"lattice.walls is {rule!r}, which needs the distance to the wall along every link, and this geometry does"
+            " not know it; use a surface, a shape or a .gmy file (prepared: muphy-lb geometry ... --cut-distances), or"
             " lattice.walls = 'half-way'"
         )
     return cut_distances(nodes, links, lattice)
 
 
 def cut_distances(nodes: NodeList, links: LinkRecords, lattice: Lattice) -> np.ndarray:
-    """(L,) fraction of each link at which it meets the wall: half where the geometry does not know."""
+    """(L,) fraction of each link at which it meets the wall: one half where it is unknown."""
     if nodes.cuts is None:
         return np.full(links.n_links, HALF)
     distance = nodes.cuts.of(links.voxel, lattice.c[links.q])

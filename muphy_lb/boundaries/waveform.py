@@ -1,5 +1,4 @@
-"""How a boundary value or a force goes through time: a factor, periodic, as a Fourier series or through table
-points."""
+"""Waveforms: periodic factors of a boundary value or a force, as a Fourier series or a spline through table points."""
 
 import warnings
 from dataclasses import dataclass
@@ -63,13 +62,13 @@ class PeriodicSpline:
 
 
 def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Two columns of a CSV file with one line of headings; the first column ascends.
+    """Two columns of a CSV file with a header line; the first column ascends.
 
     Raises:
-        InputError: it cannot be read, or is not that; ``key`` of the case names it.
+        InputError: it cannot be read, or has another form; the message names ``key`` of the case.
     """
     try:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # an empty table is refused below
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # an empty table is rejected below
             rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
     except (OSError, ValueError) as error:
         raise InputError(f"{key}: cannot read {path} ({error}); it must be CSV with one line of headings") from error

@@ -1,4 +1,4 @@
-"""domain: one rank's nodes in run order, the address table, boundary link records, halo plan."""
+"""domain: one rank's nodes in run order, its address table, boundary link records and halo plan."""
 
 from muphy_lb.domain.addresses import AddressTable, LinkAddresses, build_addresses
 from muphy_lb.domain.exchange import Exchange
@@ -6,27 +6,27 @@ from muphy_lb.domain.extrapolation import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.domain.halo import HaloPlan
 from muphy_lb.domain.layout import ROW, TILE, WARP, all_addresses, flat_address
 from muphy_lb.domain.links import LinkRecords, opening_records
-from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension, domain_of
+from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension, domain_from_part
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
 from muphy_lb.domain.order import ORDERS
-from muphy_lb.domain.part import Part, part_of
+from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.runs import RunTable, compress, decode
 from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming
 from muphy_lb.domain.stencil import StencilTable, build_neighbours, build_stencil
 from muphy_lb.domain.streaming import AA, PULL, PUSH, STREAMINGS, Pattern, Streaming, entry, is_entry, streaming_named
-from muphy_lb.domain.wall_links import FOLDED, MIRRORED, SLOTTED, WallTreatment, open_corners
+from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SPECULAR, WallTreatment, open_corners
 
 __all__ = [
     "AA",
     "FIXED",
-    "FOLDED",
+    "IN_TABLE",
     "OUTFLOW",
-    "MIRRORED",
+    "SPECULAR",
     "ORDERS",
     "PULL",
     "PUSH",
     "ROW",
-    "SLOTTED",
+    "LINKWISE",
     "FLUX",
     "STREAMINGS",
     "TILE",
@@ -56,12 +56,12 @@ __all__ = [
     "check_dimension",
     "compress",
     "decode",
-    "domain_of",
+    "domain_from_part",
     "entry",
     "flat_address",
     "is_entry",
     "open_corners",
     "opening_records",
-    "part_of",
+    "cut_part",
     "streaming_named",
 ]

@@ -1,11 +1,11 @@
 """AddressTable: geometry, walls, periodicity, halo and openings folded into flat addresses.
 
 A population buffer is one flat array: tiles of nodes (``layout``), then the halo slots, then, for pull and push, one
-slot per opening link and per link of a slotted wall. What a step loads and stores through its table the pattern says
-(``patterns``); here is where each entry of the table leads. The bulk loop meets no branch.
+slot per opening link and per link of a linkwise wall. The pattern (``streaming``) determines what a step loads and
+stores through the table; the address of each table entry is computed here. The bulk loop has no branch.
 
-In place (A-A) a link into an opening or a slotted wall needs no slot: the population that leaves lies, in every phase,
-where the one that enters is expected.
+In place (A-A) a link into an opening or a linkwise wall needs no slot: in every phase the population that leaves is
+stored where the one that enters is expected.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from numba import njit, prange
 
 from muphy_lb.domain.exchange import Exchange, plan_exchanges
 from muphy_lb.domain.layout import ROW, TILE, buffer_size, flat_address, whole
-from muphy_lb.domain.local import PART, LocalDomain
+from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
 from muphy_lb.domain.streaming import Pattern, Streaming, entry, is_entry
 
@@ -29,8 +29,8 @@ class LinkAddresses:
     """Flat addresses (L,) of links that leave the fluid.
 
     Attributes:
-        outgoing: the population that leaves through the link.
-        incoming: the one that enters; where there is a slot, it must be put there.
+        outgoing: of the population that leaves through the link.
+        incoming: of the one that enters; where there is a slot, a kernel stores it there.
     """
 
     outgoing: np.ndarray
@@ -39,7 +39,7 @@ class LinkAddresses:
 
 @dataclass(frozen=True)
 class Overrides:
-    """Table entries that do not follow from the neighbours alone: entry of direction ``q`` of ``node``, by node."""
+    """Table entries that do not follow from the neighbours alone: for direction ``q`` of ``node``, sorted by node."""
 
     node: np.ndarray
     q: np.ndarray
@@ -48,18 +48,18 @@ class Overrides:
 
 @dataclass(frozen=True)
 class AddressTable:
-    """Where each population comes from and goes to.
+    """The addresses from which each population is loaded and to which it is stored.
 
     Attributes:
-        domain: whose nodes.
-        patterns: of consecutive steps.
+        domain: the local domain.
+        patterns: one per phase; consecutive steps cycle through the phases.
         n_slots: size of one population buffer.
         n_halo: number of halo slots, the first of which follows the tiles.
-        overrides: entries that halo, links and mirrored links change.
-        exchanges: what crosses to other ranks, for each pattern.
-        links: where the opening links find and leave their populations.
-        slotted: the same of the links into slotted walls.
-        folded: the same of the links into labelled walls without slots; only read, to measure forces.
+        overrides: entries changed by the halo, by opening and wall links, and by specular reflection.
+        exchanges: the halo exchange of each phase.
+        links: addresses of the opening links.
+        linkwise: the same for the links into linkwise walls.
+        in_table: the same for the links into other labelled walls; only read, to measure forces.
     """
 
     domain: LocalDomain
@@ -69,42 +69,42 @@ class AddressTable:
     overrides: Overrides
     exchanges: tuple[Exchange, ...]
     links: LinkAddresses
-    slotted: LinkAddresses
-    folded: LinkAddresses
+    linkwise: LinkAddresses
+    in_table: LinkAddresses
 
-    def plain(self, turn: int) -> np.ndarray:
-        """(K, pitch) int64 table of a turn, uncompressed: the specification."""
-        return np.concatenate(list(self.parts(turn)), axis=1)
+    def plain(self, phase: int) -> np.ndarray:
+        """(K, pitch) int64 table of a phase, uncompressed: the specification."""
+        return np.concatenate(list(self.chunks(phase)), axis=1)
 
-    def runs(self, turn: int) -> RunTable:
-        """The table of a turn, compressed."""
-        return compress(self.parts(turn), len(self.patterns[turn].directions), self.n_slots)
+    def runs(self, phase: int) -> RunTable:
+        """The table of a phase, compressed."""
+        return compress(self.chunks(phase), len(self.patterns[phase].directions), self.n_slots)
 
-    def parts(self, turn: int) -> Iterator[np.ndarray]:
-        """The table of a turn, (K, m) after (K, m)."""
-        for first in range(0, self.domain.pitch, PART):
-            yield self._part(self.patterns[turn], np.arange(first, min(first + PART, self.domain.pitch)))
+    def chunks(self, phase: int) -> Iterator[np.ndarray]:
+        """The table of a phase in chunks (K, m) of consecutive nodes."""
+        for first in range(0, self.domain.pitch, CHUNK_NODES):
+            yield self._entries(self.patterns[phase], np.arange(first, min(first + CHUNK_NODES, self.domain.pitch)))
 
     def at(self, q: np.ndarray, node: np.ndarray) -> np.ndarray:
-        """Table addresses of single entries: direction ``q`` of ``node``, in whatever turn it has one."""
-        nodes, place = np.unique(node, return_inverse=True)
+        """Table addresses of single entries: direction ``q`` of ``node``, in the phase that has one."""
+        nodes, column = np.unique(node, return_inverse=True)
         address = np.empty(q.size, dtype=np.int64)
         for pattern in self.patterns:
-            mine = pattern.turn(q)
+            mine = pattern.exchanges(q)
             row = np.searchsorted(pattern.directions, q[mine])
-            address[mine] = self._part(pattern, nodes)[row, place[mine]]
+            address[mine] = self._entries(pattern, nodes)[row, column[mine]]
         return address
 
-    def _part(self, pattern: Pattern, nodes: np.ndarray) -> np.ndarray:
-        """(K, m) addresses of ascending local nodes; padding has its own."""
+    def _entries(self, pattern: Pattern, nodes: np.ndarray) -> np.ndarray:
+        """(K, m) addresses of ascending local nodes; padding nodes have their own rows."""
         domain, directions = self.domain, np.array(pattern.directions)
         lattice = domain.lattice
         table = np.empty((directions.size, nodes.size), dtype=np.int64)
         n_real = int(np.searchsorted(nodes, domain.n_nodes))
         table[:, n_real:] = flat_address(directions[:, None], nodes[n_real:], lattice.q)
         real = nodes[:n_real]
-        is_stretch = n_real > 0 and real[-1] - real[0] == n_real - 1
-        chosen = slice(int(real[0]), int(real[-1]) + 1) if is_stretch else real
+        is_contiguous = n_real > 0 and real[-1] - real[0] == n_real - 1
+        chosen = slice(int(real[0]), int(real[-1]) + 1) if is_contiguous else real
         towards = lattice.c[lattice.opposite[directions] if pattern.upstream else directions]
         rows = np.array([[row[q] for q in pattern.directions] for row in (pattern.far_row, pattern.wall_row)])
         _fill(table, domain.neighbours(towards, chosen), real, rows, (lattice.q, TILE, ROW))
@@ -120,28 +120,28 @@ class AddressTable:
         there = (nodes[np.minimum(column, nodes.size - 1)] == node) & np.isin(q, directions)
         table[row[there], column[there]] = address[there]
 
-    def resolve(self, turn: int, places: tuple[int, ...], nodes: np.ndarray) -> np.ndarray:
-        """(Q, m) flat addresses of some places of ascending local nodes; entries are those of a turn's table."""
-        table = self._part(self.patterns[turn], nodes)
-        rows = flat_address(np.maximum(places, 0)[:, None], nodes, self.domain.lattice.q)
-        for q, place in enumerate(places):
-            if is_entry(place):
-                rows[q] = table[entry(place)]
+    def resolve(self, phase: int, locations: tuple[int, ...], nodes: np.ndarray) -> np.ndarray:
+        """(Q, m) flat addresses of given locations of ascending local nodes; table entries are those of a phase."""
+        table = self._entries(self.patterns[phase], nodes)
+        rows = flat_address(np.maximum(locations, 0)[:, None], nodes, self.domain.lattice.q)
+        for q, location in enumerate(locations):
+            if is_entry(location):
+                rows[q] = table[entry(location)]
         return rows
 
-    def places_after(self, turn: int) -> tuple[int, ...]:
-        """Where the populations of a node lie after a step of a turn."""
-        pattern = self.patterns[turn]
+    def locations_after(self, phase: int) -> tuple[int, ...]:
+        """Locations of a node's populations after a step of a phase."""
+        pattern = self.patterns[phase]
         return pattern.store if pattern.in_place else tuple(range(self.domain.lattice.q))
 
     @property
     def arriving(self) -> np.ndarray:
-        """(S,) where the node of each slotted link will pull from on the side away from the wall."""
-        return self.at(self.domain.slotted.q, self.domain.slotted.node)
+        """(S,) address from which the node of each linkwise link will pull on the side away from the wall."""
+        return self.at(self.domain.linkwise.q, self.domain.linkwise.node)
 
 
 def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
-    """Fold a local domain into the addresses of a way of streaming.
+    """Build the address table of a local domain for a streaming scheme.
 
     Half-way bounce-back: the population that would come from a wall is the node's own, reversed
     (Ladd, J. Fluid Mech. 271, 285 (1994)).
@@ -149,16 +149,16 @@ def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
     kinds = streaming.patterns(domain.lattice)
     pattern = kinds[0]
     opposite, q_count = domain.lattice.opposite, domain.lattice.q
-    halo, links, slotted = domain.halo, domain.links, domain.slotted
+    halo, links, linkwise = domain.halo, domain.links, domain.linkwise
     halo_start = buffer_size(domain.pitch, q_count)
     n_halo = halo.n_receive if pattern.upstream else halo.n_send
     link_start = halo_start + n_halo
-    records = links.join(slotted)
+    records = links.join(linkwise)
     n_link_slots = 0 if pattern.in_place else records.n_links
     slot = link_start + np.arange(n_link_slots)
     table_q = opposite[records.q] if pattern.upstream else records.q
     crossing = (halo.receive_q, halo.receive_node) if pattern.upstream else (halo.send_q, halo.send_node)
-    entries = [_mirrored_entries(domain, pattern), (*crossing, halo_start + np.arange(n_halo))]
+    entries = [_specular_entries(domain, pattern), (*crossing, halo_start + np.arange(n_halo))]
     entries += [] if pattern.in_place else [(table_q, records.node, slot)]
     joined = _joined_links(pattern, records, slot, opposite, q_count)
     first, rest = slice(None, links.n_links), slice(links.n_links, None)
@@ -170,10 +170,10 @@ def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
         overrides=_sorted(entries),
         exchanges=plan_exchanges(domain, kinds, halo_start),
         links=LinkAddresses(joined.outgoing[first], joined.incoming[first]),
-        slotted=LinkAddresses(joined.outgoing[rest], joined.incoming[rest]),
-        folded=LinkAddresses(*np.empty((2, 0), dtype=np.int64)),
+        linkwise=LinkAddresses(joined.outgoing[rest], joined.incoming[rest]),
+        in_table=LinkAddresses(*np.empty((2, 0), dtype=np.int64)),
     )
-    return bare if domain.folded.n_links == 0 else _with_folded(bare)
+    return bare if domain.in_table.n_links == 0 else _with_in_table(bare)
 
 
 def _joined_links(pattern: Pattern, records, slot, opposite, q_count) -> LinkAddresses:
@@ -184,33 +184,34 @@ def _joined_links(pattern: Pattern, records, slot, opposite, q_count) -> LinkAdd
     return LinkAddresses(leaving, slot) if pattern.upstream else LinkAddresses(slot, entering)
 
 
-def _with_folded(table: AddressTable) -> AddressTable:
-    """The same with the links into labelled walls without slots: one end at the node, one where its table says."""
-    folded, pattern = table.domain.folded, table.patterns[0]
+def _with_in_table(table: AddressTable) -> AddressTable:
+    """The table with the addresses of links into labelled walls without slots: one at the node, one from its entry."""
+    in_table, pattern = table.domain.in_table, table.patterns[0]
     opposite, q_count = table.domain.lattice.opposite, table.domain.lattice.q
-    back = opposite[folded.q]
-    at_node = flat_address(folded.q if _gathers(pattern) else back, folded.node, q_count)
-    via_table = table.at(back if pattern.upstream else folded.q, folded.node)
+    back = opposite[in_table.q]
+    at_node = flat_address(in_table.q if _gathers(pattern) else back, in_table.node, q_count)
+    via_table = table.at(back if pattern.upstream else in_table.q, in_table.node)
     ends = (at_node, via_table) if pattern.upstream else (via_table, at_node)
-    return replace(table, folded=LinkAddresses(*ends))
+    return replace(table, in_table=LinkAddresses(*ends))
 
 
 def _gathers(pattern: Pattern) -> bool:
-    """Whether all populations are gathered from upstream, and left at the node itself."""
+    """Whether all populations are gathered from upstream and stored at the node itself."""
     return pattern.upstream and not pattern.in_place
 
 
-def _mirrored_entries(domain: LocalDomain, pattern: Pattern) -> tuple:
-    """Free slip: the population that would come from the wall left the mirrored node, and the other way round."""
-    mirrored, opposite, q_count = domain.mirrored, domain.lattice.opposite, domain.lattice.q
+def _specular_entries(domain: LocalDomain, pattern: Pattern) -> tuple:
+    """Free slip: the population that would come from the wall is the one that left the reflected node, and vice
+    versa."""
+    specular, opposite, q_count = domain.specular, domain.lattice.opposite, domain.lattice.q
     if _gathers(pattern):
-        return mirrored.q_in, mirrored.node, flat_address(opposite[mirrored.q_far], mirrored.far, q_count)
-    q = mirrored.q_in if pattern.upstream else mirrored.q_out
-    return q, mirrored.node, flat_address(mirrored.q_far, mirrored.far, q_count)
+        return specular.q_in, specular.node, flat_address(opposite[specular.q_far], specular.far, q_count)
+    q = specular.q_in if pattern.upstream else specular.q_out
+    return q, specular.node, flat_address(specular.q_far, specular.far, q_count)
 
 
 def _sorted(entries) -> Overrides:
-    """By node; where two speak of one entry the later one counts, so it comes last."""
+    """Overrides sorted by node; of two for the same entry the later takes effect, so it comes last."""
     q, node, address = (np.concatenate(column) for column in zip(*entries, strict=True))
     order = np.argsort(node, kind="stable")
     return Overrides(node[order], q[order], address[order])
@@ -218,8 +219,9 @@ def _sorted(entries) -> Overrides:
 
 @njit(parallel=True, cache=True)
 def _fill(table, codes, nodes, rows, layout):
-    """Entries by the neighbours alone: the far node's row where there is one, the node's own elsewhere. The sizes of
-    the layout are arguments: compiled code on disk does not notice when another file's constants change."""
+    """Fill in entries from the neighbours alone: a row of the neighbour where there is one, of the node itself
+    elsewhere. The sizes of the layout are arguments, as cached compiled code does not notice that constants of another
+    file change."""
     q_count, tile, row_size = layout
     for n in prange(nodes.size):
         for k in range(table.shape[0]):

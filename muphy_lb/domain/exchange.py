@@ -1,4 +1,4 @@
-"""Exchange: which addresses a rank packs for its neighbours before a step, and where it puts what they packed."""
+"""Exchange: the addresses that a rank packs for its neighbours, and those to which it unpacks their messages."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from muphy_lb.domain.streaming import Pattern
 
 @dataclass(frozen=True)
 class Exchange:
-    """One exchange; message j goes to and comes from neighbour j.
+    """One exchange; message j is sent to and received from neighbour j.
 
     Attributes:
-        pack: (n,) flat addresses of what is sent, or a slice of the buffer.
+        pack: (n,) flat addresses of the values that are sent, or a slice of the buffer.
         pack_start: (neighbours + 1,) message j is ``[pack_start[j], pack_start[j + 1])`` of it.
-        unpack, unpack_start: the same for what is received.
-        accumulates: whether what arrives is added to what is there, in integers; else it replaces it.
+        unpack, unpack_start: the same for the values that are received.
+        accumulates: whether received values are added to those in the buffer, as integers, instead of replacing them.
     """
 
     pack: np.ndarray | slice
@@ -28,28 +28,28 @@ class Exchange:
 
     @property
     def n_pack(self) -> int:
-        """Populations sent."""
+        """Number of values sent."""
         return int(self.pack_start[-1])
 
     @property
     def n_unpack(self) -> int:
-        """Populations received."""
+        """Number of values received."""
         return int(self.unpack_start[-1])
 
     def part(self, chosen) -> "Exchange":
-        """The exchange with some of the neighbours, given by their ascending positions."""
+        """The exchange with a subset of the neighbours, given by their ascending positions."""
         sent, received = (self.pack, self.pack_start), (self.unpack, self.unpack_start)
         return Exchange(*_messages(*sent, chosen), *_messages(*received, chosen), self.accumulates)
 
     def shortened(self, most: int) -> "Exchange":
-        """The exchange with at most so many populations of each message."""
+        """The exchange with each message cut to at most ``most`` values."""
         everyone = range(len(self.pack_start) - 1)
         sent, received = (self.pack, self.pack_start), (self.unpack, self.unpack_start)
         return Exchange(*_messages(*sent, everyone, most), *_messages(*received, everyone, most))
 
 
 def _messages(addresses, start, chosen, most: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The (first) addresses of some messages, one behind the other, and where each starts."""
+    """The (first) addresses of some messages, concatenated, and the start of each."""
     if isinstance(addresses, slice):
         addresses = np.arange(addresses.start, addresses.stop)
     parts = [addresses[start[j] : start[j + 1]][:most] for j in chosen]
@@ -57,11 +57,11 @@ def _messages(addresses, start, chosen, most: int | None = None) -> tuple[np.nda
 
 
 def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int) -> tuple[Exchange, ...]:
-    """The exchange that each pattern needs.
+    """The exchange of each phase.
 
-    Pull gathers what leaves and receives straight into the halo slots, push sends straight from them. In place a pair
-    of directions does the one before the step that exchanges it with the neighbours, and the other, with the slots that
-    this step has filled, before the next.
+    Pull gathers the leaving populations and receives directly into the halo slots; push sends directly from them. With
+    in-place streaming a pair of directions does the former before the step that exchanges it with the neighbours, and
+    the latter, with the slots that this step has filled, before the next one.
     """
     halo, pattern = domain.halo, patterns[0]
     slots = slice(halo_start, halo_start + (halo.n_receive if pattern.upstream else halo.n_send))
@@ -75,11 +75,11 @@ def plan_exchanges(domain, patterns: tuple[Pattern, ...], halo_start: int) -> tu
 
 
 def _in_place(domain, pattern: Pattern, halo_start: int) -> Exchange:
-    """Of each message the directions whose turn it is come first, then those that return from the slots."""
+    """In each message the directions of this phase come first, then those that return from the slots."""
     halo, lattice = domain.halo, domain.lattice
     crossing = flat_address(lattice.opposite[halo.send_q], halo.send_node, lattice.q)
     slots = halo_start + np.arange(halo.n_receive)
-    sends, receives = pattern.turn(halo.send_q), pattern.turn(halo.receive_q)
+    sends, receives = pattern.exchanges(halo.send_q), pattern.exchanges(halo.receive_q)
     out, back = _block(halo, halo.send_start), _block(halo, halo.receive_start)
     pack = _merge(halo, (crossing[sends], out[sends]), (slots[~receives], back[~receives]))
     unpack = _merge(halo, (slots[receives], back[receives]), (crossing[~sends], out[~sends]))
@@ -87,12 +87,12 @@ def _in_place(domain, pattern: Pattern, halo_start: int) -> Exchange:
 
 
 def _block(halo: HaloPlan, start) -> np.ndarray:
-    """Message that each element of a list belongs to."""
+    """Number of the message of each element of a list."""
     return np.repeat(np.arange(len(halo.neighbours)), np.diff(start))
 
 
 def _merge(halo: HaloPlan, *parts) -> tuple[np.ndarray, np.ndarray]:
-    """Addresses ordered by message, the parts one behind the other in each, and where each message starts."""
+    """Addresses sorted by message, in each message part after part, and the start of each message."""
     address, message = (np.concatenate(column) for column in zip(*parts, strict=True))
     counts = np.bincount(message, minlength=len(halo.neighbours))
     return address[np.argsort(message, kind="stable")], np.concatenate(([0], np.cumsum(counts)))

@@ -1,17 +1,19 @@
-"""Ghosts: what a stencil finds where its neighbour is no fluid, from the border that the link meets.
+"""Extrapolation: the value of a scalar that a stencil reads where its neighbour is not fluid.
 
-A border half-way along its links fixes the value, or its step across one voxel (a flux; zero: adiabatic). Along an axis
+A boundary half-way along a link prescribes the value T_w (Dirichlet), the step s of the value across one voxel (flux,
+Neumann; zero: adiabatic), or nothing (outflow, zero gradient). With T_1 the value at the node and T_2 that at the next
+node away from the wall, the extrapolated value g along an axis is
 
-    fixed:  g = 8/3 T_w - 2 T_1 + 1/3 T_2,   or 2 T_w - T_1 where the next node is no fluid
-    step:   g = a T_1 + s
-    free:   g = T_1
+    fixed:    g = 8/3 T_w - 2 T_1 + 1/3 T_2,   or 2 T_w - T_1 where the next node is not fluid
+    flux:     g = a T_1 + s
+    outflow:  g = T_1
 
-A factor a other than 1 belongs to a wall that conducts: of b = (conductivity of the wall over that of the fluid) / (its
-thickness in voxels), T_o on its outer side, the flux b (T_o - T_w) = g - T_1 with T_w = (g + T_1) / 2 gives
+The factor a differs from 1 for a conducting wall: with b = (conductivity of the wall over that of the fluid) / (its
+thickness in voxels) and T_o on its outer side, the flux b (T_o - T_w) = g - T_1 and T_w = (g + T_1) / 2 give
 a = (2 - b) / (2 + b), s = 2 b T_o / (2 + b).
 
-Diagonal ghosts follow axis by axis, x before y before z, as if the layers of ghosts had been filled one after the other
-(Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): "second-order extrapolation").
+Values along diagonals are extrapolated axis by axis, x before y before z, as if layers of ghost nodes were filled one
+after the other (Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): "second-order extrapolation").
 """
 
 from dataclasses import dataclass
@@ -27,13 +29,13 @@ MOST_TERMS = 4
 
 @dataclass(frozen=True)
 class ScalarBoundary:
-    """What a field does at its borders: labelled walls by number, all other solids, then openings by number.
+    """Boundary conditions of a scalar: labelled walls by number, all other solids, then openings by number.
 
     Attributes:
         kind: (W + 1 + O,) ``FIXED``, ``FLUX`` or ``OUTFLOW``.
-        value: (W + 1 + O,) the value, or the step across one voxel.
+        value: (W + 1 + O,) the prescribed value, or the step across one voxel.
         n_walls: W.
-        factor: (W + 1 + O,) of a step, see above; None: 1.
+        factor: (W + 1 + O,) factor a of a flux condition; None: 1 everywhere.
     """
 
     kind: np.ndarray
@@ -42,24 +44,24 @@ class ScalarBoundary:
     factor: np.ndarray | None = None
 
     def numbers_of(self, code: np.ndarray) -> np.ndarray:
-        """Numbers of the borders that links with these codes meet."""
+        """Numbers of the boundaries that links with these codes lead into."""
         opening = self.n_walls + 1 + FIRST_OPENING_LINK - code
         number = np.where(code <= FIRST_WALL_LINK, FIRST_WALL_LINK - code, opening)
         return np.where(code == WALL_LINK, self.n_walls, number)
 
     @property
     def factors(self) -> np.ndarray:
-        """Of all."""
+        """(W + 1 + O,) factor a of every boundary."""
         return np.ones(len(self.kind)) if self.factor is None else self.factor
 
 
 @dataclass(frozen=True)
-class Ghosts:
-    """Ghost values as sums ``constant + sum weight * T[index]``, those of one node together, by node.
+class Extrapolations:
+    """Extrapolated values as sums ``constant + sum weight * T[index]``, sorted by node.
 
     Attributes:
-        node, k: (S,) whose, and which entry of the node's stencil it is.
-        index: (4, S) what goes into it.
+        node, k: (S,) node whose stencil reads the value, and the number of its stencil entry.
+        index: (4, S) nodes that contribute.
         weight: (4, S).
         constant: (S,).
     """
@@ -72,18 +74,18 @@ class Ghosts:
 
     @property
     def is_copy(self) -> np.ndarray:
-        """(S,) whether a ghost is the value of a node, as beside an adiabatic wall: that needs no memory."""
+        """(S,) whether the value is simply that of a node, as beside an adiabatic wall: this needs no memory."""
         return (self.constant == 0.0) & (self.weight[0] == 1.0) & ~self.weight[1:].any(axis=0)
 
 
-def find_ghosts(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, borders: ScalarBoundary) -> Ghosts:
-    """The ghosts around some nodes.
+def extrapolate(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, boundary: ScalarBoundary) -> Extrapolations:
+    """The extrapolated values that the stencils of some nodes read.
 
     Args:
         codes: (1 + K, m) index of the node itself, then of its neighbour along each vector, or the code of a link.
-        nodes: (m,) their numbers.
-        vectors: (K, 3) of at most two components each, with all that have one.
-        borders: what happens where.
+        nodes: (m,) their local numbers.
+        vectors: (K, 3) of at most two non-zero components each, including all that have one.
+        boundary: the boundary conditions.
     """
     there = np.full((3, 3, 3), -1, dtype=np.int64)
     there[1, 1, 1] = 0
@@ -95,49 +97,49 @@ def find_ghosts(codes: np.ndarray, nodes: np.ndarray, vectors: np.ndarray, borde
     index, weight = np.zeros((MOST_TERMS, k.size), dtype=np.int64), np.zeros((MOST_TERMS, k.size))
     constant = np.zeros(k.size)
     vectors = np.ascontiguousarray(vectors, dtype=np.int64)
-    met = borders.kind, borders.value, borders.factors, borders.n_walls
+    met = boundary.kind, boundary.value, boundary.factors, boundary.n_walls
     _resolve(codes, column, vectors[k], there, met, index, weight, constant)
     index = np.where(weight != 0.0, index, codes[0, column].astype(np.int64))
-    return Ghosts(nodes[column], k, index, weight, constant)
+    return Extrapolations(nodes[column], k, index, weight, constant)
 
 
 @njit(cache=True)
-def _resolve(codes, column, vectors, there, borders, index, weight, constant):
+def _resolve(codes, column, vectors, there, boundary, index, weight, constant):
     for s in range(column.size):
         around = codes[:, column[s]]
-        constant[s] = _ghost(around, vectors[s], there, borders, index[:, s], weight[:, s])
+        constant[s] = _extrapolate_one(around, vectors[s], there, boundary, index[:, s], weight[:, s])
 
 
 @njit(cache=True)
-def _ghost(around, vector, there, borders, index, weight):
-    """One ghost; returns its constant."""
+def _extrapolate_one(around, vector, there, boundary, index, weight):
+    """Indices and weights of one extrapolated value; returns its constant."""
     here, first, second = np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3, np.int64)
     axes = np.flatnonzero(vector)
     first[axes[0]] = vector[axes[0]]
     if axes.size == 1:
-        return _along(around, here, first, there, borders, index, weight, 1.0)
+        return _along(around, here, first, there, boundary, index, weight, 1.0)
     second[axes[1]] = vector[axes[1]]
     if _at(around, second, there) >= 0:
-        return _along(around, second, first, there, borders, index, weight, 1.0)
+        return _along(around, second, first, there, boundary, index, weight, 1.0)
     if _at(around, first, there) >= 0:
-        return _along(around, first, second, there, borders, index, weight, 1.0)
-    kind, value, factor = _border(_at(around, second, there), borders)
+        return _along(around, first, second, there, boundary, index, weight, 1.0)
+    kind, value, factor = _condition(_at(around, second, there), boundary)
     if kind != FIXED:
-        return value + _along(around, here, first, there, borders, index, weight, factor)
+        return value + _along(around, here, first, there, boundary, index, weight, factor)
     if _at(around, -second, there) < 0:
-        return 2.0 * value + _along(around, here, first, there, borders, index, weight, -1.0)
-    inner = _along(around, -second, first, there, borders, index, weight, 1.0 / 3.0)
-    return 8.0 / 3.0 * value + _along(around, here, first, there, borders, index, weight, -2.0) + inner
+        return 2.0 * value + _along(around, here, first, there, boundary, index, weight, -1.0)
+    inner = _along(around, -second, first, there, boundary, index, weight, 1.0 / 3.0)
+    return 8.0 / 3.0 * value + _along(around, here, first, there, boundary, index, weight, -2.0) + inner
 
 
 @njit(cache=True)
-def _along(around, start, step, there, borders, index, weight, scale):
-    """Add ``scale`` times the value one step away from a fluid voxel, a ghost if need be; returns the constant."""
+def _along(around, start, step, there, boundary, index, weight, scale):
+    """Add ``scale`` times the value one step away from a fluid voxel, extrapolated if needed; returns the constant."""
     met = _at(around, start + step, there)
     if met >= 0:
         _add(index, weight, met, scale)
         return 0.0
-    kind, value, factor = _border(met, borders)
+    kind, value, factor = _condition(met, boundary)
     own, behind = _at(around, start, there), _at(around, start - step, there)
     if kind != FIXED:
         _add(index, weight, own, factor * scale)
@@ -157,8 +159,8 @@ def _at(around, offset, there):
 
 
 @njit(cache=True)
-def _border(code, borders):
-    kind, value, factor, n_walls = borders
+def _condition(code, boundary):
+    kind, value, factor, n_walls = boundary
     number = n_walls
     if code <= FIRST_WALL_LINK:
         number = FIRST_WALL_LINK - code
@@ -168,10 +170,10 @@ def _border(code, borders):
 
 
 @njit(cache=True)
-def _add(index, weight, place, factor):
-    """One term more, joined with one of the same node."""
+def _add(index, weight, node, factor):
+    """Add a term, merged with an existing one of the same node."""
     for t in range(weight.size):
-        if weight[t] == 0.0 or index[t] == place:
-            index[t] = place
+        if weight[t] == 0.0 or index[t] == node:
+            index[t] = node
             weight[t] += factor
             return

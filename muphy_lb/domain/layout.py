@@ -1,8 +1,8 @@
-"""Where population q of node n lies in a flat buffer: tiles of nodes, inside a tile one row per direction.
+"""Memory layout of a population buffer: tiles of nodes, inside a tile one row per direction.
 
-Inside a tile the rows are a constant apart, so kernels reach all populations of a node from one address, and what a
-warp touches lies together. Nodes are counted in warps of 32, the unit of the run table, and in pairs of warps, the
-unit of a thread that takes two nodes.
+Inside a tile the rows have a constant distance, so kernels address all populations of a node from one base address, and
+accesses of a warp are contiguous. Nodes are grouped in warps of 32, the unit of the run table, and in pairs of warps,
+the unit of threads that process two nodes.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 WARP = 32
 GROUP = 2 * WARP
 TILE = 4096
-# From one row of a tile to the next: not a power of two, which would put all rows into the same lines of a CPU's cache.
+# Distance of the rows of a tile: a power of two would map all rows to the same sets of a CPU cache.
 ROW = TILE + WARP
 
 
@@ -20,12 +20,12 @@ def whole(n: int, unit: int) -> int:
 
 
 def flat_address(q, node, q_count: int):
-    """Flat address of population ``q`` of ``node``: numbers, or integer arrays that broadcast."""
+    """Flat address of population ``q`` of ``node``: integers or broadcastable integer arrays."""
     return node // TILE * (q_count * ROW) + q * ROW + node % TILE
 
 
 def buffer_size(pitch: int, q_count: int) -> int:
-    """Populations of a buffer with room for ``pitch`` nodes, whole tiles."""
+    """Size of a buffer for the populations of ``pitch`` nodes, a multiple of ``TILE``."""
     return pitch // TILE * (q_count * ROW)
 
 

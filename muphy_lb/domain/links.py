@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK
 
-# Codes of the local neighbour table continue those of geometry: far below those of openings and walls.
+# Link codes of the local neighbour table continue those of the geometry, below those of openings and walls.
 REMOTE_LINK = -1000
 
 

@@ -6,50 +6,50 @@ from functools import cached_property
 import numpy as np
 from numba import njit, prange
 
-from muphy_lb.domain.ghost_layer import Ring, plan_ring
+from muphy_lb.domain.ghost_layer import GhostLayer, plan_ghost_layer
 from muphy_lb.domain.halo import HaloPlan, plan_halo
 from muphy_lb.domain.layout import GROUP, TILE, whole
 from muphy_lb.domain.links import REMOTE_LINK, LinkRecords, code_records, opening_records, wall_records
 from muphy_lb.domain.order import LEXICOGRAPHIC, order_keys
-from muphy_lb.domain.part import Part, part_of
-from muphy_lb.domain.wall_links import FOLDED, SLOTTED, Mirrored, WallTreatment, mirrored_links, open_corners
+from muphy_lb.domain.part import Part, cut_part
+from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SpecularLinks, WallTreatment, open_corners, specular_links
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import Lattice
 
-# Nodes whose neighbours are looked up at once: tables of 20 and 40 MB in D3Q19.
-PART = 1 << 18
+# Nodes whose neighbours are looked up at a time: tables of 20 and 40 MB in D3Q19.
+CHUNK_NODES = 1 << 18
 
 
 @dataclass(frozen=True)
 class LocalDomain:
     """One rank's share of a geometry.
 
-    Run order: the edge first (nodes with a link to another rank, into an opening or into a slotted wall; filled up with
-    interior nodes to a multiple of ``GROUP``), then the interior; inside each in node-list order unless told otherwise.
+    Run order: the edge first (nodes with a link to another rank, into an opening or into a linkwise wall; padded with
+    interior nodes to a multiple of ``GROUP``), then the interior; within each in node-list order by default.
     The interior needs nothing but the state before the step, so it runs while openings, walls and halo are prepared for
-    the edge. The table of all neighbours is never held: whoever needs it asks for one part after the other.
+    the edge. The table of all neighbours is never stored as a whole; it is computed chunk by chunk where it is needed.
 
     Attributes:
         lattice: the velocity set.
-        number: (n,) int64 place of each local node in the whole node list; the rank-independent place of its values.
+        number: (n,) int64 node-list number of each local node: its rank-independent name.
         voxel: (n,) int64 voxel ids.
         n_edge: the edge is local nodes ``[0, n_edge)``, the interior ``[n_edge, n)``.
-        pitch: number of nodes that a population buffer has room for, a multiple of ``TILE``.
+        pitch: number of nodes that a population buffer is allocated for, a multiple of ``TILE``.
         walls: how walls are treated.
         halo: populations that cross to other ranks.
-        ring: nodes of other ranks around these.
+        ghost_layer: the adjacent nodes of other ranks.
         links: the links into openings.
-        slotted: the links into slotted walls; labelled walls go by their number, all others are one more.
-        folded: the links into labelled walls that have no slot.
-        mirrored: the links that slip walls mirror to a node of this rank (``far`` is a local node).
-        n_mirrored: those that slip walls mirror to a node of any rank.
-        search: finds neighbours in the rank's part of the node list.
-        part: what the rank has of the geometry.
-        listed: (n,) int64 place of each local node in that part.
+        linkwise: the links into linkwise walls; the number of all unlabelled walls follows those of the labelled ones.
+        in_table: the links into labelled walls that are treated in the address table.
+        specular: the links that slip walls reflect to a node of this rank (``far`` is a local node).
+        n_specular: number of links that slip walls reflect to a node of any rank.
+        search: neighbour search in the rank's part of the node list.
+        part: the rank's part of the geometry.
+        listed: (n,) int64 position of each local node in that part.
         local_of: local number of each node of that part, ``REMOTE_LINK`` for those of other ranks. Both are None where
-            they would change nothing.
+            local numbers and positions are the same.
     """
 
     lattice: Lattice
@@ -59,12 +59,12 @@ class LocalDomain:
     pitch: int
     walls: WallTreatment
     halo: HaloPlan
-    ring: Ring
+    ghost_layer: GhostLayer
     links: LinkRecords
-    slotted: LinkRecords
-    folded: LinkRecords
-    mirrored: Mirrored
-    n_mirrored: int
+    linkwise: LinkRecords
+    in_table: LinkRecords
+    specular: SpecularLinks
+    n_specular: int
     search: NeighbourSearch
     part: Part
     listed: np.ndarray | None
@@ -90,19 +90,19 @@ class LocalDomain:
         solid = self.search.solid
         return None if solid is None else _chosen(solid, self.listed)
 
-    def around(self, vectors, nodes: np.ndarray | slice) -> np.ndarray:
-        """The same for what goes through solids, too; neighbours of other ranks are ``pitch`` plus their place in the
-        ring."""
+    def neighbours_with_ghosts(self, vectors, nodes: np.ndarray | slice) -> np.ndarray:
+        """As :meth:`neighbours`, but also through walls of solids; a node of another rank is ``pitch`` plus its
+        position in the ghost layer."""
         if self.local_of is None:
             return self.search.table_through_solids(vectors, nodes)
         table = self.search.table_through_solids(vectors, self.listed[nodes])
-        _localise(table, self._with_ring)
+        _localise(table, self._with_ghosts)
         return table
 
     @cached_property
-    def _with_ring(self) -> np.ndarray:
+    def _with_ghosts(self) -> np.ndarray:
         numbers = self.local_of.copy()
-        numbers[self.ring.place] = self.pitch + np.arange(self.ring.place.size)
+        numbers[self.ghost_layer.position] = self.pitch + np.arange(self.ghost_layer.position.size)
         return numbers
 
 
@@ -114,29 +114,29 @@ def build_local_domain(
     walls: WallTreatment | None = None,
     order: str = LEXICOGRAPHIC,
 ) -> LocalDomain:
-    """Cut one rank's domain out of the whole node list.
+    """Build one rank's domain from the whole node list.
 
     Args:
         nodes: the whole geometry.
         owner: (n,) rank of every node, in node-list order.
         rank: whose domain to build.
-        lattice, walls, order: as of :func:`domain_of`.
+        lattice, walls, order: as of :func:`domain_from_part`.
 
     Raises:
         InputError: the rank owns no node, or a two-dimensional lattice meets a three-dimensional box.
     """
-    return domain_of(part_of(nodes, owner, rank), lattice, walls, order)
+    return domain_from_part(cut_part(nodes, owner, rank), lattice, walls, order)
 
 
-def domain_of(
+def domain_from_part(
     part: Part, lattice: Lattice, walls: WallTreatment | None = None, order: str = LEXICOGRAPHIC
 ) -> LocalDomain:
-    """Bring a rank's part of a geometry into run order.
+    """Build the local domain of a rank's part of a geometry.
 
     Args:
-        part: its nodes and those around them.
+        part: its own nodes and ghost nodes.
         lattice: the velocity set.
-        walls: how walls are treated; all folded if not given.
+        walls: how walls are treated; by default all in the address table.
         order: of the nodes inside edge and interior, one of ``muphy_lb.domain.order.ORDERS``.
 
     Raises:
@@ -144,17 +144,17 @@ def domain_of(
     """
     nodes = part.nodes
     check_dimension(nodes, lattice)
-    walls = walls or WallTreatment((FOLDED,) * len(nodes.walls))
+    walls = walls or WallTreatment((IN_TABLE,) * len(nodes.walls))
     search, own = NeighbourSearch(nodes), part.own
     special = _special_nodes(search, own, part, lattice, walls)
     listed, n_edge = _run_order(nodes, own, special, order)
     local_of = None if listed is None else _inverse(listed, nodes.n_nodes)
     local = special.listed if listed is None else local_of[special.listed].astype(np.int64)
-    mirrored = mirrored_links(special.table, walls, lattice)
-    halo = plan_halo(part, lattice, special, mirrored)
-    near = part.owner[mirrored.far] == part.rank
+    specular = specular_links(special.table, walls, lattice)
+    halo = plan_halo(part, lattice, special, specular)
+    near = part.owner[specular.far] == part.rank
     voxel = nodes.voxel[special.listed]
-    slotted, folded = _wall_links(special.table, voxel, walls)
+    linkwise, in_table = _wall_links(special.table, voxel, walls)
     return LocalDomain(
         lattice=lattice,
         number=_chosen(np.arange(nodes.n_nodes) if part.number is None else part.number, listed),
@@ -163,12 +163,12 @@ def domain_of(
         pitch=whole(own.size, TILE),
         walls=walls,
         halo=replace(halo, send_node=local[halo.send_node], receive_node=local[halo.receive_node]),
-        ring=plan_ring(part, special.reach, local, halo.neighbours),
+        ghost_layer=plan_ghost_layer(part, special.through_solids, local, halo.neighbours),
         links=_at(opening_records(special.table, voxel), local),
-        slotted=_at(slotted, local),
-        folded=_at(folded, local),
-        mirrored=_localised(mirrored, near, local, local_of),
-        n_mirrored=int(mirrored.node.size),
+        linkwise=_at(linkwise, local),
+        in_table=_at(in_table, local),
+        specular=_localised(specular, near, local, local_of),
+        n_specular=int(specular.node.size),
         search=search,
         part=part,
         listed=listed,
@@ -176,45 +176,50 @@ def domain_of(
     )
 
 
-def _chosen(values: np.ndarray, places: np.ndarray | None) -> np.ndarray:
-    """The values at some places, all of them for None."""
-    return values if places is None else values[places]
+def _chosen(values: np.ndarray, positions: np.ndarray | None) -> np.ndarray:
+    """The values at given positions, all of them for None."""
+    return values if positions is None else values[positions]
 
 
 @dataclass(frozen=True)
 class _Special:
-    """Nodes with a link that is neither an ordinary one nor one into a folded, nameless wall: where they are ``listed``
-    in the part, their columns of the neighbour ``table`` (Q, k) of such places and codes, the same without the walls of
-    solids (``reach``), and whether each belongs to the edge."""
+    """Nodes with a link to another rank, into an opening, or into a wall that is labelled or has slots.
+
+    Attributes:
+        listed: (k,) their positions in the part.
+        table: (Q, k) positions in the part of their neighbours, or link codes.
+        through_solids: the same without the walls of solids.
+        is_edge: (k,) whether each belongs to the edge.
+    """
 
     listed: np.ndarray
     table: np.ndarray
-    reach: np.ndarray
+    through_solids: np.ndarray
     is_edge: np.ndarray
 
 
 def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
     found = []
-    for first in range(0, own.size, PART):
-        nodes = own[first : first + PART]
+    for first in range(0, own.size, CHUNK_NODES):
+        nodes = own[first : first + CHUNK_NODES]
         table = open_corners(search.table(lattice.c, nodes), walls.slip, lattice)
         edge, special = _classify(table, part.owner, part.rank)
-        mirrored = mirrored_links(table, walls, lattice)
-        edge[mirrored.node[part.owner[mirrored.far] != part.rank]] = True
-        edge |= walls.has_slots(table)
-        reach = table
+        specular = specular_links(table, walls, lattice)
+        edge[specular.node[part.owner[specular.far] != part.rank]] = True
+        edge |= walls.has_linkwise(table)
+        through = table
         if search.solid is not None:
-            reach = search.table_through_solids(lattice.c, nodes)
-            edge |= _classify(reach, part.owner, part.rank)[0]
+            through = search.table_through_solids(lattice.c, nodes)
+            edge |= _classify(through, part.owner, part.rank)[0]
         chosen = np.flatnonzero(special | edge)
-        found.append((nodes[chosen], table[:, chosen], reach[:, chosen], edge[chosen]))
-    places, tables, reaches, edges = zip(*found, strict=True)
-    tables, reaches = np.concatenate(tables, axis=1), np.concatenate(reaches, axis=1)
-    return _Special(np.concatenate(places), tables, reaches, np.concatenate(edges))
+        found.append((nodes[chosen], table[:, chosen], through[:, chosen], edge[chosen]))
+    listed, tables, through, edges = zip(*found, strict=True)
+    table, through_solids = np.concatenate(tables, axis=1), np.concatenate(through, axis=1)
+    return _Special(np.concatenate(listed), table, through_solids, np.concatenate(edges))
 
 
 def _run_order(nodes, own, special: _Special, order: str) -> tuple[np.ndarray | None, int]:
-    """Places of the own nodes in run order, None if that is the whole list as it is, and the size of the edge."""
+    """Positions of the own nodes in run order, None if that is the whole list as it is, and the size of the edge."""
     edge = special.listed[special.is_edge]
     n_edge = min(whole(edge.size, GROUP), own.size)
     if n_edge == 0 and order == LEXICOGRAPHIC:
@@ -234,14 +239,14 @@ def _inverse(listed, n_total) -> np.ndarray:
 
 
 def _wall_links(table, voxel, walls: WallTreatment) -> tuple[LinkRecords, LinkRecords]:
-    """Links into slotted walls, and into labelled walls without slots."""
+    """Links into linkwise walls, and into labelled walls treated in the address table."""
     labelled = wall_records(table, voxel)
     treatment = np.array([*walls.labelled, walls.plain])
-    has_slot = treatment[labelled.boundary] == SLOTTED
-    slotted = labelled.select(has_slot)
-    if walls.plain == SLOTTED:
-        slotted = slotted.join(code_records(table, voxel, WALL_LINK, len(walls.labelled)))
-    return slotted, labelled.select(~has_slot)
+    is_linkwise = treatment[labelled.boundary] == LINKWISE
+    linkwise = labelled.select(is_linkwise)
+    if walls.plain == LINKWISE:
+        linkwise = linkwise.join(code_records(table, voxel, WALL_LINK, len(walls.labelled)))
+    return linkwise, labelled.select(~is_linkwise)
 
 
 def _at(links: LinkRecords, local) -> LinkRecords:
@@ -249,18 +254,18 @@ def _at(links: LinkRecords, local) -> LinkRecords:
     return replace(links, node=local[links.node])
 
 
-def _localised(mirrored: Mirrored, near, local, local_of) -> Mirrored:
-    """The mirrored links chosen by a mask, between local nodes."""
-    columns = {name: column[near] for name, column in vars(mirrored).items()}
+def _localised(specular: SpecularLinks, near, local, local_of) -> SpecularLinks:
+    """The specular links chosen by a mask, between local nodes."""
+    columns = {name: column[near] for name, column in vars(specular).items()}
     far = columns["far"] if local_of is None else local_of[columns["far"]].astype(np.int64)
-    return Mirrored(**columns | {"node": local[columns["node"]], "far": far})
+    return SpecularLinks(**columns | {"node": local[columns["node"]], "far": far})
 
 
 def check_dimension(nodes: NodeList, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:
     """Refuse a two-dimensional lattice in a box with more than one layer, or with a force along z.
 
     Raises:
-        InputError: as said.
+        InputError: the lattice is two-dimensional, and the box or the force is not.
     """
     if lattice.dimension == 2 and nodes.shape[0] != 1:
         raise InputError(
@@ -290,7 +295,7 @@ def _classify(table, owner, rank):
 
 @njit(parallel=True, cache=True)
 def _localise(table, local_of):
-    """Replace places in the part by local numbers in the table, in place, and links to other ranks by REMOTE_LINK."""
+    """Replace positions in the part by local numbers, and links to other ranks by REMOTE_LINK, in place."""
     for n in prange(table.shape[1]):
         for q in range(table.shape[0]):
             if table[q, n] >= 0:

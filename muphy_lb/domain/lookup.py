@@ -1,7 +1,7 @@
-"""VoxelLookup: from a voxel to the local node there, for whatever moves through the box.
+"""VoxelLookup: from a voxel to its local node, for particles that move through the box.
 
 Sparse blocks of 8^3 voxels: the box is covered by a coarse grid of block numbers, and only blocks with nodes have
-entries. Nodes of other ranks are there as far as the rank knows them: the 26 neighbours of its own.
+entries. Of the nodes of other ranks it contains the 26 neighbours of own nodes.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ FIRST_REMOTE = -2
 
 @dataclass(frozen=True)
 class VoxelLookup:
-    """What is at each voxel of a rank's surroundings.
+    """The node at each voxel of a rank's nodes and their surroundings.
 
     Attributes:
         size: (nx, ny, nz) of the box.
-        periodic: whether it wraps along x, y, z.
+        periodic: whether the box is periodic along x, y, z.
         block: (number of coarse cells,) int32 number of each block, x fastest, -1 where it has no nodes.
-        entry: (n_blocks * 512,) int32, x fastest in a block: local number of an own node, ``FIRST_REMOTE - rank`` of
-            another rank's, ``NOTHING`` elsewhere.
+        entry: (n_blocks * 512,) int32, x fastest in a block: local number of an own node, ``FIRST_REMOTE - rank``
+            for a node of another rank, ``NOTHING`` elsewhere.
     """
 
     size: tuple[int, int, int]
@@ -37,16 +37,16 @@ class VoxelLookup:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """Other ranks with nodes here, ascending."""
+        """Other ranks with nodes in the lookup, ascending."""
         return tuple(sorted({int(FIRST_REMOTE - entry) for entry in np.unique(self.entry) if entry <= FIRST_REMOTE}))
 
     @property
     def n_blocks(self) -> tuple[int, int, int]:
-        """Coarse cells along x, y, z."""
+        """Number of coarse cells along x, y, z."""
         return tuple(-(-n // EDGE) for n in self.size)
 
     def at(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Entries at voxels of the box: the specification of what kernels look up."""
+        """Entries at voxels of the box: the specification of the look-up in kernels."""
         bx, by, _ = self.n_blocks
         number = self.block[(z // EDGE * by + y // EDGE) * bx + x // EDGE]
         within = (z % EDGE * EDGE + y % EDGE) * EDGE + x % EDGE
@@ -55,7 +55,7 @@ class VoxelLookup:
 
 
 def build_lookup(domain: LocalDomain) -> VoxelLookup:
-    """The lookup of a rank."""
+    """Build the lookup of a rank."""
     part = domain.part
     size = tuple(int(n) for n in part.nodes.shape[::-1])
     bx, by, bz = (-(-n // EDGE) for n in size)

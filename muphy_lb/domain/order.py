@@ -1,7 +1,7 @@
-"""Orders in which a rank may run through its nodes.
+"""Run orders of a rank's nodes.
 
-The run table is shortest where consecutive nodes are neighbours along x: lexicographic order. The others exist to be
-measured against it.
+The run table is shortest where consecutive nodes are neighbours along x: lexicographic order. The other orders are for
+comparison.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ TILE_XYZ = (32, 8, 8)
 
 
 def order_keys(nodes: NodeList, number: np.ndarray, order: str):
-    """What to index (n,) node-list numbers with to bring them into an order.
+    """The index that sorts (n,) node-list numbers into an order.
 
     Raises:
         InputError: unknown order.
@@ -26,8 +26,8 @@ def order_keys(nodes: NodeList, number: np.ndarray, order: str):
         raise InputError(f"order is {order!r}; allowed: {', '.join(ORDERS)}")
     if order == LEXICOGRAPHIC or number.size == 0:
         return slice(None)
-    place = nodes.coordinates(number)
+    xyz = nodes.coordinates(number)
     if order == "curve":
-        return np.argsort(hilbert_index(place), kind="stable")
-    tile = place // TILE_XYZ
+        return np.argsort(hilbert_index(xyz), kind="stable")
+    tile = xyz // TILE_XYZ
     return np.lexsort((nodes.voxel[number], *tile.T))

@@ -1,4 +1,4 @@
-"""Part: what one rank holds of a geometry: its own nodes and a ring of others' nodes around them."""
+"""Part: the part of a geometry that one rank stores: its own nodes and the adjacent nodes of other ranks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,20 +10,20 @@ from muphy_lb.geometry.link_cuts import Cuts
 from muphy_lb.geometry.nodes import NodeList, labels_near
 from muphy_lb.geometry.vicinity import Vicinity
 
-# Nodes looked at together: 12 MB of a list that is read from a file.
+# Nodes processed at a time: 12 MB of a list that is read from a file.
 CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Part:
-    """The nodes of one rank and its ghosts: nodes of other ranks within one lattice vector of them.
+    """The nodes of one rank and its ghost nodes: nodes of other ranks within one lattice vector of them.
 
-    What surrounds a rank's own node is the same here as in the whole list; around a ghost much is missing.
+    The surroundings of an own node are the same as in the whole list; those of a ghost node are incomplete.
 
     Attributes:
-        rank: whose part.
-        nodes: own nodes and ghosts, in node-list order, the labels around the own nodes and their cuts.
-        number: (n,) int64 place of each of them in the whole list; None if this is the whole list.
+        rank: the rank.
+        nodes: own and ghost nodes, in node-list order, the labels around the own nodes and their cuts.
+        number: (n,) int64 node-list number of each of them; None if this is the whole list.
         owner: (n,) int32 rank of each of them.
     """
 
@@ -34,17 +34,17 @@ class Part:
 
     @property
     def own(self) -> np.ndarray:
-        """(k,) int64 places of the own nodes among ``nodes``."""
+        """(k,) int64 positions of the own nodes in ``nodes``."""
         return np.flatnonzero(self.owner == self.rank)
 
 
-def part_of(nodes: NodeList, owner: np.ndarray, rank: int) -> Part:
-    """Cut the part of one rank out of the whole list, looking at one chunk after the other.
+def cut_part(nodes: NodeList, owner: np.ndarray, rank: int) -> Part:
+    """Cut the part of one rank out of the whole list, chunk by chunk.
 
     Args:
         nodes: the whole list; its arrays may be datasets of a file, of which only slices are read.
-        owner: (n,) rank of every node; may be a dataset, too.
-        rank: whose part.
+        owner: (n,) rank of every node; may also be a dataset.
+        rank: the rank.
 
     Raises:
         InputError: the rank owns no node.
@@ -83,12 +83,12 @@ def _own_voxels(nodes: NodeList, owner, rank: int) -> np.ndarray:
         if mine.any():
             found.append(nodes.voxel[chunk][mine])
     own = np.concatenate(found)
-    own.sort(kind="stable")  # few ascending stretches: quick
+    own.sort(kind="stable")  # fast, as it consists of few ascending sequences
     return own
 
 
 def _own_and_near(nodes: NodeList, owner, rank: int, vicinity: Vicinity) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers, voxel ids and owners of the rank's nodes and of its ghosts, in node-list order."""
+    """Numbers, voxel ids and owners of the rank's own and ghost nodes, in node-list order."""
     found = []
     for chunk in chunks(nodes.n_nodes):
         voxel = nodes.voxel[chunk]
@@ -100,11 +100,12 @@ def _own_and_near(nodes: NodeList, owner, rank: int, vicinity: Vicinity) -> tupl
 
 
 def _cuts_of(cuts: Cuts, own: np.ndarray) -> Cuts:
-    """The cuts of the links that start from ascending voxels; the count of misses stays that of the whole list."""
+    """The cuts of the links that start from ascending voxels; the number of missed cuts remains that of the whole
+    list."""
     found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8), np.empty(0))]
     for chunk in chunks(cuts.n_links):
         voxel = cuts.voxel[chunk]
-        place = np.minimum(np.searchsorted(own, voxel), own.size - 1)
-        mine = own[place] == voxel
+        position = np.minimum(np.searchsorted(own, voxel), own.size - 1)
+        mine = own[position] == voxel
         found.append((voxel[mine], cuts.direction[chunk][mine], cuts.distance[chunk][mine]))
     return Cuts(*(np.concatenate(column) for column in zip(*found, strict=True)), n_missed=cuts.n_missed)

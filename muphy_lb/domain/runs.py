@@ -1,13 +1,13 @@
-"""RunTable: the address table of a step, compressed to the runs in which addresses of consecutive nodes climb by one.
+"""RunTable: the address table of a step, run-compressed: in a run, addresses of consecutive nodes increase by one.
 
-Nodes are numbered along x, so the addresses of a warp of 32 consecutive nodes climb by one except where a row ends or a
-wall begins; a bounced link climbs too. For each warp and direction the table holds the 32-bit mask of the lanes where a
-run starts, and for each run one base. With ``first`` the number of the direction's first run,
+Nodes are numbered along x, so the addresses of a warp of 32 consecutive nodes increase by one except where a row ends
+or a wall begins; those of bounce-back links increase, too. For each warp and direction the table holds the 32-bit mask
+of the lanes where a run starts, and for each run one base. With ``first`` the number of the direction's first run,
 
     address(lane) = base[first + popcount(mask & lanes up to and including lane)] + lane
 
-Whatever the geometry: no wall flag, no branch, no fallback. A line is what one warp reads: its number of runs so far,
-then one mask per direction. ``base[0]`` is never used, so that no 1 needs to be subtracted.
+This holds for every geometry, without wall flags, branches or fallbacks. A line is read by one warp: the number of runs
+of all warps before it, then one mask per direction. ``base[0]`` is unused, which saves a subtraction of 1.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class RunTable:
     Attributes:
         lines: (n_warps, words) uint32: number of runs of all warps before, mask of each direction, zeros.
         bases: (1 + n_runs,) address of each run's lane 0, in the order of warps, directions, lanes; uint32, or uint64
-            where the buffer is larger. A base may lie before the buffer and then wraps.
+            where the buffer is larger. A base may lie before the buffer; it then wraps around.
         n_directions: K.
     """
 
@@ -45,10 +45,10 @@ class RunTable:
 
 
 def compress(chunks, n_directions: int, n_slots: int) -> RunTable:
-    """Compress a table that comes in parts.
+    """Compress a table given in chunks.
 
     Args:
-        chunks: (K, m) int64 addresses of consecutive nodes, m whole warps, one part after the other.
+        chunks: (K, m) int64 addresses of consecutive nodes, m whole warps.
         n_directions: K.
         n_slots: size of the buffer that the addresses belong to.
 

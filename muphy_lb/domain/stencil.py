@@ -1,7 +1,8 @@
-"""StencilTable: where a node finds its neighbours' values of a field.
+"""StencilTable: the addresses of the neighbours' values that a stencil reads.
 
-A field is one flat array: a value a node, then one for each node of the ring, then one for each ghost. The table leads
-from a node to its neighbours in the order of the vectors; it is run-compressed like that of populations.
+A field is one flat array: one value per node, then one per node of the ghost layer, then one per
+extrapolated value beyond a wall. The table leads from a node to its neighbours in the order of the vectors; it is
+run-compressed like that of populations.
 """
 
 from collections.abc import Iterator
@@ -10,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.extrapolation import MOST_TERMS, Ghosts, ScalarBoundary, find_ghosts
-from muphy_lb.domain.local import PART, LocalDomain
+from muphy_lb.domain.extrapolation import MOST_TERMS, Extrapolations, ScalarBoundary, extrapolate
+from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
 
 
@@ -20,121 +21,121 @@ class StencilTable:
     """Neighbours of a stencil.
 
     Attributes:
-        domain: whose nodes.
+        domain: the local domain.
         vectors: (K, 3) to the neighbours.
         n_slots: size of the field's array.
-        exchange: what crosses to other ranks.
-        ghosts: the ghosts that have a value of their own; ``first_ghost`` is where they begin.
-        copies: those that are the value of a node.
+        exchange: the exchange of values with other ranks.
+        extrapolated: the extrapolated values that are stored in the array, from ``first_extrapolated`` on.
+        copies: those that are simply the value of a node.
     """
 
     domain: LocalDomain
     vectors: np.ndarray
     n_slots: int
     exchange: Exchange
-    first_ghost: int
-    ghosts: Ghosts
-    copies: Ghosts
+    first_extrapolated: int
+    extrapolated: Extrapolations
+    copies: Extrapolations
 
     @property
-    def n_edge_ghosts(self) -> int:
-        """Those of the edge come first."""
-        return int(np.searchsorted(self.ghosts.node, self.domain.n_edge))
+    def n_edge_extrapolated(self) -> int:
+        """Number of stored extrapolated values of edge nodes, which come first."""
+        return int(np.searchsorted(self.extrapolated.node, self.domain.n_edge))
 
-    def plain(self, turn: int = 0) -> np.ndarray:
-        """(K, pitch) int64 table, uncompressed: the specification; all turns are alike."""
-        return np.concatenate(list(self.parts()), axis=1)
+    def plain(self, phase: int = 0) -> np.ndarray:
+        """(K, pitch) int64 table, uncompressed: the specification; all phases are alike."""
+        return np.concatenate(list(self.chunks()), axis=1)
 
-    def runs(self, turn: int = 0) -> RunTable:
-        """The table, compressed."""
-        return compress(self.parts(), len(self.vectors), self.n_slots)
+    def runs(self, phase: int = 0) -> RunTable:
+        """The run-compressed table; all phases are alike."""
+        return compress(self.chunks(), len(self.vectors), self.n_slots)
 
     def neighbours(self, nodes: slice) -> np.ndarray:
-        """(K, m) where the neighbours of own nodes are; codes where they are no fluid."""
-        return self.domain.around(self.vectors, nodes)
+        """(K, m) addresses of the neighbours of own nodes; link codes where they are not fluid."""
+        return self.domain.neighbours_with_ghosts(self.vectors, nodes)
 
-    def parts(self) -> Iterator[np.ndarray]:
-        """The table, (K, m) after (K, m)."""
+    def chunks(self) -> Iterator[np.ndarray]:
+        """The table in chunks (K, m) of consecutive nodes."""
         domain = self.domain
-        own = np.arange(self.first_ghost, self.first_ghost + self.ghosts.node.size)
-        for first in range(0, domain.pitch, PART):
-            last = min(first + PART, domain.pitch)
+        own = np.arange(self.first_extrapolated, self.first_extrapolated + self.extrapolated.node.size)
+        for first in range(0, domain.pitch, CHUNK_NODES):
+            last = min(first + CHUNK_NODES, domain.pitch)
             table = np.tile(np.arange(first, last), (len(self.vectors), 1))
             there = min(last, domain.n_nodes)
             if there > first:
                 table[:, : there - first] = self.neighbours(slice(first, there))
-            for ghosts, index in ((self.ghosts, own), (self.copies, self.copies.index[0])):
-                chosen = slice(*np.searchsorted(ghosts.node, (first, last)))
-                table[ghosts.k[chosen], ghosts.node[chosen] - first] = index[chosen]
+            for values, index in ((self.extrapolated, own), (self.copies, self.copies.index[0])):
+                chosen = slice(*np.searchsorted(values.node, (first, last)))
+                table[values.k[chosen], values.node[chosen] - first] = index[chosen]
             yield table
 
 
-def build_stencil(domain: LocalDomain, vectors: np.ndarray, borders: ScalarBoundary) -> StencilTable:
-    """Fold borders and ring into the table of a stencil.
+def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoundary) -> StencilTable:
+    """Fold boundaries and ghost nodes into the table of a stencil.
 
     Args:
         domain: the nodes of a rank.
-        vectors: (K, 3), of at most two components each, with all that have one.
-        borders: what the field does where the neighbour is no fluid.
+        vectors: (K, 3), of at most two non-zero components each, including all that have one.
+        boundary: the boundary conditions where the neighbour is not fluid.
     """
-    ring, pitch = domain.ring, domain.pitch
-    found = _all_ghosts(domain, vectors, borders)
+    layer, pitch = domain.ghost_layer, domain.pitch
+    found = _extrapolate_all(domain, vectors, boundary)
     is_copy = found.is_copy
-    ghosts, copies = chosen(found, ~is_copy), chosen(found, is_copy)
-    first_ghost = pitch + ring.place.size
-    slots = slice(pitch, first_ghost)
+    extrapolated, copies = chosen(found, ~is_copy), chosen(found, is_copy)
+    first_extrapolated = pitch + layer.position.size
+    slots = slice(pitch, first_extrapolated)
     return StencilTable(
         domain=domain,
         vectors=vectors,
-        n_slots=first_ghost + ghosts.node.size,
-        exchange=Exchange(ring.send_node, ring.send_start, slots, ring.receive_start),
-        first_ghost=first_ghost,
-        ghosts=ghosts,
+        n_slots=first_extrapolated + extrapolated.node.size,
+        exchange=Exchange(layer.send_node, layer.send_start, slots, layer.receive_start),
+        first_extrapolated=first_extrapolated,
+        extrapolated=extrapolated,
         copies=copies,
     )
 
 
 def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
     """The table of the neighbours of every node, for fields without a boundary condition: where there is no node, it
-    leads to one slot behind the nodes of other ranks, ``first_ghost``.
+    leads to one slot behind the nodes of other ranks, ``first_extrapolated``.
 
     Args:
         domain: the nodes of a rank.
         vectors: (K, 3) to the neighbours.
     """
-    ring, pitch = domain.ring, domain.pitch
-    outside = pitch + ring.place.size
+    layer, pitch = domain.ghost_layer, domain.pitch
+    outside = pitch + layer.position.size
     nodes, entries = [], []
-    for first in range(0, domain.n_nodes, PART):
-        codes = domain.around(vectors, slice(first, min(first + PART, domain.n_nodes)))
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        codes = domain.neighbours_with_ghosts(vectors, slice(first, min(first + CHUNK_NODES, domain.n_nodes)))
         node, k = np.nonzero(codes.T < 0)
         nodes.append(first + node)
         entries.append(k)
     node, k = np.concatenate(nodes), np.concatenate(entries)
     index, weight = np.full((MOST_TERMS, k.size), outside), np.zeros((MOST_TERMS, k.size))
-    beyond = Ghosts(node, k, index, weight, np.zeros(k.size))
+    beyond = Extrapolations(node, k, index, weight, np.zeros(k.size))
     return StencilTable(
         domain=domain,
         vectors=vectors,
         n_slots=outside + 1,
-        exchange=Exchange(ring.send_node, ring.send_start, slice(pitch, outside), ring.receive_start),
-        first_ghost=outside,
-        ghosts=chosen(beyond, np.zeros(k.size, dtype=bool)),
+        exchange=Exchange(layer.send_node, layer.send_start, slice(pitch, outside), layer.receive_start),
+        first_extrapolated=outside,
+        extrapolated=chosen(beyond, np.zeros(k.size, dtype=bool)),
         copies=beyond,
     )
 
 
-def _all_ghosts(domain: LocalDomain, vectors, borders: ScalarBoundary) -> Ghosts:
+def _extrapolate_all(domain: LocalDomain, vectors, boundary: ScalarBoundary) -> Extrapolations:
     found, whole = [], np.concatenate((np.zeros((1, 3), dtype=np.int64), vectors))
-    for first in range(0, domain.n_nodes, PART):
-        last = min(first + PART, domain.n_nodes)
-        codes = domain.around(whole, slice(first, last))
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        last = min(first + CHUNK_NODES, domain.n_nodes)
+        codes = domain.neighbours_with_ghosts(whole, slice(first, last))
         nodes = np.flatnonzero((codes < 0).any(axis=0))
-        found.append(find_ghosts(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, borders))
+        found.append(extrapolate(np.ascontiguousarray(codes[:, nodes]), first + nodes, vectors, boundary))
     columns = {name: [vars(one)[name] for one in found] for name in vars(found[0])}
-    return Ghosts(**{name: np.concatenate(parts, axis=-1) for name, parts in columns.items()})
+    return Extrapolations(**{name: np.concatenate(parts, axis=-1) for name, parts in columns.items()})
 
 
-def chosen(ghosts: Ghosts, mask: np.ndarray) -> Ghosts:
-    """Those of a mask."""
-    return replace(ghosts, **{name: column[..., mask] for name, column in vars(ghosts).items()})
+def chosen(values: Extrapolations, mask: np.ndarray) -> Extrapolations:
+    """The extrapolated values chosen by a mask."""
+    return replace(values, **{name: column[..., mask] for name, column in vars(values).items()})

@@ -1,10 +1,11 @@
 """Streaming: where a step finds the populations of a node, where it leaves them, and what follows from that.
 
 ``pull`` gathers from the neighbours and stores locally in a second buffer. ``push`` loads locally and scatters to a
-second buffer (Bernaschi et al. 2009, MUPHY). ``aa`` needs one buffer: a pair of opposite directions is in turn
-exchanged within the node and with the neighbours (A-A pattern: Bailey, Myre, Walsh, Lilja, Saar, ICPP 2009; Schreiber
-et al. 2011). Pairs are independent of each other, so here half of them are exchanged with the neighbours in even steps
-and the others in odd steps: all steps cost the same, and each reads half of the table.
+second buffer (Bernaschi et al. 2009, MUPHY). ``aa`` needs one buffer: the populations of a pair of opposite directions
+are exchanged within the node and with the neighbours alternately (A-A pattern: Bailey, Myre, Walsh, Lilja, Saar, ICPP
+2009; Schreiber et al. 2011). Pairs are independent of each other, so here half of them are exchanged with the
+neighbours in even steps and the others in odd steps: all steps cost the same, and each reads half of the table. So A-A
+has two phases, pull and push one.
 
 All that differs between them is an attribute of :class:`Streaming`; nothing outside this package compares names.
 """
@@ -20,7 +21,7 @@ import numpy as np
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice
 
-# The phases of a time step.
+# The parts of a time step.
 OPENINGS, WALLS = "openings", "walls"
 EDGE, INTERIOR = "edge", "interior"
 SEND, RECEIVE = "send", "receive"
@@ -28,15 +29,15 @@ SEND, RECEIVE = "send", "receive"
 
 @dataclass(frozen=True)
 class Streaming:
-    """One way of streaming.
+    """A streaming scheme.
 
     Attributes:
         name: in case files and checkpoints.
-        order: the phases of a step: openings and walls fill in what enters through their links, ``SEND`` packs and
-            posts messages, ``RECEIVE`` awaits and unpacks them, interior and edge nodes stream and collide.
+        order: the parts of a step in their order: openings and walls fill in what enters through their links, ``SEND``
+            packs and posts messages, ``RECEIVE`` awaits and unpacks them, interior and edge nodes stream and collide.
         stores_before_collision: whether the stored populations are those before collision; else those after it.
         half_force: share of the body force in the momentum of stored populations: 1/2 before, -1/2 after collision.
-        in_place: whether a step writes to the buffer that it reads.
+        in_place: whether a step writes to the buffer that it reads from.
         fills_slots: whether openings and walls fill slots of their own before the step, which can be filled again at
             any time; only then are the populations known that are about to arrive at a node, as interpolated walls and
             measurements before collision need them.
@@ -58,12 +59,12 @@ class Streaming:
 
     @property
     def half_force(self) -> float:
-        """See above."""
+        """See the attributes."""
         return 0.5 if self.stores_before_collision else -0.5
 
     @property
     def exchanges_result(self) -> bool:
-        """See above."""
+        """See the attributes."""
         return self.stores_before_collision
 
     def parity_of_collision(self, parity: int) -> int:
@@ -71,11 +72,11 @@ class Streaming:
         return parity if self.stores_before_collision else 1 - parity
 
     def completed_buffer(self, parity: int) -> int:
-        """Buffer whose links a step from ``parity`` completes."""
+        """Buffer in which a step from ``parity`` fills in what enters through links."""
         return 1 - parity if self.exchanges_result else parity
 
     def patterns(self, lattice: Lattice) -> tuple["Pattern", ...]:
-        """The patterns of consecutive steps; they repeat."""
+        """One pattern per phase; consecutive steps cycle through the phases."""
         return _patterns(self, lattice)
 
 
@@ -94,10 +95,10 @@ STREAMINGS: Mapping[str, Streaming] = MappingProxyType({kind.name: kind for kind
 
 
 def streaming_named(name: str) -> Streaming:
-    """Look a streaming up by name.
+    """Look up a streaming scheme by name.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: there is no scheme of that name.
     """
     if name not in STREAMINGS:
         raise InputError(f"streaming is {name!r}; allowed: {', '.join(STREAMINGS)}")
@@ -106,15 +107,15 @@ def streaming_named(name: str) -> Streaming:
 
 @dataclass(frozen=True)
 class Pattern:
-    """One kind of step.
+    """Where a step of one phase loads and stores populations.
 
-    A place is a number: ``r >= 0`` is row r of the node itself, ``-1 - k`` is entry k of the node's table.
+    A location is a number: ``r >= 0`` is row r of the node itself, ``-1 - k`` is entry k of the node's table.
 
     Attributes:
         in_place: whether the step writes to the buffer that it reads.
         directions: direction of each table entry, ascending.
-        load: place where population q of the node is found, for each q.
-        store: place where it is left.
+        load: location from which population q of a node is loaded, for each q.
+        store: location to which it is stored.
         upstream: whether the table leads to the node at ``x - c_q``; else ``x + c_q``.
         far_row, wall_row: row of the entry of direction q at that node, and at the node itself where a wall is.
     """
@@ -129,22 +130,22 @@ class Pattern:
 
     @property
     def stores_locally(self) -> bool:
-        """Whether a node's populations are left in its own rows."""
-        return not any(is_entry(place) for place in self.store)
+        """Whether all populations of a node are stored in its own rows."""
+        return not any(is_entry(location) for location in self.store)
 
-    def turn(self, directions) -> np.ndarray:
+    def exchanges(self, directions) -> np.ndarray:
         """Mask of the directions whose pair is exchanged with the neighbours in this step."""
         return np.isin(directions, self.directions)
 
 
-def is_entry(place: int) -> bool:
-    """Whether a place is an entry of the table."""
-    return place < 0
+def is_entry(location: int) -> bool:
+    """Whether a location is an entry of the table."""
+    return location < 0
 
 
-def entry(place: int) -> int:
-    """Number of the table entry that a place means."""
-    return -1 - place
+def entry(location: int) -> int:
+    """Number of the table entry that a location denotes."""
+    return -1 - location
 
 
 @cache
@@ -160,27 +161,27 @@ def _patterns(streaming: Streaming, lattice: Lattice) -> tuple[Pattern, ...]:
     return (Pattern(False, moving, in_table, own, True, own, opposite),)
 
 
-def _exchanging(turn: int, lattice: Lattice, opposite) -> Pattern:
-    """A-A with half of the pairs exchanged with the neighbours."""
-    directions = tuple(q for q in range(1, lattice.q) if _turns(lattice)[_kind(lattice, q)] == turn)
+def _exchanging(phase: int, lattice: Lattice, opposite) -> Pattern:
+    """The A-A pattern of a phase, in which half of the pairs are exchanged with the neighbours."""
+    directions = tuple(q for q in range(1, lattice.q) if _phases(lattice)[_kind(lattice, q)] == phase)
     own = tuple(range(lattice.q))
-    place = {q: -1 - k for k, q in enumerate(directions)}
-    load = tuple(place.get(q, q) for q in own)
-    store = tuple(place.get(opposite[q], opposite[q]) for q in own)
+    entries = {q: -1 - k for k, q in enumerate(directions)}
+    load = tuple(entries.get(q, q) for q in own)
+    store = tuple(entries.get(opposite[q], opposite[q]) for q in own)
     return Pattern(True, directions, load, store, True, opposite, own)
 
 
-def _turns(lattice: Lattice) -> dict:
-    """Turn of each kind of direction. Those that differ in signs only share it, since a slip wall mirrors one into
-    another; the largest kinds go first, each to the turn that has fewer directions."""
+def _phases(lattice: Lattice) -> dict:
+    """Phase of each kind of direction. Directions that differ in signs only share it, since a slip wall reflects one
+    into another; the largest kinds are assigned first, each to the phase that has fewer directions."""
     kinds = [_kind(lattice, q) for q in range(1, lattice.q)]
-    sizes, turns = [0, 0], {}
+    sizes, phases = [0, 0], {}
     for kind in sorted(set(kinds), key=lambda kind: (-kinds.count(kind), kind)):
-        turns[kind] = sizes.index(min(sizes))
-        sizes[turns[kind]] += kinds.count(kind)
-    return turns
+        phases[kind] = sizes.index(min(sizes))
+        sizes[phases[kind]] += kinds.count(kind)
+    return phases
 
 
 def _kind(lattice: Lattice, q: int) -> tuple[int, ...]:
-    """A direction without its signs."""
+    """Absolute values of the components of a direction."""
     return tuple(int(abs(component)) for component in lattice.c[q])

@@ -1,4 +1,4 @@
-"""What becomes of the links into each wall: folded into the address table, given a slot each, or mirrored."""
+"""How links into each wall are treated: in the address table, link by link, or by specular reflection."""
 
 from dataclasses import dataclass
 
@@ -9,33 +9,34 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.lattice import Lattice
 
-FOLDED, SLOTTED, MIRRORED = 0, 1, 2
+IN_TABLE, LINKWISE, SPECULAR = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class WallTreatment:
     """How each wall is treated.
 
-    ``FOLDED``: half-way bounce-back, stationary, at no cost. ``SLOTTED``: every link is a record whose incoming
-    population a kernel computes (interpolated or moving walls). ``MIRRORED``: free slip, folded too.
+    ``IN_TABLE``: half-way bounce-back at a stationary wall, at no cost. ``LINKWISE``: every link has a record and a
+    slot; a kernel computes its incoming population (interpolated or moving walls). ``SPECULAR``: free slip, also at no
+    cost.
 
     Attributes:
-        labelled: of each labelled wall of the geometry.
-        plain: of all other walls, ``FOLDED`` or ``SLOTTED``.
+        labelled: treatment of each labelled wall of the geometry.
+        plain: treatment of all other walls, ``IN_TABLE`` or ``LINKWISE``.
     """
 
     labelled: tuple[int, ...] = ()
-    plain: int = FOLDED
+    plain: int = IN_TABLE
 
     @property
     def slip(self) -> tuple[int, ...]:
         """Numbers of the labelled walls that slip."""
-        return tuple(number for number, kind in enumerate(self.labelled) if kind == MIRRORED)
+        return tuple(number for number, kind in enumerate(self.labelled) if kind == SPECULAR)
 
-    def has_slots(self, table: np.ndarray) -> np.ndarray:
-        """(n,) mask of the nodes of a (Q, n) neighbour table with a link that gets a slot."""
-        codes = [WALL_LINK] if self.plain == SLOTTED else []
-        codes += [FIRST_WALL_LINK - number for number, kind in enumerate(self.labelled) if kind == SLOTTED]
+    def has_linkwise(self, table: np.ndarray) -> np.ndarray:
+        """(n,) mask of the nodes of a (Q, n) neighbour table with a link into a linkwise wall."""
+        codes = [WALL_LINK] if self.plain == LINKWISE else []
+        codes += [FIRST_WALL_LINK - number for number, kind in enumerate(self.labelled) if kind == LINKWISE]
         mask = np.zeros(table.shape[1], dtype=bool)
         for row in table if codes else ():
             mask |= np.isin(row, codes)
@@ -43,10 +44,10 @@ class WallTreatment:
 
 
 @dataclass(frozen=True)
-class Mirrored:
-    """Links that free slip reflects: what leaves ``node`` in direction ``q_out`` arrives at ``far`` in ``q_far``, and
-    what arrives at ``node`` in direction ``q_in`` left ``far`` in the direction opposite to ``q_far``. All (m,) int64;
-    ``far`` is a node-list number."""
+class SpecularLinks:
+    """Links at which free slip reflects: what leaves ``node`` in direction ``q_out`` arrives at ``far`` in ``q_far``,
+    and what arrives at ``node`` in direction ``q_in`` left ``far`` in the direction opposite to ``q_far``. All (m,)
+    int64; ``far`` is a node-list number."""
 
     node: np.ndarray
     q_out: np.ndarray
@@ -56,10 +57,10 @@ class Mirrored:
 
 
 def open_corners(table: np.ndarray, slip, lattice: Lattice) -> np.ndarray:
-    """The (Q, n) neighbour table with links that graze a slip wall at the rim of an opening counted as the opening's.
+    """The (Q, n) neighbour table in which links that graze a slip wall at the rim of an opening lead into the opening.
 
     Such a link leads past a slip wall into the corner behind it, and its tangential part into an opening: the mirror
-    image of a link into that opening. Without this it would bounce back and brake the flow along the wall.
+    image of a link into that opening. Otherwise it would bounce back and slow down the flow along the wall.
 
     Args:
         table: link codes as of ``muphy_lb.geometry.neighbours``; changed in place.
@@ -75,10 +76,10 @@ def open_corners(table: np.ndarray, slip, lattice: Lattice) -> np.ndarray:
     return table
 
 
-def mirrored_links(table: np.ndarray, treatment: WallTreatment, lattice: Lattice) -> Mirrored:
-    """Specular reflection half-way between fluid and wall voxels, for links that meet a flat piece of a slip wall.
+def specular_links(table: np.ndarray, treatment: WallTreatment, lattice: Lattice) -> SpecularLinks:
+    """Specular reflection half-way between fluid and wall voxels, for links that meet a flat part of a slip wall.
 
-    A link has a flat piece where exactly one of its components leads out of the fluid, both that voxel and the link's
+    A link meets a flat part where exactly one of its components leads out of the fluid, both that voxel and the link's
     own belong to slip walls, and the node that its other components lead to is fluid. Elsewhere (edges, corners) the
     link keeps its bounce-back, so that links stay paired and no mass is lost.
 
@@ -92,13 +93,13 @@ def mirrored_links(table: np.ndarray, treatment: WallTreatment, lattice: Lattice
     codes = FIRST_WALL_LINK - np.array(slip, dtype=np.int64)
     found = [_of_direction(q, table, codes, lattice) for q in range(1, lattice.q)] if slip else []
     empty = np.zeros((5, 0), dtype=np.int64)
-    return Mirrored(*np.concatenate([empty, *found], axis=1))
+    return SpecularLinks(*np.concatenate([empty, *found], axis=1))
 
 
 @dataclass(frozen=True)
 class _Reflection:
-    """Directions around a link that one flat wall reflects: ``face`` straight at the wall, ``along`` it, ``q_far`` away
-    from it on the other side, and the ``others`` of its components."""
+    """Directions at a link that a flat wall reflects: ``face`` normal to the wall, ``along`` it, ``q_far`` away from it
+    on the other side, and the ``others`` of its components."""
 
     face: int
     along: int
@@ -107,7 +108,7 @@ class _Reflection:
 
 
 def _reflections(q: int, lattice: Lattice):
-    """Reflections of direction q, one for each axis that may be normal to the wall; none for a link straight at it.
+    """Reflections of direction q, one for each axis that may be normal to the wall; none for a link normal to it.
 
     Raises:
         InputError: the lattice lacks the tangential links that reflection needs.
@@ -127,7 +128,7 @@ def _reflections(q: int, lattice: Lattice):
 
 
 def _of_direction(q: int, table, codes, lattice) -> np.ndarray:
-    """(5, m) rows of :class:`Mirrored` for one outgoing direction."""
+    """(5, m) rows of :class:`SpecularLinks` for one outgoing direction."""
     rows = [np.zeros((5, 0), dtype=np.int64)]
     for mirror in _reflections(q, lattice):
         flat = np.isin(table[q], codes) & np.isin(table[mirror.face], codes) & (table[mirror.along] >= 0)

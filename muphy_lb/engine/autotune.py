@@ -1,8 +1,8 @@
-"""The way to launch stream-and-collide that is fastest on this card: timed once, then remembered.
+"""Autotuning: the fastest launch configuration of stream-and-collide on this GPU is measured once and stored.
 
-All ways give the same bits; which is fastest depends on the card, the collision and the number formats. The result is
-kept in ``tuning.json`` in the user's cache folder (``MUPHY_CACHE``, else ``XDG_CACHE_HOME/muphy_lb``, else
-``~/.cache/muphy_lb``); removing the file makes the next run time them again.
+All configurations give the same bits; which is fastest depends on the GPU, the collision and the number formats. The
+result is kept in ``tuning.json`` in the user's cache folder (``MUPHY_CACHE``, else ``XDG_CACHE_HOME/muphy_lb``, else
+``~/.cache/muphy_lb``); if the file is removed, the next run measures again.
 """
 
 import json
@@ -17,14 +17,15 @@ from muphy_lb.output.atomic import write_text
 
 log = logging.getLogger(__name__)
 
-# Below this the differences are smaller than their scatter.
+# With fewer nodes the differences are smaller than the scatter of the measurement.
 FEWEST_NODES = 1 << 20
 STEPS = 6
 REPETITIONS = 3
 
 
 def tune(engine: Engine) -> None:
-    """Let an engine launch in the fastest way; small domains and devices without a choice keep the usual one."""
+    """Set an engine's launch configuration to the fastest; small domains and devices without a choice keep the
+    default."""
     shapes = engine.backend.launch_shapes(engine.addresses.patterns[0])
     if len(shapes) < 2 or engine.domain.n_nodes - engine.domain.n_edge < FEWEST_NODES:
         return
@@ -34,13 +35,13 @@ def tune(engine: Engine) -> None:
     if known.get(key) not in by_name:
         rates = {name: _rate(engine, shape) for name, shape in by_name.items()}
         known = _read(path) | {key: max(rates, key=rates.get)}
-        log.info("timed on this card, MFLUPS: %s", ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
+        log.info("timed on this GPU, MFLUPS: %s", ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
         _write(path, known)
     engine.use_shape(by_name[known[key]])
 
 
 def cache_folder() -> Path:
-    """Where results are kept."""
+    """Folder of the stored results."""
     given, xdg = os.environ.get("MUPHY_CACHE"), os.environ.get("XDG_CACHE_HOME")
     if given:
         return Path(given)
@@ -83,9 +84,9 @@ def _read(path: Path) -> dict:
 
 
 def _write(path: Path, known: dict) -> None:
-    """Keep it, where the folder can be written to; a run does not depend on it."""
+    """Store the results if the folder is writable; a run does not depend on it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps(known, indent=2) + "\n")
-    except Exception as error:  # whatever the disk says, the shape is known by now
+    except Exception as error:  # the run continues with the result, whatever the disk error
         log.debug("cannot keep %s: %s", path, error)

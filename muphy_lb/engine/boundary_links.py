@@ -1,4 +1,4 @@
-"""Opening links and links into walls with slots, of one rank, bound to its device; and what they measure."""
+"""Opening links and links into linkwise walls of one rank, bound to its device, and measurements at links."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +14,7 @@ from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.physics.model import Model
 
 # Sums over openings are in fixed point: 2^-44 is far below the rounding of a population in single precision, and sums
-# of
-# half a million links of order 1 fit in 63 bits.
+# over half a million links of order 1 fit in 63 bits.
 SUM_SCALE = 2.0**44
 # Of each opening: mass that entered, density deviations, number of links.
 N_SUMS = 3
@@ -28,9 +27,9 @@ class LinkConditions:
     Attributes:
         momentum: (L,) mass that enters through each opening link per unit of its opening's value.
         kind: (n_openings,) condition kind of each opening.
-        walls: (4, S) coefficients of the links into walls with slots.
+        walls: (4, S) coefficients of the links into linkwise walls.
         value: values of the openings, then the velocity scale of each labelled wall and of all others together.
-        feedback: how openings answer their flow, by number.
+        feedback: conditions with feedback by number of their opening.
     """
 
     momentum: np.ndarray
@@ -49,15 +48,15 @@ class Values(NamedTuple):
 
 
 class BoundaryLinks:
-    """Links bound to a device.
+    """The opening and wall links of a rank bound to its device.
 
     Args:
         backend: the device.
         model: the physics.
-        addresses: where links find and leave populations.
-        buffers: both population buffers, which in place are one.
-        conditions: what happens at the links.
-        values: numbers that change with time.
+        addresses: addresses of the links' populations.
+        buffers: both population buffers; with in-place streaming the same one twice.
+        conditions: the conditions at the links.
+        values: values that change with time.
     """
 
     def __init__(self, backend, model: Model, addresses: AddressTable, buffers, conditions, values: Values):
@@ -78,9 +77,9 @@ class BoundaryLinks:
         return self._addresses.domain.links.n_links > 0
 
     @property
-    def has_slotted_walls(self) -> bool:
-        """Whether there are links into walls with slots."""
-        return self._addresses.domain.slotted.n_links > 0
+    def has_linkwise_walls(self) -> bool:
+        """Whether there are links into linkwise walls."""
+        return self._addresses.domain.linkwise.n_links > 0
 
     def bind_openings(self, parity: int, is_behind: bool = False):
         """Launch that fills in what enters through the openings before, or after, a step from buffer ``parity``.
@@ -107,15 +106,15 @@ class BoundaryLinks:
     def sums(self, parity: int, n_openings: int) -> np.ndarray:
         """(n_openings, 3) int64 sums over the links of each opening in the state ``parity``; see
         :meth:`muphy_lb.engine.engine.Engine.opening_sums`."""
-        if self._looks is None:
-            self._looks = self._bind_looks(n_openings)
-        launches, sums = self._looks
+        if self._sum_launches is None:
+            self._sum_launches = self._bind_sum_launches(n_openings)
+        launches, sums = self._sum_launches
         for launch in launches[parity]:
             launch()
         return self._backend.to_host(sums).reshape(n_openings, N_SUMS)
 
-    def _bind_looks(self, n_openings: int) -> tuple[list, object]:
-        """The launches that sum up either state, bound when the openings are first looked at, and the sums."""
+    def _bind_sum_launches(self, n_openings: int) -> tuple[list, object]:
+        """The launches that sum over the openings of either state, bound on first use, and the array of the sums."""
         backend = self._backend
         fluxes = backend.zeros(2 * self.n_opening_links, np.float64)
         sums = backend.zeros(N_SUMS * n_openings, np.int64)
@@ -152,18 +151,18 @@ class BoundaryLinks:
         return self._addresses.domain.links.n_links
 
     def wall_exchange(self, parity: int) -> np.ndarray:
-        """(S + F,) population that leaves plus the one that enters of every link into walls with slots and into
-        labelled walls without; slots must be filled."""
-        n_slotted = self._addresses.domain.slotted.n_links
+        """(S + F,) population that leaves plus the one that enters of every link into linkwise walls and into other
+        labelled walls; slots must be filled."""
+        n_linkwise = self._addresses.domain.linkwise.n_links
         if self._wall_probe.size == 0:
             return np.zeros(0)
         leaving, entering = self._wall_probe.read(parity).reshape(2, -1)
-        if self._model.streaming.in_place and n_slotted:
-            entering[:n_slotted] = self._entering_from_walls(parity, n_slotted)
+        if self._model.streaming.in_place and n_linkwise:
+            entering[:n_linkwise] = self._entering_from_walls(parity, n_linkwise)
         return leaving + entering
 
     def _entering_from_walls(self, parity: int, n_links: int) -> np.ndarray:
-        """(S,) what the next step will fill in, computed beside the state."""
+        """(S,) populations that the next step will fill in, computed without changing the state."""
         backend, precision = self._backend, self._backend.precision
         beside = backend.zeros(n_links, precision.storage)
         self.bind_walls(parity, is_behind=True, target=beside, incoming=backend.array(np.arange(n_links)))()
@@ -178,7 +177,7 @@ class BoundaryLinks:
         return links._replace(value=self._backend.view(in_force, 0, self._n_openings))
 
     def _completed(self, parity: int):
-        """The buffer whose links a step from ``parity`` completes."""
+        """The buffer in which a step from ``parity`` fills in what enters through links."""
         return self._buffers[self._model.streaming.completed_buffer(parity)]
 
     @property
@@ -205,9 +204,9 @@ class BoundaryLinks:
         )
         return tuple(records._replace(state=array(rows.reshape(-1))) for rows in states)
 
-    def _state(self, turn: int, nodes: np.ndarray) -> np.ndarray:
-        """(Q, m) where the populations of ascending local nodes lie before a step of a turn."""
-        return self._addresses.resolve(turn - 1, self._addresses.places_after(turn - 1), nodes)
+    def _state(self, phase: int, nodes: np.ndarray) -> np.ndarray:
+        """(Q, m) addresses of the populations of ascending local nodes before a step of a phase."""
+        return self._addresses.resolve(phase - 1, self._addresses.locations_after(phase - 1), nodes)
 
     def _wall_arrays(self, conditions: LinkConditions) -> WallArrays:
         """What is about to arrive at a node is known where the node will pull it from; without slots it is not known,
@@ -228,5 +227,5 @@ class BoundaryLinks:
         )
 
     def _wall_addresses(self) -> np.ndarray:
-        slotted, folded = self._addresses.slotted, self._addresses.folded
-        return np.concatenate((slotted.outgoing, folded.outgoing, slotted.incoming, folded.incoming))
+        linkwise, in_table = self._addresses.linkwise, self._addresses.in_table
+        return np.concatenate((linkwise.outgoing, in_table.outgoing, linkwise.incoming, in_table.incoming))

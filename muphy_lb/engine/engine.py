@@ -18,7 +18,7 @@ from muphy_lb.engine.state_access import StateAccess
 from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.parallel import Halo, HaloConnector
-from muphy_lb.parallel.exchange import bind_lines, exchange_seconds
+from muphy_lb.parallel.exchange import bind_exchanges, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE
 from muphy_lb.physics.model import STEP, Model
 
@@ -54,7 +54,7 @@ class Engine:
         self.timed = TimedValues(backend, conditions.value, list(conditions.feedback))
         self.addresses = build_addresses(domain, model.streaming)
         self.buffers = self._make_buffers()
-        self._tables = [backend.stream_table(self.addresses, turn) for turn in range(len(self.addresses.patterns))]
+        self._tables = [backend.stream_table(self.addresses, phase) for phase in range(len(self.addresses.patterns))]
         self.parity = 0
         self.steps_kept = 0
         self._step_number = 0
@@ -228,7 +228,7 @@ class Engine:
 
     def wall_exchange(self, averaged: bool = False) -> np.ndarray:
         """(S + F,) float64 population that leaves plus the one that enters (deviations) of every local link into
-        slotted and into labelled folded walls; times c_q it is the momentum given to the wall in this step. Collective.
+        linkwise and into other labelled walls; times c_q it is the momentum given to the wall in this step. Collective.
 
         Args:
             averaged: take the mean with the step before, if its populations are still there.
@@ -242,7 +242,7 @@ class Engine:
 
     def fill_slots(self) -> None:
         """Fill the slots of the present state, as the next step will; in place only halo slots can be filled twice."""
-        parity, line, links = self.parity, self.halo.lines[self.parity], self.boundary_links
+        parity, line, links = self.parity, self.halo.exchanges[self.parity], self.boundary_links
         fills_slots = self.model.streaming.fills_slots
         if fills_slots and links.has_openings:
             links.bind_openings(parity, is_behind=True)()
@@ -276,19 +276,19 @@ class Engine:
         self._access.write(self._state(0), chunk)
         self._barrier()
 
-    def _turn(self, parity: int) -> int:
+    def _phase(self, parity: int) -> int:
         return parity % len(self._tables)
 
     def _state(self, parity: int) -> State:
         """The populations before a step from buffer ``parity``."""
-        before = self._turn(parity - 1)
-        places = self.addresses.places_after(before)
-        return State(self.buffers[parity], places, self._tables[before], self.domain.n_nodes)
+        before = self._phase(parity - 1)
+        locations = self.addresses.locations_after(before)
+        return State(self.buffers[parity], locations, self._tables[before], self.domain.n_nodes)
 
     def _stream_arrays(self, parity: int) -> StreamArrays:
-        turn = self._turn(parity)
+        phase = self._phase(parity)
         buffers = self.buffers[parity], self.buffers[1 - parity]
-        return StreamArrays(*buffers, self._tables[turn], self.addresses.patterns[turn])
+        return StreamArrays(*buffers, self._tables[phase], self.addresses.patterns[phase])
 
     @property
     def tables(self) -> tuple:
@@ -313,12 +313,12 @@ class Engine:
     def exchange_seconds(self, most: int, n_rounds: int = 10) -> float:
         """Time of one exchange by itself on the slowest rank, with messages of at most ``most`` populations;
         collective. It spoils the flow."""
-        found = bind_lines(self._halo_of_buffers().shortened(most), self.halo.shares)
+        found = bind_exchanges(self._halo_of_buffers().shortened(most), self.halo.shares)
         return exchange_seconds(self._connector.communicator, self.backend, found, n_rounds)
 
     def _halo_of_buffers(self) -> Halo:
         """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
-        plans = tuple(self.addresses.exchanges[self._turn(parity)] for parity in (0, 1))
+        plans = tuple(self.addresses.exchanges[self._phase(parity)] for parity in (0, 1))
         buffers = self.buffers[::-1] if self.model.streaming.exchanges_result else self.buffers
         return Halo(self.domain.halo.neighbours, plans, tuple(buffers))
 

@@ -34,7 +34,7 @@ class FeedbackConditions:
         n_sums = self._size * N_SUMS * n_openings
         self._sums = [backend.zeros(n_sums, np.int64) for _ in range(2)]
         self._fluxes = backend.zeros(2 * links.n_opening_links, np.float64)
-        self._lines = connector.connect(backend, self._all_ranks()).lines
+        self._lines = connector.connect(backend, self._all_ranks()).exchanges
 
     def tasks(self, parity: int, phase: int) -> list[Task]:
         """The tasks ahead of a step from buffer ``parity``, given its number modulo ``n_phases``; none where no

@@ -1,4 +1,4 @@
-"""Fields of a model on one rank's device: their memory, how stages advance them, what crosses between ranks."""
+"""Fields of a model on one rank's device: their memory, the stages that advance them, their halo exchange."""
 
 from typing import NamedTuple
 
@@ -8,9 +8,9 @@ from muphy_lb.backends.arrays import ExtrapolationArrays, NodeRange, StencilArra
 from muphy_lb.domain import LocalDomain, StencilTable, build_neighbours, build_scalar_streaming, build_stencil
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.parallel import Halo
-from muphy_lb.parallel.exchange import bind_lines
+from muphy_lb.parallel.exchange import bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
-from muphy_lb.parallel.transports import Line
+from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import Field, FieldValue, Model, Stage, row_names
 
 NO_LINES = (None, None)
@@ -18,14 +18,14 @@ BEFORE = "_before"  # behind the name of a field: as the step before has left it
 
 
 class DeviceTable(NamedTuple):
-    """A table of neighbours, and its form on the device."""
+    """A table of neighbours and its device form."""
 
     table: StencilTable
     runs: object
 
 
 class _Advanced:
-    """A field that a stencil or scalar streaming advances: two arrays, which steps use in turn."""
+    """A field advanced by a stencil or by scalar streaming: two arrays, used alternately."""
 
     is_state = True
 
@@ -36,27 +36,27 @@ class _Advanced:
         self.row = domain.pitch if field.streaming else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
         self.runs = backend.stream_table(self.table, 0)
-        cut, end = self.table.n_edge_ghosts, self.table.ghosts.node.size
-        self._extrapolated = {ON_EDGE: self._stencils(0, cut), ON_INTERIOR: self._stencils(cut, end)}
+        n_edge, end = self.table.n_edge_extrapolated, self.table.extrapolated.node.size
+        self._extrapolated = {ON_EDGE: self._stencils(0, n_edge), ON_INTERIOR: self._stencils(n_edge, end)}
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
-        self.lines = bind_lines(halo, shares).lines
+        self.exchanges = bind_exchanges(halo, shares).exchanges
 
     def bind(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
-        """Values beyond the walls of some nodes, then the nodes."""
+        """Tasks that extrapolate the values beyond walls of some nodes, then advance the nodes."""
         old, new = self.arrays[parity], self.arrays[1 - parity]
         arrays = StencilArrays(old, new, self.runs, len(self.table.vectors), self.row)
         update = self._backend.bind(stage.kernel, stage.operators[0], arrays, nodes, values)
         return [*self._bind_extrapolation(parity, nodes.queue), Task(stage.name, nodes.queue, update)]
 
     def _stencils(self, first: int, last: int) -> tuple[ExtrapolationArrays, int, int]:
-        """Some of the extrapolated values on the device, and where in the field they lie."""
-        backend, ghosts, real = self._backend, self.table.ghosts, self._backend.precision.real
+        """A range of the extrapolated values on the device, and its bounds in the field's array."""
+        backend, values, real = self._backend, self.table.extrapolated, self._backend.precision.real
         records = ExtrapolationArrays(
-            index=backend.array(ghosts.index[:, first:last].reshape(-1)),
-            weight=backend.array(ghosts.weight[:, first:last].astype(real).reshape(-1)),
-            constant=backend.array(ghosts.constant[first:last].astype(real)),
+            index=backend.array(values.index[:, first:last].reshape(-1)),
+            weight=backend.array(values.weight[:, first:last].astype(real).reshape(-1)),
+            constant=backend.array(values.constant[first:last].astype(real)),
         )
-        return records, self.table.first_ghost + first, self.table.first_ghost + last
+        return records, self.table.first_extrapolated + first, self.table.first_extrapolated + last
 
     def _bind_extrapolation(self, parity: int, queue: str) -> list[Task]:
         (records, first, last), field = self._extrapolated[queue], self.arrays[parity]
@@ -73,9 +73,9 @@ def _advancing_table(domain: LocalDomain, model: Model, field: Field) -> Stencil
 
 
 class _Stored:
-    """A field that node functions write at their own node and read there, or, with a halo, at their neighbours too."""
+    """A field that node functions write at their own node and read there, or, with a halo, also at neighbours."""
 
-    n_rows, row, lines = 1, 0, NO_LINES
+    n_rows, row, exchanges = 1, 0, NO_EXCHANGE
 
     def __init__(self, backend, domain: LocalDomain, field: Field, dtype, halo: DeviceTable | None, shares):
         self.is_state = field.is_state
@@ -86,21 +86,22 @@ class _Stored:
             return
         if field.outside is not None:
             for array in arrays:
-                outside = backend.view(array, halo.table.first_ghost, halo.table.first_ghost + 1)
+                outside = backend.view(array, halo.table.first_extrapolated, halo.table.first_extrapolated + 1)
                 backend.update(outside, np.full(1, field.outside, dtype))
         plan = _returning(halo.table) if field.accumulates else _staged(halo.table.exchange)
-        self.lines = bind_lines(Halo(domain.halo.neighbours, (plan, plan), tuple(self.arrays)), shares).lines
+        self.exchanges = bind_exchanges(
+            Halo(domain.halo.neighbours, (plan, plan), tuple(self.arrays)), shares
+        ).exchanges
 
 
 def _staged(plan: Exchange) -> Exchange:
-    """The exchange by way of a mailbox: what arrives must not overwrite what a slower rank still reads, and such a
-    field
-    has one array only."""
+    """The exchange through a receive buffer: such a field has only one array, and received values must not overwrite
+    those that are still being read."""
     return Exchange(plan.pack, plan.pack_start, np.arange(plan.unpack.start, plan.unpack.stop), plan.unpack_start)
 
 
 def _returning(table: StencilTable) -> Exchange:
-    """The exchange the other way: the halo is sent to its owners, who add it to their own nodes."""
+    """The reverse exchange: halo values are sent to their owners, which add them to their own nodes."""
     plan = table.exchange
     halo = np.arange(plan.unpack.start, plan.unpack.stop)
     return Exchange(halo, plan.unpack_start, plan.pack, plan.pack_start, accumulates=True)
@@ -113,7 +114,7 @@ class Fields:
         backend: the device.
         domain: this rank's nodes.
         model: the physics.
-        shares: which transport takes which neighbour (:class:`muphy_lb.parallel.exchange.HaloLines`).
+        shares: the transports with their neighbours (:class:`muphy_lb.parallel.exchange.HaloExchange`).
     """
 
     def __init__(self, backend, domain: LocalDomain, model: Model, shares):
@@ -146,7 +147,7 @@ class Fields:
         return self.get(value.field, 1 - parity if value.is_new else parity)
 
     def table_of(self, name: str) -> DeviceTable:
-        """The table of a field that advances."""
+        """The stencil table of an advanced field."""
         bound = self._bound[name]
         return DeviceTable(bound.table, bound.runs)
 
@@ -161,12 +162,12 @@ class Fields:
         even, odd = self._bound[name].arrays
         return even is not odd
 
-    def line(self, name: str, parity: int) -> Line | None:
+    def exchange(self, name: str, parity: int) -> ExchangeTasks | None:
         """The exchange of a field in a step from ``parity``; None without neighbours."""
-        return self._bound[name].lines[parity]
+        return self._bound[name].exchanges[parity]
 
     def bind_advance(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
-        """The tasks of a stage that advances a field."""
+        """Tasks of a stage that advances a field."""
         return self._bound[stage.field].bind(stage, parity, nodes, values)
 
     def get(self, name: str, parity: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The launches of a time step, kept by kind of step: one a task at first, as few as possible once they are recorded."""
+"""The launches of a time step by kind of step: one per task at first, as few as possible once they are recorded."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ class StepLaunches:
         self.is_recording = False
 
     def start_recording(self) -> None:
-        """From now on, record."""
+        """Record launches from now on."""
         self.is_recording = True
         self._launches.clear()
 
@@ -44,8 +44,7 @@ class StepLaunches:
         return self._launches[kind]
 
     def cycle(self, kinds: list[StepKind]) -> Callable[[], None] | None:
-        """Steps of consecutive kinds as one launch, known by the first; None if the host has to do something in
-        them."""
+        """Steps of consecutive kinds as one launch, identified by the first; None if the host has to act in them."""
         if kinds[0] not in self._cycles:
             self._cycles[kinds[0]] = recorded_cycle([self.tasks(kind) for kind in kinds], self._backend)
         return self._cycles[kinds[0]]

@@ -1,4 +1,4 @@
-"""NodeValues: fields and body force at a few nodes of a rank, brought to the host."""
+"""NodeValues: fields and body force at selected nodes of a rank, copied to the host."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from muphy_lb.physics.model import FieldValue
 
 
 class NodeValues:
-    """Reads values at chosen nodes; a whole field need not come to the host for a few nodes.
+    """Reads values at selected nodes without copying whole fields to the host.
 
     Args:
-        engine: of the rank.
+        engine: engine of the rank.
         nodes: (k,) local nodes.
     """
 

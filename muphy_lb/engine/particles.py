@@ -168,7 +168,7 @@ class _BoundSet:
             )
             for buffer in buffers
         ]
-        return migration, connector.connect(backend, Halo(ranks, (plan, plan), tuple(buffers))).lines
+        return migration, connector.connect(backend, Halo(ranks, (plan, plan), tuple(buffers))).exchanges
 
 
 def _on_device(backend, lookup: VoxelLookup) -> LookupArrays:
@@ -179,10 +179,10 @@ def _on_device(backend, lookup: VoxelLookup) -> LookupArrays:
 def _waiting(backend, to_edge: bool) -> Task:
     """Messages travel on the edge's queue: it waits for the interior, or the interior for it."""
     if not to_edge:
-        return ordering(backend.interior_waits)
+        return ordering(backend.interior_waits_for_edge)
 
     def wait():
-        backend.mark_interior()
-        backend.edge_waits()
+        backend.record_interior()
+        backend.edge_waits_for_interior()
 
     return ordering(wait)

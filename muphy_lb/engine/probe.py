@@ -1,4 +1,4 @@
-"""Probe: populations, or values of a field, at chosen addresses, brought to the host."""
+"""Probe: populations, or values of a field, at selected addresses, copied to the host."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ class Probe:
         backend: the device.
         buffers: both population buffers, or both arrays of a field.
         addresses: (k,) flat addresses in each of them.
-        of_field: they hold the numbers of a field, not populations in stored units.
+        of_field: whether the buffers hold a field instead of populations in stored units.
     """
 
     def __init__(self, backend, buffers, addresses: tuple[np.ndarray, np.ndarray], of_field: bool = False):
@@ -21,15 +21,15 @@ class Probe:
         self._gathers = None
 
     def read(self, parity: int) -> np.ndarray:
-        """(k,) float64 numbers of a buffer in lattice units; the caller makes sure that nothing writes to it."""
+        """(k,) float64 numbers of a buffer in lattice units; the caller ensures that nothing writes to it."""
         if self._gathers is None:
             self._bind()
         self._gathers[parity]()
         return self._backend.to_host(self._packed).astype(np.float64) / self._unit
 
     def _bind(self) -> None:
-        """On first use: most runs measure no wall."""
+        """Bind the launches on first use, as most runs do not measure walls."""
         backend = self._backend
         self._packed = backend.zeros(self.size, self._kind)
         pairs = zip(self._buffers, self._addresses, strict=True)
-        self._gathers = [backend.bind("gather", buffer, backend.array(place), self._packed) for buffer, place in pairs]
+        self._gathers = [backend.bind("gather", buffer, backend.array(own), self._packed) for buffer, own in pairs]

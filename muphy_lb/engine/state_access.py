@@ -1,4 +1,4 @@
-"""StateAccess: populations and moments between device and host, some nodes at a time through one piece of memory."""
+"""StateAccess: transfer of populations and moments between device and host, in chunks through scratch memory."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,7 +8,7 @@ from muphy_lb.backends.arrays import NodeRange, State
 from muphy_lb.domain import LocalDomain
 from muphy_lb.physics.model import Model
 
-# Nodes whose populations or moments pass through the scratch memory at once.
+# Nodes of a chunk.
 CHUNK_NODES = 1 << 17
 
 
@@ -47,7 +47,7 @@ class StateAccess:
         return result
 
     def write(self, state: State, chunk: Callable[[int, int], np.ndarray]) -> None:
-        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) for equal nodes."""
+        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) if all nodes are equal."""
         q_count, storage = self._model.lattice.q, self._precision.storage
         uploaded = None
         for nodes in self._chunks():
@@ -64,7 +64,7 @@ class StateAccess:
             yield NodeRange(first, min(first + CHUNK_NODES, self._n_nodes))
 
     def _memory(self, name: str, n_rows: int, nodes: NodeRange, dtype):
-        """Device memory that is kept between calls."""
+        """Scratch memory on the device, kept between calls."""
         if name not in self._scratch:
             self._scratch[name] = self._backend.zeros(n_rows * min(CHUNK_NODES, self._n_nodes), dtype)
         return self._backend.view(self._scratch[name], 0, n_rows * (nodes.last - nodes.first))

@@ -15,7 +15,7 @@ from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, RECEIVE, SEND, WALLS
 from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
-from muphy_lb.parallel.transports import Line
+from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import NEIGHBOURS, NODES, Model, Stage
 
 
@@ -91,7 +91,7 @@ class StepBinder:
     def __init__(self, engine):
         self._engine, self._model = engine, engine.model
         self._backend, self._domain = engine.backend, engine.domain
-        self._wait = ordering(self._backend.edge_waits)
+        self._wait = ordering(self._backend.edge_waits_for_interior)
         self._has_edge = self._domain.n_edge > 0
         self._set_up_passes()
 
@@ -162,7 +162,7 @@ class StepBinder:
         for phase in streaming.order:
             if phase == OPENINGS and links.has_openings:
                 yield from self._openings(parity)
-            elif phase == WALLS and links.has_slotted_walls:
+            elif phase == WALLS and links.has_linkwise_walls:
                 yield self._wait
                 yield from self._slots_filled()
                 yield Task("walls", ON_EDGE, links.bind_walls(parity))
@@ -177,12 +177,12 @@ class StepBinder:
                 yield from self._flow(parity, EDGE)
         yield from self._stages(stages, parity, EDGE)
 
-    def _exchange(self, parity: int) -> Line | None:
+    def _exchange(self, parity: int) -> ExchangeTasks | None:
         """All that crosses at the start of a step."""
         engine = self._engine
-        lines = [engine.halo.lines[parity], *(engine.fields.line(name, parity) for name in self._at_start)]
+        lines = [engine.halo.exchanges[parity], *(engine.fields.exchange(name, parity) for name in self._at_start)]
         lines = [line for line in lines if line]
-        return sum(lines, Line()) if lines else None
+        return sum(lines, ExchangeTasks()) if lines else None
 
     def _whole_pass(self, group: Pass, parity: int) -> Iterator[Task]:
         """A pass by itself: everything before it is done, its fields cross, then its stages run."""
@@ -190,7 +190,7 @@ class StepBinder:
             return
         yield from self._barrier()
         for name in group.exchanged:
-            line = self._engine.fields.line(name, parity)
+            line = self._engine.fields.exchange(name, parity)
             if line:
                 yield from line.tasks
         if group.exchanged:
@@ -198,7 +198,7 @@ class StepBinder:
         yield from self._stages(group.stages, parity, INTERIOR)
         yield from self._stages(group.stages, parity, EDGE)
         for name in sorted({name for stage in group.stages for name in stage.writes} & self._returned):
-            line = self._engine.fields.line(name, parity)
+            line = self._engine.fields.exchange(name, parity)
             if line:
                 yield from self._barrier()
                 yield from line.tasks
@@ -208,7 +208,7 @@ class StepBinder:
         if not self._has_edge:
             return []
         backend = self._backend
-        return [ordering(backend.mark_interior), self._wait, ordering(backend.interior_waits)]
+        return [ordering(backend.record_interior), self._wait, ordering(backend.interior_waits_for_edge)]
 
     def _openings(self, parity: int) -> Iterator[Task]:
         """The openings of a step, and who waits for them."""
@@ -219,7 +219,7 @@ class StepBinder:
         if not streaming.openings_beside_messages:
             yield ordering(backend.edge_waits_for_openings)
         if streaming.openings_before_interior:
-            yield ordering(backend.interior_waits)
+            yield ordering(backend.interior_waits_for_edge)
 
     def _slots_filled(self) -> list[Task]:
         """Lets the edge wait for openings that run beside the messages."""

@@ -37,7 +37,7 @@ class FieldSnapshots(Observer):
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
-        """One, unless the case wants no files for ParaView."""
+        """A single observer, unless the case disables field files."""
         return (cls(view, folder, resume_step),) if view.case.output.vtk else ()
 
     def _nodes(self) -> NodeList:
@@ -50,12 +50,12 @@ class FieldSnapshots(Observer):
         return chosen_nodes(nodes, nodes.voxel[self._kept])
 
     def act(self) -> None:
-        """Write one snapshot, unless this step has one."""
+        """Write one snapshot, unless this step is already written."""
         view = self._view
         if view.step_number == self._written_step:
             return
         self._written_step = view.step_number
-        if view.outline.walls:
+        if view.header.walls:
             view.wall_forces()  # while the step before is still there; the answer is kept
         fields = {name: view.field(name) for name in self._names}
         if self._series:
@@ -63,5 +63,5 @@ class FieldSnapshots(Observer):
             self._series.append(view.time_s, view.step_number, kept)
 
     def close(self) -> None:
-        """The last snapshot."""
+        """Write the last snapshot."""
         self.act()

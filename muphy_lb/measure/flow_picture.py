@@ -25,7 +25,7 @@ class FlowPicture(Observer):
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
-        """One, unless the case wants no pictures."""
+        """A single observer, unless the case disables pictures."""
         return (cls(view, folder),) if view.case.output.picture else ()
 
     def close(self) -> None:
@@ -42,5 +42,5 @@ class FlowPicture(Observer):
                 draw_vessel(self._folder / self.file, view.nodes, speed, view.case.title, telling=telling)
 
     def section(self, summary: Mapping) -> ReportPart:
-        """The picture."""
+        """The picture for report.html."""
         return ReportPart(pictures={self.file: "geometry and speed"})

@@ -1,4 +1,4 @@
-"""Time series of the flow: what passes the openings, and the forces on labelled walls."""
+"""Time series of the flow: flow rates and pressures of openings, and forces on labelled walls."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -22,8 +22,8 @@ WALL_QUANTITIES = (
 
 
 class SeriesObserver(Observer):
-    """Appends rows of named numbers to a CSV file every ``output.series_every_steps`` steps, and at the end; subclasses
-    say which.
+    """Appends rows of named numbers to a CSV file every ``output.series_every_steps`` steps, and at the end;
+    subclasses define them.
 
     Args:
         view: the flow.
@@ -42,15 +42,15 @@ class SeriesObserver(Observer):
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
     def columns(self) -> list[str]:
-        """Names behind step and time."""
+        """Names of the columns after step and time."""
         raise NotImplementedError
 
     def numbers(self) -> list[float] | None:
-        """One number a column, on rank 0; collective."""
+        """One number per column, on rank 0; collective."""
         raise NotImplementedError
 
     def act(self) -> None:
-        """Write one row, unless this step has one."""
+        """Write one row, unless this step is already written."""
         if self._view.step_number == self._written_step:
             return
         self._written_step = self._view.step_number
@@ -60,7 +60,7 @@ class SeriesObserver(Observer):
             self._series.append(row | dict(zip(self.columns(), numbers, strict=True)))
 
     def close(self) -> None:
-        """The last row."""
+        """Write the last row."""
         self.act()
 
 
@@ -73,8 +73,8 @@ class OpeningSeries(SeriesObserver):
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
-        """One, if there are openings."""
-        return (cls(view, folder, resume_step),) if view.outline.openings else ()
+        """A single observer, if there are openings."""
+        return (cls(view, folder, resume_step),) if view.header.openings else ()
 
     def columns(self) -> list[str]:
         """Flow rate, pressure and state of each opening."""
@@ -86,7 +86,7 @@ class OpeningSeries(SeriesObserver):
         ]
 
     def numbers(self) -> list[float] | None:
-        """Their values."""
+        """Flow rate and pressure of each opening, on rank 0; collective."""
         states = self._view.openings()
         return states and [
             x
@@ -95,11 +95,11 @@ class OpeningSeries(SeriesObserver):
         ]
 
     def lines(self, summary: Mapping) -> list[str]:
-        """State of each opening, split, pressure drops, and what is wrong with them."""
+        """State of each opening, flow split, pressure drops, and warnings."""
         return opening_lines(summary)
 
     def section(self, summary: Mapping) -> ReportPart:
-        """The same, and the course of the numbers."""
+        """Tables of these quantities, and charts over time."""
         shares = [
             (f"share of the outflow through {name}", 100.0 * share, "%")
             for name, share in summary["flow_split"].items()
@@ -128,15 +128,15 @@ class WallSeries(SeriesObserver):
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
-        """One, if there are labelled walls."""
-        return (cls(view, folder, resume_step),) if view.outline.walls else ()
+        """A single observer, if there are labelled walls."""
+        return (cls(view, folder, resume_step),) if view.header.walls else ()
 
     def columns(self) -> list[str]:
-        """Force, torque and coefficients of each wall."""
-        return [f"{wall.name}_{quantity}" for wall in self._view.outline.walls for quantity in WALL_QUANTITIES]
+        """Column names of force, torque and coefficients of each wall."""
+        return [f"{wall.name}_{quantity}" for wall in self._view.header.walls for quantity in WALL_QUANTITIES]
 
     def numbers(self) -> list[float] | None:
-        """Their values; not a number for a coefficient without reference values."""
+        """Force, torque and coefficients of each wall; NaN for a coefficient without reference values."""
         walls = self._view.wall_forces()
         return walls and [x for wall in walls.values() for x in self._of(wall)]
 
@@ -150,7 +150,7 @@ class WallSeries(SeriesObserver):
         return wall_lines(summary["walls"])
 
     def section(self, summary: Mapping) -> ReportPart:
-        """Force and torque of each wall, and their course."""
+        """Table of force and torque of each wall, and charts over time."""
         rows = [(name, *wall["force_n"], *wall["torque_n_m"]) for name, wall in summary["walls"].items()]
         headings = ("", *(f"force {axis} [N]" for axis in "xyz"), *(f"torque {axis} [N m]" for axis in "xyz"))
         labels = {quantity: quantity for quantity in WALL_QUANTITIES}
@@ -161,7 +161,7 @@ class WallSeries(SeriesObserver):
 
 
 def opening_lines(summary: Mapping) -> list[str]:
-    """What a summary holds of openings, in words."""
+    """The openings of a summary as lines of text."""
     lines = [
         f"{state['kind']} {name}: flow rate {state['flow_rate_m3_s']:.5g} m3/s,"
         f" mean pressure {state['mean_pressure_pa']:.5g} Pa, area {state['area_m2']:.4g} m2"
@@ -176,7 +176,7 @@ def opening_lines(summary: Mapping) -> list[str]:
 
 
 def wall_lines(walls: Mapping) -> list[str]:
-    """What a summary holds of labelled walls, in words."""
+    """The labelled walls of a summary as lines of text."""
     lines = []
     for name, wall in walls.items():
         force, torque = (" ".join(f"{c:.5g}" for c in wall[key]) for key in ("force_n", "torque_n_m"))

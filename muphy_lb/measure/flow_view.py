@@ -1,4 +1,4 @@
-"""FlowView: what may be read of a flow, by whatever writes, measures or watches it."""
+"""FlowView: the read-only interface of a flow for outputs, measurements and observers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from muphy_lb.boundaries.opening_geometry import Condition, OpeningFrame
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain
-from muphy_lb.geometry.nodes import NodeList, Outline
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import Lattice
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.physics.isothermal import Fluid
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpeningState:
-    """What happens at one opening.
+    """The state of the flow at one opening.
 
     Attributes:
         kind: ``"inlet"`` or ``"outlet"``.
@@ -52,17 +52,17 @@ class Health:
 
 
 class FlowView(Protocol):
-    """A flow as observers see it; :class:`muphy_lb.run.simulation.Simulation` is one.
+    """The interface of a flow for observers; :class:`muphy_lb.run.simulation.Simulation` is one.
 
-    Methods are collective: every rank calls them, in the same order; rank 0 gets the answer, the others None, unless
-    said otherwise. They change nothing of the flow.
+    Methods are collective: every rank calls them, in the same order; rank 0 gets the result, the others None, unless
+    noted otherwise. They do not change the flow.
 
     Attributes:
         case: the checked case.
         communicator: the ranks.
         lattice: velocity set of the populations.
-        fluid: how nodes collide.
-        numerics: the numbers of the run.
+        fluid: the collision of the flow.
+        numerics: the numerical parameters of the run.
         domain: the nodes of this rank.
         frames: cross-section of each opening.
         conditions: condition of each opening.
@@ -84,12 +84,12 @@ class FlowView(Protocol):
     step_number: int
 
     @property
-    def outline(self) -> Outline:
-        """The geometry, all but its nodes, on every rank."""
+    def header(self) -> GeometryHeader:
+        """The geometry without its node arrays, on every rank."""
 
     @property
-    def nodes(self) -> NodeList | Outline:
-        """The whole node list on rank 0, the outline elsewhere."""
+    def nodes(self) -> NodeList | GeometryHeader:
+        """The whole node list on rank 0, the header elsewhere."""
 
     @property
     def units(self) -> Units:
@@ -101,15 +101,15 @@ class FlowView(Protocol):
 
     @property
     def backend_name(self) -> str:
-        """What runs the kernels."""
+        """Name of the backend."""
 
     @property
     def device(self) -> str:
-        """On what, in words."""
+        """Name of the device."""
 
     @property
     def collision_name(self) -> str:
-        """The collision operator, with all that is put into it."""
+        """Name of the composed collision operator."""
 
     @property
     def present_force(self) -> np.ndarray:

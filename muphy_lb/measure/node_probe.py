@@ -1,4 +1,4 @@
-"""NodeProbe: populations and fields of a few nodes of all ranks, brought to rank 0 in voxel order."""
+"""NodeProbe: populations and fields of a few nodes of all ranks, gathered on rank 0 in voxel order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class NodeState:
 
 
 class NodeProbe:
-    """Reads chosen nodes, whatever rank holds them; every call is collective.
+    """Reads selected nodes of all ranks; every call is collective.
 
     Args:
         engine: the flow on this rank.
@@ -40,15 +40,15 @@ class NodeProbe:
         domain, addresses = engine.domain, engine.addresses
         self._nodes = np.flatnonzero(np.isin(domain.voxel, communicator.broadcast(voxel)))
         self._order = self._voxel_order()
-        turns = [parity % len(addresses.patterns) for parity in (0, 1)]
-        before = [addresses.resolve(turn, addresses.patterns[turn].load, self._nodes) for turn in turns]
-        stored = [addresses.resolve(turn - 1, addresses.places_after(turn - 1), self._nodes) for turn in turns]
-        self._before, self._stored = (self._probe(places) for places in (before, stored))
+        phases = [parity % len(addresses.patterns) for parity in (0, 1)]
+        before = [addresses.resolve(phase, addresses.patterns[phase].load, self._nodes) for phase in phases]
+        stored = [addresses.resolve(phase - 1, addresses.locations_after(phase - 1), self._nodes) for phase in phases]
+        self._before, self._stored = (self._probe(addresses) for addresses in (before, stored))
         self._values = NodeValues(engine, self._nodes)
         self._fields = tuple(fields)
 
     def stored(self) -> NodeState | None:
-        """What the nodes store: populations before the collision for push, after it for the others."""
+        """The stored state: populations before the collision for push, after it for the others."""
         engine = self._engine
         engine.backend.synchronise()
         collided_from = engine.model.streaming.parity_of_collision(engine.parity)
@@ -70,12 +70,12 @@ class NodeProbe:
         return self._collect(populations, np.mean([self._values.force(parity) for parity in parities], axis=0))
 
     def _voxel_order(self) -> np.ndarray | None:
-        """On rank 0, what sorts the gathered nodes by voxel id."""
+        """On rank 0, the order that sorts the gathered nodes by voxel id."""
         gathered = self._communicator.gather(self._engine.domain.voxel[self._nodes])
         return None if gathered is None else np.argsort(np.concatenate(gathered))
 
     def _probe(self, addresses) -> Probe:
-        flat = tuple(places.ravel() for places in addresses)
+        flat = tuple(each.ravel() for each in addresses)
         return Probe(self._engine.backend, self._engine.buffers, flat)
 
     def _read(self, probe: Probe, parity: int) -> np.ndarray:

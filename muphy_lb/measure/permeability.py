@@ -1,4 +1,4 @@
-"""Permeability of a flow that a uniform body force drives, and what tells whether to believe it.
+"""Permeability of a flow that a uniform body force drives, and indicators of its reliability.
 
 Darcy: U_i = k_ij g_j / nu with the mean velocity U over the whole box, solid included, and the force per mass g; a flow
 gives the column of k along its force. The mean pore size is the hydraulic diameter 4 V / S of the pores, S the faces
@@ -12,9 +12,9 @@ import numpy as np
 
 from muphy_lb.case.case import Case
 from muphy_lb.domain.links import is_wall
-from muphy_lb.domain.local import PART
+from muphy_lb.domain.local import CHUNK_NODES
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.nodes import Outline
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
@@ -38,10 +38,10 @@ AXES = np.vstack((np.eye(3, dtype=int), -np.eye(3, dtype=int)))
 
 @dataclass(frozen=True)
 class Permeability:
-    """What one flow tells of a rock.
+    """Permeability and related quantities of a rock, from one flow.
 
     Attributes:
-        along: direction of the force, in words.
+        along: direction of the force, as text.
         permeability_m2, permeability_darcy, permeability_voxel2: k along the force.
         column_m2: (x, y, z) the column of k that belongs to the force's direction.
         darcy_velocity_m_s: (x, y, z) mean over the whole box.
@@ -52,7 +52,7 @@ class Permeability:
         pore_size_voxels: the same in voxel edges: the resolution.
         box_in_pores: shortest edge of the box in pore sizes: how representative it is.
         reynolds: see above.
-        warnings: what speaks against the number.
+        warnings: reasons to doubt the value.
         distribution: see :func:`velocity_distribution`.
     """
 
@@ -83,29 +83,29 @@ def measured_permeability(view: FlowView) -> Permeability | None:
     Raises:
         InputError: nothing but a uniform, constant body force may drive the flow, and there must be one.
     """
-    acceleration = driving_acceleration(view.case, view.outline)
+    acceleration = driving_acceleration(view.case, view.header)
     pore_size = mean_pore_size(view)
     velocity = view.velocity_m_s()
     if velocity is None:
         return None
-    outline, strength = view.outline, float(np.linalg.norm(acceleration))
+    header, strength = view.header, float(np.linalg.norm(acceleration))
     velocity = velocity.astype(np.float64)
     direction, in_pores = acceleration / strength, velocity.mean(axis=0)
-    porosity = outline.n_nodes / float(np.prod(outline.shape, dtype=np.float64))
+    porosity = header.n_nodes / float(np.prod(header.shape, dtype=np.float64))
     nu = view.case.fluid.kinematic_viscosity_m2_s
     column = nu * porosity * in_pores / strength
     k, along = float(column @ direction), float(in_pores @ direction)
     lengths = {
-        "pore_size_m": pore_size * outline.spacing_m,
+        "pore_size_m": pore_size * header.spacing_m,
         "pore_size_voxels": pore_size,
-        "box_in_pores": min(n for n in outline.shape if n > 1 or max(outline.shape) == 1) / pore_size,
+        "box_in_pores": min(n for n in header.shape if n > 1 or max(header.shape) == 1) / pore_size,
     }
     reynolds = float(np.linalg.norm(in_pores)) * lengths["pore_size_m"] / nu
     return Permeability(
         along=direction_text(direction),
         permeability_m2=k,
         permeability_darcy=k / DARCY_M2,
-        permeability_voxel2=k / outline.spacing_m**2,
+        permeability_voxel2=k / header.spacing_m**2,
         column_m2=tuple(column.tolist()),
         darcy_velocity_m_s=tuple((porosity * in_pores).tolist()),
         acceleration_m_s2=tuple(acceleration.tolist()),
@@ -119,7 +119,7 @@ def measured_permeability(view: FlowView) -> Permeability | None:
 
 
 def velocity_distribution(along: np.ndarray) -> dict:
-    """How the velocity along the force is spread over the pores.
+    """Distribution of the velocity along the force over the pores.
 
     Args:
         along: (n,) velocity along the force, any unit.
@@ -139,15 +139,15 @@ def velocity_distribution(along: np.ndarray) -> dict:
     return {"velocity_over_mean": middle.tolist(), "probability_density": density.tolist()}
 
 
-def driving_acceleration(case: Case, outline: Outline) -> np.ndarray:
+def driving_acceleration(case: Case, header: GeometryHeader) -> np.ndarray:
     """(3,) the uniform body force per mass [m/s2] of a case.
 
     Raises:
-        InputError: there is none, or something else drives the flow, too.
+        InputError: there is none, or something else also drives the flow.
     """
     flow, fluid = case.flow, case.fluid
-    acceleration = uniform_acceleration_m_s2(case, outline)
-    others = {"openings": outline.openings, "flow.acceleration_file": flow.acceleration_file}
+    acceleration = uniform_acceleration_m_s2(case, header)
+    others = {"openings": header.openings, "flow.acceleration_file": flow.acceleration_file}
     law = fluid.power_law or fluid.carreau_yasuda or fluid.casson
     others |= {"flow.waveform": flow.waveform, "a viscosity law": law}
     found = [name for name, value in others.items() if value]
@@ -157,7 +157,7 @@ def driving_acceleration(case: Case, outline: Outline) -> np.ndarray:
             f"permeability is measured in a flow that a uniform body force drives through a periodic box, and {why};"
             " give flow.acceleration_m_s2 or flow.pressure_drop_pa alone (mirror or pad an image that does not repeat)"
         )
-    closed = [axis for axis, repeats, g in zip("xyz", outline.periodic, acceleration, strict=True) if g and not repeats]
+    closed = [axis for axis, repeats, g in zip("xyz", header.periodic, acceleration, strict=True) if g and not repeats]
     if closed:
         raise InputError(
             f"permeability: the force has a component along {', '.join(closed)}, where the box is closed and nothing"
@@ -169,17 +169,17 @@ def driving_acceleration(case: Case, outline: Outline) -> np.ndarray:
 def mean_pore_size(view: FlowView) -> float:
     """Hydraulic diameter 4 V / S of the pores [voxels], infinite without walls; collective, on every rank."""
     domain, faces = view.domain, 0
-    for first in range(0, domain.n_nodes, PART):
-        table = domain.neighbours(AXES, slice(first, min(first + PART, domain.n_nodes)))
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        table = domain.neighbours(AXES, slice(first, min(first + CHUNK_NODES, domain.n_nodes)))
         faces += int(np.count_nonzero(is_wall(table)))
     faces = view.communicator.total(faces)
     if view.lattice.dimension == 2:
-        faces -= 0 if view.outline.periodic[2] else 2 * view.outline.n_nodes
-    return 4.0 * view.outline.n_nodes / faces if faces else np.inf
+        faces -= 0 if view.header.periodic[2] else 2 * view.header.n_nodes
+    return 4.0 * view.header.n_nodes / faces if faces else np.inf
 
 
 def direction_text(direction: np.ndarray) -> str:
-    """``"x"`` for an axis, else the components."""
+    """``"x"`` for an axis, otherwise the components."""
     aligned = np.flatnonzero(np.abs(direction) > 1.0 - 1e-12)
     if aligned.size:
         return ("" if direction[aligned[0]] > 0 else "-") + "xyz"[aligned[0]]

@@ -1,4 +1,4 @@
-"""The permeability that a run tells of a rock, at its end."""
+"""The permeability of a rock, measured at the end of a run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -23,17 +23,17 @@ class PermeabilityObserver(Observer):
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
-        """One, if the case asks for it."""
+        """A single observer, if the case requests it."""
         return (cls(view),) if view.case.output.permeability else ()
 
     @classmethod
     def check(cls, view: FlowView) -> None:
-        """Nothing but a uniform, constant body force may drive the flow."""
+        """Refuse a flow that is driven by anything but a uniform, constant body force."""
         if view.case.output.permeability:
-            driving_acceleration(view.case, view.outline)
+            driving_acceleration(view.case, view.header)
 
     def finish(self) -> dict | None:
-        """The permeability, and what tells whether to believe it."""
+        """The permeability with indicators of its reliability."""
         found = measured_permeability(self._view)
         return found and found.record()
 
@@ -42,13 +42,13 @@ class PermeabilityObserver(Observer):
         return permeability_lines(summary[self.name])
 
     def section(self, summary: Mapping) -> ReportPart:
-        """The same, and how the velocity is spread over the pores."""
+        """The same as a table, and the distribution of the velocity."""
         rock = summary[self.name]
         return ReportPart(results=list(_results(rock)), warnings=rock["warnings"], charts=lambda: _charts(rock))
 
 
 def permeability_lines(record: Mapping) -> list[str]:
-    """A record of :class:`muphy_lb.measure.permeability.Permeability` in words."""
+    """A record of :class:`muphy_lb.measure.permeability.Permeability` as lines of text."""
     lines = [
         f"permeability along {record['along']}: {record['permeability_m2']:.5g} m2 = {record['permeability_darcy']:.5g}"
         f" darcy = {record['permeability_voxel2']:.5g} voxel2; porosity {record['porosity']:.5g}, tortuosity"

@@ -25,13 +25,13 @@ CORNERS = np.array(list(product((0, 1), repeat=3)))
 
 
 class ProbeSeries(SeriesObserver):
-    """Appends what a probe reads to ``probe_NAME.csv``; subclasses choose the nodes, and what becomes of their values.
+    """Appends the values of a probe to ``probe_NAME.csv``; subclasses select the nodes and reduce their values.
 
     Args:
         section: the probe.
         view: the flow.
         folder: output folder.
-        resume_step: as of all series.
+        resume_step: as for all series.
 
     Raises:
         InputError: the probe lies outside the fluid.
@@ -49,7 +49,7 @@ class ProbeSeries(SeriesObserver):
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
-        """One for each probe of the case."""
+        """One observer per probe of the case."""
         return [probe_series(section, view, folder, resume_step) for section in view.case.probes]
 
     def choose(self, nodes: NodeList) -> np.ndarray:
@@ -57,11 +57,11 @@ class ProbeSeries(SeriesObserver):
         raise NotImplementedError
 
     def reduce(self, velocity_m_s: np.ndarray, scalars: np.ndarray) -> np.ndarray:
-        """One number a column from (3, m) velocities and (s, m) scalars of the nodes, the first the pressure."""
+        """One number per column from (3, m) velocities and (s, m) scalars of the nodes, the first the pressure."""
         raise NotImplementedError
 
     def numbers(self) -> list[float] | None:
-        """One number a column, on rank 0; collective."""
+        """One number per column, on rank 0; collective."""
         view, state = self._view, self._probe.stored()
         if state is None:
             return None
@@ -71,14 +71,14 @@ class ProbeSeries(SeriesObserver):
         return self.reduce(view.units.velocity_to_si(velocity), np.array(scalars)).ravel().tolist()
 
     def refuse(self, nodes: NodeList, what: str):
-        """End the run: the probe is not where the fluid is."""
+        """Raise an InputError: the probe lies outside the fluid."""
         low, high = np.array(nodes.origin_m), np.array(nodes.origin_m) + nodes.spacing_m * np.array(nodes.shape[::-1])
         box = " to ".join("(" + ", ".join(f"{x:.4g}" for x in corner) + ")" for corner in (low, high))
         raise InputError(f"probes.{self._section.name}: {what} in the fluid; the box of voxels is {box} m: move it")
 
 
 class _PointSeries(ProbeSeries):
-    """Velocity, pressure and scalars at one point, or at those of a line."""
+    """Velocity, pressure and scalars at a point, or at the points of a line."""
 
     def choose(self, nodes: NodeList) -> np.ndarray:
         """The nodes around the points."""
@@ -87,9 +87,9 @@ class _PointSeries(ProbeSeries):
         if not total.any():
             self.refuse(nodes, "no point of it lies")
         wanted = np.unique(voxel[weight > 0.0])
-        place = np.minimum(np.searchsorted(wanted, voxel), wanted.size - 1)
+        position = np.minimum(np.searchsorted(wanted, voxel), wanted.size - 1)
         with np.errstate(invalid="ignore"):
-            self._place, self._weight = place, weight / total
+            self._position, self._weight = position, weight / total
         return wanted
 
     def columns(self) -> list[str]:
@@ -102,8 +102,8 @@ class _PointSeries(ProbeSeries):
         return [f"{name}_at_{distance_m:.6g}_m" for distance_m in from_start_m for name in names]
 
     def reduce(self, velocity_m_s, scalars) -> np.ndarray:
-        """Interpolated."""
-        values = np.vstack((velocity_m_s, scalars)).T[self._place]
+        """Values interpolated at the points."""
+        values = np.vstack((velocity_m_s, scalars)).T[self._position]
         return (self._weight[:, :, None] * values).sum(axis=1)
 
     def _points_m(self) -> np.ndarray:
@@ -114,7 +114,7 @@ class _PointSeries(ProbeSeries):
 
 
 class _PlaneSeries(ProbeSeries):
-    """What flows through a plane."""
+    """Flow rate, pressure and speeds on a plane."""
 
     def choose(self, nodes: NodeList) -> np.ndarray:
         """The nodes within a voxel of the plane."""
@@ -158,11 +158,11 @@ def probe_series(section: ProbeSection, view: FlowView, folder: Path, resume_ste
 
 
 def corner_weights(nodes: NodeList, points_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(k, 8) voxel ids around (k, 3) points [m] and their trilinear weights, 0 where they are no fluid."""
+    """(k, 8) voxel ids around (k, 3) points [m] and their trilinear weights, 0 where they are not fluid."""
     size, wraps = np.array(nodes.shape[::-1]), np.array(nodes.periodic)
-    place = (points_m - np.asarray(nodes.origin_m)) / nodes.spacing_m
-    first = np.floor(place).astype(np.int64)
-    share = (place - first)[:, None, :]
+    position = (points_m - np.asarray(nodes.origin_m)) / nodes.spacing_m
+    first = np.floor(position).astype(np.int64)
+    share = (position - first)[:, None, :]
     corner = first[:, None, :] + CORNERS
     weight = np.where(CORNERS == 1, share, 1.0 - share).prod(axis=2)
     inside = np.all(((corner >= 0) & (corner < size)) | wraps, axis=2)

@@ -29,7 +29,7 @@ SHEAR_UNITS = {"wall_shear_stress": "Pa", "time_averaged_wall_shear_stress": "Pa
 
 
 class WallShearObserver(Observer):
-    """Wall shear stress at the end of a run, and where something is periodic its average over the last period.
+    """Wall shear stress at the end of a run, and its average over the last period of a periodic flow.
 
     A run that ends before the last planned step averages over what it has of it. The sums are in checkpoints.
 
@@ -54,7 +54,7 @@ class WallShearObserver(Observer):
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
-        """One, if the case asks for it."""
+        """A single observer, if the case requests it."""
         return (cls(view, folder),) if view.case.output.wall_shear else ()
 
     def act(self) -> None:
@@ -75,7 +75,7 @@ class WallShearObserver(Observer):
             self._mean.restore(state)
 
     def finish(self) -> dict | None:
-        """Write the files; returns on rank 0 what the summary shall hold."""
+        """Write the files; returns the record for the summary on rank 0."""
         traction = self._shear.traction_pa()
         if traction is None:
             return None
@@ -94,7 +94,7 @@ class WallShearObserver(Observer):
         return [HALF_WAY_WARNING] if self._view.case.lattice.walls == HALF_WAY else []
 
     def _of_the_period(self, counted, record: dict) -> dict:
-        """Fields of the average; what it amounts to goes into the record."""
+        """Fields of the average; adds its statistics to the record."""
         mean = self._mean
         record["samples"] = mean.count
         record["sampled_s"] = mean.count * self.every * self._view.units.time_step_s
@@ -118,14 +118,14 @@ class WallShearObserver(Observer):
         return shear_lines(summary[self.name])
 
     def section(self, summary: Mapping) -> ReportPart:
-        """The same as a table, and the picture."""
+        """The statistics as a table, and the picture."""
         record = summary[self.name]
         tables = [_table(record)] if record["n_counted"] else []
         return ReportPart(tables=tables, warnings=record["warnings"], pictures={SHEAR_PICTURE: "stress on the walls"})
 
 
 def shear_lines(record: Mapping) -> list[str]:
-    """A record of wall shear stress in words."""
+    """A record of wall shear stress as lines of text."""
     if not record["n_counted"]:
         return []
     now = record["magnitude_pa"]
@@ -143,7 +143,7 @@ def shear_lines(record: Mapping) -> list[str]:
 
 
 def _counted_nodes(record: Mapping) -> str:
-    """In words, the wall nodes over which a record sums up."""
+    """The number of wall nodes of a record as text."""
     n_counted, n_nodes = record["n_counted"], record["n_nodes"]
     if n_counted == n_nodes:
         return f"all {n_nodes:,} wall nodes"
@@ -158,7 +158,7 @@ def _table(record: Mapping) -> ReportTable:
 
 
 def longest_period_s(case: Case) -> float:
-    """Longest period of what changes with time in a case [s], 0 if nothing does."""
+    """Longest period of the time-dependent values of a case [s], 0 if there are none."""
     waveforms = [section.waveform for section in (*case.openings, *case.walls, case.flow)]
     return max((_period_s(case, waveform) for waveform in waveforms if waveform is not None), default=0.0)
 

@@ -1,4 +1,4 @@
-"""The viscous stress at nodes from their populations before collision, as the specification writes it."""
+"""The viscous stress at nodes from their populations before collision; the specification."""
 
 import numpy as np
 
@@ -11,14 +11,14 @@ from muphy_lb.physics.isothermal import Fluid
 
 
 def viscous_stress(state: NodeState, fluid: Fluid, lattice: Lattice) -> np.ndarray:
-    """(3, 3, m) stress of friction, lattice units: sigma = -(1 - omega / 2) Pi.
+    """(3, 3, m) viscous stress, lattice units: sigma = -(1 - omega / 2) Pi.
 
     Pi_ab = sum_q c_a c_b (f_q - f_q^eq + S_q / 2), S the source of the body force; omega is that of the node, which a
     viscosity law or a turbulence model may set. Krueger et al., The Lattice Boltzmann Method (2017), sect. 4.1 and 6.3.
 
     Args:
         state: populations before collision.
-        fluid: how nodes collide.
+        fluid: the collision of the flow.
         lattice: velocity set.
     """
     f = state.populations + lattice.w[:, None]

@@ -1,4 +1,4 @@
-"""The nodes beside walls: which way the wall lies and how far, from where their links meet it."""
+"""The nodes adjacent to walls: direction and distance of the wall, from the intersections of their links."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -23,9 +23,9 @@ class WallSurface:
     Attributes:
         voxel: (m,) int64 voxel ids.
         normal: (m, 3) unit vectors out of the fluid.
-        distance: (m,) how far the wall lies along the normal [voxels].
+        distance: (m,) distance of the wall along the normal [voxels].
         inner: (m,) voxel id of the next node inwards, -1 where there is none.
-        depth: (m,) how much farther from the wall that one lies [voxels]; 1 where there is none.
+        depth: (m,) distance between the two along the normal [voxels]; 1 where there is none.
     """
 
     voxel: np.ndarray
@@ -38,8 +38,8 @@ class WallSurface:
 def wall_surface(nodes: NodeList, vectors: np.ndarray) -> WallSurface:
     """Fit a plane to the points where the links of each node and of its neighbours meet the wall.
 
-    Nodes that touch an opening are left out. Where the geometry does not know how far along its link the wall lies it
-    is half-way, and the patch that is fitted is one voxel wider, since those points form a staircase.
+    Nodes that touch an opening are left out. Where the distance of the wall along a link is unknown, one half is
+    used, and the fitted patch is one voxel wider, since those points form a staircase.
 
     Args:
         nodes: the whole geometry.
@@ -71,20 +71,20 @@ class _Hits:
         """The moments with those of the neighbours, nearer ones weighted more; walls that face the other way, across a
         narrow gap, do not count."""
         count, first, second = self.count.copy(), self.first.copy(), self.second.copy()
-        for vector, place in zip(around, near, strict=True):
-            mine = np.flatnonzero(place >= 0)
-            mine = mine[(outward[mine] * outward[place[mine]]).sum(axis=1) > 0.0]
-            moved, weight = self._moved(place[mine], vector), 1.0 / (1.0 + vector @ vector)
+        for vector, index in zip(around, near, strict=True):
+            mine = np.flatnonzero(index >= 0)
+            mine = mine[(outward[mine] * outward[index[mine]]).sum(axis=1) > 0.0]
+            moved, weight = self._moved(index[mine], vector), 1.0 / (1.0 + vector @ vector)
             count[mine] += weight * moved.count
             first[mine] += weight * moved.first
             second[mine] += weight * moved.second
         return _Hits(count, first, second)
 
-    def _moved(self, place, vector) -> "_Hits":
+    def _moved(self, index, vector) -> "_Hits":
         """Moments of some nodes, seen from nodes that lie ``vector`` before them."""
-        count, first = self.count[place], self.first[place]
+        count, first = self.count[index], self.first[index]
         cross = first[:, :, None] * vector
-        second = self.second[place] + cross + cross.transpose(0, 2, 1) + count[:, None, None] * np.outer(vector, vector)
+        second = self.second[index] + cross + cross.transpose(0, 2, 1) + count[:, None, None] * np.outer(vector, vector)
         return _Hits(count, first + count[:, None] * vector, second)
 
     def planes(self, outward: np.ndarray, flat: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -132,10 +132,10 @@ def _hits(nodes: NodeList, vectors, node, search) -> _Hits:
 
 
 def _neighbours_in(node, n_nodes: int, around, search) -> np.ndarray:
-    """(K, m) place in ``node`` of what lies along each vector, -1 where that is none of them."""
-    place = np.full(n_nodes + 1, -1, dtype=np.int64)
-    place[node] = np.arange(node.size)
-    return place[np.maximum(search.table(around, node), -1)]
+    """(K, m) index in ``node`` of the neighbour along each vector, -1 where it is not among them."""
+    index = np.full(n_nodes + 1, -1, dtype=np.int64)
+    index[node] = np.arange(node.size)
+    return index[np.maximum(search.table(around, node), -1)]
 
 
 def _inwards(nodes: NodeList, node, normal, around, search) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ from muphy_lb.measure.flow_view import FlowView
 
 @dataclass(frozen=True)
 class WallForce:
-    """What the fluid does to one labelled wall.
+    """Force and torque of the fluid on one labelled wall.
 
     Attributes:
         force_n: (x, y, z) [N].
@@ -62,28 +62,28 @@ def wall_forces(view: FlowView, links: LinkRecords, distance, exchange) -> dict[
     wall, voxel, q, exchange, distance = (column[order] for column in columns)
     vector = view.lattice.c[q]
     force = vector * exchange[:, None]
-    position = voxel_coordinates(voxel, view.outline.shape) + distance[:, None] * vector
+    position = voxel_coordinates(voxel, view.header.shape) + distance[:, None] * vector
     result = {}
-    for number, record in enumerate(view.outline.walls):
+    for number, record in enumerate(view.header.walls):
         part = wall == number
         motion = view.motions[number]
-        arm = motion.place.arm(position[part], motion.centre)
+        arm = motion.extent.arm(position[part], motion.centre)
         torque = np.cross(arm, force[part]).sum(axis=0)
         result[record.name] = _in_si(view, number, force[part].sum(axis=0), torque)
     return result
 
 
 def labelled_links(nodes, domain: LocalDomain) -> tuple[np.ndarray, LinkRecords, np.ndarray]:
-    """Which of the links that ``Engine.wall_exchange`` tells of lead into labelled walls, those links, and the fraction
-    of each at which it meets the wall; ``nodes`` is the part of the geometry around the domain."""
-    links = domain.slotted.join(domain.folded)
+    """Indices of the links of ``Engine.wall_exchange`` that lead into labelled walls, these links, and the fraction of
+    each at which it meets the wall; ``nodes`` is the part of the geometry around the domain."""
+    links = domain.linkwise.join(domain.in_table)
     labelled = links.boundary < len(nodes.walls)
     links = links.select(labelled)
     return labelled, links, cut_distances(nodes, links, domain.lattice)
 
 
 def _in_si(view, number: int, force: np.ndarray, torque: np.ndarray) -> WallForce:
-    units, record = view.units, view.outline.walls[number]
+    units, record = view.units, view.header.walls[number]
     section = next((s for s in view.case.walls if s.name == record.name), None)
     force_n = units.force_to_si(force)
     share = units.force_to_si(view.present_force * record.n_voxels)

@@ -1,9 +1,9 @@
-"""Wall shear stress at the nodes beside walls, now and over a period.
+"""Wall shear stress at the nodes adjacent to walls, instantaneous and over a period.
 
 tau = -(sigma n - (n . sigma n) n), the force of the fluid on the wall per area along it, with n out of the fluid. The
-stress is known at nodes; two of them along the normal carry it on to the wall linearly. With interpolated walls the
-first nodes know the stress to second order; with half-way walls on staircases they do not converge at all (16 % rms at
-any resolution), whatever is done behind.
+stress is known at nodes; it is extrapolated linearly to the wall from two nodes along the normal. With interpolated
+walls the first nodes know the stress to second order; with half-way walls on staircases they do not converge at all (16
+% rms at any resolution), whatever is done behind.
 
 Over a period: TAWSS = <|tau|>, OSI = (1 - |<tau>| / <|tau|>) / 2 (He, Ku, J. Biomech. Eng. 118, 74 (1996)).
 """
@@ -61,20 +61,20 @@ class WallShear:
         if state is None:
             return None
         stress = np.moveaxis(viscous_stress(state, view.fluid, view.lattice), -1, 0)
-        first, second = (tangential(stress[place], surface.normal) for place in (self._first, self._second))
+        first, second = (tangential(stress[node], surface.normal) for node in (self._first, self._second))
         share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
         at_wall = first + share[:, None] * (first - second)
         return view.units.force_to_si(at_wall) / view.units.spacing_m**2
 
     def far_from_openings(self) -> np.ndarray:
-        """(m,) mask on rank 0 of the nodes farther than a diameter from every opening, where the flow does not feel how
-        the opening is carried out; all of them if there are none."""
-        outline, surface = self._view.outline, self.surface
-        place = voxel_coordinates(surface.voxel, outline.shape)
+        """(m,) mask on rank 0 of the nodes farther than a diameter from every opening, where the flow does not depend
+        on the opening condition; all of them if there are none."""
+        header, surface = self._view.header, self.surface
+        position = voxel_coordinates(surface.voxel, header.shape)
         mask = np.ones(surface.voxel.size, dtype=bool)
-        for opening, frame in zip(outline.openings, self._view.frames, strict=True):
-            centre = (np.array(opening.centre_m) - outline.origin_m) / outline.spacing_m
-            mask &= np.linalg.norm(place - centre, axis=1) > 2.0 * sqrt(frame.area / pi)
+        for opening, frame in zip(header.openings, self._view.frames, strict=True):
+            centre = (np.array(opening.centre_m) - header.origin_m) / header.spacing_m
+            mask &= np.linalg.norm(position - centre, axis=1) > 2.0 * sqrt(frame.area / pi)
         return mask if mask.any() else np.ones_like(mask)
 
     def nodes(self) -> NodeList:
@@ -104,7 +104,7 @@ class Mean:
             self.count, self._sum, self._magnitude = record["count"], record["sum"], record["magnitude"]
 
     def add(self, traction: np.ndarray) -> None:
-        """One more (m, 3) sample."""
+        """Add a sample (m, 3)."""
         self.count += 1
         self._sum += traction
         self._magnitude += np.linalg.norm(traction, axis=1)

@@ -198,7 +198,7 @@ def _sorted(found: tuple[FoundOpening, ...], requested: CaseOptions) -> tuple[li
     if not (inlets and outlets):
         raise GeometryError(
             f"{requested.file}: {len(inlets)} inlets and {len(outlets)} outlets found; a vessel needs at least"
-            " one of each: inspect it with python -m geometry FILE --find-openings, or name them in the case by hand"
+            " one of each: inspect it with muphy-lb geometry FILE --find-openings, or name them in the case by hand"
         )
     return inlets, outlets
 

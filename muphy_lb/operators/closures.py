@@ -1,8 +1,8 @@
-"""Closures: who sets the relaxation rate omega of the viscosity at a node.
+"""Closures: laws for the relaxation rate omega, and so for the viscosity, at a node.
 
-The constant one is a Newtonian fluid. Others read the stress of the node: |Pi| / rho with
+The constant closure is a Newtonian fluid. The others depend on the stress at the node: |Pi| / rho with
 Pi_ab = sum_q c_a c_b (f_q - f_q^eq + S_q / 2) of populations before collision (S the source of the force, whose second
-moment is u_a F_b + F_a u_b, or nothing where terms of second order are dropped), from which the rate of strain is
+moment is u_a F_b + F_a u_b, or zero where terms of second order are dropped), from which the rate of strain is
 S_ab = -(3 omega / 2) Pi_ab / rho (Krueger et al., The Lattice Boltzmann Method (2017), sect. 4.1).
 """
 
@@ -25,7 +25,7 @@ class Closure:
         node: factory ``node(precision, jit, at)`` of ``rate(omega, stress, parameters)``; ``at`` as in
             :class:`~muphy_lb.operators.operator.Operator`.
         parameters: what it reads; none of these is in stored units.
-        needs_stress: false only for the constant one.
+        needs_stress: whether it depends on the stress; false only for the constant closure.
     """
 
     name: str

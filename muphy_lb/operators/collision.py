@@ -1,13 +1,12 @@
-"""A collision is put together from four choices: relaxation, equilibrium, closure (who sets the viscosity), and force.
+"""A collision is composed of four parts: relaxation, equilibrium, closure (which sets the viscosity), and force.
 
 f~ = f + relaxation of (f^eq - f) + source, with u = (sum c_q f_q + F/2) / rho (Guo, Zheng, Shi 2002). Its parameters
-are
-those of its parts, by name; the first is omega, the rate that sets the viscosity, which the closure may replace node by
-node. For the node function populations and force are in stored units; rates and the closure's parameters never are.
+are those of its parts, by name; the first is omega, the rate that sets the viscosity, which the closure may replace at
+each node. In the node function populations and force are in stored units; rates and the closure's parameters never are.
 
-A physics may hook into what happens at a node, in this order: ``select`` (does it collide at all), ``reconstruct``
-(replace populations that did not arrive), ``observer`` (store what other stages need), and the force; or wrap the
-operator that comes out (:func:`selected`, :func:`reconstructed`).
+A physics may extend the collision of a node, in this order: ``select`` (whether the node collides at all),
+``reconstruct`` (replace populations that did not arrive), ``observer`` (store values that other stages need), and the
+force; :func:`selected` and :func:`reconstructed` wrap a composed operator.
 """
 
 from functools import cache
@@ -30,7 +29,7 @@ def collision(
     force: Operator = UNIFORM,
     observer: Observer | None = None,
 ) -> Operator:
-    """The operator ``collide(f, n, parameters)``, in place, of these four choices and of who looks on."""
+    """The operator ``collide(f, n, parameters)``, in place, composed of these four parts and an observer."""
     if observer is None:
         return _collision(relaxation, equilibrium, closure, force)
     return _observed(relaxation, equilibrium, closure, force, observer)
@@ -38,7 +37,7 @@ def collision(
 
 @cache
 def selected(collide: Operator, select: Operator) -> Operator:
-    """The collision at those nodes only for which ``select(n, parameters)`` is true; others stream unchanged.
+    """The collision only at nodes for which ``select(n, parameters)`` is true; others stream unchanged.
 
     The specification's ``select.reference(n, parameters)`` returns an (n,) mask.
     """
@@ -61,7 +60,7 @@ def selected(collide: Operator, select: Operator) -> Operator:
 
 @cache
 def reconstructed(collide: Operator, reconstruct: Operator) -> Operator:
-    """The collision behind ``reconstruct(f, n, parameters)``, which changes populations in place.
+    """The collision after ``reconstruct(f, n, parameters)``, which changes populations in place.
 
     Its specification ``reference(stored, n, lattice, parameters)`` returns the changed (Q, n) populations.
     """
@@ -85,7 +84,7 @@ def reconstructed(collide: Operator, reconstruct: Operator) -> Operator:
 
 @cache
 def _observed(relaxation, equilibrium, closure, force, observer: Observer) -> Operator:
-    """The collision behind a look at the node."""
+    """The collision after the observer has read the node's state."""
     collide = _collision(relaxation, equilibrium, closure, force)
     before_collision = macroscopic(BEFORE_COLLISION, equilibrium, force)
 
@@ -111,7 +110,7 @@ def _observed(relaxation, equilibrium, closure, force, observer: Observer) -> Op
 
 @cache
 def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closure, force: Operator) -> Operator:
-    """One object for equal choices, since compiled code is kept by operator."""
+    """Cached: one object for equal parts, since compiled code is cached by operator."""
     before_collision = macroscopic(BEFORE_COLLISION, equilibrium, force)
 
     def reference(stored, n, lattice, parameters):

@@ -1,6 +1,6 @@
-"""Body force at a node: the same everywhere, a field, or one that changes with time; and sums of forces.
+"""Body force at a node: uniform, a field, or varying in time; and sums of forces.
 
-The three components are parameters in stored units: three numbers; three arrays with a value per local node; or three
+The three components are parameters in stored units: three numbers; three arrays with one value per local node; or three
 arrays of length one that the schedule overwrites.
 """
 
@@ -52,7 +52,7 @@ VARYING = Operator("varying", _varying, _varying_node, _PARAMETERS)
 
 @cache
 def sum_of_forces(first: Operator, second: Operator) -> Operator:
-    """The force F_1 + F_2; one object for equal choices, since compiled code is kept by operator."""
+    """The force F_1 + F_2; cached: one object for equal arguments, since compiled code is cached by operator."""
 
     def reference(n, parameters):
         return first.reference(n, parameters) + second.reference(n, parameters)

@@ -4,8 +4,8 @@ With cs2 = 1/3 this is the Hermite series of second order of populations with su
 sum (c_q c_q - 1/3) f_q = P. Every equilibrium, every source and the projection on the stress are such series.
 Grad, Commun. Pure Appl. Math. 2, 331 (1949); Shan, Yuan, Chen, J. Fluid Mech. 550, 413 (2006).
 
-Its parts even and odd in c_q are computed once for a pair of opposites. Moments are multiplied by the weights before
-they are added up: of equal products a compiler keeps one, and there are as few as there are different weights.
+Its parts even and odd in c_q are computed once for a pair of opposites. Moments are multiplied by the weights
+before they are added: the compiler eliminates equal products, and there are only as many as different weights.
 
 A symmetric tensor is six numbers: xx, yy, zz, xy + yx, yz + zy, zx + xz.
 """
@@ -59,10 +59,10 @@ def odd_part(lattice, precision, jit):
 
 
 def _one_of_each(values) -> tuple:
-    """Of values per population: that at rest and the first of every pair of opposites."""
+    """Of values per population, the one at rest and the first of every pair of opposites."""
     return (values[0], *values[1::2])
 
 
 def _one_of_each_pair(lattice, precision) -> tuple:
-    """Weights and vector components, one of each."""
+    """Weights and vector components of the rest vector and the first of every pair of opposites."""
     return tuple(_one_of_each(column) for column in constants(lattice, precision))

@@ -19,14 +19,14 @@ BEFORE_COLLISION, AFTER_COLLISION = 0.5, -0.5
 
 
 def macroscopic(half_force: float, equilibrium: Equilibrium = COMPRESSIBLE, force: Operator = UNIFORM) -> Operator:
-    """Operator that yields (rho - 1, ux, uy, uz) of a node from its stored populations.
+    """Operator that computes (rho - 1, ux, uy, uz) of a node from its stored populations.
 
-    The node function takes populations and force, and yields the density deviation, in stored units; velocities are
-    not. Its parameters are those of the force.
+    The node function takes populations and force, and returns the density deviation, in stored units; velocities are
+    in lattice units. Its parameters are those of the force.
 
     Args:
         half_force: ``BEFORE_COLLISION`` or ``AFTER_COLLISION``.
-        equilibrium: whose density and velocity.
+        equilibrium: defines density and velocity.
         force: the body force.
     """
     return _macroscopic(half_force, equilibrium, force)
@@ -34,7 +34,7 @@ def macroscopic(half_force: float, equilibrium: Equilibrium = COMPRESSIBLE, forc
 
 @cache
 def _macroscopic(half_force: float, equilibrium: Equilibrium, force: Operator) -> Operator:
-    """One object for equal choices, since compiled code is kept by operator."""
+    """Cached: one object for equal arguments, since compiled code is cached by operator."""
 
     def reference(stored, n, lattice, parameters):
         f = stored + rest_populations(lattice)
@@ -60,8 +60,8 @@ def _macroscopic(half_force: float, equilibrium: Equilibrium, force: Operator) -
 def state_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: float = BEFORE_COLLISION):
     """Node function ``(f, force)`` -> (deviation, ux, uy, uz, jx, jy, jz): density, velocity, momentum.
 
-    The momentum is handed on as it was summed: density times velocity is off by a rounding that is the same in every
-    step of a steady flow, and adds up.
+    The momentum is returned as summed: density times velocity differs from it by a rounding error that is the same in
+    every step of a steady flow, and accumulates.
     """
     _, cx, cy, cz = constants(lattice, precision)
     inverse_inertia = equilibrium.moments(precision, jit).inverse_inertia
@@ -84,16 +84,16 @@ def state_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: fl
 def stress_node(lattice, precision, jit, equilibrium: Equilibrium):
     """Node function ``(f, state, force)`` -> Pi = sum c c (f - f^eq + S/2) of populations before collision.
 
-    It is sum c c f less rho - rho_0 over 3 along the axes of the lattice and the second moment of f^eq - S/2. A
+    It is sum c c f minus (rho - rho_0) / 3 along the axes of the lattice minus the second moment of f^eq - S/2. A
     symmetric tensor as in :mod:`muphy_lb.operators.hermite`, in stored units.
     """
     second, real = equilibrium.moments(precision, jit).second, precision.real
-    places = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
-    products = np.array([lattice.c[:, a] * lattice.c[:, b] * (1 + (a != b)) for a, b in places])
+    axes = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (2, 0))
+    products = np.array([lattice.c[:, a] * lattice.c[:, b] * (1 + (a != b)) for a, b in axes])
     product = tuple(tuple(real(x) for x in row) for row in products)
-    at_rest = tuple(real(float(lattice.moment(place))) for place in places)
+    at_rest = tuple(real(float(lattice.moment(pair))) for pair in axes)
     along = tuple(real(row.any()) for row in products)
-    count, pair_count, zero, one, minus_half = len(places), lattice.q // 2, real(0), real(1), real(-0.5)
+    count, pair_count, zero, one, minus_half = len(axes), lattice.q // 2, real(0), real(1), real(-0.5)
 
     def stress(f, state, force):
         second_moment = second(state, force, one, minus_half)

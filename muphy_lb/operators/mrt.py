@@ -1,4 +1,4 @@
-"""Multiple relaxation times: moments m = M f relax with a rate of their own.
+"""Multiple relaxation times: moments m = M f relax with individual rates.
 
 f~ = f + M^-1 [ s (m^eq - m) + (1 - s/2) M S ],   m^eq = M f^eq of the equilibrium in use, S the source of the force
    = f + S + M^-1 s M h,   h = f^eq - f - S/2.
@@ -26,7 +26,7 @@ from muphy_lb.operators.unroll import unroll
 
 KINDS = ("viscosity", "magic", "constant")
 MAGIC_HALF_WAY = 3 / 16
-"""Lambda with which half-way walls lie half-way: 3/16."""
+"""Magic parameter Lambda = 3/16, for which plane half-way walls are located exactly half-way."""
 
 # Toelke (2008), Eq. (9), is Lambda = 3/16; d'Humieres et al. (2002) for the sets of 15 and 19 vectors.
 DEFAULT_RATES = {
@@ -88,7 +88,7 @@ def mrt_for(lattice: Lattice, rates: Mapping | None = None, magic: float | None 
 
 
 def _check(basis: MomentBasis, family: str, rate) -> None:
-    """Refuse a rate that a family cannot have."""
+    """Refuse an invalid rate of a family."""
     allowed = basis.adjustable
     if family not in allowed:
         raise InputError(f"rates name the family {family!r}; {basis.lattice.name} has: {', '.join(allowed)}")
@@ -100,7 +100,7 @@ def _check(basis: MomentBasis, family: str, rate) -> None:
 
 
 def _slots(basis: MomentBasis, kinds: Mapping[str, str]) -> dict[str, int]:
-    """Where the rate of each family stands in (omega, odd rate of Lambda, constants...)."""
+    """Index of the rate of each family in (omega, odd rate of Lambda, constants...)."""
     default = {family: KINDS[0 if basis.is_even(family) else 1] for family in basis.families}
     constant_families = [family for family, kind in kinds.items() if kind == "constant"]
     return {
@@ -110,7 +110,7 @@ def _slots(basis: MomentBasis, kinds: Mapping[str, str]) -> dict[str, int]:
 
 
 class _Parity(NamedTuple):
-    """How the moments of one parity relax: all like the slot ``base``, and some rows by a different rate.
+    """Relaxation of the moments of one parity: all with the rate at index ``base``, and some rows with a different one.
 
     Rows and columns have an entry for the rest population and one for each pair of opposites; columns are p_q M_kq, and
     ``scale`` is 2 / N_k.
@@ -124,7 +124,7 @@ class _Parity(NamedTuple):
 
 
 def _parity(basis: MomentBasis, kinds, is_even: bool, real) -> _Parity:
-    """The rows of one parity, with that rate as the base which leaves the fewest rows to correct."""
+    """The rows of one parity; the base is the rate that leaves the fewest rows to correct."""
     slots = _slots(basis, kinds)
     families = [family for family in basis.adjustable if basis.is_even(family) == is_even]
     rates = [slots[family] for family in basis.families if family in families]

@@ -1,4 +1,4 @@
-"""Observers: what a collision stores in fields for other stages and for measurements."""
+"""Observers: values that a collision stores in fields, for other stages and for measurements."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ VELOCITY_FIELDS = ("velocity_x", "velocity_y", "velocity_z")
 
 @dataclass(frozen=True)
 class Observer:
-    """Looks at a node before it collides.
+    """Reads the state of a node before its collision and stores values in fields.
 
     Attributes:
         name: in the name of the collision.
         reference: ``reference(n, u, parameters)`` with (3, n) velocities; writes to fields among the parameters.
         node: factory ``node(jit, at)`` of ``observe(n, state, parameters)``; ``state`` as
-            :func:`~muphy_lb.operators.moments.state_node` yields it.
-        parameters: the fields that it writes, and what else it reads.
+            returned by :func:`~muphy_lb.operators.moments.state_node`.
+        parameters: the fields that it writes, and other values that it reads.
     """
 
     name: str

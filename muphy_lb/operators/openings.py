@@ -28,7 +28,7 @@ def link_momentum(lattice, q: np.ndarray, direction: np.ndarray) -> np.ndarray:
 
 @cache
 def openings(equilibrium: Equilibrium) -> Operator:
-    """The opening conditions; the pressure's bracket keeps the terms of second order that the equilibrium keeps.
+    """The opening conditions; the pressure's bracket has the terms of second order that the equilibrium has.
 
     Reference: ``reference(outgoing, q, condition, momentum, velocity, lattice)``, vectorised over links; ``condition``
     is (kind, value), the value a velocity scale or rho_out - 1; ``momentum`` comes from :func:`link_momentum`.

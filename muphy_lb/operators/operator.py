@@ -25,7 +25,7 @@ class Parameter(NamedTuple):
 
 @dataclass(frozen=True)
 class Operator:
-    """A piece of physics that a kernel calls for every node or link.
+    """An equation that a kernel evaluates for every node or link.
 
     Attributes:
         name: for messages and tables.
@@ -47,7 +47,7 @@ class Operator:
     parameters: tuple[Parameter, ...] = ()
 
     def compile(self, lattice: Lattice, precision: Precision, jit) -> Callable:
-        """The node function of an operator that is called by a kernel itself."""
+        """The node function of an operator that a kernel calls directly."""
         return self.node(lattice, precision, jit, positions(self.parameters))
 
     def by_name(self, values: tuple) -> dict:

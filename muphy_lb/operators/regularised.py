@@ -1,4 +1,4 @@
-"""Projected regularisation: of the non-equilibrium only the stress is kept, and relaxes with omega.
+"""Projected regularisation: of the non-equilibrium part only the stress is retained, and relaxes with omega.
 
 f~_q = f_q^eq + S_q/2 - (1 - omega) w_q 9/2 (c_qa c_qb - delta_ab/3) sum_r c_ra c_rb h_r,   h = f^eq - f - S/2,
 which is BGK with h replaced by its projection on the second Hermite polynomials.

@@ -1,4 +1,4 @@
-"""Relaxation: how fast each part of f - f^eq decays; one operator, one file, all with this contract."""
+"""Relaxation: the common interface of relaxation operators, which have one file each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from muphy_lb.operators.operator import Parameter
 
 OMEGA = "omega"
-"""Name of the rate that sets the viscosity, 1 / tau; every relaxation has it first."""
+"""Name of the rate that sets the viscosity, 1 / tau; the first parameter of every relaxation."""
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
-"""Generalised Newtonian fluids: the viscosity of a node follows from its rate of shear, and that from its stress.
+"""Generalised Newtonian fluids: the viscosity at a node follows from its shear rate, which follows from its stress.
 
 power law       nu = k g^(n-1)
 Carreau-Yasuda  nu = nu_inf + (nu_0 - nu_inf) [1 + (lambda g)^a]^((n-1)/a)
 Casson          nu = (k_0 + k_1 sqrt(g))^2 / g
 
-All are KINEMATIC viscosities in lattice units, g the rate of shear sqrt(2 S:S) per time step; every law is cut off at a
+All are KINEMATIC viscosities in lattice units, g the shear rate sqrt(2 S:S) per time step; every law is cut off at a
 smallest and a largest viscosity. With Q = |Pi| / rho (see :mod:`muphy_lb.operators.closures`) g = 3 Q / (sqrt(2) tau),
-so tau is the root of tau = 3 nu(g(tau)) + 1/2: one root, as long as nu g grows with g. The last step is not remembered.
-Bird, Armstrong, Hassager, Dynamics of Polymeric Liquids (1987); Casson, in Rheology of Disperse Systems (1959); in
-lattice Boltzmann: Boyd, Buick, Green, J. Phys. A 39, 14241 (2006).
+so tau is the root of tau = 3 nu(g(tau)) + 1/2: one root, as long as nu g grows with g. No value of the last step is
+used. Bird, Armstrong, Hassager, Dynamics of Polymeric Liquids (1987); Casson, in Rheology of Disperse Systems (1959);
+in lattice Boltzmann: Boyd, Buick, Green, J. Phys. A 39, 14241 (2006).
 """
 
 from math import exp, log, sqrt
@@ -19,9 +19,9 @@ from muphy_lb.operators.closures import Closure
 from muphy_lb.operators.operator import named
 
 RATE_FACTOR = 3 / 2**0.5
-# No stable collision is closer to tau = 1/2.
+# Collisions closer to tau = 1/2 are unstable.
 SMALLEST_TAU = 0.505
-# Below every rate of shear that single precision can tell from rest, and far above its smallest number.
+# Below every shear rate that single precision can distinguish from zero, and far above its smallest number.
 SMALLEST_RATE = 1e-30
 # Newton steps after which the error of tau is that of rounding, for indices up to 1.7 at all rates (measured).
 ITERATIONS = {np.float64: 6, np.float32: 5}
@@ -31,17 +31,17 @@ CASSON_SHAPE = ("k_0", "k_1")
 
 
 def power_law(shear_rate, consistency, index):
-    """Kinematic viscosity (n,) of a power-law fluid at (n,) rates of shear above 0."""
+    """Kinematic viscosity (n,) of a power-law fluid at (n,) shear rates above 0."""
     return consistency * shear_rate ** (index - 1)
 
 
 def carreau_yasuda(shear_rate, nu_0, nu_inf, time, a, index):
-    """Kinematic viscosity (n,) of a Carreau-Yasuda fluid at (n,) rates of shear."""
+    """Kinematic viscosity (n,) of a Carreau-Yasuda fluid at (n,) shear rates."""
     return nu_inf + (nu_0 - nu_inf) * (1 + (time * shear_rate) ** a) ** ((index - 1) / a)
 
 
 def casson(shear_rate, k_0, k_1):
-    """Kinematic viscosity (n,) of a Casson fluid at (n,) rates of shear above 0; k_0^2 is its yield stress over rho."""
+    """Kinematic viscosity (n,) of a Casson fluid at (n,) shear rates above 0; k_0^2 is its yield stress over rho."""
     return (k_0 + k_1 * shear_rate**0.5) ** 2 / shear_rate
 
 
@@ -66,7 +66,7 @@ def tau_bounds(nu_min: float, nu_max: float) -> tuple[float, float]:
 
 
 def _reference(law, names):
-    """Specification of a law: the root tau found by halving its interval, which is slow and cannot fail."""
+    """Specification of a law: the root tau by bisection, which is slow but always converges."""
 
     def reference(omega, stress, parameters):
         shape = [parameters[name] for name in names]
@@ -97,8 +97,8 @@ def _newton(viscosity):
     """Factory of the node function of a law.
 
     ``viscosity(precision, jit, at)`` makes ``(ln g, parameters) -> (nu, d nu / d ln g)``. Newton's method for
-    ln tau, kept between the bounds of tau: in logarithms the slope of the equation lies between the index n and 1
-    whatever the units, and a law that is cut off has the root of the whole law, cut off, because nu g grows with g.
+    ln tau, restricted to the bounds of tau: in logarithms the slope of the equation lies between the index n and 1
+    in any units, and the root of a law with cut-offs is the root of the full law, cut off, because nu g grows with g.
     """
 
     def node(precision, jit, at):
@@ -164,7 +164,7 @@ def _casson(precision, jit, at):
         mixed, quadratic = three * k_0 * k_1, three * k_1 * k_1 + half
         root = above_yield / max(mixed + sqrt(mixed * mixed + quadratic * above_yield), smallest)
         root_of_nu = k_0 / max(root, smallest) + k_1
-        # 3 nu + 1/2 with nu = root^2, in an order of products that is not relaxation_time's
+        # 3 nu + 1/2 with nu = root^2; the order of the products differs from relaxation_time
         tau = three * root_of_nu * root_of_nu + half
         return one / min(max(tau, tau_min), tau_max)
 

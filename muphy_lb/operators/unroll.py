@@ -1,7 +1,7 @@
-"""Turns the readable loops of a node function into straight-line code.
+"""Unrolls the readable loops of a node function into straight-line code.
 
-A loop over populations keeps its array and its lattice constants in memory once the body grows; straight-line code
-keeps them in registers, and terms with a zero component disappear. For the same reason a local vector,
+In a loop with a large body, compilers keep the populations and the lattice constants in memory; in straight-line code
+they stay in registers, and terms with a zero component disappear. For the same reason a local vector,
 ``moment = [zero] * n_rows``, becomes that many scalars ``moment_0``, ``moment_1``, ..., and the whole of it a tuple of
 them. The generated text is kept where tracebacks and debuggers find it (``linecache``), and as ``__generated_source__``
 of the function.

@@ -1,17 +1,18 @@
 """Link-wise walls at any distance: f_q' = a f~_q(x) + b f~_q(x - c_q) + c f~_q'(x) + d, q' = opposite(q), c_q into the
 wall.
 
-With the wall at the fraction s of the link and W = 3 w_q c_q.u_w (u_w = velocity of the wall where it is hit):
+With the wall at the fraction s of the link and W = 3 w_q c_q.u_w (u_w = velocity of the wall at the intersection):
 
-half-way          a = 1                     d = -2 W           (s = 1/2) Ladd, J. Fluid Mech. 271, 285 (1994)
-bouzidi, s < 1/2  a = 2 s,  b = 1 - 2 s     d = -2 W           Bouzidi, Firdaouss, Lallemand, Phys. Fluids 13, 3452
-(2001) bouzidi, s >= 1/2 a = 1 / (2 s), c = 1 - a  d = -W / s
-central-linear    a = 1,  b = -c = k        d = -4 W / (1 + 2 s),  k = (1 - 2 s) / (1 + 2 s)
-                  Ginzburg, d'Humieres, Phys. Rev. E 68, 066614 (2003), their "CLI"; viscosity-independent with two
-                  relaxation times; leaves an undamped oscillation of period two: average forces over an even number of
-                  steps.
+half-way           a = 1                    d = -2 W    (s = 1/2)
+bouzidi, s < 1/2   a = 2 s, b = 1 - 2 s     d = -2 W
+bouzidi, s >= 1/2  a = 1 / (2 s), c = 1 - a d = -W / s
+central-linear     a = 1, b = -c = k        d = -4 W / (1 + 2 s),  k = (1 - 2 s) / (1 + 2 s)
 
-a + b + c = 1, so the rules hold for stored deviations f - w as they stand. For the node function a, b, c are pure
+half-way: Ladd, J. Fluid Mech. 271, 285 (1994); bouzidi: Bouzidi, Firdaouss, Lallemand, Phys. Fluids 13, 3452 (2001);
+central-linear: Ginzburg, d'Humieres, Phys. Rev. E 68, 066614 (2003), their "CLI". It is viscosity-independent with two
+relaxation times and leaves an undamped oscillation of period two: average forces over an even number of steps.
+
+a + b + c = 1, so the rules also hold for stored deviations f - w. For the node function a, b, c are pure
 numbers; the populations, and d times the scheduled value of the wall, its last argument, are in stored units.
 """
 

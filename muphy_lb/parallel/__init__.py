@@ -1,7 +1,7 @@
 """parallel: the ranks, the halo exchange, and values in rank-independent order."""
 
 from muphy_lb.parallel.choice import TRANSPORTS, HaloConnector
-from muphy_lb.parallel.communicator import SerialCommunicator, connect, wait_for_turn
+from muphy_lb.parallel.communicator import SerialCommunicator, connect, wait_for_lower_ranks
 from muphy_lb.parallel.exchange import Halo
 from muphy_lb.parallel.gather import NodeGather
 
@@ -12,5 +12,5 @@ __all__ = [
     "NodeGather",
     "SerialCommunicator",
     "connect",
-    "wait_for_turn",
+    "wait_for_lower_ranks",
 ]

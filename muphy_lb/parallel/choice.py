@@ -1,4 +1,4 @@
-"""Which transport takes which neighbour: what the case asks for, or the fastest of those that pass a trial."""
+"""Which transport serves which neighbour: the one that the case asks for, or the fastest that passes a trial."""
 
 import gc
 import logging
@@ -8,39 +8,47 @@ import numpy as np
 
 from muphy_lb.domain import Exchange
 from muphy_lb.errors import BackendError
-from muphy_lb.parallel.exchange import NO_LINES, Halo, HaloLines, bind_lines, exchange_seconds, host_lines
-from muphy_lb.parallel.transports import DevicePointers, HostStaged, Nccl, Peer, Transport, TransportFailure, together
+from muphy_lb.parallel.exchange import NO_EXCHANGE, Halo, HaloExchange, bind_exchanges, bind_on_host, exchange_seconds
+from muphy_lb.parallel.transports import (
+    DevicePointers,
+    HostStaged,
+    Nccl,
+    Peer,
+    Transport,
+    TransportFailure,
+    collectively,
+)
 
 LOG = logging.getLogger(__name__)
 AUTO, PEER, HOST = "auto", Peer.name, HostStaged.name
 MAKERS = MappingProxyType({kind.name: kind for kind in (HostStaged, DevicePointers, Nccl, Peer)})
 TRANSPORTS = (AUTO, *MAKERS)
-# Where peer does not reach, fastest first.
+# For neighbours on other machines, fastest first.
 FAR = (Nccl.name, DevicePointers.name, HOST)
 TRIAL_WORDS, TRIAL_ROUNDS = 8, 10
 
 
 class HaloConnector:
-    """Connects the ranks that exchange halos.
+    """Chooses and binds the transports by which a rank exchanges halos.
 
     Args:
         communicator: the ranks.
-        wanted: one of ``TRANSPORTS``; ``"peer"`` is for neighbours on the same machine, others get what works.
+        wanted: one of ``TRANSPORTS``; ``"peer"`` is for neighbours on the same machine; others get the fastest.
     """
 
     def __init__(self, communicator, wanted: str = HOST):
         self.communicator, self._wanted = communicator, wanted
 
-    def connect(self, backend, halo: Halo) -> HaloLines:
+    def connect(self, backend, halo: Halo) -> HaloExchange:
         """Bind the exchanges of a rank; collective.
 
         Raises:
-            BackendError: the transport that was asked for does not work here; the message says why.
+            BackendError: the transport that was asked for does not work here; the message gives the reason.
         """
         if self.communicator.size == 1:
-            return NO_LINES
+            return NO_EXCHANGE
         if self._wanted == HOST or (self._wanted == AUTO and backend.on_host):
-            return host_lines(self.communicator, backend, halo)
+            return bind_on_host(self.communicator, backend, halo)
         search = _Search(self.communicator, backend, halo)
         found, text = search.fastest() if self._wanted == AUTO else search.asked_for(self._wanted)
         LOG.info("halo exchange: %s", text)
@@ -51,18 +59,18 @@ class _Search:
     """Tries transports. All methods are collective, and every rank comes to the same conclusion."""
 
     def __init__(self, communicator, backend, halo: Halo):
-        gc.collect()  # what an earlier simulation had opened of others' memory is closed before that is freed for good
+        gc.collect()  # closes shared memory that an earlier simulation had opened, before its owners free it
         communicator.barrier()
         self._communicator, self._backend, self._halo = communicator, backend, halo
-        beside = communicator.machine_ranks
-        self._near = [j for j, rank in enumerate(halo.neighbours) if rank in beside]
-        self._far = [j for j, rank in enumerate(halo.neighbours) if rank not in beside]
+        on_machine = communicator.machine_ranks
+        self._near = [j for j, rank in enumerate(halo.neighbours) if rank in on_machine]
+        self._far = [j for j, rank in enumerate(halo.neighbours) if rank not in on_machine]
         self._has_far = communicator.maximum(len(self._far)) > 0
         self._working: dict[str, Transport] = {}
         self._reasons: dict[str, str] = {}
 
-    def asked_for(self, name: str) -> tuple[HaloLines, str]:
-        """The transport of this name, and what to say about it."""
+    def asked_for(self, name: str) -> tuple[HaloExchange, str]:
+        """The exchanges bound with the transport of this name, and a text for the log."""
         far = self._first_working(FAR) if name == PEER and self._has_far else name
         chosen = self._near if name == PEER else self._near + self._far
         try:
@@ -75,73 +83,73 @@ class _Search:
             " the fastest that works, or 'host', which always does"
         )
 
-    def fastest(self) -> tuple[HaloLines, str]:
-        """The fastest of those that work, and what to say about it."""
+    def fastest(self) -> tuple[HaloExchange, str]:
+        """The exchanges bound with the fastest transport that works, and a text for the log."""
         far = self._first_working(FAR) if self._has_far else HOST
         near = next((name for name in (PEER, *FAR[:-1]) if self._works(name, self._near)), HOST)
         self._works(HOST, self._near)
-        lines = {}
+        bound = {}
         for name in dict.fromkeys((near, far, HOST)):
             try:
-                lines[name] = self._bound(name, far)
+                bound[name] = self._bound(name, far)
             except TransportFailure as failure:
                 self._reasons[name] = str(failure)
         ranks, backend = self._communicator, self._backend
-        seconds = {name: exchange_seconds(ranks, backend, found, TRIAL_ROUNDS) for name, found in lines.items()}
+        seconds = {name: exchange_seconds(ranks, backend, found, TRIAL_ROUNDS) for name, found in bound.items()}
         best = min(seconds, key=seconds.get)
         timed = ", ".join(f"{name} {1e6 * seconds[name]:.0f}" for name in seconds)
         text = f"{best}; microseconds an exchange: {timed}" + (f"; {far} between machines" if self._has_far else "")
         refused = [f"{name} does not work here: {why}" for name, why in self._reasons.items()]
-        return lines[best], "; ".join((text, *refused))
+        return bound[best], "; ".join((text, *refused))
 
     def _first_working(self, names) -> str:
         return next(name for name in names if self._works(name, self._near + self._far))
 
     def _works(self, name: str, chosen: list[int]) -> bool:
-        """Whether a transport can be made, and carries a trial message to and from some of the neighbours."""
+        """Whether a transport can be made, and transfers a trial message to and from some of the neighbours."""
         if name in self._working or name in self._reasons:
             return name in self._working
         try:
-            transport = self._together(lambda: MAKERS[name](self._communicator, self._backend))
-            self._prove(transport, sorted(chosen))
+            transport = self._collectively(lambda: MAKERS[name](self._communicator, self._backend))
+            self._try(transport, sorted(chosen))
         except TransportFailure as failure:
             self._reasons[name] = str(failure)
             return False
         self._working[name] = transport
         return True
 
-    def _prove(self, transport: Transport, chosen: list[int]) -> None:
-        """Every rank sends its number to some of its neighbours. Nobody sends before all can: some transports wait."""
+    def _try(self, transport: Transport, chosen: list[int]) -> None:
+        """Every rank sends its number to some of its neighbours, after all have bound it: some transports wait."""
         backend, neighbours = self._backend, np.array(self._halo.neighbours, dtype=int)[chosen]
         n, start = TRIAL_WORDS * neighbours.size, TRIAL_WORDS * np.arange(neighbours.size + 1)
         plan = Exchange(slice(0, n), start, slice(n, 2 * n), start)
         own = np.append(np.full(n, _mark(self._communicator.rank)), np.zeros(n)).astype(backend.precision.storage)
         buffers = tuple(backend.array(own) for _ in range(2))
-        to_bind = (lambda: transport.lines(tuple(neighbours.tolist()), (plan, plan), buffers)) if n else tuple
-        lines = self._together(to_bind)
+        to_bind = (lambda: transport.bind(tuple(neighbours.tolist()), (plan, plan), buffers)) if n else tuple
+        exchanges = self._collectively(to_bind)
 
-        def carry():
-            for line in lines:
-                line.run()
+        def exchange_marks():
+            for exchange in exchanges:
+                exchange.run()
             backend.synchronise()
-            transport.trust()
+            transport.confirm()
             expected = np.repeat(_mark(neighbours), TRIAL_WORDS)
             if not all(np.array_equal(backend.to_host(buffer)[n:], expected) for buffer in buffers):
                 raise TransportFailure("a trial message did not arrive as it was sent")
 
-        self._together(carry)
+        self._collectively(exchange_marks)
 
-    def _together(self, work):
-        return together(self._communicator, work)
+    def _collectively(self, work):
+        return collectively(self._communicator, work)
 
-    def _bound(self, near: str, far: str) -> HaloLines:
-        # Messages to other machines set out first: those beside us would hold them up.
+    def _bound(self, near: str, far: str) -> HaloExchange:
+        # Messages to other machines are sent first, so that those inside the machine do not delay them.
         shares = {far: self._far, near: self._near} if near != far else {near: sorted(self._near + self._far)}
-        return self._together(
-            lambda: bind_lines(self._halo, [(self._working[name], chosen) for name, chosen in shares.items()])
+        return self._collectively(
+            lambda: bind_exchanges(self._halo, [(self._working[name], chosen) for name, chosen in shares.items()])
         )
 
 
 def _mark(rank):
-    """A number that half precision holds exactly."""
+    """A number derived from the rank that half precision represents exactly."""
     return 1 + rank % 1000

@@ -210,7 +210,7 @@ def connect():
 
 def _end_all_ranks(communicator, kind, error, trace) -> None:
     """An exception that nobody caught: tell it, and end the ranks that would wait for this one for ever."""
-    wait_for_turn(communicator)
+    wait_for_lower_ranks(communicator)
     traceback.print_exception(kind, error, trace)
     communicator.abort(1)
 

@@ -1,20 +1,20 @@
-"""Halo exchange: the tasks that carry what crosses between ranks, each neighbour by one transport."""
+"""Halo exchange: the tasks that transfer populations and fields between ranks, each neighbour by one transport."""
 
 import time
 from dataclasses import dataclass, replace
 
 from muphy_lb.domain import Exchange
 from muphy_lb.parallel.schedule import recorded
-from muphy_lb.parallel.transports import HostStaged, Line, Transport
+from muphy_lb.parallel.transports import ExchangeTasks, HostStaged, Transport
 
 
 @dataclass(frozen=True)
 class Halo:
-    """What a rank exchanges with whom.
+    """What a rank exchanges with its neighbours.
 
     Attributes:
         neighbours: ranks, ascending.
-        plans: the exchange before (or in) steps of even and of odd number.
+        plans: the exchanges before (or in) steps of even and of odd number.
         buffers: the population buffer of each.
     """
 
@@ -44,52 +44,52 @@ class Halo:
 
 
 @dataclass(frozen=True)
-class HaloLines:
+class HaloExchange:
     """The bound exchanges of a rank.
 
     Attributes:
-        used: names of the transports, ``"none"`` without neighbours.
-        lines: of even and odd steps, None without neighbours.
+        used: names of the transports joined by "+", ``"none"`` without neighbours.
+        exchanges: of even and odd steps, None without neighbours.
         shares: each transport with the positions of its neighbours.
     """
 
     used: str
-    lines: tuple[Line | None, Line | None]
+    exchanges: tuple[ExchangeTasks | None, ExchangeTasks | None]
     shares: tuple[tuple[Transport, list[int]], ...] = ()
 
 
-NO_LINES = HaloLines("none", (None, None))
+NO_EXCHANGE = HaloExchange("none", (None, None))
 
 
-def bind_lines(halo: Halo, shares) -> HaloLines:
-    """Bind transports, each to its share of the neighbours (given by their positions); with some of them nothing at
-    all may be exchanged, which both sides know.
+def bind_exchanges(halo: Halo, shares) -> HaloExchange:
+    """Bind transports, each to its share of the neighbours (given by their positions). Neighbours with which nothing is
+    exchanged are left out, on both sides.
 
     Raises:
-        TransportFailure: one does not work here.
+        TransportFailure: a transport does not work here.
     """
-    lines, used = [Line(), Line()], []
+    exchanges, used = [ExchangeTasks(), ExchangeTasks()], []
     for transport, share in shares:
         chosen = [j for j in share if halo.exchanges_with(j)]
         if chosen:
             part = halo.part(chosen)
-            found = transport.lines(part.neighbours, part.plans, part.buffers)
-            lines = [line + more for line, more in zip(lines, found, strict=True)]
+            found = transport.bind(part.neighbours, part.plans, part.buffers)
+            exchanges = [tasks + more for tasks, more in zip(exchanges, found, strict=True)]
             used.append(transport.name)
-    return HaloLines("+".join(used), tuple(lines), tuple(shares)) if used else NO_LINES
+    return HaloExchange("+".join(used), tuple(exchanges), tuple(shares)) if used else NO_EXCHANGE
 
 
-def host_lines(communicator, backend, halo: Halo) -> HaloLines:
-    """All neighbours through the host: what works everywhere."""
-    return bind_lines(halo, [(HostStaged(communicator, backend), list(range(len(halo.neighbours))))])
+def bind_on_host(communicator, backend, halo: Halo) -> HaloExchange:
+    """Bind all neighbours through the host, which works everywhere."""
+    return bind_exchanges(halo, [(HostStaged(communicator, backend), list(range(len(halo.neighbours))))])
 
 
-def exchange_seconds(communicator, backend, found: HaloLines, n_rounds: int) -> float:
-    """Time of one exchange by itself on the slowest rank, recorded as a step records it; collective."""
-    launches = [[line.run] for line in found.lines if line]
+def exchange_seconds(communicator, backend, found: HaloExchange, n_rounds: int) -> float:
+    """Duration [s] of one isolated exchange on the slowest rank, recorded as in a time step; collective."""
+    launches = [[exchange.run] for exchange in found.exchanges if exchange]
     for is_recorded in (False, True):  # the first round compiles
         if is_recorded:
-            launches = [recorded(line.tasks, backend) for line in found.lines if line]
+            launches = [recorded(exchange.tasks, backend) for exchange in found.exchanges if exchange]
         backend.synchronise()
         communicator.barrier()
         before = time.perf_counter()

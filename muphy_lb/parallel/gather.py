@@ -1,4 +1,4 @@
-"""Values of all ranks in node-list order, which does not depend on the ranks."""
+"""NodeGather: values of all ranks in node-list order, which does not depend on the number of ranks."""
 
 import numpy as np
 

@@ -7,17 +7,17 @@ from muphy_lb.parallel.task import ON_EDGE, Task
 
 
 def _unpacking(plan: Exchange) -> str:
-    """Kernel that puts what arrives where it belongs."""
+    """Name of the kernel that unpacks received messages."""
     return "scatter_add" if plan.accumulates else "scatter"
 
 
-class Room:
-    """Device memory for the messages of exchanges that happen one after the other.
+class MessageBuffers:
+    """Device buffers for the messages of exchanges that happen one after the other.
 
     Args:
         backend: the device.
-        plans: all exchanges that use it.
-        storage: what a number is stored as.
+        plans: all exchanges that use them.
+        storage: number format of a population.
     """
 
     def __init__(self, backend, plans: tuple[Exchange, ...], storage):
@@ -28,15 +28,15 @@ class Room:
         self._addresses = {}
 
     def outgoing(self, n: int):
-        """Room for n populations that leave."""
+        """Buffer of n outgoing populations."""
         return self._backend.view(self._outgoing, 0, n)
 
     def incoming(self, n: int):
-        """Room for n populations that arrive."""
+        """Buffer of n incoming populations."""
         return self._backend.view(self._incoming, 0, n)
 
     def addresses(self, host: np.ndarray):
-        """Addresses where the device can read them, copied once."""
+        """Device copy of addresses, made once."""
         if id(host) not in self._addresses:
             self._addresses[id(host)] = self._backend.array(host)
         return self._addresses[id(host)]
@@ -47,38 +47,38 @@ class Packing:
 
     Args:
         backend: the device.
-        plan: what leaves and arrives.
+        plan: what is sent and received.
         buffer: the population buffer.
-        room: where messages lie that are not contiguous in the buffer.
+        shared: buffers for messages that are not contiguous in the population buffer.
 
     Attributes:
         outgoing, incoming: (n_pack,) and (n_unpack,) device arrays, message after message; parts of the buffer where
             that holds them in this order.
-        pack, unpack: tasks that fill the one and empty the other.
+        pack, unpack: tasks that fill the outgoing and empty the incoming array.
     """
 
-    def __init__(self, backend, plan: Exchange, buffer, room: Room):
+    def __init__(self, backend, plan: Exchange, buffer, shared: MessageBuffers):
         self.pack, self.unpack = [], []
         if isinstance(plan.pack, slice):
             self.outgoing = backend.view(buffer, plan.pack.start, plan.pack.stop)
         else:
-            self.outgoing = room.outgoing(plan.n_pack)
-            gather = backend.bind("gather", buffer, room.addresses(plan.pack), self.outgoing)
+            self.outgoing = shared.outgoing(plan.n_pack)
+            gather = backend.bind("gather", buffer, shared.addresses(plan.pack), self.outgoing)
             self.pack.append(Task("pack", ON_EDGE, gather))
         if isinstance(plan.unpack, slice):
             self.incoming = backend.view(buffer, plan.unpack.start, plan.unpack.stop)
         else:
-            self.incoming = room.incoming(plan.n_unpack)
-            scatter = backend.bind(_unpacking(plan), self.incoming, buffer, room.addresses(plan.unpack))
+            self.incoming = shared.incoming(plan.n_unpack)
+            scatter = backend.bind(_unpacking(plan), self.incoming, buffer, shared.addresses(plan.unpack))
             self.unpack.append(Task("unpack", ON_EDGE, scatter))
 
 
-def pack_in_one_room(backend, plans: tuple[Exchange, Exchange], buffers) -> list[Packing]:
-    """The messages of exchanges that happen one after the other."""
-    room = Room(backend, plans, buffers[0].dtype)
-    return [Packing(backend, plan, buffer, room) for plan, buffer in zip(plans, buffers, strict=True)]
+def pack_in_shared_buffers(backend, plans: tuple[Exchange, Exchange], buffers) -> list[Packing]:
+    """The messages of exchanges that happen one after the other and share their buffers."""
+    shared = MessageBuffers(backend, plans, buffers[0].dtype)
+    return [Packing(backend, plan, buffer, shared) for plan, buffer in zip(plans, buffers, strict=True)]
 
 
 def messages(array, start, backend) -> list:
-    """The parts of a contiguous array of messages."""
+    """Views of the messages in a contiguous array."""
     return [backend.view(array, int(a), int(b)) for a, b in zip(start[:-1], start[1:], strict=True)]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-# The device works through queues beside each other; some tasks order them, and some are done by the host.
+# The queues of a device run concurrently; some tasks order them, and some are executed by the host.
 ON_EDGE, ON_INTERIOR, ON_OPENINGS, ORDERING, ON_HOST = "edge", "interior", "openings", "ordering", "host"
 ON_DEVICE = (ON_EDGE, ON_INTERIOR, ON_OPENINGS)
 
@@ -12,11 +12,11 @@ class Task(NamedTuple):
     """A call without arguments.
 
     Attributes:
-        stage: what it does: ``"openings"``, ``"pack"``, ``"exchange"``, ``"unpack"``, ``"interior"``, ``"walls"``,
+        stage: its name: ``"openings"``, ``"pack"``, ``"exchange"``, ``"unpack"``, ``"interior"``, ``"walls"``,
             ``"edge"``, or ``"order"``.
-        queue: one of ``ON_DEVICE``, ``ORDERING`` (lets one queue wait for another) or ``ON_HOST`` (the call waits; it
-            cannot be recorded).
-        run: does it, or enqueues it.
+        queue: one of ``ON_DEVICE``, ``ORDERING`` (makes one queue wait for another) or ``ON_HOST`` (the call blocks;
+            it cannot be recorded).
+        run: executes the task, or enqueues it on the device.
     """
 
     stage: str
@@ -25,5 +25,5 @@ class Task(NamedTuple):
 
 
 def ordering(run: Callable[[], None]) -> Task:
-    """A task that lets one queue wait for another."""
+    """A task that makes one queue wait for another."""
     return Task("order", ORDERING, run)

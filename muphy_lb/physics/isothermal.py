@@ -1,8 +1,8 @@
 """Isothermal flow: one set of populations, a collision with body force, openings, walls.
 
-The order of a step is that of its streaming (:class:`muphy_lb.domain.Streaming`). Everything but the interior belongs
-to
-the edge and runs beside it where the device can; with pull the openings also run beside the messages.
+The order of a step is that of its streaming (:class:`muphy_lb.domain.Streaming`). Everything but the interior
+belongs to the edge and runs concurrently with it where the device supports that; with pull the openings also overlap
+with the messages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from muphy_lb.physics.model import Model, Value
 
 @dataclass(frozen=True)
 class Fluid:
-    """How a node collides.
+    """The collision of the flow.
 
     Attributes:
         rates: values of the parameters of the relaxation and then of the closure; the first is omega = 1 / tau.
@@ -63,12 +63,12 @@ def isothermal(
     Args:
         lattice: velocity set.
         fluid: the collision.
-        streaming: name of the streaming.
+        streaming: name of the streaming scheme.
         force: components of the body force per volume (lattice units, rho_0 = 1), in the form that the operator reads;
             or values of all parameters of force and observer, by name.
         force_operator: ``UNIFORM``, ``FIELD`` (three arrays with a value per local node) or ``VARYING``, or a sum of
             such a force and others (:func:`muphy_lb.operators.sum_of_forces`).
-        observer: looks at every node before it collides.
+        observer: stores values of every node before its collision.
 
     Raises:
         InputError: unknown streaming.

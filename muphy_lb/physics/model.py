@@ -1,8 +1,8 @@
 """The contract of a physics: a model declares fields, stages and parameters, nothing else.
 
-A stage names a kernel that every backend has (or brings one, :class:`muphy_lb.backends.Kernel`) and the operators
-injected into it, and says which fields it reads and writes. From that the engine derives what is split into edge and
-interior, what waits for what, what crosses between ranks and when, and which stretches become one launch.
+A stage names a kernel that every backend has (or supplies one, :class:`muphy_lb.backends.Kernel`) and the operators
+injected into it, and declares the fields that it reads and writes. From that the engine derives what is split into edge
+and interior, what waits for what, which fields are exchanged between ranks and when, and what becomes one launch.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ NEIGHBOURS = "neighbours"
 PARTICLES = "particles"
 MIGRATE = "migrate"
 
-# What a stage runs over, unless it is the name of a particle set.
+# Value of ``Stage.over`` for nodes; otherwise it is the name of a particle set.
 NODES = "nodes"
 AT_NEIGHBOURS = "@neighbours"
 NOTHING: Mapping[str, "Value"] = MappingProxyType({})
@@ -35,8 +35,8 @@ class Provided(Enum):
     """Parameters whose values the engine provides.
 
     SCHEDULED: the component of the body force of that name, which the schedule sets for every step; an array of length
-        one. STEP: number of the step at hand, an int64 array of length one. VOXEL: voxel id of every node, int64.
-        LOOKUP: what is at a voxel, :class:`muphy_lb.backends.interface.LookupArrays`.
+        one. STEP: number of the current step, an int64 array of length one. VOXEL: voxel id of every node, int64.
+        LOOKUP: the node at each voxel, :class:`muphy_lb.backends.arrays.LookupArrays`.
     """
 
     SCHEDULED = "scheduled"
@@ -52,8 +52,8 @@ class FieldValue(NamedTuple):
     """A parameter that is a field, or a column of a particle set (``"SET.column"``).
 
     Attributes:
-        field: its name.
-        is_new: of a field with two arrays, the one after the step; else the one before it.
+        field: name of the field.
+        is_new: for a field with two arrays, whether it is the one after the step instead of before.
     """
 
     field: str
@@ -61,12 +61,12 @@ class FieldValue(NamedTuple):
 
 
 Value = float | np.ndarray | np.integer | FieldValue | Provided
-"""What a parameter may be: a number (a NumPy integer keeps its type), an (n,) array of the local nodes, real or
-integer, a field, or something that the engine provides."""
+"""Value of a parameter: a number (a NumPy integer keeps its type), an (n,) array over the local nodes, real or integer,
+a field, or a value that the engine provides."""
 
 
 class ScalarStreaming(NamedTuple):
-    """Transport of a scalar by populations of its own: their lattice and its diffusivity, lattice units."""
+    """Transport of a scalar by its own populations: their lattice, and the diffusivity in lattice units."""
 
     lattice: Lattice
     diffusivity: float
@@ -74,21 +74,21 @@ class ScalarStreaming(NamedTuple):
 
 @dataclass(frozen=True)
 class Field:
-    """Values that every node has besides its populations.
+    """A field: values at every node in addition to the populations.
 
     Attributes:
-        name: for outputs and checkpoints.
-        boundary: of a field that a stencil or scalar streaming advances: its condition at walls and openings. Such a
-            field has two arrays, which steps use in turn, and crosses to other ranks.
-        streaming: of populations of a scalar: how they are carried. Then the field has a component for each vector of
-            that lattice, the values of a stage are what arrives, and the node function overwrites them by what leaves.
-        is_state: whether the next step reads it, so that checkpoints hold it; fields with a boundary always are.
-        alternates: whether it has two arrays, which steps use in turn, although no stencil advances it.
+        name: in outputs and checkpoints.
+        boundary: boundary conditions of a field that is advanced by a stencil or by scalar streaming. Such a field has
+            two arrays, used alternately, and is exchanged between ranks.
+        streaming: transport of a scalar's populations. Then the field has a component for each vector of that lattice;
+            a stage reads the arriving populations, and the node function overwrites them with the leaving ones.
+        is_state: whether the next step reads it, so that checkpoints contain it; always so with a boundary.
+        alternates: whether it has two arrays, used alternately, although no stencil advances it.
         dtype: ``"real"`` (the precision of the run), or a NumPy type for integers and flags.
-        outside: value that neighbours see where there is no node; given, the field may be read at neighbours
-            (``"name@neighbours"``) and crosses to other ranks whenever it was written before such a stage.
-        accumulates: an int64 field that stages of this rank may add to at the nodes of others around it (its halo);
-            behind the stage that writes it the halo is added to the nodes' own ranks, exactly, in any order.
+        outside: value at neighbours where there is no node. If given, the field may be read at neighbours
+            (``"name@neighbours"``) and is exchanged between ranks if it was written before such a stage.
+        accumulates: whether it is an int64 field to which stages may add values at ghost nodes; after the stage that
+            writes it they are added to the nodes' own ranks, exactly in any order.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Field:
 
 
 def row_names(field_name: str, n_rows: int) -> list[str]:
-    """Names of the components of a field: its own name, or one for each."""
+    """Names of the components of a field: its own name, or one per component."""
     return [field_name] if n_rows == 1 else [f"{field_name}_{q}" for q in range(n_rows)]
 
 
@@ -120,12 +120,12 @@ class ParticleSet:
     A ``PARTICLES`` stage calls its operator for every particle: ``reference(i, lattice, parameters)`` for an array of
     particles, ``update(i, parameters)`` for one. It may change its columns in place; a particle must stay within a
     voxel of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE``
-    stage brings offsets back to their range and particles to the ranks that own their nodes.
+    stage wraps offsets into their range and moves particles to the ranks that own their nodes.
 
     Attributes:
-        name: columns are known as ``"NAME.column"``.
-        capacity: room for particles on one rank, and for those that leave it for one neighbour in one step; more is an
-            error that names the set.
+        name: columns are addressed as ``"NAME.column"``.
+        capacity: largest number of particles on one rank, and of those that leave it for one neighbour in one step;
+            more are an error.
         integers, reals: names of further columns.
     """
 
@@ -142,11 +142,11 @@ class ParticleSet:
 
 @dataclass(frozen=True)
 class Stage:
-    """One pass over the nodes, or over particles, beside the flow's own.
+    """One pass over the nodes, or over particles, in addition to the flow's own.
 
     Attributes:
-        name: of its tasks in traces.
-        kernel: name of a kernel, or a :class:`muphy_lb.backends.Kernel` that the physics brings.
+        name: name of its tasks in traces.
+        kernel: name of a kernel, or a :class:`muphy_lb.backends.Kernel` that the physics supplies.
         operators: operators injected into the kernel, in its order.
         parameters: value of each of their parameters, by name.
         field: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances.
@@ -172,22 +172,22 @@ class Stage:
 
 @dataclass(frozen=True)
 class Model:
-    """A flow on a lattice, and the physics beside it.
+    """A flow on a lattice, with further physics.
 
     Attributes:
         name: for messages and outputs.
         lattice: velocity set of the populations.
-        streaming: how populations stream; it orders the phases of the flow's own step.
-        equilibrium: the state without stresses.
-        collision: what a node does.
-        macroscopic: density and velocity from what is stored.
+        streaming: the streaming scheme, which orders the parts of the flow's own step.
+        equilibrium: the equilibrium distribution.
+        collision: the collision operator.
+        macroscopic: density and velocity from the stored populations.
         force: the body force of both.
-        openings, walls: operators of the links into openings and into walls that are not half-way at rest.
+        openings, walls: operators of the links into openings and into linkwise walls.
         parameters: value of each parameter of the collision and of ``macroscopic``, by name, in lattice units.
-        fields: what nodes have besides populations.
-        before: stages ahead of the flow's own step, in order.
-        after: stages behind the flow's collision, in order; those that read at neighbours nothing that was written in
-            the same step run beside its messages.
+        fields: further values at the nodes.
+        before: stages before the flow's own step, in order.
+        after: stages after the flow's collision, in order; those that read nothing at neighbours that was written in
+            the same step overlap with its messages.
         particles: sets of particles.
     """
 

@@ -1,8 +1,8 @@
-"""The contract of a physics package: what it tells the rest of the program, at set-up, while it runs, and afterwards.
+"""The contract of a physics package: its interface to the rest of the program at set-up, during a run, and afterwards.
 
-A package is a folder below ``muphy_lb/physics/`` with a row in :mod:`muphy_lb.physics.table`, which also tells of its
-light part for the case file. Its ``package.py`` names a class derived from :class:`Physics` as ``PHYSICS``. An object
-of that class is the physics of one simulation. Everything but the model has a default, for a physics that has none.
+A package is a folder below ``muphy_lb/physics/`` with a row in :mod:`muphy_lb.physics.table`, which also describes
+its light-weight part for the case file. Its ``package.py`` names a class derived from :class:`Physics` as ``PHYSICS``.
+An object of that class is the physics of one simulation. Everything but the model has a default.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from muphy_lb.case.case import Case
-from muphy_lb.geometry.nodes import Outline
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
@@ -40,21 +40,22 @@ class ProbedScalar(NamedTuple):
 
 
 class Physics:
-    """A physics beside the flow, set up for one case.
+    """A physics in addition to the flow, set up for one case.
 
     Args:
         case: with the section of this physics.
-        outline: the geometry, all but its nodes.
+        header: the geometry without its node arrays.
         units: SI sizes of the lattice units.
 
     Raises:
-        InputError: the case asks for something that this physics cannot be combined with, or that is not there.
+        InputError: the case contains something that this physics cannot be combined with, or refers to something
+            missing.
 
     Attributes:
-        name: of its folder and its section of the case file.
+        name: name of its folder and of its section in the case file.
         output_fields: fields that every field file holds, by name.
-        probed: scalars that probes record beside velocity and pressure.
-        cut_field: the output field that chooses which cut through the geometry is drawn; None for the speed.
+        probed: scalars that probes record in addition to velocity and pressure.
+        cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
     """
 
     name: ClassVar[str]
@@ -62,17 +63,17 @@ class Physics:
     probed: Sequence[ProbedScalar] = ()
     cut_field: ClassVar[str | None] = None
 
-    def __init__(self, case: Case, outline: Outline, units: Units):
+    def __init__(self, case: Case, header: GeometryHeader, units: Units):
         raise NotImplementedError
 
     @classmethod
     def bytes_per_node(cls, case: Case, lattice: Lattice) -> float:
-        """Memory that it takes beside the flow."""
+        """Memory per node in addition to that of the flow [bytes]."""
         return 0.0
 
     @classmethod
     def monitored_in(cls, case: Case) -> tuple[str, ...]:
-        """Which of its ``MONITORED`` quantities there will be something to see of."""
+        """Those of its ``MONITORED`` quantities that are measurable in the case."""
         return ()
 
     def model(self, lattice: Lattice, fluid: Fluid, streaming: str, force: tuple, solid: np.ndarray | None) -> Model:
@@ -85,18 +86,18 @@ class Physics:
         raise NotImplementedError
 
     def initial_fields(self, model: Model) -> dict[str, np.ndarray]:
-        """Values (n,) or (1,) of fields of the model with which a flow at rest starts, by name."""
+        """Initial values (n,) or (1,) of fields of the model for a flow at rest, by name."""
         return {}
 
     def describe(self) -> str:
-        """What a line on the method says of it."""
+        """Its part of the description of the method, one line."""
         return ""
 
     def monitored(self, view: FlowView) -> dict[str, Callable[[], dict[str, float]]]:
-        """How to measure each of its ``MONITORED`` quantities, as numbers by name; the calls are collective, and their
-        answers count on rank 0."""
+        """Functions that measure its ``MONITORED`` quantities, as numbers by name; the calls are collective, their
+        results are used on rank 0."""
         return {}
 
     def observers(self, view: FlowView, folder: Path, resume_step: int | None) -> tuple[Observer, ...]:
-        """What it writes beside fields and probes; see :meth:`muphy_lb.measure.observer.Observer.create`."""
+        """Its outputs other than fields and probes; see :meth:`muphy_lb.measure.observer.Observer.create`."""
         return ()

@@ -1,4 +1,4 @@
-"""The table of physics packages, and what the rest of the program reads of them without naming one.
+"""The table of physics packages, and the functions by which the rest of the program uses them without naming one.
 
 A physics package is a folder below ``muphy_lb/physics/``. The program finds its parts by their names:
 
@@ -32,7 +32,7 @@ PHYSICS = ("thermal",)
 
 @cache
 def sections() -> dict[str, ModuleType]:
-    """The light module of every package, by the package's name."""
+    """The module ``section`` of every package, by the package's name."""
     return {name: import_module(f"muphy_lb.physics.{name}.section") for name in PHYSICS}
 
 
@@ -47,13 +47,13 @@ def packages(case) -> tuple[type, ...]:
 
 
 def studies() -> tuple[ModuleType, ...]:
-    """The tables of validation cases and benchmarks of the packages that have some."""
+    """The tables of validation cases and benchmarks of the packages that have them."""
     names = [f"muphy_lb.physics.{name}.studies" for name in PHYSICS]
     return tuple(import_module(f"{name}.table") for name in names if find_spec(name) is not None)
 
 
 def offered(attribute: str) -> tuple:
-    """All entries of an attribute of the light modules that lists names, patterns or classes."""
+    """All entries of an attribute of the modules ``section``: names, patterns or classes."""
     return tuple(entry for module in sections().values() for entry in getattr(module, attribute, ()))
 
 
@@ -63,7 +63,7 @@ def key_classes(attribute: str) -> tuple[type, ...]:
 
 
 def shape_named(name: str) -> str:
-    """The name by which ``muphy_lb.geometry`` knows a shape of the case file."""
+    """The name in ``muphy_lb.geometry`` of a shape of the case file."""
     known = {other: own for module in sections().values() for other, own in getattr(module, "SHAPES", {}).items()}
     return known.get(name, name)
 

@@ -16,7 +16,7 @@ def described(simulation: "Simulation") -> str:
     """Title, geometry, backend, method, and the numbers of the run; collective."""
     case, backend, communicator = simulation.case, simulation.engine.backend, simulation.communicator
     bytes_per_node = communicator.maximum(backend.allocated_bytes / simulation.domain.n_nodes)
-    n_nodes, speed = simulation.outline.n_nodes, simulation.measured_mflups
+    n_nodes, speed = simulation.header.n_nodes, simulation.measured_mflups
     table = describe(simulation.numerics, n_nodes, communicator.size, bytes_per_node, speed)
     how = f"{simulation.backend_name} on {simulation.device}, {case.compute.precision}, {case.compute.streaming}"
     method = [f"{simulation.lattice.name}, {simulation.collision_name}", f"walls: {_walls(simulation)}"]
@@ -35,7 +35,7 @@ def _walls(simulation: "Simulation") -> str:
         text.append("without a pressure opening the mean density drifts slowly")
     if any(motion.slips for motion in simulation.motions):
         slips = np.array([motion.slips for motion in simulation.motions])
-        n_links = total(int(slips[simulation.domain.folded.boundary].sum()))
-        n_mirrored = total(simulation.domain.n_mirrored)
+        n_links = total(int(slips[simulation.domain.in_table.boundary].sum()))
+        n_mirrored = total(simulation.domain.n_specular)
         text.append(f"slip: {n_mirrored:,} of {n_links:,} links are mirrored, straight ones reflect anyway")
     return "; ".join(text)

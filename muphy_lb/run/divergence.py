@@ -26,10 +26,10 @@ def divergence_message(view: FlowView, velocity: np.ndarray) -> str:
 
 
 def _describe(view: FlowView, speed: float, _number: int, voxel: int, rank: int) -> str:
-    outline, case = view.outline, view.case
-    xyz = voxel_coordinates(np.array([voxel]), outline.shape)[0]
+    header, case = view.header, view.case
+    xyz = voxel_coordinates(np.array([voxel]), header.shape)[0]
     x, y, z = xyz
-    place = ", ".join(f"{value:.4g}" for value in outline.origin_m + outline.spacing_m * xyz)
+    place = ", ".join(f"{value:.4g}" for value in header.origin_m + header.spacing_m * xyz)
     mach = speed / sqrt(float(view.lattice.cs2))
     what = (
         f"the Mach number is {mach:.2g} (allowed: {case.run.max_mach:g})"

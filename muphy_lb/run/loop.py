@@ -256,7 +256,7 @@ class Run:
         remaining = (last - step) * self._clock.stepping_s / max(self._clock.steps, 1)
         velocity = self.simulation.units.velocity_to_si(health.max_speed)
         status = "".join(f" | {text}" for observer in self.observers if (text := observer.status()))
-        mflups = self._clock.mflups(self.simulation.outline.n_nodes)
+        mflups = self._clock.mflups(self.simulation.header.n_nodes)
         return (
             f"step {step}/{last} ({100 * step / last:.1f} %) | {mflups:.1f} MFLUPS"
             f" | ETA {remaining:.0f} s | max velocity {velocity:.4g} m/s | mass drift {health.mass_drift:+.2e}{status}"
@@ -267,7 +267,7 @@ class Run:
         speed = {
             "wall_time_s": self._clock.wall_time_s,
             "stepping_time_s": self._clock.stepping_s,
-            "mflups": self._clock.mflups(simulation.outline.n_nodes),
+            "mflups": self._clock.mflups(simulation.header.n_nodes),
         }
         if self.checkpoints.every or reason not in (COMPLETED, STEADY):
             self.checkpoints.act()

@@ -7,7 +7,7 @@ import numpy as np
 
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.nodes import Outline
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.physics.table import packages, sections
 
@@ -21,15 +21,15 @@ def monitored(view: FlowView) -> dict[str, dict[str, float]] | None:
     return groups if view.communicator.rank == 0 else None
 
 
-def refuse_to_watch_nothing(case: Case, outline: Outline) -> None:
+def refuse_to_watch_nothing(case: Case, header: GeometryHeader) -> None:
     """A steady-state criterion that can never fire must not be asked for.
 
     Raises:
         InputError: nothing of what it shall look at is there.
     """
     there = {"mean_speed", "permeability"}
-    there |= {"flow_rates"} if outline.openings else set()
-    there |= {"forces"} if outline.walls else set()
+    there |= {"flow_rates"} if header.openings else set()
+    there |= {"forces"} if header.walls else set()
     there |= {name for physics in packages(case) for name in physics.monitored_in(case)}
     if case.run.steady_tolerance is not None and there.isdisjoint(case.run.steady_watch):
         *others, last = ("opening", "labelled wall", *_needed_by_physics())

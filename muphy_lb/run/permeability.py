@@ -96,7 +96,7 @@ def settled_flow(case: Case, communicator, nodes=None) -> Flow | None:
         nodes: the geometry, on rank 0, if it is already there.
     """
     simulation = Simulation(_watching(case), communicator, nodes)
-    driving_acceleration(case, simulation.outline)
+    driving_acceleration(case, simulation.header)
     interval, watch = _criterion(simulation)
     last, looks, settled = simulation.numerics.steps, [], False
     while simulation.step_number < last and not settled:
@@ -145,7 +145,7 @@ def _criterion(simulation: Simulation) -> tuple[int, SteadyWatch]:
     case, time_step_s = simulation.case, simulation.units.time_step_s
     time_s = case.run.steady_time_s
     if time_s is None:
-        pore_size_m = mean_pore_size(simulation) * simulation.outline.spacing_m
+        pore_size_m = mean_pore_size(simulation) * simulation.header.spacing_m
         time_s = min(pore_size_m**2 / case.fluid.kinematic_viscosity_m2_s, simulation.numerics.steps * time_step_s)
     interval = max(case.run.steady_interval_steps, ceil(time_s / time_step_s / LOOKS_PER_TIME))
     return interval, SteadyWatch(case.run.steady_tolerance, max(1.0, time_s / (interval * time_step_s)))

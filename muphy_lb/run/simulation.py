@@ -8,15 +8,15 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
-from muphy_lb.boundaries.opening_geometry import carried_flow, link_weights, opening_areas_m2, opening_frames
+from muphy_lb.boundaries.opening_geometry import link_weights, opening_areas_m2, opening_frames, unscaled_flow
 from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, load_case
-from muphy_lb.domain import LocalDomain, check_dimension, domain_of, streaming_named
+from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part, streaming_named
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.engine.engine import Engine
 from muphy_lb.errors import DivergedError, InputError
-from muphy_lb.geometry.nodes import NodeList, Outline
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
@@ -30,10 +30,10 @@ from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described
 from muphy_lb.run.divergence import divergence_message
 from muphy_lb.run.monitored import refuse_to_watch_nothing
-from muphy_lb.setup.boundaries import course_of, link_conditions, opening_conditions, wall_motions
-from muphy_lb.setup.collision import fluid_of
-from muphy_lb.setup.distribute import SharedGeometry
-from muphy_lb.setup.force import force_of, uniform_acceleration_m_s2
+from muphy_lb.setup.boundaries import build_schedule, link_conditions, opening_conditions, wall_motions
+from muphy_lb.setup.collision import build_fluid
+from muphy_lb.setup.distribute import DistributedGeometry
+from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
 from muphy_lb.setup.numerics import Numerics, resolve
 
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
@@ -61,10 +61,10 @@ class Simulation:
         self.case = case
         self.communicator = communicator or connect()
         self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
-        self.geometry = SharedGeometry(case, self.communicator, nodes)
+        self.geometry = DistributedGeometry(case, self.communicator, nodes)
         self.lattice = lattice_named(case.lattice.name)
         self._survey_openings()
-        self.motions = self.geometry.survey(lambda nodes: wall_motions(case, nodes, self.units))
+        self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
         self.domain = self._build_domain()
         self.engine = self._build_engine()
         self._has_started = False
@@ -82,13 +82,13 @@ class Simulation:
         return described(self)
 
     @property
-    def outline(self) -> Outline:
+    def header(self) -> GeometryHeader:
         """All of the geometry but its nodes."""
-        return self.geometry.outline
+        return self.geometry.header
 
     @property
-    def nodes(self) -> NodeList | Outline:
-        """The whole node list on rank 0, which may read it only now; the outline elsewhere."""
+    def nodes(self) -> NodeList | GeometryHeader:
+        """The whole node list on rank 0, which may read it only now; the header elsewhere."""
         return self.geometry.nodes
 
     @property
@@ -172,7 +172,7 @@ class Simulation:
             self.engine.set_step_number(self.step_number)
         if feedback:
             feedback.restore(before)
-        return n_steps * self.outline.n_nodes / seconds / 1e6
+        return n_steps * self.header.n_nodes / seconds / 1e6
 
     def density(self) -> np.ndarray | None:
         """(n,) lattice density on rank 0."""
@@ -234,7 +234,7 @@ class Simulation:
 
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
-        count = len(self.outline.openings)
+        count = len(self.header.openings)
         sums = self.communicator.total(self.engine.opening_sums(count))
         if self.communicator.rank:
             return None
@@ -284,62 +284,62 @@ class Simulation:
         max_speed = self.communicator.maximum(totals.speed)
         if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
             raise DivergedError(divergence_message(self, self.engine.moments()[1:]))
-        n = self.outline.n_nodes
+        n = self.header.n_nodes
         mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
         drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
         return Health(drift, max_speed, mean_speed)
 
     @cached_property
     def _gather(self) -> NodeGather:
-        return NodeGather(self.communicator, self.domain.number, self.outline.n_nodes)
+        return NodeGather(self.communicator, self.domain.number, self.header.n_nodes)
 
     def _on_root(self, work):
         return work() if self.communicator.rank == 0 else None
 
     def _survey_openings(self) -> None:
         """What only the nodes around all openings tell, and the numbers of the run, which follow from that."""
-        survey, case, lattice = self.geometry.survey, self.case, self.lattice
+        inspect, case, lattice = self.geometry.inspect, self.case, self.lattice
         slips = {section.name for section in case.walls if section.slip}
-        slip = [number for number, wall in enumerate(self.outline.walls) if wall.name in slips]
-        self.frames = frames = survey(lambda nodes: opening_frames(nodes, lattice, slip))
+        slip = [number for number, wall in enumerate(self.header.walls) if wall.name in slips]
+        self.frames = frames = inspect(lambda nodes: opening_frames(nodes, lattice, slip))
         self.numerics = self._resolve()
-        self.conditions = opening_conditions(case, self.outline, frames, self.units, float(lattice.cs2))
-        self._carried = survey(lambda nodes: carried_flow(nodes, lattice, frames, self.conditions, slip))
+        self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2))
+        self._carried = inspect(lambda nodes: unscaled_flow(nodes, lattice, frames, self.conditions, slip))
 
     def _build_domain(self) -> LocalDomain:
         part = self.geometry.part()
         self._part_nodes = part.nodes
-        return domain_of(
+        return domain_from_part(
             part, self.lattice, treat_walls(self.case.lattice.walls, self.motions), self.case.compute.order
         )
 
     def _resolve(self) -> Numerics:
-        check_dimension(self.outline, self.lattice, uniform_acceleration_m_s2(self.case, self.outline))
+        check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(self.case, self.header))
         if self.case.lattice.walls != HALF_WAY and not streaming_named(self.case.compute.streaming).fills_slots:
             raise InputError(
                 f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': the"
                 f" others have no access to what they sent away; set compute.streaming = 'pull' or lattice.walls ="
                 f" {HALF_WAY!r}"
             )
-        refuse_to_watch_nothing(self.case, self.outline)
-        areas_m2 = opening_areas_m2(self.outline, self.frames)
-        return resolve(self.case, self.outline.spacing_m, areas_m2, float(self.lattice.cs2))
+        refuse_to_watch_nothing(self.case, self.header)
+        areas_m2 = opening_areas_m2(self.header, self.frames)
+        return resolve(self.case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
 
     def _build_engine(self) -> Engine:
         case = self.case
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
-        force, force_operator, present = force_of(case, self.outline, self.domain, self.units)
-        self.fluid = fluid_of(case, self.lattice, self.numerics.relaxation_time, self.units)
+        force, force_operator, present = build_force(case, self.header, self.domain, self.units)
+        self.fluid = build_fluid(case, self.lattice, self.numerics.relaxation_time, self.units)
         self.physics = self._physics()
         model = self._model(force, force_operator)
         links = self.domain.links
-        weights = link_weights(self.outline, self.lattice, links, self.frames, self.conditions, self._carried)
+        weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
         conditions, self.n_fallback_links = link_conditions(
             self.domain, self._part_nodes, weights, self.conditions, case.lattice.walls, self.motions
         )
-        self._course = course_of(case, self.outline, self.conditions, present, self.units)
+        self._course = build_schedule(case, self.header, self.conditions, present, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)
         engine = Engine(backend, connector, self.domain, model, conditions, self._speed_scale())
         tune(engine)
@@ -352,7 +352,7 @@ class Simulation:
         if len(kinds) > 1:
             names = " and ".join(f"[{kind.name}]" for kind in kinds)
             raise InputError(f"the case has {names}, which cannot be computed together; keep one of them")
-        return tuple(kind(self.case, self.outline, self.units) for kind in kinds)
+        return tuple(kind(self.case, self.header, self.units) for kind in kinds)
 
     def _model(self, force, force_operator) -> Model:
         flow = self.lattice, self.fluid, self.case.compute.streaming, force
@@ -374,7 +374,7 @@ class Simulation:
             self.engine.schedule(rows)
 
     def _speed_scale(self) -> float:
-        return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.outline.n_nodes + 1)))
+        return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.header.n_nodes + 1)))
 
     def _pressure_scale(self) -> float:
         return self.units.density_to_pressure(2.0, float(self.lattice.cs2))
@@ -392,7 +392,7 @@ class Simulation:
         sign = 1.0 if record.kind == "inlet" else -1.0
         return OpeningState(
             kind=record.kind,
-            area_m2=self.frames[number].area * self.outline.spacing_m**2,
+            area_m2=self.frames[number].area * self.header.spacing_m**2,
             flow_rate_m3_s=sign * self.units.flow_rate_to_si(float(entering)),
             mean_pressure_pa=self._pressure_scale() * float(mean_deviation),
             feedback=feedback.in_si(answer[:-1]) if feedback else {},

@@ -20,7 +20,7 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
         speed: what the run took, by name.
         outcome: how it ended, and the records of observers, by name.
     """
-    walls = view.wall_forces() if view.outline.walls else {}
+    walls = view.wall_forces() if view.header.walls else {}
     openings, health = view.openings(), view.health()
     peak_memory_mib = view.communicator.gather(process_peak_mib())
     if view.communicator.rank:
@@ -36,8 +36,8 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
         "lattice": view.lattice.name,
         "collision": view.collision_name,
         "walls_rule": view.case.lattice.walls,
-        "n_fluid": view.outline.n_nodes,
-        "spacing_m": view.outline.spacing_m,
+        "n_fluid": view.header.n_nodes,
+        "spacing_m": view.header.spacing_m,
         "time_step_s": view.units.time_step_s,
         "relaxation_time": numerics.relaxation_time,
         "steps": view.step_number,

@@ -1,1 +1,1 @@
-"""setup: from a case in SI units to what the ranks compute with, in lattice units."""
+"""setup: from a case in SI units to domains, operators and conditions in lattice units."""

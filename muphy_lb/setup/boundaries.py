@@ -1,4 +1,4 @@
-"""From the case's openings, walls and forces to lattice conditions, and their course in time."""
+"""From the case's openings, walls and forces to lattice conditions, and their schedule in time."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, measured
-from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, slotted_coefficients, wall_place
+from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, linkwise_coefficients, wall_extent
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
 from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case.case import Case
@@ -14,26 +14,26 @@ from muphy_lb.domain import streaming_named
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
-from muphy_lb.geometry.nodes import NodeList, Outline
-from muphy_lb.setup.geometry import condition_of, nearest_or_all
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.setup.geometry import nearest_or_all, opening_sections
 from muphy_lb.units import Units
 
-# Rows of the schedule that go to the device at once while a value changes with time.
+# Rows of the schedule that are uploaded at a time while a value changes with time.
 CHUNK = 1024
-# Of a waveform: the spline solves a dense system.
+# Points of a waveform: the spline solves a dense system.
 MOST_POINTS = 2000
 
 
-class Course:
-    """How openings' values, walls' velocities and the body force go through time.
+class BoundarySchedule:
+    """The values of openings, wall velocities and body force as functions of time.
 
-    A step from t - 1 to t takes the value of the time t - 1/2 in between for boundaries, which meet the populations
-    half-way, and for the force that of the time of its collision: t for pull, t - 1 for push.
+    A step from t - 1 to t uses boundary values at t - 1/2, as populations meet the boundaries half-way, and the force
+    at the time of the collision: t for pull, t - 1 for push.
 
     Args:
         values: (n,) values of the openings, then 1 for every labelled wall that moves and 0 for others, then 1.
         factors: a waveform, or None, for each of them.
-        force: (3,) body force; its own waveform is ``force_factor``, of the time after the step.
+        force: (3,) body force; its waveform ``force_factor`` is evaluated at the time after the step.
         ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
         time_step_s: [s].
     """
@@ -48,16 +48,16 @@ class Course:
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to schedule: openings, moving walls, a force that changes."""
+        """Whether there is anything to schedule: openings, moving walls, a time-dependent force."""
         return self._has_values or self.is_periodic
 
     @property
     def is_periodic(self) -> bool:
-        """Whether anything changes for ever."""
+        """Whether anything changes throughout the run."""
         return self._force_factor is not None or any(factor is not None for factor in self._factors)
 
     def rows(self, step: int) -> tuple[np.ndarray, float]:
-        """Values of the steps after ``step``, (K, n + 3), and the step up to which they hold."""
+        """Values of the steps after ``step``, (K, n + 3), and the step up to which they are valid."""
         left = CHUNK if self.is_periodic else max(1, self._ramp_steps - step)
         n_rows = min(CHUNK, left)
         is_last = not self.is_periodic and n_rows == left
@@ -75,14 +75,14 @@ class Course:
         return np.hstack((rows, drive[:, None] * self._force))
 
 
-def opening_conditions(case: Case, nodes: Outline, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
+def opening_conditions(case: Case, nodes: GeometryHeader, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
     """Lattice conditions of the openings, in the geometry's order."""
-    sections = condition_of(nodes, case)
+    sections = opening_sections(nodes, case)
     return tuple(_condition(case, *pair, units, cs2) for pair in zip(sections, frames, strict=True))
 
 
 def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion, ...]:
-    """What each labelled wall does, in the geometry's order.
+    """The motion of each labelled wall, in the geometry's order.
 
     Args:
         case: the case.
@@ -90,8 +90,8 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
         units: sizes of the lattice units.
 
     Raises:
-        InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that would leave
-            the plane of a flow in two dimensions.
+        InputError: the case names a wall that the geometry does not have, or that no fluid touches, or that would move
+            out of the plane of a two-dimensional flow.
     """
     sections = {section.name: section for section in case.walls}
     names = [wall.name for wall in nodes.walls]
@@ -102,11 +102,11 @@ def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion,
         if not (nodes.label_number[...] == FIRST_WALL_NUMBER + names.index(name)).any():
             raise InputError(f"walls.{name}: no fluid touches this wall; check its box_m or the label in the image")
     for section in case.walls:
-        _refuse_to_leave_the_plane(section, case.lattice.name)
+        _refuse_motion_out_of_plane(section, case.lattice.name)
     return tuple(_motion(sections.get(name), k, nodes, units) for k, name in enumerate(names))
 
 
-def _refuse_to_leave_the_plane(section: WallSection, lattice: str) -> None:
+def _refuse_motion_out_of_plane(section: WallSection, lattice: str) -> None:
     (*_, w), (p, q, _) = section.velocity_m_s or STATIONARY, section.rotation_rad_s or STATIONARY
     if lattice.startswith("D2") and (w or p or q):
         raise InputError(
@@ -115,9 +115,9 @@ def _refuse_to_leave_the_plane(section: WallSection, lattice: str) -> None:
         )
 
 
-def course_of(case: Case, nodes: Outline, conditions, force: np.ndarray, units: Units) -> Course:
-    """The course of a case's boundary values and force."""
-    sections = condition_of(nodes, case)
+def build_schedule(case: Case, nodes: GeometryHeader, conditions, force: np.ndarray, units: Units) -> BoundarySchedule:
+    """The schedule of a case's boundary values and force."""
+    sections = opening_sections(nodes, case)
     walls = {section.name: section for section in case.walls}
     moving = [walls.get(wall.name) for wall in nodes.walls]
     factors = [_factor(case, section.waveform) for section in sections]
@@ -127,21 +127,21 @@ def course_of(case: Case, nodes: Outline, conditions, force: np.ndarray, units: 
     drive = _factor(case, case.flow.waveform)
     if drive is not None and streaming_named(case.compute.streaming).stores_before_collision:
         drive = _delayed(drive, units.time_step_s)
-    return Course(values, [*factors, None], force, drive, case.run.ramp_steps, units.time_step_s)
+    return BoundarySchedule(values, [*factors, None], force, drive, case.run.ramp_steps, units.time_step_s)
 
 
 def link_conditions(domain, nodes: NodeList, weights, conditions, rule: str, motions) -> tuple[LinkConditions, int]:
-    """Conditions of one rank's links, and how many of its interpolated links fell back to half-way bounce-back.
+    """Conditions of one rank's links, and the number of interpolated links that use half-way bounce-back instead.
 
     Args:
         domain: the rank's nodes.
         nodes: its part of the geometry.
-        weights: (L,) of its opening links.
-        conditions: of all openings.
-        rule: of the walls.
-        motions: of all labelled walls.
+        weights: (L,) weights of its opening links.
+        conditions: conditions of all openings.
+        rule: rule of the walls.
+        motions: motions of all labelled walls.
     """
-    walls, n_fallback = slotted_coefficients(nodes, domain, rule, motions)
+    walls, n_fallback = linkwise_coefficients(nodes, domain, rule, motions)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}
@@ -161,16 +161,16 @@ def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: fl
 
 
 def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Units) -> WallMotion:
-    place = wall_place(nodes, number)
+    extent = wall_extent(nodes, number)
     if section is None:
-        return WallMotion(centre=place.centre, place=place)
+        return WallMotion(centre=extent.centre, extent=extent)
     velocity = np.array(section.velocity_m_s or STATIONARY)
     rotation = np.array(section.rotation_rad_s or STATIONARY)
-    centre = np.array(place.centre)
+    centre = np.array(extent.centre)
     if section.centre_m is not None:
         centre = (np.array(section.centre_m) - nodes.origin_m) / nodes.spacing_m
     vectors = (units.velocity_to_lattice(velocity), rotation * units.time_step_s, centre)
-    return WallMotion(*(tuple(vector.tolist()) for vector in vectors), section.slip, place)
+    return WallMotion(*(tuple(vector.tolist()) for vector in vectors), section.slip, extent)
 
 
 def _measured(case: Case, section: OpeningSection, units: Units):
@@ -186,7 +186,7 @@ def _factor(case: Case, section: WaveformSection | None) -> Callable | None:
     path = case.folder / section.file
     time_s, value = read_table(path, "waveform.file")
     if time_s.size > MOST_POINTS:
-        raise InputError(f"waveform.file {path}: {time_s.size} points; at most {MOST_POINTS} are taken: thin them out")
+        raise InputError(f"waveform.file {path}: {time_s.size} points; at most {MOST_POINTS} are allowed: remove some")
     if time_s.size < 4 or abs(value[-1] - value[0]) > 1e-6 * np.abs(value).max():
         raise InputError(
             f"waveform.file {path}: {time_s.size} points from {value[0]:g} to {value[-1]:g}; a period needs at least 4,"

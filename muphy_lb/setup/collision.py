@@ -1,4 +1,4 @@
-"""From the case's words about fluid and lattice to the collision of a node."""
+"""From the case's sections on fluid and lattice to the collision operator."""
 
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
@@ -21,11 +21,11 @@ from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.units import Units
 
 
-def fluid_of(case: Case, lattice: Lattice, relaxation_time: float, units: Units) -> Fluid:
-    """The collision that a case asks for.
+def build_fluid(case: Case, lattice: Lattice, relaxation_time: float, units: Units) -> Fluid:
+    """The collision operator of a case and its parameters.
 
     Raises:
-        InputError: unknown or impossible rates, or a closure given twice.
+        InputError: unknown or impossible rates, or two closures.
     """
     relaxation, rates = _relaxation(case.lattice, lattice)
     closure, closing = _closure(case, units)
@@ -42,14 +42,14 @@ def _relaxation(section, lattice: Lattice) -> tuple[Relaxation, tuple[float, ...
 
 
 def _mrt_rates(section, lattice: Lattice) -> dict:
-    """The case's rates; a Lambda sets all odd ones that have none."""
+    """The case's rates; Lambda sets the rates of all odd families that have none."""
     basis = BASES[lattice.name]
     odd = [family for family in basis.adjustable if not basis.is_even(family)] if section.magic is not None else []
     return dict.fromkeys(odd, "magic") | section.rates
 
 
 def _closure(case: Case, units: Units) -> tuple[Closure, tuple[float, ...]]:
-    """Who sets the viscosity, and its parameters in lattice units."""
+    """The closure that sets the viscosity, and its parameters in lattice units."""
     fluid, smagorinsky = case.fluid, case.lattice.smagorinsky
     laws = {"power_law": _power_law, "carreau_yasuda": _carreau_yasuda, "casson": _casson}
     given = [(law, section) for name, law in laws.items() if (section := getattr(fluid, name)) is not None]

@@ -1,4 +1,4 @@
-"""Sharing: every rank gets its part of the geometry, and of the whole only what small records can say."""
+"""Distribution of the geometry: every rank gets its part, and of the whole only small records."""
 
 import hashlib
 from collections.abc import Callable
@@ -8,59 +8,59 @@ from functools import cached_property
 import numpy as np
 
 from muphy_lb.case.case import Case
-from muphy_lb.domain import Part, part_of
+from muphy_lb.domain import Part, cut_part
 from muphy_lb.domain.part import chunks
 from muphy_lb.geometry.link_cuts import Cuts
-from muphy_lb.geometry.nodes import NodeList, Outline
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import open_partition
-from muphy_lb.setup.geometry import load_nodes, share_nodes, stored_name, unread_nodes
+from muphy_lb.setup.geometry import load_nodes, open_case_nodes, share_nodes, stored_name
 
 NODE_TYPES = {"voxel": np.int64, "group_start": np.int64, "label_voxel": np.int64, "label_number": np.uint8}
 CUT_TYPES = {"voxel": np.int64, "direction": np.uint8, "distance": np.float64}
 PART_TYPES = {"number": np.int64, "owner": np.int32}
 
 
-class SharedGeometry:
-    """The geometry of a run.
+class DistributedGeometry:
+    """The geometry of a run, distributed among the ranks.
 
     A prepared geometry with a partitioning for these ranks stays in its file: each rank reads its own part of it.
-    Otherwise rank 0 holds the node list and deals out the parts, one after the other. No other rank ever holds an array
+    Otherwise rank 0 holds the node list and sends the parts, one after the other. No other rank ever holds an array
     over all nodes.
 
     Attributes:
-        outline: of the whole, on every rank.
-        report: one line on where it came from and what cleaning kept.
+        header: the whole geometry without its node arrays, on every rank.
+        report: one line on its source and on what cleaning kept.
 
     Args:
         case: the case.
-        communicator: the ranks; all of them make it together.
-        nodes: the node list, on rank 0, if it is already there.
+        communicator: the ranks; construction is collective.
+        nodes: the node list, on rank 0, if it is already available.
 
     Raises:
-        GeometryError, InputError, PartitionError: as ``muphy_lb.setup.geometry`` has it.
+        GeometryError, InputError, PartitionError: as in ``muphy_lb.setup.geometry``.
     """
 
     def __init__(self, case: Case, communicator, nodes: NodeList | None = None):
         self._case, self._communicator, self._nodes = case, communicator, nodes
         found = self._find() if communicator.rank == 0 else None
-        self.outline, self.report, self._partition = communicator.broadcast(found)
+        self.header, self.report, self._partition = communicator.broadcast(found)
 
-    def _find(self) -> tuple[Outline, str, str | None]:
-        """Outline, report, and the name of the stored partitioning if the list stays in its file."""
+    def _find(self) -> tuple[GeometryHeader, str, str | None]:
+        """The header, a report, and the name of the stored partitioning if the list stays in its file."""
         if self._nodes is not None:
-            return self._nodes.outline, "geometry handed over as it is", None
+            return self._nodes.header, "geometry handed over as it is", None
         case, name = self._case, stored_name(self._case, self._communicator.size)
         if name is None:
             self._nodes, report = load_nodes(case)
-            return self._nodes.outline, report, None
-        with unread_nodes(case) as nodes:
-            return nodes.outline, f"read {case.geometry.file}, each rank its part of {name!r}", name
+            return self._nodes.header, report, None
+        with open_case_nodes(case) as nodes:
+            return nodes.header, f"read {case.geometry.file}, each rank its part of {name!r}", name
 
-    def survey(self, measure: Callable):
-        """What ``measure(nodes)`` says of the whole list, on every rank; collective.
+    def inspect(self, measure: Callable):
+        """The result of ``measure(nodes)`` for the whole list, on every rank; collective.
 
-        It runs on rank 0. The arrays of the list may be datasets of a file: it takes slices of them.
+        It is evaluated on rank 0. The arrays of the list may be datasets of a file, to be read in slices.
         """
         if self._communicator.rank:
             return self._communicator.broadcast(None)
@@ -71,34 +71,34 @@ class SharedGeometry:
         """This rank's part; collective.
 
         Raises:
-            InputError, PartitionError: a rank without nodes; nodes of ranks that are not there.
+            InputError, PartitionError: a rank without nodes; nodes of ranks that do not exist.
         """
         communicator = self._communicator
         if self._partition is None:
-            return self._deal() if communicator.rank == 0 else _receive(communicator, self.outline)
+            return self._scatter() if communicator.rank == 0 else _receive(communicator, self.header)
         path = self._case.folder / self._case.geometry.file
-        with unread_nodes(self._case) as nodes, open_partition(path, self._partition) as owner:
-            part = part_of(nodes, owner, communicator.rank)
+        with open_case_nodes(self._case) as nodes, open_partition(path, self._partition) as owner:
+            part = cut_part(nodes, owner, communicator.rank)
         n_owned = communicator.total(int(part.own.size))
-        if n_owned != self.outline.n_nodes:
+        if n_owned != self.header.n_nodes:
             raise PartitionError(
-                f"partitioning {self._partition!r} of {path} gives {n_owned} of {self.outline.n_nodes} nodes to"
-                f" ranks 0 to {communicator.size - 1}; make it anew"
+                f"partitioning {self._partition!r} of {path} gives {n_owned} of {self.header.n_nodes} nodes to"
+                f" ranks 0 to {communicator.size - 1}; create it again"
             )
         return part
 
     @property
-    def nodes(self) -> NodeList | Outline:
-        """The whole list on rank 0, which reads it when it is first asked for; the outline elsewhere."""
+    def nodes(self) -> NodeList | GeometryHeader:
+        """The whole list on rank 0, read on first use; the header elsewhere."""
         if self._communicator.rank:
-            return self.outline
+            return self.header
         if self._nodes is None:
             self._nodes, _ = load_nodes(self._case)
         return self._nodes
 
     @cached_property
     def voxel_digest(self) -> str:
-        """On rank 0, the SHA-256 of all voxel ids in node-list order: what a checkpoint knows the geometry by."""
+        """On rank 0, the SHA-256 of all voxel ids in node-list order: by which a checkpoint identifies the geometry."""
         digest = hashlib.sha256()
         with self._opened() as nodes:
             for chunk in chunks(nodes.n_nodes):
@@ -107,29 +107,29 @@ class SharedGeometry:
 
     def _opened(self):
         """Context of the whole list on rank 0, in memory or in its file."""
-        return unread_nodes(self._case) if self._nodes is None else nullcontext(self._nodes)
+        return open_case_nodes(self._case) if self._nodes is None else nullcontext(self._nodes)
 
-    def _deal(self) -> Part:
-        """Cut the parts of all ranks, and keep the own."""
+    def _scatter(self) -> Part:
+        """Cut the parts of all ranks, send those of the others, and return the own one."""
         communicator = self._communicator
         owner = share_nodes(self._nodes, self._case, communicator.size)
         for rank in range(1, communicator.size):
-            _send(communicator, part_of(self._nodes, owner, rank), rank)
-        return part_of(self._nodes, owner, 0)
+            _send(communicator, cut_part(self._nodes, owner, rank), rank)
+        return cut_part(self._nodes, owner, 0)
 
 
 def _send(communicator, part: Part, rank: int) -> None:
-    """Send a part: the sizes of its arrays and the misses of its cuts (-1: it has none), then the arrays."""
+    """Send a part: the sizes of its arrays and the number of missed cuts (-1: no cuts), then the arrays."""
     cuts = part.nodes.cuts
     arrays = [getattr(part, name) for name in PART_TYPES] + [getattr(part.nodes, name) for name in NODE_TYPES]
     arrays += [np.empty(0, dtype) if cuts is None else getattr(cuts, name) for name, dtype in CUT_TYPES.items()]
-    header = [*(array.size for array in arrays), -1 if cuts is None else cuts.n_missed]
-    for array in (np.array(header, dtype=np.int64), *arrays):
+    sizes = [*(array.size for array in arrays), -1 if cuts is None else cuts.n_missed]
+    for array in (np.array(sizes, dtype=np.int64), *arrays):
         communicator.send(np.ascontiguousarray(array), rank)
 
 
-def _receive(communicator, outline: Outline) -> Part:
-    """The part that rank 0 sends."""
+def _receive(communicator, header: GeometryHeader) -> Part:
+    """Receive the part that rank 0 sends."""
     n_arrays = len(PART_TYPES) + len(NODE_TYPES) + len(CUT_TYPES)
     *sizes, n_missed = _received(communicator, n_arrays + 1, np.int64).tolist()
     sizes = iter(sizes)
@@ -139,7 +139,7 @@ def _receive(communicator, outline: Outline) -> Part:
 
     listed, of_nodes, of_cuts = arrays(PART_TYPES), arrays(NODE_TYPES), arrays(CUT_TYPES)
     cuts = None if n_missed < 0 else Cuts(**of_cuts, n_missed=n_missed)
-    frame = {name: value for name, value in vars(outline).items() if name != "n_nodes"}
+    frame = {name: value for name, value in vars(header).items() if name != "n_nodes"}
     return Part(communicator.rank, NodeList(**frame, **of_nodes, cuts=cuts), **listed)
 
 

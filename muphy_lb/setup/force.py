@@ -1,19 +1,19 @@
-"""From the case's accelerations and pressure drops to the body force that the nodes feel."""
+"""From the case's accelerations and pressure drops to the body force at the nodes."""
 
 import numpy as np
 
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain, check_dimension
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.nodes import Outline
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.operators import FIELD, UNIFORM, VARYING, Operator
 from muphy_lb.physics.model import SCHEDULED
 from muphy_lb.units import Units
 
 
-def uniform_acceleration_m_s2(case: Case, nodes: Outline) -> np.ndarray:
-    """(3,) body force per mass that is the same everywhere [m/s2]; a pressure drop over the length L of a periodic box
-    is one of drop / (rho L), since the pressure of a periodic flow is that slope plus a periodic part.
+def uniform_acceleration_m_s2(case: Case, nodes: GeometryHeader) -> np.ndarray:
+    """(3,) uniform body force per mass [m/s2]. A pressure drop over the length L of a periodic box is a body force
+    drop / (rho L), since the pressure of a periodic flow is this constant gradient plus a periodic part.
 
     Raises:
         InputError: a pressure drop along an axis that is not periodic.
@@ -29,7 +29,9 @@ def uniform_acceleration_m_s2(case: Case, nodes: Outline) -> np.ndarray:
     return np.array(case.flow.acceleration_m_s2) + drop / (case.fluid.density_kg_m3 * length_m)
 
 
-def force_of(case: Case, nodes: Outline, domain: LocalDomain, units: Units) -> tuple[tuple, Operator, np.ndarray]:
+def build_force(
+    case: Case, nodes: GeometryHeader, domain: LocalDomain, units: Units
+) -> tuple[tuple, Operator, np.ndarray]:
     """(force parameters of the model, their operator, uniform force (3,)), per volume in lattice units (rho_0 = 1).
 
     Raises:
@@ -44,7 +46,7 @@ def force_of(case: Case, nodes: Outline, domain: LocalDomain, units: Units) -> t
     return tuple(np.ascontiguousarray(field.T)), FIELD, uniform
 
 
-def _field_m_s2(case: Case, nodes: Outline, domain: LocalDomain) -> np.ndarray:
+def _field_m_s2(case: Case, nodes: GeometryHeader, domain: LocalDomain) -> np.ndarray:
     """(n, 3) accelerations of the local nodes from the case's file."""
     path, shape = case.folder / case.flow.acceleration_file, (*nodes.shape, 3)
     try:

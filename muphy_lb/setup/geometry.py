@@ -1,4 +1,4 @@
-"""From a case to what the ranks share: the node list and the owner of every node."""
+"""From a case to the node list and the owner of every node."""
 
 import logging
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.labels import label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_with_notes
-from muphy_lb.geometry.nodes import NodeList, Outline, build_nodes
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.solids import add_solids
@@ -41,15 +41,15 @@ BARE_FORMATS = (".npy", ".npz", ".raw", ".tif", ".tiff")
 
 
 def load_nodes(case: Case) -> tuple[NodeList, str]:
-    """The geometry of a case as a node list, and one line on what cleaning kept.
+    """The geometry of a case as a node list, and one line on its cleaning.
 
     Raises:
         GeometryError: the geometry cannot be read, cut or cleaned.
         InputError: openings of the case and of the geometry do not match.
     """
     if is_prepared(case):
-        with unread_nodes(case) as unread:
-            return read_arrays(unread), f"read {case.geometry.file}"
+        with open_case_nodes(case) as nodes:
+            return read_arrays(nodes), f"read {case.geometry.file}"
     voxels = _cut(_labelled(_load(case), case), case)
     keep = case.geometry.keep or ("openings" if voxels.openings else "all")
     nodes, cleaned = clean(build_nodes(voxels), keep)
@@ -66,8 +66,8 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
 
 
 @contextmanager
-def unread_nodes(case: Case) -> Iterator[NodeList]:
-    """The node list of a case on a prepared geometry, its arrays still datasets of the open file.
+def open_case_nodes(case: Case) -> Iterator[NodeList]:
+    """Open the node list of a case with a prepared geometry; its arrays remain datasets of the file.
 
     Raises:
         GeometryError: the geometry cannot be read.
@@ -87,14 +87,14 @@ def share_nodes(nodes: NodeList, case: Case, n_ranks: int) -> np.ndarray:
     number of ranks is used before the method is run again. The automatic choice is logged with its reasons.
 
     Raises:
-        PartitionError: neither; a stored partitioning is for another number of ranks; more ranks than nodes.
+        PartitionError: it is neither; a stored partitioning is for another number of ranks; more ranks than nodes.
         InputError: ``compute.rank_speeds`` is not empty and not one number for each rank.
     """
     speeds = _rank_speeds(case, n_ranks)
     if n_ranks == 1:
         return np.broadcast_to(np.int32(0), nodes.n_nodes)
     stored = _stored_partition(case, n_ranks)
-    if stored is not None and stored.size == nodes.n_nodes:  # else the nodes are copies of those in the file
+    if stored is not None and stored.size == nodes.n_nodes:  # otherwise the geometry was tiled
         return stored
     method, backend = case.compute.partition, resolve_backend(case.compute.backend)
     exchange = Exchange(lattice_named(case.lattice.name).c[1:], _bytes_per_population(case))
@@ -129,7 +129,7 @@ def _stored_partition(case: Case, n_ranks: int) -> np.ndarray | None:
 
 
 def stored_name(case: Case, n_ranks: int) -> str | None:
-    """Name of the stored partitioning that these ranks will use; None if there is none, or nothing to share.
+    """Name of the stored partitioning that these ranks will use; None if there is none, or only one rank.
 
     Raises:
         PartitionError: the one that the case asks for is for another number of ranks.
@@ -154,18 +154,18 @@ def stored_name(case: Case, n_ranks: int) -> str | None:
 
 
 def is_prepared(case: Case) -> bool:
-    """Whether the geometry is a CASE.h5."""
+    """Whether the geometry is a prepared one (CASE.h5)."""
     return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
 
 
-def condition_of(nodes: NodeList | Outline, case: Case) -> tuple[OpeningSection, ...]:
-    """The case's section of each opening, in the geometry's order."""
+def opening_sections(nodes: NodeList | GeometryHeader, case: Case) -> tuple[OpeningSection, ...]:
+    """The case's section for each opening, in the geometry's order."""
     sections = {section.name: section for section in case.openings}
     return tuple(sections[opening.name] for opening in nodes.openings)
 
 
 def nearest_or_all(name: str, there: list[str]) -> str:
-    """The remedy for a name that the geometry does not have: the nearest that it has, else all of them."""
+    """The remedy for a name that the geometry does not have: the nearest existing one, else all of them."""
     return nearest_name(name, there) or f"it has: {', '.join(there) or 'none'}"
 
 
@@ -176,7 +176,7 @@ def _load(case: Case) -> Voxels:
     source = f"{SHAPE_PREFIX}{shape_named(geometry.shape)}" if geometry.shape else case.folder / geometry.file
     if _lacks_spacing(case):
         raise InputError(
-            f"geometry.spacing_m is missing: {case.geometry.file} does not tell its voxel edge; give it [m]"
+            f"geometry.spacing_m is missing: {case.geometry.file} does not contain its voxel edge; give it [m]"
         )
     voxels, notes = load_with_notes(source, **options)
     for note in notes:
@@ -210,7 +210,7 @@ def _opening(section: OpeningSection) -> Opening:
 
 
 def _refuse_preparation(case: Case) -> None:
-    """A prepared geometry is final: keys that would cut, clean or scale it must not be silently without effect."""
+    """Refuse keys that would cut, clean or scale a prepared geometry, which is final: they would have no effect."""
     placed = [f"openings.{section.name}.centre_m" for section in case.openings if section.centre_m is not None]
     placed += [f"walls.{section.name}.box_m" for section in case.walls if section.box_m is not None]
     ignored = [
@@ -218,8 +218,8 @@ def _refuse_preparation(case: Case) -> None:
     ]
     if placed or ignored:
         raise InputError(
-            f"{', '.join(placed + ignored)}: {case.geometry.file} is prepared and has all of that; leave it out"
-            " here and give it when preparing: python -m geometry INPUT CASE.h5 ..."
+            f"{', '.join(placed + ignored)}: {case.geometry.file} is prepared, which includes these choices; leave them"
+            " out here and give them when preparing: muphy-lb geometry INPUT CASE.h5 ..."
         )
 
 
@@ -229,7 +229,7 @@ def _match_openings(nodes: NodeList, case: Case) -> None:
     for name in asked:
         if name not in there:
             hint = nearest_or_all(name, there)
-            raise InputError(f"openings.{name}: the geometry has no opening of that name; {hint} or give its position")
+            raise InputError(f"openings.{name}: the geometry has no opening of this name; {hint} or give its position")
     missing = [name for name in there if name not in asked]
     if missing:
         raise InputError(
@@ -239,19 +239,19 @@ def _match_openings(nodes: NodeList, case: Case) -> None:
 
 
 def _match_solids(nodes: NodeList, case: Case) -> None:
-    """Walls whose voxels the case wants as nodes are nodes of a prepared geometry, and no others."""
+    """Check that the solids with nodes in a prepared geometry are those that the case needs."""
     file, asked = case.geometry.file, solid_walls(case)
     there = [wall.name for wall in nodes.walls if wall.is_solid]
     for name, key in asked.items():
         if name not in there:
             raise InputError(
-                f"{key}: {file} is prepared without nodes in that wall;"
-                f" make it with python -m geometry INPUT {file} --solid {name} ..., or name the image itself"
+                f"{key}: {file} is prepared without nodes in this wall;"
+                f" make it with muphy-lb geometry INPUT {file} --solid {name} ..., or name the image itself"
             )
     for name in there:
         if name not in asked:
             keys = [f"give {keys.format(name=name)}" for keys in offered("SOLID_KEYS")]
             raise InputError(
-                f"{file} is prepared with nodes in the wall {name!r}, for a scalar that spreads there;"
+                f"{file} is prepared with nodes in the wall {name!r}, for a scalar that diffuses there;"
                 f" {', or '.join([*keys, f'make the file without --solid {name}'])}"
             )

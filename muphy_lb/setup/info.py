@@ -1,4 +1,4 @@
-"""What a case, or a prepared geometry, would be: said without running it."""
+"""Description of a case or a prepared geometry without running it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,19 +17,19 @@ from muphy_lb.partition.quality import quality
 from muphy_lb.partition.store import list_partitions, read_graph, read_partition
 from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
-from muphy_lb.setup.geometry import PREPARED, condition_of, load_nodes
+from muphy_lb.setup.geometry import PREPARED, load_nodes, opening_sections
 from muphy_lb.setup.numerics import describe, resolve
 
-# Of the run table, for each direction: 0.34 to 0.44 in vessels and sphere packs, more in pores a few voxels wide.
+# Of the run table per node and direction: 0.34 to 0.44 in vessels and sphere packs, more in pores a few voxels wide.
 BYTES_PER_DIRECTION = 0.5
 
 
 def describe_file(path, n_ranks: int = 1) -> str:
-    """Text about a case file (TOML) or a prepared geometry (.h5).
+    """Describe a case file (TOML) or a prepared geometry (.h5) as text.
 
     Args:
         path: the file.
-        n_ranks: ranks that the memory of a case is shared by.
+        n_ranks: number of ranks among which the memory is distributed.
 
     Raises:
         InputError, GeometryError, PartitionError: the file cannot be read, or the case cannot be run.
@@ -40,7 +40,7 @@ def describe_file(path, n_ranks: int = 1) -> str:
 
 
 def describe_case(case: Case, n_ranks: int = 1) -> str:
-    """Text about a case.
+    """Describe a case as text.
 
     Raises:
         InputError, GeometryError, PartitionError: the case cannot be run.
@@ -49,8 +49,8 @@ def describe_case(case: Case, n_ranks: int = 1) -> str:
 
 
 def bytes_per_node(case: Case, lattice: Lattice) -> float:
-    """Memory of one node, about: two copies of its populations (one in place), its part of the address table, and what
-    other physics take."""
+    """Estimated memory of one node [bytes]: two copies of its populations (one in place), its share of the address
+    table, and the fields of other physics."""
     copies, precision = 1 if streaming_named(case.compute.streaming).in_place else 2, PRECISIONS[case.compute.precision]
     stored = np.dtype(precision.storage).itemsize * ROW / TILE
     populations = lattice.q * copies * stored + (lattice.q - 1) * BYTES_PER_DIRECTION
@@ -66,7 +66,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
         yield case.title
     yield from _size_lines(nodes)
     yield cleaning
-    for opening, section in zip(nodes.openings, condition_of(nodes, case), strict=True):
+    for opening, section in zip(nodes.openings, opening_sections(nodes, case), strict=True):
         area_m2 = areas_m2[opening.name]
         size = f"area {area_m2:.4g} m2 (equivalent radius {np.sqrt(area_m2 / np.pi):.4g} m)"
         yield f"{opening.kind} {opening.name}: {size}, {_condition(section)}"

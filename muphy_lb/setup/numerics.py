@@ -1,6 +1,6 @@
-"""Preflight: the numbers that a case implies, before any node is made; what cannot work is refused with a remedy.
+"""Numerical parameters that follow from a case before the geometry is built; impossible ones are refused with a remedy.
 
-The bounds are those of Krueger et al., The Lattice Boltzmann Method (2017), chapter 7: the relaxation time stays above
+The bounds follow Krueger et al., The Lattice Boltzmann Method (2017), chapter 7: the relaxation time stays above
 1/2, and the Mach number small, because the flow is incompressible only up to terms of order Ma^2.
 """
 
@@ -35,7 +35,7 @@ _NO_AREAS = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Numerics:
-    """The numbers of a run. None: the case gives no velocity, or no length, to tell.
+    """The numerical parameters of a run; None where the case gives no velocity or no length.
 
     Attributes:
         units: sizes of the lattice units.
@@ -43,10 +43,10 @@ class Numerics:
         viscosity_lattice: kinematic viscosity in lattice units.
         reference_velocity_m_s: the case's, else the largest that an opening or a wall imposes [m/s].
         lattice_velocity: the reference velocity in lattice units.
-        mach: Mach number of the fastest of the velocities that the case names.
+        mach: Mach number of the largest velocity in the case.
         reynolds: Reynolds number of the reference velocity and the diameter of the largest opening.
         steps: number of time steps.
-        warnings: one sentence each.
+        warnings: warnings of one sentence each.
     """
 
     units: Units
@@ -62,7 +62,7 @@ class Numerics:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A case with all that its time step follows from; ``fastest_m_s`` is 0 where no velocity is known."""
+    """A case with the quantities that determine its time step; ``fastest_m_s`` is 0 if no velocity is known."""
 
     case: Case
     spacing_m: float
@@ -76,7 +76,7 @@ class _Plan:
         return self.case.fluid.kinematic_viscosity_m2_s
 
     def time_step_s(self) -> float:
-        """Time step [s] that the given one of the three keys of [lattice] implies."""
+        """Time step [s] from that one of the three keys of [lattice] that is given."""
         lattice = self.case.lattice
         if lattice.time_step_s is not None:
             return lattice.time_step_s
@@ -90,11 +90,11 @@ class _Plan:
 
     @property
     def max_lattice_velocity(self) -> float:
-        """Velocity in lattice units beyond which the case is refused."""
+        """Largest velocity in lattice units that is accepted."""
         return min(MAX_LATTICE_VELOCITY, self.case.run.max_mach * math.sqrt(self.cs2))
 
     def key_for(self, time_step_s: float) -> str:
-        """The line that gives this time step through the key of [lattice] that the case uses."""
+        """Assignment that gives this time step with the key of [lattice] that the case uses."""
         lattice = self.case.lattice
         if lattice.time_step_s is not None:
             return f"lattice.time_step_s = {time_step_s:.4g}"
@@ -113,12 +113,12 @@ def resolve(
     opening_areas_m2: Mapping[str, float] = _NO_AREAS,
     cs2: float = CS2,
 ) -> Numerics:
-    """The numbers that a case implies.
+    """The numerical parameters of a case.
 
     Args:
         case: the case.
-        spacing_m: voxel edge of the built geometry [m]; without it the case's.
-        opening_areas_m2: area of each opening [m2] by name; without one, that of the case's radius.
+        spacing_m: voxel edge of the built geometry [m]; default: the case's.
+        opening_areas_m2: area of each opening [m2] by name; default: from the case's radius.
         cs2: squared speed of sound of the lattice.
 
     Raises:
@@ -127,7 +127,7 @@ def resolve(
     """
     spacing_m = spacing_m or case.geometry.spacing_m
     if spacing_m is None:
-        raise InputError("geometry.spacing_m is missing and the geometry brings none; give the voxel edge [m]")
+        raise InputError("geometry.spacing_m is missing and the geometry contains none; give the voxel edge [m]")
     areas_m2 = {opening.name: _area_m2(opening, case, spacing_m) for opening in case.openings} | dict(opening_areas_m2)
     plan = _plan(case, spacing_m, cs2, areas_m2)
     _refuse_unstable(plan)
@@ -165,8 +165,8 @@ def _plan(case: Case, spacing_m: float, cs2: float, areas_m2: Mapping) -> _Plan:
     reference_m_s = case.lattice.reference_velocity_m_s or largest_m_s or None
     if reference_m_s is None and case.lattice.lattice_velocity is not None:
         raise InputError(
-            f"lattice.lattice_velocity is {case.lattice.lattice_velocity} but the case does not tell what velocity that"
-            " is; give lattice.reference_velocity_m_s, or a radius_m to the opening with flow_rate_m3_s"
+            f"lattice.lattice_velocity is {case.lattice.lattice_velocity} but the case has no velocity to refer to;"
+            " give lattice.reference_velocity_m_s, or a radius_m to the opening with flow_rate_m3_s"
         )
     return _Plan(case, spacing_m, cs2, reference_m_s, max(fastest_m_s, reference_m_s or 0.0))
 
@@ -182,7 +182,7 @@ def _imposed_m_s(opening: OpeningSection, area_m2: float | None, case: Case) -> 
 
 
 def _swing(waveform: WaveformSection | None, case: Case) -> float:
-    """A bound of the factor that a waveform reaches."""
+    """Upper bound of the absolute factor of a waveform."""
     if waveform is None:
         return 1.0
     if waveform.file is not None:
@@ -230,7 +230,7 @@ def _refuse_unstable(plan: _Plan) -> None:
 
 
 def _remedy(plan: _Plan) -> str:
-    """What to set for a good lattice velocity and relaxation time; finer voxels only where they are needed."""
+    """Settings with a good lattice velocity and relaxation time; finer voxels only if necessary."""
     good_velocity = min(GOOD_LATTICE_VELOCITY, 0.9 * plan.max_lattice_velocity)
     time_step_s = plan.time_step_of_s(GOOD_RELAXATION_TIME)
     if plan.fastest_m_s:
@@ -252,13 +252,13 @@ def _density_changes(numerics: Numerics, plan: _Plan) -> Iterator[tuple[OpeningS
 
 
 def _refuse_compressible(numerics: Numerics, plan: _Plan) -> None:
-    """Raise InputError for a pressure that the nearly incompressible method cannot hold."""
+    """Raise InputError for a pressure too large for the nearly incompressible method."""
     for opening, change in _density_changes(numerics, plan):
         if abs(change) > MAX_DENSITY_CHANGE:
             raise InputError(
                 f"openings.{opening.name}.pressure_pa is {opening.pressure_pa:g}: the lattice density there would be"
                 f" {1.0 + change:.3g}; at most {MAX_DENSITY_CHANGE} away from 1 is allowed. Pressures are relative:"
-                " take the same amount from all of them so that they lie around 0, or take a smaller time step"
+                " subtract the same value from all of them so that they lie around 0, or use a smaller time step"
             )
 
 
@@ -288,14 +288,14 @@ def _good_key(plan: _Plan) -> str:
 def describe(
     numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: float, measured_mflups: float | None = None
 ) -> str:
-    """A table for people: numbers of the method, size, and an estimate of the time.
+    """A table as text: numerical parameters, size, and an estimate of the run time.
 
     Args:
         numerics: from :func:`resolve`.
         n_nodes: fluid nodes of all ranks.
         n_ranks: number of ranks.
         bytes_per_node: memory of one node.
-        measured_mflups: speed of all ranks together [million node updates per second]; without it one is assumed.
+        measured_mflups: speed of all ranks together [million node updates per second]; default: an assumed one.
     """
     units = numerics.units
     mflups = measured_mflups or ASSUMED_MFLUPS * n_ranks

@@ -1,4 +1,4 @@
-"""Whatever goes wrong is told once, by a message that helps, and ends all ranks with an exit code that tells what."""
+"""Every error is reported once, with a helpful message, and ends all ranks with an exit code that identifies it."""
 
 import os
 import re
@@ -176,7 +176,7 @@ def test_a_missing_gpu_is_told_once(tmp_path, mpirun):
     hidden = {"CUDA_VISIBLE_DEVICES": ""}
     done = mpirun(2, ["-m", "muphy_lb", "run", no_gpu(tmp_path), "-o", tmp_path / "out"], env=hidden, timeout=60)
     assert done.returncode == BackendError.exit_code
-    assert "backend 'cuda' was asked for, but no CUDA GPU can be used here" in done.stderr
+    assert "backend 'cuda' was requested, but no CUDA GPU can be used here" in done.stderr
     assert done.stderr.count("muphy-lb: error") == 1
 
 

@@ -253,8 +253,8 @@ def kernels_of_table_1():
     addresses = table1.box_addresses((4, 3, 5), lattice)
     kernels = table1.Kernels(make_backend("numpy", lattice, FP64), addresses)
     kernels.buffers[1][:] = -7.0
-    places = np.arange(19)
-    own = addresses.resolve(0, tuple(places), np.arange(60))
+    locations = np.arange(19)
+    own = addresses.resolve(0, tuple(locations), np.arange(60))
     away = addresses.resolve(0, addresses.patterns[0].store, np.arange(60))
     return kernels, own, away
 

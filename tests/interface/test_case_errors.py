@@ -1,4 +1,4 @@
-"""Every mistake in a case file gets a message that names it, and all mistakes are told together."""
+"""Every mistake in a case file gets a message that names it, and all mistakes are reported together."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""The command ``python -m geometry --find-openings``."""
+"""The command ``muphy-lb geometry --find-openings``."""
 
 import tomllib
 

@@ -1,4 +1,4 @@
-"""The command ``python -m geometry``."""
+"""The command ``muphy-lb geometry``."""
 
 import subprocess
 import sys

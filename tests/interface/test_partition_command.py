@@ -1,4 +1,4 @@
-"""python -m partition: what it stores, what it prints, how it fails."""
+"""The command ``muphy-lb partition``: what it stores, what it prints, how it fails."""
 
 import json
 import subprocess

@@ -100,7 +100,7 @@ def test_the_json_says_what_ran_where_and_when(record):
     assert (record["title"], record["mode"], record["published"]) == ("spheres", "strong", None)
 
 
-def test_both_flows_are_predicted_for_all_series_up_to_4096_cards(record):
+def test_both_flows_are_predicted_for_all_series_up_to_4096_gpus(record):
     for item in record["forecasts"]:
         cards = [prediction["cards"] for prediction in item["predictions"]]
         assert cards == 2 * [2**k for k in range(3, 13)] and item["points"] == [1, 2]
@@ -109,7 +109,7 @@ def test_both_flows_are_predicted_for_all_series_up_to_4096_cards(record):
 
 
 def test_assumptions_and_errors_of_the_model_are_told(strong):
-    assert "assumed:" in strong[0] and "25 GB/s a card and 5 us" in strong[0]
+    assert "assumed:" in strong[0] and "25 GB/s per GPU and 5 us" in strong[0]
     assert "predicted step time against measured" in strong[0]
 
 
@@ -151,7 +151,7 @@ def test_the_paper_s_vessel_has_four_million_nodes():
 def test_one_rank_alone_predicts_by_the_link_only(tmp_path):
     asked = ("--predict", "--link-gb-s", "50", "--latency-us", "2", "--card-gb", "80", "--cards-per-node", "4")
     _, said = call("--geometry", "box", "--size", "6", *ON_NUMPY, *QUICK, *asked)
-    assert "50 GB/s a card and 2 us" in said and "into 80 GB a card" in said and "up to 4 cards" in said
+    assert "50 GB/s per GPU and 2 us" in said and "into 80 GB each" in said and "up to 4 GPUs" in said
     assert "measure two ranks" in said
 
 

@@ -201,7 +201,7 @@ def test_a_prepared_geometry_has_the_nodes_of_its_solids(tmp_path, monkeypatch, 
 def test_solids_of_a_case_and_of_its_prepared_geometry_are_the_same(tmp_path, monkeypatch):
     with_none = prepared_plate(tmp_path, monkeypatch)
     with pytest.raises(
-        InputError, match=r"walls.plate.conductivity_ratio .* without nodes in that wall; .* --solid plate"
+        InputError, match=r"walls.plate.conductivity_ratio .* without nodes in this wall; .* --solid plate"
     ):
         Simulation(plate_case(tmp_path, geometry=with_none))
     with_one = prepared_plate(tmp_path, monkeypatch, "--solid", "plate")

@@ -1,4 +1,4 @@
-"""Walls, waveforms and forces from the command line: told by ``info``, run, refused, stopped and resumed."""
+"""Walls, waveforms and forces from the command line: described by ``info``, run, refused, stopped and resumed."""
 
 import json
 
@@ -139,7 +139,7 @@ def test_interpolation_without_a_true_wall_is_refused(tmp_path):
     np.save(tmp_path / "image.npy", np.pad(np.ones((1, 4, 6), np.uint8), ((0, 0), (1, 1), (0, 0))))
     table = changed(PERIODIC, walls=[], lattice={"walls": "bouzidi"})
     table["geometry"] = {"file": "image.npy", "spacing_m": SPACING_M, "periodic": ["x"]}
-    with pytest.raises(InputError, match="needs the distance of the wall along every link, and this geometry does not"):
+    with pytest.raises(InputError, match="needs the distance to the wall along every link, and this geometry does not"):
         command("run", write(tmp_path, table), "-o", tmp_path / "out")
 
 

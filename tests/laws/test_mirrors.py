@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.domain import FOLDED, MIRRORED, STREAMINGS, WallTreatment, build_addresses, build_local_domain
+from muphy_lb.domain import IN_TABLE, SPECULAR, STREAMINGS, WallTreatment, build_addresses, build_local_domain
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.nodes import build_nodes
@@ -48,7 +48,7 @@ def tables(flags, periodic, lattice):
     """Addresses of each streaming in a box in which the first of two labelled walls slips."""
     nodes = build_nodes(Voxels(flags, periodic=periodic, walls=("slip", "stick")))
     domain = build_local_domain(
-        nodes, np.zeros(nodes.n_nodes, int), 0, lattice, WallTreatment((MIRRORED, FOLDED), FOLDED)
+        nodes, np.zeros(nodes.n_nodes, int), 0, lattice, WallTreatment((SPECULAR, IN_TABLE), IN_TABLE)
     )
     return {name: build_addresses(domain, streaming) for name, streaming in STREAMINGS.items()}
 
@@ -141,7 +141,7 @@ def test_uniform_flow_along_a_slip_wall_stays_uniform(lattice, streaming):
 @EVERY_STREAMING
 def test_a_flat_slip_wall_feels_no_tangential_force(lattice, streaming):
     engine = advance(slip_channel(lattice, streaming=streaming), 5)
-    links = engine.domain.folded
+    links = engine.domain.in_table
     force = [
         engine.wall_exchange()[links.boundary == wall] @ lattice.c[links.q[links.boundary == wall]] for wall in (0, 1)
     ]

@@ -202,7 +202,7 @@ def test_a_profile_that_carries_no_flow_is_refused():
     nodes = build_nodes(duct(D2Q9))
     frames, links = opening_frames(nodes, D2Q9), opening_links(nodes, D2Q9)
     nothing = measured(np.array([0.0, 1.0]), np.zeros(2))
-    with pytest.raises(InputError, match="opening 'in': its profile carries no flow through any link"):
+    with pytest.raises(InputError, match="opening 'in': its profile gives no flow through any link"):
         link_weights(nodes, D2Q9, links, frames, velocity_everywhere(nothing))
 
 

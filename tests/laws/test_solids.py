@@ -17,8 +17,8 @@ from tests.thermal import COLD, HOT, ThermalSetup, cavity_engine, heat, temperat
 
 DIFFUSIVITY, RATIO = 0.06, 4.0
 # Cold wall, hot wall, the solid, all others.
-BORDERS = ScalarBoundary(np.array([FIXED, FIXED, FLUX, FLUX]), np.array([COLD, HOT, 0.0, 0.0]), n_walls=3)
-CLOSED = replace(BORDERS, kind=np.full(4, FLUX), value=np.zeros(4))
+BOUNDARY = ScalarBoundary(np.array([FIXED, FIXED, FLUX, FLUX]), np.array([COLD, HOT, 0.0, 0.0]), n_walls=3)
+CLOSED = replace(BOUNDARY, kind=np.full(4, FLUX), value=np.zeros(4))
 
 
 class Media:
@@ -37,10 +37,10 @@ class Media:
         self.nodes = add_solids(build_nodes(voxels), voxels, ["plate"])
         self.solid = solid.reshape(-1)
 
-    def setup(self, lattice, borders=BORDERS, lift=(0.0, 0.0, 0.0), **more):
+    def setup(self, lattice, boundary=BOUNDARY, buoyancy=(0.0, 0.0, 0.0), **more):
         """Thermal flow; the media are those of node-list order, for one rank."""
         diffusivity = np.where(self.solid, RATIO * DIFFUSIVITY, DIFFUSIVITY)
-        own = Heat(DIFFUSIVITY, lift, borders, POPULATION_METHOD, media=(diffusivity, 1.0 - self.solid))
+        own = Heat(DIFFUSIVITY, buoyancy, boundary, POPULATION_METHOD, media=(diffusivity, 1.0 - self.solid))
         return MediaSetup(lattice, heat=own, **more)
 
 
@@ -90,21 +90,21 @@ def test_the_flow_does_not_enter_a_solid_and_heat_is_kept(backend):
 def test_every_link_between_fluid_and_solid_is_a_wall():
     media = Media(np.random.default_rng(3).random((4, 5, 6)) < 0.4)
     domain = build_local_domain(media.nodes, np.zeros(media.nodes.n_nodes, int), 0, D3Q19)
-    table, reach = (look(D3Q19.c, slice(None)) for look in (domain.neighbours, domain.around))
-    there = reach >= 0
-    crosses = there & (domain.solid[np.where(there, reach, 0)] != domain.solid)
+    table, through = (look(D3Q19.c, slice(None)) for look in (domain.neighbours, domain.neighbours_with_ghosts))
+    there = through >= 0
+    crosses = there & (domain.solid[np.where(there, through, 0)] != domain.solid)
     assert (
         crosses.any()
         and (table[crosses] < 0).all()
-        and np.array_equal(table[~crosses & there], reach[~crosses & there])
+        and np.array_equal(table[~crosses & there], through[~crosses & there])
     )
-    assert not (domain.solid[domain.folded.node] >= 0).any()  # forces on walls are those of the fluid
+    assert not (domain.solid[domain.in_table.node] >= 0).any()  # forces on walls are those of the fluid
 
 
 @pytest.mark.parametrize("streaming", ["pull", "aa", "push"])
 def test_ranks_agree_with_one_bit_by_bit_through_solids(streaming):
     media = Media(np.random.default_rng(3).random((4, 6, 8)) < 0.4, periodic=(False, True, True))
-    setup = media.setup(D3Q19, lift=(1e-4, 2e-4, 3e-4), backend="cpu", streaming=streaming)
+    setup = media.setup(D3Q19, buoyancy=(1e-4, 2e-4, 3e-4), backend="cpu", streaming=streaming)
     n = media.nodes.n_nodes
     found = [thermal_state(media.nodes, setup, owner) for owner in (np.zeros(n, int), random_owner(media.nodes, 3))]
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.ptp(found[0][1]) > 0.1
@@ -114,6 +114,8 @@ def test_ranks_agree_with_one_bit_by_bit_through_solids(streaming):
 @pytest.mark.parametrize("streaming", ["pull", "aa", "push"])
 def test_a_gpu_computes_solids_as_specified(streaming):
     media = Media(np.random.default_rng(3).random((4, 6, 8)) < 0.4, periodic=(False, True, True))
-    setups = [media.setup(D3Q19, lift=(1e-4, 2e-4, 3e-4), backend=b, streaming=streaming) for b in ("numpy", "cuda")]
+    setups = [
+        media.setup(D3Q19, buoyancy=(1e-4, 2e-4, 3e-4), backend=b, streaming=streaming) for b in ("numpy", "cuda")
+    ]
     specified, computed = (thermal_state(media.nodes, setup, np.zeros(media.nodes.n_nodes, int)) for setup in setups)
     assert np.abs(specified[0] - computed[0]).max() < 1e-14 and np.abs(specified[1] - computed[1]).max() < 1e-13

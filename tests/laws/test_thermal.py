@@ -65,9 +65,9 @@ def test_heat_is_conducted_along_a_straight_line(lattice, backend, method):
     assert np.abs(temperature(engine) - (COLD + (HOT - COLD) * (x - 0.5) / 6)).max() < 1e-12
 
 
-def noisy_setup(lattice, borders, method=DIFFERENCES, **more):
-    lift = (1e-4, 3e-4, 0.0 if lattice.dimension == 2 else 2e-4)
-    return ThermalSetup(lattice, heat=Heat(0.06, lift, borders, method), **more)
+def noisy_setup(lattice, boundary, method=DIFFERENCES, **more):
+    buoyancy = (1e-4, 3e-4, 0.0 if lattice.dimension == 2 else 2e-4)
+    return ThermalSetup(lattice, heat=Heat(0.06, buoyancy, boundary, method), **more)
 
 
 @METHODS
@@ -102,14 +102,16 @@ def test_temperature_in_place_is_that_of_pull_bit_by_bit(method):
 
 
 @LATTICES
-def test_every_stencil_entry_leads_to_a_neighbour_or_to_a_ghost(lattice):
+def test_every_stencil_entry_leads_to_a_neighbour_or_to_an_extrapolated_value(lattice):
     nodes = walled_nodes(lattice)
     domain = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice)
     table = build_stencil(domain, lattice.c[1:], MIXED)
     plain, fluid = table.plain()[:, : domain.n_nodes], domain.neighbours(lattice.c[1:], slice(None))
     assert np.array_equal(plain[fluid >= 0], fluid[fluid >= 0])
-    ghosts = plain[fluid < 0]
-    assert ((ghosts >= table.first_ghost) | (ghosts < domain.n_nodes)).all() and ghosts.max() == table.n_slots - 1
+    beyond = plain[fluid < 0]
+    assert (
+        (beyond >= table.first_extrapolated) | (beyond < domain.n_nodes)
+    ).all() and beyond.max() == table.n_slots - 1
 
 
 @METHODS
@@ -172,12 +174,12 @@ def test_a_wall_that_conducts_takes_its_share_of_the_difference(method):
     """A wall of 4 voxels and half the fluid's conductivity resists as much as 8 voxels of fluid."""
     share, b = 8 / (8 + 6), 0.5 / 4
     step, factor = 2.0 * b * HOT / (2.0 + b), (2.0 - b) / (2.0 + b)
-    borders = ScalarBoundary(
+    boundary = ScalarBoundary(
         np.array([FIXED, FLUX, FLUX]), np.array([COLD, 0.0, 0.0]), n_walls=2, factor=np.array([1.0, factor, 1.0])
     )
-    borders.value[1] = step
+    boundary.value[1] = step
     nodes = between_walls((3, 4, 6))
-    setup = ThermalSetup(D3Q19, backend="cpu", heat=Heat(0.08, (0.0, 0.0, 0.0), borders, method))
+    setup = ThermalSetup(D3Q19, backend="cpu", heat=Heat(0.08, (0.0, 0.0, 0.0), boundary, method))
     engine = advance(cavity_engine(nodes, setup), 8000)
     x = nodes.coordinates()[engine.domain.number, 0]
     slope = (HOT - COLD) * (1.0 - share) / 6
@@ -185,9 +187,9 @@ def test_a_wall_that_conducts_takes_its_share_of_the_difference(method):
 
 
 def test_a_flux_through_a_wall_is_what_the_fluid_gains():
-    borders, n_steps = ScalarBoundary(np.array([FLUX, FLUX, FLUX]), np.array([0.02, 0.0, 0.0]), n_walls=2), 50
+    boundary, n_steps = ScalarBoundary(np.array([FLUX, FLUX, FLUX]), np.array([0.02, 0.0, 0.0]), n_walls=2), 50
     nodes = between_walls((3, 4, 6))
-    setup = ThermalSetup(D3Q19, backend="cpu", heat=Heat(0.08, (0.0, 0.0, 0.0), borders, POPULATION_METHOD))
+    setup = ThermalSetup(D3Q19, backend="cpu", heat=Heat(0.08, (0.0, 0.0, 0.0), boundary, POPULATION_METHOD))
     engine = advance(cavity_engine(nodes, setup), n_steps)
     assert np.isclose(temperature(engine).sum(), n_steps * 12 * 0.08 * 0.02, rtol=1e-12)
 

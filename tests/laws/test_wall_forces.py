@@ -49,7 +49,7 @@ ROUND_OFF = 1e-13
 
 def force_on(engine, wall=None):
     """(3,) force on all walls together, or on one of them."""
-    links = engine.domain.slotted.join(engine.domain.folded)
+    links = engine.domain.linkwise.join(engine.domain.in_table)
     chosen = slice(None) if wall is None else links.boundary == wall
     return engine.wall_exchange()[chosen] @ engine.domain.lattice.c[links.q[chosen]]
 
@@ -116,7 +116,7 @@ def test_the_torque_on_the_walls_balances_the_angular_momentum(lattice, rule):
     engine = build_engine(nodes, Setup(lattice, wall_rule=rule, motions=MOVING))
     engine.set_populations(random_populations(lattice, nodes.n_nodes))
     place = nodes.coordinates(engine.domain.number)
-    links = engine.domain.slotted.join(engine.domain.folded)
+    links = engine.domain.linkwise.join(engine.domain.in_table)
     spins = []
     for _ in range(2):
         spins.append(np.cross(place, engine.populations().T @ lattice.c).sum(axis=0))
@@ -143,7 +143,7 @@ def test_the_others_tell_the_force_that_push_tells_one_step_later(lattice, motio
 def exchange_of(ranks):
     """What each labelled wall's links exchange, sorted by wall, voxel and direction."""
     found = ranks.each(lambda engine: engine.wall_exchange())
-    links = [engine.domain.slotted.join(engine.domain.folded) for engine in ranks.engines]
+    links = [engine.domain.linkwise.join(engine.domain.in_table) for engine in ranks.engines]
     wall, voxel, q = (np.concatenate([getattr(part, name) for part in links]) for name in ("boundary", "voxel", "q"))
     return np.concatenate(found)[np.lexsort((q, voxel, wall))]
 

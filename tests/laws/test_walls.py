@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, slotted_coefficients, treat_walls
+from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
 from muphy_lb.domain import STREAMINGS, build_local_domain
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.cuts import cut_links
@@ -66,7 +66,7 @@ def test_a_wall_that_moves_at_speed_zero_is_a_wall_at_rest(lattice, streaming):
     engine.set_populations(random_populations(lattice, nodes.n_nodes)[:, engine.domain.number])
     engine.set_present(np.array([0.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
     found = in_node_order(engine, advance(engine, 30).populations())
-    assert engine.domain.slotted.n_links and np.abs(found - populations_after(nodes, setup)).max() < ROUND_OFF
+    assert engine.domain.linkwise.n_links and np.abs(found - populations_after(nodes, setup)).max() < ROUND_OFF
 
 
 @RULES
@@ -187,8 +187,8 @@ def under_a_lid(corner):
 @pytest.mark.parametrize("corner", [SOLID, wall_flag(0)], ids=["corner at rest", "corner of the lid"])
 def test_a_diagonal_link_past_a_wall_at_rest_carries_no_velocity(corner):
     nodes, domain, motions = under_a_lid(corner)
-    coefficients, _ = slotted_coefficients(nodes, domain, HALF_WAY, motions)
-    links, c = domain.slotted, D2Q9.c
+    coefficients, _ = linkwise_coefficients(nodes, domain, HALF_WAY, motions)
+    links, c = domain.linkwise, D2Q9.c
     x = nodes.coordinates(domain.number[links.node])[:, 0]
     outwards = ((x == 1) & (c[links.q, 0] == -1)) | ((x == 3) & (c[links.q, 0] == 1))
     expected = link_momentum(D2Q9, links.q, np.full((links.n_links, 3), (SPEED, 0.0, 0.0)))
@@ -199,9 +199,9 @@ def test_a_diagonal_link_past_a_wall_at_rest_carries_no_velocity(corner):
 def test_a_turning_wall_carries_its_local_velocity():
     nodes, domain, _ = under_a_lid(SOLID)
     motion = WallMotion((0.01, 0.0, 0.0), (0.0, 0.0, 0.1), (2.0, 4.0, 0.0))
-    coefficients, _ = slotted_coefficients(nodes, domain, HALF_WAY, (motion, WallMotion()))
-    straight = np.abs(D2Q9.c[domain.slotted.q]).sum(axis=1) == 1
-    x = nodes.coordinates(domain.number[domain.slotted.node])[straight, 0]
+    coefficients, _ = linkwise_coefficients(nodes, domain, HALF_WAY, (motion, WallMotion()))
+    straight = np.abs(D2Q9.c[domain.linkwise.q]).sum(axis=1) == 1
+    x = nodes.coordinates(domain.number[domain.linkwise.node])[straight, 0]
     upwards = 0.1 * (x - 2.0)
     assert coefficients[3][straight] == pytest.approx(-2 * 3 / 9 * upwards, abs=1e-16)
 
@@ -214,16 +214,16 @@ def test_links_between_two_walls_fall_back_to_half_way_and_are_counted(rule):
         nodes = channel(D2Q9, height, 0.2, 0.2)
         motions = (WallMotion(),) * 2
         domain = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, D2Q9, treat_walls(rule, motions))
-        coefficients, n_fallback = slotted_coefficients(nodes, domain, rule, motions)
+        coefficients, n_fallback = linkwise_coefficients(nodes, domain, rule, motions)
         is_half_way = (coefficients == [[1.0], [0.0], [0.0], [0.0]]).all(axis=0)
         assert is_half_way.sum() == n_fallback
-        counts.append((n_fallback, domain.slotted.n_links))
+        counts.append((n_fallback, domain.linkwise.n_links))
     assert counts == [(24, 24), (0, 24)]
 
 
 @BETWEEN
 def test_interpolation_without_distances_is_refused(rule):
-    with pytest.raises(InputError, match=f"lattice.walls is '{rule}', which needs the distance of the wall .*half-way"):
+    with pytest.raises(InputError, match=f"lattice.walls is '{rule}', which needs the distance to the wall .*half-way"):
         build_engine(walled_nodes(D2Q9), Setup(D2Q9, wall_rule=rule))
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.domain import part_of
-from muphy_lb.geometry.nodes import Outline, build_nodes
+from muphy_lb.domain import cut_part
+from muphy_lb.geometry.nodes import GeometryHeader, build_nodes
 from muphy_lb.geometry.store import open_nodes, write_geometry
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import open_partition, write_partition
-from muphy_lb.setup.distribute import SharedGeometry
+from muphy_lb.setup.distribute import DistributedGeometry
 from muphy_lb.setup.geometry import load_nodes, share_nodes
 from tests.support import random_owner, random_voxels
 from tests.unit.muphy_lb.domain.test_part import N_RANKS, assert_equal, geometry, shares
@@ -81,15 +81,15 @@ def test_a_part_read_from_the_file_is_the_one_cut_from_the_list(seed, tmp_path):
     write_partition(tmp_path / "case.h5", "p", owner, "by hand")
     for rank in range(N_RANKS):
         with open_nodes(tmp_path / "case.h5") as unread, open_partition(tmp_path / "case.h5", "p") as stored:
-            part = part_of(unread, stored, rank)
-        assert_equal(part, part_of(nodes, owner, rank))
+            part = cut_part(unread, stored, rank)
+        assert_equal(part, cut_part(nodes, owner, rank))
         assert all(isinstance(values, np.ndarray) for values in (part.number, part.nodes.voxel, part.nodes.label_voxel))
 
 
 def test_every_rank_reads_its_part_of_a_stored_partitioning(prepared):
     case, nodes, owner = prepared
-    for rank, part in enumerate(on_all_ranks(lambda communicator: SharedGeometry(case, communicator).part())):
-        assert_equal(part, part_of(nodes, owner, rank))
+    for rank, part in enumerate(on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).part())):
+        assert_equal(part, cut_part(nodes, owner, rank))
 
 
 @pytest.mark.parametrize("walls", ["half-way", "bouzidi"])
@@ -97,27 +97,27 @@ def test_rank_0_deals_the_parts_of_a_geometry_that_it_has_made(walls):
     case = vessel(lattice={"walls": walls}, compute={"partition": "curve"})
     nodes, _ = load_nodes(case)
     owner = share_nodes(nodes, case, N_RANKS)
-    for rank, part in enumerate(on_all_ranks(lambda communicator: SharedGeometry(case, communicator).part())):
-        assert_equal(part, part_of(nodes, owner, rank))
+    for rank, part in enumerate(on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).part())):
+        assert_equal(part, cut_part(nodes, owner, rank))
 
 
 def test_only_rank_0_has_the_list_and_only_when_it_asks_for_it(prepared):
     case, nodes, _ = prepared
-    first, *others = on_all_ranks(lambda communicator: SharedGeometry(case, communicator))
-    assert first.outline == nodes.outline and all(other.nodes == nodes.outline for other in others)
+    first, *others = on_all_ranks(lambda communicator: DistributedGeometry(case, communicator))
+    assert first.header == nodes.header and all(other.nodes == nodes.header for other in others)
     assert first._nodes is None and np.array_equal(first.nodes.voxel, nodes.voxel)
-    assert all(isinstance(other.nodes, Outline) for other in others)
+    assert all(isinstance(other.nodes, GeometryHeader) for other in others)
 
 
 def test_the_digest_of_a_list_in_its_file_is_that_of_the_list(prepared):
     case, nodes, _ = prepared
-    from_file = on_all_ranks(lambda communicator: SharedGeometry(case, communicator))[0]
-    assert from_file.voxel_digest == SharedGeometry(case, SerialCommunicator(), nodes).voxel_digest
+    from_file = on_all_ranks(lambda communicator: DistributedGeometry(case, communicator))[0]
+    assert from_file.voxel_digest == DistributedGeometry(case, SerialCommunicator(), nodes).voxel_digest
 
 
-def test_a_survey_of_the_file_tells_every_rank_what_the_list_tells(prepared):
+def test_an_inspection_of_the_file_gives_every_rank_what_the_list_gives(prepared):
     case, nodes, _ = prepared
-    seen = on_all_ranks(lambda communicator: SharedGeometry(case, communicator).survey(lambda n: int(n.voxel[5])))
+    seen = on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).inspect(lambda n: int(n.voxel[5])))
     assert seen == [int(nodes.voxel[5])] * N_RANKS
 
 
@@ -125,8 +125,8 @@ def test_owners_beyond_the_ranks_are_refused(prepared):
     case, _, owner = prepared
     with h5py.File(case.folder / "vessel.h5", "r+") as file:
         file["partition/mine/owner"][np.flatnonzero(owner == 1)[0]] = N_RANKS
-    with pytest.raises(PartitionError, match=r"'mine' .* of \d+ nodes to ranks 0 to 2; make it anew"):
-        on_all_ranks(lambda communicator: SharedGeometry(case, communicator).part())
+    with pytest.raises(PartitionError, match=r"'mine' .* of \d+ nodes to ranks 0 to 2; create it again"):
+        on_all_ranks(lambda communicator: DistributedGeometry(case, communicator).part())
 
 
 def test_reading_a_part_takes_memory_for_the_part_not_for_the_list(tmp_path, monkeypatch):
@@ -138,7 +138,7 @@ def test_reading_a_part_takes_memory_for_the_part_not_for_the_list(tmp_path, mon
 
     def read():
         with open_nodes(tmp_path / "case.h5") as unread, open_partition(tmp_path / "case.h5", "p") as stored:
-            return part_of(unread, stored, 7)
+            return cut_part(unread, stored, 7)
 
     read()
     tracemalloc.start()

@@ -94,15 +94,15 @@ def is_on_edge(kernel, arguments) -> bool:
 class LateInterior(Streams):
     """Edge work runs at once, interior work when something waits for it."""
 
-    def mark_interior(self):
+    def record_interior(self):
         """Remember how much of the interior was launched."""
         self._marked = len(self._waiting)
 
-    def edge_waits(self):
+    def edge_waits_for_interior(self):
         """Do the remembered work."""
         self._do(self._marked)
 
-    def interior_waits(self):
+    def interior_waits_for_edge(self):
         """The edge is always done."""
 
     def is_late(self, kernel, arguments):
@@ -117,7 +117,7 @@ class LateInterior(Streams):
 class LateEdge(Streams):
     """Interior work runs at once, edge work when the interior waits for it."""
 
-    def interior_waits(self):
+    def interior_waits_for_edge(self):
         """Do all edge work."""
         self.synchronise()
 

@@ -1,4 +1,4 @@
-"""However halos travel, the flow is the same; what does not work is said."""
+"""The flow does not depend on the transport of the halos; transports that do not work are reported."""
 
 import json
 from functools import partial
@@ -12,8 +12,8 @@ from muphy_lb.domain import STREAMINGS, Exchange
 from muphy_lb.errors import BackendError
 from muphy_lb.lattice import D2Q9
 from muphy_lb.parallel import HaloConnector, SerialCommunicator, choice
-from muphy_lb.parallel.exchange import bind_lines
-from muphy_lb.parallel.transports import DevicePointers, HostStaged, Line, TransportFailure, together
+from muphy_lb.parallel.exchange import bind_exchanges
+from muphy_lb.parallel.transports import DevicePointers, ExchangeTasks, HostStaged, TransportFailure, collectively
 from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
 from tests.vessel import write_case
 
@@ -29,7 +29,7 @@ class MixedConnector(HaloConnector):
         odd = [j for j, rank in enumerate(halo.neighbours) if rank % 2]
         self.communicator.is_cuda_aware = True
         transports = HostStaged(self.communicator, backend), DevicePointers(self.communicator, backend)
-        return bind_lines(halo, list(zip(transports, (even, odd), strict=True)))
+        return bind_exchanges(halo, list(zip(transports, (even, odd), strict=True)))
 
 
 @pytest.mark.parametrize("streaming", STREAMINGS)
@@ -72,18 +72,18 @@ class Echo:
     def __init__(self, name, damage, communicator, backend):
         self.name, self._damage = name, damage
 
-    def lines(self, neighbours, plans, buffers):
+    def bind(self, neighbours, plans, buffers):
         """The other rank is number 1, whose mark is 2."""
 
         def answer(buffer, plan):
             buffer[plan.unpack] = 2 + self._damage
 
         return tuple(
-            Line(start=[choice_task(partial(answer, buffer, plan))])
+            ExchangeTasks(start=[choice_task(partial(answer, buffer, plan))])
             for plan, buffer in zip(plans, buffers, strict=True)
         )
 
-    def trust(self):
+    def confirm(self):
         """It came."""
 
 
@@ -129,7 +129,7 @@ def test_a_failure_that_ranks_agree_on_is_told_as_it_is():
         raise ValueError("no luck")
 
     with pytest.raises(TransportFailure, match=r"^ValueError: no luck \(rank 0\)$"):
-        together(TwoRanks(), lambda: together(TwoRanks(), fail, Exception))
+        collectively(TwoRanks(), lambda: collectively(TwoRanks(), fail, Exception))
 
 
 def test_a_transport_that_was_asked_for_and_does_not_work_is_an_error(monkeypatch):

@@ -111,7 +111,7 @@ def measured(setup: Setup, n_ranks: int) -> np.ndarray:
     exchanged = ranks.each(lambda engine: engine.wall_exchange())
     found, moments = [], np.empty((4, nodes.n_nodes))
     for engine, exchange in zip(ranks.engines, exchanged, strict=True):
-        walls = engine.domain.slotted.join(engine.domain.folded)
+        walls = engine.domain.linkwise.join(engine.domain.in_table)
         found += of_links(engine.domain.links, *engine.link_fluxes()) + of_links(walls, exchange)
         moments[:, engine.domain.number] = engine.moments()
     totals = [engine.totals() for engine in ranks.engines]
@@ -138,7 +138,7 @@ def shrink_blocks(engine) -> None:
 
 def widen_addresses() -> None:
     """Tables as of buffers with more than 2^32 populations."""
-    AddressTable.runs = lambda table, turn: compress(table.parts(turn), len(table.patterns[turn].directions), 2**33)
+    AddressTable.runs = lambda table, phase: compress(table.chunks(phase), len(table.patterns[phase].directions), 2**33)
 
 
 def write_results(backend: str, path: str) -> None:

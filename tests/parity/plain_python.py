@@ -70,7 +70,7 @@ def openings_in_python(incoming, names):
 
 
 def walls_in_python(returned, names):
-    """Specification of links into slotted walls, from their node function."""
+    """Specification of links into linkwise walls, from their node function."""
 
     def reference(outgoing, arriving, opposed, coefficients, value):
         a, b, c, d = coefficients

@@ -31,10 +31,10 @@ def kernels() -> Iterator[tuple]:
     """Relaxation, name of the step, pattern, precision, index type, nodes of a thread, compute capability: every kernel
     of production, and a sample of those for larger buffers, two relaxation times and other devices."""
     for streaming in (PULL, AA):
-        for turn, pattern in enumerate(streaming.patterns(D3Q19)):
+        for phase, pattern in enumerate(streaming.patterns(D3Q19)):
             for precision in (FP64, FP32, FP16):
                 for threads in (SINGLE, DOUBLE):
-                    yield BGK, f"{streaming.name}{turn}", pattern, precision, np.uint32, threads, CAPABILITY
+                    yield BGK, f"{streaming.name}{phase}", pattern, precision, np.uint32, threads, CAPABILITY
     pull, push, even = (streaming.patterns(D3Q19)[0] for streaming in (PULL, PUSH, AA))
     yield BGK, "pull0", pull, FP16, np.uint32, PAIRED, CAPABILITY
     for precision in (FP64, FP32, FP16):

@@ -1,4 +1,4 @@
-"""The cases with moving walls, openings, time and strange fluids could tell if the solver were wrong."""
+"""The cases with moving walls, openings, time dependence and non-Newtonian fluids fail if the solver is wrong."""
 
 from dataclasses import replace
 

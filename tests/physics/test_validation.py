@@ -1,4 +1,4 @@
-"""The solver agrees with published and analytic flows, and every comparison could tell if it did not."""
+"""The solver agrees with published and analytic flows, and every comparison would fail if it did not."""
 
 import json
 from argparse import ArgumentParser

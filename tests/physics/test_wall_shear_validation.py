@@ -1,4 +1,4 @@
-"""The cases of wall shear stress, and the aorta, could tell if the solver were wrong."""
+"""The cases of wall shear stress, and the aorta, fail if the solver is wrong."""
 
 from dataclasses import replace
 

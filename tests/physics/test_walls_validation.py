@@ -1,4 +1,4 @@
-"""The cases with walls anywhere between nodes could tell if the solver were wrong."""
+"""The cases with walls anywhere between nodes fail if the solver is wrong."""
 
 from dataclasses import replace
 from math import nan

@@ -14,7 +14,7 @@ from muphy_lb.geometry.openings.find import openings_toml
 from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.studies.validation.data_files import cap_area, data_files, rows_of
 from muphy_lb.studies.validation.record import Row
-from muphy_lb.studies.validation.references.data_files import FILES, ROCKS, SURFACES, VESSELS, Fact, Place
+from muphy_lb.studies.validation.references.data_files import FILES, ROCKS, SURFACES, VESSELS, Fact, PublishedOpening
 from muphy_lb.studies.validation.settings import Settings
 from tests.unit.geometry.surfaces import box
 
@@ -48,16 +48,16 @@ def test_a_wrong_count_fails(data_dir):
 
 def test_an_opening_elsewhere_or_of_another_size_fails(data_dir):
     def moved(content):
-        return [Place(p.centre_m + (0.0, 6e-5, 0.0), 1.04 * p.area_m2) for p in DUCT.places(content)]
+        return [PublishedOpening(p.centre_m + (0.0, 6e-5, 0.0), 1.04 * p.area_m2) for p in DUCT.openings(content)]
 
-    rows = rows_of(replace(DUCT, places=moved), data_dir, QUICK)
+    rows = rows_of(replace(DUCT, openings=moved), data_dir, QUICK)
     assert [name.partition(", ")[2].split()[0] for name in failed(rows)] == ["centre", "area"] * 2
 
 
 def test_what_enters_a_real_file_leaves_it(data_dir, monkeypatch):
     monkeypatch.setattr("muphy_lb.studies.validation.data_files.INTERVAL", 100)
     monkeypatch.setattr("muphy_lb.studies.validation.data_files.STEADY", 1e-3)
-    short = replace(DUCT, options={**DUCT.options, "crop": [[0, 0, 0], [24, 14, 4]]}, facts=(), places=None)
+    short = replace(DUCT, options={**DUCT.options, "crop": [[0, 0, 0], [24, 14, 4]]}, facts=(), openings=None)
     flow = [row for row in rows_of(short, data_dir, Settings(backend="numpy")) if "flow" in row.quantity]
     assert len(flow) == 1 and not failed(flow)
 
@@ -78,7 +78,7 @@ def test_the_openings_of_the_level_set_can_be_pasted(data_dir):
 
 @pytest.mark.parametrize("turn", [1.0, -1.0])
 def test_the_area_of_a_cap_is_that_of_its_polygon(turn):
-    place = Place(np.array([0.5, 1.0, 3.01]), None, 1.2, np.array([0.0, 0.0, 2.0 * turn]))
+    place = PublishedOpening(np.array([0.5, 1.0, 3.01]), None, 1.2, np.array([0.0, 0.0, 2.0 * turn]))
     assert cap_area(box((1.0, 2.0, 3.0)), place) == pytest.approx(2.0)
 
 

@@ -22,7 +22,7 @@ class HostTable(NamedTuple):
 
 
 class CpuBackend(NumpyBackend):
-    """See :class:`muphy_lb.backends.interface.Backend`; memory and packing are NumPy's.
+    """See :class:`muphy_lb.backends.interface.Backend`; memory management and packing are those of NumPy.
 
     Raises:
         BackendError: half precision, for which CPUs have no arithmetic.
@@ -40,11 +40,11 @@ class CpuBackend(NumpyBackend):
 
     @property
     def device(self):
-        """Thread count in words."""
+        """Name of the device with its number of threads."""
         return f"CPU ({numba.config.NUMBA_NUM_THREADS} threads)"
 
     def zeros(self, size, dtype):
-        """Zeros from the start of a cache line on, first touched by the threads that will use them."""
+        """Array of zeros aligned to a cache line, first touched by the threads that will use it."""
         itemsize = np.dtype(dtype).itemsize
         memory = np.empty(size * itemsize + CACHE_LINE, np.uint8)
         first = -memory.ctypes.data % CACHE_LINE
@@ -54,12 +54,12 @@ class CpuBackend(NumpyBackend):
         return array
 
     def reduction_workers(self, n_nodes):
-        """One per chunk."""
+        """One worker per chunk of nodes."""
         return -(-n_nodes // skeletons.CHUNK_NODES)
 
-    def stream_table(self, addresses, turn):
-        """The run table."""
-        runs = addresses.runs(turn)
+    def stream_table(self, addresses, phase):
+        """The run table with signed bases."""
+        runs = addresses.runs(phase)
         signed = {np.uint32: np.int32, np.uint64: np.int64}[runs.bases.dtype.type]
         if signed is np.int32 and addresses.n_slots >= 2**31:
             bases = runs.bases.astype(np.int64)
@@ -69,5 +69,5 @@ class CpuBackend(NumpyBackend):
         return HostTable(self.array(runs.lines), self.array(bases))
 
     def copy(self, source, target):
-        """Parallel copy."""
+        """Launch of a parallel copy."""
         return on_threads(source.size, lambda: skeletons.copy(source, target))

@@ -1,4 +1,4 @@
-"""Loops over the links into openings and walls, over particles, and over the values that change with time."""
+"""Loops over opening and wall links and over particles, and the kernels of schedules and feedback."""
 
 from functools import cache
 
@@ -11,7 +11,7 @@ from muphy_lb.precision import FP64
 
 @cache
 def links(openings_operator, macroscopic_operator, lattice, precision):
-    """Compute the incoming population of every opening link, node by node."""
+    """Compute the incoming population of every opening link, node after node."""
     condition = openings_operator.compile(lattice, precision, node_jit)
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
@@ -35,7 +35,7 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
 
 @cache
 def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, computes_entering):
-    """Mass that enters through every opening link, and density deviation of its node, in lattice units."""
+    """Mass flow in through every opening link, and density deviation of its node, in lattice units."""
     condition = openings_operator.compile(lattice, precision, node_jit)
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
@@ -67,7 +67,7 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
 
 @cache
 def walls(walls_operator, lattice, precision):
-    """Compute the incoming population of every link into a slotted wall."""
+    """Compute the incoming population of every link into a linkwise wall."""
     returned = walls_operator.compile(lattice, precision, node_jit)
     unit = precision.real(precision.unit)
 
@@ -127,7 +127,7 @@ def feedback(advance_operator, lattice):
 
 @cache
 def particles(update_operator, lattice, precision):
-    """Particle after particle, on one thread: Numba's parallel loops take no records inside of tuples."""
+    """Update all particles on one thread: Numba's parallel loops do not support records inside tuples."""
     update = update_operator.compile(lattice, precision, node_jit)
 
     @sweep_jit

@@ -1,4 +1,4 @@
-"""The kernels of the CPU, bound to their arguments (:meth:`muphy_lb.backends.interface.Backend.bind`)."""
+"""Binding of the CPU kernels; for their arguments see :meth:`muphy_lb.backends.interface.Backend.bind`."""
 
 from types import MappingProxyType
 
@@ -21,12 +21,12 @@ from muphy_lb.backends.cpu.threads import on_threads
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
 from muphy_lb.domain import WARP
 
-# Buffers beyond this do not stay in the caches: what is stored there goes past them.
+# Larger buffers do not fit into the caches and are written with non-temporal stores.
 CACHED_BYTES = 1 << 24
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
-    """A warp of nodes at a time."""
+    """Vectorised over warps of nodes."""
     streams = arrays.pattern.stores_locally and arrays.new.nbytes > CACHED_BYTES
     skeleton = skeletons.stream_collide(collide, arrays.pattern, backend.lattice, backend.precision, streams)
     warps = nodes.first // WARP, -(-nodes.last // WARP)
@@ -35,96 +35,96 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
 
 
 def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
-    """A warp of nodes at a time."""
+    """Vectorised over warps of nodes."""
     skeleton = skeletons.stencil(update, arrays.n_neighbours, backend.lattice, backend.precision)
     arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
 def scalar_streaming(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
-    """A warp of nodes at a time."""
+    """Vectorised over warps of nodes."""
     skeleton = skeletons.scalar_streaming(update, arrays.n_neighbours, backend.lattice, backend.precision)
     arguments = (arrays.old, arrays.new, *arrays.table, nodes.first, nodes.last, arrays.row, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
 def neighbours(backend, update, table, n_neighbours: int, nodes: NodeRange, values):
-    """Node after node."""
+    """Parallel over nodes."""
     skeleton = skeletons.neighbours(update, n_neighbours, backend.lattice, backend.precision)
     arguments = (*table, nodes.first, nodes.last, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
 def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
-    """Value after value."""
+    """Parallel over values."""
     return on_threads(target.size, lambda: skeletons.extrapolation(field, target, stencils))
 
 
 def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
-    """Link after link."""
+    """Serial over links."""
     skeleton = boundary_skeletons.links(*operators, backend.lattice, backend.precision)
     return lambda: skeleton(*buffers, links, values)
 
 
 def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values):
-    """Link after link."""
+    """Serial over links."""
     skeleton = boundary_skeletons.link_fluxes(*operators, backend.lattice, backend.precision, buffers.entering is None)
     entering = buffers.leaving if buffers.entering is None else buffers.entering
     return lambda: skeleton(buffers.state, buffers.leaving, entering, links, *fluxes, values)
 
 
 def walls(backend, rule, buffer, target, links: WallArrays):
-    """Link after link."""
+    """Parallel over links."""
     skeleton = boundary_skeletons.walls(rule, backend.lattice, backend.precision)
     return on_threads(links.wall.size, lambda: skeleton(buffer, target, links))
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
-    """A warp of nodes at a time."""
-    skeleton = skeletons.moments(macroscopic, state.places, backend.lattice, backend.precision)
+    """Vectorised over warps of nodes."""
+    skeleton = skeletons.moments(macroscopic, state.locations, backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table, nodes.first, nodes.last, out.reshape(4, -1), values)
     return lambda: skeleton(*arguments)
 
 
 def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):
-    """A partial result per chunk."""
-    skeleton = skeletons.reduction(macroscopic, state.places, backend.lattice, backend.precision)
+    """One partial result per chunk of nodes."""
+    skeleton = skeletons.reduction(macroscopic, state.locations, backend.lattice, backend.precision)
     arguments = (state.buffer, *state.table, state.n_nodes, result, values)
     return on_threads(state.n_nodes, lambda: skeleton(*arguments))
 
 
 def read(backend, state: State, nodes: NodeRange, out):
-    """A warp of nodes at a time."""
-    skeleton = skeletons.read(state.places, backend.lattice.q, backend.precision.real)
+    """Vectorised over warps of nodes."""
+    skeleton = skeletons.read(state.locations, backend.lattice.q, backend.precision.real)
     arguments = (state.buffer, *state.table, nodes.first, nodes.last, out.reshape(backend.lattice.q, -1))
     return lambda: skeleton(*arguments)
 
 
 def write(backend, state: State, nodes: NodeRange, rows):
-    """A warp of nodes at a time."""
-    skeleton = skeletons.write(state.places, backend.lattice.q, backend.precision.real)
+    """Vectorised over warps of nodes."""
+    skeleton = skeletons.write(state.locations, backend.lattice.q, backend.precision.real)
     arguments = (state.buffer, *state.table, nodes.first, nodes.last, rows.reshape(backend.lattice.q, -1))
     return lambda: skeleton(*arguments)
 
 
 def next_row(backend, schedule: ScheduleArrays, now, queue):
-    """A short copy."""
+    """Copy of one row of the schedule."""
     return lambda: boundary_skeletons.next_row(*schedule, now)
 
 
 def sum_openings(backend, fluxes, opening, sums, scale: float):
-    """Link after link."""
+    """Serial over links."""
     return lambda: boundary_skeletons.sum_openings(fluxes, opening, sums, scale)
 
 
 def feedback(backend, advance, arrays: FeedbackArrays, values):
-    """One opening."""
+    """Serial; one opening."""
     skeleton = boundary_skeletons.feedback(advance, backend.lattice)
     return lambda: skeleton(*arrays, values)
 
 
 def particles(backend, update, particles: ParticleArrays, capacity: int, values):
-    """Particle after particle."""
+    """Serial over particles."""
     skeleton = boundary_skeletons.particles(update, backend.lattice, backend.precision)
     return lambda: skeleton(particles.count, values)
 

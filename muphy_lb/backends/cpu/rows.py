@@ -1,6 +1,6 @@
-"""Rows of WARP consecutive elements as single values of LLVM, which become as many vector registers as the CPU needs.
+"""Rows of WARP consecutive elements as single LLVM vectors, which become as many vector registers as the CPU needs.
 
-Written as loops, LLVM unrolls the fixed trip counts into scalar moves before it looks for vectors.
+Loops with fixed trip counts would be unrolled into scalar moves before LLVM vectorises.
 """
 
 from llvmlite import ir
@@ -34,7 +34,7 @@ def _call_masked(builder, name, array_type, result, arguments):
 
 
 def _move(context, builder, signature, arguments, align):
-    """Load a row and store it; returns the store, whose target is ``align`` bytes aligned."""
+    """Load and store a row; returns the store instruction, whose target is aligned to ``align`` bytes."""
     to, i, origin, j = arguments
     pointer, _ = _row_pointer(context, builder, signature.args[2], origin, j)
     row = builder.load(pointer, align=_element_bytes(signature.args[2]))
@@ -55,7 +55,7 @@ def move_row(typingctx, target, i, source, j):
 
 @intrinsic
 def move_lanes(typingctx, target, i, source, j, lanes):
-    """``target[i + lane] = source[j + lane]`` for the lanes whose bit is set; nothing else is touched."""
+    """``target[i + lane] = source[j + lane]`` for the lanes whose bit is set; other elements are unchanged."""
 
     def codegen(context, builder, signature, arguments):
         to, i, origin, j, bits = arguments
@@ -73,7 +73,8 @@ def move_lanes(typingctx, target, i, source, j, lanes):
 
 @intrinsic
 def stream_row(typingctx, target, i, source, j):
-    """:func:`move_row` past the caches; ``target[i]`` must start a cache line. Threads meet behind :func:`fence`."""
+    """:func:`move_row` with a non-temporal store; ``target[i]`` must start a cache line. Other threads see the values
+    only after :func:`fence`."""
 
     def codegen(context, builder, signature, arguments):
         store = _move(context, builder, signature, arguments, CACHE_LINE)
@@ -85,7 +86,7 @@ def stream_row(typingctx, target, i, source, j):
 
 @intrinsic
 def fence(typingctx):
-    """Everything stored before is there for other threads."""
+    """Memory fence: everything stored before is visible to other threads."""
 
     def codegen(context, builder, signature, arguments):
         builder.fence("seq_cst")
@@ -96,7 +97,7 @@ def fence(typingctx):
 
 @intrinsic
 def prefetch_row(typingctx, source, j):
-    """Ask for ``source[j : j + WARP]`` in the second cache; harmless outside the array."""
+    """Prefetch ``source[j : j + WARP]`` into the second-level cache; harmless outside the array."""
 
     def codegen(context, builder, signature, arguments):
         row, _ = _row_pointer(context, builder, signature.args[0], *arguments)

@@ -14,35 +14,35 @@ from numba import njit, prange
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
 
-# Warps of one piece of work.
+# Warps of a chunk, the unit of work of a thread.
 CHUNK = TILE // WARP
 CHUNK_NODES = TILE
-# How many warps ahead populations are asked for: the distances in memory are too irregular for the CPU to foresee.
+# Number of warps by which populations are prefetched: the strides are too irregular for the hardware prefetcher.
 AHEAD = 8
 ONE = np.uint32(1)
 
 # NumPy's error model: no exception branch around divisions. Fused or reassociated arithmetic stays off. A node function
 # that is called instead of inlined would stop the vectoriser.
 node_jit = njit(error_model="numpy", forceinline=True)
-# Parallel loops take twice as long to compile; what runs once per output does without.
+# Parallel loops take twice as long to compile; kernels that run once per output are serial.
 sweep_jit = njit(error_model="numpy")
 loop_jit = njit(error_model="numpy", parallel=True)
 
 
-class Places(NamedTuple):
-    """Where the rows of a block come from or go to: ``own[i] -> row[i]`` of the node itself, and entry k of the table
-    ``-> through[k]``; ``through`` is empty if no place needs the table."""
+class BlockRows(NamedTuple):
+    """Where the rows of a block are loaded from or stored to: row ``row[i]`` of the block is the nodes' own row
+    ``own[i]``, row ``through[k]`` is addressed by entry k of the table; ``through`` is empty if no entry is needed."""
 
     row: tuple[int, ...]
     own: tuple[int, ...]
     through: tuple[int, ...]
 
 
-def split(places) -> Places:
-    """The places of the populations q = 0, 1, ... as two lists."""
-    own = [q for q, place in enumerate(places) if not is_entry(place)]
-    by_entry = {entry(place): q for q, place in enumerate(places) if is_entry(place)}
-    return Places(tuple(own), tuple(places[q] for q in own), tuple(by_entry[k] for k in sorted(by_entry)))
+def split(locations) -> BlockRows:
+    """Locations of the populations q = 0, 1, ..., separated into own rows and table entries."""
+    own = [q for q, location in enumerate(locations) if not is_entry(location)]
+    by_entry = {entry(location): q for q, location in enumerate(locations) if is_entry(location)}
+    return BlockRows(tuple(own), tuple(locations[q] for q in own), tuple(by_entry[k] for k in sorted(by_entry)))
 
 
 @node_jit
@@ -53,20 +53,20 @@ def first_address(warp, q_count):
 
 @node_jit
 def from_lowest(starts):
-    """The lanes from the first whose bit is set on; none if no bit is set."""
+    """Mask of the lanes from the first set bit on; empty if no bit is set."""
     return ~((starts & (~starts + ONE)) - ONE) if starts else np.uint32(0)
 
 
 @node_jit
 def first_of_field(warp, q_count):
-    """The same of a field, whose nodes simply follow each other."""
+    """Address of the first node of a warp in a field, which is contiguous."""
     return warp * np.int64(WARP)
 
 
 @cache
-def gather(places: Places, q_count: int, first_address=first_address):
-    """Fill a block with the populations of a warp, run by run where they come through the table."""
-    rows, own, through = places
+def gather(source: BlockRows, q_count: int, first_address=first_address):
+    """Factory of the function that loads the populations of a warp into a block, run by run for table entries."""
+    rows, own, through = source
     n_own, n_through = len(rows), len(through)
 
     @node_jit
@@ -94,22 +94,23 @@ def gather(places: Places, q_count: int, first_address=first_address):
 
 @cache
 def prefetch(n_through: int):
-    """Prefetch the first run of every entry of a warp, which most often is the only one."""
+    """Factory of the function that prefetches the first run, mostly the only one, of every table entry of a warp."""
 
     @node_jit
-    def ask(buffer, lines, bases, warp):
+    def prefetch_runs(buffer, lines, bases, warp):
         run = np.int64(lines[warp, 0]) + 1
         for k in range(n_through):
             prefetch_row(buffer, np.int64(bases[run]))
             run += np.int64(count_bits(lines[warp, 1 + k]))
 
-    return ask
+    return prefetch_runs
 
 
 @cache
-def scatter(places: Places, q_count: int, streams: bool):
-    """Store a block; ``streams``: past the caches, right for a buffer that is larger and not read again soon."""
-    rows, own, through = places
+def scatter(target: BlockRows, q_count: int, streams: bool):
+    """Factory of the function that stores a block; ``streams``: non-temporal stores, for buffers larger than the
+    caches."""
+    rows, own, through = target
     n_own, n_through = len(rows), len(through)
     store_row = stream_row if streams else move_row
 
@@ -140,13 +141,12 @@ def scatter(places: Places, q_count: int, streams: bool):
 def stream_collide(collide_operator, pattern, lattice, precision, streams):
     """Load the populations of a node, collide, store them.
 
-    The skeleton takes warps; the nodes of the last one are all there, as padding if need be, and so are their entries
-    of arrays among the parameters.
+    The skeleton processes whole warps; the nodes of the last one exist as padding, also in arrays among the parameters.
     """
     collide = collide_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
     load, store = gather(split(pattern.load), q_count), scatter(split(pattern.store), q_count, streams)
-    ask = prefetch(len(split(pattern.load).through))
+    prefetch_ahead = prefetch(len(split(pattern.load).through))
 
     @sweep_jit
     def sweep(old, new, lines, bases, first, last, parameters):
@@ -154,7 +154,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams):
         last_warp = np.int64(lines.shape[0] - 1)
         for warp in range(first, last):
             load(block, old, lines, bases, warp)
-            ask(old, lines, bases, min(warp + AHEAD, last_warp))
+            prefetch_ahead(old, lines, bases, min(warp + AHEAD, last_warp))
             n = np.uint64(warp * WARP)
             for lane in range(WARP):
                 collide(block[:, lane], n + np.uint64(lane), parameters)
@@ -193,7 +193,7 @@ def stencil(update_operator, n_neighbours, lattice, precision):
 
 @cache
 def scalar_streaming(update_operator, n_neighbours, lattice, precision):
-    """Advance a field of several numbers a node from those that arrive."""
+    """Advance a field of several components from the arriving populations."""
     update, real, n_values = update_operator.compile(lattice, precision, node_jit), precision.real, 1 + n_neighbours
     load = gather(split((0, *(-k for k in range(1, n_values)))), n_values, first_of_field)
 
@@ -215,7 +215,7 @@ def scalar_streaming(update_operator, n_neighbours, lattice, precision):
 
 @cache
 def neighbours(update_operator, n_neighbours, lattice, precision):
-    """Hand every node the addresses of its neighbours."""
+    """Call the update of every node with the addresses of its neighbours."""
     update = update_operator.compile(lattice, precision, node_jit)
 
     @loop_jit
@@ -245,7 +245,7 @@ def decode(addresses, lines, bases, warp, lane):
 
 @loop_jit
 def extrapolation(field, target, stencils):
-    """Values beyond walls from those of nodes."""
+    """Extrapolate values beyond walls from those of nodes."""
     index, weight, constant = stencils.index, stencils.weight, stencils.constant
     n_values = constant.size
     for s in prange(n_values):
@@ -256,11 +256,11 @@ def extrapolation(field, target, stencils):
 
 
 @cache
-def moments(macroscopic_operator, places, lattice, precision):
+def moments(macroscopic_operator, locations, lattice, precision):
     """Write rho - 1, ux, uy, uz of the nodes of a range."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
-    load = gather(split(places), q_count)
+    load = gather(split(locations), q_count)
 
     @sweep_jit
     def skeleton(buffer, lines, bases, first, last, out, parameters):
@@ -276,15 +276,15 @@ def moments(macroscopic_operator, places, lattice, precision):
 
 
 @cache
-def reduction(macroscopic_operator, places, lattice, precision):
+def reduction(macroscopic_operator, locations, lattice, precision):
     """Mass, largest speed and exact sum of speeds, one partial result per chunk."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
-    load = gather(split(places), q_count)
+    load = gather(split(locations), q_count)
 
     @loop_jit
     def skeleton(buffer, lines, bases, n_nodes, result, parameters):
-        mass, peak, speed_sum = result.mass, result.peak, result.speed  # arrays in a tuple would be written to copies
+        mass, peak, speed_sum = result.mass, result.peak, result.speed  # writes to arrays in a tuple would go to copies
         for chunk in prange(mass.size):
             block = np.empty((q_count, WARP), real)
             total, largest, fixed = 0.0, 0.0, 0
@@ -305,9 +305,9 @@ def reduction(macroscopic_operator, places, lattice, precision):
 
 
 @cache
-def read(places, q_count, real):
+def read(locations, q_count, real):
     """Copy the populations of a node range into rows."""
-    load = gather(split(places), q_count)
+    load = gather(split(locations), q_count)
 
     @sweep_jit
     def skeleton(buffer, lines, bases, first, last, rows):
@@ -322,9 +322,9 @@ def read(places, q_count, real):
 
 
 @cache
-def write(places, q_count, real):
+def write(locations, q_count, real):
     """Copy rows into the populations of a node range, which begins with a warp; padding gets zeros."""
-    store = scatter(split(places), q_count, False)
+    store = scatter(split(locations), q_count, False)
 
     @sweep_jit
     def skeleton(buffer, lines, bases, first, last, rows):
@@ -340,13 +340,13 @@ def write(places, q_count, real):
 
 @loop_jit
 def copy(source, target):
-    """target = source, the yardstick of the memory."""
+    """target = source, to measure the memory bandwidth."""
     for i in prange(source.size):
         target[i] = source[i]
 
 
 @loop_jit
 def clear(array):
-    """Zeros, written by the threads that will use them: memory lies near whoever touches it first."""
+    """Set to zero by the threads that will use the array: memory is placed near the thread that touches it first."""
     for chunk in prange((array.size + ROW - 1) // ROW):
         array[chunk * ROW : (chunk + 1) * ROW] = 0

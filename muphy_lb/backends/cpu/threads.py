@@ -1,13 +1,13 @@
-"""How many threads a launch is worth."""
+"""The number of threads of a launch."""
 
 import numba
 
-# Below this a barrier between threads costs more than it saves, most of all on a busy machine.
+# With fewer nodes the barrier between threads costs more than parallel work saves.
 NODES_PER_THREAD = 4096
 
 
 def on_threads(n_nodes: int, work):
-    """The work on as many threads as its nodes are worth."""
+    """Launch of work on a number of threads that suits its number of nodes."""
     n_threads = max(1, min(numba.config.NUMBA_NUM_THREADS, n_nodes // NODES_PER_THREAD))
 
     def launch():

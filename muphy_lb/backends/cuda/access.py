@@ -1,7 +1,7 @@
-"""How a thread reaches the populations of a node: through the run table, or in the node's own rows.
+"""How a thread accesses the populations of a node: through the run table, or in the node's own rows.
 
-Addresses are unsigned: Numba guards signed indices against negative values, which costs more than the load, and it
-promotes mixed integers to 64 bits, which is why every index is brought back to its type. The loops are unrolled
+Addresses are unsigned: for signed indices Numba handles negative values, which costs more than the load, and it
+promotes mixed integers to 64 bits, which is why every index is converted back to its type. The loops are unrolled
 (``muphy_lb.operators.unroll``), so that all local arrays become registers.
 """
 
@@ -25,7 +25,7 @@ WARP_BITS, IN_WARP, ALL_LANES, ONE = np.uint32(5), np.uint32(31), np.uint32(0xFF
 
 
 class Access(NamedTuple):
-    """Device functions of one way to reach populations, and the size of the array of table addresses.
+    """Device functions of one access pattern, and the size of the array of table addresses.
 
     ``own(n)``: address of row 0 of a node. ``find(lines, bases, n, entries)``: its table addresses. ``load(buffer, own,
     entries, f)`` and ``store(buffer, own, entries, f)``.
@@ -39,26 +39,26 @@ class Access(NamedTuple):
 
 
 @cache
-def access(load_places, store_places, n_entries: int, precision, index_type) -> Access:
-    """The functions that load from some places and store to others.
+def access(load_locations, store_locations, n_entries: int, precision, index_type) -> Access:
+    """The device functions that load from and store to given locations.
 
     Args:
-        load_places, store_places: as in :class:`muphy_lb.domain.Pattern`.
-        n_entries: number of entries of the table, 0 if no place needs it.
+        load_locations, store_locations: as in :class:`muphy_lb.domain.Pattern`.
+        n_entries: number of entries of the table, 0 if no location is an entry.
         precision: number formats.
         index_type: ``np.uint32`` or ``np.uint64``, as the bases of the table.
     """
-    q_count = len(load_places)
+    q_count = len(load_locations)
     own = device_jit(_own(q_count))
     find = device_jit(unroll(_find(n_entries, index_type)) if n_entries else _find_nothing)
-    load = device_jit(unroll(_load(*_constants(load_places), precision.real)))
-    store = device_jit(unroll(_store(*_constants(store_places), precision.storage)))
+    load = device_jit(unroll(_load(*_constants(load_locations), precision.real)))
+    store = device_jit(unroll(_store(*_constants(store_locations), precision.storage)))
     return Access(own, find, load, store, max(1, n_entries))
 
 
-def reader(places, n_entries: int, precision, index_type):
-    """Device function ``(buffer, lines, bases, n, f)`` that loads the populations of a node from some places."""
-    own, find, load, _, size = _access_to(places, n_entries, precision, index_type)
+def reader(locations, n_entries: int, precision, index_type):
+    """Device function ``(buffer, lines, bases, n, f)`` that loads the populations of a node from given locations."""
+    own, find, load, _, size = _access_to(locations, n_entries, precision, index_type)
 
     def read(buffer, lines, bases, n, f):
         entries = cuda.local.array(size, index_type)
@@ -68,9 +68,9 @@ def reader(places, n_entries: int, precision, index_type):
     return device_jit(read)
 
 
-def writer(places, n_entries: int, precision, index_type):
+def writer(locations, n_entries: int, precision, index_type):
     """The inverse of :func:`reader`."""
-    own, find, _, store, size = _access_to(places, n_entries, precision, index_type)
+    own, find, _, store, size = _access_to(locations, n_entries, precision, index_type)
 
     def write(buffer, lines, bases, n, f):
         entries = cuda.local.array(size, index_type)
@@ -80,14 +80,14 @@ def writer(places, n_entries: int, precision, index_type):
     return device_jit(write)
 
 
-def _access_to(places, n_entries: int, precision, index_type) -> Access:
-    """Entries are looked up only if one of the places needs them."""
-    needed = n_entries if any(is_entry(place) for place in places) else 0
-    return access(places, places, needed, precision, index_type)
+def _access_to(locations, n_entries: int, precision, index_type) -> Access:
+    """Entries are looked up only if one of the locations is an entry."""
+    needed = n_entries if any(is_entry(location) for location in locations) else 0
+    return access(locations, locations, needed, precision, index_type)
 
 
 def find_neighbours(n_entries: int, index_type):
-    """Device function ``(lines, bases, n, addresses)``: the table's entries of a node."""
+    """Device function ``(lines, bases, n, addresses)``: the table entries of a node."""
     return device_jit(unroll(_find(n_entries, index_type)))
 
 
@@ -101,25 +101,25 @@ def gather_values(n_neighbours: int, index_type, real):
 
     load = device_jit(unroll(read))
 
-    def collect(field, lines, bases, n, values):
+    def gather(field, lines, bases, n, values):
         entries = cuda.local.array(n_neighbours, index_type)
         find(lines, bases, n, entries)
         values[0] = real(field[n])
         load(field, entries, values)
 
-    return device_jit(collect)
+    return device_jit(gather)
 
 
 def scatter_values(n_values: int, index_type):
-    """Device function ``(values, n, row, field)``: a node's values into rows of a field."""
+    """Device function ``(values, n, row, field)`` that stores a node's values in the rows of a field."""
 
-    def spread(values, n, row, field):
-        place = index_type(n)
+    def scatter(values, n, row, field):
+        address = index_type(n)
         for q in range(n_values):
-            field[place] = values[q]
-            place = index_type(place + row)
+            field[address] = values[q]
+            address = index_type(address + row)
 
-    return device_jit(unroll(spread))
+    return device_jit(unroll(scatter))
 
 
 def store_pairs(q_count: int):
@@ -187,7 +187,7 @@ def _find(n_entries: int, index_type):
 
 
 def _address(index_type):
-    """Of a lane, from the mask of a direction and the number of its first run."""
+    """Function for the address of a lane, from the mask of a direction and the number of its first run."""
 
     def address(bases, first, mask, lane):
         up_to = np.uint32(ALL_LANES >> np.uint32(IN_WARP - lane))
@@ -198,7 +198,7 @@ def _address(index_type):
 
 
 def _masks(n_entries: int):
-    """Read the line of a node's warp."""
+    """Function that reads the table line of a node's warp."""
     n_quads = whole(1 + n_entries, LINE_UNIT) // LINE_UNIT
     words = np.uint64(n_quads * LINE_UNIT)
     quad = tuple(np.uint64(k * LINE_UNIT) for k in range(n_quads))
@@ -215,12 +215,12 @@ def _masks(n_entries: int):
     return read
 
 
-def _constants(places) -> tuple:
-    """Number of places; for each: whether it is an entry, which one, and else the offset of its row."""
-    in_table = tuple(int(is_entry(place)) for place in places)
-    number = tuple(entry(place) if is_entry(place) else 0 for place in places)
-    offset = tuple(np.uint64(max(place, 0) * ROW) for place in places)
-    return len(places), in_table, number, offset
+def _constants(locations) -> tuple:
+    """Number of locations; for each: whether it is an entry, its number if so, and otherwise the offset of its row."""
+    in_table = tuple(int(is_entry(location)) for location in locations)
+    number = tuple(entry(location) if is_entry(location) else 0 for location in locations)
+    offset = tuple(np.uint64(max(location, 0) * ROW) for location in locations)
+    return len(locations), in_table, number, offset
 
 
 def _load(q_count, in_table, number, offset, real):

@@ -1,5 +1,5 @@
-"""The CUDA backend: device memory, three streams (interior; edge and openings with higher priority), kernels
-bound to their launch configuration."""
+"""The CUDA backend: device memory, three streams (interior; edge and openings with higher priority), and
+kernels bound to their launch configuration."""
 
 import weakref
 from functools import partial
@@ -70,15 +70,15 @@ class CudaBackend(KernelTable):
         self._edge = urgent_stream(self)
         self._openings = urgent_stream(self)
         self._streams = {ON_INTERIOR: self._interior, ON_EDGE: self._edge, ON_OPENINGS: self._openings}
-        self._marked = event()
+        self._interior_recorded = event()
         self._edge_done = event()
-        self._edge_marked = event()
+        self._edge_recorded = event()
         self._openings_done = event()
         self._opened = {}
         self._awaited = []
 
     def array(self, host):
-        """Flat device copy."""
+        """Flat device copy of a host array."""
         flat = np.ascontiguousarray(host).reshape(-1)
         device = self._allocate(flat.size, flat.dtype)
         if flat.size:
@@ -107,7 +107,7 @@ class CudaBackend(KernelTable):
         """Overwrite a device array, ordered after everything launched before."""
         self.synchronise()
         array.copy_to_device(np.ascontiguousarray(host).reshape(-1))
-        cuda.synchronize()  # a pageable copy may return early, and the edge stream waits for nobody by itself
+        cuda.synchronize()  # a copy from pageable memory may return early, and the edge stream does not wait for it
 
     def synchronise(self):
         """Wait for all streams.
@@ -120,68 +120,68 @@ class CudaBackend(KernelTable):
         for awaited in self._awaited:
             awaited.check()
 
-    def mark_interior(self):
+    def record_interior(self):
         """Record an event on the interior stream."""
-        self._marked.record(self._interior)
+        self._interior_recorded.record(self._interior)
 
-    def edge_waits(self):
+    def edge_waits_for_interior(self):
         """The edge stream waits for the recorded event."""
-        self._marked.wait(self._edge)
+        self._interior_recorded.wait(self._edge)
 
-    def interior_waits(self):
-        """The interior stream waits for all that the edge stream has been given."""
+    def interior_waits_for_edge(self):
+        """The interior stream waits for all work enqueued on the edge stream so far."""
         self._edge_done.record(self._edge)
         self._edge_done.wait(self._interior)
 
     def openings_wait_for_edge(self):
-        """The openings' stream waits for all that the edge stream has been given."""
-        self._edge_marked.record(self._edge)
-        self._edge_marked.wait(self._openings)
+        """The openings' stream waits for all work enqueued on the edge stream so far."""
+        self._edge_recorded.record(self._edge)
+        self._edge_recorded.wait(self._openings)
 
     def edge_waits_for_openings(self):
-        """The edge stream waits for all that the openings' stream has been given."""
+        """The edge stream waits for all work enqueued on the openings' stream so far."""
         self._openings_done.record(self._openings)
         self._openings_done.wait(self._edge)
 
     def record(self, launches, queue=None):
-        """One CUDA graph; none in the simulator. With all queues the edge's stream forks from the interior's and joins
-        it again, as that of the openings does with the edge's."""
+        """Record a CUDA graph, except in the simulator. With all queues the edge's stream is forked from the interior's
+        and joined with it again, as that of the openings is with the edge's."""
 
         def alone():
             for launch in launches:
                 launch()
 
         def forked():
-            self.mark_interior()
-            self.edge_waits()
+            self.record_interior()
+            self.edge_waits_for_interior()
             alone()
-            self.interior_waits()
+            self.interior_waits_for_edge()
 
         work, stream = (alone if queue else forked), self._streams[queue or ON_INTERIOR]
         return work if SIMULATOR else record_graph(stream, work)
 
     def stamp(self, queue):
-        """An event with a clock."""
+        """Record an event with timing."""
         stamp = event(timing=True)
         stamp.record(self._streams[queue])
         return stamp
 
     def seconds_between(self, first, second):
-        """Of the device's clock."""
+        """Elapsed time [s] between two events."""
         return event_seconds(first, second)
 
     def reduction_workers(self, n_nodes):
-        """Enough to fill the card, whatever the domain."""
+        """A fixed number that fills the GPU, whatever the domain."""
         return WORKERS
 
-    def stream_table(self, addresses, turn):
-        """The run table."""
-        runs = addresses.runs(turn)
+    def stream_table(self, addresses, phase):
+        """The run table in device memory."""
+        runs = addresses.runs(phase)
         return DeviceTable(self.array(runs.lines), self.array(runs.bases), runs.n_directions)
 
     def launch_shapes(self, pattern):
-        """Two nodes a thread keep more loads on their way, if there are registers for them: in half precision, and in
-        place, where table addresses have to be kept anyway."""
+        """Two nodes per thread keep more loads in flight, if there are registers for them: in half precision, and with
+        in-place streaming, which keeps the table addresses anyway."""
         singles = [Shape(SINGLE, block) for block in (256, 128, 384)]
         doubles = [Shape(DOUBLE, block) for block in (64, 96, 128)]
         if self.precision.storage is np.float16 and pattern.stores_locally:
@@ -190,7 +190,7 @@ class CudaBackend(KernelTable):
         return (*doubles, *singles) if wants_two else (*singles, *doubles)
 
     def stream_collide_usage(self, collide, arrays: StreamArrays, shape=None):
-        """Registers and local memory per thread."""
+        """Registers and local memory per thread of the compiled kernel."""
         kernel = stream_kernel(self, collide, arrays, shape or self.launch_shapes(arrays.pattern)[0])
         if SIMULATOR or not kernel.overloads:
             return None
@@ -198,19 +198,19 @@ class CudaBackend(KernelTable):
         return KernelUsage(max(registers.values()), max(local.values()))
 
     def view(self, array, first, last):
-        """A slice of a device array."""
+        """Slice of a device array."""
         return array[first:last]
 
     def copy(self, source, target):
-        """Device-to-device copy."""
+        """Launch of a device-to-device copy on the interior stream."""
         return lambda: target.copy_to_device(source, stream=self._streams[ON_INTERIOR])
 
     def download(self, array, host):
-        """Asynchronous copy."""
+        """Launch of an asynchronous copy on the edge stream."""
         return lambda: array.copy_to_host(host, stream=self._edge)
 
     def upload(self, host, array):
-        """Asynchronous copy."""
+        """Launch of an asynchronous copy on the edge stream."""
         return lambda: array.copy_to_device(host, stream=self._edge)
 
     def finish_edge(self):
@@ -218,18 +218,18 @@ class CudaBackend(KernelTable):
         self._edge.synchronize()
 
     def nccl(self):
-        """NCCL, working on the edge stream."""
+        """The NCCL interface on the edge stream."""
         from muphy_lb.backends.cuda import nccl
 
         return SimpleNamespace(new_identity=nccl.new_identity, join=partial(nccl.join, stream=self._edge))
 
     def share(self, array, first):
-        """Handle of the allocation, and how far the element lies inside."""
+        """Handle of the allocation, and offset of the element in it."""
         handle, offset = share_memory(array.device_ctypes_pointer.value)
         return handle, offset + first * array.dtype.itemsize
 
     def open_shared(self, handle):
-        """Allocations are opened once; what is left open is closed with the backend."""
+        """Open an allocation once; those still open are closed with the backend."""
         allocation, offset = handle
         if allocation not in self._opened:
             address = open_memory(allocation)
@@ -237,7 +237,7 @@ class CudaBackend(KernelTable):
         return self._opened[allocation][0] + offset
 
     def close_shared(self):
-        """Close them."""
+        """Close all shared allocations."""
         for _, close in self._opened.values():
             close()
         self._opened.clear()
@@ -254,18 +254,18 @@ class CudaBackend(KernelTable):
         return peers.Signal(*known, self.array(places))
 
     def send(self, buffer, addresses, targets, signal):
-        """One thread a population."""
+        """One thread per population."""
         words = buffer.view(peers.STORED_AS[buffer.dtype.itemsize])
         return self.launch(peers.send, addresses.size, (words, addresses, targets, signal), queue=ON_EDGE)
 
     def await_flags(self, signal):
-        """One block."""
+        """A single block with one thread per neighbour."""
         n_threads = signal.flags.size
         return self.launch(peers.wait, n_threads, (signal,), queue=ON_EDGE, block=whole(n_threads, WARP))
 
-    def came_in_time(self, signal):
-        """The kernel notes when it gives up."""
-        return not self.to_host(signal.failed)[0]
+    def has_timed_out(self, signal):
+        """Read the note that the waiting kernel leaves when it gives up."""
+        return bool(self.to_host(signal.failed)[0])
 
     def launch(self, kernel, n_threads, arguments, queue=ON_INTERIOR, block=BLOCK):
         """Launch of a compiled kernel with at least ``n_threads`` threads on a queue."""

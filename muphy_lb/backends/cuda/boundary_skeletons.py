@@ -1,4 +1,4 @@
-"""Kernels of the links into openings and walls, and of the values that change with time."""
+"""Kernels of opening and wall links, of schedules and of feedback."""
 
 from functools import cache
 
@@ -14,9 +14,9 @@ LINK_NODES = 32
 
 @cache
 def links(openings_operator, macroscopic_operator, lattice, precision):
-    """Compute the incoming population of every opening link. A block first takes the velocities of ``LINK_NODES`` nodes
-    and then one link a thread: in place links overwrite what the velocity of their node is made of, and a thread that
-    went through all links of a node would wait for memory at each."""
+    """Compute the incoming population of every opening link. A block first computes the velocities of
+    ``LINK_NODES`` nodes and then one link per thread: in place, links overwrite the populations that the velocity of
+    their node is computed from, and a thread that looped over all links of a node would wait for memory at each."""
     condition = openings_operator.compile(lattice, precision, device_jit)
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
@@ -46,8 +46,8 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
 
 @cache
 def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, computes_entering):
-    """Mass that enters through every opening link, and density deviation of its node, in lattice units; a thread for
-    each node with openings."""
+    """Mass flow in through every opening link, and density deviation of its node, in lattice units; one thread per node
+    with openings."""
     condition = openings_operator.compile(lattice, precision, device_jit)
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
@@ -80,7 +80,7 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
 
 @cache
 def walls(walls_operator, lattice, precision):
-    """Compute the incoming population of every link into a slotted wall."""
+    """Compute the incoming population of every link into a linkwise wall."""
     returned = walls_operator.compile(lattice, precision, device_jit)
     real, storage, unit = precision.real, precision.storage, precision.real(precision.unit)
 
@@ -112,7 +112,7 @@ def next_row(rows, is_scheduled, following, n_rows, now):
 
 @device_jit
 def nearest(x):
-    """The nearest integer; halves go to the even one."""
+    """The nearest integer; halves are rounded to even."""
     return np.int64(round(x))
 
 
@@ -126,7 +126,7 @@ def clear(array):
 
 @cuda.jit
 def sum_openings(fluxes, opening, sums, scale):
-    """Fixed-point sums by opening; a thread a link. Integers add up to the same in any order."""
+    """Fixed-point sums by opening; one thread per link. Sums of integers do not depend on the order."""
     link, n_links = cuda.grid(1), opening.size
     if link < n_links:
         first = 3 * opening[link]

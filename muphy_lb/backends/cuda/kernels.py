@@ -1,4 +1,4 @@
-"""The kernels of the GPU, bound to their arguments (:meth:`muphy_lb.backends.interface.Backend.bind`)."""
+"""Binding of the GPU kernels; for their arguments see :meth:`muphy_lb.backends.interface.Backend.bind`."""
 
 from types import MappingProxyType
 
@@ -37,7 +37,7 @@ def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
-    """One thread for one or two nodes."""
+    """One thread per one or two nodes."""
     shape = shape or backend.launch_shapes(arrays.pattern)[0]
     kernel = stream_kernel(backend, collide, arrays, shape)
     n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
@@ -82,7 +82,7 @@ def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
 
 
 def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
-    """One block for a few nodes with openings."""
+    """One block per ``LINK_NODES`` nodes with openings."""
     kernel = boundary_skeletons.links(*operators, backend.lattice, backend.precision)
     n_threads = -(-links.node.size // LINK_NODES) * LINK_BLOCK
     arguments = (*buffers, links, values)
@@ -90,7 +90,7 @@ def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
 
 
 def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values):
-    """One thread for a node with openings."""
+    """One thread per node with openings."""
     kernel = boundary_skeletons.link_fluxes(*operators, backend.lattice, backend.precision, buffers.entering is None)
     entering = buffers.leaving if buffers.entering is None else buffers.entering
     arguments = (buffers.state, buffers.leaving, entering, links, *fluxes, values)
@@ -131,12 +131,12 @@ def write(backend, state: State, nodes: NodeRange, rows):
 
 
 def next_row(backend, schedule: ScheduleArrays, now, queue):
-    """One block."""
+    """A single block."""
     return backend.launch(boundary_skeletons.next_row, 1, (*schedule, now), queue=queue, block=32)
 
 
 def sum_openings(backend, fluxes, opening, sums, scale: float):
-    """One thread a link."""
+    """One thread per link."""
     clear = backend.launch(boundary_skeletons.clear, sums.size, (sums,), queue=ON_EDGE)
     add = backend.launch(boundary_skeletons.sum_openings, opening.size, (fluxes, opening, sums, scale), queue=ON_EDGE)
 
@@ -148,19 +148,19 @@ def sum_openings(backend, fluxes, opening, sums, scale: float):
 
 
 def feedback(backend, advance, arrays: FeedbackArrays, values):
-    """One thread."""
+    """A single thread."""
     kernel = boundary_skeletons.feedback(advance, backend.lattice)
     return backend.launch(kernel, 1, (*arrays, values), queue=ON_EDGE, block=1)
 
 
 def particles(backend, update, particles: ParticleArrays, capacity: int, values):
-    """One thread a particle that there is room for."""
+    """One thread per particle of the capacity."""
     kernel = particle_skeletons.particles(update, backend.lattice, backend.precision)
     return backend.launch(kernel, capacity, (particles.count, values))
 
 
 def send_particles(backend, particles, kept, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
-    """One thread a particle that there is room for."""
+    """One thread per particle of the capacity."""
     n_columns = particles.integers.size // capacity + particles.reals.size // capacity
     n_messages = migration.outgoing.size // (1 + n_columns * capacity)
     clear = backend.launch(
@@ -179,34 +179,34 @@ def send_particles(backend, particles, kept, migration: MigrationArrays, lookup:
 
 
 def receive_particles(backend, kept, migration: MigrationArrays, capacity: int):
-    """One thread a particle that may have arrived."""
+    """One thread per particle of the messages' capacity."""
     n_columns = kept.integers.size // capacity + kept.reals.size // capacity
     n_messages = migration.incoming.size // (1 + n_columns * capacity)
     return backend.launch(particle_skeletons.receive_particles, n_messages * capacity, (kept, migration, capacity))
 
 
 def count_step(backend, step, queue):
-    """One thread."""
+    """A single thread."""
     return backend.launch(skeletons.count_step, 1, (step,), queue=queue, block=1)
 
 
 def gather(backend, buffer, addresses, packed):
-    """One thread a number."""
+    """One thread per number."""
     return backend.launch(skeletons.gather, packed.size, (buffer, addresses, packed), queue=ON_EDGE)
 
 
 def scatter(backend, packed, buffer, addresses):
-    """One thread a number."""
+    """One thread per number."""
     return backend.launch(skeletons.scatter, packed.size, (packed, buffer, addresses), queue=ON_EDGE)
 
 
 def scatter_add(backend, packed, buffer, addresses):
-    """One thread a number."""
+    """One thread per number."""
     return backend.launch(skeletons.scatter_add, packed.size, (packed, buffer, addresses), queue=ON_EDGE)
 
 
 def _addressing(state: State) -> tuple:
-    return state.places, state.table.n_entries
+    return state.locations, state.table.n_entries
 
 
 def _index_type(state: State):
@@ -214,7 +214,7 @@ def _index_type(state: State):
 
 
 def _bounded(state: State, nodes: NodeRange) -> tuple:
-    """What every kernel over a range of nodes begins with."""
+    """The leading arguments of every kernel over a range of nodes."""
     return (state.buffer, state.table.lines, state.table.bases, np.uint32(nodes.first), np.uint32(nodes.last))
 
 

@@ -11,16 +11,16 @@ _abandoned: list[Communicator] = []
 
 
 def new_identity() -> bytes:
-    """What all ranks need to find each other, made by one of them."""
+    """Create the identity by which all ranks join; on one of them."""
     return get_unique_id().as_bytes
 
 
 class NcclRanks:
-    """The ranks of a run.
+    """The ranks of a run as an NCCL communicator.
 
     Args:
-        communicator: of NCCL.
-        stream: where its work is enqueued.
+        communicator: the NCCL communicator.
+        stream: stream on which its work is enqueued.
     """
 
     def __init__(self, communicator: Communicator, stream):
@@ -28,16 +28,16 @@ class NcclRanks:
         weakref.finalize(self, _abandoned.append, communicator).atexit = False
 
     def bind_exchange(self, neighbours, outgoing, incoming):
-        """Launch that sends and receives one message (device array) to and from each neighbour, in one group.
+        """Launch that sends one message (device array) to, and receives one from, each neighbour, in one group.
 
         Raises:
-            RuntimeError: the messages do not lie on the card that NCCL works on.
+            RuntimeError: the messages are not in the memory of the GPU that NCCL uses.
         """
         communicator, stream = self._communicator, int(self._stream)
         sends, receives = ([*zip(map(_bytes, each), neighbours, strict=True)] for each in (outgoing, incoming))
         for message, _ in sends + receives:
             if message.device_id != communicator.device.device_id:
-                raise RuntimeError(f"a message lies on card {message.device_id}, NCCL works on {communicator.device}")
+                raise RuntimeError(f"a message is on GPU {message.device_id}, NCCL uses {communicator.device}")
 
         def exchange():
             with group():
@@ -58,5 +58,5 @@ def join(identity: bytes, n_ranks: int, rank: int, stream) -> NcclRanks:
 
 
 def _bytes(array) -> Buffer:
-    """The memory of a device array; the interface of arrays would not say on which card it lies."""
+    """The memory of a device array; unlike the array interface, a Buffer knows its GPU."""
     return Buffer.from_handle(array.device_ctypes_pointer.value, array.nbytes, owner=array)

@@ -1,4 +1,4 @@
-"""Kernels over particles."""
+"""Kernels that update and migrate particles."""
 
 import math
 from functools import cache
@@ -11,7 +11,7 @@ from muphy_lb.backends.cuda.device import cuda
 
 @cache
 def particles(update_operator, lattice, precision):
-    """Every particle by itself; launched to capacity, since only the device knows how many there are."""
+    """Update every particle; launched for the whole capacity, as only the device knows their number."""
     update = update_operator.compile(lattice, precision, device_jit)
 
     @cuda.jit
@@ -25,7 +25,7 @@ def particles(update_operator, lattice, precision):
 
 @cuda.jit
 def clear_counts(count, messages, length, n_messages):
-    """No particle kept, none in any message."""
+    """Set the number of kept particles and of those in every message to zero."""
     for j in range(cuda.threadIdx.x, n_messages, cuda.blockDim.x):
         messages[j * length] = 0.0
     if cuda.threadIdx.x == 0:
@@ -46,7 +46,7 @@ def look_up(lookup, x, y, z):
 
 @device_jit
 def wrapped(particles, axis, i, capacity, size):
-    """Bring an offset back to its range; returns the voxel, wrapped where the box is."""
+    """Wrap an offset into its range; returns the voxel, wrapped along periodic axes."""
     row = axis * capacity + i
     moved = math.floor(particles.reals[row] + 0.5)
     particles.reals[row] -= moved
@@ -59,7 +59,7 @@ def wrapped(particles, axis, i, capacity, size):
 
 @cuda.jit
 def send_particles(particles, kept, migration, lookup, capacity):
-    """A particle stays, or goes into the message for the rank that owns its node."""
+    """Keep a particle, or write it to the message for the rank that owns its node."""
     i = cuda.grid(1)
     if i >= particles.count[0]:
         return
@@ -88,7 +88,7 @@ def send_particles(particles, kept, migration, lookup, capacity):
 
 @cuda.jit
 def receive_particles(kept, migration, capacity):
-    """A particle that arrived goes behind those that are there."""
+    """Append a received particle to those on this rank."""
     thread = cuda.grid(1)
     n_integers, n_reals = kept.integers.size // capacity, kept.reals.size // capacity
     length = 1 + (n_integers + n_reals) * capacity

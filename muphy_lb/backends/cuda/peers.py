@@ -1,4 +1,4 @@
-"""Memory of other cards of the machine: kernels that write there, and the flags by which cards wait for each other."""
+"""Kernels that write to the memory of other GPUs of the machine, and the flags by which GPUs wait for each other."""
 
 from typing import NamedTuple
 
@@ -68,7 +68,7 @@ class Awaited(NamedTuple):
 
 @cuda.jit(device=True)
 def raise_flags(signal):
-    """Tell the neighbours how many messages they have been sent by now."""
+    """Write the number of messages sent so far to the neighbours' flags."""
     signal.blocks[0] = 0
     number = np.uint32(signal.sent[0] + np.uint32(1))
     signal.sent[0] = number
@@ -79,7 +79,7 @@ def raise_flags(signal):
 
 @cuda.jit
 def send(buffer, addresses, targets, signal):
-    """One thread a population; the last block to be done raises the flags."""
+    """Write the message, one thread per population; the last block to finish raises the flags."""
     i = cuda.grid(1)
     if i < addresses.size:
         store_to(targets[i], buffer[addresses[i]])

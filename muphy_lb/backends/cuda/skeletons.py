@@ -1,4 +1,4 @@
-"""Node and link loops as Numba-CUDA kernels."""
+"""Node loops as Numba-CUDA kernels."""
 
 from functools import cache
 from typing import NamedTuple
@@ -18,8 +18,8 @@ from muphy_lb.backends.cuda.access import (
 )
 from muphy_lb.backends.cuda.device import cuda
 
-# Ways to give nodes to threads: one each; two each, a warp apart; two neighbours each, which needs half precision and
-# stores that stay within the node.
+# Assignment of nodes to threads: one each; two each, a warp apart; two consecutive ones each, which needs half
+# precision and stores within the node.
 SINGLE, DOUBLE, PAIRED = "single", "double", "paired"
 NODES_PER_THREAD = {SINGLE: 1, DOUBLE: 2, PAIRED: 2}
 
@@ -38,8 +38,8 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
     Blocks run through the nodes from ``start`` on in steps of one block, ``step`` being 1 or -1.
     """
     collide = collide_operator.compile(lattice, precision, device_jit)
-    reach = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
-    own, find, load, store, n_entries = reach
+    functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
+    own, find, load, store, n_entries = functions
     q_count, real = lattice.q, precision.real
     one, five, warp, in_warp = np.uint32(1), np.uint32(5), np.uint32(32), np.uint32(31)
 
@@ -100,14 +100,14 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
 def stencil(update_operator, n_neighbours, lattice, precision, index_type):
     """Advance a field from the values of a node and of its neighbours."""
     update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
-    collect = gather_values(n_neighbours, index_type, real)
+    gather_node = gather_values(n_neighbours, index_type, real)
 
     @cuda.jit
     def kernel(old, new, lines, bases, first, last, parameters):
         n = np.uint32(first + cuda.grid(1))
         if n < last:
             values = cuda.local.array(n_values, real)
-            collect(old, lines, bases, n, values)
+            gather_node(old, lines, bases, n, values)
             new[n] = update(values, n, parameters)
 
     return kernel
@@ -115,26 +115,26 @@ def stencil(update_operator, n_neighbours, lattice, precision, index_type):
 
 @cache
 def scalar_streaming(update_operator, n_neighbours, lattice, precision, index_type):
-    """Advance a field of several numbers a node from those that arrive."""
+    """Advance a field of several components from the arriving populations."""
     update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
-    collect = gather_values(n_neighbours, index_type, real)
-    distribute = scatter_values(n_values, index_type)
+    gather_node = gather_values(n_neighbours, index_type, real)
+    scatter_node = scatter_values(n_values, index_type)
 
     @cuda.jit
     def kernel(old, new, lines, bases, first, last, row, parameters):
         n = np.uint32(first + cuda.grid(1))
         if n < last:
             values = cuda.local.array(n_values, real)
-            collect(old, lines, bases, n, values)
+            gather_node(old, lines, bases, n, values)
             update(values, n, parameters)
-            distribute(values, n, row, new)
+            scatter_node(values, n, row, new)
 
     return kernel
 
 
 @cache
 def neighbours(update_operator, n_neighbours, lattice, precision, index_type):
-    """Hand every node the addresses of its neighbours."""
+    """Call the update of every node with the addresses of its neighbours."""
     update = update_operator.compile(lattice, precision, device_jit)
     find = find_neighbours(n_neighbours, index_type)
 
@@ -151,7 +151,7 @@ def neighbours(update_operator, n_neighbours, lattice, precision, index_type):
 
 @cuda.jit
 def extrapolation(field, target, index, weight, constant):
-    """Values beyond walls from those of nodes."""
+    """Extrapolate values beyond walls from those of nodes."""
     s, n_values = cuda.grid(1), constant.size
     if s < n_values:
         value = constant[s]
@@ -161,10 +161,10 @@ def extrapolation(field, target, index, weight, constant):
 
 
 @cache
-def moments(macroscopic_operator, places, n_entries, lattice, precision, index_type):
+def moments(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
     """Write rho - 1, ux, uy, uz of the nodes of a range."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
-    load = reader(places, n_entries, precision, index_type)
+    load = reader(locations, n_entries, precision, index_type)
     q_count, real, per_unit = lattice.q, precision.real, precision.real(1 / precision.unit)
 
     @cuda.jit
@@ -184,10 +184,10 @@ def moments(macroscopic_operator, places, n_entries, lattice, precision, index_t
 
 
 @cache
-def reduction(macroscopic_operator, places, n_entries, lattice, precision, index_type):
+def reduction(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
     """Mass, largest speed and exact sum of speeds; worker i takes nodes i, i + workers, i + 2 workers ..."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
-    load = reader(places, n_entries, precision, index_type)
+    load = reader(locations, n_entries, precision, index_type)
     q_count, real, per_unit = lattice.q, precision.real, 1.0 / precision.unit
     infinity = float("inf")
 
@@ -216,10 +216,10 @@ def reduction(macroscopic_operator, places, n_entries, lattice, precision, index
 
 
 @cache
-def read(places, n_entries, precision, index_type):
+def read(locations, n_entries, precision, index_type):
     """Copy the populations of a node range into rows."""
-    load = reader(places, n_entries, precision, index_type)
-    q_count, real, storage = len(places), precision.real, precision.storage
+    load = reader(locations, n_entries, precision, index_type)
+    q_count, real, storage = len(locations), precision.real, precision.storage
 
     @cuda.jit
     def kernel(buffer, lines, bases, first, last, rows):
@@ -237,10 +237,10 @@ def read(places, n_entries, precision, index_type):
 
 
 @cache
-def write(places, n_entries, precision, index_type):
+def write(locations, n_entries, precision, index_type):
     """Copy rows into the populations of a node range."""
-    store = writer(places, n_entries, precision, index_type)
-    q_count, real = len(places), precision.real
+    store = writer(locations, n_entries, precision, index_type)
+    q_count, real = len(locations), precision.real
 
     @cuda.jit
     def kernel(buffer, lines, bases, first, last, rows):
@@ -283,5 +283,5 @@ def scatter_add(packed, buffer, addresses):
 
 @cuda.jit
 def count_step(step):
-    """One more step; one thread."""
+    """Increment the step number; one thread."""
     step[0] += 1

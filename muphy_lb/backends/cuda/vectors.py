@@ -1,7 +1,7 @@
-"""Instructions that Numba has no name for: a load of four words at once, a store of two halves in one word, and what
-cards do in each other's memory.
+"""Instructions that Numba does not provide: a load of four words at once, a conversion of two numbers to halves in one
+word, and access to the memory of other GPUs.
 
-In the CUDA simulator the first two are plain Python; it has no other cards.
+In the CUDA simulator the first two are plain Python; the others do not exist there.
 """
 
 import numpy as np
@@ -53,7 +53,7 @@ def _store_to(typing_context, address, value):
 
 
 def _store_release(typing_context, address, value):
-    """Store a word at an address of any card of the machine, behind everything that was stored before."""
+    """Store a word at an address of any GPU of the machine, after everything that was stored before."""
     signature = types.void(types.uint64, types.uint32)
 
     def generate(context, builder, signature, arguments):
@@ -65,7 +65,7 @@ def _store_release(typing_context, address, value):
 
 
 def _load_acquire(typing_context, array, index):
-    """``array[index]`` of words that other cards store to; what they stored before is there too."""
+    """``array[index]`` of words that other GPUs store to; what they stored before is visible, too."""
     signature = types.uint32(array, types.uint64)
 
     def generate(context, builder, signature, arguments):
@@ -78,7 +78,7 @@ def _load_acquire(typing_context, array, index):
 
 
 def _not_in_the_simulator(*_):
-    raise NotImplementedError("the simulator has one card")
+    raise NotImplementedError("the simulator has one GPU")
 
 
 def _load_words_in_python(array, index):

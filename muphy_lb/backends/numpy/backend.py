@@ -1,6 +1,6 @@
-"""The specification: every kernel as a line or two of NumPy, calling the operators' vectorised references.
+"""The specification: every kernel in a line or two of NumPy, calling the operators' vectorised references.
 
-It reads the uncompressed table, and computes in double precision and in lattice units whatever is stored.
+It reads the uncompressed table, and computes in double precision and lattice units whatever the storage format.
 """
 
 import time
@@ -15,7 +15,7 @@ from muphy_lb.domain import all_addresses, entry, is_entry
 
 
 class NumpyBackend(KernelTable):
-    """See :class:`muphy_lb.backends.interface.Backend`. Obvious and slow; what the others are checked against."""
+    """See :class:`muphy_lb.backends.interface.Backend`. Simple and slow; the reference for the others."""
 
     name = "numpy"
     device = "CPU (NumPy specification)"
@@ -28,35 +28,37 @@ class NumpyBackend(KernelTable):
         self.allocated_bytes = 0
 
     def array(self, host):
-        """A copy."""
+        """Copy of a host array."""
         return self._count(np.array(host))
 
     def zeros(self, size, dtype):
-        """Zeros."""
+        """Array of zeros."""
         return self._count(np.zeros(size, dtype))
 
     def host_buffer(self, size, dtype):
-        """Zeros."""
+        """Host array of zeros."""
         return np.zeros(size, dtype)
 
     def to_host(self, array):
-        """A copy."""
+        """Copy of an array."""
         return array.copy()
 
     def update(self, array, host):
-        """Overwrite."""
+        """Overwrite an array."""
         array[...] = host
 
     def synchronise(self):
-        """Nothing to wait for."""
+        """Nothing to wait for: every call is complete when it returns."""
 
-    def mark_interior(self):
-        """One thing after the other."""
+    def record_interior(self):
+        """Nothing to do: every call is complete when it returns."""
 
-    edge_waits = interior_waits = openings_wait_for_edge = edge_waits_for_openings = mark_interior
+    edge_waits_for_interior = interior_waits_for_edge = openings_wait_for_edge = edge_waits_for_openings = (
+        record_interior
+    )
 
     def record(self, launches, queue=None):
-        """A loop."""
+        """A function that runs the launches one after the other."""
 
         def run():
             for launch in launches:
@@ -65,31 +67,31 @@ class NumpyBackend(KernelTable):
         return run
 
     def stamp(self, queue):
-        """The time: what was launched is done."""
+        """The current time, as everything launched before is complete."""
         return time.perf_counter()
 
     def seconds_between(self, first, second):
-        """A difference."""
+        """Difference of two stamps [s]."""
         return second - first
 
     def reduction_workers(self, n_nodes):
-        """One."""
+        """A single worker."""
         return 1
 
-    def stream_table(self, addresses, turn):
+    def stream_table(self, addresses, phase):
         """The uncompressed table."""
-        return self.array(addresses.plain(turn))
+        return self.array(addresses.plain(phase))
 
     def launch_shapes(self, pattern):
-        """None to choose from."""
+        """A single shape, which is not specified."""
         return (None,)
 
     def stream_collide_usage(self, collide, arrays, shape=None):
-        """No kernel."""
+        """None: there is no compiled kernel."""
         return None
 
     def view(self, array, first, last):
-        """A slice."""
+        """Slice of an array."""
         return array[first:last]
 
     def copy(self, source, target):
@@ -97,21 +99,22 @@ class NumpyBackend(KernelTable):
         return lambda: np.copyto(target, source)
 
     def finish_edge(self):
-        """One thing after the other."""
+        """Nothing to wait for: every call is complete when it returns."""
 
-    def addresses(self, state: State, places) -> np.ndarray:
-        """(Q, n) flat addresses of the populations of all nodes, given as in :class:`muphy_lb.domain.Pattern`."""
-        rows = all_addresses([max(place, 0) for place in places], self.lattice.q, state.n_nodes)
-        for q, place in enumerate(places):
-            if is_entry(place):
-                rows[q] = state.table[entry(place), : state.n_nodes]
+    def addresses(self, state: State, locations) -> np.ndarray:
+        """(Q, n) flat addresses of the populations of all nodes, at locations as in
+        :class:`muphy_lb.domain.Pattern`."""
+        rows = all_addresses([max(location, 0) for location in locations], self.lattice.q, state.n_nodes)
+        for q, location in enumerate(locations):
+            if is_entry(location):
+                rows[q] = state.table[entry(location), : state.n_nodes]
         return rows
 
     def macroscopic(self, operator, state: State, nodes: NodeRange, values) -> np.ndarray:
         """(4, m) rows rho - 1, ux, uy, uz of a node range."""
-        places = self.addresses(state, state.places)[:, nodes.first : nodes.last]
+        addresses = self.addresses(state, state.locations)[:, nodes.first : nodes.last]
         n = np.arange(nodes.first, nodes.last)
-        f = self.loaded(state.buffer[places])
+        f = self.loaded(state.buffer[addresses])
         return operator.reference(f, n, self.lattice, self.in_lattice_units(operator, values))
 
     def in_lattice_units(self, operator, values) -> dict:

@@ -1,4 +1,4 @@
-"""The kernels of the specification; arguments as of :meth:`muphy_lb.backends.interface.Backend.bind`."""
+"""The kernels of the specification; for their arguments see :meth:`muphy_lb.backends.interface.Backend.bind`."""
 
 from types import MappingProxyType
 
@@ -26,7 +26,7 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
     """new[store] = collide(old[load])."""
     n = np.arange(nodes.first, nodes.last)
     pattern, whole = arrays.pattern, State(arrays.old, (), arrays.table, nodes.last)
-    load, store = (backend.addresses(whole, places)[:, n] for places in (pattern.load, pattern.store))
+    load, store = (backend.addresses(whole, locations)[:, n] for locations in (pattern.load, pattern.store))
 
     def step():
         f = backend.loaded(arrays.old[load])
@@ -37,19 +37,19 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
 
 
 def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
-    """new[n] = update(old[own and table])."""
+    """new[n] = update(old[n], old[neighbours])."""
     n = np.arange(nodes.first, nodes.last)
-    places = np.concatenate((n[None], arrays.table[:, n]))
-    targets = n + arrays.row * np.arange(len(places))[:, None] if arrays.row else n
+    sources = np.concatenate((n[None], arrays.table[:, n]))
+    targets = n + arrays.row * np.arange(len(sources))[:, None] if arrays.row else n
 
     def step():
-        arrays.new[targets] = update.reference(arrays.old[places], n, backend.lattice, update.by_name(values))
+        arrays.new[targets] = update.reference(arrays.old[sources], n, backend.lattice, update.by_name(values))
 
     return step
 
 
 def neighbours(backend, update, table, n_neighbours: int, nodes: NodeRange, values):
-    """update(addresses of the neighbours)."""
+    """update(addresses of the neighbours), for all nodes at once."""
     n = np.arange(nodes.first, nodes.last)
     addresses = table[:, n]
     return lambda: update.reference(addresses, n, backend.lattice, update.by_name(values))
@@ -66,7 +66,7 @@ def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
 
 
 def _entering(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
-    """Function that computes what enters through every link, as stored."""
+    """Function that computes the incoming population of every link in storage format."""
     openings, macroscopic = operators
     of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
 
@@ -94,7 +94,7 @@ def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
 
 
 def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values):
-    """Entering less leaving, and the sum of the node's populations."""
+    """Incoming minus outgoing population of every link, and the sum of its node's populations."""
     computed = _entering(backend, operators, buffers, links, values)
     of_link = np.repeat(np.arange(links.node.size), np.diff(links.start))
     flux, deviation = fluxes
@@ -122,7 +122,7 @@ def walls(backend, rule, buffer, target, links: WallArrays):
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
-    """Four rows: rho - 1, ux, uy, uz."""
+    """out = rows rho - 1, ux, uy, uz."""
 
     def measure():
         out.reshape(4, -1)[...] = backend.macroscopic(macroscopic, state, nodes, values)
@@ -131,7 +131,7 @@ def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
 
 
 def reduction(backend, macroscopic, state: State, result: ReductionArrays, values):
-    """One worker does it all."""
+    """The sums of all nodes as a single partial result."""
 
     def reduce():
         nodes = NodeRange(0, state.n_nodes)
@@ -146,21 +146,21 @@ def reduction(backend, macroscopic, state: State, result: ReductionArrays, value
 
 
 def read(backend, state: State, nodes: NodeRange, out):
-    """out = buffer[places]."""
-    places = backend.addresses(state, state.places)[:, nodes.first : nodes.last]
+    """out = buffer[addresses]."""
+    addresses = backend.addresses(state, state.locations)[:, nodes.first : nodes.last]
 
     def copy():
-        out.reshape(places.shape)[...] = state.buffer[places]
+        out.reshape(addresses.shape)[...] = state.buffer[addresses]
 
     return copy
 
 
 def write(backend, state: State, nodes: NodeRange, rows):
-    """buffer[places] = rows."""
-    places = backend.addresses(state, state.places)[:, nodes.first : nodes.last]
+    """buffer[addresses] = rows."""
+    addresses = backend.addresses(state, state.locations)[:, nodes.first : nodes.last]
 
     def copy():
-        state.buffer[places] = rows.reshape(places.shape)
+        state.buffer[addresses] = rows.reshape(addresses.shape)
 
     return copy
 
@@ -215,12 +215,12 @@ def feedback(backend, advance, arrays: FeedbackArrays, values):
 
 
 def particles(backend, update, particles: ParticleArrays, capacity: int, values):
-    """All at once."""
+    """update(i) for all particles at once."""
     return lambda: update.reference(np.arange(particles.count[0]), backend.lattice, update.by_name(values))
 
 
 def send_particles(backend, particles, kept, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
-    """Row by row."""
+    """Wrap offsets, keep own particles, and write the others to the messages of their ranks."""
     _, _, size = lookup
     box, blocks, wraps = (np.array(part)[:, None] for part in np.split(np.asarray(size), 3))
 
@@ -249,7 +249,7 @@ def send_particles(backend, particles, kept, migration: MigrationArrays, lookup:
 
 
 def receive_particles(backend, kept, migration: MigrationArrays, capacity: int):
-    """Message by message."""
+    """Append the particles of one message after the other."""
     n_integers = kept.integers.size // capacity
 
     def receive():
@@ -273,7 +273,7 @@ def _looked_up(lookup: LookupArrays, voxel, box, blocks) -> np.ndarray:
 
 
 def _put(kept: ParticleArrays, integers, reals, capacity: int, status, first: int = 0) -> None:
-    """Store particles behind the first ones."""
+    """Store particles from position ``first`` on."""
     n = integers.shape[1]
     if first + n > capacity:
         status[0], n = 1, capacity - first

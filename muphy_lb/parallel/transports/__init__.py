@@ -1,9 +1,18 @@
-"""transports: ways in which messages travel, one file each; all move the same bytes."""
+"""transports: ways to transfer messages between ranks, one file each; all transfer the same bytes."""
 
 from muphy_lb.parallel.transports.device_pointers import DevicePointers
 from muphy_lb.parallel.transports.host import HostStaged
 from muphy_lb.parallel.transports.nccl import Nccl
 from muphy_lb.parallel.transports.peer import Peer
-from muphy_lb.parallel.transports.transport import Line, Transport, TransportFailure, together
+from muphy_lb.parallel.transports.transport import ExchangeTasks, Transport, TransportFailure, collectively
 
-__all__ = ["DevicePointers", "HostStaged", "Line", "Nccl", "Peer", "Transport", "TransportFailure", "together"]
+__all__ = [
+    "DevicePointers",
+    "HostStaged",
+    "ExchangeTasks",
+    "Nccl",
+    "Peer",
+    "Transport",
+    "TransportFailure",
+    "collectively",
+]

@@ -1,11 +1,11 @@
-"""cuda-aware: MPI is handed device memory, and finds the way itself.
+"""cuda-aware: MPI is given device pointers and transfers the messages itself.
 
-An MPI that cannot do that does not say so, it crashes: only one that declares it is asked.
+An MPI library without CUDA support crashes on device pointers, so only one that declares the support is tried.
 """
 
-from muphy_lb.parallel.packing import Packing, messages, pack_in_one_room
+from muphy_lb.parallel.packing import Packing, messages, pack_in_shared_buffers
 from muphy_lb.parallel.task import ON_HOST, Task
-from muphy_lb.parallel.transports.transport import Line, TransportFailure
+from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure
 
 
 class DevicePointers:
@@ -16,25 +16,25 @@ class DevicePointers:
         backend: the device.
 
     Raises:
-        TransportFailure: the MPI library does not say that it can.
+        TransportFailure: the MPI library does not declare CUDA support.
     """
 
     name = "cuda-aware"
 
     def __init__(self, communicator, backend):
         if not communicator.is_cuda_aware:
-            raise TransportFailure(f"the MPI library ({communicator.library}) does not say that it is CUDA-aware")
+            raise TransportFailure(f"the MPI library ({communicator.library}) does not declare that it is CUDA-aware")
         self._communicator, self._backend = communicator, backend
 
-    def lines(self, neighbours, plans, buffers):
-        """Messages start and end in device memory."""
-        packings = pack_in_one_room(self._backend, plans, buffers)
-        return tuple(self._line(neighbours, *pair) for pair in zip(packings, plans, strict=True))
+    def bind(self, neighbours, plans, buffers):
+        """Bind messages from device memory to device memory."""
+        packings = pack_in_shared_buffers(self._backend, plans, buffers)
+        return tuple(self._bind_one(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
-    def trust(self):
-        """MPI delivers or ends the run."""
+    def confirm(self):
+        """Nothing to check: MPI delivers or ends the run."""
 
-    def _line(self, neighbours, packing: Packing, plan) -> Line:
+    def _bind_one(self, neighbours, packing: Packing, plan) -> ExchangeTasks:
         communicator, backend = self._communicator, self._backend
         incoming = list(zip(messages(packing.incoming, plan.unpack_start, backend), neighbours, strict=True))
         outgoing = list(zip(messages(packing.outgoing, plan.pack_start, backend), neighbours, strict=True))
@@ -45,4 +45,4 @@ class DevicePointers:
             communicator.wait_all(requests)
 
         packed = Task("pack", ON_HOST, backend.finish_edge)
-        return Line(packing.pack, [packed, Task("exchange", ON_HOST, exchange)], packing.unpack)
+        return ExchangeTasks(packing.pack, [packed, Task("exchange", ON_HOST, exchange)], packing.unpack)

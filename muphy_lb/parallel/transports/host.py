@@ -3,9 +3,9 @@
 The three steps of M. Bernaschi et al., Concurrency Computat.: Pract. Exper. 22, 1 (2010); the reference for all others.
 """
 
-from muphy_lb.parallel.packing import Packing, messages, pack_in_one_room
+from muphy_lb.parallel.packing import Packing, messages, pack_in_shared_buffers
 from muphy_lb.parallel.task import ON_EDGE, ON_HOST, Task
-from muphy_lb.parallel.transports.transport import Line
+from muphy_lb.parallel.transports.transport import ExchangeTasks
 
 
 class HostStaged:
@@ -21,30 +21,30 @@ class HostStaged:
     def __init__(self, communicator, backend):
         self._communicator, self._backend = communicator, backend
 
-    def lines(self, neighbours, plans, buffers):
-        """Both share the buffers on the host and the room on the device: they happen one after the other."""
+    def bind(self, neighbours, plans, buffers):
+        """Both exchanges share the buffers on host and device, since they happen one after the other."""
         backend, storage = self._backend, buffers[0].dtype
         sizes = max(plan.n_pack for plan in plans), max(plan.n_unpack for plan in plans)
         staging = [None, None] if backend.on_host else [backend.host_buffer(size, storage) for size in sizes]
-        pairs = zip(pack_in_one_room(backend, plans, buffers), plans, strict=True)
-        return tuple(self._line(neighbours, packing, plan, *staging) for packing, plan in pairs)
+        pairs = zip(pack_in_shared_buffers(backend, plans, buffers), plans, strict=True)
+        return tuple(self._bind_one(neighbours, packing, plan, *staging) for packing, plan in pairs)
 
-    def trust(self):
-        """MPI delivers or ends the run."""
+    def confirm(self):
+        """Nothing to check: MPI delivers or ends the run."""
 
-    def _line(self, neighbours, packing: Packing, plan, send, receive) -> Line:
+    def _bind_one(self, neighbours, packing: Packing, plan, send, receive) -> ExchangeTasks:
         if self._backend.on_host:
             post, complete = self._messages(neighbours, plan, packing.outgoing, packing.incoming)
-            return Line([*packing.pack, post], [complete], packing.unpack)
+            return ExchangeTasks([*packing.pack, post], [complete], packing.unpack)
         send, receive = send[: plan.n_pack], receive[: plan.n_unpack]
         post, complete = self._messages(neighbours, plan, send, receive)
         down = Task("pack", ON_EDGE, self._backend.download(packing.outgoing, send))
         up = Task("unpack", ON_EDGE, self._backend.upload(receive, packing.incoming))
         packed = Task("pack", ON_HOST, self._backend.finish_edge)
-        return Line([*packing.pack, down], [packed, post, complete], [up, *packing.unpack])
+        return ExchangeTasks([*packing.pack, down], [packed, post, complete], [up, *packing.unpack])
 
     def _messages(self, neighbours, plan, send, receive) -> tuple[Task, Task]:
-        """Post the messages; wait for them."""
+        """Tasks that post the messages, and wait for them."""
         communicator, requests = self._communicator, []
         incoming = list(zip(messages(receive, plan.unpack_start, self._backend), neighbours, strict=True))
         outgoing = list(zip(messages(send, plan.pack_start, self._backend), neighbours, strict=True))

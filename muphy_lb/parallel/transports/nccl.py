@@ -3,9 +3,9 @@
 The tasks only enqueue work on the device, so that whole steps can be recorded.
 """
 
-from muphy_lb.parallel.packing import Packing, messages, pack_in_one_room
+from muphy_lb.parallel.packing import Packing, messages, pack_in_shared_buffers
 from muphy_lb.parallel.task import ON_EDGE, Task
-from muphy_lb.parallel.transports.transport import Line, TransportFailure, together
+from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure, collectively
 
 
 class Nccl:
@@ -23,29 +23,29 @@ class Nccl:
 
     def __init__(self, communicator, backend):
         def attempt(work):  # a missing package, a missing library and a refusal come as many types
-            return together(communicator, work, Exception)
+            return collectively(communicator, work, Exception)
 
         self._backend, rank = backend, communicator.rank
         library = attempt(lambda: _library(backend))
         identity = communicator.broadcast(attempt(lambda: library.new_identity() if rank == 0 else None))
         self._ranks = attempt(lambda: library.join(identity, communicator.size, rank))
 
-    def lines(self, neighbours, plans, buffers):
-        """One group of sends and receives each."""
-        packings = pack_in_one_room(self._backend, plans, buffers)
-        return tuple(self._line(neighbours, *pair) for pair in zip(packings, plans, strict=True))
+    def bind(self, neighbours, plans, buffers):
+        """Bind each exchange as one group of sends and receives."""
+        packings = pack_in_shared_buffers(self._backend, plans, buffers)
+        return tuple(self._bind_one(neighbours, *pair) for pair in zip(packings, plans, strict=True))
 
-    def trust(self):
-        """NCCL delivers or reports an error."""
+    def confirm(self):
+        """Nothing to check: NCCL delivers or reports an error."""
 
-    def _line(self, neighbours, packing: Packing, plan) -> Line:
+    def _bind_one(self, neighbours, packing: Packing, plan) -> ExchangeTasks:
         outgoing = messages(packing.outgoing, plan.pack_start, self._backend)
         incoming = messages(packing.incoming, plan.unpack_start, self._backend)
         try:
             exchange = self._ranks.bind_exchange(neighbours, outgoing, incoming)
         except RuntimeError as error:
             raise TransportFailure(str(error)) from error
-        return Line(packing.pack, [Task("exchange", ON_EDGE, exchange)], packing.unpack)
+        return ExchangeTasks(packing.pack, [Task("exchange", ON_EDGE, exchange)], packing.unpack)
 
 
 def _library(backend):

@@ -1,9 +1,9 @@
-"""peer: each card writes its messages straight into the memory of the cards beside it, and raises a flag there.
+"""peer: each GPU writes its messages straight into the memory of the GPUs beside it, and raises a flag there.
 
-Cards of one machine reach each other's memory (CUDA IPC). Pull writes into the neighbour's halo slots, in place and
+The GPUs of one machine access each other's memory (CUDA IPC). Pull writes into the neighbour's halo slots, in place and
 push into a mailbox that the neighbour empties. There are two of either, for even and odd exchanges, so nobody has to
 ask whether the last message was read: who sends exchange k + 2 has the neighbour's message k + 1, which that neighbour
-sent behind its use of message k. (An exchange that is repeated into the same place, as for a measurement, needs a
+sent behind its use of message k. (An exchange that is repeated into the same buffer, as for a measurement, needs a
 barrier: ``Engine`` has it.) All tasks only enqueue work on the device, so that whole steps can be recorded.
 The wait for a neighbour has a limit on the device; the host learns of it when it next synchronises, and ends the run.
 """
@@ -11,9 +11,9 @@ The wait for a neighbour has a limit on the device; the host learns of it when i
 import numpy as np
 
 from muphy_lb.domain import Exchange
-from muphy_lb.parallel.packing import Packing, Room
+from muphy_lb.parallel.packing import MessageBuffers, Packing
 from muphy_lb.parallel.task import ON_EDGE, Task
-from muphy_lb.parallel.transports.transport import Line, TransportFailure
+from muphy_lb.parallel.transports.transport import ExchangeTasks, TransportFailure
 
 
 class Peer:
@@ -33,13 +33,13 @@ class Peer:
         if backend.on_host or not backend.has_peers:
             raise TransportFailure(f"backend {backend.name} has no memory that other ranks could write to")
         self._communicator, self._backend = communicator, backend
-        self._signals, self._is_trusted = [], False
+        self._signals, self._is_confirmed = [], False
 
-    def lines(self, neighbours, plans, buffers):
-        """Ranks tell each other where they want their messages, once."""
+    def bind(self, neighbours, plans, buffers):
+        """Ranks exchange, once, the addresses of their message buffers."""
         backend = self._backend
         packings = [
-            Packing(backend, plan, buffer, Room(backend, (plan,), buffer.dtype))
+            Packing(backend, plan, buffer, MessageBuffers(backend, (plan,), buffer.dtype))
             for plan, buffer in zip(plans, buffers, strict=True)
         ]
         flags = backend.zeros(len(neighbours), np.uint32)
@@ -48,34 +48,34 @@ class Peer:
         signal = backend.make_signal(flags, there, neighbours, self._is_trusted)
         self._signals.append(signal)
         whole = enumerate(zip(packings, plans, buffers, strict=True))
-        return tuple(self._line(*one, signal, [place[k] for place in places]) for k, one in whole)
+        return tuple(self._bind_one(*one, signal, [each[k] for each in addresses]) for k, one in whole)
 
     def trust(self):
         """In the trial flags were awaited for a few seconds at most; from now on for half an hour."""
         in_time = all(self._backend.came_in_time(signal) for signal in self._signals)
         self._backend.close_shared()  # the messages of the trial, before their memory is freed
-        self._signals, self._is_trusted = [], True
-        if not in_time:
+        self._signals, self._is_confirmed = [], True
+        if timed_out:
             raise TransportFailure("a flag that a neighbour should have raised did not come")
 
-    def _swap_places(self, neighbours, packings, plans, flags) -> list:
-        """Of each neighbour the addresses of its two places for our messages, and of our flag there."""
-        told, failure = dict.fromkeys(neighbours), None
+    def _swap_addresses(self, neighbours, packings, plans, flags) -> list:
+        """Per neighbour: the addresses of its two buffers for our messages, and of our flag there."""
+        sent, failure = dict.fromkeys(neighbours), None
         try:
             for j, rank in enumerate(neighbours):
                 starts = [(p.incoming, int(plan.unpack_start[j])) for p, plan in zip(packings, plans, strict=True)]
-                told[rank] = [self._backend.share(array, first) for array, first in (*starts, (flags, j))]
+                sent[rank] = [self._backend.share(array, first) for array, first in (*starts, (flags, j))]
         except Exception as error:  # the driver's refusals have no type of their own
             failure = error
-        heard = self._communicator.swap(told)  # also after a failure: the neighbours wait for an answer
-        if failure or not all(heard.values()):
+        received = self._communicator.swap(sent)  # also after a failure: the neighbours wait for an answer
+        if failure or not all(received.values()):
             raise TransportFailure(f"memory cannot be shared: {failure or 'refused to a neighbour'}") from failure
         try:
-            return [[self._backend.open_shared(handle) for handle in heard[rank]] for rank in neighbours]
+            return [[self._backend.open_shared(handle) for handle in received[rank]] for rank in neighbours]
         except Exception as error:
             raise TransportFailure(f"the memory of a neighbour cannot be reached: {error}") from error
 
-    def _line(self, packing: Packing, plan: Exchange, buffer, signal, bases) -> Line:
+    def _bind_one(self, packing: Packing, plan: Exchange, buffer, signal, bases) -> ExchangeTasks:
         backend = self._backend
         itemsize = buffer.dtype.itemsize
         within = np.arange(plan.n_pack) - np.repeat(plan.pack_start[:-1], np.diff(plan.pack_start))
@@ -84,4 +84,4 @@ class Peer:
         leaving = np.arange(plan.pack.start, plan.pack.stop) if isinstance(plan.pack, slice) else plan.pack
         send = backend.send(buffer, backend.array(leaving), backend.array(targets), signal)
         start, arrive = Task("pack", ON_EDGE, send), Task("exchange", ON_EDGE, backend.await_flags(signal))
-        return Line([start], [arrive], packing.unpack)
+        return ExchangeTasks([start], [arrive], packing.unpack)

@@ -1,4 +1,4 @@
-"""What every transport offers."""
+"""What every transport offers: the tasks of an exchange, and how ranks agree on a failure."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -8,53 +8,55 @@ from muphy_lb.parallel.task import Task
 
 
 class TransportFailure(Exception):
-    """A transport cannot be used here; the text says why."""
+    """A transport cannot be used here; the message gives the reason."""
 
 
 class AgreedFailure(TransportFailure):
-    """One that every rank raises with the same text."""
+    """A failure that every rank raises with the same message."""
 
 
 @dataclass(frozen=True)
-class Line:
+class ExchangeTasks:
     """The tasks of one exchange of one buffer, in order.
 
     Attributes:
-        start: pack the messages and send them off; the interior may run behind it.
-        arrive: until all messages are there.
-        unpack: put them where they belong.
+        start: pack and send the messages; the interior may be launched after it.
+        arrive: wait until all messages have arrived.
+        unpack: copy them from the message buffers to their addresses.
     """
 
     start: list[Task] = field(default_factory=list)
     arrive: list[Task] = field(default_factory=list)
     unpack: list[Task] = field(default_factory=list)
 
-    def __add__(self, other: "Line") -> "Line":
-        """Both together."""
-        return Line(self.start + other.start, self.arrive + other.arrive, self.unpack + other.unpack)
+    def __add__(self, other: "ExchangeTasks") -> "ExchangeTasks":
+        """The tasks of both exchanges, stage by stage."""
+        return ExchangeTasks(self.start + other.start, self.arrive + other.arrive, self.unpack + other.unpack)
 
     @property
     def tasks(self) -> list[Task]:
-        """All of them."""
+        """All tasks in order."""
         return [*self.start, *self.arrive, *self.unpack]
 
     def run(self) -> None:
-        """The whole exchange."""
+        """Run the whole exchange."""
         for task in self.tasks:
             task.run()
 
 
 class Transport(Protocol):
-    """Moves messages to and from some neighbours.
+    """Transfers messages to and from some neighbours.
 
     Attributes:
-        name: as in the case file.
+        name: value of ``compute.transport`` in the case file.
     """
 
     name: str
 
-    def lines(self, neighbours: tuple[int, ...], plans: tuple[Exchange, Exchange], buffers: tuple) -> tuple[Line, Line]:
-        """The exchanges before (or in) steps of even and odd number; collective among neighbours.
+    def bind(
+        self, neighbours: tuple[int, ...], plans: tuple[Exchange, Exchange], buffers: tuple
+    ) -> tuple[ExchangeTasks, ExchangeTasks]:
+        """Bind the exchanges before (or in) steps of even and odd number; collective among neighbours.
 
         Args:
             neighbours: ranks, ascending.
@@ -65,16 +67,16 @@ class Transport(Protocol):
             TransportFailure: it does not work here.
         """
 
-    def trust(self) -> None:
-        """Called after a trial on a device that has been synchronised.
+    def confirm(self) -> None:
+        """Accept the transport after a trial; the device has been synchronised.
 
         Raises:
             TransportFailure: a message did not come.
         """
 
 
-def together(communicator, work, failures=TransportFailure):
-    """What ``work()`` returns, if it does not fail on any rank: one that went on alone would wait for ever; collective.
+def collectively(communicator, work, failures=TransportFailure):
+    """Return ``work()``; if it fails on any rank, raise on all: a rank that went on alone would wait for ever.
 
     Args:
         communicator: the ranks.
@@ -91,8 +93,8 @@ def together(communicator, work, failures=TransportFailure):
         raise
     except failures as error:
         failure = str(error) if isinstance(error, TransportFailure) else f"{type(error).__name__}: {error}"
-    told = communicator.gather(failure)
-    first = next((f"{text} (rank {rank})" for rank, text in enumerate(told or ()) if text), None)
+    gathered = communicator.gather(failure)
+    first = next((f"{text} (rank {rank})" for rank, text in enumerate(gathered or ()) if text), None)
     first = communicator.broadcast(first)
     if first:
         raise AgreedFailure(first)

@@ -1,1 +1,1 @@
-"""Thermal flow: a temperature that the flow carries and that drives it by buoyancy."""
+"""Thermal flow: a temperature that the flow advects and that drives it by buoyancy."""

@@ -1,10 +1,10 @@
 """Heat through the plane midway between a hot and a cold wall that face each other.
 
-It is told as the gradient with which conduction alone would carry as much: u (T - T_0) / kappa - dT/dn, n from the hot
-to the cold wall, summed over the plane and divided by the area of a wall (Tric, Labrosse, Betrouni, Int. J. Heat Mass
-Transfer 43, 4043 (2000); Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012)). T_0, the mean of both
-walls, matters only where fluid passes through the plane in sum. In a steady flow without other sources of heat it is
-the gradient at the walls, up to the error of the differences.
+It is expressed as the gradient with which conduction alone would transfer the same heat: u (T - T_0) / kappa - dT/dn, n
+from the hot to the cold wall, summed over the plane and divided by the area of a wall (Tric, Labrosse, Betrouni, Int.
+J. Heat Mass Transfer 43, 4043 (2000); Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012)). T_0, the mean
+of both walls, matters only if there is a net flow through the plane. In a steady flow without other sources of heat it
+is the gradient at the walls, up to the error of the differences.
 """
 
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class MiddlePlane:
 
     Attributes:
         axis: 0, 1, 2 for walls normal to x, y, z.
-        names: of the walls at low and at high coordinates.
-        voxel: (m,) ascending voxel ids of the nodes that are needed.
-        centre: (2, k) places in ``voxel``, of which the mean is at a point.
-        ends: (2, k) places in ``voxel``, of which the difference goes through a point.
-        distance: between them, in voxels.
-        wall_area: of a wall, in voxel faces.
+        names: names of the walls at low and at high coordinates.
+        voxel: (m,) ascending voxel ids of the nodes that are read.
+        centre: (2, k) indices in ``voxel`` of the nodes whose mean is the value at a point.
+        ends: (2, k) indices in ``voxel`` of the nodes whose difference gives the gradient at a point.
+        distance: distance of these nodes in voxels.
+        wall_area: area of a wall in voxel faces.
     """
 
     axis: int
@@ -59,7 +59,7 @@ class MiddleHeat:
 
     Args:
         view: a thermal flow.
-        plane: where, on rank 0.
+        plane: the plane, on rank 0.
     """
 
     def __init__(self, view: FlowView, plane: MiddlePlane | None):
@@ -67,7 +67,7 @@ class MiddleHeat:
         self._probe = view.node_probe(None if plane is None else plane.voxel)
 
     def gradient_k_m(self) -> float | None:
-        """Of conduction that carries as much from the hot to the cold wall [K/m], on rank 0."""
+        """Gradient of conduction with the same heat transfer from the hot to the cold wall [K/m], on rank 0."""
         state, plane, view = self._probe.stored(), self._plane, self._view
         if state is None:
             return None
@@ -75,9 +75,9 @@ class MiddleHeat:
         _, velocity = stored_density_and_velocity(view, state)
         low_k, high_k = (temperatures.fixed_k[name] for name in plane.names)
         above_mean = temperature + temperatures.zero_k - 0.5 * (low_k + high_k)
-        carried = velocity[plane.axis][plane.centre].mean(axis=0) * above_mean[plane.centre].mean(axis=0)
+        advected = velocity[plane.axis][plane.centre].mean(axis=0) * above_mean[plane.centre].mean(axis=0)
         conducted = (temperature[plane.ends[0]] - temperature[plane.ends[1]]) / plane.distance
-        upwards = float((carried / temperatures.heat.diffusivity + conducted).sum()) / plane.wall_area
+        upwards = float((advected / temperatures.heat.diffusivity + conducted).sum()) / plane.wall_area
         return (upwards if low_k > high_k else -upwards) / view.units.spacing_m
 
 
@@ -128,7 +128,7 @@ def _flat_sides(nodes: NodeList, names) -> dict[str, _Side]:
 def _points(nodes: NodeList, axis: int, twice: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """``voxel``, ``centre``, ``ends`` and ``distance`` of the plane at ``twice`` / 2 on an axis.
 
-    What lies between the nodes of a layer and a solid lets no heat through: nothing is carried, and nothing conducted.
+    What lies between the nodes of a layer and a solid lets no heat through: no advection and no conduction.
     """
     stride = int(np.cumprod((1, *nodes.shape[:0:-1]))[axis])
     place = nodes.voxel // stride % nodes.shape[2 - axis]

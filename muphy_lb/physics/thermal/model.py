@@ -1,14 +1,13 @@
-"""Thermal flow: an isothermal flow lifted by a temperature that it carries (Boussinesq).
+"""Thermal flow: a flow that advects a temperature, which acts on it by buoyancy (Boussinesq).
 
 The hybrid method of Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012): populations for the flow, finite
-differences for the temperature. Every step takes the force from the temperature before it, half before and half after
-the collision, and the velocity that carries the temperature from the middle of the collision. The temperature of the
-edge comes last, when the neighbours' has arrived.
+differences for the temperature. In every step the force is computed from the temperature before the step, applied half
+before and half after the collision; the advecting velocity is that in the middle of the collision. The temperature of
+the edge is advanced last, when that of the neighbours has been received.
 
-The other method carries the temperature by populations of its own (double distribution, D3Q7 or D2Q5): what enters
-through walls is exactly what the fluid gains. Their sum is taken when they arrive, behind the collision of the flow,
-and acts in the next step, as the mean with that before it
-(:mod:`muphy_lb.physics.thermal.operators.scalar_distribution`).
+The other method transports the temperature by its own populations (double distribution, D3Q7 or D2Q5), which conserves
+heat exactly. The temperature is their sum on arrival, after the collision of the flow; buoyancy acts in the next step,
+from its mean with the value before (:mod:`muphy_lb.physics.thermal.operators.scalar_distribution`).
 """
 
 from dataclasses import dataclass, replace
@@ -56,24 +55,24 @@ VELOCITY = {name: FieldValue(name) for name in VELOCITY_FIELDS}
 
 @dataclass(frozen=True)
 class Heat:
-    """What the temperature does.
+    """Transport of the temperature and its buoyancy.
 
     Attributes:
-        diffusivity: lattice units.
-        lift: (3,) force per volume and unit of temperature, lattice units.
-        borders: what happens at walls and openings.
-        offset: of the temperature zero over that at which nothing lifts. Populations carry a temperature as they carry
-            mass: what is near zero is hardly changed where the flow is not free of divergence.
+        diffusivity: in lattice units.
+        buoyancy: (3,) force per volume and unit of temperature, lattice units.
+        boundary: boundary conditions at walls and openings.
+        offset: of the zero of the temperature from that without buoyancy. Populations transport a temperature like
+            mass: values near zero are hardly affected where the flow is not free of divergence.
         method: one of ``METHODS``.
-        media: where nodes lie in solids, too: diffusivity, and 1 in the fluid, 0 in solids, each (n,) of the local
-            nodes. With populations only.
-        energy: what a unit of temperature adds to the equilibrium energy
+        media: for nodes in solids: diffusivity, and 1 in the fluid, 0 in solids, each (n,) over the local nodes. With
+            populations only.
+        energy: contribution of a unit of temperature to the equilibrium energy
         (:mod:`muphy_lb.physics.thermal.operators.energy`).
     """
 
     diffusivity: float
-    lift: tuple[float, float, float]
-    borders: ScalarBoundary
+    buoyancy: tuple[float, float, float]
+    boundary: ScalarBoundary
     method: str = DIFFERENCES
     offset: float = 0.0
     energy: float = 0.0
@@ -91,7 +90,7 @@ def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0
         **dict(zip(FORCE_COMPONENTS, force, strict=True)),
         **VELOCITY,
         TEMPERATURE_FIELD: FieldValue(buoyant),
-        **dict(zip(BUOYANCY_COMPONENTS, heat.lift, strict=True)),
+        **dict(zip(BUOYANCY_COMPONENTS, heat.buoyancy, strict=True)),
     }
     force_operator = sum_of_forces(UNIFORM, BUOYANCY)
     flow = isothermal(lattice, fluid, streaming, values, force_operator, STORE_VELOCITY)
@@ -103,7 +102,7 @@ def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0
 
 
 def temperature_fields(heat: Heat, lattice: Lattice, temperature: np.ndarray) -> dict[str, np.ndarray]:
-    """Fields of a thermal flow on a lattice whose temperature (n,) is at rest, by name."""
+    """Fields of a thermal flow at rest with the temperature (n,), by name."""
     if heat.method == DIFFERENCES:
         return {NAME: temperature}
     scalar = scalar_lattice(lattice.dimension)
@@ -122,14 +121,14 @@ def _by_differences(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
     parameters = {DIFFUSIVITY: heat.diffusivity, **VELOCITY}
     reads = (NAME + AT_NEIGHBOURS, *VELOCITY_FIELDS)
     stage = Stage(NAME, STENCIL, (TEMPERATURE,), parameters, NAME, reads, (NAME,))
-    return (Field(NAME, heat.borders),), stage, NAME
+    return (Field(NAME, heat.boundary),), stage, NAME
 
 
 def _by_populations(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], Stage, str]:
     if not heat.diffusivity > 0.0:
         raise InputError(f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; it must be above 0")
     scalar = scalar_lattice(lattice.dimension)
-    populations = Field(POPULATIONS, heat.borders, ScalarStreaming(scalar, heat.diffusivity))
+    populations = Field(POPULATIONS, heat.boundary, ScalarStreaming(scalar, heat.diffusivity))
     moments = tuple(Field(name, is_state=True, alternates=True) for name in (NAME, BUOYANT))
     new = (FieldValue(NAME), FieldValue(NAME, is_new=True), FieldValue(BUOYANT, is_new=True))
     diffusivity = heat.diffusivity if heat.media is None else heat.media[0]

@@ -38,29 +38,29 @@ class HeatSeries(SeriesObserver):
         super().__init__(view, folder, resume_step)
 
     def columns(self) -> list[str]:
-        """Two a wall and the middle plane, and the extremes of the fluid."""
-        places = (*wall_heat(self._view).walls, *((MIDDLE,) if self._middle else ()))
-        return [f"{place}_{what}" for place in places for what in QUANTITIES] + ["lowest_k", "highest_k"]
+        """Names of two columns per wall and for the middle plane, and of the extremes in the fluid."""
+        names = (*wall_heat(self._view).walls, *((MIDDLE,) if self._middle else ()))
+        return [f"{name}_{what}" for name in names for what in QUANTITIES] + ["lowest_k", "highest_k"]
 
     def numbers(self) -> list[float] | None:
-        """One number a column, on rank 0; collective."""
+        """One number per column, on rank 0; collective."""
         state = heat_state(self._view, self._middle)
         if state is None:
             return None
-        places = (*state["walls"].values(), *((state[MIDDLE],) if self._middle else ()))
-        numbers = [*(place[what] for place in places for what in QUANTITIES), state["lowest_k"], state["highest_k"]]
+        records = (*state["walls"].values(), *((state[MIDDLE],) if self._middle else ()))
+        numbers = [*(record[what] for record in records for what in QUANTITIES), state["lowest_k"], state["highest_k"]]
         return [np.nan if value is None else value for value in numbers]
 
     def finish(self) -> dict | None:
-        """Gradients, Nusselt numbers and extremes."""
+        """Gradients, Nusselt numbers and extremes as the record for the summary."""
         return heat_state(self._view, self._middle)
 
     def lines(self, summary: Mapping) -> list[str]:
-        """The same in words."""
+        """The record as lines of text."""
         return heat_lines(summary[self.name])
 
     def section(self, summary: Mapping) -> ReportPart:
-        """The same as a table, and its course."""
+        """The record as a table, and charts over time."""
         return ReportPart(
             tables=(_table(summary[self.name]),),
             charts=partial(series_charts, self._folder / self.file, "Heat", QUANTITIES),
@@ -82,7 +82,7 @@ class TemperaturePicture(Observer):
         self._view, self._folder = view, folder
 
     def close(self) -> None:
-        """Draw."""
+        """Draw the picture."""
         from muphy_lb.physics.thermal.picture import draw_temperature
 
         values = temperature_k(self._view)
@@ -91,31 +91,31 @@ class TemperaturePicture(Observer):
                 draw_temperature(self._folder / self.file, self._view.nodes, values, self._view.case.title)
 
     def section(self, summary: Mapping) -> ReportPart:
-        """The picture."""
+        """The picture for report.html."""
         return ReportPart(pictures={self.file: "temperature"})
 
 
 def heat_state(view: FlowView, middle: MiddleHeat | None) -> dict | None:
-    """What a summary says of heat, on rank 0; collective."""
+    """The record of the heat transfer for the summary, on rank 0; collective."""
     values, through_middle = temperature_k(view), middle and middle.gradient_k_m()
     if values is None:
         return None
     length_m, difference_k = view.case.thermal.length_m, setup_of(view).difference_k
 
-    def place(gradient_k_m: float) -> dict:
+    def record(gradient_k_m: float) -> dict:
         return {"gradient_k_m": gradient_k_m, "nusselt": nusselt(gradient_k_m, difference_k, length_m)}
 
     gradients = wall_heat(view).gradients_k_m(values)
     return {
-        "walls": {name: place(gradient) for name, gradient in gradients.items()},
-        **({MIDDLE: place(through_middle)} if middle else {}),
+        "walls": {name: record(gradient) for name, gradient in gradients.items()},
+        **({MIDDLE: record(through_middle)} if middle else {}),
         "lowest_k": float(values.min()),
         "highest_k": float(values.max()),
     }
 
 
 def heat_lines(record: Mapping) -> list[str]:
-    """The record of a summary in words."""
+    """The record of a summary as lines of text."""
     lines = [f"temperature: {record['lowest_k']:.6g} to {record['highest_k']:.6g} K"]
     lines += [f"wall {name}: mean temperature gradient {_gradient(wall)}" for name, wall in record["walls"].items()]
     if MIDDLE in record:
@@ -123,18 +123,18 @@ def heat_lines(record: Mapping) -> list[str]:
     return lines
 
 
-def _gradient(place: Mapping) -> str:
-    number = "" if place["nusselt"] is None else f", Nusselt number {place['nusselt']:.5g}"
-    return f"{place['gradient_k_m']:.5g} K/m{number}"
+def _gradient(values: Mapping) -> str:
+    number = "" if values["nusselt"] is None else f", Nusselt number {values['nusselt']:.5g}"
+    return f"{values['gradient_k_m']:.5g} K/m{number}"
 
 
 def _table(record: Mapping) -> ReportTable:
-    places = dict(record["walls"])
+    surfaces = dict(record["walls"])
     if MIDDLE in record:
-        places["midway between the walls"] = record[MIDDLE]
+        surfaces["midway between the walls"] = record[MIDDLE]
     rows = [
-        (name, place["gradient_k_m"], "-" if place["nusselt"] is None else place["nusselt"])
-        for name, place in places.items()
+        (name, values["gradient_k_m"], "-" if values["nusselt"] is None else values["nusselt"])
+        for name, values in surfaces.items()
     ]
     note = f"temperature from {record['lowest_k']:.6g} to {record['highest_k']:.6g} K"
     return ReportTable("Heat", ("", "mean temperature gradient [K/m]", "Nusselt number"), rows, note)

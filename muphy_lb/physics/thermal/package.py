@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from muphy_lb.geometry.nodes import Outline
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import scalar_lattice
 from muphy_lb.physics.package import OutputField, Physics, ProbedScalar
 from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, temperature_fields, thermal
@@ -16,7 +16,7 @@ from muphy_lb.setup.info import BYTES_PER_DIRECTION
 
 
 class Thermal(Physics):
-    """A temperature that the flow carries, and that drives it by buoyancy.
+    """A temperature that the flow advects, and that drives it by buoyancy.
 
     Attributes:
         setup: the temperatures of the case.
@@ -27,8 +27,8 @@ class Thermal(Physics):
     name = "thermal"
     cut_field = "temperature"
 
-    def __init__(self, case, outline: Outline, units):
-        self.setup, self.wall_heat = thermal_setup(case, outline, units), None
+    def __init__(self, case, header: GeometryHeader, units):
+        self.setup, self.wall_heat = thermal_setup(case, header, units), None
         self.heat = self.setup.heat
         self.output_fields = {"temperature": OutputField("K", temperature_k)}
         self.probed = (ProbedScalar(NAME, "temperature_k", lambda values: self.setup.zero_k + values),)
@@ -37,7 +37,8 @@ class Thermal(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Kept velocity; the temperature twice, or its populations, itself and what lifts, twice each; the table."""
+        """Memory of the stored velocity, of two copies of the temperature (or of its populations, itself and the
+        buoyant temperature), and of the stencil table."""
         q_count = scalar_lattice(lattice.dimension).q
         numbers, n_entries = (7 + 2 * q_count, q_count - 1)
         if case.thermal.method == DIFFERENCES:
@@ -47,28 +48,28 @@ class Thermal(Physics):
 
     @classmethod
     def monitored_in(cls, case) -> tuple[str, ...]:
-        """Gradients, where a wall has a temperature."""
+        """The gradients at walls, if a wall has a temperature."""
         return ("heat",) if any(wall.temperature_k is not None for wall in case.walls) else ()
 
     def model(self, lattice, fluid, streaming, force, solid):
-        """Thermal flow."""
+        """The model of thermal flow."""
         self.heat = self.setup.heat_in(solid)
         return thermal(lattice, fluid, self.heat, streaming, force)
 
     def initial_fields(self, model) -> dict[str, np.ndarray]:
-        """The reference temperature."""
+        """The reference temperature everywhere."""
         return temperature_fields(self.heat, model.lattice, self._start)
 
     def describe(self) -> str:
-        """How the temperature advances."""
+        """The method for the temperature, as text."""
         return f"temperature: {self._method}"
 
     def monitored(self, view):
-        """Gradients at walls."""
+        """The function that measures the gradients at walls."""
         return {"heat": partial(wall_gradients_k_m, view)}
 
     def observers(self, view, folder, resume_step):
-        """Heat over time, and the picture."""
+        """The time series of heat, and the picture."""
         series = HeatSeries(view, folder, resume_step)
         return (series, TemperaturePicture(view, folder)) if view.case.output.picture else (series,)
 

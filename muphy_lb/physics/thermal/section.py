@@ -15,10 +15,10 @@ TEMPERATURE_KEYS = {"temperature_k", "temperature_gradient_k_m", "conductivity_r
 
 
 class ThermalSection(Section):
-    """A temperature that the flow carries and that lifts it (Boussinesq)."""
+    """A temperature that the flow advects, with buoyancy (Boussinesq)."""
 
     reference_k: float
-    """temperature [K] at which the fluid has its density and is not lifted; it starts with it"""
+    """temperature [K] at which the fluid has its density and no buoyancy; also the initial temperature"""
     diffusivity_m2_s: Positive | None = None
     """thermal diffusivity [m2/s]"""
     prandtl: Positive | None = None
@@ -26,7 +26,7 @@ class ThermalSection(Section):
     gravity_m_s2: Vector = (0.0, 0.0, -9.81)
     """gravity (x, y, z) [m/s2]"""
     expansion_1_k: float | None = None
-    """volumetric thermal expansion [1/K]; 0: the temperature is carried and does not lift"""
+    """volumetric thermal expansion [1/K]; 0: the temperature is advected without buoyancy"""
     rayleigh: Positive | None = None
     """Rayleigh number of length_m and the largest difference between walls, from which the expansion follows"""
     length_m: Positive | None = None

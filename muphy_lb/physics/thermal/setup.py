@@ -1,5 +1,5 @@
-"""From the case's temperatures to what a thermal model needs. Lattice temperatures are kelvin above a zero: that at
-which nothing is lifted, or, of populations, the middle of the temperatures that are fixed."""
+"""From the case's temperatures to the parameters of a thermal model. Lattice temperatures are kelvin above a zero: the
+temperature without buoyancy, or, for populations, the middle of the fixed temperatures."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from muphy_lb.case.boundaries import WallSection
 from muphy_lb.case.case import Case
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, ScalarBoundary
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.nodes import Outline
+from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.thermal.model import POPULATION_METHOD, Heat
 from muphy_lb.physics.thermal.section import solid_walls
 from muphy_lb.units import Units
@@ -20,16 +20,16 @@ WITH_ENERGY = ("D3Q19", "D2Q9")
 
 @dataclass(frozen=True)
 class ThermalSetup:
-    """A case's temperatures.
+    """The temperatures of a case, and the parameters of its thermal model.
 
     Attributes:
-        heat: what the model needs, in lattice units.
-        zero_k: what is zero there.
+        heat: parameters of the model, in lattice units.
+        zero_k: temperature that is zero in lattice units [K].
         difference_k: largest difference between fixed temperatures.
         fixed_k: temperature of each wall that has one, by name.
-        conducting: of each wall that conducts straight through, by name: temperature behind it [K], and its
-            conductivity over its thickness, in that of the fluid and voxels.
-        conductivity: (n_walls,) of the geometry's walls over that of the fluid, where heat spreads in them.
+        conducting: for each wall with a thermal resistance, by name: outer temperature [K], and its conductivity over
+            that of the fluid, divided by its thickness in voxels.
+        conductivity: (n_walls,) conductivity of walls with conjugate heat transfer over that of the fluid.
     """
 
     heat: Heat
@@ -40,7 +40,7 @@ class ThermalSetup:
     conductivity: np.ndarray
 
     def heat_in(self, solid: np.ndarray | None) -> Heat:
-        """What the model of a rank needs whose nodes belong to these solids (:class:`muphy_lb.domain.LocalDomain`)."""
+        """Parameters for a rank whose nodes belong to these solids (:class:`muphy_lb.domain.LocalDomain`)."""
         if solid is None:
             return self.heat
         of_fluid = self.heat.diffusivity
@@ -48,7 +48,7 @@ class ThermalSetup:
         return replace(self.heat, media=(diffusivity, np.where(solid < 0, 1.0, 0.0)))
 
 
-def thermal_setup(case: Case, outline: Outline, units: Units) -> ThermalSetup:
+def thermal_setup(case: Case, header: GeometryHeader, units: Units) -> ThermalSetup:
     """The temperatures of a case with [thermal].
 
     Raises:
@@ -69,23 +69,23 @@ def thermal_setup(case: Case, outline: Outline, units: Units) -> ThermalSetup:
     if temperatures and thermal.method == POPULATION_METHOD:
         zero_k = 0.5 * (max(temperatures) + min(temperatures))
     diffusivity_m2_s = thermal.diffusivity_m2_s or case.fluid.kinematic_viscosity_m2_s / thermal.prandtl
-    lift = -_expansion(case, diffusivity_m2_s, difference_k) * np.array(thermal.gravity_m_s2)
+    buoyancy = -_expansion(case, diffusivity_m2_s, difference_k) * np.array(thermal.gravity_m_s2)
     heat = Heat(
         diffusivity=units.viscosity_to_lattice(diffusivity_m2_s),
-        lift=tuple(units.acceleration_to_lattice(lift).tolist()),
-        borders=_borders(case, outline, zero_k, units.spacing_m),
+        buoyancy=tuple(units.acceleration_to_lattice(buoyancy).tolist()),
+        boundary=_boundary(case, header, zero_k, units.spacing_m),
         offset=zero_k - thermal.reference_k,
         method=thermal.method,
         energy=_energy(thermal.energy_coupling, difference_k, case.lattice.name),
     )
-    there = {wall.name for wall in outline.walls}
+    there = {wall.name for wall in header.walls}
     conducting = {
         wall.name: (wall.temperature_k, _conductance(wall, units.spacing_m))
         for wall in case.walls
         if wall.thickness_m is not None and wall.name in there
     }
     solids, sections = solid_walls(case), {wall.name: wall for wall in case.walls}
-    ratios = [sections[wall.name].conductivity_ratio if wall.name in solids else 1.0 for wall in outline.walls]
+    ratios = [sections[wall.name].conductivity_ratio if wall.name in solids else 1.0 for wall in header.walls]
     of_walls = {name: value for name, value in fixed_k.items() if name in there - conducting.keys()}
     return ThermalSetup(heat, zero_k, difference_k, of_walls, conducting, np.array(ratios))
 
@@ -133,12 +133,12 @@ def _conductance(wall: WallSection, spacing_m: float) -> float:
     return wall.conductivity_ratio * spacing_m / wall.thickness_m
 
 
-def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> ScalarBoundary:
-    """Walls without a temperature or a gradient let no heat through; out of openings without it is carried only."""
+def _boundary(case: Case, header: GeometryHeader, zero_k: float, spacing_m: float) -> ScalarBoundary:
+    """Boundary conditions of the temperature: walls without one are adiabatic; openings without one are outflows."""
     sections = {section.name: section for section in (*case.walls, *case.openings)}
-    names = [*(wall.name for wall in outline.walls), None, *(opening.name for opening in outline.openings)]
+    names = [*(wall.name for wall in header.walls), None, *(opening.name for opening in header.openings)]
     kind, value, factor = np.full(len(names), FLUX), np.zeros(len(names)), np.ones(len(names))
-    kind[len(outline.walls) + 1 :] = OUTFLOW
+    kind[len(header.walls) + 1 :] = OUTFLOW
     for k, name in enumerate(names):
         section = sections.get(name)
         if section is None:
@@ -151,4 +151,4 @@ def _borders(case: Case, outline: Outline, zero_k: float, spacing_m: float) -> S
             kind[k], value[k] = FIXED, section.temperature_k - zero_k
         elif getattr(section, "temperature_gradient_k_m", None) is not None:
             value[k] = section.temperature_gradient_k_m * spacing_m
-    return ScalarBoundary(kind, value, len(outline.walls), factor)
+    return ScalarBoundary(kind, value, len(header.walls), factor)

@@ -1,9 +1,10 @@
-"""Walls of fixed temperature, and walls that conduct straight through to one: the mean temperature gradient there.
+"""Mean temperature gradient at walls of fixed temperature, and at conducting walls of fixed outer temperature.
 
 One-sided differences of second order, dT/dn = (-8 T_w + 9 T_1 - T_2) / 3 (Obrecht, Kuznik, Tourancheau, Roux, Comput.
-Fluids 54, 118 (2012), Eqs. (23), (24)), 2 (T_1 - T_w) where only one node lies before the wall; the mean over all links
-along the axes. A wall that conducts, of the temperature T_o behind it, lets through what its ghosts do: half a voxel of
-fluid and the wall in series, 2 b (T_1 - T_o) / (2 + b), b its conductivity over its thickness, in fluid and voxels.
+Fluids 54, 118 (2012), Eqs. (23), (24)), 2 (T_1 - T_w) where only one node is next to the wall; the mean over all links
+along the axes. For a conducting wall with the outer temperature T_o the gradient is that of the extrapolated values:
+half a voxel of fluid and the wall in series, 2 b (T_1 - T_o) / (2 + b), b the conductivity of the wall over that of the
+fluid, divided by its thickness in voxels.
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ class WallHeat:
     Args:
         nodes: the whole geometry.
         fixed_k: temperature of each wall by name.
-        conducting: of each wall that conducts, by name: temperature behind it [K], and b.
+        conducting: outer temperature [K] and b of each conducting wall, by name.
     """
 
     def __init__(self, nodes: NodeList, fixed_k: dict[str, float], conducting: dict[str, tuple[float, float]]):
@@ -42,12 +43,12 @@ class WallHeat:
 
     @property
     def walls(self) -> tuple[str, ...]:
-        """Names of those that face fluid along an axis."""
+        """Names of the walls that have links along an axis."""
         return tuple(self._links)
 
 
 def _slopes(temperature_k, wall_k: float, b: float | None, node: np.ndarray, behind: np.ndarray) -> np.ndarray:
-    """Per voxel edge, of every link."""
+    """Slope of the temperature per voxel edge at every link."""
     first = temperature_k[node].astype(np.float64) - wall_k
     if b is not None:
         return 2.0 * b / (2.0 + b) * first

@@ -1,4 +1,4 @@
-"""Built-in geometries to benchmark, and the flow that goes through a geometry that brings none."""
+"""Built-in geometries for benchmarks, and a case for geometries without one."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ class BuiltIn:
 
     Attributes:
         size: the size with about ten million nodes.
-        meaning: of the size, in words.
+        meaning: meaning of the size, as text.
         shape: ``shape(size)`` -> name of a shape and its options, in voxels.
-        outlets: number of openings besides the inlet; 0 for a periodic box driven by a body force.
+        outlets: number of openings other than the inlet; 0 for a periodic box driven by a body force.
     """
 
     size: int
@@ -70,7 +70,7 @@ def built_in_table(name: str, size: int | None) -> dict:
 
 
 def driven_table(title: str, geometry: dict, openings, spacing_m: float) -> dict:
-    """A case of unit time step and density, whose velocities and forces are small in lattice units."""
+    """A case with unit time step and density, and with small velocities and forces in lattice units."""
     inlet = {"velocity_m_s": INLET_VELOCITY * spacing_m, "profile": "parabolic"}
     conditions = {"inlet": inlet, "outlet": {"pressure_pa": 0.0}}
     force = 0.0 if openings else FORCE * spacing_m
@@ -84,6 +84,6 @@ def driven_table(title: str, geometry: dict, openings, spacing_m: float) -> dict
         },
         "flow": {"acceleration_m_s2": [force, 0.0, 0.0]},
         "lattice": {"name": "D3Q19", "time_step_s": 1.0},
-        # A ramp would be timed instead of the long rest of a run, in which nothing is uploaded any more.
+        # No ramp: timings are to represent the rest of a run, in which no schedule is uploaded.
         "run": {"steps": 1, "ramp_steps": 0},
     }

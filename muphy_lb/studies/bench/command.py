@@ -1,4 +1,4 @@
-"""The command ``muphy-lb bench``: whole time steps beside the copy bandwidth of the same device."""
+"""The command ``muphy-lb bench``: whole time steps relative to the copy bandwidth of the same device."""
 
 import json
 from collections.abc import Callable
@@ -30,7 +30,9 @@ def add_options(parser) -> None:
     parser.add_argument("--size", type=int, metavar="N", help=f"of a built-in geometry, voxels (default): {built_in}")
     parser.add_argument("--tile", metavar="NX,NY,NZ", help="copies of a geometry without openings along x, y, z")
     papers = ", ".join(NAMES)
-    parser.add_argument("--paper", metavar="NAME", help=f"run a paper's benchmarks beside its figures: {papers}")
+    parser.add_argument(
+        "--paper", metavar="NAME", help=f"run a paper's benchmarks and compare with its figures: {papers}"
+    )
     for name in VARIED:
         parser.add_argument(f"--{name}", help="comma-separated (default: the case's)")
     parser.add_argument("--backend", help=f"auto, {', '.join(BACKENDS)} (default: the case's)")
@@ -68,7 +70,7 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
 
 
 def _time_all(paper: str | None) -> Callable:
-    """What times the benchmarks of a paper, or, without one, what the options name; returns title, device and
+    """The function that times the benchmarks of a paper or those selected by the options; it returns title, device and
     records."""
     tables = studies() if paper in OF_PHYSICS else ()
     of_physics = {name: time_paper for table in tables for name, time_paper in table.PAPERS.items()}
@@ -94,7 +96,7 @@ def _time_jobs(options, say, communicator) -> tuple[str, str, list[dict]]:
 
 
 def variants(options, compute):
-    """All combinations of what is asked for; what is not asked for is the case's."""
+    """All combinations of the requested values; the case's where nothing is requested."""
     from muphy_lb.domain.order import ORDERS
     from muphy_lb.domain.streaming import STREAMINGS
 
@@ -108,7 +110,7 @@ def variants(options, compute):
 
 
 def _jobs(options, communicator):
-    """What to time, one after the other."""
+    """The benchmark jobs, one after the other."""
     from muphy_lb.studies.bench.jobs import job_of_file, job_of_table
 
     overrides, copies = overrides_of(options), _copies(options.tile)
@@ -123,12 +125,12 @@ def _jobs(options, communicator):
 
 
 def overrides_of(options) -> list[str]:
-    """Keys of a case that are not varied."""
+    """Assignments of case keys that are not varied."""
     return [*options.set, *([f"compute.backend={options.backend}"] if options.backend else [])]
 
 
 def _time_table_1(options, say, communicator) -> tuple[str, str, list[dict]]:
-    """Title, device and records of Table I on the paper's box and on one that fills a GPU."""
+    """Title, device and records of Table I for the paper's box and for one that fills a GPU."""
     from muphy_lb.studies.bench import table1
     from muphy_lb.studies.bench.stream import Effort
 
@@ -149,7 +151,7 @@ def _time_table_1(options, say, communicator) -> tuple[str, str, list[dict]]:
 
 
 def _check(options) -> None:
-    """Refuse options that are wrong by themselves or do not go together."""
+    """Refuse invalid options and invalid combinations of them."""
     given = [name for name in ("case", "geometry", "paper") if getattr(options, name)]
     if len(given) != 1:
         raise InputError("bench needs exactly one of a case file, --geometry NAME and --paper NAME")
@@ -167,7 +169,7 @@ def _check(options) -> None:
 
 
 def _refuse_without_effect(options) -> None:
-    """An option that would be silently ignored is a mistake."""
+    """Refuse options that would be silently ignored."""
     *others, last = sized = (TABLE_1, *OF_PHYSICS)
     has_size = options.paper in sized or options.geometry in BUILT_IN
     with_size = ", ".join(["a built-in --geometry", *(f"--paper {name}" for name in others)]) + f" or --paper {last}"

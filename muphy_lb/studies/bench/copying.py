@@ -26,7 +26,7 @@ def copy_bandwidth_tb_s(backend) -> float:
 
 
 def _host_copy(pool, n_threads: int):
-    """A copy by threads between two arrays that they have touched."""
+    """Function that copies between two arrays with the threads that first touched them."""
     source, target = (np.empty(COPY_BYTES_ON_HOST // 4, dtype=np.float32) for _ in range(2))
     bounds = np.linspace(0, source.size, n_threads + 1).astype(np.int64)
     chunks = [(source[first:last], target[first:last]) for first, last in zip(bounds[:-1], bounds[1:], strict=True)]
@@ -39,7 +39,7 @@ def _host_copy(pool, n_threads: int):
 
 
 def _device_copy(backend):
-    """A copy between two arrays of the device, of numbers that differ."""
+    """Launch of a copy between two device arrays of different numbers."""
     source, target = (backend.zeros(COPY_BYTES // 4, np.float32) for _ in range(2))
     block = backend.array(np.random.default_rng(0).random(min(BLOCK_BYTES, COPY_BYTES) // 4, dtype=np.float32))
     for first in range(0, source.size - block.size + 1, block.size):

@@ -22,7 +22,7 @@ class Job:
     Attributes:
         case: the case.
         nodes: its geometry, on rank 0 only.
-        published: text: the value published in a paper.
+        published: value published in a paper, as text.
     """
 
     case: Case
@@ -40,7 +40,7 @@ def job_of_table(table: Mapping, overrides: Sequence[str], communicator, publish
 
 
 def job_of_file(path, overrides: Sequence[str], communicator, copies=(1, 1, 1)) -> Job:
-    """The job of a case file (TOML), or of a prepared geometry (.h5) with a flow of its own; collective.
+    """The job of a case file (TOML), or of a prepared geometry (.h5) with a generated case; collective.
 
     Raises:
         InputError, GeometryError: the file cannot be read or is not a valid case.

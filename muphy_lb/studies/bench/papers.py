@@ -1,4 +1,4 @@
-"""Benchmarks of the papers that this program descends from, run again beside their figures."""
+"""Benchmarks of earlier papers, repeated and compared with their figures."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ LID_VELOCITY = 0.05
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One row of a paper and what it takes to run it here.
+    """One row of a table in a paper, and the case that reproduces it.
 
     Attributes:
-        name: as the paper calls it.
-        published: its figure, in words.
+        name: name in the paper.
+        published: published value, as text.
         lattice: table ``[lattice]`` of the case, without the relaxation time.
         geometry: table ``[geometry]``, without spacing.
         walls: tables ``[[walls]]``.
@@ -39,7 +39,7 @@ def _cavity(name: str, published: str, **lattice) -> PaperRow:
     return PaperRow(name, published, lattice, {"shape": "cavity", "options": options}, (lid,))
 
 
-# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the card's
+# Toelke, Comput. Visual. Sci. 13, 29 (2010, online 2008): driven cavity 2048^2 (Table 2) as the share of the GPU's
 # memory bandwidth that he reached on an 8800 Ultra, and the flow through his 18 x 18 cylinders (Table 5) in MLUPS.
 TOELKE = (
     _cavity("LBGKL, cavity", "59 % of the bandwidth", collision="bgk", equilibrium="stokes"),

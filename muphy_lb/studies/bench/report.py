@@ -1,4 +1,4 @@
-"""Measurements as text for people and as plain records for programs."""
+"""Measurements as text and as records for JSON."""
 
 import subprocess
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ LEGEND = (
 
 
 def head(title: str, published: str | None, measurement: Measurement) -> str:
-    """What the rows below have in common."""
+    """The heading of the rows."""
     m = measurement
     ranks = "1 rank" if m.ranks == 1 else f"{m.ranks} ranks"
     lines = [

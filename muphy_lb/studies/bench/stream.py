@@ -64,7 +64,7 @@ class Measurement:
         launch_us: microseconds that the host takes to enqueue one step; None where it waits for the step (host
             backends, several ranks).
         shape: how stream-and-collide is launched; None where there is no choice.
-        registers, local_bytes: of one thread of the stream-and-collide kernel; None where there is none to ask.
+        registers, local_bytes: of one thread of the stream-and-collide kernel; None where they are not known.
     """
 
     kernel: str
@@ -106,8 +106,8 @@ def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort:
     """Time the whole time step (openings, exchange, bulk) of a case; collective.
 
     Args:
-        case: what is computed.
-        nodes: its geometry, on rank 0; read as the case says if not given.
+        case: the case.
+        nodes: its geometry, on rank 0; by default read according to the case.
         variant: what to change in the case.
         effort: how long.
         communicator: the ranks.
@@ -126,8 +126,8 @@ def measure(case: Case, nodes: NodeList | None, variant: ComputeVariant, effort:
         device=simulation.engine.backend.device,
         backend=simulation.engine.backend.name,
         ranks=communicator.size,
-        n_fluid=simulation.outline.n_nodes,
-        box=simulation.outline.shape[::-1],
+        n_fluid=simulation.header.n_nodes,
+        box=simulation.header.shape[::-1],
         **asdict(variant),
         **asdict(effort),
         mflups=statistics.median(rates) / 1e6,
@@ -146,7 +146,7 @@ def shape_text(shape) -> str | None:
 
 def _copy_tb_s(case: Case, communicator) -> float:
     """Mean over the ranks, on the device of a case."""
-    gc.collect()  # what was measured before may hold most of the memory, in cycles
+    gc.collect()  # earlier measurements may still hold memory in reference cycles
     lattice, precision = lattice_named(case.lattice.name), PRECISIONS[case.compute.precision]
     backend = make_backend(resolve_backend(case.compute.backend), lattice, precision, communicator.local_rank)
     return communicator.total(copy_bandwidth_tb_s(backend)) / communicator.size
@@ -154,7 +154,7 @@ def _copy_tb_s(case: Case, communicator) -> float:
 
 def _traffic(simulation, rate: float, copy_tb_s: float) -> dict:
     """Fields of :class:`Measurement` about bytes; collective."""
-    engine, n_nodes, total = simulation.engine, simulation.outline.n_nodes, simulation.communicator.total
+    engine, n_nodes, total = simulation.engine, simulation.header.n_nodes, simulation.communicator.total
     bytes_per_node = total(engine.backend.allocated_bytes) / n_nodes
     sizes = [total(table_bytes(table)) / n_nodes for table in engine.tables]
     of_fields, populations = total(field_bytes(engine)) / n_nodes, 2 * simulation.lattice.q

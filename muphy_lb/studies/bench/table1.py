@@ -1,11 +1,11 @@
-"""Reproduction of Table I of the MUPHY paper: separate costs of loading, storing and colliding.
+"""Reproduction of Table I of the MUPHY paper: separate costs of loading, storing and collision.
 
 Bernaschi, Fatica, Melchionna, Succi, Kaxiras, Concurrency Computat.: Pract. Exper. 22 (2010; online 2009),
 doi 10.1002/cpe.1466: four kernels on 62 x 30 x 30 nodes, D3Q19, on a C870 (56 MFLUPS for a whole step; the table's
 other figures are not at hand). A node's populations are loaded from its own rows; then stored there again (in another
 buffer), or scattered to the neighbours through the address table; with a BGK collision in between, or without. Here the
-kernels are those of a time step: a pattern that leaves populations where they were takes the place of push, and an
-operator that does nothing that of the collision.
+kernels are those of a time step: push is replaced by a pattern that stores populations where they were, and the
+collision by an operator that does nothing.
 """
 
 import statistics
@@ -75,7 +75,7 @@ class KernelTiming:
         mflups: million nodes per second.
         bytes_per_update: bytes that a node moves: populations read and written, and its share of the address table.
         gb_s: bytes_per_update times nodes per second; ``copy_gb_s`` of a large copy.
-        registers, local_bytes: of one thread; None where there is none to ask.
+        registers, local_bytes: of one thread; None where they are not known.
         published: the paper's figure, None where there is none, or it is not at hand.
     """
 
@@ -95,7 +95,7 @@ class KernelTiming:
     published: str | None
 
     def record(self) -> dict:
-        """Plain dictionary."""
+        """The timing as a plain dictionary."""
         return asdict(self)
 
 
@@ -181,18 +181,18 @@ class Kernels:
         return own + (table_bytes(self._table) / self._n_nodes if row.scatters else 0.0)
 
     def usage(self, row: KernelVariant):
-        """What the compiler gave a thread of a row that has been launched."""
+        """Resources of a thread of the kernel of a row that has been launched."""
         return self.backend.stream_collide_usage(self._operator(row), self._arrays(row, 0))
 
     def launches(self, row: KernelVariant) -> list:
-        """From the first buffer to the second, and back."""
+        """Launches from the first buffer to the second, and back."""
         operator, nodes = self._operator(row), NodeRange(0, self._n_nodes)
         values = tuple(self.backend.precision.real(self._model.parameters[p.name]) for p in operator.parameters)
         arrays = [self._arrays(row, k) for k in (0, 1)]
         return [self.backend.bind("stream_collide", operator, each, nodes, values) for each in arrays]
 
     def seconds_per_launch(self, row: KernelVariant, effort: Effort) -> float:
-        """Of a launch among many, median of the runs."""
+        """Duration [s] of one of many launches, median of the runs."""
         launches = self.launches(row)
         for launch in launches:
             launch()

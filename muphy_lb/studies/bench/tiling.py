@@ -1,4 +1,4 @@
-"""Tiling: periodic repetition of a geometry without openings along the axes, to fill a GPU with a small one."""
+"""Tiling: periodic repetition of a geometry without openings along the axes, to fill a GPU with a small geometry."""
 
 from dataclasses import replace
 

@@ -28,7 +28,7 @@ def field_numbers(model: Model) -> tuple[int, int]:
 
 
 def field_bytes(engine) -> int:
-    """Bytes that the fields of a rank move in a step: their numbers at least, the tables of stencils, and ghosts."""
+    """Bytes that the fields of a rank move in a step, at least: their numbers, stencil tables, extrapolated values."""
     real = np.dtype(engine.real).itemsize
     numbers = field_numbers(engine.model)[0] * engine.domain.n_nodes * real
     return numbers + sum(_stencil_bytes(engine, stage.field, real) for stage in _stencils(engine.model))
@@ -40,8 +40,8 @@ def _stencils(model: Model) -> list[Stage]:
 
 
 def _stencil_bytes(engine, name: str, real: int) -> int:
-    """The table, and for every ghost its record, the values that go into it and the one that comes out."""
+    """The table, and for every extrapolated value its record, the values that it is computed from, and itself."""
     table, runs = engine.fields.table_of(name)
-    (n_terms, n_ghosts), index = table.ghosts.index.shape, table.ghosts.index.dtype.itemsize
-    of_ghost = n_terms * (index + 2 * real) + 2 * real
-    return table_bytes(runs) + n_ghosts * of_ghost
+    (n_terms, n_values), index = table.extrapolated.index.shape, table.extrapolated.index.dtype.itemsize
+    bytes_each = n_terms * (index + 2 * real) + 2 * real
+    return table_bytes(runs) + n_values * bytes_each

@@ -72,15 +72,15 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
     check_writable(folder)
     lines = []
 
-    def tell(text):
+    def report(text):
         lines.append(text)
         say(text)
 
-    tell(f"{case.title}\n{table.HEADER}")
-    timings = study.time_all(case, plan, lambda timing: tell(table.row(timing)))
-    tell(table.notes(timings, unusable))
+    report(f"{case.title}\n{table.HEADER}")
+    timings = study.time_all(case, plan, lambda timing: report(table.row(timing)))
+    report(table.notes(timings, unusable))
     agreements = list(study.check_agreement(case, plan))
-    tell(table.agreement_text(agreements))
+    report(table.agreement_text(agreements))
     write_text(folder / TABLE_FILE, "\n".join(lines) + "\n")
     for path in filter(None, (folder / JSON_FILE, options.json)):
         write_text(path, json.dumps(table.record(case.title, timings, unusable, agreements), indent=2) + "\n")
@@ -90,7 +90,7 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
 
 
 def _plan(options, case):
-    """What to compare, and the reason for each backend that cannot be used here."""
+    """The plan, and the reason for each backend that cannot be used here."""
     from muphy_lb.studies.compare.study import ComparisonPlan
 
     backends = names_among(options.backends, BACKENDS, "compare: --backends")
@@ -156,7 +156,8 @@ def _why_impossible(backend: str, precision: str) -> str:
 
 
 def _draw(case, timings, folder, say) -> None:
-    """All pictures; the flow is that of the case's own number of steps, largest, on what was fastest."""
+    """Draw all pictures; the flow is that of the largest size after the case's number of steps, on the fastest
+    backend."""
     from muphy_lb.studies.compare import plots
     from muphy_lb.studies.compare.study import fastest, run_to_end, variant
 

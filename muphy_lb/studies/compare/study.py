@@ -1,4 +1,4 @@
-"""One flow in several sizes on several backends: how fast each steps, and whether they compute the same flow.
+"""One flow in several sizes on several backends: their speed, and whether they compute the same flow.
 
 The idea of the study is that of Bang and Salomonsen: the same small flows as interpreted array code and on a GPU.
 """
@@ -32,7 +32,7 @@ class ComparisonPlan:
         precisions: names of :data:`muphy_lb.precision.PRECISIONS`.
         steps: most steps of one run.
         seconds: time for the runs of one measurement [s]; passed only where MIN_STEPS steps take longer.
-        impossible: pairs of a backend and a precision that it cannot do.
+        impossible: pairs of a backend and a precision that it does not support.
     """
 
     backends: tuple[str, ...]
@@ -49,10 +49,10 @@ class ComparisonPlan:
 
 @dataclass(frozen=True)
 class Timing:
-    """How fast one backend steps the flow of one size.
+    """Speed of one backend for the flow of one size.
 
     Attributes:
-        device: the backend's device in words.
+        device: name of the backend's device.
         n_fluid: number of fluid nodes.
         steps: steps of each run, of which ``seconds_per_1000_steps`` is scaled.
         seconds_per_1000_steps: median of the runs [s], compilation excluded.
@@ -73,7 +73,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the velocities of a backend lie from those of the reference after the same steps [lattice units]."""
+    """Difference of the velocities of a backend from those of the reference after equal steps [lattice units]."""
 
     backend: str
     reference: str
@@ -101,13 +101,13 @@ def variant(case: Case, size: int, backend: str, precision: str) -> Case:
     )
 
 
-def time_all(case: Case, plan: ComparisonPlan, tell: Callable[[Timing], None]) -> list[Timing]:
+def time_all(case: Case, plan: ComparisonPlan, report: Callable[[Timing], None]) -> list[Timing]:
     """Time every size in every precision on every backend, the reference first.
 
     Args:
         case: the flow; its size, backend and precision do not count.
         plan: what to compare.
-        tell: told each timing as it comes.
+        report: called with each timing when it is measured.
 
     Raises:
         MuphyError, GeometryError: the flow cannot be run at one of the sizes.
@@ -120,7 +120,7 @@ def time_all(case: Case, plan: ComparisonPlan, tell: Callable[[Timing], None]) -
             reference = reference or timing
             speed_up = reference.seconds_per_1000_steps / timing.seconds_per_1000_steps
             timings.append(replace(timing, speed_up=speed_up))
-            tell(timings[-1])
+            report(timings[-1])
     return timings
 
 
@@ -136,7 +136,7 @@ def time_one(case: Case, max_steps: int, seconds: float) -> Timing:
         MuphyError, GeometryError: the case cannot be run, or diverges.
     """
     simulation = Simulation(case, SerialCommunicator())
-    n_fluid = simulation.outline.n_nodes
+    n_fluid = simulation.header.n_nodes
     fitting = int(seconds / RUNS * 1e6 * simulation.timed_mflups(MIN_STEPS) / n_fluid)
     steps = min(max_steps, max(MIN_STEPS, fitting))
     mflups = statistics.median(simulation.timed_mflups(steps) for _ in range(RUNS))

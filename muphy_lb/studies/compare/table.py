@@ -1,4 +1,4 @@
-"""A comparison as text for people and as plain records for programs."""
+"""A comparison as text and as records for JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

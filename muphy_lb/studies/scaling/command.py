@@ -1,4 +1,4 @@
-"""The command ``muphy-lb scaling``: one case on more and more ranks, and what that says of many more."""
+"""The command ``muphy-lb scaling``: one case on increasing numbers of ranks, and a prediction for larger ones."""
 
 import json
 import shlex
@@ -26,7 +26,7 @@ def add_options(parser) -> None:
     parser.add_argument("case", nargs="?", metavar="CASE.toml", help="case file, or a prepared geometry CASE.h5")
     parser.add_argument("--geometry", metavar="NAME", help=f"{', '.join(BUILT_IN)}, instead of CASE.toml")
     parser.add_argument("--size", type=int, metavar="N", help=f"of a built-in geometry, voxels (default): {built_in}")
-    parser.add_argument("--paper", metavar="NAME", help=f"run a paper's study beside its figures: {TABLE_2}")
+    parser.add_argument("--paper", metavar="NAME", help=f"run a paper's study and compare with its figures: {TABLE_2}")
     parser.add_argument(
         "--ranks", metavar="N,N,..", help="numbers of ranks (default: powers of two up to those started, and these)"
     )
@@ -42,11 +42,11 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--measured", metavar="FILE", help="measure nothing: take the points from the --json of an earlier study"
     )
-    parser.add_argument("--predict", action="store_true", help="fit a model and ask it about 8 to 4096 cards")
-    parser.add_argument("--link-gb-s", type=float, metavar="X", help="predicted: GB/s a card between nodes (25)")
+    parser.add_argument("--predict", action="store_true", help="fit a model and predict 8 to 4096 GPUs")
+    parser.add_argument("--link-gb-s", type=float, metavar="X", help="predicted: GB/s per GPU between nodes (25)")
     parser.add_argument("--latency-us", type=float, metavar="X", help="predicted: us a message between nodes (5)")
-    parser.add_argument("--cards-per-node", type=int, metavar="N", help="predicted: cards connected as measured (8)")
-    parser.add_argument("--card-gb", type=float, metavar="X", help="predicted: GB of memory of a card (141)")
+    parser.add_argument("--cards-per-node", type=int, metavar="N", help="predicted: GPUs connected as measured (8)")
+    parser.add_argument("--card-gb", type=float, metavar="X", help="predicted: GB of memory of a GPU (141)")
 
 
 def scaling(options, say: Callable[[str], None], communicator) -> int:
@@ -55,7 +55,7 @@ def scaling(options, say: Callable[[str], None], communicator) -> int:
     Args:
         options: parsed options, see :func:`add_options`.
         say: called with the text of each point, on rank 0.
-        communicator: the ranks; those that a point does not need wait.
+        communicator: the ranks; those not needed for a point wait.
 
     Raises:
         InputError: an option or the case is wrong, or fewer ranks were started than are asked for.
@@ -77,14 +77,14 @@ def scaling(options, say: Callable[[str], None], communicator) -> int:
     base = _job(options, communicator)
     plan = _plan(options, ranks, base.case.compute)
 
-    def tell(points):
+    def report(points):
         if len(points) == 1:
             say(table.head(base.case.title, plan.mode, points[0]))
         say(table.row(points[-1]))
         if options.json and communicator.rank == 0:
             _write(options, base, plan, points)
 
-    points = run_study(base, plan, communicator, tell)
+    points = run_study(base, plan, communicator, report)
     say(table.LEGEND)
     if communicator.rank == 0:
         _finish(options, say, base, plan, points)
@@ -128,7 +128,7 @@ def _finish(options, say, base, plan, points) -> None:
 
 
 def _write(options, base, plan, points, forecasts=()) -> None:
-    """The JSON file: the points so far are there even if a later one fails."""
+    """Write the JSON file; after every point, so that those so far are kept if a later one fails."""
     from muphy_lb.output.atomic import write_text
     from muphy_lb.studies.bench.report import record
     from muphy_lb.studies.scaling import table2
@@ -159,7 +159,7 @@ def _draw(folder: Path, groups, forecasts, title: str, mode: str) -> None:
 
 
 def _job(options, communicator):
-    """What one rank computes; collective."""
+    """The job of one rank; collective."""
     from muphy_lb.studies.bench.jobs import job_of_file, job_of_table
     from muphy_lb.studies.scaling import table2
 
@@ -171,7 +171,7 @@ def _job(options, communicator):
 
 
 def _plan(options, ranks, compute):
-    """What to measure; what is not asked for is the case's."""
+    """The measurements; the case's values where nothing is requested."""
     from muphy_lb.domain.streaming import STREAMINGS
     from muphy_lb.parallel.choice import TRANSPORTS
     from muphy_lb.studies.bench.stream import Effort
@@ -225,7 +225,7 @@ def _ranks(options, n_started: int) -> tuple[int, ...]:
 
 
 def _words(options) -> list[str]:
-    """The options as they are typed."""
+    """The options as command-line words."""
     words = [options.case] if options.case else []
     for name in (*WORDS, *PREDICTED):
         value = getattr(options, name)
@@ -236,7 +236,7 @@ def _words(options) -> list[str]:
 
 
 def _check(options) -> None:
-    """Refuse options that are wrong by themselves or do not go together."""
+    """Refuse invalid options and invalid combinations of them."""
     given = [name for name in ("case", "geometry", "paper") if getattr(options, name)]
     if len(given) != 1:
         raise InputError("scaling needs exactly one of a case file, --geometry NAME and --paper NAME")
@@ -252,7 +252,7 @@ def _check(options) -> None:
 
 
 def _refuse_without_effect(options) -> None:
-    """An option that would be silently ignored is a mistake."""
+    """Refuse options that would be silently ignored."""
     ignored = [("size", "a built-in --geometry or --paper")] if options.size and options.case else []
     ignored += (
         [(f"mode {options.mode}", "a case or --geometry")]

@@ -95,7 +95,7 @@ def draw_forecasts(path: str | os.PathLike, forecasts: Sequence[Forecast], title
     """
     figure = Figure(figsize=PAIR_SIZE_IN, dpi=DPI, layout="constrained")
     left, right = figure.subplots(1, 2)
-    cards = sorted({item.cards for forecast in forecasts for item in forecast.predictions})
+    numbers = sorted({item.cards for forecast in forecasts for item in forecast.predictions})
     subjects = list(dict.fromkeys(item.subject for forecast in forecasts for item in forecast.predictions))
     for number, forecast in enumerate(forecasts):
         for subject in subjects:
@@ -107,10 +107,10 @@ def draw_forecasts(path: str | os.PathLike, forecasts: Sequence[Forecast], title
             right.plot(x, [item.efficiency for item in chosen], **style)
     left.set(yscale="log", ylabel="10$^9$ node updates per second")
     right.axhline(1.0, **IDEAL)
-    right.set(ylabel="efficiency against one card alone", ylim=(0.0, 1.1))
+    right.set(ylabel="efficiency against a single GPU", ylim=(0.0, 1.1))
     right.yaxis.set_major_formatter(PercentFormatter(1.0))
     for axes in (left, right):
-        _dress(axes, "cards (predicted)", cards)
+        _dress(axes, "GPUs (predicted)", numbers)
     left.legend(fontsize="small")
     figure.suptitle(title, parse_math=False)
     _write(path, figure)

@@ -20,9 +20,9 @@ from muphy_lb.studies.scaling.model import (
 )
 from muphy_lb.studies.scaling.study import Point
 
-CARDS = tuple(2**k for k in range(3, 13))
+GPU_COUNTS = tuple(2**k for k in range(3, 13))
 ROCK_NODES, ROCK_POROSITY = 10**11, 0.2
-HEADER = f"{'cards':>6} {'nodes':>16} {'a card':>14} {'GB/card':>8} {'ms/step':>9} {'MFLUPS':>12} {'effic.':>7}"
+HEADER = f"{'GPUs':>6} {'nodes':>16} {'per GPU':>14} {'GB/GPU':>8} {'ms/step':>9} {'MFLUPS':>12} {'effic.':>7}"
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ def forecast(
     Args:
         name: of the series.
         points: at least one, in order of their ranks.
-        n_nodes: of the flow to predict; without it the nodes grow with the cards, as many a card as measured on most
+        n_nodes: of the flow to predict; without it the nodes grow with the GPUs, as many per GPU as measured on most
             ranks.
-        cuts: the geometry in many parts; without one the measured ranks tell, of whose parts few have neighbours all
-            around.
+        cuts: the geometry in many parts; by default those of the measured ranks, whose parts often have neighbours
+            on some sides only.
         plans: the machine.
     """
     last = points[-1]
@@ -118,7 +118,7 @@ def forecast(
     rock = cube_surface(last.crossing, ROCK_POROSITY, surface.imbalance if surface else 1.0)
     subjects = [Subject("the case", n_nodes, grows, surface)] if surface else []
     subjects.append(Subject("rock", ROCK_NODES, False, rock))
-    predictions = [predict(subject, cards, last, fit.machine, plans) for subject in subjects for cards in CARDS]
+    predictions = [predict(subject, n_gpus, last, fit.machine, plans) for subject in subjects for n_gpus in GPU_COUNTS]
     return Forecast(name, tuple(points), fit, surface, cuts, tuple(predictions))
 
 
@@ -135,36 +135,36 @@ def load_of(point: Point) -> RankLoad:
     return RankLoad(point.most_nodes, point.most_edge_nodes, point.most_halo_bytes, point.most_neighbours)
 
 
-def predict(subject: Subject, cards: int, like: Point, machine: Machine, plans: TargetMachine) -> Prediction:
+def predict(subject: Subject, n_gpus: int, like: Point, machine: Machine, plans: TargetMachine) -> Prediction:
     """One flow on a number of GPUs, each with the load of the busiest.
 
     Args:
         subject: the flow.
-        cards: number of cards.
-        like: a point whose bytes a node and a population count.
+        n_gpus: number of GPUs.
+        like: a point that gives the bytes of a node and of a population.
         machine: as fitted.
-        plans: what lies beyond the measured machine.
+        plans: the machine to predict.
     """
-    n_nodes = subject.n_nodes * (cards if subject.grows else 1)
-    is_inside = cards <= plans.cards_per_node
+    n_nodes = subject.n_nodes * (n_gpus if subject.grows else 1)
+    is_inside = n_gpus <= plans.cards_per_node
     machine = machine if is_inside else across(machine, plans.link)
-    load = subject.surface.load(n_nodes, cards, like.storage_bytes)
+    load = subject.surface.load(n_nodes, n_gpus, like.storage_bytes)
     seconds, alone = step_seconds(machine, load), step_seconds(machine, RankLoad(n_nodes))
     card_gb = 1e-9 * load.nodes * like.bytes_per_node
     return Prediction(
         subject=subject.name,
-        cards=cards,
+        cards=n_gpus,
         n_nodes=n_nodes,
         step_s=seconds,
         mflups=1e-6 * n_nodes / seconds,
-        efficiency=alone / seconds / cards,
+        efficiency=alone / seconds / n_gpus,
         card_gb=card_gb,
         fits=card_gb <= plans.card_gb,
     )
 
 
 def text(forecasts: Sequence[Forecast], plans: TargetMachine) -> str:
-    """The models of all series in words and numbers, and what they rest on."""
+    """The models of all series as text, with their assumptions."""
     return "\n".join([*(_forecast_text(item, plans) for item in forecasts), *_assumptions(forecasts[0], plans)])
 
 
@@ -176,9 +176,9 @@ def _forecast_text(forecast: Forecast, plans: TargetMachine) -> str:
         too_large = [str(item.cards) for item in chosen if not item.fits]
         lines += [_subject_text(subject, chosen), HEADER, *(_row(item) for item in chosen if item.fits)]
         if too_large:
-            lines.append(f"  on {', '.join(too_large)} cards it does not fit into {plans.card_gb:g} GB a card")
+            lines.append(f"  on {', '.join(too_large)} GPUs it does not fit into {plans.card_gb:g} GB each")
     if not forecast.surface:
-        lines.append("the case itself is not predicted: nothing tells what its parts exchange; measure two ranks")
+        lines.append("the case itself is not predicted: the communication between parts is unknown; measure two ranks")
     return "\n".join(lines)
 
 
@@ -187,8 +187,8 @@ def _machine_lines(fit: Fit) -> list[str]:
     together = "beside the interior" if m.overlaps else "after the interior"
     errors = " ".join(f"{residual:+.1%}" for residual in fit.residuals)
     return [
-        f"  a card: {1e-6 * _inverse(m.s_per_node):,.5g} million nodes/s; overhead {1e6 * m.s_overhead:.3g} us per step"
-        " on several cards",
+        f"  a GPU: {1e-6 * _inverse(m.s_per_node):,.5g} million nodes/s; overhead {1e6 * m.s_overhead:.3g} us per step"
+        " on several GPUs",
         f"  halo: {together}; an exchange {1e6 * m.s_per_exchange:.3g} us and {1e-9 * _inverse(m.s_per_byte):.4g} GB/s,"
         " packing and unpacking included",
         f"  predicted step time against measured, by ranks: {errors} (at most {worst:.1%})",
@@ -196,15 +196,15 @@ def _machine_lines(fit: Fit) -> list[str]:
 
 
 def _assumptions(forecast: Forecast, plans: TargetMachine) -> list[str]:
-    """What the numbers rest on."""
+    """The assumptions as text."""
     link = plans.link
     return [
         "assumed:",
         *(_surface_lines(forecast.surface, forecast.cuts) if forecast.surface else []),
         f"  a rock is cut into cubes, {ROCK_POROSITY:.0%} of each face open, 26 neighbours",
-        f"  up to {plans.cards_per_node} cards reach each other as measured; beyond, every message takes a link of"
-        f" {link.gb_s:g} GB/s a card and {link.latency_us:g} us more, unless the measured bandwidth is smaller",
-        "  no contention in the network; a card is as fast with any number of nodes, and none is slower than others",
+        f"  up to {plans.cards_per_node} GPUs are connected as measured; beyond, messages also cross a network of"
+        f" {link.gb_s:g} GB/s per GPU and {link.latency_us:g} us latency (bandwidth: as measured if that is smaller)",
+        "  no contention in the network; a GPU is as fast with any number of nodes, and all are equally fast",
     ]
 
 
@@ -217,7 +217,7 @@ def _surface_lines(surface: PartSurface, cuts: Sequence[PartitionCut]) -> list[s
     ]
     if surface.is_bounded:
         lines.append("  at the rim parts have fewer neighbours: of p parts 1 - p^(-1/3) of all surface is shared")
-    elif cuts[-1].n_parts < CARDS[0]:
+    elif cuts[-1].n_parts < GPU_COUNTS[0]:
         lines.append(
             "  so few parts have neighbours on some sides only: with more of them the halo is up to three times that"
         )
@@ -228,8 +228,8 @@ def _subject_text(subject: str, chosen: Sequence[Prediction]) -> str:
     first, last = chosen[0], chosen[-1]
     nodes = f"{first.n_nodes:,.0f} nodes in all"
     if last.n_nodes > first.n_nodes:
-        nodes = f"{first.n_nodes / first.cards:,.0f} nodes a card"
-    return f"{subject}, {nodes}; efficiency against one card alone that had room for them"
+        nodes = f"{first.n_nodes / first.cards:,.0f} nodes per GPU"
+    return f"{subject}, {nodes}; efficiency against a single GPU with enough memory for all"
 
 
 def _row(item: Prediction) -> str:

@@ -70,7 +70,7 @@ def _grown(base: Job, n_ranks: int, mode: str) -> Job:
             " that it cannot be tiled; use --mode weak (finer voxels) or --mode strong"
         )
     if base.case.geometry.spacing_m is None:
-        raise InputError(_cannot_grow("it brings the edge of its voxels, which cannot be changed"))
+        raise InputError(_cannot_grow("its voxel edge is fixed and cannot be changed"))
     case = refined(base.case, n_ranks)
     nodes = load_nodes(case)[0]
     if nodes.n_nodes < LEAST_GROWTH * n_ranks * base.nodes.n_nodes:

@@ -19,14 +19,14 @@ from muphy_lb.studies.scaling.ranks import wait_for_ranks
 
 COMPUTE, PACK, EXCHANGE = ("openings", "interior", "walls", "edge"), ("pack", "unpack"), ("exchange",)
 STAGES = (*COMPUTE, *PACK, *EXCHANGE)
-# Populations of a message that only tells how long a message takes, and of one that is whole: both by their addresses.
+# Largest number of populations of a short message, to measure the latency, and of a complete one.
 SHORT, WHOLE = 16, 1 << 60
 STAGED_STEPS = 50  # steps whose stages are timed one by one
 
 
 @dataclass(frozen=True)
 class SeriesVariant:
-    """What is changed in a case from one series to the next: keys of ``[compute]``."""
+    """The keys of ``[compute]`` that differ between series."""
 
     precision: str
     streaming: str
@@ -63,12 +63,12 @@ class Point:
         edge_share: edge nodes of all ranks over all nodes.
         bytes_per_node: all device memory over the nodes.
         storage_bytes: of one population.
-        crossing: populations of a node that cross one of its faces.
+        crossing: number of a node's populations that cross one of its faces.
         mflups: million node updates per second, all ranks, median of the runs; ``mflups_low``, ``mflups_high``:
             extremes.
         stages: seconds of a step by stage, from its start to its end, largest over the ranks; some run side by side.
         efficiency: MFLUPS per rank over those on the fewest ranks of the series.
-        exchange_s: seconds of an exchange by itself; ``short_exchange_s``: with messages of ``short_bytes`` in all.
+        exchange_s: seconds of an isolated exchange; ``short_exchange_s``: with messages of ``short_bytes`` in all.
     """
 
     variant: SeriesVariant
@@ -100,12 +100,12 @@ class Point:
 
     @property
     def nodes_per_rank(self) -> float:
-        """Mean over the ranks."""
+        """Mean number of nodes per rank."""
         return self.n_nodes / self.ranks
 
     @property
     def speed_up(self) -> float:
-        """How many ranks' worth of work is done."""
+        """Speed-up: efficiency times number of ranks."""
         return self.efficiency * self.ranks
 
     @property
@@ -115,7 +115,7 @@ class Point:
 
     @property
     def split_s(self) -> dict[str, float]:
-        """Seconds of a step that computing, packing (and unpacking) and exchanging (and waiting) last."""
+        """Seconds per step of computing, of packing and unpacking, and of exchanging and waiting."""
         groups = {"compute": COMPUTE, "pack": PACK, "exchange": EXCHANGE}
         return {group: sum(self.stages.get(name, 0.0) for name in names) for group, names in groups.items()}
 
@@ -124,7 +124,7 @@ class Point:
         """The inverse of :meth:`record`.
 
         Raises:
-            KeyError, TypeError: it is none.
+            KeyError, TypeError: it is not such a record.
         """
         variant = SeriesVariant(table["precision"], table["streaming"], table["transport_asked"])
         names = {item.name for item in fields(cls)} - {"variant"}
@@ -132,7 +132,7 @@ class Point:
         return cls(variant, **values | {"box": tuple(table["box"])})
 
     def record(self) -> dict:
-        """Plain dictionary."""
+        """The point as a plain dictionary."""
         table = {key: value for key, value in asdict(self).items() if key != "variant"}
         derived = {"speed_up": self.speed_up, "ms_per_step": 1e3 * self.step_s}
         split = {f"{group}_ms": 1e3 * seconds for group, seconds in self.split_s.items()}
@@ -144,7 +144,7 @@ def read_study(path) -> tuple[str, list[Point]]:
     """Mode and points of a study that was written as JSON.
 
     Raises:
-        InputError: the file cannot be read, or holds none.
+        InputError: the file cannot be read, or contains no study.
     """
     try:
         study = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -160,17 +160,17 @@ def read_study(path) -> tuple[str, list[Point]]:
     return mode, points
 
 
-def run_study(base: Job, plan: ScalingPlan, communicator, tell: Callable[[Sequence[Point]], None]) -> list[Point]:
-    """Measure all points of a plan; collective. Ranks that have no part in a point sleep.
+def run_study(base: Job, plan: ScalingPlan, communicator, report: Callable[[Sequence[Point]], None]) -> list[Point]:
+    """Measure all points of a plan; collective. Ranks that are not needed for a point sleep.
 
     Args:
         base: the case on one rank.
-        plan: what to measure; as many ranks must be there.
+        plan: the measurements; it must not need more ranks than there are.
         communicator: the ranks.
-        tell: told all points so far whenever one is added, on every rank that has a part in it.
+        report: called with all points so far whenever one is added, on every rank that measured it.
 
     Returns:
-        All points on rank 0, those of its own on every other rank.
+        All points on rank 0, on every other rank those that it measured.
 
     Raises:
         MuphyError, GeometryError, PartitionError: the case cannot be run on that many ranks, or in that variant.
@@ -182,24 +182,24 @@ def run_study(base: Job, plan: ScalingPlan, communicator, tell: Callable[[Sequen
             job = problem(base, plan.mode, some)
             for variant in distinct(plan.variants, n_ranks):
                 points.append(_compared(measure(job, variant, plan.effort, some), points))
-                tell(points)
+                report(points)
         wait_for_ranks(communicator, n_ranks)
     return points
 
 
 def distinct(variants: Sequence[SeriesVariant], n_ranks: int) -> list[SeriesVariant]:
-    """The variants that differ on a number of ranks: on one there is nothing to transport."""
+    """The variants that differ on a number of ranks; on a single one there is no transport."""
     kinds = {(v.precision, v.streaming, v.transport if n_ranks > 1 else None): v for v in reversed(variants)}
     return list(reversed(kinds.values()))
 
 
 def series(points: Sequence[Point], variant: SeriesVariant) -> list[Point]:
-    """The points of a variant in order of their ranks; what ran on one rank belongs to every transport."""
+    """The points of a variant in order of their ranks; points on one rank belong to every transport."""
     return [point for point in points if _belongs(point, variant)]
 
 
 def named_series(points: Sequence[Point], variants: Sequence[SeriesVariant]) -> dict[str, list[Point]]:
-    """The points of each variant under a name that tells what sets it apart; the transport always does."""
+    """The points of each variant under a name with its distinguishing values, which include the transport."""
     varied = [key for key in ("precision", "streaming") if len({getattr(v, key) for v in variants}) > 1]
     groups = {}
     for variant in variants:
@@ -223,16 +223,16 @@ def measure(job: Job, variant: SeriesVariant, effort: Effort, communicator) -> P
     rates = sorted(simulation.timed_mflups(effort.n_steps) for _ in range(effort.n_runs))
     simulation.health()
     measured = stage_seconds(simulation, min(effort.n_steps, STAGED_STEPS))
-    engine, lattice, outline = simulation.engine, simulation.lattice, simulation.outline
+    engine, lattice, header = simulation.engine, simulation.lattice, simulation.header
     return Point(
         variant=variant,
         ranks=communicator.size,
         transport=_agreed(engine.transport, communicator),
         device=engine.backend.device,
         kernel=f"{lattice.name} {engine.model.collision.name}",
-        n_nodes=outline.n_nodes,
-        box=outline.shape[::-1],
-        is_periodic=all(outline.periodic[: lattice.dimension]),
+        n_nodes=header.n_nodes,
+        box=header.shape[::-1],
+        is_periodic=all(header.periodic[: lattice.dimension]),
         **_sizes(simulation),
         storage_bytes=np.dtype(engine.precision.storage).itemsize,
         crossing=int((lattice.c[:, 0] == 1).sum()),
@@ -260,7 +260,7 @@ def _exchanges(engine, communicator) -> dict:
 
 def _sizes(simulation) -> dict:
     """Fields of :class:`Point` about nodes, halo and memory; collective."""
-    engine, domain, n_nodes = simulation.engine, simulation.domain, simulation.outline.n_nodes
+    engine, domain, n_nodes = simulation.engine, simulation.domain, simulation.header.n_nodes
     maximum, total = simulation.communicator.maximum, simulation.communicator.total
     return {
         "most_nodes": maximum(domain.n_nodes),

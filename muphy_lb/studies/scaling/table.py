@@ -1,4 +1,4 @@
-"""A scaling study as text for people."""
+"""A scaling study as text."""
 
 from muphy_lb.studies.scaling.modes import MEANING
 from muphy_lb.studies.scaling.study import Point
@@ -9,16 +9,16 @@ HEADER = (
     f" {'pack':>7} {'exchange':>8}"
 )
 LEGEND = (
-    "nodes: of all ranks, and the mean of a rank; MFLUPS: million node updates per second of all ranks, median of the"
-    " runs;\nspeed-up: ranks times efficiency; efficiency: MFLUPS a rank over those on the fewest ranks;"
+    "nodes: of all ranks, and the mean per rank; MFLUPS: million node updates per second of all ranks, median of the"
+    " runs;\nspeed-up: ranks times efficiency; efficiency: MFLUPS per rank over those on the fewest ranks;"
     " halo kB: most that a rank sends in a step;\nedge: share of nodes that wait for messages or openings;"
-    " compute, pack, exchange: ms of a step that each lasts on the rank where it\nlasts longest"
-    " (pack: unpacking too; exchange: messages and waiting); where they run side by side they pass ms/step together"
+    " compute, pack, exchange: ms per step of each on the slowest rank for it"
+    "\n(pack: with unpacking; exchange: messages and waiting); where they overlap, their sum exceeds ms/step"
 )
 
 
 def head(title: str, mode: str, point: Point) -> str:
-    """What the rows below have in common."""
+    """The heading of the rows."""
     box = " x ".join(f"{edge:,}" for edge in point.box)
     nodes = f"{point.n_nodes:,} nodes in {box} voxels on {point.ranks} rank{'s' * (point.ranks > 1)}"
     effort = f"median of {point.n_runs} runs of {point.n_steps:,} steps"

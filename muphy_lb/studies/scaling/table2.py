@@ -25,7 +25,7 @@ class Published:
 
 
 PUBLISHED = (Published(1, "C870", 53.0), Published(2, "GT200", 252.0), Published(8, "GT200", 955.0))
-HEADER = f"{'cards':>5}  {'':<44} {'nodes':>10} {'MFLUPS':>10} {f's for {STEPS:,} steps':>18} {'of one C870':>12}"
+HEADER = f"{'GPUs':>5}  {'':<44} {'nodes':>10} {'MFLUPS':>10} {f's for {STEPS:,} steps':>18} {'of one C870':>12}"
 
 
 def text(points: Sequence[Point]) -> str:
@@ -50,9 +50,7 @@ def _ours(point: Point) -> str:
     return f"{point.device}, {point.variant.precision} {point.variant.streaming}{travels}"
 
 
-def _row(n_cards: int, what: str, n_nodes: int | None, mflups: float) -> str:
+def _row(n_gpus: int, what: str, n_nodes: int | None, mflups: float) -> str:
     nodes = f"{n_nodes:,}" if n_nodes else "4 million"
     seconds = f"{1e-6 * STEPS * (n_nodes or 4e6) / mflups:,.1f}"
-    return (
-        f"{n_cards:>5}  {what:<44} {nodes:>10} {mflups:>10,.0f} {seconds:>18} {mflups / PUBLISHED[0].mflups:>11,.4g}x"
-    )
+    return f"{n_gpus:>5}  {what:<44} {nodes:>10} {mflups:>10,.0f} {seconds:>18} {mflups / PUBLISHED[0].mflups:>11,.4g}x"

@@ -80,7 +80,7 @@ def driven_cavity(
         size: nodes along an edge.
         settings: backend and precision.
         dimension: 2 or 3.
-        corners_move: let links through the ends of the lid carry its velocity (2 dimensions).
+        corners_move: whether links through the ends of the lid have its velocity (two dimensions).
 
     Raises:
         MuphyError: it does not become steady.

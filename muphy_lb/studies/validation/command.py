@@ -117,7 +117,7 @@ def _settings(options, communicator) -> tuple[Settings, str]:
 
 def _compared(name: str, case: Callable, settings: Settings, precisions, device: str):
     """What a case gives, and how far the other precisions take it from that; half precision at the small sizes
-    (:mod:`muphy_lb.studies.validation.limits` tells why)."""
+    (:mod:`muphy_lb.studies.validation.limits` gives the reason)."""
     from muphy_lb.studies.validation.precision import with_difference
 
     outcome = _outcome(name, case, settings, device)

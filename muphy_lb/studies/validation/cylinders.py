@@ -25,7 +25,7 @@ CELL_CITATION = (
 )
 ARRAY_CITATION = (
     "Toelke, Comput. Visual. Sci. 13, 29 (2010), table 4: relative errors of the solid fraction theta and of k,"
-    " bounce-back; how he made the voxels is not told, so k is judged only where theta here is at least as good as his"
+    " bounce-back; his voxelisation is not described, so k is judged only where theta here is at least as good as his"
 )
 EXACT = permeability_number(TOELKE_FRACTION)
 GAP = 0.6  # between neighbouring cylinders, in cell edges

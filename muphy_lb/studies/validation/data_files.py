@@ -40,7 +40,7 @@ from muphy_lb.studies.validation.flows import settle
 from muphy_lb.studies.validation.permeability import DATA_VARIABLE
 from muphy_lb.studies.validation.record import Row, Validation, absolute, relative, shown
 from muphy_lb.studies.validation.references import data_files as published
-from muphy_lb.studies.validation.references.data_files import FILES, SURFACES, DataFile, Place
+from muphy_lb.studies.validation.references.data_files import FILES, SURFACES, DataFile, PublishedOpening
 from muphy_lb.studies.validation.settings import DEFAULT, Settings
 from muphy_lb.units import relaxation_time
 
@@ -167,17 +167,17 @@ def rows_of(item: DataFile, folder: Path, settings: Settings) -> Iterator[Row]:
             yield from flow_rows(reading)
 
 
-def cap_area(surface: Surface, place: Place) -> float:
+def cap_area(surface: Surface, given: PublishedOpening) -> float:
     """Area [m2] of the polygon in which a surface lies in the plane of a published opening.
 
     Only its rim counts: edges of one of the triangles there, each with the centre a triangle of the polygon.
     """
-    normal = place.normal / np.linalg.norm(place.normal)
-    from_centre = surface.points_m - place.centre_m
+    normal = given.normal / np.linalg.norm(given.normal)
+    from_centre = surface.points_m - given.centre_m
     corners = from_centre[surface.triangles]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    near = np.linalg.norm(corners, axis=2).max(axis=1) < 1.1 * place.radius_m
-    near &= np.abs(corners @ normal).max(axis=1) < IN_PLANE * place.radius_m
+    near = np.linalg.norm(corners, axis=2).max(axis=1) < 1.1 * given.radius_m
+    near &= np.abs(corners @ normal).max(axis=1) < IN_PLANE * given.radius_m
     chosen = surface.triangles[near & (np.abs(across @ normal) > ALIGNED * np.linalg.norm(across, axis=1))]
     sides = np.concatenate([chosen[:, [0, 1]], chosen[:, [1, 2]], chosen[:, [2, 0]]])
     _, first, uses = np.unique(np.sort(sides, axis=1), axis=0, return_index=True, return_counts=True)
@@ -218,8 +218,8 @@ def _with_pressure(toml: str, pressure_pa: float) -> list[dict]:
     """The openings of a text with the pressure at the inlet, and 0 at the others; the inlet first."""
     conditions = ("velocity_m_s", "pressure_pa")
     tables = tomllib.loads(toml).get("openings", [])
-    places = [{key: value for key, value in table.items() if key not in conditions} for table in tables]
-    return [{**place, "pressure_pa": 0.0 if k else pressure_pa} for k, place in enumerate(places)]
+    openings = [{key: value for key, value in table.items() if key not in conditions} for table in tables]
+    return [{**opening, "pressure_pa": 0.0 if k else pressure_pa} for k, opening in enumerate(openings)]
 
 
 def _fact_rows(reading: Reading) -> Iterator[Row]:
@@ -241,30 +241,32 @@ def _node_rows(reading: Reading) -> Iterator[Row]:
 
 def _opening_rows(reading: Reading, folder: Path) -> Iterator[Row]:
     name, found = reading.item.name, reading.seen.found
-    if reading.item.places is None:
+    if reading.item.openings is None:
         if reading.item.n_openings is not None:
             yield absolute(f"{name}: openings found", reading.item.n_openings, len(found), 0.0)
         return
-    beside = folder / "openings.json"
-    places = reading.item.places(json.loads(beside.read_text()) if beside.is_file() else {})
-    yield absolute(f"{name}: openings found", len(places), len(found), 0.0)
+    listed = folder / "openings.json"
+    published_openings = reading.item.openings(json.loads(listed.read_text()) if listed.is_file() else {})
+    yield absolute(f"{name}: openings found", len(published_openings), len(found), 0.0)
     if not found:
         return
     cut_areas = _cut_areas(reading)
     centres_m = np.array([item.opening.centre_m for item in found])
-    nearest = [int(np.argmin(np.linalg.norm(centres_m - place.centre_m, axis=1))) for place in places]
-    for k, place in sorted(zip(nearest, places, strict=True), key=lambda pair: pair[0]):
-        yield from _rows_of_place(reading, found[k], place, cut_areas[k])
+    nearest = [int(np.argmin(np.linalg.norm(centres_m - given.centre_m, axis=1))) for given in published_openings]
+    for k, given in sorted(zip(nearest, published_openings, strict=True), key=lambda pair: pair[0]):
+        yield from _rows_of_opening(reading, found[k], given, cut_areas[k])
 
 
-def _rows_of_place(reading: Reading, found: FoundOpening, place: Place, cut_area_m2: float) -> Iterator[Row]:
+def _rows_of_opening(
+    reading: Reading, found: FoundOpening, given: PublishedOpening, cut_area_m2: float
+) -> Iterator[Row]:
     title = f"{reading.item.name}: {found.opening.name}"
-    off_m = np.linalg.norm(found.opening.centre_m - place.centre_m)
+    off_m = np.linalg.norm(found.opening.centre_m - given.centre_m)
     yield absolute(f"{title}, centre off [voxels]", 0.0, off_m / reading.spacing_m, CENTRE)
-    area_m2 = place.area_m2
+    area_m2 = given.area_m2
     if area_m2 is None:
-        area_m2 = cap_area(reading.seen.content, place)
-        yield shown(f"{title}, published circle [m2]", np.pi * place.radius_m**2, found.area_m2)
+        area_m2 = cap_area(reading.seen.content, given)
+        yield shown(f"{title}, published circle [m2]", np.pi * given.radius_m**2, found.area_m2)
     yield relative(f"{title}, area [m2]", area_m2, found.area_m2, AREA)
     if isinstance(reading.seen.content, Surface):
         yield relative(f"{title}, area in voxels [m2]", area_m2, cut_area_m2, AREA)
@@ -307,9 +309,9 @@ def _share_of_surface(reading: Reading) -> float:
     """How much of the inside of the surface that was made from an image is fluid; their x and y point opposite ways."""
     surface = next(item for item in SURFACES if Path(item.file).parent == Path(reading.item.file).parent)
     inside = load_voxels(reading.path.parent / surface.name, **surface.options)
-    places = np.argwhere(inside.flags == FLUID)[:, ::-1] * inside.spacing_m + inside.origin_m
+    points_m = np.argwhere(inside.flags == FLUID)[:, ::-1] * inside.spacing_m + inside.origin_m
     image = reading.seen.content
-    nearest = np.rint((places * (-1.0, -1.0, 1.0) - image.origin_m) / image.spacing_m).astype(np.int64)
+    nearest = np.rint((points_m * (-1.0, -1.0, 1.0) - image.origin_m) / image.spacing_m).astype(np.int64)
     return float(np.mean(flags_at(image, nearest[:, ::-1]) == FLUID))
 
 

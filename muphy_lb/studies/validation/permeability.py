@@ -86,7 +86,7 @@ def permeability(settings: Settings = DEFAULT) -> Validation:
 
 
 def measured_permeability(rock: Rock, folder: Path, one_slice: bool = False, settings: Settings = DEFAULT) -> float:
-    """Permeability along z [voxel^2] of an image, or of its last slice repeated for ever."""
+    """Permeability along z [voxel^2] of an image, or of its last slice repeated periodically."""
     nz, ny, nx = rock.shape_zyx
     skipped = nz - 1 if one_slice else 0
     options = {

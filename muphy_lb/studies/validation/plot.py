@@ -1,4 +1,4 @@
-"""Plots of a validation case as plain data, and how they are drawn."""
+"""Plots of a validation case as plain data, and their drawing."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that something else has drawn, such as what a run writes.
+    """A picture drawn elsewhere, such as one written by a run.
 
     Attributes:
         title: what it shows.
@@ -85,7 +85,7 @@ def convergence(title: str, x_label: str, sizes: Sequence[float], errors: Mappin
 
 
 def draw(plot: Plot | Picture) -> bytes:
-    """The plot as a PNG picture; a picture as it is."""
+    """The plot as a PNG image; a picture is returned unchanged."""
     if isinstance(plot, Picture):
         return plot.png
     from matplotlib.backends.backend_agg import FigureCanvasAgg

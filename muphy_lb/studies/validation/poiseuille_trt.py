@@ -1,4 +1,4 @@
-"""Plane Poiseuille flow with two relaxation times: exact at half-way walls, a known slip at walls anywhere else.
+"""Plane Poiseuille flow with two relaxation times: exact for half-way walls, a known slip for walls at other distances.
 
 With the wall at the distance d from the outermost nodes, walls W apart and the "magic" number Lambda, half-way
 bounce-back (d = 1/2) and central-linear interpolation shift the whole profile by 4 (4 Lambda / 3 - d^2) / W^2 of the
@@ -63,7 +63,7 @@ class ChannelWall:
     magic: float | None = MAGIC_HALF_WAY
 
     def tables(self) -> dict:
-        """For :func:`muphy_lb.studies.validation.flows.forced_flow`."""
+        """Tables for :func:`muphy_lb.studies.validation.flows.forced_flow`."""
         method = {"collision": "bgk"} if self.magic is None else {"magic": self.magic}
         return creeping(self.rule, **method)
 

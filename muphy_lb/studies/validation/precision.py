@@ -1,4 +1,4 @@
-"""How far fewer bits take a case from double precision."""
+"""Differences of the results of a case in lower precision from those in double precision."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ TITLE = "largest difference of a computed value from fp64, over the size of its 
 
 
 def possible_precisions(backend: str, device_index: int = 0) -> tuple[str, ...]:
-    """Names of the precisions that a backend can do here, the finest first.
+    """Names of the precisions that a backend supports here, the highest first.
 
     Args:
         backend: a name of a backend, or ``"auto"``.

@@ -1,4 +1,4 @@
-"""What a validation case reports: rows of reference, computed value and verdict, and how they read as text."""
+"""The report of a validation case: rows of reference, computed value and verdict, and their text."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -18,8 +18,8 @@ class Row:
         reference: published or analytic value.
         computed: what the solver gives.
         error: relative or absolute deviation, depending on the constructor.
-        tolerance: largest error that passes; infinite for a row that is shown for the reader and judged by nobody.
-        scale: what differences of the computed value between precisions are told over: the size of the reference, but
+        tolerance: largest error that passes; infinite for a row that is shown for the reader and not judged.
+        scale: the scale of differences of the computed value between precisions: the size of the reference, but
             at least 1 where the error is absolute, and 1 where the reference is 0.
     """
 
@@ -42,17 +42,17 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """One word."""
+        """Verdict as one word."""
         return "FAILED" if not self.passed else "passed" if self.is_judged else "shown"
 
     def record(self) -> dict:
-        """Plain dictionary, verdict included; None for a number that is not finite, which JSON cannot hold."""
+        """The row with its verdict as a plain dictionary; None for a number that is not finite, for JSON."""
         return _without_infinities(asdict(self)) | {"passed": self.passed}
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How far a precision takes a case from double precision.
+    """Difference of the results of a case in one precision from those in double precision.
 
     Attributes:
         precision: its name.
@@ -70,7 +70,7 @@ class Difference:
 
     @property
     def row(self) -> Row:
-        """As a comparison of the case."""
+        """The difference as a row of the case."""
         what = f"{self.precision} from fp64, worst of {self.n_values} values: {self.quantity}"
         return absolute(what, 0.0, self.largest, self.bound)
 
@@ -105,11 +105,11 @@ class Validation:
 
     @property
     def passed(self) -> bool:
-        """Whether the case came to its end and every comparison passed; a skipped case has none to fail."""
+        """Whether the case was completed and every comparison passed; true for a skipped case."""
         return not self.failure and all(row.passed for row in self.rows)
 
     def record(self) -> dict:
-        """Plain dictionary, for JSON; of the plots those that are data."""
+        """The outcome as a plain dictionary for JSON, with those plots that are data."""
         rows = [row.record() for row in self.rows]
         plots = [_without_gaps(asdict(plot)) for plot in self.plots if isinstance(plot, Plot)]
         differences = [_without_infinities(asdict(difference)) for difference in self.differences]
@@ -140,19 +140,19 @@ def absolute(quantity: str, reference: float, computed: float, tolerance: float)
 
 
 def at_least(quantity: str, reference: float, computed: float, tolerance: float) -> Row:
-    """A row whose error is how far the computed value stays below the reference; more is as good."""
+    """A row whose error is the amount by which the computed value is below the reference; a larger value passes."""
     error = max(reference - computed, 0.0 * abs(computed))
     return _row(quantity, reference, computed, error, tolerance, abs(reference) or 1.0)
 
 
 def at_most(quantity: str, reference: float, computed: float, tolerance: float = 0.0) -> Row:
-    """A row whose error is how far the computed value passes the reference; less is as good."""
+    """A row whose error is the amount by which the computed value exceeds the reference; a smaller value passes."""
     error = max(computed - reference, 0.0 * abs(computed))
     return _row(quantity, reference, computed, error, tolerance, abs(reference) or 1.0)
 
 
 def shown(quantity: str, reference: float, computed: float) -> Row:
-    """A row for the reader: its relative error has no bound; only what is not a number fails."""
+    """A row for information: its relative error has no bound; only NaN fails."""
     return _row(quantity, reference, computed, abs(computed / reference - 1.0), math.inf, abs(reference))
 
 

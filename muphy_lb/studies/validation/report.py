@@ -1,4 +1,4 @@
-"""The report of a validation: JSON, pictures, and one page that holds everything."""
+"""The report of a validation: JSON, pictures, and one HTML page with all of them."""
 
 import base64
 import json
@@ -91,7 +91,7 @@ def _summary(outcome: Validation) -> tuple[str, ...]:
 
 
 def _differences(outcomes) -> list[str]:
-    """The table of differences between precisions; nothing where none were compared."""
+    """The table of differences between precisions; empty if none were compared."""
     rows = [tuple(map(escape, row)) for row in precision.table_rows(outcomes)]
     return [f"<h2>Precisions</h2><p>{precision.TITLE}</p>", _table(precision.HEADINGS, rows)] if rows else []
 

@@ -1,4 +1,4 @@
-"""Flow of fluids whose viscosity depends on the rate of shear, between plates, driven by a body force."""
+"""Flow of fluids whose viscosity depends on the shear rate, between plates, driven by a body force."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ def power_law_fluid(height: int, index: float) -> RheologyCase:
 
 
 def carreau_yasuda_fluid(height: int) -> RheologyCase:
-    """Blood."""
+    """A Carreau-Yasuda fluid with the parameters of blood."""
     law = _blood(1.0, height)
     law = _blood(VISCOSITY / float(law(_rate(height))), height)
     keys = {
@@ -127,7 +127,7 @@ def _power_law_maker(index: float) -> Callable[[int], RheologyCase]:
 
 
 def _rate(height: int) -> float:
-    """Scale of the shear rate."""
+    """Scale of the shear rate in a channel of this height."""
     return 2.0 * VELOCITY / height
 
 

@@ -66,7 +66,7 @@ class Setup:
 
     @property
     def dimension(self) -> int:
-        """2 or 3."""
+        """Number of space dimensions."""
         return int(self.name[0])
 
     @property
@@ -76,7 +76,7 @@ class Setup:
 
     @property
     def passage_steps(self) -> int:
-        """Steps that the mean flow takes past ten diameters."""
+        """Number of steps in which the mean flow travels ten diameters."""
         return round(10 * self.diameter / self.velocity)
 
 
@@ -153,7 +153,7 @@ def shedding_flow(setup: Setup, settings: Settings = DEFAULT) -> Shedding:
 
 
 def obstacle_flow(setup: Setup, settings: Settings = DEFAULT) -> Simulation:
-    """The flow at rest; the inlet's velocity rises slowly enough to leave no sound behind."""
+    """The flow at rest; the inlet's velocity rises slowly enough to avoid acoustic waves."""
     mean_m_s = reference.MEAN_VELOCITY_M_S[setup.name]
     plane = setup.dimension == 2
     depth_m = setup.spacing_m if plane else reference.HEIGHT_M
@@ -258,8 +258,8 @@ def _steady_2d(settings: Settings) -> tuple[list[Row], Plot]:
 
 
 def _steady_rows(setup: Setup, found: np.ndarray, drag_tolerance: float, settings: Settings) -> list[Row]:
-    """Beside FeatFlow; the pressure on the cylinder is of first order at best, lift has 500 times less weight than
-    drag."""
+    """Comparison with FeatFlow; the pressure on the cylinder is of first order at best, lift has 500 times less weight
+    than drag."""
     coarse = FINE / setup.diameter
     lift_tolerance = inf if settings.precision == HALF else LIFT_TOLERANCE * coarse
     tolerances = (drag_tolerance, lift_tolerance, PRESSURE_TOLERANCE * coarse)
@@ -280,7 +280,7 @@ def _interval_rows(setup: Setup, found: np.ndarray) -> list[Row]:
 
 
 def _shedding_rows(diameter: int, flow: Shedding) -> list[Row]:
-    """Beside FeatFlow; on the finest grid also whether they lie in the intervals of 1996."""
+    """Comparison with FeatFlow; on the finest grid also whether they lie in the intervals of 1996."""
     found = {
         "largest_drag": flow.largest_drag(),
         "smallest_drag": -float(_maxima(flow.time, -flow.drag)[1].mean()),

@@ -1,4 +1,4 @@
-"""What a validation run may choose: size, backend, precision, streaming, ranks."""
+"""Settings of a validation run: size, backend, precision, streaming, ranks."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 
 @dataclass(frozen=True)
 class Settings:
-    """How the cases are computed; it does not change what they are compared with.
+    """How the cases are computed; the reference values do not depend on it.
 
     Attributes:
         quick: small sizes, seconds instead of minutes.
@@ -30,7 +30,8 @@ class Settings:
 
     @property
     def interpolates(self) -> bool:
-        """Whether walls may lie anywhere on their links: only pull still has what a node sent away."""
+        """Whether interpolated walls are possible: only with pull are the populations that a node sent still
+        available."""
         return streaming_named(self.streaming).fills_slots
 
 

@@ -1,4 +1,4 @@
-"""Walls along which the fluid slips: nothing drags there, and no mass is lost, whatever the shape."""
+"""Free-slip walls: they exert no drag, and mass is conserved for any shape."""
 
 import numpy as np
 
@@ -71,7 +71,8 @@ def half_channel(lattice: str, settings: Settings = DEFAULT, slip: bool = True):
 
 
 def oblique_mass(settings: Settings = DEFAULT) -> tuple[float, float]:
-    """(relative change of the mass, largest speed) of a flow past slipping cylinders that starts with sound in it."""
+    """(relative change of the mass, largest speed) of a flow past slipping cylinders that starts with acoustic
+    waves."""
     geometry = {"shape": "cylinder_array", "options": {"size": OBLIQUE_SIZE}}
     walls, drive = (
         [{"name": "cylinders", "slip": True}],

@@ -31,7 +31,7 @@ ROUND_OFF = {"fp64": 1e-9, "fp32": 1e-3, "fp16": 1e-3}  # in the viscosity
 
 @dataclass(frozen=True)
 class Scheme:
-    """Velocity set and collision, names of a case file."""
+    """Names of velocity set and collision in a case file."""
 
     lattice: str = "D2Q9"
     collision: str = "bgk"
@@ -39,7 +39,7 @@ class Scheme:
 
 @dataclass(frozen=True)
 class Decay:
-    """How a computed decay differs from the exact one after one decay time.
+    """Differences of a computed decay from the exact one after one decay time.
 
     Attributes:
         velocity_error: L2 norm of the difference over that of the exact velocity.
@@ -69,7 +69,8 @@ def taylor_green(settings: Settings = DEFAULT) -> Validation:
 
 
 def decay(size: int, scheme: Scheme, settings: Settings = DEFAULT, with_stress: bool = True) -> Decay:
-    """One decay time of vortices in a box of ``size`` x ``size`` x 1 nodes; ``with_stress``: as they should start."""
+    """One decay time of vortices in a box of ``size`` x ``size`` x 1 nodes; ``with_stress``: with consistent initial
+    stress."""
     flow = TaylorGreen((2.0 * np.pi / size,) * 2, VELOCITY_TIMES_SIZE / size, VISCOSITY)
     simulation = _box(size, scheme, settings)
     x, y, _ = simulation.nodes.coordinates().T
@@ -103,7 +104,7 @@ def _as_vectors(velocity: np.ndarray) -> np.ndarray:
 
 
 def _scheme_rows(settings: Settings) -> list[Row]:
-    """Other collisions on every set; a flow without z is the same on every set, up to what they relax on their own."""
+    """Other collisions on every set; a flow independent of z is the same on every set, up to other relaxation rates."""
     size = QUICK_SIZES[0] if settings.quick else COMPARED_SIZE
     plane = decay(size, Scheme(), settings).viscosity_error
     rows = []

@@ -1,4 +1,4 @@
-"""Flow along a round pipe that is tilted against the lattice: how exact and of what order each wall rule is.
+"""Flow along a round pipe that is tilted against the lattice: accuracy and order of each wall rule.
 
 How the voxels happen to lie in the pipe changes the error of one pipe by a third; every error is therefore the mean
 over a few pipes whose axes are moved by fixed random parts of a voxel.

@@ -1,4 +1,4 @@
-"""A branching vessel: what enters at the inlet leaves through the outlets."""
+"""A branching vessel: the inflow equals the sum of the outflows."""
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator

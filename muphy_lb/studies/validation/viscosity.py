@@ -1,4 +1,4 @@
-"""Permeability of a porous block at many viscosities: with two relaxation times it stays, with one it drifts."""
+"""Permeability of a porous block at many viscosities: constant with two relaxation times, drifting with one."""
 
 import numpy as np
 

@@ -109,7 +109,7 @@ def shear_spread(pipe: str, radius: float, rule: str, settings: Settings = DEFAU
 
 
 def spread_of(shear: np.ndarray) -> Spread:
-    """How (m,) stresses over the reference differ from 1."""
+    """Statistics of the differences of (m,) relative stresses from 1."""
     error = shear - 1.0
     return Spread(
         float(shear.mean()), float(shear.std()), sqrt(float(error @ error) / len(error)), float(abs(error).max())

@@ -1,4 +1,4 @@
-"""Flows that change with time: oscillating flow between plates and in a pipe, an oscillating plate, a pulsating inlet.
+"""Time-dependent flows: oscillating flow between plates and in a pipe, an oscillating plate, a pulsating inlet.
 
 They also hold the solver to the instants at which it takes a force (the end of a step) and the velocity of a wall or an
 opening (half-way through it, when the populations meet it): half a step off costs more than twice the error.
@@ -102,7 +102,7 @@ def plate_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0) -
 
 @dataclass(frozen=True)
 class Oscillation:
-    """Velocities over the largest one at ``N_PHASES`` instants of a period, after the start is forgotten.
+    """Velocities over the largest one at ``N_PHASES`` instants of a period, after the initial transient.
 
     Attributes:
         radius: (n,) distance of the nodes from the axis, over the pipe's radius.
@@ -114,11 +114,11 @@ class Oscillation:
     computed: np.ndarray
 
     def largest_error(self) -> float:
-        """Largest difference anywhere, at any instant."""
+        """Largest difference over all positions and instants."""
         return float(np.abs(self.computed - self.exact).max())
 
     def mean_error(self) -> float:
-        """Root of the mean square of the differences."""
+        """Root mean square of the differences."""
         return float(np.sqrt(((self.computed - self.exact) ** 2).mean()))
 
 

@@ -92,7 +92,7 @@ def test_a_file_with_neighbour_tables_of_an_earlier_version_is_read(nodes, case_
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    assert refused(tmp_path / "none.h5", "there is no file .* make it with python -m geometry")
+    assert refused(tmp_path / "none.h5", "there is no file .* make it with muphy-lb geometry")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])

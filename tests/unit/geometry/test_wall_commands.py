@@ -1,4 +1,4 @@
-"""Labelled walls and cut distances through ``python -m geometry``, and what openings do beside labelled walls."""
+"""Labelled walls and cut distances through ``muphy-lb geometry``, and what openings do beside labelled walls."""
 
 import numpy as np
 import pytest

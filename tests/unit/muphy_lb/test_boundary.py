@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from muphy_lb.boundaries.wall_motion import wall_place
+from muphy_lb.boundaries.wall_motion import wall_extent
 from muphy_lb.boundaries.waveform import FourierSeries
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL, FLAG_DTYPE, FLUID
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.run.trace import record_spans
-from muphy_lb.setup.boundaries import CHUNK, Course, course_of, wall_motions
+from muphy_lb.setup.boundaries import CHUNK, BoundarySchedule, build_schedule, wall_motions
 from tests.channel import (
     BOTTOM,
     DENSITY_KG_M3,
@@ -31,43 +31,43 @@ SERIES = FourierSeries(7.0, 1.0, (0.5,), (0.25, -0.125))
 PULSE = {"period_s": 0.2, "mean": 1.0, "sine": [0.5]}
 
 
-def course(factors=(None,) * 4, force_factor=None, ramp_steps=0, values=VALUES):
-    """A course of two openings, a labelled wall and the others, in steps of half a second."""
-    return Course(values, factors, FORCE, force_factor, ramp_steps, 0.5)
+def schedule(factors=(None,) * 4, force_factor=None, ramp_steps=0, values=VALUES):
+    """A schedule of two openings, a labelled wall and the others, in steps of half a second."""
+    return BoundarySchedule(values, factors, FORCE, force_factor, ramp_steps, 0.5)
 
 
 def test_without_waveform_and_ramp_the_values_hold_for_ever():
-    rows, until = course().rows(5)
+    rows, until = schedule().rows(5)
     assert rows.tolist() == [[*VALUES, *FORCE]] and until == np.inf
 
 
 def test_values_rise_from_rest_as_half_a_cosine_wave():
-    rows, until = course(ramp_steps=10).rows(0)
+    rows, until = schedule(ramp_steps=10).rows(0)
     expected = 0.5 - 0.5 * np.cos(np.pi * np.arange(1, 11) / 10)
     assert np.abs(rows[:, :4] - expected[:, None] * VALUES).max() < 1e-15 and until == np.inf
 
 
 def test_the_ramp_ends_at_the_full_values():
-    assert course(ramp_steps=10).rows(0)[0][-1].tolist() == [*VALUES, *FORCE]
+    assert schedule(ramp_steps=10).rows(0)[0][-1].tolist() == [*VALUES, *FORCE]
 
 
 def test_a_ramp_does_not_touch_the_body_force():
-    assert (course(ramp_steps=10).rows(0)[0][:, 4:] == FORCE).all()
+    assert (schedule(ramp_steps=10).rows(0)[0][:, 4:] == FORCE).all()
 
 
 def test_after_the_ramp_one_row_is_enough():
-    assert course(ramp_steps=10).rows(25)[0].tolist() == [[*VALUES, *FORCE]]
+    assert schedule(ramp_steps=10).rows(25)[0].tolist() == [[*VALUES, *FORCE]]
 
 
 def test_a_waveform_multiplies_its_own_value_half_a_step_before_the_end_of_the_step():
-    rows, until = course((None, SERIES, None, None)).rows(3)
+    rows, until = schedule((None, SERIES, None, None)).rows(3)
     times_s = 0.5 * (np.arange(4, 4 + CHUNK) - 0.5)
     assert np.array_equal(rows[:, [0, 2, 3]], np.broadcast_to(VALUES[[0, 2, 3]], (CHUNK, 3)))
     assert np.abs(rows[:, 1] + SERIES(times_s)).max() < 1e-15 and until == 3 + CHUNK
 
 
 def test_a_waveform_of_the_force_multiplies_the_force_at_the_end_of_the_step():
-    rows, _ = course(force_factor=SERIES).rows(3)
+    rows, _ = schedule(force_factor=SERIES).rows(3)
     times_s = 0.5 * np.arange(4, 4 + CHUNK)
     assert np.abs(rows[:, 4:] - SERIES(times_s)[:, None] * FORCE).max() < 1e-14
     assert (rows[:, :4] == VALUES).all()
@@ -75,7 +75,7 @@ def test_a_waveform_of_the_force_multiplies_the_force_at_the_end_of_the_step():
 
 @pytest.mark.parametrize("start", [1, 7, 100, CHUNK - 1])
 def test_the_row_of_a_step_does_not_depend_on_where_its_chunk_starts_bit_by_bit(start):
-    pulsatile = course((SERIES, None, SERIES, None), SERIES, ramp_steps=50)
+    pulsatile = schedule((SERIES, None, SERIES, None), SERIES, ramp_steps=50)
     first, later = pulsatile.rows(0)[0], pulsatile.rows(start)[0]
     assert np.array_equal(first[start:], later[: CHUNK - start])
 
@@ -89,8 +89,8 @@ def test_the_row_of_a_step_does_not_depend_on_where_its_chunk_starts_bit_by_bit(
         ({"factors": (SERIES, None, None, None)}, True, True),
     ],
 )
-def test_a_course_tells_whether_there_is_anything_to_schedule(given, changes, is_periodic):
-    assert (course(**given).changes, course(**given).is_periodic) == (changes, is_periodic)
+def test_a_schedule_knows_whether_anything_changes(given, changes, is_periodic):
+    assert (schedule(**given).changes, schedule(**given).is_periodic) == (changes, is_periodic)
 
 
 INFLOWS = {
@@ -207,16 +207,16 @@ def test_without_a_centre_a_wall_turns_about_the_middle_of_its_voxels():
 
 def test_the_middle_of_a_wall_that_no_fluid_touches_is_the_origin():
     simulation = simulate(periodic_channel())
-    assert wall_place(simulation.nodes, 5).centre == (0.0, 0.0, 0.0)
+    assert wall_extent(simulation.nodes, 5).centre == (0.0, 0.0, 0.0)
 
 
 def test_a_body_across_a_periodic_border_has_its_middle_inside_and_short_arms():
     flags = np.full((1, 3, 10), FLUID, dtype=FLAG_DTYPE)
     flags[0, 1, [9, 0, 1]] = FIRST_WALL
     nodes = build_nodes(Voxels(flags, periodic=(True, False, False), walls=("body",)))
-    place = wall_place(nodes, 0)
-    assert place.centre == (0.0, 1.0, 0.0) and place.period[0] == 10.0
-    assert place.arm(np.array([[8.5, 1.0, 0.0]]), place.centre) == pytest.approx(np.array([[-1.5, 0.0, 0.0]]))
+    extent = wall_extent(nodes, 0)
+    assert extent.centre == (0.0, 1.0, 0.0) and extent.period[0] == 10.0
+    assert extent.arm(np.array([[8.5, 1.0, 0.0]]), extent.centre) == pytest.approx(np.array([[-1.5, 0.0, 0.0]]))
 
 
 def test_walls_that_the_case_does_not_name_rest():
@@ -236,7 +236,7 @@ def test_a_wall_that_the_geometry_does_not_have_is_refused(name, hint):
 def test_the_values_of_a_course_are_those_of_openings_then_walls():
     case = PULSATILE["inlet"]
     simulation = simulate(case)
-    found = course_of(case, simulation.nodes, simulation.conditions, np.zeros(3), simulation.units)
+    found = build_schedule(case, simulation.nodes, simulation.conditions, np.zeros(3), simulation.units)
     assert found.values == pytest.approx([2e-3 / SPEED_M_S, 0.0, 0.0, 0.0, 1.0])
 
 

@@ -18,7 +18,7 @@ from muphy_lb.operators import (
     STOKES,
     TRT,
 )
-from muphy_lb.setup.collision import fluid_of
+from muphy_lb.setup.collision import build_fluid
 from muphy_lb.units import Units
 from tests.channel import DENSITY_KG_M3, SPACING_M, SPEED_M_S, TIME_STEP_S, periodic_channel, simulate
 
@@ -33,7 +33,7 @@ YIELD = {"yield_stress_pa": 0.005, "infinite_viscosity_m2_s": 3e-6, "max_viscosi
 def collision_of(fluid=(), lattice=()):
     """The collision of a channel with keys of [fluid] and [lattice] added."""
     case = periodic_channel(fluid=dict(fluid), lattice=dict(lattice))
-    return fluid_of(case, LATTICES[case.lattice.name], TAU, UNITS)
+    return build_fluid(case, LATTICES[case.lattice.name], TAU, UNITS)
 
 
 def test_without_a_word_it_is_a_newtonian_compressible_bgk_fluid():

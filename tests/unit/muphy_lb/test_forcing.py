@@ -1,4 +1,4 @@
-"""Laws of the body force: a pressure drop is one, a constant field or series is one, and a bad file is told."""
+"""Laws of the body force: a pressure drop is one, a constant field or series is one, and a bad file is reported."""
 
 import numpy as np
 import pytest

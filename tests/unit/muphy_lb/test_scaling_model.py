@@ -1,4 +1,4 @@
-"""The model of a time step on many cards: its limits, and that fitting finds what made the data."""
+"""The model of a time step on many GPUs: its limits, and that fitting finds what made the data."""
 
 from dataclasses import replace
 
@@ -40,14 +40,14 @@ def test_without_a_halo_a_step_takes_the_time_of_its_nodes():
     assert step_seconds(MACHINE, RankLoad(NODES)) == NODES * 5e-11
 
 
-def test_without_a_halo_cards_share_a_step_ideally():
+def test_without_a_halo_gpus_share_a_step_ideally():
     machine, surface = Machine(s_per_node=5e-11), PartSurface(0.0, 0.0, 0.0)
     one = step_seconds(machine, RankLoad(NODES))
-    for cards in (2, 8, 4096):
-        assert step_seconds(machine, surface.load(NODES, cards, BYTES)) == pytest.approx(one / cards, rel=1e-12)
+    for n_gpus in (2, 8, 4096):
+        assert step_seconds(machine, surface.load(NODES, n_gpus, BYTES)) == pytest.approx(one / n_gpus, rel=1e-12)
 
 
-def test_many_cards_cannot_be_faster_than_the_latency_of_their_messages():
+def test_many_gpus_cannot_be_faster_than_the_latency_of_their_messages():
     surface = PartSurface(0.0, 0.0, 6.0, is_bounded=False)
     machine = Machine(5e-11, s_overhead=4e-6, s_per_exchange=2e-5, s_per_message=8e-6)
     assert step_seconds(machine, surface.load(NODES, 10**6, BYTES)) == pytest.approx(4e-6 + 2e-5 + 6 * 8e-6)
@@ -99,7 +99,7 @@ def test_two_sizes_of_messages_tell_latency_from_bandwidth():
     assert (machine.s_per_exchange, machine.s_per_byte) == (pytest.approx(2e-5), pytest.approx(1e-11))
 
 
-def test_one_card_alone_tells_nothing_of_messages():
+def test_one_gpu_alone_says_nothing_about_messages():
     machine = fitted(MACHINE, LOADS[:1]).machine
     assert (machine.s_per_byte, machine.s_per_exchange, machine.s_overhead) == (0.0, 0.0, 0.0)
 
@@ -134,12 +134,12 @@ def test_a_surface_gives_back_the_load_that_it_was_found_from():
     )
 
 
-def test_a_card_cannot_have_more_edge_than_nodes_nor_more_neighbours_than_others():
+def test_a_gpu_cannot_have_more_edge_than_nodes_nor_more_neighbours_than_others():
     load = PartSurface(30.0, 6.0, 26.0, is_bounded=False).load(64.0, 8, BYTES)
     assert (load.edge_nodes, load.messages) == (8.0, 7)
 
 
-def test_one_card_sends_nothing():
+def test_one_gpu_sends_nothing():
     assert PartSurface(30.0, 6.0, 26.0).load(NODES, 1, BYTES) == RankLoad(NODES)
 
 

@@ -104,7 +104,7 @@ def test_a_row_of_what_cannot_be_tiled_is_refused():
 def test_a_geometry_with_its_own_spacing_cannot_be_refined():
     base = vessel_job()
     geometry = base.case.geometry.model_copy(update={"spacing_m": None})
-    with pytest.raises(InputError, match="brings the edge of its voxels"):
+    with pytest.raises(InputError, match="its voxel edge is fixed"):
         problem(replace(base, case=base.case.model_copy(update={"geometry": geometry})), WEAK, Ranks(2))
 
 

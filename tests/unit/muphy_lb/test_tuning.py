@@ -22,7 +22,7 @@ class StubEngine:
         self.precision = SimpleNamespace(name="fp32")
         named = SimpleNamespace(name="any")
         self.model = SimpleNamespace(lattice=named, collision=named, streaming=SimpleNamespace(name="pull"))
-        self.backend = SimpleNamespace(device="a card", synchronise=lambda: None, launch_shapes=lambda pattern: shapes)
+        self.backend = SimpleNamespace(device="a GPU", synchronise=lambda: None, launch_shapes=lambda pattern: shapes)
 
     def interior_launches(self, shape):
         """Launches from each buffer."""
@@ -63,7 +63,7 @@ def test_a_second_run_on_the_card_times_nothing(clock):
 def test_another_card_is_timed_anew(clock):
     tuning.tune(StubEngine(clock))
     other = StubEngine(clock)
-    other.backend.device = "another card"
+    other.backend.device = "another GPU"
     tuning.tune(other)
     assert other.timed == [SLOW, FAST]
 

@@ -1,4 +1,4 @@
-"""Files are whole or absent, and a refusing disk is told in plain words."""
+"""Files are complete or absent, and errors of the disk are reported in plain words."""
 
 import errno
 

@@ -1,9 +1,9 @@
-"""A collision whose equilibrium energy has the temperature in it: e^eq + a T, Obrecht, Kuznik, Tourancheau, Roux,
+"""A collision whose equilibrium energy depends on the temperature: e^eq + a T, Obrecht, Kuznik, Tourancheau, Roux,
 Comput. Fluids 54, 118 (2012), Eq. (5).
 
-The populations f - a T v collide, v carrying a unit of energy and nothing else, and get a T v back: whatever the rate
-of the energy is, it relaxes to the one of the temperature. On D3Q19 that adds a T / 57 to the pressure, which the flow
-does not feel but has to settle to.
+The populations f - a T v collide, where v has a unit of energy and no other moment, and a T v is added again: with any
+rate, the energy relaxes to that of the temperature. On D3Q19 this adds a T / 57 to the pressure, which does not affect
+the flow once it has settled.
 
 T is that of the buoyancy (:mod:`muphy_lb.physics.thermal.operators.buoyancy`).
 """

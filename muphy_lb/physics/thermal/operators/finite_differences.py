@@ -5,9 +5,8 @@ T(t + 1) = T + kappa Lap* T - u . grad* T, with differences over the velocity se
     d_x* T = T(x+1) - T(x-1) - 1/8 sum over the face diagonals of their x-component times T
     Lap* T = 2 sum of the 6 along the axes - 1/4 sum of the 12 diagonals - 9 T
 
-Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012), Eqs. (16)-(18). On D2Q9 the same for what does not
-depend on z. Stable for kappa < 1/12 and kappa >= u^2 / 2,
-by which it is lower along a flow.
+Obrecht, Kuznik, Tourancheau, Roux, Comput. Fluids 54, 118 (2012), Eqs. (16)-(18). On D2Q9 the same without
+z. Stable for kappa < 1/12 and kappa >= u^2 / 2; the effective diffusivity along a flow is lower by u^2 / 2.
 
 Values are those of the node, then of its neighbours along the vectors 1, 2, ... of the lattice.
 """

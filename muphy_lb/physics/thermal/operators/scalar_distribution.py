@@ -1,18 +1,18 @@
-"""Collision of the populations of a scalar T that the flow carries, with two relaxation times:
+"""Collision of the populations of a scalar T that the flow advects, with two relaxation times:
 
     g^eq = w T (1 + c.u / cs2),  kappa = cs2 (tau_odd - 1/2),  (tau_even - 1/2) (tau_odd - 1/2) = 1/4
 
 Ginzburg, Adv. Water Resour. 28, 1171 (2005). With the product 1/4 the steady solution does not depend on tau. On the
 lattices of :func:`muphy_lb.lattice.scalar_lattice`.
 
-T is known only behind the collision of the flow, so that buoyancy acts one step late. For what alternates from step to
-step that delay turns its sign and drives it; the mean with the step before does not contain it.
+T is known only after the collision of the flow, so buoyancy acts one step late. For an oscillation of period two this
+delay reverses the sign of the force and amplifies it; the mean with the step before does not contain the oscillation.
 
 Two fields are written: the new T, and its mean with the T before, plus the offset (the buoyant temperature). Values are
 the populations that arrive at the node. In solids both rates are arrays of nodes, and ``is_fluid``, 0 in solids and 1
-elsewhere, keeps flow and buoyancy out of them.
-Where a link crosses from one rate to another its populations stay as they are: temperature and flux are continuous
-half-way, for media of one heat capacity a volume. Along a flow the diffusivity is lower by 4 u^2 of itself.
+elsewhere, excludes flow and buoyancy there.
+Populations are unchanged on links between nodes of different rates: temperature and flux are continuous half-way, for
+media of equal heat capacity per volume. Along a flow the diffusivity is lower by the relative amount 4 u^2.
 """
 
 from functools import cache

@@ -184,7 +184,7 @@ def _record(simulation, size: int, every: int, n_samples: int) -> np.ndarray:
     mirrored = np.where([False, True, False], size - 1 - points, points)
     orbit = np.array([points, mirrored, size - 1 - points, size - 1 - mirrored])
     z, y, x = np.moveaxis(orbit, -1, 0)
-    voxel = np.ravel_multi_index((z, y, x + 1), simulation.outline.shape)  # walls are voxels at both ends of x
+    voxel = np.ravel_multi_index((z, y, x + 1), simulation.header.shape)  # walls are voxels at both ends of x
     wanted, index = np.unique(voxel, return_inverse=True)
     probe, samples = simulation.node_probe(wanted), []
     for _ in range(n_samples):

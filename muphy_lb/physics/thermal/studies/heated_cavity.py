@@ -105,7 +105,7 @@ def cavity_of(simulation: Simulation, diffusivity: float) -> Cavity:
 
 def _cavity(simulation: Simulation, diffusivity: float, temperature, velocity, density) -> Cavity:
     gradients = wall_heat(simulation).gradients_k_m(temperature)
-    size = simulation.outline.shape[1]
+    size = simulation.header.shape[1]
     unit = diffusivity / size
 
     def inside(values):
@@ -121,7 +121,7 @@ def _cavity(simulation: Simulation, diffusivity: float, temperature, velocity, d
 
 def start_from_cavity(simulation: Simulation, diffusivity: float, cavity: Cavity) -> None:
     """Initialise a cube with the state of one of the same Rayleigh number on another grid."""
-    number, size = simulation.domain.number, simulation.outline.shape[1]
+    number, size = simulation.domain.number, simulation.header.shape[1]
     unit = diffusivity / size
 
     def on_nodes(values):

@@ -31,7 +31,7 @@ TOELKE_LATTICE = MappingProxyType(
         1024: (5.99e-4, 5.61e-3),
         2048: (8.70e-4, 4.78e-3),
         3072: (2.36e-4, 2.37e-3),
-    }  # how he made the voxels is not told
+    }  # his voxelisation is not described
 )  # mesh of the 18 x 18 array: relative errors of the solid fraction and of k, with bounce-back
 SERIES_COEFFICIENTS = (-0.738, 1.0, -0.887, 2.038, -2.421)
 SERIES_LIMIT = 0.13  # solid fraction up to which the series is good to 0.05 %

@@ -34,7 +34,7 @@ class Fact(NamedTuple):
     tolerance: float = 0.0
 
 
-class Place(NamedTuple):
+class PublishedOpening(NamedTuple):
     """A published opening: its centre [m] and area [m2]; or, for the area, a circle that holds it.
 
     Then the area is None, and there are the radius [m] of the circle and its normal, sign and length left open.
@@ -55,7 +55,7 @@ class DataFile:
         options: of its reader.
         facts: published numbers.
         archive: the zip file below the data folder that holds it; empty if it lies there itself.
-        places: function from the content of ``openings.json`` to the published openings; None if there are none.
+        openings: function from the content of ``openings.json`` to the published openings; None if there are none.
         n_openings: number of openings if no positions are published; None if unknown.
         drive: ``"openings"``: a pressure difference between the largest one found and the others; ``"z openings"``: the
             same for those across z, the other faces closed; ``"force"``: along z, in a box that repeats.
@@ -66,7 +66,7 @@ class DataFile:
     options: Mapping[str, object]
     facts: tuple[Fact, ...]
     archive: str = ""
-    places: Callable[[Mapping], Sequence[Place]] | None = None
+    openings: Callable[[Mapping], Sequence[PublishedOpening]] | None = None
     n_openings: int | None = None
     drive: str = "openings"
     is_symmetric: bool = False
@@ -77,42 +77,42 @@ class DataFile:
         return self.file.rpartition("/")[2]
 
 
-def enclosing_circles(content: Mapping) -> list[Place]:
+def enclosing_circles(content: Mapping) -> list[PublishedOpening]:
     """Openings of the closed surfaces of OpenLB."""
     return [
-        Place(np.array(record["centre"]), None, record["radius"], np.array(record[key], dtype=np.float64))
+        PublishedOpening(np.array(record["centre"]), None, record["radius"], np.array(record[key], dtype=np.float64))
         for record in (*content["inlet"], *content["outlets"])
         for key in record
         if key.startswith("normal")
     ]
 
 
-def rims_in_mm(content: Mapping) -> list[Place]:
+def rims_in_mm(content: Mapping) -> list[PublishedOpening]:
     """Open ends of the aorta of vmtk, from the mean radii of their rims."""
     return [
-        Place(1e-3 * np.array(record["centre"]), np.pi * (1e-3 * record["mean_radius"]) ** 2)
+        PublishedOpening(1e-3 * np.array(record["centre"]), np.pi * (1e-3 * record["mean_radius"]) ** 2)
         for record in content["openings"]
     ]
 
 
-def ends_of_pipe(content: Mapping) -> list[Place]:
+def ends_of_pipe(content: Mapping) -> list[PublishedOpening]:
     """Both ends of the straight pipe of HemeLB."""
     area_m2 = np.pi * content["radius_m"] ** 2
-    return [Place(np.array(content[kind]["centre_m"]), area_m2) for kind in ("inlet", "outlet")]
+    return [PublishedOpening(np.array(content[kind]["centre_m"]), area_m2) for kind in ("inlet", "outlet")]
 
 
-def ends_of_y_in_sites(content: Mapping) -> list[Place]:
+def ends_of_y_in_sites(content: Mapping) -> list[PublishedOpening]:
     """Ends of the voxels of the Y in metres from the first site."""
     centres, radius = _y_in_sites(content)
     site_m = content["gmy"]["voxel_size_m"]
-    return [Place(centre * site_m, Y_AREA * (radius * site_m) ** 2) for centre in centres]
+    return [PublishedOpening(centre * site_m, Y_AREA * (radius * site_m) ** 2) for centre in centres]
 
 
-def ends_of_y_in_radii(content: Mapping) -> list[Place]:
+def ends_of_y_in_radii(content: Mapping) -> list[PublishedOpening]:
     """Ends of the surface of the Y, whose unit, its radius, is read as a millimetre; its inlet lies at z = -7 radii."""
     centres, radius = _y_in_sites(content)
     centres = 1e-3 * ((centres - centres[0]) / radius + (0.0, 0.0, -7.0))
-    return [Place(centre, Y_AREA * 1e-6) for centre in centres]
+    return [PublishedOpening(centre, Y_AREA * 1e-6) for centre in centres]
 
 
 def _y_in_sites(content: Mapping) -> tuple[np.ndarray, float]:
@@ -122,9 +122,11 @@ def _y_in_sites(content: Mapping) -> tuple[np.ndarray, float]:
     return centres, float(np.linalg.norm(centres[1] - centres[2])) / Y_OUTLETS_APART
 
 
-def _both_ends(x_m: float, y_m: float, z_m: tuple[float, float], area_m2: float) -> Callable[[Mapping], list[Place]]:
+def _both_ends(
+    x_m: float, y_m: float, z_m: tuple[float, float], area_m2: float
+) -> Callable[[Mapping], list[PublishedOpening]]:
     """A function that returns the ends of a straight channel along z, derived from its dimensions."""
-    return lambda _: [Place(np.array([x_m, y_m, z]), area_m2) for z in z_m]
+    return lambda _: [PublishedOpening(np.array([x_m, y_m, z]), area_m2) for z in z_m]
 
 
 def _raw(shape_zyx: tuple[int, int, int], spacing_m: float) -> Mapping:
@@ -149,25 +151,25 @@ SURFACES = (
         "aorta_openlb/aorta3d.stl",
         MappingProxyType({"unit": "mm", "spacing_m": 5e-4}),
         _surface_facts(2654, 0, 1, 30_260e-9, 2e-4),
-        places=enclosing_circles,
+        openings=enclosing_circles,
     ),
     DataFile(
         "aorta_vmtk/aorta-surface-open-ends.stl",
         MappingProxyType({"unit": "mm", "spacing_m": 4e-4}),
         _surface_facts(11_887, 3, -1, 12_452e-9, 1e-4),
-        places=rims_in_mm,
+        openings=rims_in_mm,
     ),
     DataFile(
         "bifurcation_openlb/bifurcation3d.stl",
         MappingProxyType({"unit": "m", "spacing_m": 5e-4}),
         _surface_facts(1582, 0, 1, 3.630e-5, 2e-4),
-        places=enclosing_circles,
+        openings=enclosing_circles,
     ),
     DataFile(
         "bifurcation_hemepure/bifurcation.stl",
         MappingProxyType({"unit": "mm", "spacing_m": float(Y_SPACING_M)}),
         _surface_facts(192, 3, -1, 56.9e-9, 1e-3),
-        places=ends_of_y_in_radii,
+        openings=ends_of_y_in_radii,
         is_symmetric=True,
     ),
 )
@@ -195,14 +197,14 @@ VESSELS = (
             Fact(INLET_LINKS, 6132),
             Fact(OUTLET_LINKS, 11_936),
         ),
-        places=ends_of_y_in_sites,
+        openings=ends_of_y_in_sites,
         is_symmetric=True,
     ),
     DataFile(
         "pipe_hemelb/cyl_l100_r5.gmy",
         MappingProxyType({"spacing_m": 3.333e-7, "origin_m": [-5.16615e-06, -5.16615e-06, -5.016165e-05]}),
         (Fact(FLUID_VOXELS, 212_400), Fact(PARTS, 1)),
-        places=ends_of_pipe,
+        openings=ends_of_pipe,
     ),
     DataFile(
         "blood_vessels/T0000000500.pvtu",
@@ -224,13 +226,13 @@ ROCKS = (
         "channels_poremaps/ptube_54_54_50_vs_2e-05.raw",
         _raw((50, 54, 54), 2e-5),
         (Fact(POROSITY, 0.67764, 1e-5),),
-        places=_both_ends(53e-5, 53e-5, (-1e-5, 99e-5), np.pi * 50e-5**2),
+        openings=_both_ends(53e-5, 53e-5, (-1e-5, 99e-5), np.pi * 50e-5**2),
     ),
     DataFile(
         "channels_poremaps/rect_channel_24_14_50_vs_5e-05.raw",
         _raw((50, 14, 24), 5e-5),
         (Fact(FLUID_VOXELS, 20 * 10 * 50),),
-        places=_both_ends(57.5e-5, 32.5e-5, (-2.5e-5, 247.5e-5), 100e-5 * 50e-5),
+        openings=_both_ends(57.5e-5, 32.5e-5, (-2.5e-5, 247.5e-5), 100e-5 * 50e-5),
     ),
     DataFile(
         "ketton.tif",

@@ -15,7 +15,7 @@ from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
 from muphy_lb.lattice import LATTICES as ALL
 from tests.random_domains import SPECIAL, SPECIAL_IN_SPACE
 from tests.support import random_nodes, random_owner
-from tests.tables import are_permutations, own_rows, turns, whole_map
+from tests.tables import are_permutations, own_rows, phases, whole_map
 
 EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 LATTICES = pytest.mark.parametrize("lattice", ALL.values(), ids=ALL)
@@ -75,10 +75,10 @@ def test_pull_undoes_push(flags, periodic, lattice):
     assert np.array_equal(pull[push], np.arange(pull.size)) and np.array_equal(push[pull], np.arange(pull.size))
 
 
-def is_in_place(addresses, turn):
+def is_in_place(addresses, phase):
     """Whether each node stores exactly where it loaded, and no two nodes touch the same address."""
-    pattern, nodes = addresses.patterns[turn], np.arange(addresses.domain.n_nodes)
-    loaded, stored = (addresses.resolve(turn, places, nodes) for places in (pattern.load, pattern.store))
+    pattern, nodes = addresses.patterns[phase], np.arange(addresses.domain.n_nodes)
+    loaded, stored = (addresses.resolve(phase, locations, nodes) for locations in (pattern.load, pattern.store))
     return np.array_equal(np.sort(loaded, axis=0), np.sort(stored, axis=0)) and np.unique(loaded).size == loaded.size
 
 
@@ -86,14 +86,14 @@ def is_in_place(addresses, turn):
 @given(SPACE, PERIODIC, IN_SPACE)
 def test_a_step_in_place_stores_where_it_loads_and_nowhere_else(flags, periodic, lattice):
     addresses = closed(flags, periodic, lattice, "aa")
-    assert all(is_in_place(addresses, turn) for turn in turns(addresses))
+    assert all(is_in_place(addresses, phase) for phase in phases(addresses))
 
 
 @LATTICES
 def test_a_step_in_place_stores_where_it_loads_on_every_rank_and_at_openings(lattice):
     for domain in shared_domains(lattice):
         addresses = build_addresses(domain, AA)
-        assert domain.links.n_links and all(is_in_place(addresses, turn) for turn in turns(addresses))
+        assert domain.links.n_links and all(is_in_place(addresses, phase) for phase in phases(addresses))
 
 
 @QUICK
@@ -102,9 +102,9 @@ def test_a_step_of_a_closed_domain_loads_and_stores_every_population_once(flags,
     addresses = closed(flags, periodic, lattice, streaming)
     nodes = np.arange(addresses.domain.n_nodes)
     everything = np.sort(all_addresses(range(lattice.q), lattice.q, nodes.size), axis=None)
-    for turn, pattern in enumerate(addresses.patterns):
-        for places in (pattern.load, pattern.store):
-            assert np.array_equal(np.sort(addresses.resolve(turn, places, nodes), axis=None), everything)
+    for phase, pattern in enumerate(addresses.patterns):
+        for locations in (pattern.load, pattern.store):
+            assert np.array_equal(np.sort(addresses.resolve(phase, locations, nodes), axis=None), everything)
 
 
 def shared_domains(lattice):
@@ -119,8 +119,8 @@ def shared_domains(lattice):
 def test_no_address_of_a_shared_domain_is_used_twice(lattice, streaming):
     for domain in shared_domains(lattice):
         addresses = build_addresses(domain, streaming_named(streaming))
-        for turn in turns(addresses):
-            table = addresses.plain(turn)
+        for phase in phases(addresses):
+            table = addresses.plain(phase)
             assert np.unique(table).size == table.size
             assert table.min() >= 0 and table.max() < addresses.n_slots
 
@@ -128,12 +128,12 @@ def test_no_address_of_a_shared_domain_is_used_twice(lattice, streaming):
 @LATTICES
 @EVERY_STREAMING
 def test_every_halo_and_link_slot_is_used(lattice, streaming):
-    """In place there are no link slots; of the halo's each turn uses its own."""
+    """In place there are no link slots; of the halo's each phase uses its own."""
     for domain in shared_domains(lattice):
         addresses = build_addresses(domain, streaming_named(streaming))
         n_slots = addresses.n_halo + (0 if streaming == "aa" else domain.links.n_links)
         slots = buffer_size(domain.pitch, lattice.q) + np.arange(n_slots)
-        used = np.concatenate([addresses.plain(turn).ravel() for turn in turns(addresses)])
+        used = np.concatenate([addresses.plain(phase).ravel() for phase in phases(addresses)])
         assert np.array_equal(np.sort(used[used >= slots[0]]), slots)
         assert 0 <= addresses.n_slots - (slots[-1] + 1) <= 1
 
@@ -157,8 +157,8 @@ def test_single_entries_are_those_of_the_table(lattice, streaming):
     rng = np.random.default_rng(0)
     q, node = rng.integers(1, lattice.q, 50), rng.integers(addresses.domain.n_nodes, size=50)
     expected = np.empty(50, int)
-    for turn, pattern in enumerate(addresses.patterns):
-        mine, table = pattern.turn(q), addresses.plain(turn)
+    for phase, pattern in enumerate(addresses.patterns):
+        mine, table = pattern.exchanges(q), addresses.plain(phase)
         expected[mine] = table[np.searchsorted(pattern.directions, q[mine]), node[mine]]
     assert np.array_equal(addresses.at(q, node), expected)
 
@@ -169,8 +169,8 @@ def test_padding_stays(lattice, streaming):
     addresses = build_addresses(whole_domain(random_nodes(lattice), lattice), streaming_named(streaming))
     n = addresses.domain.n_nodes
     assert n < addresses.domain.pitch
-    for turn in turns(addresses):
-        assert np.array_equal(addresses.plain(turn)[:, n:], own_rows(addresses, turn)[:, n:])
+    for phase in phases(addresses):
+        assert np.array_equal(addresses.plain(phase)[:, n:], own_rows(addresses, phase)[:, n:])
 
 
 @LATTICES
@@ -180,9 +180,9 @@ def test_the_table_does_not_depend_on_the_parts_that_it_is_built_in(lattice, str
     owner, found = random_owner(nodes, 2), []
     for part in (1 << 20, 96):
         for module in ("addresses", "local"):
-            monkeypatch.setattr(f"muphy_lb.domain.{module}.PART", part)
+            monkeypatch.setattr(f"muphy_lb.domain.{module}.CHUNK_NODES", part)
         addresses = build_addresses(build_local_domain(nodes, owner, 0, lattice), streaming_named(streaming))
-        found.append(np.concatenate([addresses.plain(turn) for turn in turns(addresses)]))
+        found.append(np.concatenate([addresses.plain(phase) for phase in phases(addresses)]))
     assert np.array_equal(*found)
 
 

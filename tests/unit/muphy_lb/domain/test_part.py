@@ -1,4 +1,4 @@
-"""A rank's part of a geometry tells the rank all that the whole geometry would tell it."""
+"""A rank's part of a geometry contains all that the rank needs of the whole geometry."""
 
 from dataclasses import fields, is_dataclass
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.boundaries.opening_geometry import opening_links
-from muphy_lb.domain import FOLDED, MIRRORED, SLOTTED, Part, WallTreatment, domain_of, open_corners, part_of
+from muphy_lb.domain import IN_TABLE, LINKWISE, SPECULAR, Part, WallTreatment, cut_part, domain_from_part, open_corners
 from muphy_lb.domain.links import opening_records
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, SOLID, wall_flag
@@ -19,7 +19,7 @@ from tests.laws.walled import ScatteredDistances
 from tests.support import IN, OUT, random_owner
 
 KINDS = np.array([SOLID, wall_flag(0), wall_flag(1), FIRST_OPENING, FIRST_OPENING + 1], FLAG_DTYPE)
-SLIPPING = WallTreatment((SLOTTED, MIRRORED), FOLDED)
+SLIPPING = WallTreatment((LINKWISE, SPECULAR), IN_TABLE)
 SEEDS = range(6)
 N_RANKS = 3
 
@@ -43,7 +43,7 @@ def parts(seed):
     """Node list, owners, and the parts of all ranks."""
     nodes = geometry(seed)
     owner = shares(nodes, seed)
-    return nodes, owner, [part_of(nodes, owner, rank) for rank in range(N_RANKS)]
+    return nodes, owner, [cut_part(nodes, owner, rank) for rank in range(N_RANKS)]
 
 
 def assert_equal(one, other):
@@ -90,21 +90,21 @@ def test_a_rank_builds_from_its_part_what_it_would_build_from_the_whole(lattice,
     nodes, owner, found = parts(seed)
     for part in found:
         whole = Part(part.rank, nodes, None, owner.astype(np.int32))
-        one, other = (domain_of(each, lattice, SLIPPING, order) for each in (part, whole))
-        for name in ("number", "voxel", "n_edge", "pitch", "n_mirrored"):
+        one, other = (domain_from_part(each, lattice, SLIPPING, order) for each in (part, whole))
+        for name in ("number", "voxel", "n_edge", "pitch", "n_specular"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
-        for name in ("halo", "links", "slotted", "folded", "mirrored"):
+        for name in ("halo", "links", "linkwise", "in_table", "specular"):
             assert_equal(getattr(one, name), getattr(other, name))
         every = np.arange(one.n_nodes)
         assert np.array_equal(one.neighbours(lattice.c, every), other.neighbours(lattice.c, every))
 
 
 def test_the_random_geometries_have_links_of_every_kind():
-    found = [domain_of(part, D3Q19, SLIPPING) for seed in SEEDS for part in parts(seed)[2]]
-    for name in ("links", "slotted", "folded"):
+    found = [domain_from_part(part, D3Q19, SLIPPING) for seed in SEEDS for part in parts(seed)[2]]
+    for name in ("links", "linkwise", "in_table"):
         assert sum(getattr(domain, name).n_links for domain in found) > 0
-    assert sum(domain.mirrored.node.size for domain in found) > 0
-    assert any(domain.n_mirrored > domain.mirrored.node.size for domain in found), "no mirrored link crosses ranks"
+    assert sum(domain.specular.node.size for domain in found) > 0
+    assert any(domain.n_specular > domain.specular.node.size for domain in found), "no specular link crosses ranks"
 
 
 def test_a_part_does_not_depend_on_the_chunks_in_which_the_list_is_looked_at(monkeypatch):
@@ -112,12 +112,12 @@ def test_a_part_does_not_depend_on_the_chunks_in_which_the_list_is_looked_at(mon
     for chunk in ("domain.part.CHUNK", "geometry.vicinity.VOXELS_PER_CHUNK", "geometry.nodes.LABELS_PER_CHUNK"):
         monkeypatch.setattr(f"muphy_lb.{chunk}", 13)
     for part in found:
-        assert_equal(part_of(nodes, owner, part.rank), part)
+        assert_equal(cut_part(nodes, owner, part.rank), part)
 
 
 def test_the_part_of_a_rank_that_owns_all_is_the_list_itself():
     nodes = geometry(0)
-    part = part_of(nodes, np.zeros(nodes.n_nodes, int), 0)
+    part = cut_part(nodes, np.zeros(nodes.n_nodes, int), 0)
     assert part.nodes is nodes and part.number is None and part.own.size == nodes.n_nodes
 
 

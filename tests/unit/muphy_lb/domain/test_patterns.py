@@ -1,4 +1,4 @@
-"""Streaming patterns: every population is found once and left once; in place opposite ones change places."""
+"""Streaming patterns: every population is loaded once and stored once; in place opposite ones are exchanged."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,10 @@ EVERY_STREAMING = pytest.mark.parametrize("streaming", STREAMINGS)
 
 @EVERY_LATTICE
 @EVERY_STREAMING
-def test_no_two_populations_share_a_place(lattice, streaming):
+def test_no_two_populations_share_a_location(lattice, streaming):
     for pattern in streaming_named(streaming).patterns(lattice):
-        for places in (pattern.load, pattern.store):
-            assert len(set(places)) == lattice.q
+        for locations in (pattern.load, pattern.store):
+            assert len(set(locations)) == lattice.q
 
 
 @EVERY_LATTICE
@@ -23,7 +23,7 @@ def test_no_two_populations_share_a_place(lattice, streaming):
 def test_a_step_uses_each_entry_of_its_table_once_on_the_way_in_or_out(lattice, streaming):
     """In place an entry is used on both ways, by opposite populations."""
     for pattern in streaming_named(streaming).patterns(lattice):
-        used = sorted(entry(place) for place in (*pattern.load, *pattern.store) if is_entry(place))
+        used = sorted(entry(location) for location in (*pattern.load, *pattern.store) if is_entry(location))
         assert used == sorted(list(range(len(pattern.directions))) * (2 if pattern.in_place else 1))
 
 
@@ -42,11 +42,11 @@ def test_the_steps_of_a_pattern_exchange_every_moving_population_once(lattice, s
 
 
 @EVERY_LATTICE
-def test_in_place_opposite_populations_are_exchanged_together_and_each_turn_takes_half_of_the_pairs(lattice):
-    turns = AA.patterns(lattice)
-    for pattern in turns:
+def test_in_place_opposite_populations_are_exchanged_together_and_each_phase_takes_half_of_the_pairs(lattice):
+    phases = AA.patterns(lattice)
+    for pattern in phases:
         assert set(pattern.directions) == {int(lattice.opposite[q]) for q in pattern.directions}
-    assert abs(len(turns[0].directions) - len(turns[1].directions)) <= 2
+    assert abs(len(phases[0].directions) - len(phases[1].directions)) <= 2
 
 
 @EVERY_LATTICE
@@ -59,12 +59,12 @@ def test_in_place_opposite_populations_are_left_where_the_other_was_found(lattic
 @EVERY_STREAMING
 def test_the_mask_of_a_turn_is_that_of_its_directions(lattice, streaming):
     for pattern in streaming_named(streaming).patterns(lattice):
-        assert np.array_equal(np.flatnonzero(pattern.turn(np.arange(lattice.q))), pattern.directions)
+        assert np.array_equal(np.flatnonzero(pattern.exchanges(np.arange(lattice.q))), pattern.directions)
 
 
 @EVERY_LATTICE
-def test_in_place_a_direction_and_its_mirror_images_are_exchanged_in_the_same_turn(lattice):
-    """What a slip wall reflects changes its direction, and must be expected in the turn in which it was sent."""
+def test_in_place_a_direction_and_its_mirror_images_are_exchanged_in_the_same_phase(lattice):
+    """What a slip wall reflects changes its direction, and must be expected in the phase in which it was sent."""
     for pattern in AA.patterns(lattice):
         kinds = {tuple(abs(c) for c in lattice.vectors[q]) for q in pattern.directions}
         others = set(range(1, lattice.q)) - set(pattern.directions)

@@ -17,9 +17,9 @@ SIZES = pytest.mark.parametrize("n_slots", [10_000, NARROW, NARROW + 1, WIDE])
 CASES = [(D2Q9, name) for name in SPECIAL] + [(D3Q19, name) for name in SPECIAL_IN_SPACE]
 
 
-def is_restored(addresses, turn) -> bool:
-    """Whether decoding a turn's table gives the plain one."""
-    return np.array_equal(decode(addresses.runs(turn)), addresses.plain(turn))
+def is_restored(addresses, phase) -> bool:
+    """Whether decoding a phase's table gives the plain one."""
+    return np.array_equal(decode(addresses.runs(phase)), addresses.plain(phase))
 
 
 def random_table(n_slots, seed=0, n_directions=5, n_warps=40):
@@ -37,7 +37,7 @@ def random_table(n_slots, seed=0, n_directions=5, n_warps=40):
 
 
 def breaks(table) -> int:
-    """Places inside the warps where addresses do not climb by one."""
+    """Positions inside the warps where addresses do not climb by one."""
     return int((np.diff(table.reshape(len(table), -1, WARP), axis=2) != 1).sum())
 
 
@@ -49,7 +49,8 @@ def test_the_table_of_any_geometry_is_restored(lattice):
         domain = random_domain(lattice, seed)
         for streaming in kinds if seed % 4 == 0 else (kinds[seed % 3],):
             addresses = build_addresses(domain, streaming)
-            assert all(is_restored(addresses, turn) for turn in range(len(addresses.patterns))), (seed, streaming.name)
+            phases = range(len(addresses.patterns))
+            assert all(is_restored(addresses, phase) for phase in phases), (seed, streaming.name)
 
 
 @pytest.mark.parametrize(("lattice", "name"), CASES, ids=lambda value: getattr(value, "name", value))
@@ -59,7 +60,7 @@ def test_the_table_of_a_special_domain_is_restored(lattice, name, periodic):
     domain = build_local_domain(nodes, np.zeros(nodes.n_nodes, int), 0, lattice)
     for streaming in STREAMINGS.values():
         addresses = build_addresses(domain, streaming)
-        assert all(is_restored(addresses, turn) for turn in range(len(addresses.patterns)))
+        assert all(is_restored(addresses, phase) for phase in range(len(addresses.patterns)))
 
 
 @SIZES

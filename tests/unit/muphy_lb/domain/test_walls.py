@@ -7,16 +7,16 @@ import pytest
 
 from muphy_lb.domain import (
     AA,
-    FOLDED,
-    MIRRORED,
-    SLOTTED,
+    IN_TABLE,
+    LINKWISE,
+    SPECULAR,
     WallTreatment,
     build_addresses,
     build_local_domain,
     streaming_named,
 )
 from muphy_lb.domain.layout import buffer_size
-from muphy_lb.domain.wall_links import mirrored_links
+from muphy_lb.domain.wall_links import specular_links
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK, neighbour_table
@@ -68,44 +68,44 @@ ONE, OTHER = FIRST_WALL_LINK, FIRST_WALL_LINK - 1
 
 @EVERY_LATTICE
 @pytest.mark.parametrize(
-    ("treatment", "slotted", "folded"),
+    ("treatment", "linkwise", "in_table"),
     [
-        (WallTreatment((FOLDED, FOLDED)), (), (ONE, OTHER)),
-        (WallTreatment((SLOTTED, FOLDED)), (ONE,), (OTHER,)),
-        (WallTreatment((FOLDED, SLOTTED), SLOTTED), (OTHER, WALL_LINK), (ONE,)),
-        (WallTreatment((SLOTTED, SLOTTED), SLOTTED), (ONE, OTHER, WALL_LINK), ()),
+        (WallTreatment((IN_TABLE, IN_TABLE)), (), (ONE, OTHER)),
+        (WallTreatment((LINKWISE, IN_TABLE)), (ONE,), (OTHER,)),
+        (WallTreatment((IN_TABLE, LINKWISE), LINKWISE), (OTHER, WALL_LINK), (ONE,)),
+        (WallTreatment((LINKWISE, LINKWISE), LINKWISE), (ONE, OTHER, WALL_LINK), ()),
     ],
     ids=["none", "one", "plain", "all"],
 )
-def test_links_get_a_slot_where_their_wall_asks_for_it(lattice, treatment, slotted, folded):
+def test_links_get_a_slot_where_their_wall_asks_for_it(lattice, treatment, linkwise, in_table):
     nodes = mixed_nodes(lattice)
     parts = domains(nodes, lattice, treatment)
-    assert records(parts, "slotted") == links_into(nodes, lattice, slotted)
-    assert records(parts, "folded") == links_into(nodes, lattice, folded)
+    assert records(parts, "linkwise") == links_into(nodes, lattice, linkwise)
+    assert records(parts, "in_table") == links_into(nodes, lattice, in_table)
 
 
 @EVERY_LATTICE
 def test_links_of_each_kind_are_sorted_by_wall_voxel_and_direction(lattice):
-    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED), SLOTTED)):
-        for links in (domain.slotted, domain.folded):
+    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((LINKWISE, IN_TABLE), LINKWISE)):
+        for links in (domain.linkwise, domain.in_table):
             keys = list(zip(links.boundary, links.voxel, links.q, strict=True))
             assert keys == sorted(set(keys)) and keys
 
 
 @EVERY_LATTICE
 def test_nodes_with_a_slotted_link_are_on_the_edge(lattice):
-    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED))):
-        assert domain.slotted.node.max() < domain.n_edge
+    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((LINKWISE, IN_TABLE))):
+        assert domain.linkwise.node.max() < domain.n_edge
 
 
 @EVERY_LATTICE
 @pytest.mark.parametrize("streaming", ["pull", "push"])
 def test_every_slot_of_a_wall_link_is_used_once(lattice, streaming):
-    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED), SLOTTED)):
+    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((LINKWISE, IN_TABLE), LINKWISE)):
         addresses = build_addresses(domain, streaming_named(streaming))
-        table, incoming = addresses.plain(0), addresses.slotted.incoming
-        slots = buffer_size(domain.pitch, lattice.q) + addresses.n_halo + np.arange(domain.slotted.n_links)
-        named = incoming if streaming == "pull" else addresses.slotted.outgoing
+        table, incoming = addresses.plain(0), addresses.linkwise.incoming
+        slots = buffer_size(domain.pitch, lattice.q) + addresses.n_halo + np.arange(domain.linkwise.n_links)
+        named = incoming if streaming == "pull" else addresses.linkwise.outgoing
         assert np.array_equal(named, slots) and slots.size > 0
         assert np.isin(slots, table).all() and np.unique(table).size == table.size
 
@@ -113,18 +113,18 @@ def test_every_slot_of_a_wall_link_is_used_once(lattice, streaming):
 @EVERY_LATTICE
 def test_in_place_a_link_needs_no_slot(lattice):
     """What leaves lies where what enters is expected."""
-    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((SLOTTED, FOLDED), SLOTTED)):
+    for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((LINKWISE, IN_TABLE), LINKWISE)):
         addresses = build_addresses(domain, AA)
         first = buffer_size(domain.pitch, lattice.q) + addresses.n_halo
-        assert addresses.n_slots - first in (0, 1) and domain.slotted.n_links > 0
-        assert np.array_equal(addresses.slotted.outgoing, addresses.slotted.incoming)
+        assert addresses.n_slots - first in (0, 1) and domain.linkwise.n_links > 0
+        assert np.array_equal(addresses.linkwise.outgoing, addresses.linkwise.incoming)
 
 
 def test_only_slotted_walls_have_slots():
     table = np.array([[0, 1, 2], [WALL_LINK, FIRST_WALL_LINK, 4], [FIRST_WALL_LINK - 1, 5, 6]])
-    assert WallTreatment((SLOTTED, FOLDED)).has_slots(table).tolist() == [False, True, False]
-    assert WallTreatment((MIRRORED, SLOTTED), SLOTTED).has_slots(table).tolist() == [True, False, False]
-    assert not WallTreatment((FOLDED, MIRRORED)).has_slots(table).any()
+    assert WallTreatment((LINKWISE, IN_TABLE)).has_linkwise(table).tolist() == [False, True, False]
+    assert WallTreatment((SPECULAR, LINKWISE), LINKWISE).has_linkwise(table).tolist() == [True, False, False]
+    assert not WallTreatment((IN_TABLE, SPECULAR)).has_linkwise(table).any()
 
 
 def reflection(lattice, table, slip, n, q):
@@ -143,12 +143,12 @@ def reflection(lattice, table, slip, n, q):
 
 
 @THAT_SLIP
-@pytest.mark.parametrize("kinds", [(MIRRORED, FOLDED), (FOLDED, MIRRORED), (MIRRORED, MIRRORED)])
+@pytest.mark.parametrize("kinds", [(SPECULAR, IN_TABLE), (IN_TABLE, SPECULAR), (SPECULAR, SPECULAR)])
 def test_slip_walls_reflect_links_as_the_definition_says(lattice, kinds):
     nodes = mixed_nodes(lattice)
     table = neighbour_table(nodes, lattice.c)
-    slip = [FIRST_WALL_LINK - k for k, kind in enumerate(kinds) if kind == MIRRORED]
-    found = mirrored_links(table, WallTreatment(kinds), lattice)
+    slip = [FIRST_WALL_LINK - k for k, kind in enumerate(kinds) if kind == SPECULAR]
+    found = specular_links(table, WallTreatment(kinds), lattice)
     expected = {
         (n, q, *far)
         for q, n in product(range(1, lattice.q), range(nodes.n_nodes))
@@ -163,7 +163,7 @@ def test_slip_walls_reflect_links_as_the_definition_says(lattice, kinds):
 def test_what_a_mirror_sends_out_comes_back_through_the_mirrored_link(lattice):
     """Every reflected link has its reverse among the reflected links: they stay paired across ranks."""
     nodes = mixed_nodes(lattice)
-    found = mirrored_links(neighbour_table(nodes, lattice.c), WallTreatment((MIRRORED, FOLDED)), lattice)
+    found = specular_links(neighbour_table(nodes, lattice.c), WallTreatment((SPECULAR, IN_TABLE)), lattice)
     there = set(zip(found.node, found.q_out, found.far, found.q_far, strict=True))
     back = set(zip(found.far, lattice.opposite[found.q_far], found.node, lattice.opposite[found.q_out], strict=True))
     assert there == back and there
@@ -171,11 +171,11 @@ def test_what_a_mirror_sends_out_comes_back_through_the_mirrored_link(lattice):
 
 def test_without_slip_walls_nothing_is_mirrored():
     nodes = mixed_nodes(D3Q15)
-    found = mirrored_links(neighbour_table(nodes, D3Q15.c), WallTreatment((SLOTTED, FOLDED)), D3Q15)
+    found = specular_links(neighbour_table(nodes, D3Q15.c), WallTreatment((LINKWISE, IN_TABLE)), D3Q15)
     assert found.node.size == found.far.size == 0
 
 
 def test_a_slip_wall_on_a_lattice_without_face_diagonals_is_refused():
     nodes = mixed_nodes(D3Q15)
     with pytest.raises(InputError, match="a wall slips, which D3Q15 cannot do"):
-        mirrored_links(neighbour_table(nodes, D3Q15.c), WallTreatment((FOLDED, MIRRORED)), D3Q15)
+        specular_links(neighbour_table(nodes, D3Q15.c), WallTreatment((IN_TABLE, SPECULAR)), D3Q15)

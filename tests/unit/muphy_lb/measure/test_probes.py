@@ -1,4 +1,4 @@
-"""Probes tell what the fields hold."""
+"""Probes record the values of the fields."""
 
 import numpy as np
 import pytest
@@ -106,7 +106,7 @@ def warming(lattice, streaming, n_steps, method=DIFFERENCES):
 @pytest.mark.parametrize("lattice", ["D2Q9", "D3Q19"])
 @pytest.mark.parametrize("streaming", ["pull", "push", "aa"])
 @pytest.mark.parametrize(("n_steps", "method"), [(6, DIFFERENCES), (7, DIFFERENCES), (7, POPULATION_METHOD)])
-def test_a_point_tells_its_temperature_and_its_lifted_velocity(tmp_path, lattice, streaming, n_steps, method):
+def test_a_point_tells_its_temperature_and_its_buoyant_velocity(tmp_path, lattice, streaming, n_steps, method):
     simulation = warming(lattice, streaming, n_steps, method)
     temperature_k = simulation.field("temperature")
     node = temperature_k.argmax()
