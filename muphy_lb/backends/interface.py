@@ -210,7 +210,7 @@ class DeviceBackend(Backend, Protocol):
     def close_shared(self) -> None:
         """Close all that :meth:`open_shared` has opened."""
 
-    def make_signal(self, flags, there: np.ndarray, neighbours: tuple[int, ...], is_trusted: bool) -> Any:
+    def make_signal(self, flags, there: np.ndarray, neighbours: tuple[int, ...], is_confirmed: bool) -> Any:
         """Flags that ranks raise at each other: ``flags`` is a device array with one for each of ``neighbours``,
         ``there`` the addresses of ours at the neighbours. Without trust, waiting for them is given up after some
         seconds; with it, after half an hour, and then :meth:`synchronise` raises a BackendError."""

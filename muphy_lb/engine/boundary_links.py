@@ -63,12 +63,12 @@ class BoundaryLinks:
         self._backend, self._model, self._addresses = backend, model, addresses
         self._buffers, self._moment_values = buffers, values.macroscopic
         nodes = np.unique(addresses.domain.links.node)
-        states = [self._state(turn, nodes) for turn in range(len(addresses.patterns))]
+        states = [self._state(phase, nodes) for phase in range(len(addresses.patterns))]
         self._timed = values.timed
         self._n_openings, self._n_values = conditions.kind.size, conditions.value.size
         self._links = self._link_arrays(conditions, nodes, states)
         self._walls = self._wall_arrays(conditions)
-        self._looks: tuple | None = None
+        self._sum_launches: tuple | None = None
         self._wall_probe = Probe(backend, buffers, [self._wall_addresses()] * 2)
 
     @property
@@ -209,15 +209,15 @@ class BoundaryLinks:
         return self._addresses.resolve(phase - 1, self._addresses.locations_after(phase - 1), nodes)
 
     def _wall_arrays(self, conditions: LinkConditions) -> WallArrays:
-        """What is about to arrive at a node is known where the node will pull it from; without slots it is not known,
-        and the coefficients must not ask for it."""
-        links, addresses = self._addresses.domain.slotted, self._addresses
-        arriving = opposed = addresses.slotted.outgoing
+        """The population about to arrive at a node is known only if it will be pulled; otherwise the coefficients must
+        not use it."""
+        links, addresses = self._addresses.domain.linkwise, self._addresses
+        arriving = opposed = addresses.linkwise.outgoing
         if self._model.streaming.fills_slots and links.n_links:
             lattice = self._model.lattice
             arriving = addresses.arriving
             opposed = flat_address(lattice.opposite[links.q], links.node, lattice.q)
-        met = (addresses.slotted.outgoing, arriving, opposed, addresses.slotted.incoming)
+        met = (addresses.linkwise.outgoing, arriving, opposed, addresses.linkwise.incoming)
         dtype = np.uint32 if addresses.n_slots < 2**32 else np.uint64
         return WallArrays(
             *(self._backend.array(address.astype(dtype)) for address in met),

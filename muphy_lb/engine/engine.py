@@ -249,7 +249,7 @@ class Engine:
             self.backend.edge_waits_for_openings()
         if line:
             line.run()
-        if fills_slots and links.has_slotted_walls:
+        if fills_slots and links.has_linkwise_walls:
             links.bind_walls(parity, is_behind=True)()
         self._barrier()
 

@@ -96,7 +96,8 @@ class FeedbackConditions:
     def _advance(self, k: int, condition: Feedback, sums) -> Task:
         operator = condition.operator
         values = tuple(float(condition.parameters[parameter.name]) for parameter in operator.parameters)
-        arrays = FeedbackArrays(sums, self._states[k], *self._values[k], k, self._n_openings, SUM_SCALE)
+        even, odd = self._values[k]
+        arrays = FeedbackArrays(sums, self._states[k], even, odd, k, self._n_openings, SUM_SCALE)
         update = self._backend.bind("feedback", operator, arrays, values)
         return Task("feedback", ON_EDGE, update)
 

@@ -13,7 +13,7 @@ from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import Field, FieldValue, Model, Stage, row_names
 
-NO_LINES = (None, None)
+NO_EXCHANGE = (None, None)
 BEFORE = "_before"  # behind the name of a field: as the step before has left it
 
 

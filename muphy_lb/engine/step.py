@@ -127,7 +127,7 @@ class StepBinder:
         if kind.has_schedule:
             flow = self._with_next_row(flow, parity)
         if self._has_edge or kind.has_schedule:
-            flow = [ordering(self._backend.mark_interior), *flow, ordering(self._backend.interior_waits)]
+            flow = [ordering(self._backend.record_interior), *flow, ordering(self._backend.interior_waits_for_edge)]
         tasks += flow
         for group in others:
             tasks += self._whole_pass(group, parity)

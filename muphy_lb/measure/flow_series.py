@@ -78,7 +78,7 @@ class OpeningSeries(SeriesObserver):
 
     def columns(self) -> list[str]:
         """Flow rate, pressure and state of each opening."""
-        pairs = zip(self._view.outline.openings, self._view.conditions, strict=True)
+        pairs = zip(self._view.header.openings, self._view.conditions, strict=True)
         return [
             f"{opening.name}_{quantity}"
             for opening, condition in pairs

@@ -226,10 +226,10 @@ def _check_launcher(size: int) -> None:
         )
 
 
-def wait_for_turn(communicator) -> None:
+def wait_for_lower_ranks(communicator) -> None:
     """Called by a failing rank before it speaks: by then a lower rank with the same failure has ended all ranks.
 
-    The ranks from ``LAST_TURN`` on have the same turn; of those on one machine, the first speaks and ends the others.
+    The ranks from ``LAST_TURN`` on wait equally long; of those on one machine, the first speaks and ends the others.
     """
     time.sleep(VOICE_DELAY_S * min(communicator.rank, LAST_TURN))
     if communicator.size > 1 and not _is_first_to_speak():

@@ -67,7 +67,7 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
     Raises:
         OutputError: the disk refuses; earlier checkpoints stay.
     """
-    forces = simulation.wall_forces() if simulation.outline.walls else {}
+    forces = simulation.wall_forces() if simulation.header.walls else {}
     if simulation.communicator.rank:
         for _ in _rows(simulation):
             pass
@@ -88,7 +88,7 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
 
 def _write_state(file: h5py.File, simulation: Simulation) -> None:
     """Everything that the next step follows from."""
-    n, names = simulation.outline.n_nodes, simulation.engine.fields.evolving
+    n, names = simulation.header.n_nodes, simulation.engine.fields.evolving
     sizes = {"populations": simulation.lattice.q, "fields": len(names)}
     sets = [file.create_dataset(name, (size, n), dtype=simulation.engine.real) for name, size in sizes.items()]
     targets = [(rows, k) for rows in sets for k in range(len(rows))]
@@ -250,7 +250,7 @@ def _identity(simulation: Simulation) -> dict:
         "particles": ", ".join(each.name for each in engine.model.particles),
         "voxel_digest": simulation.geometry.voxel_digest,
         "time_step_s": units.time_step_s,
-        "spacing_m": simulation.outline.spacing_m,
+        "spacing_m": simulation.header.spacing_m,
         "density_kg_m3": units.density_kg_m3,
     }
 
@@ -266,7 +266,7 @@ def _refusal(path: Path, file: h5py.File, simulation: Simulation) -> str | None:
                 f"checkpoint {path} has {name} = {found}, this run has {expected}{why}; resume with the case that wrote"
                 " it"
             )
-    engine, n = simulation.engine, simulation.outline.n_nodes
+    engine, n = simulation.engine, simulation.header.n_nodes
     shapes = {"populations": (simulation.lattice.q, n), "fields": (len(engine.fields.evolving), n)}
     for name, shape in shapes.items():
         if file[name].shape != shape or file[name].dtype != engine.real:

@@ -243,7 +243,7 @@ class Simulation:
         states = self.engine.feedback.record() if self.engine.feedback else {}
         return {
             record.name: self._opening_state(k, flow[k], mean[k], states.get(str(k), ()))
-            for k, record in enumerate(self.outline.openings)
+            for k, record in enumerate(self.header.openings)
         }
 
     def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
@@ -388,7 +388,7 @@ class Simulation:
 
     def _opening_state(self, number: int, entering: float, mean_deviation: float, answer) -> OpeningState:
         """``answer``: state and value of a condition with feedback, else empty."""
-        record, feedback = self.outline.openings[number], self.conditions[number].feedback
+        record, feedback = self.header.openings[number], self.conditions[number].feedback
         sign = 1.0 if record.kind == "inlet" else -1.0
         return OpeningState(
             kind=record.kind,

@@ -265,7 +265,7 @@ def test_a_buoyant_flow_through_openings_goes_on_bit_for_bit(tmp_path, streaming
     }
     case = case_from_dict(tables)
     undisturbed, first, second = (Simulation(case) for _ in range(3))
-    start_k = 300.0 + 10.0 * np.random.default_rng(3).random(undisturbed.outline.n_nodes)
+    start_k = 300.0 + 10.0 * np.random.default_rng(3).random(undisturbed.header.n_nodes)
     for simulation, n_steps in ((undisturbed, 30), (first, 13)):
         set_temperature_k(simulation, start_k)
         simulation.step(n_steps)

@@ -196,9 +196,9 @@ def test_flags_that_are_there_are_no_reason_to_give_up():
 def test_a_late_halo_ends_the_run_and_names_the_neighbours():
     late = np.array([0, 1, 1], np.uint32)
     with pytest.raises(BackendError, match=r"the halo of rank 5, 7 has not come for about 30 minutes.*muphy-lb resume"):
-        peers.Awaited((3, 5, 7), late, is_trusted=True).check()
-    peers.Awaited((3, 5, 7), late, is_trusted=False).check()
-    peers.Awaited((3, 5, 7), 0 * late, is_trusted=True).check()
+        peers.Awaited((3, 5, 7), late, is_confirmed=True).check()
+    peers.Awaited((3, 5, 7), late, is_confirmed=False).check()
+    peers.Awaited((3, 5, 7), 0 * late, is_confirmed=True).check()
 
 
 MANY_SIMULATIONS = """

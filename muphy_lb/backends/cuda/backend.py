@@ -242,13 +242,13 @@ class CudaBackend(KernelTable):
             close()
         self._opened.clear()
 
-    def make_signal(self, flags, there, neighbours, is_trusted):
+    def make_signal(self, flags, there, neighbours, is_confirmed):
         """Counters on the device, since a recorded launch cannot count."""
         counters = [self.zeros(1, np.uint32) for _ in range(3)]
-        limit = np.array([peers.RUN_POLLS if is_trusted else peers.TRIAL_POLLS], dtype=np.uint64)
+        limit = np.array([peers.RUN_POLLS if is_confirmed else peers.TRIAL_POLLS], dtype=np.uint64)
         late = self.host_buffer(len(neighbours), np.uint32)  # the device writes there, since addresses are unified
         late[:] = 0
-        self._awaited.append(peers.Awaited(tuple(neighbours), late, is_trusted))
+        self._awaited.append(peers.Awaited(tuple(neighbours), late, is_confirmed))
         places = late.ctypes.data + late.itemsize * np.arange(late.size, dtype=np.uint64)
         known = flags, self.array(there), *counters, self.array(limit), self.zeros(1, np.uint32)
         return peers.Signal(*known, self.array(places))

@@ -44,12 +44,12 @@ class Awaited(NamedTuple):
     Attributes:
         neighbours: their ranks.
         late: (k,) uint32 page-locked, 1 for each whose flag did not come in time.
-        is_trusted: whether all flags must come.
+        is_confirmed: whether all flags must come.
     """
 
     neighbours: tuple[int, ...]
     late: np.ndarray
-    is_trusted: bool
+    is_confirmed: bool
 
     def check(self) -> None:
         """Refuse to go on without a halo.
@@ -57,7 +57,7 @@ class Awaited(NamedTuple):
         Raises:
             BackendError: one that must come did not.
         """
-        if self.is_trusted and self.late.any():
+        if self.is_confirmed and self.late.any():
             ranks = ", ".join(str(rank) for rank, is_late in zip(self.neighbours, self.late, strict=True) if is_late)
             raise BackendError(
                 f"compute.transport 'peer': the halo of rank {ranks} has not come for about {1e-6 * RUN_POLLS / 60:.0f}"

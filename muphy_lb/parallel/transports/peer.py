@@ -43,16 +43,16 @@ class Peer:
             for plan, buffer in zip(plans, buffers, strict=True)
         ]
         flags = backend.zeros(len(neighbours), np.uint32)
-        places = self._swap_places(neighbours, packings, plans, flags)
-        there = np.array([flag for *_, flag in places], dtype=np.uint64)
-        signal = backend.make_signal(flags, there, neighbours, self._is_trusted)
+        addresses = self._swap_addresses(neighbours, packings, plans, flags)
+        there = np.array([flag for *_, flag in addresses], dtype=np.uint64)
+        signal = backend.make_signal(flags, there, neighbours, self._is_confirmed)
         self._signals.append(signal)
         whole = enumerate(zip(packings, plans, buffers, strict=True))
         return tuple(self._bind_one(*one, signal, [each[k] for each in addresses]) for k, one in whole)
 
-    def trust(self):
-        """In the trial flags were awaited for a few seconds at most; from now on for half an hour."""
-        in_time = all(self._backend.came_in_time(signal) for signal in self._signals)
+    def confirm(self):
+        """During the trial, waiting for flags is limited to a few seconds; from now on to half an hour."""
+        timed_out = any(self._backend.has_timed_out(signal) for signal in self._signals)
         self._backend.close_shared()  # the messages of the trial, before their memory is freed
         self._signals, self._is_confirmed = [], True
         if timed_out:
