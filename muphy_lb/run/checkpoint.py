@@ -19,8 +19,8 @@ import h5py
 import numpy as np
 
 from muphy_lb.errors import InputError
-from muphy_lb.output.atomic import atomic_write, output_errors
-from muphy_lb.output.hdf5 import opened
+from muphy_lb.files.atomic import atomic_write, output_errors
+from muphy_lb.files.hdf5 import opened
 from muphy_lb.run.simulation import Simulation
 
 LOG = logging.getLogger(__name__)
