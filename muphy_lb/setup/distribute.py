@@ -26,7 +26,7 @@ class SharedGeometry:
 
     A prepared geometry with a partitioning for these ranks stays in its file: each rank reads its own part of it.
     Otherwise rank 0 holds the node list and deals out the parts, one after the other. No other rank ever holds an array
-    over all nodes.
+    over all nodes. Rank 0 checks the whole file before it tells the others of it; they do not do so again.
 
     Attributes:
         outline: of the whole, on every rank.
@@ -77,7 +77,7 @@ class SharedGeometry:
         if self._partition is None:
             return self._deal() if communicator.rank == 0 else _receive(communicator, self.outline)
         path = self._case.folder / self._case.geometry.file
-        with unread_nodes(self._case) as nodes, open_partition(path, self._partition) as owner:
+        with unread_nodes(self._case, is_checked=True) as nodes, open_partition(path, self._partition) as owner:
             part = part_of(nodes, owner, communicator.rank)
         n_owned = communicator.total(int(part.own.size))
         if n_owned != self.outline.n_nodes:
@@ -107,7 +107,7 @@ class SharedGeometry:
 
     def _opened(self):
         """Context of the whole list on rank 0, in memory or in its file."""
-        return unread_nodes(self._case) if self._nodes is None else nullcontext(self._nodes)
+        return unread_nodes(self._case, is_checked=True) if self._nodes is None else nullcontext(self._nodes)
 
     def _deal(self) -> Part:
         """Cut the parts of all ranks, and keep the own."""
