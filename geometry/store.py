@@ -33,6 +33,9 @@ MAX_SIDE = 2**24
 MAX_VOXELS = 2**58
 """Voxels that a box may have: the keys of its links are 64-bit integers."""
 
+SPACINGS_M = (1e-15, 1e15)
+"""Edge of a voxel, within which no area and no time step overflows."""
+
 
 def write_geometry(path, nodes: NodeList) -> None:
     """Write a node list to a new CASE.h5: the whole file, or none.
@@ -64,8 +67,8 @@ def read_arrays(opened_nodes: NodeList) -> NodeList:
 
 @contextmanager
 def open_nodes(path, is_checked: bool = False) -> Iterator[NodeList]:
-    """The node list of a CASE.h5 opened for lazy reading: its arrays, except ``group_start``, are HDF5 datasets, of
-    which a slice is read on access.
+    """The node list of a CASE.h5 opened for lazy reading: its arrays, except ``group_start``, stay in the file, and a
+    slice is read on access.
 
     Structure, types, sizes and attributes are checked whenever a file is opened, which takes no longer for a large one.
     The values of the arrays are read and checked once, by who opens the file first: the only rank, or rank 0 before it
@@ -104,16 +107,16 @@ def _write_nodes(group, nodes: NodeList) -> None:
 
 
 def _open(group: InputGroup) -> NodeList:
-    """The node list of ``/geometry``, its large arrays as datasets whose values are not looked at."""
+    """The node list of ``/geometry``, its large arrays not read."""
     group.check_version(VERSION)
     shape = group.integers("shape", (3,), 1, MAX_SIDE)
     if math.prod(shape) >= MAX_VOXELS:
         raise group.refusal("shape", f"is {shape}; a box of less than {MAX_VOXELS} voxels is allowed")
-    arrays = {name: group.dataset(name, dtype) for name, dtype in ARRAYS.items()}
+    arrays = {name: group.array(name, dtype) for name, dtype in ARRAYS.items()}
     return NodeList(
         **arrays | {"group_start": arrays["group_start"][...]},
         shape=shape,
-        spacing_m=_positive(group, "spacing_m"),
+        spacing_m=_spacing(group),
         origin_m=group.reals("origin_m", (3,)),
         periodic=group.flags("periodic", (3,)),
         openings=_unique(group, [_opening(record) for record in group.records("openings", MAX_OPENINGS)]),
@@ -122,11 +125,11 @@ def _open(group: InputGroup) -> NodeList:
     )
 
 
-def _positive(group: InputGroup, name: str, is_finite: bool = True) -> float:
-    value = group.reals(name, is_finite=is_finite)
-    if not value > 0.0:
-        raise group.refusal(name, f"is {value}; it must be above zero")
-    return value
+def _spacing(group: InputGroup) -> float:
+    spacing_m = group.reals("spacing_m")
+    if not SPACINGS_M[0] <= spacing_m <= SPACINGS_M[1]:
+        raise group.refusal("spacing_m", f"is {spacing_m}; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
+    return spacing_m
 
 
 def _unique(group: InputGroup, records: list) -> tuple:
@@ -145,7 +148,7 @@ def _opening(record: InputGroup) -> Opening:
             kind=record.text("kind"),
             centre_m=record.reals("centre_m", (3,)),
             normal=record.reals("normal", (3,)),
-            radius_m=_positive(record, "radius_m", is_finite=False),
+            radius_m=record.reals("radius_m", is_finite=False),
         )
     except GeometryError as error:
         raise error if str(record.path) in str(error) else record.refusal("", str(error)) from error
@@ -157,7 +160,7 @@ def _wall(record: InputGroup) -> Wall:
 
 
 def _cuts(group: InputGroup) -> Cuts:
-    arrays = {name: group.dataset(name, dtype) for name, dtype in CUT_ARRAYS.items()}
+    arrays = {name: group.array(name, dtype) for name, dtype in CUT_ARRAYS.items()}
     n_links = arrays["voxel"].size
     for name, array in arrays.items():
         if array.size != n_links:

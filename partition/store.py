@@ -16,7 +16,7 @@ import numpy as np
 
 from muphy_lb.files.atomic import atomic_write
 from muphy_lb.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
-from muphy_lb.files.hdf5_input import InputGroup, input_file, shown
+from muphy_lb.files.hdf5_input import InputArray, InputGroup, input_file, shown
 from muphy_lb.partition.costs import NodeCost
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
@@ -79,8 +79,8 @@ def _read_nodes(path) -> tuple[VoxelGraph, np.ndarray]:
         shape, periodic = geometry.integers("shape", (3,), 1, MAX_SIDE), geometry.flags("periodic", (3,))
         if math.prod(shape) >= MAX_VOXELS:
             raise geometry.refusal("shape", f"is {shape}; a box of less than {MAX_VOXELS} voxels is allowed")
-        group_start = geometry.dataset("group_start", np.int64)[...]
-        voxel = geometry.dataset("voxel", np.int64)[...]
+        group_start = geometry.array("group_start", np.int64)[...]
+        voxel = geometry.array("voxel", np.int64)[...]
         if (
             not 2 <= group_start.size <= MAX_GROUPS + 1
             or (group_start[0], group_start[-1]) != (0, voxel.size)
@@ -141,8 +141,8 @@ def read_partition(path, name: str) -> np.ndarray:
 
 
 @contextmanager
-def open_partition(path, name: str) -> Iterator[h5py.Dataset]:
-    """(n,) int32 owners of the named partitioning as a dataset of the open file, of which slices are read on access.
+def open_partition(path, name: str) -> Iterator[InputArray]:
+    """(n,) int32 owners of the named partitioning in the open file, of which slices are read on access.
 
     The owners themselves are not checked: every rank takes the nodes that are its own, and the ranks together find
     whether these are all nodes (:meth:`muphy_lb.setup.distribute.SharedGeometry.part`).
@@ -173,8 +173,8 @@ def _record(stored: InputGroup, name: str, n_nodes: int) -> StoredPartition:
     return StoredPartition(name, group.integers("n_parts", (), 1, n_nodes), group.text("method"))
 
 
-def _open_owner(file: InputGroup, name: str) -> h5py.Dataset:
-    """The dataset of owners of a partitioning, of the right type and size."""
+def _open_owner(file: InputGroup, name: str) -> InputArray:
+    """The owners of a partitioning, of the right type and number, not read."""
     stored = file.subgroup("partition") if "partition" in file else None
     names = stored.names() if stored else []
     if name not in names:
@@ -184,20 +184,18 @@ def _open_owner(file: InputGroup, name: str) -> h5py.Dataset:
         )
     group = stored.subgroup(name)
     group.check_version(VERSION)
-    owner = group.dataset("owner", np.int32)
+    owner = group.array("owner", np.int32)
     _check_length(owner, _n_nodes(file), file.path)
     return owner
 
 
 def _n_nodes(file: InputGroup) -> int:
-    return int(file.subgroup("geometry").dataset("voxel", np.int64).size)
+    return int(file.subgroup("geometry").array("voxel", np.int64).size)
 
 
 def _check_length(owner, n_nodes: int, path) -> None:
     if owner.shape != (n_nodes,):
-        raise PartitionError(
-            f"owners of shape {owner.shape} for the {n_nodes} nodes of {path}; partition this geometry anew"
-        )
+        raise PartitionError(f"owners of shape {owner.shape} for the {n_nodes} nodes of {path}; partition it again")
 
 
 def _check_owner(owner: np.ndarray, n_nodes: int, path) -> None:
@@ -207,7 +205,7 @@ def _check_owner(owner: np.ndarray, n_nodes: int, path) -> None:
     if lowest < 0 or highest >= n_nodes or np.bincount(owner).min() == 0:
         raise PartitionError(
             f"owners for {path} lie between {lowest} and {highest} with a negative or unused number;"
-            " every part from 0 to the last needs a node"
+            " every part from 0 to the last needs a node: partition it again"
         )
 
 

@@ -44,14 +44,15 @@ class InputGroup:
         return self.error(f"{self.path}: /{shown(place)} {problem}; prepare it again with {self.command}")
 
     @contextmanager
-    def checking(self) -> Iterator[None]:
-        """Turn whatever h5py raises in the block, in which the structure is looked at, into a refusal of the file."""
+    def checking(self, name: str = "") -> Iterator[None]:
+        """Turn whatever h5py raises in the block, in which nothing but the file is looked at, into a refusal of what
+        is named."""
         try:
             yield
         except DAMAGE as failure:
             if isinstance(failure, self.error):
                 raise
-            raise self.refusal("", f"is damaged ({shown(failure)})") from failure
+            raise self.refusal(name, f"is damaged ({shown(failure)})") from failure
 
     def __contains__(self, name: str) -> bool:
         return self.group.get(name, getlink=True) is not None
@@ -77,13 +78,14 @@ class InputGroup:
             raise self.refusal(name, f"holds {n_records} records; at most {most} are allowed")
         return [folder.subgroup(str(k)) for k in range(n_records)]
 
-    def dataset(self, name: str, dtype) -> h5py.Dataset:
+    def array(self, name: str, dtype) -> "InputArray":
         """A one-dimensional dataset of that type, whose values all lie in the file itself; they are not read."""
-        dataset = self._member(name, h5py.Dataset)
-        problem = _foreign(dataset, np.dtype(dtype)) or _oversized(dataset, os.path.getsize(self.path))
-        if problem:
-            raise self.refusal(name, problem)
-        return dataset
+        with self.checking(name):
+            dataset = self._member(name, h5py.Dataset)
+            problem = _foreign(dataset, np.dtype(dtype)) or _oversized(dataset, os.path.getsize(self.path))
+            if problem:
+                raise self.refusal(name, problem)
+        return InputArray(self, name, dataset)
 
     def check_version(self, version: int) -> None:
         """Refuse a group whose attribute ``version`` is another one."""
@@ -93,14 +95,14 @@ class InputGroup:
 
     def integers(self, name: str, shape: tuple[int, ...], low: int, high: int):
         """An attribute of integers from ``low`` to ``high``: an int, or a tuple of them."""
-        values = self._attribute(name, "iu", "integer", shape)
-        if values.size and not (low <= int(values.min()) and int(values.max()) <= high):
+        values = np.asarray(self._attribute(name, "iu", "integer", shape))
+        if not (low <= int(values.min()) and int(values.max()) <= high):
             raise self.refusal(name, f"is {shown(values)}; allowed are {low} to {high}")
         return tuple(map(int, values)) if shape else int(values)
 
     def reals(self, name: str, shape: tuple[int, ...] = (), is_finite: bool = True):
         """An attribute of numbers, finite or at least not NaN: a float, or a tuple of them."""
-        values = self._attribute(name, "iuf", "number", shape).astype(np.float64)
+        values = np.asarray(self._attribute(name, "iuf", "number", shape), dtype=np.float64)
         if not np.all(np.isfinite(values) if is_finite else ~np.isnan(values)):
             raise self.refusal(name, f"is {shown(values)}; allowed are {'finite ' if is_finite else ''}numbers")
         return tuple(map(float, values)) if shape else float(values)
@@ -112,38 +114,55 @@ class InputGroup:
 
     def text(self, name: str) -> str:
         """An attribute of printable text, not empty."""
-        self._attribute_id(name, "SO", "text", ())
-        value = self.group.attrs[name]
-        return self._check_text(name, value.decode() if isinstance(value, bytes) else value)
+        value = self._attribute(name, "SO", "text", ())
+        with self.checking(name):
+            return self._check_text(name, value.decode() if isinstance(value, bytes) else value)
 
     def _check_text(self, name: str, value) -> str:
         if not (isinstance(value, str) and value and value.isprintable()):
             raise self.refusal(name, f"is {shown(ascii(value))}; allowed is printable text")
         return str(value)
 
-    def _attribute(self, name: str, kinds: str, what: str, shape: tuple[int, ...]) -> np.ndarray:
-        self._attribute_id(name, kinds, what, shape)
-        return np.asarray(self.group.attrs[name])
-
-    def _attribute_id(self, name: str, kinds: str, what: str, shape: tuple[int, ...]) -> None:
-        """Refuse an attribute of another type or shape, before its value is read."""
-        if name not in self.group.attrs:
-            raise self.refusal(name, "is missing")
-        attribute = self.group.attrs.get_id(name)
-        if attribute.shape != shape or attribute.dtype.kind not in kinds:
-            asked = f"{math.prod(shape)} {what} values" if shape else f"one {what} value"
-            raise self.refusal(name, f"has type {attribute.dtype} and shape {attribute.shape}; it must be {asked}")
+    def _attribute(self, name: str, kinds: str, what: str, shape: tuple[int, ...]):
+        """The value of an attribute, whose type and shape are looked at before it is read."""
+        with self.checking(name):
+            if name not in self.group.attrs:
+                raise self.refusal(name, "is missing")
+            attribute = self.group.attrs.get_id(name)
+            if attribute.shape != shape or attribute.dtype.kind not in kinds:
+                asked = f"{math.prod(shape)} {what} values" if shape else f"one {what} value"
+                raise self.refusal(name, f"has type {attribute.dtype} and shape {attribute.shape}; it must be {asked}")
+            return self.group.attrs[name]
 
     def _member(self, name: str, kind: type):
-        link = self.group.get(name, getlink=True)
-        if link is None:
-            raise self.refusal(name, "is missing")
-        if not isinstance(link, h5py.HardLink):
-            raise self.refusal(name, "is a link to another place or file")
-        member = self.group[name]
+        with self.checking(name):
+            link = self.group.get(name, getlink=True)
+            if link is None:
+                raise self.refusal(name, "is missing")
+            if not isinstance(link, h5py.HardLink):
+                raise self.refusal(name, "is a link to another place or file")
+            member = self.group[name]
         if not isinstance(member, kind):
             raise self.refusal(name, f"is a {type(member).__name__.lower()}; it must be a {kind.__name__.lower()}")
         return member
+
+
+class InputArray:
+    """A one-dimensional dataset of an input, of which a slice is read on access; a damaged one is refused.
+
+    Attributes:
+        size: number of values.
+        shape: ``(size,)``.
+        dtype: type of the values.
+    """
+
+    def __init__(self, owner: InputGroup, name: str, dataset: h5py.Dataset):
+        self.shape, self.size, self.dtype = dataset.shape, int(dataset.shape[0]), dataset.dtype
+        self._owner, self._name, self._dataset = owner, name, dataset
+
+    def __getitem__(self, part) -> np.ndarray:
+        with self._owner.checking(self._name):
+            return self._dataset[part]
 
 
 @contextmanager
@@ -156,7 +175,7 @@ def input_file(path: str | os.PathLike, error: type[Exception], command: str) ->
         command: the command that makes such a file.
 
     Raises:
-        error: there is no such file, it is no HDF5 file, or, in the block, a value cannot be read.
+        error: there is no such file, or it is no HDF5 file.
     """
     path = Path(path)
     if not path.is_file():
@@ -168,11 +187,7 @@ def input_file(path: str | os.PathLike, error: type[Exception], command: str) ->
             f"{path} is not a readable HDF5 file ({shown(failure)}); prepare it again with {command}"
         ) from failure
     with file:
-        root = InputGroup(file, path, error, command)
-        try:
-            yield root
-        except OSError as failure:  # a later read of the values of a dataset
-            raise root.refusal("", f"is damaged ({shown(failure)})") from failure
+        yield InputGroup(file, path, error, command)
 
 
 def shown(value) -> str:
