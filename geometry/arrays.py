@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from muphy_lb.geometry.cuts import SHORTEST
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.link_cuts import N_DIRECTIONS, Cuts, link_keys
 from muphy_lb.geometry.nodes import NodeList
@@ -97,9 +98,9 @@ def _check_cuts(cuts: Cuts, n_voxels: int, refusal: Refusal) -> None:
         _check_range(direction, N_DIRECTIONS, partial(refusal, "cuts/direction"))
         if np.any(direction == NO_LINK):
             raise refusal("cuts/direction", f"holds {NO_LINK}, which leads to no neighbour")
-        wrong = distance[~((distance > 0.0) & (distance <= 1.0))]
+        wrong = distance[~((distance >= SHORTEST) & (distance <= 1.0))]
         if wrong.size:
-            raise refusal("cuts/distance", f"holds {wrong[0]}; distances are above 0 and at most 1")
+            raise refusal("cuts/distance", f"holds {wrong[0]}; allowed are {SHORTEST} to 1")
         keys = link_keys(voxel, direction)
         if keys[0] <= before or np.any(keys[1:] <= keys[:-1]):
             raise refusal("cuts/voxel", "is not in the order of voxels and directions, or holds a link twice")

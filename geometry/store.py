@@ -14,9 +14,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from muphy_lb.files.atomic import atomic_write
 from muphy_lb.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
-from muphy_lb.files.hdf5_input import InputGroup, input_file
+from muphy_lb.files.hdf5_input import MAX_NAME, InputGroup, input_file, is_name, shown
 from muphy_lb.geometry.arrays import check_arrays
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import MAX_OPENINGS, MAX_WALLS
@@ -41,8 +43,10 @@ def write_geometry(path, nodes: NodeList) -> None:
     """Write a node list to a new CASE.h5: the whole file, or none.
 
     Raises:
+        GeometryError: a name or a length is such that the file would be refused when it is read.
         OutputError: the file cannot be written.
     """
+    _check_frame(nodes)
     with atomic_write(path) as temporary, opened(temporary, "w", CHECKSUMMED) as file:
         _write_nodes(file.create_group("geometry"), nodes)
 
@@ -83,12 +87,22 @@ def open_nodes(path, is_checked: bool = False) -> Iterator[NodeList]:
         GeometryError: as :func:`read_geometry`.
     """
     with input_file(path, GeometryError, f"muphy-lb geometry INPUT {Path(path).name}") as file:
-        with file.checking():
-            geometry = file.subgroup("geometry")
-            nodes = _open(geometry)
-            if not is_checked:
-                check_arrays(nodes, geometry.refusal)
+        geometry = file.subgroup("geometry")
+        nodes = _open(geometry)
+        if not is_checked:
+            check_arrays(nodes, geometry.refusal)
         yield nodes
+
+
+def _check_frame(nodes: NodeList) -> None:
+    for record in (*nodes.openings, *nodes.walls):
+        if not is_name(record.name):
+            raise GeometryError(f"the name {shown(ascii(record.name))} is not of 1 to {MAX_NAME} printable letters")
+    if not SPACINGS_M[0] <= nodes.spacing_m <= SPACINGS_M[1]:
+        raise GeometryError(f"voxel spacing is {nodes.spacing_m} m; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
+    for name, point_m in (("origin", nodes.origin_m), *((f"centre of {o.name!r}", o.centre_m) for o in nodes.openings)):
+        if not np.all(np.isfinite(point_m)):
+            raise GeometryError(f"the {name} is {point_m} m; it must be finite")
 
 
 def _write_nodes(group, nodes: NodeList) -> None:
@@ -155,7 +169,7 @@ def _opening(record: InputGroup) -> Opening:
 
 
 def _wall(record: InputGroup) -> Wall:
-    is_solid = "is_solid" in record.group.attrs and record.flags("is_solid")
+    is_solid = record.has_attribute("is_solid") and record.flags("is_solid")
     return Wall(record.text("name"), record.integers("n_voxels", (), 0, MAX_VOXELS), is_solid)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from muphy_lb.files.atomic import atomic_write
 from muphy_lb.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
-from muphy_lb.files.hdf5_input import InputArray, InputGroup, input_file, shown
+from muphy_lb.files.hdf5_input import MAX_NAME, InputArray, InputGroup, input_file, is_name, shown
 from muphy_lb.partition.costs import NodeCost
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
@@ -74,7 +74,7 @@ def read_weighted_graph(path, cost: NodeCost, exchange: Exchange) -> VoxelGraph:
 
 def _read_nodes(path) -> tuple[VoxelGraph, np.ndarray]:
     """The graph and the (n,) uint8 group of each node."""
-    with _open_case(path) as file, file.checking():
+    with _open_case(path) as file:
         geometry = file.subgroup("geometry")
         shape, periodic = geometry.integers("shape", (3,), 1, MAX_SIDE), geometry.flags("periodic", (3,))
         if math.prod(shape) >= MAX_VOXELS:
@@ -112,10 +112,12 @@ def write_partition(path, name: str, owner: np.ndarray, method: str) -> None:
             geometry.
         OutputError: the file cannot be written.
     """
-    if name in ("", ".", "..") or "/" in name or not name.isprintable():
-        raise PartitionError(f"bad name {name!r} of a partitioning; give a printable one without '/'")
+    if name in (".", "..") or "/" in name or not is_name(name):
+        raise PartitionError(
+            f"bad name {shown(ascii(name))} of a partitioning; give 1 to {MAX_NAME} printable letters without '/'"
+        )
     owner = np.asarray(owner)
-    with _open_case(path) as file, file.checking():
+    with _open_case(path) as file:
         _check_owner(owner, _n_nodes(file), path)
     with _modified_copy(Path(path).resolve()) as file:
         file.pop(f"partition/{name}", None)
@@ -131,7 +133,7 @@ def read_partition(path, name: str) -> np.ndarray:
         PartitionError: no such file, no partitioning of this name (the message lists the existing ones), another
             version.
     """
-    with _open_case(path) as file, file.checking():
+    with _open_case(path) as file:
         owner = _open_owner(file, name)[...]
         _check_owner(owner, owner.size, path)
         group = file.subgroup("partition").subgroup(name)
@@ -151,9 +153,7 @@ def open_partition(path, name: str) -> Iterator[InputArray]:
         PartitionError: as :func:`read_partition`, except for the values of owners.
     """
     with _open_case(path) as file:
-        with file.checking():
-            owner = _open_owner(file, name)
-        yield owner
+        yield _open_owner(file, name)
 
 
 def list_partitions(path) -> tuple[StoredPartition, ...]:
@@ -162,7 +162,7 @@ def list_partitions(path) -> tuple[StoredPartition, ...]:
     Raises:
         PartitionError: the file is missing, corrupt or without geometry, or a partitioning is incomplete.
     """
-    with _open_case(path) as file, file.checking():
+    with _open_case(path) as file:
         n_nodes = _n_nodes(file)
         stored = file.subgroup("partition") if "partition" in file else None
         return tuple(_record(stored, name, n_nodes) for name in (stored.names() if stored else ()))
@@ -215,9 +215,8 @@ def _open_case(path) -> Iterator[InputGroup]:
     name = Path(path).name
     commands = f"muphy-lb geometry INPUT {name} and muphy-lb partition {name} N_PARTS"
     with input_file(path, PartitionError, commands) as file:
-        with file.checking():
-            if _n_nodes(file) == 0:
-                raise file.refusal("geometry/voxel", "is empty")
+        if _n_nodes(file) == 0:
+            raise file.refusal("geometry/voxel", "is empty")
         yield file
 
 

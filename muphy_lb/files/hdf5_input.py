@@ -7,7 +7,7 @@ compression, and datasets that declare more values than the file holds.
 import math
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,9 @@ import numpy as np
 
 DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError)
 """What h5py raises of a file whose structure is damaged."""
+
+MAX_NAME = 255
+"""Letters of a name."""
 
 SHOWN = 120
 """Letters of a value that a message shows."""
@@ -28,20 +31,23 @@ class InputGroup:
 
     Attributes:
         group: the group.
+        place: its name in the file, without the first slash.
         path: the file.
         error: the type of all refusals.
         command: the command that makes such a file, the remedy of all refusals.
     """
 
     group: h5py.Group
+    place: str
     path: Path
-    error: Callable[[str], Exception]
+    error: type[Exception]
     command: str
 
     def refusal(self, name: str, problem: str) -> Exception:
         """The error that says what is wrong with a member or an attribute of the group."""
-        place = "/".join(part for part in (self.group.name.strip("/"), name) if part)
-        return self.error(f"{self.path}: /{shown(place)} {problem}; prepare it again with {self.command}")
+        return self.error(
+            f"{self.path}: /{shown(self._place_of(name))} {problem}; prepare it again with {self.command}"
+        )
 
     @contextmanager
     def checking(self, name: str = "") -> Iterator[None]:
@@ -55,25 +61,34 @@ class InputGroup:
             raise self.refusal(name, f"is damaged ({shown(failure)})") from failure
 
     def __contains__(self, name: str) -> bool:
-        return self.group.get(name, getlink=True) is not None
+        """Whether there is a member of that name."""
+        with self.checking(name):
+            return self.group.get(name, getlink=True) is not None
+
+    def has_attribute(self, name: str) -> bool:
+        """Whether the group has an attribute of that name."""
+        with self.checking(name):
+            return name in self.group.attrs
 
     def names(self) -> list[str]:
-        """Names of the members, all of them printable."""
-        names = list(self.group)
+        """Names of the members, all of them printable and of no unusual length."""
+        with self.checking():
+            names = list(self.group)
         for name in names:
-            self._check_text("", name)
+            self._check_name("", name)
         return names
 
     def subgroup(self, name: str) -> "InputGroup":
         """A group in this one."""
-        return InputGroup(self._member(name, h5py.Group), self.path, self.error, self.command)
+        member = self._member(name, h5py.Group)
+        return InputGroup(member, self._place_of(name), self.path, self.error, self.command)
 
     def records(self, name: str, most: int) -> list["InputGroup"]:
         """The groups ``name/0``, ``name/1``, ... in this one; none if there is no group ``name``."""
         if name not in self:
             return []
         folder = self.subgroup(name)
-        n_records = len(folder.group)
+        n_records = len(folder.names())
         if n_records > most:
             raise self.refusal(name, f"holds {n_records} records; at most {most} are allowed")
         return [folder.subgroup(str(k)) for k in range(n_records)]
@@ -113,21 +128,24 @@ class InputGroup:
         return tuple(map(bool, values)) if shape else bool(values)
 
     def text(self, name: str) -> str:
-        """An attribute of printable text, not empty."""
+        """An attribute of text that is a name (:func:`is_name`)."""
         value = self._attribute(name, "SO", "text", ())
         with self.checking(name):
-            return self._check_text(name, value.decode() if isinstance(value, bytes) else value)
+            return self._check_name(name, value.decode() if isinstance(value, bytes) else value)
 
-    def _check_text(self, name: str, value) -> str:
-        if not (isinstance(value, str) and value and value.isprintable()):
-            raise self.refusal(name, f"is {shown(ascii(value))}; allowed is printable text")
+    def _place_of(self, name: str) -> str:
+        return "/".join(part for part in (self.place, name) if part)
+
+    def _check_name(self, name: str, value) -> str:
+        if not is_name(value):
+            raise self.refusal(name, f"is {shown(ascii(value))}; allowed are 1 to {MAX_NAME} printable letters")
         return str(value)
 
     def _attribute(self, name: str, kinds: str, what: str, shape: tuple[int, ...]):
         """The value of an attribute, whose type and shape are looked at before it is read."""
+        if not self.has_attribute(name):
+            raise self.refusal(name, "is missing")
         with self.checking(name):
-            if name not in self.group.attrs:
-                raise self.refusal(name, "is missing")
             attribute = self.group.attrs.get_id(name)
             if attribute.shape != shape or attribute.dtype.kind not in kinds:
                 asked = f"{math.prod(shape)} {what} values" if shape else f"one {what} value"
@@ -187,7 +205,12 @@ def input_file(path: str | os.PathLike, error: type[Exception], command: str) ->
             f"{path} is not a readable HDF5 file ({shown(failure)}); prepare it again with {command}"
         ) from failure
     with file:
-        yield InputGroup(file, path, error, command)
+        yield InputGroup(file, "", path, error, command)
+
+
+def is_name(value) -> bool:
+    """Whether a value is a printable text of no unusual length."""
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()
 
 
 def shown(value) -> str:

@@ -131,6 +131,41 @@ def test_partitioning_of_another_geometry_is_an_error(case):
         read_partition(case, "mine")
 
 
+@pytest.mark.parametrize("owner", [2**31 - 1, 3, -1])
+def test_owner_that_is_no_part_is_an_error(case, owner):
+    write_partition(case, "mine", OWNER, "metis")
+    with h5py.File(case, "r+") as file:
+        file["partition/mine/owner"][0] = owner
+    with pytest.raises(PartitionError, match=r"owners for .*case\.h5 lie between .*partition it again|n_parts is 3"):
+        read_partition(case, "mine")
+
+
+def test_owners_of_another_type_are_an_error(case):
+    write_partition(case, "mine", OWNER, "metis")
+    with h5py.File(case, "r+") as file:
+        del file["partition/mine/owner"]
+        file["partition/mine/owner"] = OWNER.astype(float)
+    with pytest.raises(PartitionError, match="/partition/mine/owner has type float64 .* it must be one row of int32"):
+        read_partition(case, "mine")
+
+
+@pytest.mark.parametrize("start", [[0, 6, 4], [0, 4], [1, 4, 6], [0, 2**62, 6], [6]])
+def test_groups_that_do_not_share_out_the_nodes_are_an_error(case, start):
+    with h5py.File(case, "r+") as file:
+        del file["geometry/group_start"]
+        file["geometry/group_start"] = np.array(start)
+    with pytest.raises(PartitionError, match=r"case\.h5: /geometry/group_start is .* it must climb from 0 to 6"):
+        read_graph(case)
+
+
+@pytest.mark.parametrize("voxel", [6, -1, 2**62])
+def test_a_voxel_outside_the_box_is_an_error(case, voxel):
+    with h5py.File(case, "r+") as file:
+        file["geometry/voxel"][3] = voxel
+    with pytest.raises(PartitionError, match=rf"case\.h5: /geometry/voxel .*{voxel}.*prepare it again"):
+        read_graph(case)
+
+
 def test_missing_file_is_an_error(tmp_path):
     with pytest.raises(PartitionError, match="there is no file .*absent.h5"):
         list_partitions(tmp_path / "absent.h5")
