@@ -18,6 +18,10 @@ import numpy as np
 DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError)
 """What h5py raises of a file whose structure is damaged."""
 
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+FIRST_CHECKSUMMED = 2
+"""Version of the first header (superblock) from which on headers of HDF5 carry checksums."""
+
 MAX_NAME = 255
 """Letters of a name."""
 
@@ -193,11 +197,15 @@ def input_file(path: str | os.PathLike, error: type[Exception], command: str) ->
         command: the command that makes such a file.
 
     Raises:
-        error: there is no such file, or it is no HDF5 file.
+        error: there is no such file, it is no HDF5 file, or its headers carry no checksums: a flipped bit in them could
+            keep HDF5 busy for ever.
     """
     path = Path(path)
     if not path.is_file():
         raise error(f"there is no file {path}; prepare it with {command}")
+    if (superblock := _superblock(path)) is not None and superblock < FIRST_CHECKSUMMED:
+        problem = "is of an HDF5 format without checksums, as earlier versions of this program wrote it"
+        raise error(f"{path} {problem}; prepare it again with {command}")
     try:
         file = h5py.File(path, "r")
     except DAMAGE as failure:
@@ -206,6 +214,13 @@ def input_file(path: str | os.PathLike, error: type[Exception], command: str) ->
         ) from failure
     with file:
         yield InputGroup(file, "", path, error, command)
+
+
+def _superblock(path: Path) -> int | None:
+    """Version of the first header of an HDF5 file; None if there is none at its start."""
+    with path.open("rb") as file:
+        head = file.read(len(SIGNATURE) + 1)
+    return head[-1] if len(head) > len(SIGNATURE) and head.startswith(SIGNATURE) else None
 
 
 def is_name(value) -> bool:

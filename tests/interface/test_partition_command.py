@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
+from muphy_lb.files.hdf5 import CHECKSUMMED
 from muphy_lb.partition.__main__ import main
 from muphy_lb.partition.methods import METHODS
 from muphy_lb.partition.store import list_partitions, read_partition
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def case(tmp_path):
     """A CASE.h5 with a box of 8 x 6 x 4 nodes, periodic along x; the last z plane is opening group 1."""
     path = tmp_path / "case.h5"
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver=CHECKSUMMED) as file:
         group = file.create_group("geometry")
         group.attrs.update(version=1, shape=(4, 6, 8), periodic=(True, False, False))
         group["voxel"] = np.arange(192)

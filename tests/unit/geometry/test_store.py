@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import OutputError
+from muphy_lb.files.hdf5 import CHECKSUMMED
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag
@@ -110,6 +111,12 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     assert refused(path, "not a readable HDF5 file")
 
 
+def test_a_file_without_checksums_is_refused(nodes, case_file):
+    with h5py.File(case_file, "r") as new, h5py.File(case_file.with_name("old.h5"), "w") as old:
+        new.copy("geometry", old)
+    assert refused(case_file.with_name("old.h5"), "format without checksums.*prepare it again with muphy-lb geometry")
+
+
 def test_a_file_of_another_version_is_refused(case_file):
     with h5py.File(case_file, "a") as file:
         file["geometry"].attrs["version"] = VERSION + 1
@@ -124,7 +131,7 @@ def test_a_file_without_version_is_refused(case_file):
 
 def test_a_file_without_geometry_is_refused(tmp_path):
     path = tmp_path / "case.h5"
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver=CHECKSUMMED) as file:
         file.create_group("partition")
     assert refused(path, "/geometry is missing")
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import OutputError
+from muphy_lb.files.hdf5 import CHECKSUMMED
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import StoredPartition, list_partitions, read_graph, read_partition, write_partition
 
@@ -17,7 +18,7 @@ OWNER = np.array([0, 1, 1, 0, 2, 2], dtype=np.int64)
 def case(tmp_path):
     """A CASE.h5 of six nodes in a row: 0 to 3 are plain, 4 and 5 lie at opening 0."""
     path = tmp_path / "case.h5"
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver=CHECKSUMMED) as file:
         group = file.create_group("geometry")
         group.attrs.update(version=1, shape=(1, 1, 6), periodic=(False, False, False))
         group["voxel"] = np.array([1, 2, 3, 4, 0, 5])
@@ -179,7 +180,7 @@ def test_truncated_file_is_an_error(case):
 
 def test_file_without_geometry_is_an_error(tmp_path):
     path = tmp_path / "empty.h5"
-    h5py.File(path, "w").close()
+    h5py.File(path, "w", libver=CHECKSUMMED).close()
     with pytest.raises(PartitionError, match="/geometry is missing"):
         read_graph(path)
 
