@@ -36,6 +36,7 @@ from tests.fuzz.prepared_damages import NAME, Damage, damage_of
 from tests.vessel import changed, command, vessel
 
 LIMIT_S = 60
+PATIENCE_S = LIMIT_S + 5
 LIMIT_MIB = 2048
 ADDRESS_SPACE = 2**33
 MAX_LETTERS = 1000
@@ -129,8 +130,8 @@ def _live(numbers: Sequence[int], seed: int, whole: bytes, folder: Path, report:
         start = time.monotonic()
         verdict, message = judged(damage, folder)
         seconds, peak = time.monotonic() - start, _peak_mib()
-        if verdict in (REFUSED, READ) and peak > LIMIT_MIB:
-            verdict = "MEMORY"
+        if verdict in (REFUSED, READ) and (peak > LIMIT_MIB or seconds > LIMIT_S):
+            verdict = "MEMORY" if peak > LIMIT_MIB else "HANG"
         _tell(report, number, words, verdict, message, seconds, peak)
 
 
@@ -166,7 +167,7 @@ def study(folder: Path, numbers: Sequence[int], seed: int) -> Iterator[Outcome]:
 def _outcomes(child: int, ends: int) -> Iterator[Outcome]:
     """The outcomes that a child reports until it has ended, last of all of the file that it died of, if it did."""
     begun, rest = None, b""
-    while select.select([ends], [], [], LIMIT_S + 5)[0]:
+    while select.select([ends], [], [], PATIENCE_S)[0]:
         got = os.read(ends, 2**16)
         if not got:
             break
@@ -178,7 +179,7 @@ def _outcomes(child: int, ends: int) -> Iterator[Outcome]:
     else:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        yield Outcome(*(begun or (-1, "?")), "HANG", "", LIMIT_S, 0.0)
+        yield Outcome(*(begun or (-1, "?")), "HANG", "", PATIENCE_S, 0.0)
         return
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if begun:
