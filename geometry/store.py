@@ -4,8 +4,7 @@ Layout (version 2): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m`
 (x, y, z); datasets ``voxel``, ``group_start``, ``label_voxel``, ``label_number`` as in
 :class:`muphy_lb.geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall, with
 the fields of its record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of
-:class:`muphy_lb.geometry.link_cuts.Cuts`. Headers and datasets carry checksums. Other groups are not read, such as the ``neighbours`` that versions up to 0.5
-wrote.
+:class:`muphy_lb.geometry.link_cuts.Cuts`. Headers and datasets carry checksums. Other groups are not read.
 """
 
 import math
