@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from muphy_lb.errors import OutputError
+from muphy_lb.files.atomic import write_text
 from muphy_lb.geometry.errors import GeometryError, printable
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.load import LOADERS, SHAPE_PREFIX, load_with_notes
@@ -48,7 +50,8 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit code, 2 for bad input with one line on stderr."""
+    """Run the command; returns the exit code, with one line on stderr: 2 for bad input, 4 for a file that cannot be
+    written."""
     parser = _parser()
     arguments = parser.parse_args(argv)
     if not arguments.find_openings and (arguments.output is None or arguments.toml or arguments.preview):
@@ -57,6 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         found = _find_openings(arguments) if arguments.find_openings else ()
         if arguments.output is not None:
             _convert(arguments, found)
+    except OutputError as error:
+        print(printable(f"geometry: {error}"), file=sys.stderr)
+        return error.exit_code
     except (GeometryError, MemoryError) as error:
         text = " ".join(str(error).split())
         prefix = "" if arguments.input in text else f"{arguments.input}: "
@@ -86,7 +92,7 @@ def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
         _tell(f"health      {line}")
     _tell(openings_table(inspection.found))
     if arguments.toml:
-        _write_text(arguments.toml, openings_toml(inspection.found))
+        write_text(arguments.toml, openings_toml(inspection.found))
     elif inspection.found:
         _tell(f"\n{openings_toml(inspection.found)}")
     if arguments.preview:
@@ -98,14 +104,6 @@ def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
 
 def _tell(text: str) -> None:
     print(printable(text))
-
-
-def _write_text(path: str, text: str) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise GeometryError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:

@@ -4,146 +4,179 @@ Layout (version 2): attributes ``version``, ``shape`` (nz, ny, nx), ``spacing_m`
 (x, y, z); datasets ``voxel``, ``group_start``, ``label_voxel``, ``label_number`` as in
 :class:`muphy_lb.geometry.nodes.NodeList`; one group ``openings/K`` per opening and ``walls/K`` per labelled wall, with
 the fields of its record as attributes; optionally a group ``cuts`` with the datasets and ``n_missed`` of
-:class:`muphy_lb.geometry.link_cuts.Cuts`. Other groups are not read, such as the ``neighbours`` that versions up to 0.5
-wrote.
+:class:`muphy_lb.geometry.link_cuts.Cuts`. Headers and datasets carry checksums. Other groups are not read.
 """
 
-import os
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import h5py
+import numpy as np
 
+from muphy_lb.files.atomic import atomic_write
+from muphy_lb.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
+from muphy_lb.files.hdf5_input import MAX_NAME, InputGroup, input_file, is_name, shown
+from muphy_lb.geometry.arrays import check_arrays
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.flags import MAX_OPENINGS, MAX_WALLS
 from muphy_lb.geometry.link_cuts import Cuts, Wall
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 
 VERSION = 2
-ARRAYS = ("voxel", "group_start", "label_voxel", "label_number")
-CUT_ARRAYS = ("voxel", "direction", "distance")
+ARRAYS = {"voxel": "int64", "group_start": "int64", "label_voxel": "int64", "label_number": "uint8"}
+CUT_ARRAYS = {"voxel": "int64", "direction": "uint8", "distance": "float64"}
+MAX_SIDE = 2**24
+"""Voxels along an axis that a box may have: more than any image, few enough for arrays over one axis."""
+
+MAX_VOXELS = 2**58
+"""Voxels that a box may have: the keys of its links are 64-bit integers."""
+
+SPACINGS_M = (1e-15, 1e15)
+"""Edge of a voxel, within which no area and no time step overflows."""
 
 
 def write_geometry(path, nodes: NodeList) -> None:
-    """Write a node list to a new CASE.h5.
-
-    The file is written under a temporary name and renamed when complete.
+    """Write a node list to a new CASE.h5: the whole file, or none.
 
     Raises:
-        GeometryError: the file cannot be written.
+        GeometryError: a name or a length is such that the file would be refused when it is read.
+        OutputError: the file cannot be written.
     """
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        with h5py.File(temporary, "w") as file:
-            group = file.create_group("geometry")
-            _write_nodes(group, nodes)
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise GeometryError(f"cannot write {path}: {error}; check the folder, its rights and the free space") from error
+    _check_frame(nodes)
+    with atomic_write(path) as temporary, opened(temporary, "w", CHECKSUMMED) as file:
+        _write_nodes(file.create_group("geometry"), nodes)
 
 
 def read_geometry(path) -> NodeList:
     """Read the node list of a CASE.h5.
 
     Raises:
-        GeometryError: the file is missing, truncated, holds no geometry, or has another version.
+        GeometryError: the file is missing, holds no geometry, has another version, or anything in it is not as
+            :class:`muphy_lb.geometry.nodes.NodeList` has it.
     """
     with open_nodes(path) as nodes:
         return read_arrays(nodes)
 
 
-def read_arrays(opened: NodeList) -> NodeList:
+def read_arrays(opened_nodes: NodeList) -> NodeList:
     """The node list of :func:`open_nodes` with all its arrays read into memory."""
-    cuts = opened.cuts and replace(opened.cuts, **{name: getattr(opened.cuts, name)[...] for name in CUT_ARRAYS})
-    return replace(opened, cuts=cuts, **{name: getattr(opened, name)[...] for name in ARRAYS})
+    cuts = opened_nodes.cuts
+    cuts = cuts and replace(cuts, **{name: getattr(cuts, name)[...] for name in CUT_ARRAYS})
+    return replace(opened_nodes, cuts=cuts, **{name: getattr(opened_nodes, name)[...] for name in ARRAYS})
 
 
 @contextmanager
-def open_nodes(path) -> Iterator[NodeList]:
-    """The node list of a CASE.h5 opened for lazy reading: its arrays, except ``group_start``, are HDF5 datasets, of
-    which a slice is read on access.
+def open_nodes(path, is_checked: bool = False) -> Iterator[NodeList]:
+    """The node list of a CASE.h5 opened for lazy reading: its arrays, except ``group_start``, stay in the file, and a
+    slice is read on access.
+
+    Structure, types, sizes and attributes are checked whenever a file is opened, which takes no longer for a large one.
+    The values of the arrays are read and checked once, by whoever opens the file first: the only rank, or rank 0 before
+    it sends the header to the others (:class:`muphy_lb.setup.distribute.DistributedGeometry`). The other ranks, and
+    rank 0 later on, say that they are checked; each then reads its own part only. Checksums of HDF5 still protect what
+    they read.
+
+    Args:
+        path: the file.
+        is_checked: the values of the arrays have been checked.
 
     Raises:
         GeometryError: as :func:`read_geometry`.
     """
-    with _open_geometry(path) as group:
-        arrays = {name: group[name] for name in ARRAYS}
-        yield NodeList(
-            **arrays | {"group_start": group["group_start"][...]},
-            shape=tuple(int(size) for size in group.attrs["shape"]),
-            spacing_m=float(group.attrs["spacing_m"]),
-            origin_m=tuple(float(x) for x in group.attrs["origin_m"]),
-            periodic=tuple(bool(p) for p in group.attrs["periodic"]),
-            openings=tuple(_read_opening(group[f"openings/{k}"]) for k in range(len(group.get("openings", ())))),
-            walls=tuple(_read_wall(group[f"walls/{k}"]) for k in range(len(group.get("walls", ())))),
-            cuts=_open_cuts(group["cuts"]) if "cuts" in group else None,
-        )
+    with input_file(path, GeometryError, f"muphy-lb geometry INPUT {Path(path).name}") as file:
+        geometry = file.subgroup("geometry")
+        nodes = _open(geometry)
+        if not is_checked:
+            check_arrays(nodes, geometry.refusal)
+        yield nodes
 
 
-class _open_geometry:
-    """Context manager of the versioned ``/geometry`` group; GeometryError for a missing, corrupt or foreign file."""
-
-    def __init__(self, path):
-        self.path = Path(path)
-
-    def __enter__(self):
-        if not self.path.is_file():
-            raise GeometryError(f"there is no file {self.path}; make it with muphy-lb geometry INPUT {self.path.name}")
-        try:
-            self.file = h5py.File(self.path, "r")
-        except OSError as error:
-            raise GeometryError(
-                f"{self.path} is not a readable HDF5 file (truncated?): {error}; make it anew"
-            ) from error
-        if "geometry" not in self.file:
-            self.file.close()
-            raise GeometryError(f"{self.path} has no group /geometry; make it with muphy-lb geometry INPUT OUT.h5")
-        group = self.file["geometry"]
-        if group.attrs.get("version") != VERSION:
-            found = group.attrs.get("version")
-            self.file.close()
-            raise GeometryError(
-                f"{self.path}: /geometry has version {found}, this program reads {VERSION}; make it anew"
-            )
-        return group
-
-    def __exit__(self, *_):
-        self.file.close()
+def _check_frame(nodes: NodeList) -> None:
+    for record in (*nodes.openings, *nodes.walls):
+        if not is_name(record.name):
+            raise GeometryError(f"the name {shown(ascii(record.name))} is not of 1 to {MAX_NAME} printable letters")
+    if not SPACINGS_M[0] <= nodes.spacing_m <= SPACINGS_M[1]:
+        raise GeometryError(f"voxel spacing is {nodes.spacing_m} m; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
+    for name, point_m in (("origin", nodes.origin_m), *((f"centre of {o.name!r}", o.centre_m) for o in nodes.openings)):
+        if not np.all(np.isfinite(point_m)):
+            raise GeometryError(f"the {name} is {point_m} m; it must be finite")
 
 
 def _write_nodes(group, nodes: NodeList) -> None:
-    group.attrs["version"] = VERSION
-    for name in ("shape", "spacing_m", "origin_m", "periodic"):
-        group.attrs[name] = getattr(nodes, name)
+    frame = {name: getattr(nodes, name) for name in ("shape", "spacing_m", "origin_m", "periodic")}
+    write_attributes(group, {"version": VERSION} | frame)
     for name in ARRAYS:
-        group.create_dataset(name, data=getattr(nodes, name))
+        write_array(group, name, getattr(nodes, name))
     for folder, records in (("openings", nodes.openings), ("walls", nodes.walls)):
         for k, record in enumerate(records):
-            group.create_group(f"{folder}/{k}").attrs.update(vars(record))
+            write_attributes(group.create_group(f"{folder}/{k}"), vars(record))
     if nodes.cuts is not None:
         cuts = group.create_group("cuts")
-        cuts.attrs["n_missed"] = nodes.cuts.n_missed
+        write_attributes(cuts, {"n_missed": nodes.cuts.n_missed})
         for name in CUT_ARRAYS:
-            cuts.create_dataset(name, data=getattr(nodes.cuts, name))
+            write_array(cuts, name, getattr(nodes.cuts, name))
 
 
-def _read_opening(record) -> Opening:
-    return Opening(
-        name=str(record.attrs["name"]),
-        kind=str(record.attrs["kind"]),
-        centre_m=tuple(float(x) for x in record.attrs["centre_m"]),
-        normal=tuple(float(x) for x in record.attrs["normal"]),
-        radius_m=float(record.attrs["radius_m"]),
+def _open(group: InputGroup) -> NodeList:
+    """The node list of ``/geometry``, its large arrays not read."""
+    group.check_version(VERSION)
+    shape = group.integers("shape", (3,), 1, MAX_SIDE)
+    if math.prod(shape) >= MAX_VOXELS:
+        raise group.refusal("shape", f"is {shape}; a box of less than {MAX_VOXELS} voxels is allowed")
+    arrays = {name: group.array(name, dtype) for name, dtype in ARRAYS.items()}
+    return NodeList(
+        **arrays | {"group_start": arrays["group_start"][...]},
+        shape=shape,
+        spacing_m=_spacing(group),
+        origin_m=group.reals("origin_m", (3,)),
+        periodic=group.flags("periodic", (3,)),
+        openings=_unique(group, [_opening(record) for record in group.records("openings", MAX_OPENINGS)]),
+        walls=_unique(group, [_wall(record) for record in group.records("walls", MAX_WALLS)]),
+        cuts=_cuts(group.subgroup("cuts")) if "cuts" in group else None,
     )
 
 
-def _read_wall(record) -> Wall:
-    return Wall(str(record.attrs["name"]), int(record.attrs["n_voxels"]), bool(record.attrs.get("is_solid", False)))
+def _spacing(group: InputGroup) -> float:
+    spacing_m = group.reals("spacing_m")
+    if not SPACINGS_M[0] <= spacing_m <= SPACINGS_M[1]:
+        raise group.refusal("spacing_m", f"is {spacing_m}; allowed are {SPACINGS_M[0]} to {SPACINGS_M[1]}")
+    return spacing_m
 
 
-def _open_cuts(group) -> Cuts:
-    return Cuts(*(group[name] for name in CUT_ARRAYS), n_missed=int(group.attrs["n_missed"]))
+def _unique(group: InputGroup, records: list) -> tuple:
+    """The records, if no two of them have one name."""
+    names = [record.name for record in records]
+    for name in names:
+        if names.count(name) > 1:
+            raise group.refusal("", f"holds two records of the name {name!r}; names must be unique")
+    return tuple(records)
+
+
+def _opening(record: InputGroup) -> Opening:
+    try:
+        return Opening(
+            name=record.text("name"),
+            kind=record.text("kind"),
+            centre_m=record.reals("centre_m", (3,)),
+            normal=record.reals("normal", (3,)),
+            radius_m=record.reals("radius_m", is_finite=False),
+        )
+    except GeometryError as error:
+        raise error if str(record.path) in str(error) else record.refusal("", str(error)) from error
+
+
+def _wall(record: InputGroup) -> Wall:
+    is_solid = record.has_attribute("is_solid") and record.flags("is_solid")
+    return Wall(record.text("name"), record.integers("n_voxels", (), 0, MAX_VOXELS), is_solid)
+
+
+def _cuts(group: InputGroup) -> Cuts:
+    arrays = {name: group.array(name, dtype) for name, dtype in CUT_ARRAYS.items()}
+    n_links = arrays["voxel"].size
+    for name, array in arrays.items():
+        if array.size != n_links:
+            raise group.refusal(name, f"has {array.size} values for {n_links} links")
+    return Cuts(**arrays, n_missed=group.integers("n_missed", (), 0, n_links))

@@ -180,7 +180,7 @@ def _load_case(path, options, communicator):
 
 
 def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
-    from muphy_lb.output.atomic import check_writable
+    from muphy_lb.files.atomic import check_writable
     from muphy_lb.run.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.run.simulation import Simulation
     from muphy_lb.run.watchdog import Sentry

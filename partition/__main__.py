@@ -5,6 +5,8 @@ import json
 import sys
 from pathlib import Path
 
+from muphy_lb.errors import OutputError
+from muphy_lb.files.atomic import write_text
 from muphy_lb.partition.choice import choose
 from muphy_lb.partition.compare import compare, comparison_table
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, StepCost
@@ -16,17 +18,19 @@ from muphy_lb.partition.quality import quality
 from muphy_lb.partition.store import list_partitions, partition_name, read_graph, read_weighted_graph, write_partition
 from muphy_lb.partition.voxels import VoxelGraph
 
+INPUT_EXIT_CODE = 2
 BYTES = {"fp64": 8, "fp32": 4, "fp16": 2}
 
 
 def main(arguments=None) -> int:
-    """Run the command; returns the exit code: 0, or 2 after a one-line error message."""
+    """Run the command; returns the exit code: 0, or after a one-line error message 2 for bad input and 4 for a file
+    that cannot be written."""
     options = _parser().parse_args(arguments)
     try:
         print(printable(_run(options)))
-    except PartitionError as error:
+    except (PartitionError, OutputError) as error:
         print(printable(f"partition: error: {error}"), file=sys.stderr)
-        return 2
+        return getattr(error, "exit_code", INPUT_EXIT_CODE)
     return 0
 
 
@@ -134,10 +138,7 @@ def _comparison(graph: VoxelGraph, exchange: Exchange, options) -> str:
         parts = {str(n): found.as_dict() for n, found in zip(options.n_parts, comparisons, strict=True)}
         settings = {"case": Path(options.case).name, "nodes": graph.n_nodes, "precision": options.precision}
         record = settings | {"cost": vars(cost), "parts": parts}
-        try:
-            Path(options.json).write_text(json.dumps(record, indent=1))
-        except OSError as error:
-            raise PartitionError(f"cannot write {options.json}: {error}; give another file") from error
+        write_text(options.json, json.dumps(record, indent=1))
     return comparison_table(comparisons)
 
 

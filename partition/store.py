@@ -4,9 +4,8 @@ Layout (version 1): one group ``/partition/NAME`` per partitioning with the data
 and the attributes ``n_parts``, ``method`` and ``version``.
 """
 
-import os
+import math
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from muphy_lb.files.atomic import atomic_write
+from muphy_lb.files.hdf5 import CHECKSUMMED, opened, write_array, write_attributes
+from muphy_lb.files.hdf5_input import MAX_NAME, InputArray, InputGroup, input_file, is_name, shown
 from muphy_lb.partition.costs import NodeCost
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
@@ -23,6 +25,13 @@ from muphy_lb.partition.voxels import VoxelGraph, graph_from_voxels
 from muphy_lb.partition.weights import weights_from_groups
 
 VERSION = 1
+MAX_SIDE = 2**24
+"""Voxels along an axis that a box may have."""
+
+MAX_VOXELS = 2**58
+"""Voxels that a box may have: neighbours of their ids are 64-bit integers."""
+
+MAX_GROUPS = 256
 EQUAL_COSTS: Mapping[int, float] = {}
 
 
@@ -66,14 +75,25 @@ def read_weighted_graph(path, cost: NodeCost, exchange: Exchange) -> VoxelGraph:
 def _read_nodes(path) -> tuple[VoxelGraph, np.ndarray]:
     """The graph and the (n,) uint8 group of each node."""
     with _open_case(path) as file:
-        geometry = file["geometry"]
-        try:
-            voxel, group_start = geometry["voxel"][...], geometry["group_start"][...]
-            shape, periodic = geometry.attrs["shape"], geometry.attrs["periodic"]
-        except KeyError as error:
-            raise PartitionError(f"{path}: /geometry is incomplete: {error}; make it anew") from error
+        geometry = file.subgroup("geometry")
+        shape, periodic = geometry.integers("shape", (3,), 1, MAX_SIDE), geometry.flags("periodic", (3,))
+        if math.prod(shape) >= MAX_VOXELS:
+            raise geometry.refusal("shape", f"is {shape}; a box of less than {MAX_VOXELS} voxels is allowed")
+        group_start = geometry.array("group_start", np.int64)[...]
+        voxel = geometry.array("voxel", np.int64)[...]
+        if (
+            not 2 <= group_start.size <= MAX_GROUPS + 1
+            or (group_start[0], group_start[-1]) != (0, voxel.size)
+            or np.any(group_start[1:] < group_start[:-1])
+        ):
+            problem = f"is {shown(group_start)}; it must climb from 0 to {voxel.size}, the number of nodes"
+            raise geometry.refusal("group_start", problem)
+    try:
+        graph = graph_from_voxels(voxel, shape, periodic)
+    except PartitionError as error:
+        raise geometry.refusal("voxel", f"is wrong: {error}") from error
     counts = np.diff(group_start)
-    return graph_from_voxels(voxel, shape, periodic), np.repeat(np.arange(counts.size, dtype=np.uint8), counts)
+    return graph, np.repeat(np.arange(counts.size, dtype=np.uint8), counts)
 
 
 def write_partition(path, name: str, owner: np.ndarray, method: str) -> None:
@@ -88,19 +108,22 @@ def write_partition(path, name: str, owner: np.ndarray, method: str) -> None:
         method: the method by which it was computed.
 
     Raises:
-        PartitionError: the file is missing, corrupt, without geometry or not writable; an invalid name; owners that
-            do not match the geometry.
+        PartitionError: the file is missing, corrupt or without geometry; an invalid name; owners that do not match the
+            geometry.
+        OutputError: the file cannot be written.
     """
-    if name in ("", ".", "..") or "/" in name:
-        raise PartitionError(f"bad name {name!r} of a partitioning; give a non-empty one without '/'")
+    if name in (".", "..") or "/" in name or not is_name(name):
+        raise PartitionError(
+            f"bad name {shown(ascii(name))} of a partitioning; give 1 to {MAX_NAME} printable letters without '/'"
+        )
     owner = np.asarray(owner)
     with _open_case(path) as file:
-        _check_owner(owner, file["geometry/voxel"].size, path)
+        _check_owner(owner, _n_nodes(file), path)
     with _modified_copy(Path(path).resolve()) as file:
         file.pop(f"partition/{name}", None)
         group = file.create_group(f"partition/{name}")
-        group.create_dataset("owner", data=owner.astype(np.int32))
-        group.attrs.update(n_parts=int(owner.max()) + 1, method=method, version=VERSION)
+        write_array(group, "owner", owner.astype(np.int32))
+        write_attributes(group, {"n_parts": int(owner.max()) + 1, "method": method, "version": VERSION})
 
 
 def read_partition(path, name: str) -> np.ndarray:
@@ -110,97 +133,97 @@ def read_partition(path, name: str) -> np.ndarray:
         PartitionError: no such file, no partitioning of this name (the message lists the existing ones), another
             version.
     """
-    with open_partition(path, name) as stored:
-        owner = stored[...]
-    _check_owner(owner, owner.size, path)
+    with _open_case(path) as file:
+        owner = _open_owner(file, name)[...]
+        _check_owner(owner, owner.size, path)
+        group = file.subgroup("partition").subgroup(name)
+        n_parts = int(owner.max()) + 1
+        group.integers("n_parts", (), n_parts, n_parts)
     return owner
 
 
 @contextmanager
-def open_partition(path, name: str) -> Iterator[h5py.Dataset]:
-    """(n,) int32 owners of the named partitioning as a dataset of the open file, of which slices are read on access.
+def open_partition(path, name: str) -> Iterator[InputArray]:
+    """(n,) int32 owners of the named partitioning in the open file, of which slices are read on access.
+
+    The owners themselves are not checked: every rank takes the nodes that are its own, and the ranks together find
+    whether these are all nodes (:meth:`muphy_lb.setup.distribute.DistributedGeometry.part`).
 
     Raises:
-        PartitionError: as :func:`read_partition`, except for empty parts, which are not checked here.
+        PartitionError: as :func:`read_partition`, except for the values of owners.
     """
     with _open_case(path) as file:
-        stored = file.get("partition", {})
-        if name not in stored:
-            raise PartitionError(
-                f"{path} has no partitioning {name!r}; it has: {', '.join(stored) or 'none'};"
-                " make it with muphy-lb partition CASE.h5 N_PARTS --name NAME"
-            )
-        version = stored[name].attrs.get("version")
-        if version != VERSION:
-            raise PartitionError(
-                f"{path}: partitioning {name!r} has version {version}, this program reads {VERSION}; make it anew"
-            )
-        owner = stored[name]["owner"]
-        _check_length(owner, file["geometry/voxel"].size, path)
-        yield owner
+        yield _open_owner(file, name)
 
 
 def list_partitions(path) -> tuple[StoredPartition, ...]:
     """The partitionings of a CASE.h5, by name.
 
     Raises:
-        PartitionError: the file is missing, corrupt or without geometry.
+        PartitionError: the file is missing, corrupt or without geometry, or a partitioning is incomplete.
     """
     with _open_case(path) as file:
-        return tuple(
-            StoredPartition(name, int(group.attrs["n_parts"]), str(group.attrs["method"]))
-            for name, group in file.get("partition", {}).items()
+        n_nodes = _n_nodes(file)
+        stored = file.subgroup("partition") if "partition" in file else None
+        return tuple(_record(stored, name, n_nodes) for name in (stored.names() if stored else ()))
+
+
+def _record(stored: InputGroup, name: str, n_nodes: int) -> StoredPartition:
+    group = stored.subgroup(name)
+    return StoredPartition(name, group.integers("n_parts", (), 1, n_nodes), group.text("method"))
+
+
+def _open_owner(file: InputGroup, name: str) -> InputArray:
+    """The owners of a partitioning, of the right type and number, not read."""
+    stored = file.subgroup("partition") if "partition" in file else None
+    names = stored.names() if stored else []
+    if name not in names:
+        raise PartitionError(
+            f"{file.path} has no partitioning {name!r}; it has: {', '.join(names) or 'none'};"
+            " make it with muphy-lb partition CASE.h5 N_PARTS --name NAME"
         )
+    group = stored.subgroup(name)
+    group.check_version(VERSION)
+    owner = group.array("owner", np.int32)
+    _check_length(owner, _n_nodes(file), file.path)
+    return owner
+
+
+def _n_nodes(file: InputGroup) -> int:
+    return int(file.subgroup("geometry").array("voxel", np.int64).size)
 
 
 def _check_length(owner, n_nodes: int, path) -> None:
     if owner.shape != (n_nodes,):
-        raise PartitionError(
-            f"owners of shape {owner.shape} for the {n_nodes} nodes of {path}; partition this geometry anew"
-        )
+        raise PartitionError(f"owners of shape {owner.shape} for the {n_nodes} nodes of {path}; partition it again")
 
 
 def _check_owner(owner: np.ndarray, n_nodes: int, path) -> None:
+    """Owners are the numbers from 0 to the last part, all of them used."""
     _check_length(owner, n_nodes, path)
-    if owner.min() < 0 or np.bincount(owner).min() == 0:
+    lowest, highest = int(owner.min()), int(owner.max())
+    if lowest < 0 or highest >= n_nodes or np.bincount(owner).min() == 0:
         raise PartitionError(
-            f"owners for {path} lie between {owner.min()} and {owner.max()} with a negative or unused number;"
-            " every part from 0 to the last needs a node"
+            f"owners for {path} lie between {lowest} and {highest} with a negative or unused number;"
+            " every part from 0 to the last needs a node: partition it again"
         )
 
 
 @contextmanager
-def _open_case(path) -> Iterator[h5py.File]:
+def _open_case(path) -> Iterator[InputGroup]:
     """Open a CASE.h5 for reading; PartitionError unless it holds nodes."""
-    if not Path(path).is_file():
-        raise PartitionError(f"there is no file {path}; make it with muphy-lb geometry")
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise PartitionError(f"{path} is not a readable HDF5 file (truncated?): {error}; make it anew") from error
-    with file:
-        if "geometry/voxel" not in file:
-            raise PartitionError(f"{path} has no dataset /geometry/voxel; make it with muphy-lb geometry")
+    name = Path(path).name
+    commands = f"muphy-lb geometry INPUT {name} and muphy-lb partition {name} N_PARTS"
+    with input_file(path, PartitionError, commands) as file:
+        if _n_nodes(file) == 0:
+            raise file.refusal("geometry/voxel", "is empty")
         yield file
 
 
 @contextmanager
 def _modified_copy(path: Path) -> Iterator[h5py.File]:
     """A copy of an HDF5 file, open for writing, that replaces the file when the context ends without an error."""
-    copy = None
-    try:
-        handle, copy = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
+    with atomic_write(path) as copy:
         shutil.copy(path, copy)
-        with h5py.File(copy, "r+") as file:
+        with opened(copy, "r+", CHECKSUMMED) as file:
             yield file
-        with open(copy, "rb+") as written:
-            os.fsync(written.fileno())
-        os.replace(copy, path)
-    except OSError as error:
-        raise PartitionError(
-            f"cannot write {path}: {error}; check the folder, its rights and the free space"
-        ) from error
-    finally:
-        if copy is not None:
-            Path(copy).unlink(missing_ok=True)

@@ -43,7 +43,7 @@ CHECKED = (
     "unit/geometry/test_store.py",
     "unit/geometry/test_tagged.py",
     "unit/geometry/test_vicinity.py",
-    "unit/output/test_atomic.py",
+    "unit/files/test_atomic.py",
     "unit/output/test_series.py",
     "laws/test_closures.py",
     "laws/test_collision.py",

@@ -6,10 +6,12 @@ shaded by its slope. Depths of triangles come from a depth buffer, depths of vox
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numba import njit, prange
 
+from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import FoundOpening
@@ -148,10 +150,11 @@ def _draw(path, maps: Sequence[np.ndarray], frame: tuple[np.ndarray, float], fou
         if len(found) <= MANY_NAMES:
             _write_names(panel, view, found, 0.75 * border * frame[1])
     figure.suptitle(title or f"{len(found)} openings", parse_math=False)
-    try:
-        figure.savefig(path)
-    except (OSError, ValueError) as error:
-        raise GeometryError(f"cannot write the picture {path}: {error}") from error
+    with atomic_write(path) as temporary:
+        try:
+            figure.savefig(temporary, format=Path(path).suffix[1:] or "png")
+        except ValueError as error:
+            raise GeometryError(f"cannot write the picture {path}: {error}") from error
 
 
 def _draw_panel(panel, depth: np.ndarray, view: tuple[int, int, int], frame, border: float) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from muphy_lb import __version__
 from muphy_lb.engine.engine import Engine
-from muphy_lb.output.atomic import write_text
+from muphy_lb.files.atomic import write_text
 
 log = logging.getLogger(__name__)
 

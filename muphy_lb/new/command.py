@@ -46,10 +46,10 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     if communicator.rank > 0:
         return 0
     from muphy_lb.case.case import case_from_dict
+    from muphy_lb.files.atomic import write_text
     from muphy_lb.new.kinds import DRAFTS
     from muphy_lb.new.prompt import prompt_options
     from muphy_lb.new.text import case_text
-    from muphy_lb.output.atomic import write_text
     from muphy_lb.setup.info import describe_case
 
     path = Path(options.output)

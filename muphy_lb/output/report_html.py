@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from muphy_lb.output.atomic import write_text
+from muphy_lb.files.atomic import write_text
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.series import read_series

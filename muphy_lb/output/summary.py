@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.output.atomic import write_text
+from muphy_lb.files.atomic import write_text
 
 LARGEST_LOSS = 0.01  # of a steady flow between inlets and outlets that needs no word
 

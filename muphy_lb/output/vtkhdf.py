@@ -14,9 +14,9 @@ import h5py
 import numpy as np
 
 from muphy_lb.errors import OutputError
+from muphy_lb.files.atomic import atomic_write, check_writable, output_errors, reserve_space
+from muphy_lb.files.hdf5 import opened
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.output.atomic import atomic_write, check_writable, output_errors, reserve_space
-from muphy_lb.output.hdf5 import opened
 from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
 
 LOG = logging.getLogger(__name__)

@@ -209,7 +209,13 @@ def connect():
 
 
 def _end_all_ranks(communicator, kind, error, trace) -> None:
-    """An exception that nobody caught: tell it, and end the ranks that would wait for this one for ever."""
+    """An exception that nobody caught: tell it, and end the ranks that would wait for this one for ever.
+
+    Compiled libraries also report here what fails while an object is cleaned up and cannot be raised. Python code still
+    runs then, and goes on; Python tells such errors a second time, by ``sys.unraisablehook``.
+    """
+    if sys._getframe().f_back is not None:
+        return
     wait_for_lower_ranks(communicator)
     traceback.print_exception(kind, error, trace)
     communicator.abort(1)

@@ -1,6 +1,6 @@
 """Checkpoints: HDF5 files that any number of ranks can continue from, bit for bit.
 
-Layout (version 5): a header with length and checksum of the raw bytes (:mod:`muphy_lb.output.sealed`); dataset
+Layout (version 5): a header with length and checksum of the raw bytes (:mod:`muphy_lb.files.sealed`); dataset
 ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the form that the streaming
 stores; dataset ``fields`` (F, n), one row per field that is part of the state; groups ``particles/SET`` with one
 dataset a column, by ascending id; dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state and
@@ -22,9 +22,9 @@ import h5py
 import numpy as np
 
 from muphy_lb.errors import InputError
-from muphy_lb.output.atomic import atomic_write, output_errors
-from muphy_lb.output.hdf5 import opened
-from muphy_lb.output.sealed import HEADER_BYTES, DamagedFileError, seal, verify, version_of
+from muphy_lb.files.atomic import atomic_write, output_errors
+from muphy_lb.files.hdf5 import opened
+from muphy_lb.files.sealed import HEADER_BYTES, DamagedFileError, seal, verify, version_of
 from muphy_lb.run.simulation import Simulation
 
 LOG = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muphy_lb import __version__
+from muphy_lb.files.atomic import check_writable, output_errors, write_text
 from muphy_lb.measure.observer import Observer
-from muphy_lb.output.atomic import check_writable, output_errors, write_text
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
 from muphy_lb.run.lock import FolderLock

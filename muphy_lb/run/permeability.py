@@ -9,6 +9,7 @@ import numpy as np
 
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.errors import InputError
+from muphy_lb.files.atomic import atomic_write, check_writable
 from muphy_lb.measure.permeability import (
     DARCY_M2,
     Permeability,
@@ -17,7 +18,6 @@ from muphy_lb.measure.permeability import (
     measured_permeability,
 )
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
-from muphy_lb.output.atomic import atomic_write, check_writable
 from muphy_lb.output.summary import write_summary
 from muphy_lb.run.monitored import monitored
 from muphy_lb.run.simulation import Simulation

@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from typing import NamedTuple
 
-from muphy_lb.output.atomic import write_text
+from muphy_lb.files.atomic import write_text
 from muphy_lb.parallel.task import ON_EDGE, ON_HOST, ON_INTERIOR, ON_OPENINGS, ORDERING
 from muphy_lb.run.simulation import Simulation
 

@@ -26,7 +26,7 @@ class DistributedGeometry:
 
     A prepared geometry with a partitioning for these ranks stays in its file: each rank reads its own part of it.
     Otherwise rank 0 holds the node list and sends the parts, one after the other. No other rank ever holds an array
-    over all nodes.
+    over all nodes. Rank 0 checks the whole file before the others open it; they do not check it again.
 
     Attributes:
         header: the whole geometry without its node arrays, on every rank.
@@ -77,7 +77,7 @@ class DistributedGeometry:
         if self._partition is None:
             return self._scatter() if communicator.rank == 0 else _receive(communicator, self.header)
         path = self._case.folder / self._case.geometry.file
-        with open_case_nodes(self._case) as nodes, open_partition(path, self._partition) as owner:
+        with open_case_nodes(self._case, is_checked=True) as nodes, open_partition(path, self._partition) as owner:
             part = cut_part(nodes, owner, communicator.rank)
         n_owned = communicator.total(int(part.own.size))
         if n_owned != self.header.n_nodes:
@@ -107,7 +107,7 @@ class DistributedGeometry:
 
     def _opened(self):
         """Context of the whole list on rank 0, in memory or in its file."""
-        return open_case_nodes(self._case) if self._nodes is None else nullcontext(self._nodes)
+        return open_case_nodes(self._case, is_checked=True) if self._nodes is None else nullcontext(self._nodes)
 
     def _scatter(self) -> Part:
         """Cut the parts of all ranks, send those of the others, and return the own one."""

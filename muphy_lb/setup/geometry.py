@@ -66,15 +66,19 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
 
 
 @contextmanager
-def open_case_nodes(case: Case) -> Iterator[NodeList]:
-    """Open the node list of a case with a prepared geometry; its arrays remain datasets of the file.
+def open_case_nodes(case: Case, is_checked: bool = False) -> Iterator[NodeList]:
+    """The node list of a case on a prepared geometry, its arrays still datasets of the open file.
+
+    Args:
+        case: the case.
+        is_checked: the values of the arrays have been checked (:func:`muphy_lb.geometry.store.open_nodes`).
 
     Raises:
         GeometryError: the geometry cannot be read.
         InputError: the case does not fit it.
     """
     _refuse_preparation(case)
-    with open_nodes(case.folder / case.geometry.file) as nodes:
+    with open_nodes(case.folder / case.geometry.file, is_checked) as nodes:
         _match_openings(nodes, case)
         _match_solids(nodes, case)
         yield replace(nodes, cuts=None) if case.lattice.walls == HALF_WAY else nodes

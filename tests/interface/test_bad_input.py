@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import BackendError, DivergedError, InputError, OutputError
+from muphy_lb.files.hdf5 import CHECKSUMMED
 from muphy_lb.geometry.__main__ import main as geometry
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import communicator as communicator_module
@@ -284,7 +285,7 @@ def test_one_task_of_srun_in_a_larger_job_is_allowed(under_slurm):
 
 
 def test_a_prepared_geometry_without_nodes_is_refused(tmp_path):
-    with h5py.File(tmp_path / "empty.h5", "w"):
+    with h5py.File(tmp_path / "empty.h5", "w", libver=CHECKSUMMED):
         pass
-    with pytest.raises(GeometryError, match="has no group /geometry; make it with"):
+    with pytest.raises(GeometryError, match="/geometry is missing; prepare it again with muphy-lb geometry"):
         command("run", case_of(tmp_path, {"file": "empty.h5"}), "-o", tmp_path / "out")

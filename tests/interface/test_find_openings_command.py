@@ -53,7 +53,6 @@ def test_openings_of_an_image_are_found(tmp_path, capsys):
         (["out.h5", "--preview", "a.png"], "--toml and --preview need --find-openings"),
         (["--find-openings"], "needs the option unit"),
         (["--find-openings", "--unit", "ell"], "unit is 'ell'"),
-        (["--find-openings", "--unit", "mm", "--toml", "no/such/folder.toml"], "cannot write no/such/folder.toml"),
         (["--find-openings", "--unit", "mm", "--dtype", "uint8"], "unknown name 'dtype'"),
     ],
 )
@@ -65,6 +64,13 @@ def test_bad_words_are_one_line_and_exit_code_two(vessel, capsys, words, text):
     error = capsys.readouterr().err
     assert (code, error.count("\n")) == (2, 1)
     assert text in error
+
+
+@pytest.mark.parametrize("option", ["--toml", "--preview"])
+def test_a_file_that_cannot_be_written_is_one_line_and_exit_code_four(vessel, capsys, option):
+    assert main([vessel, "--find-openings", "--unit", "mm", option, "no/such/folder.png"]) == 4
+    error = capsys.readouterr().err
+    assert "cannot write no/such/folder.png" in error and error.count("\n") == 1
 
 
 def test_a_surface_beyond_mending_is_one_line(tmp_path, capsys):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import InputError, OutputError
-from muphy_lb.output.sealed import seal
+from muphy_lb.files.sealed import seal
 from muphy_lb.run import checkpoint as checkpoint_module
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run, StopSignals
 from muphy_lb.run.simulation import Simulation

@@ -11,7 +11,7 @@ from tests.structure.source import ROOT, imported, lies_in, modules, report
 
 # Folders of muphy_lb and the few modules beside them, lowest first: each imports its own row and the rows above it.
 ROWS = (
-    {"errors", "precision", "units"},
+    {"errors", "files", "precision", "units"},
     {"geometry", "partition", "lattice"},
     {"domain", "operators"},
     {"parallel"},
@@ -99,11 +99,24 @@ def test_nothing_but_the_table_knows_a_physics_package():
 
 @pytest.mark.parametrize("package", ["muphy_lb.geometry", "muphy_lb.partition"])
 def test_geometry_and_partition_import_none_of_the_other_packages(package):
+    """Nothing of the solver but how files as such are read and written, and the error that tells of it."""
+    allowed = (package, "muphy_lb.files", "muphy_lb.errors")
     offenders = [
         f"{module.place} imports {name}"
         for module in modules()
         for name in imported(module)
-        if lies_in(module.name, package) and lies_in(name, "muphy_lb") and not lies_in(name, package)
+        if lies_in(module.name, package)
+        and lies_in(name, "muphy_lb")
+        and not any(lies_in(name, one) for one in allowed)
+    ]
+    assert not offenders, report(offenders)
+
+
+def test_files_know_nothing_of_what_is_in_them():
+    offenders = [
+        f"{module.place} imports {name}"
+        for module, name in imports_inside_the_solver()
+        if part(module.name) == "files" and part(name) not in ("files", "errors")
     ]
     assert not offenders, report(offenders)
 

@@ -14,9 +14,9 @@ from matplotlib.colorbar import Colorbar
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.output.atomic import atomic_write
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
 from muphy_lb.output.pictures.marks import BACKGROUND, FAINT, FOREGROUND, draw_opening, frame, style_axes
 

@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.output.atomic import atomic_write
 from muphy_lb.output.pictures.marks import BACKGROUND, FAINT, FOREGROUND, style_axes
 
 WIDTH_IN, HEIGHT_IN, DPI = 13.0, 5.0, 130

@@ -58,7 +58,7 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
         MuphyError, GeometryError, PartitionError: the case cannot be run.
         OutputError: the JSON file cannot be written.
     """
-    from muphy_lb.output.atomic import write_text
+    from muphy_lb.files.atomic import write_text
     from muphy_lb.studies.bench.report import record
 
     _check(options)

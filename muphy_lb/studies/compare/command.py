@@ -58,7 +58,7 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
         OutputError: the output folder cannot be written.
     """
     from muphy_lb.case.case import load_case
-    from muphy_lb.output.atomic import check_writable, write_text
+    from muphy_lb.files.atomic import check_writable, write_text
     from muphy_lb.studies.compare import study, table
 
     if communicator.size > 1:

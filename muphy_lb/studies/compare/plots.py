@@ -10,8 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.output.atomic import atomic_write
 from muphy_lb.studies.compare.study import Timing
 
 DPI = 150

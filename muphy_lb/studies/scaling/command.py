@@ -63,7 +63,7 @@ def scaling(options, say: Callable[[str], None], communicator) -> int:
         MuphyError, GeometryError, PartitionError: the case cannot be run.
         OutputError: a file cannot be written.
     """
-    from muphy_lb.output.atomic import check_writable
+    from muphy_lb.files.atomic import check_writable
     from muphy_lb.studies.scaling import table
     from muphy_lb.studies.scaling.study import run_study
 
@@ -129,7 +129,7 @@ def _finish(options, say, base, plan, points) -> None:
 
 def _write(options, base, plan, points, forecasts=()) -> None:
     """Write the JSON file; after every point, so that those so far are kept if a later one fails."""
-    from muphy_lb.output.atomic import write_text
+    from muphy_lb.files.atomic import write_text
     from muphy_lb.studies.bench.report import record
     from muphy_lb.studies.scaling import table2
 

@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, PercentFormatter
 
-from muphy_lb.output.atomic import atomic_write
+from muphy_lb.files.atomic import atomic_write
 from muphy_lb.studies.scaling.predict import Forecast
 from muphy_lb.studies.scaling.study import Point
 

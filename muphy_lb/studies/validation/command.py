@@ -49,7 +49,7 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
         MuphyError, GeometryError: on several ranks, what ended a case.
         OutputError: the report or the JSON file cannot be written.
     """
-    from muphy_lb.output.atomic import check_writable, write_text
+    from muphy_lb.files.atomic import check_writable, write_text
     from muphy_lb.studies.validation.cases import CASES
     from muphy_lb.studies.validation.precision import possible_precisions, table
     from muphy_lb.studies.validation.report import as_json, verdict, write_report

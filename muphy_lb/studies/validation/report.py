@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from muphy_lb import __version__
-from muphy_lb.output.atomic import atomic_write, check_writable, write_text
+from muphy_lb.files.atomic import atomic_write, check_writable, write_text
 from muphy_lb.studies.validation import precision
 from muphy_lb.studies.validation.plot import draw
 from muphy_lb.studies.validation.record import HEADINGS, Validation

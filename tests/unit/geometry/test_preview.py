@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from muphy_lb.errors import OutputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import openings_of_surface, openings_of_voxels
@@ -32,8 +33,13 @@ def test_a_picture_of_voxels_is_written(tmp_path, shape):
 
 
 def test_a_picture_that_cannot_be_written_is_an_error(tmp_path):
-    with pytest.raises(GeometryError, match="cannot write the picture"):
+    with pytest.raises(OutputError, match="cannot write .*No such file"):
         draw_surface_openings(tmp_path / "no" / "a.png", tube(), ())
+
+
+def test_a_picture_of_an_unknown_format_is_an_error(tmp_path):
+    with pytest.raises(GeometryError, match="cannot write the picture .*Format 'gif2' is not supported"):
+        draw_surface_openings(tmp_path / "a.gif2", tube(), ())
 
 
 def test_depths_of_a_box_are_those_of_its_front():

@@ -1,11 +1,14 @@
 """CASE.h5: what is written comes back, and every broken file is refused by name."""
 
+import os
 from dataclasses import fields, replace
 
 import h5py
 import numpy as np
 import pytest
 
+from muphy_lb.errors import OutputError
+from muphy_lb.files.hdf5 import CHECKSUMMED
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, wall_flag
@@ -92,14 +95,14 @@ def test_a_file_with_neighbour_tables_of_an_earlier_version_is_read(nodes, case_
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    assert refused(tmp_path / "none.h5", "there is no file .* make it with muphy-lb geometry")
+    assert refused(tmp_path / "none.h5", "there is no file .* prepare it with muphy-lb geometry INPUT none.h5")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
 def test_a_truncated_file_is_refused(case_file, share):
     whole = case_file.read_bytes()
     case_file.write_bytes(whole[: int(share * len(whole))])
-    assert refused(case_file, "not a readable HDF5 file .*make it anew")
+    assert refused(case_file, "not a readable HDF5 file .*prepare it again with muphy-lb geometry INPUT case.h5")
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path):
@@ -108,27 +111,33 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     assert refused(path, "not a readable HDF5 file")
 
 
+def test_a_file_without_checksums_is_refused(nodes, case_file):
+    with h5py.File(case_file, "r") as new, h5py.File(case_file.with_name("old.h5"), "w") as old:
+        new.copy("geometry", old)
+    assert refused(case_file.with_name("old.h5"), "format without checksums.*prepare it again with muphy-lb geometry")
+
+
 def test_a_file_of_another_version_is_refused(case_file):
     with h5py.File(case_file, "a") as file:
         file["geometry"].attrs["version"] = VERSION + 1
-    assert refused(case_file, f"version {VERSION + 1}, this program reads {VERSION}")
+    assert refused(case_file, f"/geometry/version is {VERSION + 1}, this program reads {VERSION}")
 
 
 def test_a_file_without_version_is_refused(case_file):
     with h5py.File(case_file, "a") as file:
         del file["geometry"].attrs["version"]
-    assert refused(case_file, "version None")
+    assert refused(case_file, "/geometry/version is missing")
 
 
 def test_a_file_without_geometry_is_refused(tmp_path):
     path = tmp_path / "case.h5"
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver=CHECKSUMMED) as file:
         file.create_group("partition")
-    assert refused(path, "no group /geometry")
+    assert refused(path, "/geometry is missing")
 
 
 def test_a_folder_that_is_not_there_is_refused(nodes, tmp_path):
-    with pytest.raises(GeometryError, match="cannot write .*check the folder"):
+    with pytest.raises(OutputError, match="cannot write .*check that the folder exists"):
         write_geometry(tmp_path / "none" / "case.h5", nodes)
 
 
@@ -141,7 +150,7 @@ def test_a_failed_write_leaves_the_old_file_alone(nodes, case_file, monkeypatch)
         raise OSError(28, "No space left on device")
 
     before = case_file.read_bytes()
-    monkeypatch.setattr("muphy_lb.geometry.store.os.replace", full)
-    with pytest.raises(GeometryError, match="No space left"):
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OutputError, match="No space left"):
         write_geometry(case_file, nodes)
     assert case_file.read_bytes() == before and list(case_file.parent.iterdir()) == [case_file]

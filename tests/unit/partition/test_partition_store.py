@@ -6,7 +6,8 @@ import h5py
 import numpy as np
 import pytest
 
-from muphy_lb.partition import store
+from muphy_lb.errors import OutputError
+from muphy_lb.files.hdf5 import CHECKSUMMED
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import StoredPartition, list_partitions, read_graph, read_partition, write_partition
 
@@ -17,7 +18,7 @@ OWNER = np.array([0, 1, 1, 0, 2, 2], dtype=np.int64)
 def case(tmp_path):
     """A CASE.h5 of six nodes in a row: 0 to 3 are plain, 4 and 5 lie at opening 0."""
     path = tmp_path / "case.h5"
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver=CHECKSUMMED) as file:
         group = file.create_group("geometry")
         group.attrs.update(version=1, shape=(1, 1, 6), periodic=(False, False, False))
         group["voxel"] = np.array([1, 2, 3, 4, 0, 5])
@@ -65,17 +66,17 @@ def test_failed_write_leaves_the_file_and_nothing_else(case, monkeypatch):
     def full_disk(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(store.os, "fsync", full_disk)
-    with pytest.raises(PartitionError, match="cannot write .*no space left"):
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OutputError, match="cannot write .*no space left"):
         write_partition(case, "mine", OWNER, "metis")
     assert case.read_bytes() == before and os.listdir(case.parent) == [case.name]
 
 
 def test_copy_is_made_in_the_folder_of_the_file(case, monkeypatch):
     seen = []
-    monkeypatch.setattr(store.os, "fsync", lambda _: seen.extend(os.listdir(case.parent)))
+    monkeypatch.setattr(os, "fsync", lambda _: seen.append(os.listdir(case.parent)))
     write_partition(case, "mine", OWNER, "metis")
-    assert len(seen) == 2 and os.listdir(case.parent) == [case.name]
+    assert len(seen[0]) == 2 and os.listdir(case.parent) == [case.name]
 
 
 def test_link_to_the_file_stays_a_link(case, tmp_path):
@@ -118,7 +119,7 @@ def test_other_version_is_an_error(case):
     write_partition(case, "mine", OWNER, "metis")
     with h5py.File(case, "r+") as file:
         file["partition/mine"].attrs["version"] = 99
-    with pytest.raises(PartitionError, match="version 99, this program reads 1"):
+    with pytest.raises(PartitionError, match="/partition/mine/version is 99, this program reads 1"):
         read_partition(case, "mine")
 
 
@@ -129,6 +130,41 @@ def test_partitioning_of_another_geometry_is_an_error(case):
         file["geometry/voxel"] = np.arange(4)
     with pytest.raises(PartitionError, match=r"shape \(6,\) for the 4 nodes"):
         read_partition(case, "mine")
+
+
+@pytest.mark.parametrize("owner", [2**31 - 1, 3, -1])
+def test_owner_that_is_no_part_is_an_error(case, owner):
+    write_partition(case, "mine", OWNER, "metis")
+    with h5py.File(case, "r+") as file:
+        file["partition/mine/owner"][0] = owner
+    with pytest.raises(PartitionError, match=r"owners for .*case\.h5 lie between .*partition it again|n_parts is 3"):
+        read_partition(case, "mine")
+
+
+def test_owners_of_another_type_are_an_error(case):
+    write_partition(case, "mine", OWNER, "metis")
+    with h5py.File(case, "r+") as file:
+        del file["partition/mine/owner"]
+        file["partition/mine/owner"] = OWNER.astype(float)
+    with pytest.raises(PartitionError, match="/partition/mine/owner has type float64 .* it must be one row of int32"):
+        read_partition(case, "mine")
+
+
+@pytest.mark.parametrize("start", [[0, 6, 4], [0, 4], [1, 4, 6], [0, 2**62, 6], [6]])
+def test_groups_that_do_not_share_out_the_nodes_are_an_error(case, start):
+    with h5py.File(case, "r+") as file:
+        del file["geometry/group_start"]
+        file["geometry/group_start"] = np.array(start)
+    with pytest.raises(PartitionError, match=r"case\.h5: /geometry/group_start is .* it must climb from 0 to 6"):
+        read_graph(case)
+
+
+@pytest.mark.parametrize("voxel", [6, -1, 2**62])
+def test_a_voxel_outside_the_box_is_an_error(case, voxel):
+    with h5py.File(case, "r+") as file:
+        file["geometry/voxel"][3] = voxel
+    with pytest.raises(PartitionError, match=rf"case\.h5: /geometry/voxel .*{voxel}.*prepare it again"):
+        read_graph(case)
 
 
 def test_missing_file_is_an_error(tmp_path):
@@ -144,15 +180,15 @@ def test_truncated_file_is_an_error(case):
 
 def test_file_without_geometry_is_an_error(tmp_path):
     path = tmp_path / "empty.h5"
-    h5py.File(path, "w").close()
-    with pytest.raises(PartitionError, match="no dataset /geometry/voxel"):
+    h5py.File(path, "w", libver=CHECKSUMMED).close()
+    with pytest.raises(PartitionError, match="/geometry is missing"):
         read_graph(path)
 
 
 def test_incomplete_geometry_is_an_error(case):
     with h5py.File(case, "r+") as file:
         del file["geometry"].attrs["shape"]
-    with pytest.raises(PartitionError, match="/geometry is incomplete.*shape"):
+    with pytest.raises(PartitionError, match="/geometry/shape is missing"):
         read_graph(case)
 
 

@@ -1,11 +1,14 @@
 """Files are complete or absent, and errors of the disk are reported in plain words."""
 
 import errno
+import os
+import stat
+from contextlib import nullcontext
 
 import pytest
 
 from muphy_lb.errors import OutputError
-from muphy_lb.output.atomic import atomic_write, check_writable, reserve_space
+from muphy_lb.files.atomic import atomic_write, check_writable, reserve_space, write_text
 
 
 def test_success_replaces_the_file(tmp_path):
@@ -62,3 +65,35 @@ def test_space_that_does_not_exist_is_refused_and_the_file_unchanged(tmp_path):
     with pytest.raises(OutputError, match=r"a\.bin"):
         reserve_space(path, 2**62)
     assert path.read_bytes() == b"abc"
+
+
+def test_a_link_under_the_temporary_name_is_not_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr("secrets.token_hex", lambda _: "known")
+    (tmp_path / ".a.txt.known.tmp").symlink_to(tmp_path / "victim")
+    with pytest.raises(OutputError, match="File exists"), atomic_write(tmp_path / "a.txt") as temporary:
+        temporary.write_text("new")
+    assert not (tmp_path / "victim").exists()
+
+
+def test_permissions_follow_the_umask(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_text(tmp_path / "a.txt", "new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(("code", "is_written"), [(errno.EINVAL, True), (errno.ENOTSUP, True), (errno.EIO, False)])
+def test_a_file_system_that_cannot_sync_folders_is_no_error(tmp_path, monkeypatch, code, is_written):
+    sync = os.fsync
+
+    def refuse_folders(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(code, os.strerror(code))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", refuse_folders)
+    with nullcontext() if is_written else pytest.raises(OutputError):
+        write_text(tmp_path / "a.txt", "new")
+    assert (tmp_path / "a.txt").read_text() == "new"

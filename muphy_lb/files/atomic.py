@@ -1,6 +1,8 @@
 """Whole files or none: temporary name, fsync, rename; and plain words when the disk refuses."""
 
+import errno
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -8,10 +10,14 @@ from pathlib import Path
 
 from muphy_lb.errors import OutputError
 
+NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
+"""What network and user-space file systems, or a folder without read permission, answer to an fsync of a folder."""
+
 
 @contextmanager
 def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary path in the folder of ``path``; it replaces ``path`` only when the block succeeds.
+    """Yield the path of an empty temporary file in the folder of ``path``; it replaces ``path`` only when the block
+    succeeds.
 
     A reader therefore sees the old file or the whole new one. On any exception the temporary is removed.
 
@@ -19,13 +25,14 @@ def atomic_write(path: str | os.PathLike) -> Iterator[Path]:
         OutputError: the folder is missing or unwritable, or the disk is full.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         with output_errors(path):
+            _create(temporary)
             yield temporary
             _sync(temporary)
             os.replace(temporary, path)
-            _sync(path.parent)
+            _sync_folder(path.parent)
     finally:
         with suppress(OSError):
             temporary.unlink()
@@ -76,6 +83,21 @@ def reserve_space(path: str | os.PathLike, n_bytes: int) -> None:
             raise
 
 
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Write a text file, whole or not at all.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _create(path: Path) -> None:
+    """Create an empty file; an existing file or link of that name is an error, never followed."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+
+
 def _sync(path: Path) -> None:
     """Force a file, or the entries of a folder, onto the disk."""
     handle = os.open(path, os.O_RDONLY)
@@ -85,11 +107,10 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def write_text(path: str | os.PathLike, text: str) -> None:
-    """Write a text file, whole or not at all.
-
-    Raises:
-        OutputError: the file cannot be written.
-    """
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+def _sync_folder(path: Path) -> None:
+    """Force the entries of a folder onto the disk where the file system can do so; the file itself is there already."""
+    try:
+        _sync(path)
+    except OSError as error:
+        if error.errno not in NO_FOLDER_SYNC:
+            raise

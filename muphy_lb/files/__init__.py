@@ -1,0 +1,1 @@
+"""Files as such: written whole or not at all, read without trust; for all packages, whatever is in the files."""
