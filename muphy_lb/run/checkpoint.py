@@ -190,6 +190,8 @@ def _read(path: Path) -> Checkpoint:
         raise InputError(_other_version(path, f"with checkpoints of version {version} (this one: {VERSION})"))
     verify(path, KIND)
     with h5py.File(path, "r") as file:
+        for name in SETS:
+            _check_rows(file, name)
         attributes = dict(file.attrs)
         case = file["case"].asstr()[()]
         states = {name: json.loads(text) for name, text in attributes.items() if name not in OWN_ATTRIBUTES}
@@ -199,8 +201,20 @@ def _read(path: Path) -> Checkpoint:
     return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), *answers, states, case)
 
 
+def _check_rows(file: h5py.File, name: str) -> None:
+    """Refuse rows that are not in the file itself, whole."""
+    rows = file.get(name, getlink=True)
+    is_here = isinstance(rows, h5py.HardLink) and isinstance(file[name], h5py.Dataset) and not file[name].is_virtual
+    if not is_here or file[name].ndim != 2 or file[name].dtype.kind != "f" or file[name].external:
+        raise ValueError(f"it has no rows of numbers {name!r}")
+    if file[name].id.get_storage_size() != file[name].nbytes:
+        raise ValueError(f"its {name!r} are declared, but not all there")
+
+
 def _is_earlier(path: Path) -> bool:
     """Whether a file without a header begins as HDF5 files do: those of earlier releases did."""
+    if not path.is_file():
+        return False
     with open(path, "rb") as file:
         return file.read(8) == b"\x89HDF\r\n\x1a\n"
 

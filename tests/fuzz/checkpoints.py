@@ -1,0 +1,286 @@
+"""A study of checkpoints: the newest of two is damaged, and a run is asked from where it goes on.
+
+``python -m tests.fuzz.checkpoints [--count N] [--seed SEED] [--out FILE]``. Three of four damages are to the bytes, as
+a disk makes them; the others are files with a true header that hold something else. Each is read in a child process of
+its own, within 60 s and 2 GiB. All is well if the older checkpoint is chosen, or the damaged file is refused with one
+message because it says that another version wrote it.
+"""
+
+import argparse
+import json
+import logging
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import h5py
+import numpy as np
+
+from muphy_lb.errors import InputError
+from muphy_lb.files.sealed import HEADER_BYTES, seal
+from muphy_lb.run.checkpoint import KIND, VERSION, newest, restore
+from muphy_lb.run.simulation import Simulation
+from tests.vessel import command, vessel, write_case
+
+LIMIT_S, LIMIT_MIB, ADDRESS_SPACE = 60, 2048, 2**33
+PASSED_OVER, REFUSED = "passed over", "refused"
+GOOD = (PASSED_OVER, REFUSED)
+OUTPUT = {"checkpoint_every_steps": 10}
+QUICK = {"backend": "numpy"}
+
+
+# --- damages to the bytes --------------------------------------------------------------------------------------------
+
+
+def flip(path: Path, chance: random.Random, first: int = 0, last: int | None = None) -> str:
+    """One bit."""
+    whole = bytearray(path.read_bytes())
+    position, bit = chance.randrange(first, last or len(whole)), chance.randrange(8)
+    whole[position] ^= 1 << bit
+    path.write_bytes(whole)
+    return f"bit {bit} of byte {position}"
+
+
+def flip_metadata(path: Path, chance: random.Random) -> str:
+    """One bit of the first bytes, where HDF5's records lie."""
+    return flip(path, chance, HEADER_BYTES, HEADER_BYTES + 8192)
+
+
+def flip_header(path: Path, chance: random.Random) -> str:
+    """One bit of the header, its filling excepted."""
+    return flip(path, chance, 0, path.read_bytes().index(b"}") + 1)
+
+
+def scribble(path: Path, chance: random.Random) -> str:
+    """A stretch of noise."""
+    whole = bytearray(path.read_bytes())
+    first, n = chance.randrange(len(whole)), chance.choice((1, 8, 512, 4096))
+    whole[first : first + n] = chance.randbytes(len(whole[first : first + n]))
+    path.write_bytes(whole)
+    return f"{n} bytes of noise from byte {first}"
+
+
+def cut(path: Path, chance: random.Random) -> str:
+    """The end is missing."""
+    size = chance.randrange(path.stat().st_size)
+    os.truncate(path, size)
+    return f"cut to {size} bytes"
+
+
+def blank(path: Path, chance: random.Random) -> str:
+    """The end is zeros, as after a loss of power."""
+    whole = path.read_bytes()
+    size = chance.randrange(len(whole) - 1000)
+    path.write_bytes(whole[:size] + bytes(len(whole) - size))
+    return f"zeros from byte {size}"
+
+
+def lengthen(path: Path, chance: random.Random) -> str:
+    """More than was written."""
+    with path.open("ab") as file:
+        file.write(chance.randbytes(chance.choice((1, 512, 100_000))))
+    return "longer"
+
+
+def no_file(path: Path, chance: random.Random) -> str:
+    """A folder, a pipe, a dangling link, a device, an empty file."""
+    path.unlink()
+    kind = chance.choice(("folder", "pipe", "link", "device", "empty"))
+    makers = {
+        "folder": path.mkdir,
+        "pipe": lambda: os.mkfifo(path),
+        "link": lambda: path.symlink_to("nowhere"),
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "empty": path.touch,
+    }
+    makers[kind]()
+    return kind
+
+
+# --- files with a true header ----------------------------------------------------------------------------------------
+
+
+def _without(name: str):
+    def change(file):
+        del file[name]
+
+    return change
+
+
+def _replaced(name: str, make: Callable[[h5py.File], None]):
+    def change(file):
+        del file[name]
+        make(file)
+
+    return change
+
+
+def _attribute(name: str, value):
+    def change(file):
+        if value is None:
+            del file.attrs[name]
+        else:
+            file.attrs[name] = value
+
+    return change
+
+
+STRUCTURES: Mapping[str, Callable[[h5py.File], None]] = MappingProxyType(
+    {
+        "no populations": _without("populations"),
+        "populations a group": _replaced("populations", lambda f: f.create_group("populations")),
+        "populations huge": _replaced(
+            "populations", lambda f: f.create_dataset("populations", (19, 2**40), "f4", chunks=(1, 2**16))
+        ),
+        "populations unallocated": _replaced(
+            "populations", lambda f: f.create_dataset("populations", (19, 2**34), "f4")
+        ),
+        "populations text": _replaced("populations", lambda f: f.create_dataset("populations", data="text")),
+        "populations flat": _replaced("populations", lambda f: f.create_dataset("populations", data=[1.0, 2.0])),
+        "populations elsewhere": _replaced(
+            "populations", lambda f: f.create_dataset("populations", (2, 8), "f4", external=[("/etc/passwd", 0, 64)])
+        ),
+        "populations linked": _replaced(
+            "populations", lambda f: f.__setitem__("populations", h5py.ExternalLink("/etc/passwd", "x"))
+        ),
+        "a type": _replaced("populations", lambda f: f.__setitem__("populations", np.dtype("i4"))),
+        "no case": _without("case"),
+        "case a group": _replaced("case", lambda f: f.create_group("case")),
+        "case a number": _replaced("case", lambda f: f.create_dataset("case", data=3)),
+        "no step": _attribute("step", None),
+        "step text": _attribute("step", "text"),
+        "step an array": _attribute("step", [1, 2]),
+        "feedback no JSON": _attribute("feedback", "{"),
+        "watch no JSON": _attribute("watch", "[" * 10_000),
+        "wall forces a number": _attribute("wall_forces", 3),
+    }
+)
+
+
+def restructure(path: Path, chance: random.Random) -> str:
+    """Something else in a file whose header is true."""
+    name = chance.choice(sorted(STRUCTURES))
+    with h5py.File(path, "r+") as file:
+        STRUCTURES[name](file)
+    seal(path, KIND, VERSION)
+    return name
+
+
+def another_version(path: Path, chance: random.Random) -> str:
+    """A file of another version, or of release 0.5."""
+    version = chance.choice((4, 6, 99, 10**30))
+    if version == 4:
+        path.write_bytes(path.read_bytes()[HEADER_BYTES:])
+    else:
+        seal(path, KIND, version)
+    return f"version {version}"
+
+
+DAMAGES = (flip, flip, flip_metadata, flip_metadata, flip_header, scribble, cut, blank, lengthen, no_file)
+STRANGERS = (restructure, restructure, another_version)
+
+
+def damage(number: int, seed: int, path: Path) -> tuple[str, bool]:
+    """Damage a file; what was done, in words, and whether a refusal is right."""
+    chance = random.Random(f"{seed}:{number}")
+    kind = chance.choice(STRANGERS if number % 4 == 3 else DAMAGES)
+    return f"{kind.__name__}: {kind(path, chance)}", kind is another_version
+
+
+# --- judging ---------------------------------------------------------------------------------------------------------
+
+
+def judged(folder: Path, older: Path, may_refuse: bool) -> str:
+    """What came of asking for the newest checkpoint, in a child process: ``GOOD``, or what is wrong in capitals."""
+    reading, writing = os.pipe()
+    start, child = time.monotonic(), os.fork()
+    if child == 0:
+        os.close(reading)
+        _live(folder, older, may_refuse, writing)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        verdict = answer.read()
+    status, usage = os.wait4(child, 0)[1:]
+    code, seconds = os.waitstatus_to_exitcode(status), time.monotonic() - start
+    if code == -signal.SIGALRM or seconds > LIMIT_S:
+        return "HANG"
+    if code:
+        return f"ENDED BY {signal.Signals(-code).name}" if code < 0 else f"CODE {code}"
+    return "MEMORY" if usage.ru_maxrss / 2**10 > LIMIT_MIB else verdict
+
+
+def _live(folder: Path, older: Path, may_refuse: bool, report: int) -> None:
+    verdict = "NOTHING"
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.alarm(LIMIT_S)
+        logging.disable()
+        found = newest(folder).path
+        verdict = PASSED_OVER if found == older else "BELIEVED"
+    except InputError as error:
+        is_one = "\n" not in str(error) and len(str(error)) < 1000
+        verdict = REFUSED if may_refuse and is_one else f"REFUSAL {error}"
+    except BaseException:
+        verdict = f"TRACEBACK {traceback.format_exc()[-300:]}"
+    finally:
+        os.write(report, verdict.encode())
+        os._exit(0)
+
+
+def study(folder: Path, count: int, seed: int) -> list[tuple[str, str]]:
+    """(damage, verdict) of each number; the older checkpoint is continued from at the end."""
+    case = write_case(folder, compute=QUICK, output=OUTPUT, run={"steps": 20})
+    command("run", case, "-o", folder / "out")
+    older, last = sorted((folder / "out" / "checkpoints").glob("step_*.h5"))
+    whole, found = last.read_bytes(), []
+    for number in range(count):
+        words, may_refuse = damage(number, seed, last)
+        found.append((words, judged(last.parent, older, may_refuse)))
+        _clear(last)
+        last.write_bytes(whole)
+    os.truncate(last, 1000)
+    simulation = Simulation(vessel(compute=QUICK, output=OUTPUT, run={"steps": 20}))
+    if restore(last.parent, simulation).step != 10:
+        raise RuntimeError("the older checkpoint was not continued from")
+    return found
+
+
+def _clear(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def main() -> int:
+    """The study; exit code 1 if any damage was believed, crashed, hung or was badly refused."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=200, help="number of damages (default 200)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="JSON file of all verdicts")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = study(Path(folder), options.count, options.seed)
+    if options.out:
+        options.out.write_text(json.dumps(found, indent=1))
+    for words, verdict in found:
+        if verdict not in GOOD:
+            print(f"{words}: {verdict}")
+    for verdict, n in Counter(v if v in GOOD else v.split()[0] for _, v in found).most_common():
+        print(f"{n:7d} {verdict}")
+    return int(any(verdict not in GOOD for _, verdict in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
