@@ -18,8 +18,9 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Planes, along_axes
-from muphy_lb.geometry.images.stored import LARGEST_RATIO, read_bytes, read_start, reading, shown
+from muphy_lb.geometry.images.stored import LARGEST_RATIO, read_bytes, read_start, reading
 from muphy_lb.geometry.images.tiff import ENDINGS, read_tiff
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.options import METRES_PER_UNIT
 
 MAGIC, MAGIC_OFFSET = b"DICM", 128

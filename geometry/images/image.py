@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.options import SMALLEST, is_number
 from muphy_lb.geometry.slabs import copied
 
 AXES = "xyz"
@@ -47,18 +49,21 @@ class Image:
         if len(shape) == 2:
             object.__setattr__(self, "values", self.values[np.newaxis])
         for name in ("spacing_m", "origin_m"):
-            object.__setattr__(self, name, _three_lengths(name, getattr(self, name)))
-        if min(self.spacing_m) <= 0.0:
-            raise GeometryError(f"the image has the spacing {self.spacing_m} m; it must be above zero")
+            object.__setattr__(self, name, three_lengths(name, getattr(self, name)))
+        if min(self.spacing_m) < SMALLEST:
+            raise GeometryError(
+                f"the image has the spacing {self.spacing_m} m; it must be above zero, at least {SMALLEST:g} m"
+            )
 
 
-def _three_lengths(name: str, given) -> tuple[float, float, float]:
+def three_lengths(name: str, given) -> tuple[float, float, float]:
+    """(x, y, z) of a spacing or an origin [m]; GeometryError unless it is three finite lengths of sane size."""
     try:
         lengths = tuple(float(c) for c in given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         lengths = ()
-    if len(lengths) != 3 or not np.all(np.isfinite(lengths)):
-        raise GeometryError(f"the image has {name} = {given!r}; it must be three finite lengths (x, y, z)")
+    if len(lengths) != 3 or not all(map(is_number, lengths)):
+        raise GeometryError(f"the image has {name} = {shown(given)}; it must be three finite lengths (x, y, z)")
     return lengths
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.slabs import slabs
 
 MAX_LISTED_VALUES = 6
@@ -38,8 +40,9 @@ class Interval:
 
     def __post_init__(self):
         for name, bound in (("fluid_above", self.low), ("fluid_below", self.high)):
-            if isinstance(bound, (str, bool)) or (bound is not None and not np.isfinite(bound)):
-                raise GeometryError(f"{name} is {bound!r}; it must be a number")
+            is_number = isinstance(bound, Real) and not isinstance(bound, bool) and np.isfinite(bound)
+            if bound is not None and not is_number:
+                raise GeometryError(f"{name} is {shown(bound)}; it must be a number")
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise GeometryError(
                 f"fluid_above = {self.low} is not less than fluid_below = {self.high}; fluid lies from the"

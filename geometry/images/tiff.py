@@ -18,6 +18,7 @@ from PIL import TiffImagePlugin
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Planes
 from muphy_lb.geometry.images.stored import count, file_size, reading
+from muphy_lb.geometry.limits import ask_for_voxels, regular_file
 from muphy_lb.geometry.options import METRES_PER_UNIT
 
 KIND = "TIFF file of numbers of up to 32 bits"
@@ -89,7 +90,7 @@ def _files(folder: Path) -> list[Path]:
         raise GeometryError(
             f"the folder {folder} holds no file that ends with {' or '.join(ENDINGS)}, and no DICOM file"
         )
-    return sorted(files, key=lambda file: [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", file.name)])
+    return sorted(files, key=lambda file: [int(w) if w.isdecimal() else w for w in re.split(r"(\d+)", file.name)])
 
 
 def _gap_notes(files: list[Path]) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ def _gap_notes(files: list[Path]) -> tuple[str, ...]:
 
 def _opened(path) -> TiffImagePlugin.TiffImageFile:
     with reading(path, KIND, READ_ERRORS):
-        return Picture.open(path, formats=("TIFF",))
+        return Picture.open(regular_file(path), formats=("TIFF",))
 
 
 def _walk_directories(path) -> None:
@@ -139,6 +140,7 @@ def _first_page(path) -> tuple[tuple[int, int], np.dtype, tuple[float, float, fl
         shape, kind = picture.size[::-1], np.dtype(TYPES[picture.mode])
         if kind.kind != "b" and count(shape) * kind.itemsize > LARGEST_RATIO * file_size(path):
             raise GeometryError(f"{path} is too small for pages of {shape[1]} x {shape[0]}: its header is wrong")
+        ask_for_voxels(shape, kind.itemsize, f"a page of {path}")
         return shape, kind, _imagej_spacing(picture)
 
 
