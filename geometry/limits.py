@@ -105,14 +105,14 @@ def check_name(name, what: str) -> str:
     return name
 
 
-def shown(value) -> str:
-    """A value quoted for a message, cut if long."""
-    return repr(cut(value)) if isinstance(value, str) else cut(repr(value))
+def shown(value, most: int = MAX_SHOWN) -> str:
+    """A value quoted for a message, cut after ``most`` characters."""
+    return repr(cut(value, most)) if isinstance(value, str) else cut(repr(value), most)
 
 
-def cut(text: str) -> str:
-    """A text for a message, its end left out if it is long."""
-    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "..."
+def cut(text: str, most: int = MAX_SHOWN) -> str:
+    """A text for a message, without what comes after ``most`` characters."""
+    return text if len(text) <= most else text[:most] + "..."
 
 
 def printable(path) -> str:
