@@ -113,7 +113,8 @@ def _refuse_to_forget(folder) -> None:
     """A new run removes what an earlier one left; checkpoints may be days of work."""
     from muphy_lb.run.loop import CHECKPOINTS
 
-    found = sorted((Path(folder) / CHECKPOINTS).glob("*.h5"))
+    checkpoints = Path(folder) / CHECKPOINTS
+    found = sorted(checkpoints.glob("*.h5")) if os.path.isdir(checkpoints) else []  # Path.is_dir fails for long names
     if found:
         raise InputError(
             f"{folder} holds checkpoints of an earlier run (newest: {found[-1].name}); continue it with"

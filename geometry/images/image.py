@@ -13,7 +13,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.options import SMALLEST, is_number
+from muphy_lb.geometry.options import LARGEST, SMALLEST, is_number
 from muphy_lb.geometry.slabs import copied
 
 AXES = "xyz"
@@ -118,8 +118,8 @@ def along_axes(values, steps: np.ndarray, origin, frame: str = "world") -> Image
     if frame not in FRAMES:
         raise GeometryError(f"frame is {frame!r}; allowed: {', '.join(FRAMES)}")
     steps, origin = np.array(steps, dtype=float), np.array(origin, dtype=float)
-    length = np.linalg.norm(steps, axis=0)
-    if not (np.all(np.isfinite(steps)) and np.all(length > 0.0)):
+    length = np.linalg.norm(np.where(np.abs(steps) <= LARGEST, steps, 0.0), axis=0)
+    if not (np.all(np.abs(steps) <= LARGEST) and np.all(length >= SMALLEST)):
         raise GeometryError(f"the steps from voxel to voxel are {steps.T.tolist()}; each must be finite and not zero")
     if frame == "image":
         return Image(values, tuple(length), tuple(origin))

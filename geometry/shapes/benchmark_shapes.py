@@ -194,7 +194,9 @@ def obstacle_channel(cells_per_diameter=20, dimension=2, spacing_m=None) -> Voxe
         cells_per_diameter = _cells(spacing_m)
     check_positive(cells_per_diameter=cells_per_diameter)
     check_dimension(dimension)
-    spacing_m = CYLINDER_DIAMETER_M / max(1, int(cells_per_diameter))
+    if cells_per_diameter < 1:
+        raise GeometryError(f"cells_per_diameter is {cells_per_diameter}; give one or more")
+    spacing_m = CYLINDER_DIAMETER_M / int(cells_per_diameter)
     high = CHANNEL_HEIGHT_M / spacing_m + 0.5
     n_rows = int(np.ceil(high - ROUNDING)) - 1
     n_columns = round(CHANNEL_LENGTH_M[dimension] / spacing_m)

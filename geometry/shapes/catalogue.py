@@ -231,7 +231,8 @@ def _check_kind(what: str, value, default) -> None:
     else:
         is_right, kind = is_number(value) or value is default, f"a number, at most {LARGEST:g}"
     if not is_right:
-        raise GeometryError(f"{what} is {shown(value)}; it must be {kind}, such as {default!r}")
+        example = "" if default is None else f", such as {default!r}"
+        raise GeometryError(f"{what} is {shown(value)}; it must be {kind}{example}")
 
 
 def _extrude(section: np.ndarray, length: int, axis: str, spacing_m: float, wall: WallShape) -> Voxels:

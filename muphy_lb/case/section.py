@@ -107,8 +107,10 @@ class Section(BaseModel):
             wrong = error.errors(include_url=False)
         if failure and not wrong:
             raise failure
-        problems = [_problem(e["loc"], cls._words(e), e["input"]) for e in wrong[:MOST_PROBLEMS]]
-        problems += [_problem((), text, data) for text in broken][: MOST_PROBLEMS - len(problems)]
+        # One more than the limit is what a section below says about those that it left out.
+        listed = MOST_PROBLEMS + (len(wrong) + len(broken) == MOST_PROBLEMS + 1)
+        problems = [_problem(e["loc"], cls._words(e), e["input"]) for e in wrong[:listed]]
+        problems += [_problem((), text, data) for text in broken[: listed - len(problems)]]
         more = len(wrong) + len(broken) - len(problems)
         if more:
             problems.append(_problem((), f"has {more} more problems, which are not listed", data))

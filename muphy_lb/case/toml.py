@@ -54,7 +54,12 @@ def _tables(text: str) -> dict:
         key, equals, _ = line.partition("=")
         if key.count(".") >= MAX_DEPTH and "," not in key and (equals or key.lstrip().startswith("[")):
             raise ValueError(f"a key of {key.count('.') + 1} parts; at most {MAX_DEPTH} are allowed (at line {number})")
-    return tomllib.loads(text)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as error:  # Python's own limit
+        raise ValueError("it holds an integer of thousands of digits; it must have at most 64 bits") from error
 
 
 def _short(error: Exception) -> str:

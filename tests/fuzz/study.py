@@ -235,14 +235,13 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a few inputs only")
     parser.add_argument("--only", metavar="NAME", choices=BY_NAME, help=f"one kind: {', '.join(BY_NAME)}")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, metavar="N", help="a campaign of N random inputs in place of the tables")
+    parser.add_argument("--count", type=int, default=0, metavar="N", help="N random inputs in place of the tables")
     parser.add_argument("--family", metavar="NAME", choices=FAMILIES, help=f"of a campaign: {', '.join(FAMILIES)}")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the table there too")
     options = parser.parse_args()
-    if options.count:
-        chosen = campaign(options.seed, options.count, options.family)
-    else:
-        chosen = (quick if options.quick else damages)(options.seed)
+    chosen = campaign(options.seed, options.count, options.family)
+    if options.quick or not options.count:
+        chosen += (quick if options.quick else damages)(options.seed)
     chosen = [one for one in chosen if options.only in (None, one.sample.name)]
     with tempfile.TemporaryDirectory() as nowhere:
         folder = (options.folder or Path(nowhere)).absolute()
