@@ -107,7 +107,12 @@ def check_name(name, what: str) -> str:
 
 def shown(value, most: int = MAX_SHOWN) -> str:
     """A value quoted for a message, cut after ``most`` characters."""
-    return repr(cut(value, most)) if isinstance(value, str) else cut(repr(value), most)
+    if isinstance(value, str):
+        return repr(cut(value, most))
+    try:
+        return cut(repr(value), most)
+    except (ValueError, RecursionError):  # an integer of thousands of digits, or lists in lists in lists
+        return f"of type {type(value).__name__}, too long to quote"
 
 
 def cut(text: str, most: int = MAX_SHOWN) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image
 from muphy_lb.geometry.images.stored import READ_BYTES, check_inflation, count, file_size, mapped
-from muphy_lb.geometry.limits import regular_file
+from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.options import check_names
 from muphy_lb.geometry.slabs import empty_array
 
@@ -129,15 +129,15 @@ def _raw_layout(shape_zyx, dtype: str, header_bytes: int) -> tuple[tuple[int, ..
     try:
         kind = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError, KeyError) as error:
-        raise GeometryError(f"dtype is {dtype!r}; give a numpy type name such as 'uint8' or '>u2'") from error
+        raise GeometryError(f"dtype is {shown(dtype)}; give a numpy type name such as 'uint8' or '>u2'") from error
     if kind.kind not in "iufb":
-        raise GeometryError(f"dtype is {dtype!r}; allowed: integers, floats, booleans, such as 'uint8' or '>u2'")
+        raise GeometryError(f"dtype is {shown(dtype)}; allowed: integers, floats, booleans, such as 'uint8' or '>u2'")
     try:
         shape = tuple(int(n) for n in shape_zyx)
     except (TypeError, ValueError, OverflowError):
         shape = ()
     if len(shape) not in (2, 3) or min(shape) < 1:
-        raise GeometryError(f"shape_zyx is {shape_zyx!r}; give the voxel counts nz ny nx, each above zero")
+        raise GeometryError(f"shape_zyx is {shown(shape_zyx)}; give the voxel counts nz ny nx, each above zero")
     if not isinstance(header_bytes, int) or header_bytes < 0:
-        raise GeometryError(f"header_bytes is {header_bytes!r}; it must be a whole number, 0 or more")
+        raise GeometryError(f"header_bytes is {shown(header_bytes)}; it must be a whole number, 0 or more")
     return shape, kind

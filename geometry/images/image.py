@@ -99,7 +99,8 @@ class Scaled:
         self._shift = shift
 
     def __getitem__(self, layers: slice) -> np.ndarray:
-        return (np.asarray(self._values[layers], np.float64) * self._slope + self._shift).astype(np.float32)
+        with np.errstate(over="ignore"):
+            return (np.asarray(self._values[layers], np.float64) * self._slope + self._shift).astype(np.float32)
 
 
 def along_axes(values, steps: np.ndarray, origin, frame: str = "world") -> Image:
@@ -116,7 +117,7 @@ def along_axes(values, steps: np.ndarray, origin, frame: str = "world") -> Image
     x, y, z.
     """
     if frame not in FRAMES:
-        raise GeometryError(f"frame is {frame!r}; allowed: {', '.join(FRAMES)}")
+        raise GeometryError(f"frame is {shown(frame)}; allowed: {', '.join(FRAMES)}")
     steps, origin = np.array(steps, dtype=float), np.array(origin, dtype=float)
     length = np.linalg.norm(np.where(np.abs(steps) <= LARGEST, steps, 0.0), axis=0)
     if not (np.all(np.abs(steps) <= LARGEST) and np.all(length >= SMALLEST)):

@@ -113,7 +113,7 @@ class ImageRule:
         if self.otsu is not None and len(bounds) > 1:
             raise GeometryError(f"{' and '.join(bounds)} are given; give either thresholds or otsu")
         if self.otsu is not None and self.otsu not in SIDES:
-            raise GeometryError(f"otsu is {self.otsu!r}; allowed: {', '.join(SIDES)} (the side of the fluid)")
+            raise GeometryError(f"otsu is {shown(self.otsu)}; allowed: {', '.join(SIDES)} (the side of the fluid)")
         for what, names, most in (
             ("wall", self.wall_values, MAX_WALLS),
             ("opening", self.opening_values, MAX_OPENINGS),

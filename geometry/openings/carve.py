@@ -18,7 +18,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, SOLID, opening_flag
 from muphy_lb.geometry.images.stored import read_bytes
 from muphy_lb.geometry.implicit import MovedWall
-from muphy_lb.geometry.limits import ask_for_voxels, check_name, cut
+from muphy_lb.geometry.limits import ask_for_voxels, check_name, cut, shown
 from muphy_lb.geometry.options import check_names
 from muphy_lb.geometry.slabs import copied, indices_of, padded
 from muphy_lb.geometry.voxels import Opening, Voxels
@@ -178,7 +178,7 @@ def read_openings(path) -> list[Opening]:
     """
     parse = {".toml": tomllib.loads, ".json": json.loads}.get(Path(path).suffix.lower())
     if parse is None:
-        raise GeometryError(f"openings file {path}: ending {Path(path).suffix!r}; allowed: .toml, .json")
+        raise GeometryError(f"openings file {path}: ending {shown(Path(path).suffix)}; allowed: .toml, .json")
     try:
         records = parse(read_bytes(path).decode())["openings"]
         geometric = [{key: r[key] for key in r if key not in CONDITION_KEYS} for r in records]

@@ -81,8 +81,8 @@ def facing_walls(size=64, width=None, dimension=3, axis="x", sides="closed", spa
     check_dimension(dimension)
     if axis not in AXES[:dimension] or sides not in ("closed", "periodic"):
         raise GeometryError(
-            f"facing_walls has axis {axis!r} and sides {sides!r}; allowed: {', '.join(AXES[:dimension])} and closed,"
-            " periodic"
+            f"facing_walls has axis {shown(axis)} and sides {shown(sides)}; allowed: {', '.join(AXES[:dimension])} and"
+            " closed, periodic"
         )
     size, width, along = int(size), int(width), 2 - AXES.index(axis)
     shape = [1 if dimension == 2 else width, width, width]
@@ -123,7 +123,7 @@ def sphere_array(size=48, lattice="simple", solid_fraction=0.216, spacing_m=1.0,
     """
     check_positive(size=size, solid_fraction=solid_fraction, spacing_m=spacing_m)
     if lattice not in SITES:
-        raise GeometryError(f"lattice is {lattice!r}; allowed: {', '.join(SITES)}")
+        raise GeometryError(f"lattice is {shown(lattice)}; allowed: {', '.join(SITES)}")
     size, sites = int(size), np.array(SITES[lattice], dtype=np.float64)
     if radius is None:
         _check_fraction(solid_fraction, CLOSEST_PACKING[lattice])
@@ -263,6 +263,7 @@ def _check_fraction(solid_fraction: float, most: float) -> None:
 
 def _around_bodies(wall: RoundWall, shape, spacing_m: float, label: str) -> Voxels:
     """A periodic box of fluid around labelled bodies with round walls."""
+    check_box(shape)
     flags = flags_where(wall.gaps(voxel_centres(shape)) > ROUNDING, wall_flag(0)).reshape(shape)
     return Voxels(flags, spacing_m, periodic=(True, True, True), walls=(label,), wall_shape=wall)
 

@@ -238,7 +238,7 @@ def _check_kind(what: str, value, default) -> None:
 def _extrude(section: np.ndarray, length: int, axis: str, spacing_m: float, wall: WallShape) -> Voxels:
     """The boolean cross-section extruded along an axis."""
     if axis not in tuple(AXES):
-        raise GeometryError(f"axis is {axis!r}; allowed: x, y, z")
+        raise GeometryError(f"axis is {shown(axis)}; allowed: x, y, z")
     along_z = flags_where(section)[np.newaxis].repeat(length, axis=0)
     flags = np.ascontiguousarray(np.moveaxis(along_z, 0, 2 - AXES.index(axis)))
     return Voxels(flags, spacing_m, wall_shape=wall)

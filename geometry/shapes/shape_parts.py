@@ -26,7 +26,7 @@ def check_porosity(porosity: float) -> None:
 def check_dimension(dimension: int) -> None:
     """Raise GeometryError unless the dimension is 2 or 3."""
     if dimension not in (2, 3):
-        raise GeometryError(f"dimension is {dimension!r}; allowed: 2 or 3")
+        raise GeometryError(f"dimension is {shown(dimension)}; allowed: 2 or 3")
 
 
 def check_box(shape) -> None:
@@ -61,7 +61,7 @@ def flags_where(fluid: np.ndarray, solid: int = SOLID) -> np.ndarray:
 def with_ends(voxels: Voxels, axis: str, ends: str) -> Voxels:
     """A straight tube along ``axis``, periodic (``"periodic"``) or with an inlet and an outlet (``"open"``)."""
     if ends not in ENDS:
-        raise GeometryError(f"ends is {ends!r}; allowed: {', '.join(ENDS)}")
+        raise GeometryError(f"ends is {shown(ends)}; allowed: {', '.join(ENDS)}")
     i = AXES.index(axis)
     if ends == "periodic":
         return replace(voxels, periodic=tuple(p or j == i for j, p in enumerate(voxels.periodic)))

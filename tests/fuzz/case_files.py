@@ -64,6 +64,24 @@ def _section_in(annotation) -> type[Section] | None:
 KEYS = sections()
 PATHS = tuple(f"{path}.{key}" if path else key for path, keys in KEYS.items() for key in keys)
 LISTS = ("openings", "walls", "probes")
+EXTRAS = (
+    ("[[probes]]", 'name = "at"', "point_m = [0.004, 0.002, 0.002]"),
+    ("[[probes]]", 'name = "along"', "line_m = [[0.001, 0.002, 0.002], [0.008, 0.002, 0.002]]", "n_points = 5"),
+    ("[[probes]]", 'name = "across"', "plane_m = [0.004, 0, 0]", "normal = [1, 0, 0]", "radius_m = 0.01"),
+    ("[[walls]]", 'name = "floor"', "box_m = [[0, 0, 0], [0.01, 0.005, 0.0001]]", "velocity_m_s = [0.01, 0, 0]"),
+    ("[[walls]]", 'name = "disc"', "box_m = [[0, 0, 0], [0.01, 0.005, 0.0001]]", "rotation_rad_s = [0, 0, 0.1]"),
+    ("[flow]", "acceleration_m_s2 = [0.1, 0, 0]", "waveform = {period_s = 0.1, sine = [0.5, 0.1]}"),
+    (
+        "[fluid.power_law]",
+        "consistency_pa_sn = 0.05",
+        "index = 0.7",
+        "min_viscosity_m2_s = 1e-5",
+        "max_viscosity_m2_s = 1e-4",
+    ),
+    ("[fluid.casson]", "yield_stress_pa = 0.01", "infinite_viscosity_m2_s = 1e-5", "max_viscosity_m2_s = 1e-4"),
+    ("[thermal]", "reference_k = 300.0", "prandtl = 7.0", "expansion_1_k = 1e-3"),
+)
+"""Sections that make other parts of the program read the case."""
 
 
 def case_file(draw: random.Random) -> Damage:
@@ -71,6 +89,8 @@ def case_file(draw: random.Random) -> Damage:
     if draw.random() < 0.2:
         return Damage(CASE_FILE, "mangled", partial(_mangle, seed=draw.random()), ANY, ENDING)
     lines = CASE.splitlines()
+    for extra in draw.sample(EXTRAS, draw.choice((0, 1, 1, 2))):
+        lines += extra
     done = [_change_line(lines, draw) for _ in range(draw.choice((1, 1, 2, 3)))]
     text = "\n".join(lines) + "\n"
     return Damage(CASE_FILE, "; ".join(done), lambda path: path.write_text(text), ANY, ENDING)

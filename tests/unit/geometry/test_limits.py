@@ -113,6 +113,7 @@ def test_a_shape_beyond_memory_is_refused_before_it_is_made(name, options):
         ("random_solid", {"seed": 1.5}, "seed is 1.5"),
         ("random_spheres", {"radius": 0.5}, "at most 20000 are taken"),
         ("cylinder_array", {"cells": 0.3}, "cells is 0.3"),
+        ("sphere_array", {"size": 0.5, "radius": 2e9}, "it must be one or more along each axis"),
         ("obstacle_channel", {"cells_per_diameter": 0.5}, "cells_per_diameter is 0.5"),
         ("pipe", {"axis": 5}, "axis is 5; it must be a text"),
         ("channel", {"spacing_m": 1e-300}, "spacing is 1e-300"),
@@ -301,3 +302,8 @@ def test_pages_are_sorted_by_decimal_digits_only(tmp_path):
     for name in ("a²3.tif", "a1.tif", "a³.tif"):
         Picture.fromarray(IMAGE[0].astype(np.uint8)).save(tmp_path / name)
     assert load_voxels(tmp_path, spacing_m=1.0).shape == (3, 8, 10)
+
+
+def test_what_is_quoted_is_cut_even_where_python_refuses_to_write_it():
+    assert limits.shown("x" * 1000) == "'" + "x" * limits.MAX_SHOWN + "...'"
+    assert limits.shown(10**5000) == "of type int, too long to quote"

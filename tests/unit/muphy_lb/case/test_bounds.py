@@ -8,8 +8,10 @@ import pytest
 
 from muphy_lb.__main__ import _refuse_to_forget
 from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.case import case_from_dict, load_case
 from muphy_lb.errors import InputError
+from muphy_lb.setup.boundaries import _factor
 from muphy_lb.setup.numerics import resolve
 
 TEXT = """\
@@ -125,6 +127,13 @@ def test_tables_hold_numbers_whose_products_are_numbers(tmp_path, rows):
 def test_a_table_is_not_read_from_a_device():
     with pytest.raises(InputError, match="waveform.file: cannot read /dev/zero: it is a pipe or a device"):
         read_table("/dev/zero", "waveform.file")
+
+
+def test_a_curve_that_leaves_its_points_by_far_is_refused(tmp_path):
+    (tmp_path / "wave.csv").write_text("t,f\n0,1\n1e-300,0.5\n0.75,0.7\n1,1\n")
+    case = case_from_dict(tomllib.loads(TEXT), tmp_path)
+    with pytest.raises(InputError, match="some points are much closer together than others"):
+        _factor(case, WaveformSection(file="wave.csv"))
 
 
 def with_waveform(**keys):
