@@ -23,8 +23,8 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, SOLID, WALL, opening_flag, wall_flag
-from muphy_lb.geometry.images.stored import read_bytes
-from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for_voxels, check_name, shown
+from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes
+from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, check_name, shown
 from muphy_lb.geometry.openings.carve import with_tagged_openings
 from muphy_lb.geometry.options import periodic_axes
 from muphy_lb.geometry.slabs import full_array
@@ -105,6 +105,7 @@ def read_tagged(path) -> Voxels:
     Raises GeometryError with the line number for a line that violates the format, and for an opening without fluid.
     """
     content, line_numbers = _Content(), []
+    ask_for(BYTES_OF_TEXT * file_size(path), f"the text of {path}")
     for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):
         words = line.partition("#")[0].split()
         if not words:

@@ -22,6 +22,9 @@ GZIP_OR_ZLIB = 47
 MAX_COUNT = 2**40
 """Largest number of voxels along an axis: beyond it a header is wrong, and products are no numbers to print."""
 
+BYTES_OF_TEXT = 40
+"""Memory that the words of a text and their numbers take for each of its bytes, at most."""
+
 READ_BYTES = 2**22
 """Bytes read and decompressed at a time."""
 
@@ -128,12 +131,18 @@ def words(path, dtype, shape: tuple[int, ...], offset: int = 0) -> np.ndarray:
     """
     needed = count(shape)
     text = read_bytes(path)[offset:]
-    found = text.split() if needed <= (len(text) + 1) // 2 else []
+    found = split_words(path, text) if needed <= (len(text) + 1) // 2 else []
     if len(found) < needed:
         raise GeometryError(
             f"{path} holds {len(found) or 'too few'} numbers; its header needs {needed}: it is truncated"
         )
     return as_numbers(path, found[:needed], dtype).reshape(shape)
+
+
+def split_words(path, text: str | bytes) -> list:
+    """The words of a text, for whose objects memory is asked for first."""
+    ask_for(BYTES_OF_TEXT * len(text), f"the text of {path}")
+    return text.split()
 
 
 def as_numbers(path, found: list[str] | list[bytes], dtype) -> np.ndarray:

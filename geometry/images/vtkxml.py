@@ -13,7 +13,16 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.images.stored import as_numbers, check_inflation, count, file_size, mapped, numbers, read_bytes
+from muphy_lb.geometry.images.stored import (
+    as_numbers,
+    check_inflation,
+    count,
+    file_size,
+    mapped,
+    numbers,
+    read_bytes,
+    split_words,
+)
 from muphy_lb.geometry.limits import ask_for, inflate, shown
 
 TYPES = {f"{name}{8 * size}": f"{kind}{size}" for name, kind in (("Int", "i"), ("UInt", "u")) for size in (1, 2, 4, 8)}
@@ -78,7 +87,7 @@ def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, 
 
 
 def _text_values(file: VtkFile, text: str, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    found = text.split()
+    found = split_words(file.path, text)
     if len(found) != count(shape):
         raise GeometryError(f"{file.path} holds {len(found)} numbers; its extent needs {count(shape)}")
     return as_numbers(file.path, found, kind).reshape(shape)

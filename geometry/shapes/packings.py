@@ -8,9 +8,9 @@ import numpy as np
 from numba import njit
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.images.stored import read_bytes
+from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes
 from muphy_lb.geometry.implicit import FirstWall, RoundWall
-from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for_voxels, shown
+from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, shown
 from muphy_lb.geometry.options import LARGEST, check_positive, metres_per_unit, vector
 from muphy_lb.geometry.shapes.shape_parts import check_box, check_porosity, flags_where, random_numbers
 from muphy_lb.geometry.voxels import Voxels
@@ -157,6 +157,7 @@ def sphere_list(path, spacing_m, unit="m", radius=None, low=None, high=None) -> 
 
 def read_spheres(path, radius: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Centres (k, 3) and radii (k,) of the spheres of a text file; see :func:`sphere_list`."""
+    ask_for(BYTES_OF_TEXT * file_size(path), f"the text of {path}")
     try:
         lines = [line.partition("#")[0].split() for line in read_bytes(path).decode().splitlines()]
         numbers = np.array([[float(word) for word in words] for words in lines if words])
