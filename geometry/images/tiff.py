@@ -30,6 +30,9 @@ UNITS = {"micron": "um", "\\u00B5m": "um", "µm": "um", "microns": "um"}
 PHOTOMETRIC, WHITE_IS_ZERO = 262, 0
 """Tag by which Pillow inverts pages of 1 and 8 bits, and the value for which it does."""
 
+PLACES_OF_VALUES = {273, 324}
+"""Tags that say where strips or tiles of values are."""
+
 X_RESOLUTION, Y_RESOLUTION, DESCRIPTION = 282, 283, 270
 LARGEST_RATIO = 4096
 """Bound on the compression ratio of LZW and deflate pages."""
@@ -70,14 +73,22 @@ class _Pages:
     def __call__(self, k: int) -> np.ndarray:
         with reading(f"{self._path}, page {k + 1} of {self.count}", KIND, READ_ERRORS):
             self._picture.seek(k)
-            values = np.asarray(self._picture)
+            values = _stored_values(self._picture)
         return _checked(f"{self._path}, page {k + 1}", self._picture, values, self._shape, self._dtype)
+
+
+def _stored_values(picture) -> np.ndarray:
+    """The values of the page that a picture stands at; ValueError for a page without data, in whose place Pillow would
+    return those of the page before."""
+    if not picture.tile or not PLACES_OF_VALUES & set(picture.tag_v2):
+        raise ValueError("it says nowhere where its values are")
+    return np.asarray(picture)
 
 
 def _page_of_files(files: list[Path], shape: tuple[int, int], dtype: np.dtype, k: int) -> np.ndarray:
     with _opened(files[k]) as picture:
         with reading(files[k], KIND, READ_ERRORS):
-            n_pages, values = picture.n_frames, np.asarray(picture)
+            n_pages, values = picture.n_frames, _stored_values(picture)
         if n_pages > 1:
             raise GeometryError(f"{files[k]} holds {n_pages} pages; in a folder each file must hold one")
         return _checked(files[k], picture, values, shape, dtype)

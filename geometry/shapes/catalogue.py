@@ -31,6 +31,9 @@ from muphy_lb.geometry.shapes.shape_parts import (
 from muphy_lb.geometry.shapes.tubes import Tube, grow_tree, tree_voxels
 from muphy_lb.geometry.voxels import Opening, Voxels
 
+MOST_SLENDER, WIDEST_BLEND = 1000.0, 5.0
+"""Of :func:`branching_vessel`: beyond them all vessels are near to all voxels, or it is one long thread."""
+
 SMALLEST_RADIUS, MOST_SPHERES = 0.5, 10**7
 """Of :func:`sphere_pack`: a smaller sphere may cover no voxel, so that no number of them is enough."""
 
@@ -142,6 +145,11 @@ def branching_vessel(
         slenderness=slenderness,
         blend=blend,
     )
+    if slenderness > MOST_SLENDER or blend > WIDEST_BLEND:
+        raise GeometryError(
+            f"slenderness = {slenderness}, blend = {blend}; allowed: a slenderness up to {MOST_SLENDER}, a blend up to"
+            f" {WIDEST_BLEND}"
+        )
     if generations not in range(1, 6) or asymmetry > 1.0:
         raise GeometryError(
             f"generations = {generations}, asymmetry = {asymmetry}; allowed: 1 to 5 generations, asymmetry up to 1"

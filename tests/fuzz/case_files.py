@@ -19,6 +19,7 @@ PROFILE = "radius_m,velocity\n0.0,1.0\n0.001,0.7\n0.002,0.2\n"
 WORDS = (
     "case.toml",
     ".file",
+    "cannot read",
     "wave.csv",
     "profile.csv",
     "openings",
