@@ -66,7 +66,8 @@ def test_reading_is_a_good_end_only_where_the_damage_is_harmless():
     [
         ({"err": "Traceback (most recent call last):\nValueError: image.mha\n"}, "TRACEBACK"),
         ({"err": ""}, "0 LINES OF 0 LETTERS"),
-        ({"err": "geometry: Unable to allocate 9 TiB\n"}, "NAMES NO FILE"),
+        ({"err": "geometry: there is no fluid\n"}, "NAMES NO FILE"),
+        ({"err": "geometry: image.mha: Unable to allocate 9 TiB\n"}, "NOT ASKED"),
         ({"err": "image.mha " * 200}, "1 LINES OF 2000 LETTERS"),
         ({"err": "RuntimeWarning: image.mha\n"}, "1 LINES OF 26 LETTERS"),
         ({"seconds": LIMIT_S + 1.0}, "HANG"),
