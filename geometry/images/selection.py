@@ -10,6 +10,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.slabs import slabs
 
+LARGEST = float(np.finfo(np.float64).max)
 MAX_LISTED_VALUES = 6
 N_BINS = 2**16
 """Bins of the histogram of grey values: exact for 8- and 16-bit images."""
@@ -40,7 +41,7 @@ class Interval:
 
     def __post_init__(self):
         for name, bound in (("fluid_above", self.low), ("fluid_below", self.high)):
-            is_number = isinstance(bound, Real) and not isinstance(bound, bool) and np.isfinite(bound)
+            is_number = isinstance(bound, Real) and not isinstance(bound, bool) and abs(bound) <= LARGEST
             if bound is not None and not is_number:
                 raise GeometryError(f"{name} is {shown(bound)}; it must be a number")
         if self.low is not None and self.high is not None and not self.low < self.high:
