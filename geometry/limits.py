@@ -153,8 +153,8 @@ def _group_bytes() -> float:
     for folder in (group, *group.parents):
         limit, used = _text(folder / "memory.max").strip(), _text(folder / "memory.current").strip()
         if limit.isdecimal() and used.isdecimal():
-            cache = re.search(r"^inactive_file (\d+)", _text(folder / "memory.stat"), re.MULTILINE)
-            left = min(left, int(limit) - int(used) + (int(cache.group(1)) if cache else 0))
+            caches = re.findall(r"^(?:in)?active_file (\d+)", _text(folder / "memory.stat"), re.MULTILINE)
+            left = min(left, int(limit) - int(used) + sum(map(int, caches)))
     return left
 
 
