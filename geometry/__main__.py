@@ -4,6 +4,7 @@ With ``--find-openings`` it first reports what the input is and where its openin
 """
 
 import argparse
+import re
 import shlex
 import sys
 import time
@@ -16,6 +17,7 @@ from muphy_lb.errors import OutputError
 from muphy_lb.files.atomic import write_text
 from muphy_lb.geometry.errors import GeometryError, printable
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.load import LOADERS, SHAPE_PREFIX, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve, opening_from_mapping, read_openings
@@ -74,12 +76,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def opening_from_text(text: str) -> Opening:
     """The Opening of ``name=inlet kind=inlet centre_m=x,y,z normal=x,y,z radius_m=r``."""
     values = {}
-    for word in shlex.split(text):
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise GeometryError(f"--opening {shown(text)}: {error}; close the quote") from error
+    for word in words:
         key, equals, value = word.partition("=")
         if not equals:
-            raise GeometryError(f"--opening {text!r}: {word!r} is not name=value")
+            raise GeometryError(f"--opening {shown(text)}: {shown(word)} is not name=value")
         values[key] = value.split(",") if key in ("centre_m", "normal") else value
-    return opening_from_mapping(values, f"--opening {text!r}")
+    return opening_from_mapping(values, f"--opening {shown(text)}")
 
 
 def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
@@ -177,21 +183,21 @@ def _input_options(arguments: argparse.Namespace) -> dict[str, object]:
     for text in arguments.shape_option:
         try:
             options |= tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise GeometryError(
-                f"--shape-option {text!r}: {error}; write name=value, with text in quotes: axis='x'"
+                f"--shape-option {shown(text)}: {error}; write name=value, with text in quotes: axis='x'"
             ) from error
     return options
 
 
 def _tag_and_value(text: str, kind: str) -> tuple[str, int]:
     tag, _, value = text.partition("=")
-    if not value.lstrip("-").isdigit():
+    if not re.fullmatch(r"-?[0-9]{1,15}", value):
         example = {
             "opening": "TAG=VALUE with a whole number, such as inlet:left=2",
             "wall": "NAME=VALUE, such as lid=3",
         }
-        raise GeometryError(f"--{kind}-value {text!r} is not {example[kind]}")
+        raise GeometryError(f"--{kind}-value {shown(text)} is not {example[kind]}")
     return tag, int(value)
 
 

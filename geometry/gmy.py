@@ -11,7 +11,6 @@ three floats.
 Source: "Geometry File Format" in the developer documentation of HemeLB (github.com/hemelb-codes/hemelb).
 """
 
-import zlib
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -22,8 +21,9 @@ from muphy_lb.geometry.cuts import DIRECTIONS
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, SOLID, opening_flag
 from muphy_lb.geometry.images.stored import check_inflation, count, read_bytes
+from muphy_lb.geometry.limits import ask_for_voxels, inflate
 from muphy_lb.geometry.link_cuts import Cuts, direction_code, link_keys
-from muphy_lb.geometry.options import check_positive
+from muphy_lb.geometry.options import check_positive, vector
 from muphy_lb.geometry.voxels import KINDS, Opening, Voxels
 
 MAGIC = (0x686C6221, 0x676D7904)
@@ -37,8 +37,14 @@ FILE_DIRECTIONS = DIRECTIONS[np.lexsort(DIRECTIONS.T[::-1])]
 MAX_VOXELS = 2**33
 """Largest box [sites = bytes] accepted; a larger one indicates a corrupt header."""
 
+SLACK = 1e-3
+"""Fraction of a link by which a wall or an opening may lie beyond its end (rounding)."""
+
 MAX_EDGE = 64
 """Largest edge of a block [sites] accepted; a larger one indicates a corrupt header (HemeLB writes blocks of 8)."""
+
+BYTES_PER_SITE = 6
+"""The mask of the fluid, its copies with another order and a border, and the flags."""
 
 COLLINEAR = 0.1
 """Points whose second singular value is below this [voxels] are collinear: they do not define a plane."""
@@ -103,11 +109,11 @@ def read_gmy(path, spacing_m: float, origin_m=(0.0, 0.0, 0.0)) -> Voxels:
         GeometryError: the file is missing, truncated, of another kind or version, or has no fluid.
     """
     check_positive(spacing_m=spacing_m)
+    origin = vector("origin_m", origin_m, 3) - BORDER * spacing_m
     fluid, links = read_sites(path)
     fluid = np.pad(fluid, BORDER)
     links = links._replace(site=links.site + BORDER)
     flags = np.where(fluid, FLUID, SOLID).astype(FLAG_DTYPE)
-    origin = np.array(origin_m, dtype=np.float64) - BORDER * spacing_m
     voxels = Voxels(flags, float(spacing_m), tuple(origin.tolist()), wall_shape=_tabulated_wall(links, flags.shape))
     return _with_openings(path, voxels, links)
 
@@ -119,6 +125,7 @@ def read_sites(path) -> tuple[np.ndarray, Links]:
     """
     content = read_bytes(path)
     n_blocks, edge, table, position = _header(path, content)
+    ask_for_voxels(n_blocks[::-1] * edge, BYTES_PER_SITE, f"the box of {path}")
     fluid = np.zeros(n_blocks * edge, dtype=bool)
     block_links = []
     for block, (n_fluid, n_packed, n_plain) in enumerate(table.tolist()):
@@ -162,13 +169,7 @@ def _unpack(path, packed: bytes, n_plain: int, edge: int) -> np.ndarray:
     if n_plain % 4 or not edge**3 <= n_plain // 4 <= edge**3 * MAX_WORDS_PER_SITE:
         raise GeometryError(f"cannot read {path}: {n_plain} bytes of a block do not describe {edge}^3 sites")
     check_inflation(path, len(packed), n_plain)
-    try:
-        plain = zlib.decompressobj().decompress(packed, n_plain + 1)
-    except zlib.error as error:
-        raise GeometryError(f"cannot read {path}: a block is broken ({error})") from error
-    if len(plain) != n_plain:
-        raise GeometryError(f"cannot read {path}: a block holds {len(plain)} bytes, its header says {n_plain}")
-    return np.frombuffer(plain, ">u4").astype(np.uint32)
+    return np.frombuffer(inflate(path, packed, n_plain), ">u4").astype(np.uint32)
 
 
 def _read_block(path, words: np.ndarray, edge: int) -> tuple[np.ndarray, Links]:
@@ -181,6 +182,9 @@ def _read_block(path, words: np.ndarray, edge: int) -> tuple[np.ndarray, Links]:
     n_links, n_read = _scan(padded, padded.view(np.float32), inside, columns, distance)
     if n_read != len(words):
         raise GeometryError(f"cannot read {path}: a block breaks the format at word {min(n_read, len(words))}")
+    outside = distance[:n_links][~((distance[:n_links] >= 0.0) & (distance[:n_links] <= 1.0 + SLACK))]
+    if outside.size:
+        raise GeometryError(f"cannot read {path}: a link is cut at {outside[0]:g} of its length; it must be 0 to 1")
     site, direction, kind, number = columns[:, :n_links]
     coordinates = np.stack(np.unravel_index(site, (edge,) * 3), axis=1)
     links = Links(coordinates, direction.copy(), kind.copy(), number.copy(), distance[:n_links])

@@ -1,6 +1,7 @@
 """Loading of every kind of input: a file of any supported format, or an analytic shape, to Voxels."""
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -18,7 +19,8 @@ from muphy_lb.geometry.images.rule import ImageRule, Noted
 from muphy_lb.geometry.images.tiff import read_tiff
 from muphy_lb.geometry.images.vti import read_vti
 from muphy_lb.geometry.images.vtu import read_vtu
-from muphy_lb.geometry.options import check_names
+from muphy_lb.geometry.limits import regular_file, shown
+from muphy_lb.geometry.options import check_names, check_text
 from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, prepare_image, split_preparation
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.shapes.packings import sphere_list
@@ -28,6 +30,9 @@ from muphy_lb.geometry.tagged import read_tagged
 from muphy_lb.geometry.voxels import Voxels
 
 SHAPE_PREFIX = "shape:"
+TEXTS = ("unit", "array", "frame", "dtype")
+"""Options that are texts."""
+
 FOLDER = "folder"
 
 
@@ -74,8 +79,11 @@ def _load(path, options: Mapping[str, object]) -> Noted:
     ending = file_ending(path)
     if ending not in LOADERS:
         raise GeometryError(
-            f"input {text!r}: ending {ending!r} is not supported; allowed: {', '.join(LOADERS)}, or {SHAPE_PREFIX}NAME"
+            f"input {text!r}: ending {shown(ending)} is not supported; allowed: {', '.join(LOADERS)}, or"
+            f" {SHAPE_PREFIX}NAME"
         )
+    if ending != FOLDER:
+        regular_file(path)
     loader = LOADERS[ending]
     allowed = option_names(loader)
     check_names(options, (*allowed, *PREPARATION_NAMES), f"option of a {ending} input")
@@ -84,6 +92,7 @@ def _load(path, options: Mapping[str, object]) -> Noted:
         raise GeometryError(
             f"input {text!r}: a {ending} file needs the option{'s'[: len(needed) > 1]} {', '.join(needed)}"
         )
+    check_text(**{name: options.get(name) for name in TEXTS})
     try:
         loaded = loader(path, **options)
     except GeometryError as error:
@@ -96,7 +105,7 @@ def file_ending(path) -> str:
     path = Path(path)
     name = path.name.lower()
     double = next((ending for ending in LOADERS if ending.count(".") > 1 and name.endswith(ending)), None)
-    return double or (FOLDER if path.is_dir() else path.suffix.lower())
+    return double or (FOLDER if os.path.isdir(path) else path.suffix.lower())
 
 
 def option_names(loader: Callable) -> dict[str, bool]:

@@ -8,6 +8,7 @@ from numba import njit, prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
+from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for
 from muphy_lb.geometry.link_cuts import Cuts, Wall
 from muphy_lb.geometry.search import index_nodes, look_up
 from muphy_lb.geometry.slabs import slabs
@@ -131,6 +132,7 @@ def _fluid_voxels(flags) -> np.ndarray:
     """Ascending ids of the fluid voxels."""
     counts = [_fluid_by_layer(slab) for _, slab in slabs(flags)]
     end = np.concatenate((np.zeros(1, dtype=np.int64), *counts)).cumsum()
+    ask_for(BYTES_PER_NODE * int(end[-1]), f"the list of {end[-1]} fluid nodes")
     fluid = np.empty(end[-1], dtype=np.int64)
     for layers, slab in slabs(flags):
         slab_fluid = fluid[end[layers.start] : end[layers.stop]]

@@ -1,12 +1,18 @@
 """Checks of option names and values from case files and command lines."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
+
+import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import shown
 
 AXES = "xyz"
 METRES_PER_UNIT = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6}
+SMALLEST, LARGEST = 1e-15, 1e15
+"""Bounds of every number of an option: beyond them it is a mistake, and products of a few no longer are numbers."""
 
 
 def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None:
@@ -15,7 +21,9 @@ def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None
     for name in given:
         if name not in allowed:
             hint = nearest_name(str(name), allowed)
-            raise GeometryError(f"{what}: unknown name {name!r}{hint and '; ' + hint} Allowed: {', '.join(allowed)}")
+            raise GeometryError(
+                f"{what}: unknown name {shown(name)}{hint and '; ' + hint} Allowed: {', '.join(allowed)}"
+            )
 
 
 def nearest_name(name: str, allowed: Iterable[str]) -> str:
@@ -24,27 +32,69 @@ def nearest_name(name: str, allowed: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else ""
 
 
+def is_number(value) -> bool:
+    """Whether a value is a number, no truth value, and not beyond LARGEST."""
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(abs(value) <= LARGEST)
+
+
+def is_whole(value) -> bool:
+    """Whether a value is a whole number, no truth value, and not beyond LARGEST."""
+    return isinstance(value, Integral) and is_number(value)
+
+
 def check_positive(**values: float) -> None:
-    """Raise GeometryError for the first keyword whose value is not a positive number."""
+    """Raise GeometryError for the first keyword whose value is no number from SMALLEST to LARGEST."""
     for name, value in values.items():
-        if isinstance(value, (str, bool)) or not value > 0:
-            raise GeometryError(f"{name} is {value!r}; it must be a number above zero")
+        if not is_number(value) or not value >= SMALLEST:
+            raise GeometryError(
+                f"{name} is {shown(value)}; it must be a number above zero, from {SMALLEST:g} to {LARGEST:g}"
+            )
+
+
+def check_whole(least: int, most: int, **values: int) -> None:
+    """Raise GeometryError for the first keyword whose value is no whole number from ``least`` to ``most``."""
+    for name, value in values.items():
+        if not is_whole(value) or not least <= value <= most:
+            raise GeometryError(f"{name} is {shown(value)}; give a whole number, {least} or more, at most {most}")
+
+
+def check_text(**values: str | None) -> None:
+    """Raise GeometryError for the first keyword whose value is given and no text."""
+    for name, value in values.items():
+        if value is not None and not isinstance(value, str):
+            raise GeometryError(f"{name} is {shown(value)}; it must be a text")
+
+
+def check_labels(**values: Mapping[str, int]) -> None:
+    """Raise GeometryError for the first keyword that is no table of whole numbers by name."""
+    for name, table in values.items():
+        if not isinstance(table, Mapping) or not all(map(is_whole, table.values())):
+            raise GeometryError(f"{name} is {shown(table)}; give a table of whole numbers by name, such as {{lid = 3}}")
+
+
+def vector(name: str, value, n: int) -> np.ndarray:
+    """(n,) float64 of an option; GeometryError unless it is a list of ``n`` numbers."""
+    listed = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(listed, list | tuple) or len(listed) != n or not all(map(is_number, listed)):
+        raise GeometryError(f"{name} is {shown(value)}; give a list of {n} numbers")
+    return np.array(listed, dtype=np.float64)
 
 
 def periodic_axes(value: str | Iterable[bool]) -> tuple[bool, bool, bool]:
     """(x, y, z) booleans from such a triple or from axis letters: ``"xz"`` is (True, False, True)."""
     if isinstance(value, str):
         if set(value) - set(AXES):
-            raise GeometryError(f'periodic is {value!r}; give letters out of "xyz", such as "xy", or three true/false')
+            raise GeometryError(
+                f'periodic is {shown(value)}; give letters out of "xyz", such as "xy", or three true/false'
+            )
         return tuple(axis in value for axis in AXES)
-    value = tuple(value)
-    if len(value) != 3 or not all(isinstance(flag, bool) for flag in value):
-        raise GeometryError(f'periodic is {value}; give letters out of "xyz", such as "xy", or three true/false')
-    return value
+    if not isinstance(value, list | tuple) or len(value) != 3 or not all(isinstance(flag, bool) for flag in value):
+        raise GeometryError(f'periodic is {shown(value)}; give letters out of "xyz", such as "xy", or three true/false')
+    return tuple(value)
 
 
 def metres_per_unit(unit: str) -> float:
     """Length of one ``unit`` [m]; GeometryError for an unknown unit."""
-    if unit not in METRES_PER_UNIT:
-        raise GeometryError(f"unit is {unit!r}; allowed: {', '.join(METRES_PER_UNIT)}")
+    if not isinstance(unit, str) or unit not in METRES_PER_UNIT:
+        raise GeometryError(f"unit is {shown(unit)}; allowed: {', '.join(METRES_PER_UNIT)}")
     return METRES_PER_UNIT[unit]

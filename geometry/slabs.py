@@ -5,13 +5,16 @@ Anything with ``shape``, ``dtype`` and slices along the first axis serves as an 
 released after each slab, so that the resident memory stays that of one slab.
 """
 
+import math
 import mmap
+import shutil
 import tempfile
 from collections.abc import Iterator
 
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import ask_for
 
 SLAB_VOXELS = 2**23
 """Voxels per slab: temporaries of 8 bytes per voxel take 64 MiB each."""
@@ -35,18 +38,33 @@ def empty_array(shape: tuple[int, ...], dtype) -> np.ndarray:
 
     Raises GeometryError if neither memory nor disk can hold it.
     """
-    kind = np.dtype(dtype)
-    n_bytes = kind.itemsize * int(np.prod(shape, dtype=object))
+    kind, shape = np.dtype(dtype), tuple(int(n) for n in shape)
+    n_bytes = kind.itemsize * math.prod(shape)
+    what = f"an array of {' x '.join(f'{n:.12g}' for n in shape[::-1])} voxels of {kind.name}"
     try:
         if n_bytes <= IN_MEMORY_BYTES:
+            ask_for(n_bytes, what)
             return np.empty(shape, kind)
         with tempfile.TemporaryFile() as file:
-            return np.memmap(file, kind, "w+", shape=tuple(shape))
+            n_free = shutil.disk_usage(file.fileno()).free
+            if n_bytes > n_free:
+                raise OSError(f"{n_free} bytes are free in {tempfile.gettempdir()}")
+            return np.memmap(file, kind, "w+", shape=shape)
+    except GeometryError:
+        raise
     except (OSError, MemoryError, ValueError, OverflowError) as error:
         raise GeometryError(
-            f"no room for {' x '.join(map(str, shape[::-1]))} voxels of {kind.name} ({n_bytes} bytes): {error};"
+            f"no room for {what} ({n_bytes:.12g} bytes): {error};"
             " set TMPDIR to a folder of a disk with that much space, or use a smaller image"
         ) from error
+
+
+def full_array(shape: tuple[int, ...], fill, dtype) -> np.ndarray:
+    """As :func:`empty_array`, with ``fill`` in every element."""
+    result = empty_array(shape, dtype)
+    for _, slab in slabs(result):
+        slab[...] = fill
+    return result
 
 
 def copied(values: np.ndarray) -> np.ndarray:

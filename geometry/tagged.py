@@ -16,16 +16,18 @@ their mean, normal = mean direction to the fluid voxels among their 26 neighbour
 numbered in the order in which their names first appear.
 """
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, SOLID, WALL, opening_flag, wall_flag
-from muphy_lb.geometry.images.stored import read_bytes
+from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes
+from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, check_name, shown
 from muphy_lb.geometry.openings.carve import with_tagged_openings
 from muphy_lb.geometry.options import periodic_axes
-from muphy_lb.geometry.slabs import empty_array
+from muphy_lb.geometry.slabs import full_array
 from muphy_lb.geometry.voxels import KINDS, Voxels
 
 FIXED_TAGS = {"solid": SOLID, "fluid": FLUID, "wall": WALL}
@@ -59,19 +61,19 @@ class _Content:
     def _read_header(self, words: list[str]) -> None:
         if len(words) != 4:
             raise ValueError("the first line must be: nx ny nz default-tag")
-        nx, ny, nz = (int(word) for word in words[:3])
+        nx, ny, nz = map(_whole, words[:3])
         if min(nx, ny, nz) < 1:
             raise ValueError(f"the box is {nx} x {ny} x {nz}; each count must be above zero")
         if nx * ny * nz > MAX_VOXELS:
             raise ValueError(f"the box is {nx} x {ny} x {nz}; at most {MAX_VOXELS:.1e} voxels are allowed")
         if words[3] not in FIXED_TAGS:
-            raise ValueError(f"the default tag is {words[3]!r}; allowed: {', '.join(FIXED_TAGS)}")
+            raise ValueError(f"the default tag is {shown(words[3])}; allowed: {', '.join(FIXED_TAGS)}")
         self.shape, self.default = (nz, ny, nx), FIXED_TAGS[words[3]]
 
     def _read_voxel(self, words: list[str]) -> None:
         if len(words) != 4:
-            raise ValueError(f"{' '.join(words)!r} is not x y z tag")
-        x, y, z = int(words[0]), int(words[1]), int(words[2])
+            raise ValueError(f"{shown(' '.join(words))} is not x y z tag")
+        x, y, z = map(_whole, words[:3])
         nz, ny, nx = self.shape
         if not (0 <= x < nx and 0 <= y < ny and 0 <= z < nz):
             raise ValueError(f"voxel ({x}, {y}, {z}) lies outside the box {nx} x {ny} x {nz}, counted from 0")
@@ -82,7 +84,8 @@ class _Content:
         if tag in FIXED_TAGS:
             return FIXED_TAGS[tag]
         if kind not in ("wall", *KINDS) or tag.endswith(":"):
-            raise ValueError(f"tag {tag!r}; allowed: {', '.join(TAGS)}, and inlet:NAME, outlet:NAME or wall:NAME")
+            raise ValueError(f"tag {shown(tag)}; allowed: {', '.join(TAGS)}, and inlet:NAME, outlet:NAME or wall:NAME")
+        check_name(name or kind, f"the name in the tag {shown(tag)}")
         if kind == "wall":
             return self._new_flag(self.walls, name, wall_flag, MAX_WALLS)
         return self._new_flag(self.tags, tag, opening_flag, MAX_OPENINGS)
@@ -102,6 +105,7 @@ def read_tagged(path) -> Voxels:
     Raises GeometryError with the line number for a line that violates the format, and for an opening without fluid.
     """
     content, line_numbers = _Content(), []
+    ask_for(BYTES_OF_TEXT * file_size(path), f"the text of {path}")
     for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):
         words = line.partition("#")[0].split()
         if not words:
@@ -116,6 +120,13 @@ def read_tagged(path) -> Voxels:
     return _voxels(path, content, line_numbers)
 
 
+def _whole(word: str) -> int:
+    """The integer of a word; ValueError for one that is none, or longer than a coordinate can be."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", word):
+        raise ValueError(f"{shown(word)} is not a whole number")
+    return int(word)
+
+
 def _box_value(key: str, words: list[str]):
     if key == "periodic":
         return periodic_axes("".join(words))
@@ -127,8 +138,11 @@ def _box_value(key: str, words: list[str]):
 
 
 def _voxels(path, content: _Content, line_numbers: list[int]) -> Voxels:
-    flags = empty_array(content.shape, FLAG_DTYPE)
-    flags[...] = content.default
+    per_voxel = BYTES_PER_NODE if content.default == FLUID else 1
+    ask_for_voxels(
+        content.shape, per_voxel, f"the box of {path}, of which only {len(content.x_y_z_flag)} voxels are listed"
+    )
+    flags = full_array(content.shape, content.default, FLAG_DTYPE)
     x, y, z, flag = np.array(content.x_y_z_flag, dtype=np.int64).reshape(-1, 4).T
     _check_duplicates(path, np.ravel_multi_index((z, y, x), content.shape), line_numbers)
     flags[z, y, x] = flag

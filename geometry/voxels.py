@@ -7,7 +7,9 @@ from numba import njit, prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLAG_DTYPE, FLUID, MAX_WALLS, WALL
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.link_cuts import WallShape
+from muphy_lb.geometry.options import SMALLEST, is_number, vector
 from muphy_lb.geometry.slabs import slabs
 
 KINDS = ("inlet", "outlet")
@@ -37,13 +39,14 @@ class Opening:
     def __post_init__(self):
         if self.kind not in KINDS:
             raise GeometryError(f"opening {self.name!r}: kind is {self.kind!r}; allowed: {', '.join(KINDS)}")
-        length = float(np.linalg.norm(self.normal))
+        centre, length = vector(f"opening {self.name!r}: centre", self.centre_m, 3), float(np.linalg.norm(self.normal))
         if not np.isfinite(length) or length == 0.0:
             raise GeometryError(
                 f"opening {self.name!r}: normal is {self.normal}; give a non-zero vector that points into the fluid"
             )
-        if not self.radius_m > 0.0:
+        if not self.radius_m >= SMALLEST:
             raise GeometryError(f"opening {self.name!r}: radius is {self.radius_m} m; it must be positive")
+        object.__setattr__(self, "centre_m", tuple(centre.tolist()))
         scale = 1.0 if abs(length - 1.0) < UNIT_ROUND_OFF else length
         object.__setattr__(self, "normal", tuple(float(c) / scale for c in self.normal))
 
@@ -80,8 +83,10 @@ class Voxels:
                 f"voxel flags have shape {self.flags.shape} and type {self.flags.dtype};"
                 " they must be a (nz, ny, nx) uint8 array"
             )
-        if not (np.isfinite(self.spacing_m) and self.spacing_m > 0.0):
-            raise GeometryError(f"voxel spacing is {self.spacing_m} m; it must be positive and finite")
+        if not (is_number(self.spacing_m) and self.spacing_m >= SMALLEST):
+            raise GeometryError(
+                f"voxel spacing is {shown(self.spacing_m)} m; it must be positive and finite, at least {SMALLEST:g}"
+            )
         if len(self.walls) > MAX_WALLS:
             raise GeometryError(f"{len(self.walls)} labelled walls; at most {MAX_WALLS} are supported")
         twice = sorted({name for name in self.walls if self.walls.count(name) > 1})

@@ -164,7 +164,8 @@ def _refuse_to_forget(folder) -> None:
     """Refuse a new run that would remove checkpoints of an earlier one, which may be days of work."""
     from muphy_lb.run.loop import CHECKPOINTS
 
-    found = sorted((Path(folder) / CHECKPOINTS).glob("*.h5"))
+    checkpoints = Path(folder) / CHECKPOINTS
+    found = sorted(checkpoints.glob("*.h5")) if os.path.isdir(checkpoints) else []  # Path.is_dir fails for long names
     if found:
         raise InputError(
             f"{folder} holds checkpoints of an earlier run (newest: {found[-1].name}); continue it with"

@@ -11,8 +11,10 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image
-from muphy_lb.geometry.images.stored import check_inflation, count, file_size, mapped
+from muphy_lb.geometry.images.stored import READ_BYTES, check_inflation, count, file_size, mapped
+from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.options import check_names
+from muphy_lb.geometry.slabs import empty_array
 
 READ_ERRORS = (OSError, ValueError, EOFError, SyntaxError, TypeError, KeyError, MemoryError, RuntimeError)
 READ_ERRORS += (OverflowError, tokenize.TokenError)
@@ -25,9 +27,11 @@ def read_npy(path) -> Image:
     Raises GeometryError for a missing, corrupt or truncated file and for arrays of objects.
     """
     try:
-        with open(path, "rb") as file:
+        with open(regular_file(path), "rb") as file:
             shape, is_fortran, kind = _npy_header(file)
             offset = file.tell()
+    except GeometryError:
+        raise
     except READ_ERRORS as error:
         raise GeometryError(f"cannot read {path}: {_one_line(error)}") from error
     _check_kind(path, kind)
@@ -42,7 +46,7 @@ def read_npz(path, array: str | None = None) -> Image:
     Raises GeometryError for a missing, corrupt or truncated file, an unknown array, and an ambiguous choice.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(regular_file(path)) as archive:
             info = archive.getinfo(_member(path, archive, array))
             check_inflation(path, min(info.compress_size, file_size(path)), info.file_size)
             with archive.open(info) as file:
@@ -82,8 +86,8 @@ def _npy_header(file) -> tuple[tuple[int, ...], bool, np.dtype]:
     if version not in readers:
         raise ValueError(f"its .npy version is {version}; allowed: (1, 0), (2, 0)")
     header = readers[version](file)
-    if min(header[0], default=0) < 0:
-        raise ValueError(f"its header says shape {header[0]}; no count may be below zero")
+    if any(type(n) is not int or n < 0 for n in header[0]):
+        raise ValueError(f"its header says shape {header[0]}; counts must be whole numbers, none below zero")
     return header
 
 
@@ -93,11 +97,14 @@ def _npz_values(path, file, info: zipfile.ZipInfo) -> np.ndarray:
     needed, held = count(shape) * kind.itemsize, info.file_size - file.tell()
     if held < needed:
         raise GeometryError(f"{path}: {info.filename} holds {held} bytes of values; its header needs {needed}")
-    content = file.read(needed)
-    if len(content) < needed:
-        raise GeometryError(f"{path}: {info.filename} ends after {len(content)} of {needed} bytes: it is truncated")
-    values = np.frombuffer(content, kind, count(shape))
-    return values.reshape(shape, order="F" if is_fortran else "C")
+    content, found = empty_array((needed,), np.uint8), 0
+    while found < needed:
+        part = file.read(min(READ_BYTES, needed - found))
+        if not part:
+            raise GeometryError(f"{path}: {info.filename} ends after {found} of {needed} bytes: it is truncated")
+        content[found : found + len(part)] = np.frombuffer(part, np.uint8)
+        found += len(part)
+    return content.view(kind).reshape(shape, order="F" if is_fortran else "C")
 
 
 def _member(path, archive: zipfile.ZipFile, array: str | None) -> str:
@@ -121,16 +128,16 @@ def _one_line(error: Exception) -> str:
 def _raw_layout(shape_zyx, dtype: str, header_bytes: int) -> tuple[tuple[int, ...], np.dtype]:
     try:
         kind = np.dtype(dtype)
-    except (TypeError, ValueError, SyntaxError) as error:
-        raise GeometryError(f"dtype is {dtype!r}; give a numpy type name such as 'uint8' or '>u2'") from error
+    except (TypeError, ValueError, SyntaxError, KeyError) as error:
+        raise GeometryError(f"dtype is {shown(dtype)}; give a numpy type name such as 'uint8' or '>u2'") from error
     if kind.kind not in "iufb":
-        raise GeometryError(f"dtype is {dtype!r}; allowed: integers, floats, booleans, such as 'uint8' or '>u2'")
+        raise GeometryError(f"dtype is {shown(dtype)}; allowed: integers, floats, booleans, such as 'uint8' or '>u2'")
     try:
         shape = tuple(int(n) for n in shape_zyx)
     except (TypeError, ValueError, OverflowError):
         shape = ()
     if len(shape) not in (2, 3) or min(shape) < 1:
-        raise GeometryError(f"shape_zyx is {shape_zyx!r}; give the voxel counts nz ny nx, each above zero")
+        raise GeometryError(f"shape_zyx is {shown(shape_zyx)}; give the voxel counts nz ny nx, each above zero")
     if not isinstance(header_bytes, int) or header_bytes < 0:
-        raise GeometryError(f"header_bytes is {header_bytes!r}; it must be a whole number, 0 or more")
+        raise GeometryError(f"header_bytes is {shown(header_bytes)}; it must be a whole number, 0 or more")
     return shape, kind

@@ -18,9 +18,10 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Planes, along_axes
-from muphy_lb.geometry.images.stored import LARGEST_RATIO, read_bytes, read_start, reading, shown
+from muphy_lb.geometry.images.stored import LARGEST_RATIO, read_bytes, read_start, reading
 from muphy_lb.geometry.images.tiff import ENDINGS, read_tiff
-from muphy_lb.geometry.options import METRES_PER_UNIT
+from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.options import METRES_PER_UNIT, is_number
 
 MAGIC, MAGIC_OFFSET = b"DICM", 128
 KIND = "DICOM image"
@@ -202,9 +203,9 @@ def _numbers(path, header, key: str, n: int, default: Sequence[float] | None = N
         )
     try:
         found = [float(value) for value in np.atleast_1d(np.array(given, dtype=object))]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = []
-    if len(found) != n or not np.all(np.isfinite(found)):
+    if len(found) != n or not all(map(is_number, found)):
         raise GeometryError(f"{path}: {key} is {shown(str(given))}; it must be {n} number{'s'[: n > 1]}")
     return found
 

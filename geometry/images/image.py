@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.options import LARGEST, SMALLEST, is_number
 from muphy_lb.geometry.slabs import copied
 
 AXES = "xyz"
@@ -47,18 +49,21 @@ class Image:
         if len(shape) == 2:
             object.__setattr__(self, "values", self.values[np.newaxis])
         for name in ("spacing_m", "origin_m"):
-            object.__setattr__(self, name, _three_lengths(name, getattr(self, name)))
-        if min(self.spacing_m) <= 0.0:
-            raise GeometryError(f"the image has the spacing {self.spacing_m} m; it must be above zero")
+            object.__setattr__(self, name, three_lengths(name, getattr(self, name)))
+        if min(self.spacing_m) < SMALLEST:
+            raise GeometryError(
+                f"the image has the spacing {self.spacing_m} m; it must be above zero, at least {SMALLEST:g} m"
+            )
 
 
-def _three_lengths(name: str, given) -> tuple[float, float, float]:
+def three_lengths(name: str, given) -> tuple[float, float, float]:
+    """(x, y, z) of a spacing or an origin [m]; GeometryError unless it is three finite lengths of sane size."""
     try:
         lengths = tuple(float(c) for c in given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         lengths = ()
-    if len(lengths) != 3 or not np.all(np.isfinite(lengths)):
-        raise GeometryError(f"the image has {name} = {given!r}; it must be three finite lengths (x, y, z)")
+    if len(lengths) != 3 or not all(map(is_number, lengths)):
+        raise GeometryError(f"the image has {name} = {shown(given)}; it must be three finite lengths (x, y, z)")
     return lengths
 
 
@@ -94,7 +99,8 @@ class Scaled:
         self._shift = shift
 
     def __getitem__(self, layers: slice) -> np.ndarray:
-        return (np.asarray(self._values[layers], np.float64) * self._slope + self._shift).astype(np.float32)
+        with np.errstate(over="ignore"):
+            return (np.asarray(self._values[layers], np.float64) * self._slope + self._shift).astype(np.float32)
 
 
 def along_axes(values, steps: np.ndarray, origin, frame: str = "world") -> Image:
@@ -111,10 +117,10 @@ def along_axes(values, steps: np.ndarray, origin, frame: str = "world") -> Image
     x, y, z.
     """
     if frame not in FRAMES:
-        raise GeometryError(f"frame is {frame!r}; allowed: {', '.join(FRAMES)}")
+        raise GeometryError(f"frame is {shown(frame)}; allowed: {', '.join(FRAMES)}")
     steps, origin = np.array(steps, dtype=float), np.array(origin, dtype=float)
-    length = np.linalg.norm(steps, axis=0)
-    if not (np.all(np.isfinite(steps)) and np.all(length > 0.0)):
+    length = np.linalg.norm(np.where(np.abs(steps) <= LARGEST, steps, 0.0), axis=0)
+    if not (np.all(np.abs(steps) <= LARGEST) and np.all(length >= SMALLEST)):
         raise GeometryError(f"the steps from voxel to voxel are {steps.T.tolist()}; each must be finite and not zero")
     if frame == "image":
         return Image(values, tuple(length), tuple(origin))

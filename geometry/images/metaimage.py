@@ -4,6 +4,7 @@ The header consists of lines ``key = value``; voxels follow, x fastest. ``Offset
 f of ``TransformMatrix`` the direction of file axis f. Source: the MetaIO page of the ITK documentation.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,10 @@ from muphy_lb.geometry.images.stored import (
     mapped,
     numbers,
     read_start,
-    shown,
     voxel_counts,
     words,
 )
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.options import metres_per_unit
 
 TYPES = {
@@ -40,6 +41,12 @@ TYPES = {
 
 MAX_NAME = 255
 """Longest file name accepted [characters]."""
+
+MAX_FILES = 2**16
+"""Largest number of files of one image."""
+
+PATTERN = r"([^%\s]*%0?[0-9]?d[^%\s]*) (-?[0-9]{1,9}) (-?[0-9]{1,9})(?: ([1-9][0-9]{0,8}))?"
+"""File names by number: a pattern with one ``%d``, the first and the last number, the step (1)."""
 
 
 def read_metaimage(path, unit: str = "mm", frame: str = "world") -> Image:
@@ -131,17 +138,13 @@ def _slice_files(path, header: dict[str, str], shape: tuple[int, ...]) -> list[P
 
 
 def _pattern_names(path, text: str) -> list[str]:
-    pattern, *limits = text.split()
-    try:
-        first, last, step = [*map(int, limits), 1][:3]
-        pattern % first
-    except (ValueError, TypeError) as error:
-        raise GeometryError(
-            f"{path}: ElementDataFile is {shown(text)}; a pattern looks like 'slice%03d.raw 1 50 1'"
-        ) from error
-    if step < 1 or last - first > MAX_HEADER:
+    found = re.fullmatch(PATTERN, " ".join(text.split()))
+    if found is None:
+        raise GeometryError(f"{path}: ElementDataFile is {shown(text)}; a pattern looks like 'slice%03d.raw 1 50 1'")
+    first, last, step = (int(word or 1) for word in found.groups()[1:])
+    if last - first > MAX_FILES * step:
         raise GeometryError(f"{path}: ElementDataFile is {shown(text)}; its first, last and step are out of range")
-    return [pattern % number for number in range(first, last + 1, step)]
+    return [found.group(1) % number for number in range(first, last + 1, step)]
 
 
 def _type(path, header: dict[str, str]) -> np.dtype:

@@ -20,10 +20,10 @@ from muphy_lb.geometry.images.stored import (
     mapped,
     numbers,
     read_start,
-    shown,
     voxel_counts,
     words,
 )
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.options import METRES_PER_UNIT, metres_per_unit
 
 TYPES = {

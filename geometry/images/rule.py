@@ -12,7 +12,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLAG_DTYPE, FLUID, MAX_OPENINGS, MAX_WALLS, opening_flag, wall_flag
-from muphy_lb.geometry.images.image import Image
+from muphy_lb.geometry.images.image import Image, three_lengths
 from muphy_lb.geometry.images.resample import has_cubes, times, to_cubes
 from muphy_lb.geometry.images.selection import (
     Interval,
@@ -22,8 +22,9 @@ from muphy_lb.geometry.images.selection import (
     otsu_threshold,
     value_range,
 )
+from muphy_lb.geometry.limits import check_name, shown
 from muphy_lb.geometry.openings.carve import with_tagged_openings
-from muphy_lb.geometry.options import check_positive, periodic_axes
+from muphy_lb.geometry.options import check_labels, check_positive, check_text, is_whole, periodic_axes
 from muphy_lb.geometry.slabs import empty_array, release, slabs
 from muphy_lb.geometry.voxels import Voxels
 
@@ -103,6 +104,7 @@ class ImageRule:
 
     def _check(self) -> None:
         """Raise GeometryError for contradictory or invalid options."""
+        self._check_types()
         bounds = [
             f"{name} = {getattr(self, name)}" for name in ("fluid_below", "fluid_above", "otsu") if self._has(name)
         ]
@@ -111,13 +113,25 @@ class ImageRule:
         if self.otsu is not None and len(bounds) > 1:
             raise GeometryError(f"{' and '.join(bounds)} are given; give either thresholds or otsu")
         if self.otsu is not None and self.otsu not in SIDES:
-            raise GeometryError(f"otsu is {self.otsu!r}; allowed: {', '.join(SIDES)} (the side of the fluid)")
+            raise GeometryError(f"otsu is {shown(self.otsu)}; allowed: {', '.join(SIDES)} (the side of the fluid)")
         for what, names, most in (
             ("wall", self.wall_values, MAX_WALLS),
             ("opening", self.opening_values, MAX_OPENINGS),
         ):
             if len(names) > most:
                 raise GeometryError(f"{what}_values names {len(names)} {what}s; at most {most} are supported")
+        for tag in self.opening_values:
+            check_name(tag.partition(":")[2] if ":" in tag else tag, f"the name of the opening {shown(tag)}")
+        for name in self.wall_values:
+            check_name(name, "the name of a wall")
+
+    def _check_types(self) -> None:
+        """Raise GeometryError for an option that is not what its kind can be."""
+        check_text(otsu=self.otsu)
+        check_labels(opening_values=self.opening_values, wall_values=self.wall_values)
+        values = self.fluid_value if isinstance(self.fluid_value, Sequence | np.ndarray) else [self.fluid_value]
+        if self.fluid_value is not None and not (len(values) and all(map(is_whole, values))):
+            raise GeometryError(f"fluid_value is {shown(self.fluid_value)}; give a whole number, or a list of them")
         if self.resample_m is not None:
             check_positive(resample_m=self.resample_m)
 
@@ -129,7 +143,7 @@ class ImageRule:
         given = self.spacing_m
         spacing = image.spacing_m
         notes = image.notes
-        if given is not None and np.ndim(given) == 0:
+        if given is not None and not isinstance(given, Sequence | np.ndarray):
             if not has_cubes(image):
                 raise GeometryError(
                     f"spacing_m is {given}, but the file has voxels of {times(spacing)} m, which are not cubic: leave"
@@ -137,9 +151,10 @@ class ImageRule:
                 )
             given = (given,) * 3
         if given is not None:
-            if spacing not in ((1.0, 1.0, 1.0), tuple(given)):
+            given = three_lengths("spacing_m", given)
+            if spacing not in ((1.0, 1.0, 1.0), given):
                 notes = (*notes, f"spacing: {times(given)} m as given, in place of the file's {times(spacing)} m")
-            spacing = tuple(given)
+            spacing = given
         return Image(image.values, spacing, image.origin_m if self.origin_m is None else self.origin_m, notes)
 
     def _selection(self, values) -> tuple[Selection | None, tuple[str, ...]]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.slabs import slabs
 
+LARGEST = float(np.finfo(np.float64).max)
 MAX_LISTED_VALUES = 6
 N_BINS = 2**16
 """Bins of the histogram of grey values: exact for 8- and 16-bit images."""
@@ -38,8 +41,9 @@ class Interval:
 
     def __post_init__(self):
         for name, bound in (("fluid_above", self.low), ("fluid_below", self.high)):
-            if isinstance(bound, (str, bool)) or (bound is not None and not np.isfinite(bound)):
-                raise GeometryError(f"{name} is {bound!r}; it must be a number")
+            is_number = isinstance(bound, Real) and not isinstance(bound, bool) and abs(bound) <= LARGEST
+            if bound is not None and not is_number:
+                raise GeometryError(f"{name} is {shown(bound)}; it must be a number")
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise GeometryError(
                 f"fluid_above = {self.low} is not less than fluid_below = {self.high}; fluid lies from the"

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import ask_for, regular_file, shown
 from muphy_lb.geometry.slabs import empty_array
 
 LARGEST_RATIO = 1032
@@ -18,8 +19,11 @@ LARGEST_RATIO = 1032
 GZIP_OR_ZLIB = 47
 """Window bits with which zlib detects which of the two headers a stream has."""
 
-MAX_SHOWN = 60
-"""Longest part of a header entry quoted in a message [characters]."""
+MAX_COUNT = 2**40
+"""Largest number of voxels along an axis: beyond it a header is wrong, and products are no numbers to print."""
+
+BYTES_OF_TEXT = 40
+"""Memory that the words of a text and their numbers take for each of its bytes, at most."""
 
 READ_BYTES = 2**22
 """Bytes read and decompressed at a time."""
@@ -29,7 +33,8 @@ MAX_HEADER = 2**20
 
 
 def read_bytes(path) -> bytes:
-    """The content of a file; GeometryError if it cannot be read."""
+    """The content of a regular file; GeometryError if it cannot be read."""
+    ask_for(file_size(path), f"the content of {path}")
     try:
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
@@ -37,20 +42,17 @@ def read_bytes(path) -> bytes:
 
 
 def read_start(path, n_bytes: int) -> bytes:
-    """The first bytes of a file, fewer if it is shorter; GeometryError if it cannot be read."""
+    """The first bytes of a regular file, fewer if it is shorter; GeometryError if it cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open(regular_file(path), "rb") as file:
             return file.read(n_bytes)
     except (OSError, ValueError) as error:
         raise GeometryError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def file_size(path) -> int:
-    """Size of a file [bytes]; GeometryError if it does not exist."""
-    try:
-        return Path(path).stat().st_size
-    except (OSError, ValueError) as error:
-        raise GeometryError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    """Size of a regular file [bytes]; GeometryError if there is none."""
+    return regular_file(path).stat().st_size
 
 
 def count(shape: tuple[int, ...]) -> int:
@@ -129,12 +131,18 @@ def words(path, dtype, shape: tuple[int, ...], offset: int = 0) -> np.ndarray:
     """
     needed = count(shape)
     text = read_bytes(path)[offset:]
-    found = text.split() if needed <= (len(text) + 1) // 2 else []
+    found = split_words(path, text) if needed <= (len(text) + 1) // 2 else []
     if len(found) < needed:
         raise GeometryError(
             f"{path} holds {len(found) or 'too few'} numbers; its header needs {needed}: it is truncated"
         )
     return as_numbers(path, found[:needed], dtype).reshape(shape)
+
+
+def split_words(path, text: str | bytes) -> list:
+    """The words of a text, for whose objects memory is asked for first."""
+    ask_for(BYTES_OF_TEXT * len(text), f"the text of {path}")
+    return text.split()
 
 
 def as_numbers(path, found: list[str] | list[bytes], dtype) -> np.ndarray:
@@ -167,11 +175,6 @@ def reading(where, what: str, failures: type[Exception] | tuple = Exception) -> 
         raise GeometryError(f"cannot read {where}: it is no {what}, broken or truncated ({shown(text)})") from error
 
 
-def shown(text: str) -> str:
-    """Text of a header quoted for a message, truncated if long."""
-    return repr(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "...")
-
-
 def numbers(path, key: str, text: str, n: int) -> list[float]:
     """The ``n`` finite numbers of header entry ``key``; GeometryError otherwise."""
     try:
@@ -195,6 +198,6 @@ def voxel_counts(path, key: str, text: str) -> tuple[int, ...]:
         shape = []
     while len(shape) > 3 and shape[-1] == 1:
         shape.pop()
-    if len(shape) not in (2, 3) or min(shape) < 1:
+    if len(shape) not in (2, 3) or not all(1 <= n <= MAX_COUNT for n in shape):
         raise GeometryError(f"{path}: {key} is {shown(text)}; allowed: two or three counts above zero")
     return tuple(reversed(shape))

@@ -18,6 +18,7 @@ from PIL import TiffImagePlugin
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Planes
 from muphy_lb.geometry.images.stored import count, file_size, reading
+from muphy_lb.geometry.limits import ask_for_voxels, regular_file
 from muphy_lb.geometry.options import METRES_PER_UNIT
 
 KIND = "TIFF file of numbers of up to 32 bits"
@@ -28,6 +29,9 @@ TYPES = {"1": "?", "L": "u1", "I;16": "u2", "I;16L": "u2", "I;16B": "u2", "I": "
 UNITS = {"micron": "um", "\\u00B5m": "um", "µm": "um", "microns": "um"}
 PHOTOMETRIC, WHITE_IS_ZERO = 262, 0
 """Tag by which Pillow inverts pages of 1 and 8 bits, and the value for which it does."""
+
+PLACES_OF_VALUES = {273, 324}
+"""Tags that say where strips or tiles of values are."""
 
 X_RESOLUTION, Y_RESOLUTION, DESCRIPTION = 282, 283, 270
 LARGEST_RATIO = 4096
@@ -69,14 +73,22 @@ class _Pages:
     def __call__(self, k: int) -> np.ndarray:
         with reading(f"{self._path}, page {k + 1} of {self.count}", KIND, READ_ERRORS):
             self._picture.seek(k)
-            values = np.asarray(self._picture)
+            values = _stored_values(self._picture)
         return _checked(f"{self._path}, page {k + 1}", self._picture, values, self._shape, self._dtype)
+
+
+def _stored_values(picture) -> np.ndarray:
+    """The values of the page that a picture stands at; ValueError for a page without data, in whose place Pillow would
+    return those of the page before."""
+    if not picture.tile or not PLACES_OF_VALUES & set(picture.tag_v2):
+        raise ValueError("it says nowhere where its values are")
+    return np.asarray(picture)
 
 
 def _page_of_files(files: list[Path], shape: tuple[int, int], dtype: np.dtype, k: int) -> np.ndarray:
     with _opened(files[k]) as picture:
         with reading(files[k], KIND, READ_ERRORS):
-            n_pages, values = picture.n_frames, np.asarray(picture)
+            n_pages, values = picture.n_frames, _stored_values(picture)
         if n_pages > 1:
             raise GeometryError(f"{files[k]} holds {n_pages} pages; in a folder each file must hold one")
         return _checked(files[k], picture, values, shape, dtype)
@@ -89,7 +101,7 @@ def _files(folder: Path) -> list[Path]:
         raise GeometryError(
             f"the folder {folder} holds no file that ends with {' or '.join(ENDINGS)}, and no DICOM file"
         )
-    return sorted(files, key=lambda file: [int(w) if w.isdigit() else w for w in re.split(r"(\d+)", file.name)])
+    return sorted(files, key=lambda file: [int(w) if w.isdecimal() else w for w in re.split(r"(\d+)", file.name)])
 
 
 def _gap_notes(files: list[Path]) -> tuple[str, ...]:
@@ -107,7 +119,7 @@ def _gap_notes(files: list[Path]) -> tuple[str, ...]:
 
 def _opened(path) -> TiffImagePlugin.TiffImageFile:
     with reading(path, KIND, READ_ERRORS):
-        return Picture.open(path, formats=("TIFF",))
+        return Picture.open(regular_file(path), formats=("TIFF",))
 
 
 def _walk_directories(path) -> None:
@@ -139,6 +151,7 @@ def _first_page(path) -> tuple[tuple[int, int], np.dtype, tuple[float, float, fl
         shape, kind = picture.size[::-1], np.dtype(TYPES[picture.mode])
         if kind.kind != "b" and count(shape) * kind.itemsize > LARGEST_RATIO * file_size(path):
             raise GeometryError(f"{path} is too small for pages of {shape[1]} x {shape[0]}: its header is wrong")
+        ask_for_voxels(shape, kind.itemsize, f"a page of {path}")
         return shape, kind, _imagej_spacing(picture)
 
 

@@ -11,6 +11,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, along_axes
 from muphy_lb.geometry.images.stored import numbers
 from muphy_lb.geometry.images.vtkxml import array_values, parse_file
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.options import check_names, metres_per_unit
 
 
@@ -28,7 +29,9 @@ def read_vti(path, unit: str, array: str | None = None, frame: str = "world") ->
     file = parse_file(path)
     image = file.root.find("ImageData")
     if image is None:
-        raise GeometryError(f"cannot read {path}: it is a VTK file of type {file.root.get('type')!r}, not ImageData")
+        raise GeometryError(
+            f"cannot read {path}: it is a VTK file of type {shown(file.root.get('type'))}, not ImageData"
+        )
     pieces = image.findall("Piece")
     extent = image.get("WholeExtent", "")
     if len(pieces) != 1 or pieces[0].get("Extent", "").split() != extent.split():
@@ -51,7 +54,7 @@ def _extent(path, text: str) -> tuple[np.ndarray, np.ndarray]:
     bounds = np.reshape(numbers(path, "WholeExtent", text, 6), (3, 2))
     n_points = bounds[:, 1] - bounds[:, 0] + 1
     if np.any(n_points < 1) or np.any(np.abs(bounds) > 2**31):
-        raise GeometryError(f"{path}: WholeExtent is {text!r}; each axis must have a point")
+        raise GeometryError(f"{path}: WholeExtent is {shown(text)}; each axis must have a point")
     return bounds[:, 0], n_points.astype(np.int64)
 
 
@@ -62,12 +65,13 @@ def _array(path, piece: ElementTree.Element, name: str | None) -> tuple[ElementT
         for element in piece.iterfind(f"{group}/DataArray"):
             found.setdefault(element.get("Name", ""), (element, group == "CellData"))
     if name is None and len(found) != 1:
-        raise GeometryError(f"{path} holds {len(found)} arrays; give array, one of: {', '.join(found)}")
+        raise GeometryError(f"{path} holds {len(found)} arrays; give array, one of: {shown(', '.join(found))}")
     if name is not None:
         check_names([name], found, f"{path}: array")
     element, is_cells = found[name] if name is not None else next(iter(found.values()))
     if element.get("NumberOfComponents", "1") not in ("0", "1"):
         raise GeometryError(
-            f"{path}: array {element.get('Name')!r} has {element.get('NumberOfComponents')} components; allowed: one"
+            f"{path}: array {shown(element.get('Name'))} has {shown(element.get('NumberOfComponents'))} components;"
+            " allowed: one"
         )
     return element, is_cells

@@ -7,13 +7,23 @@ import base64
 import binascii
 import re
 import xml.etree.ElementTree as ElementTree
-import zlib
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.images.stored import as_numbers, check_inflation, count, file_size, mapped, numbers, read_bytes
+from muphy_lb.geometry.images.stored import (
+    as_numbers,
+    check_inflation,
+    count,
+    file_size,
+    mapped,
+    numbers,
+    read_bytes,
+    split_words,
+)
+from muphy_lb.geometry.limits import ask_for, inflate, shown
 
 TYPES = {f"{name}{8 * size}": f"{kind}{size}" for name, kind in (("Int", "i"), ("UInt", "u")) for size in (1, 2, 4, 8)}
 TYPES |= {"Float32": "f4", "Float64": "f8"}
@@ -47,8 +57,8 @@ def parse_file(path) -> VtkFile:
     compressor, counts = root.get("compressor", ""), root.get("header_type", "UInt32")
     if root.tag != "VTKFile" or compressor not in COMPRESSORS or counts not in ("UInt32", "UInt64"):
         raise GeometryError(
-            f"{path}: <{root.tag}> with compressor {compressor!r} and header_type {counts!r}; allowed: VTKFile, none or"
-            " vtkZLibDataCompressor, UInt32 or UInt64"
+            f"{path}: <{shown(root.tag)}> with compressor {shown(compressor)} and header_type {shown(counts)}; allowed:"
+            " VTKFile, none or vtkZLibDataCompressor, UInt32 or UInt64"
         )
     order = ">" if root.get("byte_order") == "BigEndian" else "<"
     start = -1 if found is None else found.end()
@@ -61,7 +71,9 @@ def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, 
     Raises GeometryError for an unknown type or storage, and if there are fewer values.
     """
     if element.get("type") not in TYPES:
-        raise GeometryError(f"{file.path}: an array is of type {element.get('type')}; allowed: {', '.join(TYPES)}")
+        raise GeometryError(
+            f"{file.path}: an array is of type {shown(element.get('type'))}; allowed: {', '.join(TYPES)}"
+        )
     kind = np.dtype(file.order + TYPES[element.get("type")])
     # Newer versions of VTK insert child elements (value ranges) into the text.
     form, text = element.get("format"), "".join([element.text or "", *(child.tail or "" for child in element)]).strip()
@@ -71,11 +83,11 @@ def array_values(file: VtkFile, element: ElementTree.Element, shape: tuple[int, 
         return _appended(file, element, kind, shape)
     if form == "binary":
         return _decoded(file, text.encode("ascii", "replace"), kind, shape)
-    raise GeometryError(f"{file.path}: format is {form!r}; allowed: ascii, binary, appended with <AppendedData>")
+    raise GeometryError(f"{file.path}: format is {shown(form)}; allowed: ascii, binary, appended with <AppendedData>")
 
 
 def _text_values(file: VtkFile, text: str, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    found = text.split()
+    found = split_words(file.path, text)
     if len(found) != count(shape):
         raise GeometryError(f"{file.path} holds {len(found)} numbers; its extent needs {count(shape)}")
     return as_numbers(file.path, found, kind).reshape(shape)
@@ -84,7 +96,7 @@ def _text_values(file: VtkFile, text: str, kind: np.dtype, shape: tuple[int, ...
 def _appended(file: VtkFile, element: ElementTree.Element, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     first = file.start + int(numbers(file.path, "offset", element.get("offset", ""), 1)[0])
     if not file.start <= first <= len(file.content):
-        raise GeometryError(f"{file.path}: offset is {element.get('offset')}; it lies outside the appended data")
+        raise GeometryError(f"{file.path}: offset is {shown(element.get('offset'))}; it lies outside the appended data")
     encoding = re.search(rb"encoding\s*=\s*[\"'](\w+)", file.content[: file.start][-200:])
     if encoding is not None and encoding.group(1) == b"base64":
         return _decoded(file, file.content[first:], kind, shape)
@@ -93,8 +105,7 @@ def _appended(file: VtkFile, element: ElementTree.Element, kind: np.dtype, shape
         n_head = (3 + head[0]) * file.count_type.itemsize
         if len(file.content) < first + n_head:
             raise GeometryError(f"{file.path} ends before its compressed data: it is truncated")
-        sizes = np.frombuffer(file.content[first : first + n_head], file.count_type)[3:]
-        return _inflated(file, sizes, file.content[first + n_head :], kind, shape)
+        return _inflated(file, file.content[first : first + n_head], file.content[first + n_head :], kind, shape)
     return mapped(file.path, kind, shape, first + file.count_type.itemsize)
 
 
@@ -106,8 +117,8 @@ def _decoded(file: VtkFile, text: bytes, kind: np.dtype, shape: tuple[int, ...])
         return _as_values(file, data, kind, shape)
     n_blocks = _block_header(file, _base64(file, text, 3 * size), shape, kind)[0]
     head = _base64(file, text, (3 + n_blocks) * size)
-    sizes = np.frombuffer(head, file.count_type)[3:]
-    return _inflated(file, sizes, _base64(file, text[_text_length(len(head)) :], int(sizes.sum())), kind, shape)
+    n_packed = sum(np.frombuffer(head, file.count_type)[3:].tolist())
+    return _inflated(file, head, _base64(file, text[_text_length(len(head)) :], n_packed), kind, shape)
 
 
 def _text_length(n_bytes: int) -> int:
@@ -139,15 +150,15 @@ def _block_header(file: VtkFile, head: bytes, shape: tuple[int, ...], kind: np.d
     return [n_blocks, n_block, n_last]
 
 
-def _inflated(file: VtkFile, sizes, data: bytes, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    check_inflation(file.path, file_size(file.path), count(shape) * kind.itemsize)
-    ends = np.cumsum(np.asarray(sizes, dtype=np.int64)).tolist()
-    try:
-        blocks = [zlib.decompress(data[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
-    except zlib.error as error:
-        raise GeometryError(
-            f"cannot read {file.path}: its compressed data are broken or truncated ({error})"
-        ) from error
+def _inflated(file: VtkFile, head: bytes, data: bytes, kind: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """The values in compressed blocks: ``head`` says how large each is, before and after compression."""
+    n_bytes = count(shape) * kind.itemsize
+    check_inflation(file.path, file_size(file.path), n_bytes)
+    ask_for(2 * n_bytes, f"{file.path}: an array of {n_bytes} bytes")
+    n_blocks, n_block, n_last, *packed = np.frombuffer(head, file.count_type).tolist()
+    plain = [n_block] * (n_blocks - (n_last > 0)) + [n_last] * (n_last > 0)
+    ends = list(accumulate(packed, initial=0))
+    blocks = [inflate(file.path, data[a:b], n) for (a, b), n in zip(pairwise(ends), plain, strict=False)]
     return _as_values(file, b"".join(blocks), kind, shape)
 
 

@@ -13,6 +13,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image
 from muphy_lb.geometry.images.stored import count, file_size, numbers
 from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parse_file
+from muphy_lb.geometry.limits import ask_for_voxels
 from muphy_lb.geometry.options import check_names, metres_per_unit
 
 CELLS = (11, 12)
@@ -49,6 +50,7 @@ def read_vtu(path, unit: str, array: str | None = None) -> Image:
     shape = tuple(int(n) + 1 for n in np.rint(index.max(axis=0))[::-1])
     if np.abs(index - np.rint(index)).max() > OFF_GRID or count(shape) > MAX_BOX:
         raise GeometryError(f"{path}: its cells are not the voxels of one grid of spacing {edge:g} (box {shape[::-1]})")
+    ask_for_voxels(shape, values.dtype.itemsize, f"the box of the cells of {path}")
     result = np.zeros(shape, values.dtype)
     x, y, z = np.rint(index).astype(np.int64).T
     result[z, y, x] = values

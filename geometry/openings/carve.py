@@ -16,7 +16,9 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENINGS, SOLID, opening_flag
+from muphy_lb.geometry.images.stored import read_bytes
 from muphy_lb.geometry.implicit import MovedWall
+from muphy_lb.geometry.limits import ask_for_voxels, check_name, cut, shown
 from muphy_lb.geometry.options import check_names
 from muphy_lb.geometry.slabs import copied, indices_of, padded
 from muphy_lb.geometry.voxels import Opening, Voxels
@@ -38,6 +40,9 @@ PLANE_DIGITS = 6
 
 NEARLY_ZERO = 10.0**-PLANE_DIGITS
 """Components of a normal below this are rounding errors."""
+
+BYTES_NEAR = 32
+"""What each voxel near an opening takes while its distance from the plane is found."""
 
 CONDITION_KEYS = (
     "velocity_m_s",
@@ -159,8 +164,9 @@ def opening_from_mapping(values: Mapping[str, object], where: str) -> Opening:
             if len(values[name]) != 3:
                 raise ValueError(f"{name} has {len(values[name])} numbers; it needs x, y, z")
         values["radius_m"] = float(values.get("radius_m", "inf"))
-    except (TypeError, ValueError) as error:
-        raise GeometryError(f"{where}: {error}") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise GeometryError(f"{where}: {cut(str(error))}") from error
+    check_name(values["name"], f"{where}: the name")
     return Opening(**values)
 
 
@@ -172,19 +178,17 @@ def read_openings(path) -> list[Opening]:
     """
     parse = {".toml": tomllib.loads, ".json": json.loads}.get(Path(path).suffix.lower())
     if parse is None:
-        raise GeometryError(f"openings file {path}: ending {Path(path).suffix!r}; allowed: .toml, .json")
+        raise GeometryError(f"openings file {path}: ending {shown(Path(path).suffix)}; allowed: .toml, .json")
     try:
-        records = parse(Path(path).read_text(encoding="utf-8"))["openings"]
+        records = parse(read_bytes(path).decode())["openings"]
         geometric = [{key: r[key] for key in r if key not in CONDITION_KEYS} for r in records]
         return [opening_from_mapping(r, f"{path}, opening number {k}") for k, r in enumerate(geometric, start=1)]
-    except OSError as error:
-        raise GeometryError(f"cannot read {path}: {error.strerror}") from error
     except (KeyError, TypeError, IndexError) as error:
         raise GeometryError(f"{path}: it must hold a list of tables named 'openings'") from error
     except GeometryError:
         raise
     except (ValueError, RecursionError) as error:
-        raise GeometryError(f"cannot read {path}: {error}") from error
+        raise GeometryError(f"cannot read {path}: {cut(str(error))}") from error
 
 
 def _check_records(voxels: Voxels, openings: Sequence[Opening]) -> None:
@@ -200,6 +204,7 @@ def _slab(voxels: Voxels, opening: Opening) -> _Slab:
     """The voxels within the radius of an opening (and RIM) and 2 LAYER of its plane."""
     centre = (np.array(opening.centre_m) - voxels.origin_m) / voxels.spacing_m
     low, high = _bounds(voxels, opening, centre)
+    ask_for_voxels((high - low)[::-1], BYTES_NEAR, f"the neighbourhood of opening {opening.name!r}")
     z, y, x = np.ix_(*(np.arange(low[i], high[i]) - centre[i] for i in (2, 1, 0)))
     normal = opening.normal
     s = np.round(normal[0] * x + normal[1] * y + normal[2] * z, PLANE_DIGITS)

@@ -13,6 +13,7 @@ from numba import njit
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.options import AXES
 from muphy_lb.geometry.voxels import Voxels
 
@@ -80,7 +81,7 @@ def find_pores(voxels: Voxels, connected_by: str = "edges") -> Pores:
 def check_connection(connected_by: str) -> None:
     """Raise GeometryError unless ``connected_by`` is a known connectivity."""
     if connected_by not in tuple(ROWS_TO_JOIN):
-        raise GeometryError(f"connected_by is {connected_by!r}; allowed: {', '.join(ROWS_TO_JOIN)}")
+        raise GeometryError(f"connected_by is {shown(connected_by)}; allowed: {', '.join(ROWS_TO_JOIN)}")
 
 
 def _any_of(label: np.ndarray, truth: np.ndarray, n_pores: int) -> np.ndarray:

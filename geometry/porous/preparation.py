@@ -13,7 +13,8 @@ from numba import njit, prange
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.implicit import MovedWall
-from muphy_lb.geometry.options import AXES
+from muphy_lb.geometry.limits import ask_for_voxels, shown
+from muphy_lb.geometry.options import AXES, check_whole, is_whole
 from muphy_lb.geometry.porous.pores import check_connection, find_pores
 from muphy_lb.geometry.shapes.shape_parts import with_ends
 from muphy_lb.geometry.slabs import copied, padded
@@ -21,6 +22,9 @@ from muphy_lb.geometry.voxels import Voxels
 
 MAJORITY = 14
 """More than half of the 27 voxels of a 3 x 3 x 3 cube."""
+
+MAX_PASSES, MAX_PARTS, MAX_LAYERS = 1000, 64, 10**6
+"""Bounds of ``median``, ``divide`` and ``reservoir_layers``: beyond them there would be no end."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +57,17 @@ class Preparation:
 
     def __post_init__(self):
         if self.crop is not None and (not isinstance(self.crop, list | tuple) or len(self.crop) != 2):
-            raise GeometryError(f"crop is {self.crop!r}; give two lists of x, y, z: [[0, 0, 0], [128, 128, 128]]")
+            raise GeometryError(f"crop is {shown(self.crop)}; give two lists of x, y, z: [[0, 0, 0], [128, 128, 128]]")
         if not isinstance(self.invert, bool):
-            raise GeometryError(f"invert is {self.invert!r}; allowed: true or false")
-        for name, least in (("median", 0), ("divide", 1), ("reservoir_layers", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise GeometryError(f"{name} is {value!r}; give a whole number, {least} or more")
+            raise GeometryError(f"invert is {shown(self.invert)}; allowed: true or false")
+        check_whole(0, MAX_PASSES, median=self.median)
+        check_whole(1, MAX_PARTS, divide=self.divide)
+        check_whole(0, MAX_LAYERS, reservoir_layers=self.reservoir_layers)
         for name in ("mirror", "drop_unconnected"):
             _axis_numbers(getattr(self, name), name)
         check_connection(self.connected_by)
         if self.reservoir_axis not in tuple(AXES):
-            raise GeometryError(f"reservoir_axis is {self.reservoir_axis!r}; allowed: x, y, z")
+            raise GeometryError(f"reservoir_axis is {shown(self.reservoir_axis)}; allowed: x, y, z")
 
 
 PREPARATION_NAMES = tuple(f.name for f in fields(Preparation))
@@ -105,11 +108,8 @@ def crop(voxels: Voxels, low, high) -> Voxels:
 
     Raises GeometryError for corners outside the image or in the wrong order.
     """
-    low = np.asarray(low)
-    high = np.asarray(high)
+    low, high = _corner(low), _corner(high)
     size = np.array(voxels.shape[::-1])
-    if low.shape != (3,) or high.shape != (3,) or low.dtype.kind not in "iu" or high.dtype.kind not in "iu":
-        raise GeometryError(f"crop is [{low.tolist()}, {high.tolist()}]; give two lists of three whole numbers x, y, z")
     if np.any(low < 0) or np.any(high > size) or np.any(low >= high):
         raise GeometryError(
             f"crop is [{low.tolist()}, {high.tolist()}]; the image has {size.tolist()} voxels along x, y, z: the first"
@@ -146,6 +146,7 @@ def median_filter(voxels: Voxels, passes: int = 1) -> Voxels:
 def mirror(voxels: Voxels, axes: str) -> Voxels:
     """The image extended, beyond its high face along each of ``axes``, by its mirror image: it is periodic there."""
     flags, periodic = voxels.flags, list(voxels.periodic)
+    ask_for_voxels(voxels.shape, 3 * 2 ** len(axes), "the mirrored image")
     for i in _axis_numbers(axes, "mirror"):
         flags = np.concatenate((flags, np.flip(flags, 2 - i)), axis=2 - i)
         periodic[i] = True
@@ -179,6 +180,7 @@ def drop_unconnected(voxels: Voxels, axes: str, connected_by: str = "edges") -> 
 def divide(voxels: Voxels, parts: int) -> Voxels:
     """Divide every voxel into ``parts`` along each axis; the true wall is discarded: the voxel faces are the wall."""
     flags = voxels.flags
+    ask_for_voxels([parts * n if n > 1 else n for n in voxels.shape], 2, "the divided image")
     for axis, n in enumerate(voxels.shape):
         flags = np.repeat(flags, parts if n > 1 else 1, axis)
     edge_m = voxels.spacing_m / parts
@@ -240,8 +242,16 @@ def _dropped(voxels: Voxels, axes: str, connected_by: str) -> tuple[Voxels, str]
 def _axis_numbers(axes: str, name: str) -> list[int]:
     """Numbers 0, 1, 2 of axis letters; GeometryError for other or repeated letters."""
     if not isinstance(axes, str) or set(axes) - set(AXES) or len(set(axes)) != len(axes):
-        raise GeometryError(f'{name} is {axes!r}; give letters out of "xyz", each once, such as "xy"')
+        raise GeometryError(f'{name} is {shown(axes)}; give letters out of "xyz", each once, such as "xy"')
     return [AXES.index(axis) for axis in axes]
+
+
+def _corner(corner) -> np.ndarray:
+    """(3,) voxel indices; GeometryError unless they are three whole numbers."""
+    listed = corner.tolist() if isinstance(corner, np.ndarray) else corner
+    if not isinstance(listed, list | tuple) or len(listed) != 3 or not all(map(is_whole, listed)):
+        raise GeometryError(f"a corner of crop is {shown(corner)}; give two lists of three whole numbers x, y, z")
+    return np.array(listed, dtype=np.int64)
 
 
 def _neighbours_along(n: int, mode: str) -> np.ndarray:

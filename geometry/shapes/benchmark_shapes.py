@@ -11,13 +11,16 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
 from muphy_lb.geometry.implicit import ROUNDING, FirstWall, RoundWall, plane_pair
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.options import AXES, check_positive
+from muphy_lb.geometry.options import AXES, check_positive, check_whole, vector
 from muphy_lb.geometry.shapes.shape_parts import (
+    check_box,
     check_dimension,
     check_porosity,
     end_openings,
     flags_where,
+    random_numbers,
     voxel_centres,
     with_ends,
 )
@@ -40,6 +43,9 @@ CYLINDER_Y_M = 0.2
 CYLINDER_X_M = {2: 0.2, 3: 0.5}
 CHANNEL_LENGTH_M = {2: 2.2, 3: 2.5}
 
+STEEPEST = 10**4
+"""Largest component of the direction of :func:`tilted_pipe`."""
+
 CIRCLE_BLOCKAGE = 5
 """Channel width over disc diameter of :func:`circle`."""
 
@@ -53,6 +59,7 @@ def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
     """
     check_positive(size=size, spacing_m=spacing_m)
     check_dimension(dimension)
+    check_box((1 if dimension == 2 else size + 2, size + 2, size + 2))
     size, inside = int(size), slice(1, -1)
     across = slice(None) if dimension == 2 else inside
     flags = np.full((1 if dimension == 2 else size + 2, size + 2, size + 2), SOLID, dtype=FLAG_DTYPE)
@@ -74,12 +81,13 @@ def facing_walls(size=64, width=None, dimension=3, axis="x", sides="closed", spa
     check_dimension(dimension)
     if axis not in AXES[:dimension] or sides not in ("closed", "periodic"):
         raise GeometryError(
-            f"facing_walls has axis {axis!r} and sides {sides!r}; allowed: {', '.join(AXES[:dimension])} and closed,"
-            " periodic"
+            f"facing_walls has axis {shown(axis)} and sides {shown(sides)}; allowed: {', '.join(AXES[:dimension])} and"
+            " closed, periodic"
         )
     size, width, along = int(size), int(width), 2 - AXES.index(axis)
     shape = [1 if dimension == 2 else width, width, width]
     shape[along] = size + 2
+    check_box(shape)
     flags = np.moveaxis(np.full(shape, FLUID, dtype=FLAG_DTYPE), along, 0)
     flags[0], flags[-1] = wall_flag(0), wall_flag(1)
     repeats = [sides == "periodic" and name != axis for name in AXES]
@@ -99,8 +107,9 @@ def cylinder_array(size=40, cells=1, solid_fraction=0.12566370614359174, shift=(
     """
     check_positive(size=size, cells=cells, solid_fraction=solid_fraction, spacing_m=spacing_m)
     _check_fraction(solid_fraction, np.pi / 4)
+    check_whole(1, int(size), cells=cells)
     size, cell = int(size), int(size) / int(cells)
-    centre = np.full(3, 0.5 * cell - 0.5) + np.append(shift, 0.0)
+    centre = np.full(3, 0.5 * cell - 0.5) + np.append(vector("shift", shift, 2), 0.0)
     wall = RoundWall(centre, cell * np.sqrt(solid_fraction / np.pi), (0.0, 0.0, 1.0), (cell, cell, 0.0))
     return _around_bodies(wall, (1, size, size), spacing_m, "cylinders")
 
@@ -114,7 +123,7 @@ def sphere_array(size=48, lattice="simple", solid_fraction=0.216, spacing_m=1.0,
     """
     check_positive(size=size, solid_fraction=solid_fraction, spacing_m=spacing_m)
     if lattice not in SITES:
-        raise GeometryError(f"lattice is {lattice!r}; allowed: {', '.join(SITES)}")
+        raise GeometryError(f"lattice is {shown(lattice)}; allowed: {', '.join(SITES)}")
     size, sites = int(size), np.array(SITES[lattice], dtype=np.float64)
     if radius is None:
         _check_fraction(solid_fraction, CLOSEST_PACKING[lattice])
@@ -131,15 +140,21 @@ def tilted_pipe(radius=8.6, direction=(2, 1, 0), centre_offset=(0.0, 0.0, 0.0), 
     the box, shifted by ``centre_offset``.
     """
     check_positive(radius=radius, spacing_m=spacing_m)
-    step = np.array(direction)
-    if step.shape != (3,) or step.dtype.kind != "i" or not step.any():
-        raise GeometryError(f"direction is {direction}; give three whole numbers x, y, z that are not all zero")
+    check_box((1, radius + 1, radius + 1))
+    step, offset = np.array(direction), vector("centre_offset", centre_offset, 3)
+    if step.shape != (3,) or step.dtype.kind != "i" or not step.any() or np.abs(step).max() > STEEPEST:
+        raise GeometryError(
+            f"direction is {shown(direction)}; give three whole numbers x, y, z that are not all zero, at most"
+            f" {STEEPEST}"
+        )
     step = np.abs(step) // np.gcd.reduce(step) * np.sign(step)
-    repeats, k = step != 0, 1
-    while _nearest_image(step, k) < 2.0 * radius + 2.0:
+    repeats, wanted = step != 0, 2.0 * radius + 2.0
+    k = max(1, int(wanted / _nearest_image(step, 1)) - 1)
+    while _nearest_image(step, k) < wanted:
         k += 1
-    size = np.where(repeats, np.abs(step) * k, 2 * int(np.ceil(radius + np.abs(centre_offset).max())) + 3)
-    middle = 0.5 * (size - 1) + np.array(centre_offset)
+    size = np.where(repeats, np.abs(step) * k, 2 * int(np.ceil(radius + np.abs(offset).max())) + 3)
+    check_box(size[::-1])
+    middle = 0.5 * (size - 1) + offset
     wall = RoundWall(middle + _images(np.where(repeats, size, 0)), radius, tuple(step.astype(np.float64)))
     shape = tuple(size[::-1].tolist())
     flags = flags_where(wall.gaps(voxel_centres(shape)) < -ROUNDING).reshape(shape)
@@ -154,8 +169,9 @@ def annulus(inner=10.6, outer=25.2, centre_offset=(0.137, -0.211), spacing_m=1.0
     check_positive(inner=inner, outer=outer, spacing_m=spacing_m)
     if inner >= outer:
         raise GeometryError(f"inner = {inner} and outer = {outer}; inner must be smaller")
-    half = int(np.ceil(outer + np.abs(centre_offset).max())) + 1
-    shape, centre = (1, 2 * half + 1, 2 * half + 1), half + np.array([*centre_offset, 0.0])
+    offset = vector("centre_offset", centre_offset, 2)
+    half = int(np.ceil(outer + np.abs(offset).max())) + 1
+    shape, centre = (1, 2 * half + 1, 2 * half + 1), half + np.append(offset, 0.0)
     inside, outside = (RoundWall(centre, radius, (0.0, 0.0, 1.0)) for radius in (inner, outer))
     points = voxel_centres(shape)
     flags = np.where(inside.gaps(points) <= ROUNDING, wall_flag(0), FLUID)
@@ -178,10 +194,13 @@ def obstacle_channel(cells_per_diameter=20, dimension=2, spacing_m=None) -> Voxe
         cells_per_diameter = _cells(spacing_m)
     check_positive(cells_per_diameter=cells_per_diameter)
     check_dimension(dimension)
+    if cells_per_diameter < 1:
+        raise GeometryError(f"cells_per_diameter is {cells_per_diameter}; give one or more")
     spacing_m = CYLINDER_DIAMETER_M / int(cells_per_diameter)
     high = CHANNEL_HEIGHT_M / spacing_m + 0.5
     n_rows = int(np.ceil(high - ROUNDING)) - 1
     n_columns = round(CHANNEL_LENGTH_M[dimension] / spacing_m)
+    check_box((n_rows if dimension == 3 else 1, n_rows, n_columns))
     flags = np.full((n_rows if dimension == 3 else 1, n_rows, n_columns), FLUID, dtype=FLAG_DTYPE)
     flags = np.pad(flags, ((dimension == 3,) * 2, (1, 1), (0, 0)), constant_values=SOLID)
     axis = np.array([CYLINDER_X_M[dimension] / spacing_m - 0.5, CYLINDER_Y_M / spacing_m + 0.5, 0.0])
@@ -225,7 +244,7 @@ def random_porous(size=64, porosity=0.7, seed=0, spacing_m=1.0) -> Voxels:
     The random voxels are labelled ``grains``; the walls below and above are unlabelled. The voxel faces are the walls.
     """
     check_porosity(porosity)
-    fluid = np.random.default_rng(seed).random((_checked_size(size),) * 2) < porosity
+    fluid = random_numbers(seed).random((_checked_size(size),) * 2) < porosity
     flags = np.pad(flags_where(fluid, wall_flag(0)), ((1, 1), (0, 0)), constant_values=SOLID)[np.newaxis]
     check_positive(spacing_m=spacing_m)
     return Voxels(flags, spacing_m, periodic=(True, False, True), walls=("grains",))
@@ -233,6 +252,7 @@ def random_porous(size=64, porosity=0.7, seed=0, spacing_m=1.0) -> Voxels:
 
 def _checked_size(size) -> int:
     check_positive(size=size)
+    check_box((1, size, size))
     return int(size)
 
 
@@ -243,6 +263,7 @@ def _check_fraction(solid_fraction: float, most: float) -> None:
 
 def _around_bodies(wall: RoundWall, shape, spacing_m: float, label: str) -> Voxels:
     """A periodic box of fluid around labelled bodies with round walls."""
+    check_box(shape)
     flags = flags_where(wall.gaps(voxel_centres(shape)) > ROUNDING, wall_flag(0)).reshape(shape)
     return Voxels(flags, spacing_m, periodic=(True, True, True), walls=(label,), wall_shape=wall)
 

@@ -15,13 +15,27 @@ from numba import njit
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.implicit import ROUNDING, FirstWall, ImplicitWall, RoundWall, plane_pair
+from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.link_cuts import WallShape
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.options import AXES, check_names, check_positive
+from muphy_lb.geometry.options import AXES, LARGEST, check_names, check_positive, is_number
 from muphy_lb.geometry.shapes import benchmark_shapes, packings
-from muphy_lb.geometry.shapes.shape_parts import check_porosity, flags_where, voxel_centres, with_ends
+from muphy_lb.geometry.shapes.shape_parts import (
+    check_box,
+    check_porosity,
+    flags_where,
+    random_numbers,
+    voxel_centres,
+    with_ends,
+)
 from muphy_lb.geometry.shapes.tubes import Tube, grow_tree, tree_voxels
 from muphy_lb.geometry.voxels import Opening, Voxels
+
+MOST_SLENDER, WIDEST_BLEND = 1000.0, 5.0
+"""Of :func:`branching_vessel`: beyond them all vessels are near to all voxels, or it is one long thread."""
+
+SMALLEST_RADIUS, MOST_SPHERES = 0.5, 10**7
+"""Of :func:`sphere_pack`: a smaller sphere may cover no voxel, so that no number of them is enough."""
 
 
 def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic", wall_offset=0.5) -> Voxels:
@@ -33,6 +47,7 @@ def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic", wall_
     check_positive(length=length, height=height, width=width, wall_offset=wall_offset)
     if wall_offset > 1.0:
         raise GeometryError(f"wall_offset is {wall_offset}; it must lie between 0 and 1")
+    check_box((width, height + 2, length))
     flags = np.full((int(width), int(height) + 2, int(length)), FLUID, dtype=FLAG_DTYPE)
     flags[:, [0, -1], :] = SOLID
     plates = plane_pair(1, 1.0 - wall_offset, int(height) + wall_offset)
@@ -42,6 +57,7 @@ def channel(length=32, height=16, width=1, spacing_m=1.0, ends="periodic", wall_
 def square_duct(length=32, side=16, axis="x", spacing_m=1.0, ends="periodic") -> Voxels:
     """A straight duct of square cross-section along ``axis``."""
     check_positive(length=length, side=side)
+    check_box((length, side + 2, side + 2))
     section = np.pad(np.ones((int(side), int(side)), dtype=bool), 1)
     sides = FirstWall(tuple(plane_pair(i, 0.5, int(side) + 0.5) for i in range(3) if AXES[i] != axis))
     return with_ends(_extrude(section, int(length), axis, spacing_m, sides), axis, ends)
@@ -51,6 +67,7 @@ def pipe(length=32, radius=8.0, axis="z", spacing_m=1.0, ends="periodic") -> Vox
     """A straight round pipe along ``axis``: the voxels whose centre is less than ``radius`` from the pipe's axis."""
     check_positive(length=length, radius=radius)
     half = int(np.ceil(radius))
+    check_box((length, 2 * half + 1, 2 * half + 1))
     c = np.arange(-half, half + 1)
     section = c[:, np.newaxis] ** 2 + c**2 < radius**2
     wall = RoundWall(np.full(3, float(half)), float(radius), tuple(float(a == axis) for a in AXES))
@@ -128,6 +145,11 @@ def branching_vessel(
         slenderness=slenderness,
         blend=blend,
     )
+    if slenderness > MOST_SLENDER or blend > WIDEST_BLEND:
+        raise GeometryError(
+            f"slenderness = {slenderness}, blend = {blend}; allowed: a slenderness up to {MOST_SLENDER}, a blend up to"
+            f" {WIDEST_BLEND}"
+        )
     if generations not in range(1, 6) or asymmetry > 1.0:
         raise GeometryError(
             f"generations = {generations}, asymmetry = {asymmetry}; allowed: 1 to 5 generations, asymmetry up to 1"
@@ -141,7 +163,14 @@ def sphere_pack(size=64, radius=8.0, porosity=0.4, seed=0, spacing_m=1.0) -> Vox
     """Overlapping solid spheres at random positions in a periodic cube, added until the porosity falls to its value."""
     check_positive(size=size, radius=radius, spacing_m=spacing_m)
     check_porosity(porosity)
-    size, random = int(size), np.random.default_rng(seed)
+    check_box((size,) * 3)
+    size, random = int(size), random_numbers(seed)
+    n_spheres = -np.log(max(porosity, 1.0 / size**3)) * size**3 / (4.0 / 3.0 * np.pi * radius**3)
+    if radius < SMALLEST_RADIUS or n_spheres > MOST_SPHERES:
+        raise GeometryError(
+            f"radius is {radius:g} in a cube of {size} voxels, which takes about {n_spheres:.2g} spheres; take a radius"
+            f" of at least {SMALLEST_RADIUS} voxels that takes at most {MOST_SPHERES:.0e}"
+        )
     flags = np.full((size,) * 3, FLUID, dtype=FLAG_DTYPE)
     n_fluid, centres = flags.size, []
     half_width = min(int(np.ceil(radius)) + 1, size // 2)
@@ -158,7 +187,8 @@ def random_solid(shape_zyx=(32, 32, 32), porosity=0.5, seed=0, spacing_m=1.0) ->
     if len(shape_zyx) != 3:
         raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
     check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
-    fluid = np.random.default_rng(seed).random(tuple(int(n) for n in shape_zyx)) < porosity
+    check_box(shape_zyx)
+    fluid = random_numbers(seed).random(tuple(int(n) for n in shape_zyx)) < porosity
     return Voxels(flags_where(fluid), spacing_m, periodic=(True, True, True))
 
 
@@ -190,17 +220,33 @@ SHAPES: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
 def build_shape(name: str, **options) -> Voxels:
     """The shape of this name; GeometryError, with a suggestion, for an unknown name or option."""
     check_names([name], SHAPES, "shape")
-    check_names(options, inspect.signature(SHAPES[name]).parameters, f"shape {name}")
+    parameters = inspect.signature(SHAPES[name]).parameters
+    check_names(options, parameters, f"shape {name}")
+    for option, value in options.items():
+        _check_kind(f"shape {name}: {option}", value, parameters[option].default)
     try:
         return SHAPES[name](**options)
     except TypeError as error:
         raise GeometryError(f"shape {name}: an option has the wrong type ({error})") from error
 
 
+def _check_kind(what: str, value, default) -> None:
+    """Raise GeometryError for an option that is not of the kind of its default: text, numbers, or a number."""
+    if isinstance(default, str):
+        is_right, kind = isinstance(value, str), "a text"
+    elif isinstance(default, tuple):
+        is_right, kind = isinstance(value, list | tuple) and all(map(is_number, value)), "a list of numbers"
+    else:
+        is_right, kind = is_number(value) or value is default, f"a number, at most {LARGEST:g}"
+    if not is_right:
+        example = "" if default is None else f", such as {default!r}"
+        raise GeometryError(f"{what} is {shown(value)}; it must be {kind}{example}")
+
+
 def _extrude(section: np.ndarray, length: int, axis: str, spacing_m: float, wall: WallShape) -> Voxels:
     """The boolean cross-section extruded along an axis."""
     if axis not in tuple(AXES):
-        raise GeometryError(f"axis is {axis!r}; allowed: x, y, z")
+        raise GeometryError(f"axis is {shown(axis)}; allowed: x, y, z")
     along_z = flags_where(section)[np.newaxis].repeat(length, axis=0)
     flags = np.ascontiguousarray(np.moveaxis(along_z, 0, 2 - AXES.index(axis)))
     return Voxels(flags, spacing_m, wall_shape=wall)

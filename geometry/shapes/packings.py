@@ -4,15 +4,15 @@ Lengths without a unit suffix are in voxels. Voxels are ranked by a level, such 
 sphere; the highest ones become fluid, as many as the porosity requires.
 """
 
-from pathlib import Path
-
 import numpy as np
 from numba import njit
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes
 from muphy_lb.geometry.implicit import FirstWall, RoundWall
-from muphy_lb.geometry.options import check_positive, metres_per_unit
-from muphy_lb.geometry.shapes.shape_parts import check_porosity, flags_where
+from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, shown
+from muphy_lb.geometry.options import LARGEST, check_positive, metres_per_unit, vector
+from muphy_lb.geometry.shapes.shape_parts import check_box, check_porosity, flags_where, random_numbers
 from muphy_lb.geometry.voxels import Voxels
 
 LOWEST_POROSITY = 0.38
@@ -25,6 +25,12 @@ SKIN = 0.3
 """Cut-off of the pair list beyond contact, as a fraction of a diameter, so that a list serves many sweeps."""
 
 MAX_SWEEPS = 20000
+MOST_SPHERES = 2 * 10**4
+"""Of :func:`random_spheres`."""
+
+MAX_COVER, MOST_DRAWN = 100, 10**9
+"""Largest number of spheres of a list that a voxel lies in or near to, on average, where that is much work."""
+
 BAND = 2.0
 """Distance from a sphere up to which levels are computed."""
 
@@ -60,12 +66,18 @@ def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) ->
             f"porosity is {porosity}; random spheres that do not overlap have a porosity of {LOWEST_POROSITY} or more:"
             " use sphere_pack, whose spheres overlap"
         )
+    check_box((size,) * 3)
     size = int(size)
     n_spheres = round((1.0 - porosity) * size**3 / (4.0 / 3.0 * np.pi * radius**3))
     if n_spheres == 0 or 4.0 * radius > size:
         raise GeometryError(f"radius = {radius} in a cube of {size} voxels; take a radius of at most {size / 4:g}")
+    if n_spheres > MOST_SPHERES:
+        raise GeometryError(
+            f"radius = {radius} in a cube of {size} voxels makes {n_spheres:.3g} spheres, of which all pairs are looked"
+            f" at; at most {MOST_SPHERES} are taken: use larger ones, or sphere_pack"
+        )
     radius = size * np.cbrt(3.0 * (1.0 - porosity) / (4.0 * np.pi * n_spheres))
-    centres = np.random.default_rng(seed).random((n_spheres, 3)) * size
+    centres = random_numbers(seed).random((n_spheres, 3)) * size
     overlap = _remove_overlaps(centres, float(size), 2.0 * radius)
     if overlap > OVERLAP:
         raise GeometryError(
@@ -88,7 +100,7 @@ def blurred_noise(shape_zyx=(64, 64, 64), grain=4.0, porosity=0.4, seed=0, spaci
     shape = _counts(shape_zyx)
     check_positive(grain=grain, spacing_m=spacing_m)
     check_porosity(porosity)
-    spectrum = np.fft.rfftn(np.random.default_rng(seed).standard_normal(shape))
+    spectrum = np.fft.rfftn(random_numbers(seed).standard_normal(shape))
     wave_numbers = (*(np.fft.fftfreq(n) for n in shape[:2]), np.fft.rfftfreq(shape[2]))
     for axis, k in enumerate(wave_numbers):
         blur = np.exp(-2.0 * (np.pi * grain * k) ** 2)
@@ -117,12 +129,10 @@ def sphere_list(path, spacing_m, unit="m", radius=None, low=None, high=None) -> 
     check_positive(spacing_m=spacing_m)
     voxels_per_unit = metres_per_unit(unit) / spacing_m
     centres, radii = read_spheres(path, radius)
-    low = np.asarray(centres.min(axis=0) if low is None else low, dtype=np.float64)
-    high = np.asarray(centres.max(axis=0) if high is None else high, dtype=np.float64)
-    if low.shape != (3,) or high.shape != (3,):
-        raise GeometryError(f"the corners are low = {low.tolist()}, high = {high.tolist()}; give x, y, z for each")
+    low = centres.min(axis=0) if low is None else vector("low", low, 3)
+    high = centres.max(axis=0) if high is None else vector("high", high, 3)
     size = np.round((high - low) * voxels_per_unit)
-    if size.max() > MAX_VOXELS or size.prod() > MAX_VOXELS:
+    if not np.all(np.isfinite(size)) or size.max() > MAX_VOXELS or size.prod() > MAX_VOXELS:
         raise GeometryError(
             f"{path}: the box from {low.tolist()} to {high.tolist()} {unit} has more than {MAX_VOXELS:.1e} voxels of"
             f" {spacing_m:g} m; check the unit, coarsen, or give the corners low and high"
@@ -130,8 +140,10 @@ def sphere_list(path, spacing_m, unit="m", radius=None, low=None, high=None) -> 
     size = size.astype(np.int64)
     if size.min() < 1:
         raise GeometryError(f"{path}: the box from {low.tolist()} to {high.tolist()} {unit} is less than a voxel wide")
+    ask_for_voxels(size[::-1], BYTES_PER_NODE, f"the box of {path}")
     centres = (centres - low) * voxels_per_unit - 0.5
     radii = radii * voxels_per_unit
+    _check_cover(path, centres, radii + BAND, size)
     levels = sphere_levels(centres, radii, tuple(size[::-1].tolist()), periodic=False)
     if not np.any(levels > 0.0):
         raise GeometryError(
@@ -145,14 +157,18 @@ def sphere_list(path, spacing_m, unit="m", radius=None, low=None, high=None) -> 
 
 def read_spheres(path, radius: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Centres (k, 3) and radii (k,) of the spheres of a text file; see :func:`sphere_list`."""
+    ask_for(BYTES_OF_TEXT * file_size(path), f"the text of {path}")
     try:
-        lines = [line.partition("#")[0].split() for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        lines = [line.partition("#")[0].split() for line in read_bytes(path).decode().splitlines()]
         numbers = np.array([[float(word) for word in words] for words in lines if words])
-    except (OSError, UnicodeDecodeError) as error:
-        raise GeometryError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    except GeometryError:
+        raise
+    except UnicodeDecodeError as error:
+        raise GeometryError(f"cannot read {path}: it is no text in UTF-8") from error
     except ValueError as error:
-        raise GeometryError(f"{path} is no list of spheres: {error}; its lines must be x y z or x y z r") from error
-    if numbers.ndim != 2 or numbers.shape[1] not in N_COLUMNS or not np.isfinite(numbers).all():
+        text = shown(str(error))
+        raise GeometryError(f"{path} is no list of spheres: {text}; its lines must be x y z or x y z r") from error
+    if numbers.ndim != 2 or numbers.shape[1] not in N_COLUMNS or not np.all(np.abs(numbers) <= LARGEST):
         raise GeometryError(
             f"{path} is no list of spheres; each line must hold the three or four numbers x y z or x y z r"
         )
@@ -160,10 +176,24 @@ def read_spheres(path, radius: float | None = None) -> tuple[np.ndarray, np.ndar
     centres = numbers[:, 1:] if is_numbered else numbers[:, :3]
     if radius is None and (is_numbered or numbers.shape[1] == 3):
         raise GeometryError(f"{path} holds {len(numbers)} centres and no radii; give radius, that of all spheres")
+    if radius is not None:
+        check_positive(radius=radius)
     radii = numbers[:, 3] if radius is None else np.full(len(centres), float(radius))
     if not radii.min() > 0.0:
         raise GeometryError(f"{path}: a radius is {radii.min():g}; it must be above zero")
     return centres, radii
+
+
+def _check_cover(path, centres: np.ndarray, reach: np.ndarray, size: np.ndarray) -> None:
+    """Raise GeometryError where spheres that reach so far lie over each other so often that drawing them has no end."""
+    low, high = (np.clip(centres + sign * reach[:, np.newaxis], 0, size) for sign in (-1.0, 1.0))
+    n_drawn = float(np.prod(high - low, axis=1).sum())
+    cover = n_drawn / float(np.prod(size, dtype=float))
+    if n_drawn > MOST_DRAWN and cover > MAX_COVER:
+        raise GeometryError(
+            f"{path}: each voxel lies in or near to {cover:.3g} of the {len(centres)} spheres on average, at most"
+            f" {MAX_COVER} are taken; check the unit and the radii"
+        )
 
 
 def highest(levels: np.ndarray, share: float) -> tuple[np.ndarray, float]:
@@ -216,6 +246,7 @@ def _counts(shape_zyx) -> tuple[int, int, int]:
     if len(shape_zyx) != 3:
         raise GeometryError(f"shape_zyx is {shape_zyx}; give the three voxel counts nz, ny, nx")
     check_positive(nz=shape_zyx[0], ny=shape_zyx[1], nx=shape_zyx[2])
+    check_box(shape_zyx)
     return tuple(int(n) for n in shape_zyx)
 
 
@@ -289,25 +320,34 @@ def _stamp(levels, centres, radii, band, periodic):
     nz, ny, nx = levels.shape
     for k in range(len(centres)):
         x, y, z = centres[k]
-        reach = radii[k] + band
-        for j in range(np.int64(np.ceil(z - reach)), np.int64(np.floor(z + reach)) + 1):
-            if periodic or 0 <= j < nz:
-                _stamp_layer(levels[j % nz], x, y, radii[k], (z - j) ** 2, band, periodic)
+        first, last = _reached(z, radii[k] + band, nz, periodic)
+        for j in range(first, last):
+            _stamp_layer(levels[j % nz], x, y, radii[k], (z - j) ** 2, band, periodic)
 
 
 @njit(cache=True)
 def _stamp_layer(layer, x, y, radius, across, band, periodic):
     """:func:`_stamp` in one layer, at the distance ``sqrt(across)`` from the centre."""
-    ny, reach = len(layer), radius + band
-    for j in range(np.int64(np.ceil(y - reach)), np.int64(np.floor(y + reach)) + 1):
-        if periodic or 0 <= j < ny:
-            _stamp_row(layer[j % ny], x, radius, across + (y - j) ** 2, band, periodic)
+    ny = len(layer)
+    first, last = _reached(y, radius + band, ny, periodic)
+    for j in range(first, last):
+        _stamp_row(layer[j % ny], x, radius, across + (y - j) ** 2, band, periodic)
 
 
 @njit(cache=True)
 def _stamp_row(row, x, radius, across, band, periodic):
     """:func:`_stamp_layer` in one row."""
-    nx, reach = len(row), radius + band
-    for i in range(np.int64(np.ceil(x - reach)), np.int64(np.floor(x + reach)) + 1):
-        if periodic or 0 <= i < nx:
-            row[i % nx] = min(row[i % nx], np.sqrt(across + (x - i) ** 2) - radius)
+    nx = len(row)
+    first, last = _reached(x, radius + band, nx, periodic)
+    for i in range(first, last):
+        row[i % nx] = min(row[i % nx], np.sqrt(across + (x - i) ** 2) - radius)
+
+
+@njit(cache=True)
+def _reached(centre, reach, n, periodic):
+    """The first voxel of a row of n within reach of a centre, and the first beyond; those of a box that ends are cut
+    off."""
+    low, high = np.ceil(centre - reach), np.floor(centre + reach) + 1.0
+    if not periodic:
+        low, high = min(max(low, 0.0), float(n)), min(max(high, 0.0), float(n))
+    return np.int64(low), np.int64(high)

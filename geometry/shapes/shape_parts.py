@@ -6,11 +6,14 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
+from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for_voxels, shown
 from muphy_lb.geometry.openings.carve import carve
-from muphy_lb.geometry.options import AXES, check_positive
+from muphy_lb.geometry.options import AXES, check_positive, is_whole
 from muphy_lb.geometry.voxels import Opening, Voxels
 
 ENDS = ("periodic", "open")
+BYTES_PER_CENTRE = 96
+"""What the coordinates of a voxel centre and its distance from a wall take while a shape is made."""
 
 
 def check_porosity(porosity: float) -> None:
@@ -23,11 +26,30 @@ def check_porosity(porosity: float) -> None:
 def check_dimension(dimension: int) -> None:
     """Raise GeometryError unless the dimension is 2 or 3."""
     if dimension not in (2, 3):
-        raise GeometryError(f"dimension is {dimension!r}; allowed: 2 or 3")
+        raise GeometryError(f"dimension is {shown(dimension)}; allowed: 2 or 3")
+
+
+def check_box(shape) -> None:
+    """Raise GeometryError for a box (nz, ny, nx) without voxels, or whose nodes, of which no file holds a byte, do not
+    fit in memory."""
+    if min(shape) < 1:
+        raise GeometryError(
+            f"the box of the shape is {' x '.join(f'{n:g}' for n in shape[::-1])} voxels; it must be one or more along"
+            " each axis"
+        )
+    ask_for_voxels(shape, BYTES_PER_NODE, "the box of the shape")
+
+
+def random_numbers(seed: int) -> np.random.Generator:
+    """The random numbers of a seed; GeometryError unless it is a whole number, 0 or more."""
+    if not is_whole(seed) or seed < 0:
+        raise GeometryError(f"seed is {shown(seed)}; give a whole number, 0 or more")
+    return np.random.default_rng(seed)
 
 
 def voxel_centres(shape) -> np.ndarray:
     """(n, 3) float64 voxel coordinates (x, y, z) of a box of ``shape`` (nz, ny, nx), in the order of voxel ids."""
+    ask_for_voxels(shape, BYTES_PER_CENTRE, "the box of the shape")
     return np.indices(shape, dtype=np.float64)[::-1].reshape(3, -1).T
 
 
@@ -39,7 +61,7 @@ def flags_where(fluid: np.ndarray, solid: int = SOLID) -> np.ndarray:
 def with_ends(voxels: Voxels, axis: str, ends: str) -> Voxels:
     """A straight tube along ``axis``, periodic (``"periodic"``) or with an inlet and an outlet (``"open"``)."""
     if ends not in ENDS:
-        raise GeometryError(f"ends is {ends!r}; allowed: {', '.join(ENDS)}")
+        raise GeometryError(f"ends is {shown(ends)}; allowed: {', '.join(ENDS)}")
     i = AXES.index(axis)
     if ends == "periodic":
         return replace(voxels, periodic=tuple(p or j == i for j, p in enumerate(voxels.periodic)))

@@ -7,6 +7,7 @@ from numba import njit, prange
 
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.implicit import ImplicitWall
+from muphy_lb.geometry.shapes.shape_parts import check_box
 from muphy_lb.geometry.voxels import Voxels
 
 SEGMENTS = 24
@@ -115,8 +116,10 @@ def tree_voxels(tubes: list[Tube], spacing_m: float, blend: float) -> Voxels:
     """
     width = blend * min(tube.radii.min() for tube in tubes)
     bounds = [_bounds(tube, width + MARGIN * spacing_m) for tube in tubes]
-    first = np.floor(np.min([low for low, _ in bounds], axis=0) / spacing_m).astype(np.int64)
-    last = np.ceil(np.max([high for _, high in bounds], axis=0) / spacing_m).astype(np.int64)
+    first = np.floor(np.min([low for low, _ in bounds], axis=0) / spacing_m)
+    last = np.ceil(np.max([high for _, high in bounds], axis=0) / spacing_m)
+    check_box((last - first + 1)[::-1])
+    first, last = first.astype(np.int64), last.astype(np.int64)
     distance = np.full((last - first + 1)[::-1], np.inf)
     for tube, (low, high) in zip(tubes, bounds, strict=True):
         start = np.floor(low / spacing_m).astype(np.int64) - first

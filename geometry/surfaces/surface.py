@@ -8,8 +8,9 @@ from numba import njit, prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE
-from muphy_lb.geometry.images.stored import MAX_HEADER, read_start, shown
-from muphy_lb.geometry.options import check_positive, metres_per_unit
+from muphy_lb.geometry.images.stored import MAX_HEADER, read_start
+from muphy_lb.geometry.limits import ask_for, ask_for_voxels, regular_file, shown
+from muphy_lb.geometry.options import LARGEST, SMALLEST, check_positive, is_whole, metres_per_unit
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.surfaces.triangles import (
     Edges,
@@ -134,11 +135,18 @@ def read_surface(path, unit: str) -> Surface:
     Raises GeometryError for an unknown unit or extension and for a file that is missing, corrupt or without triangles.
     """
     metres = metres_per_unit(unit)
-    points, corners = _points_and_corners(Path(path))
+    points, corners = _points_and_corners(regular_file(path))
     if not len(corners):
         raise GeometryError(f"cannot read {path}: it holds no triangle (broken or not a surface)")
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise GeometryError(f"cannot read {path}: its points have no x, y and z")
     if not np.all(np.isfinite(points)):
         raise GeometryError(f"cannot read {path}: {np.count_nonzero(~np.isfinite(points))} coordinates are not finite")
+    if not SMALLEST <= (size := float(np.ptp(points, axis=0).max())) or np.abs(points).max() > LARGEST:
+        raise GeometryError(
+            f"cannot read {path}: its coordinates reach {np.abs(points).max():g} and its box is {size:g} wide; allowed:"
+            f" {SMALLEST:g} to {LARGEST:g}"
+        )
     if corners.min() < 0 or corners.max() >= len(points):
         raise GeometryError(
             f"cannot read {path}: its polygons name the points {corners.min()} to {corners.max()}; there are"
@@ -189,8 +197,10 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
     spacing at which no voxel is inside.
     """
     check_positive(spacing_m=spacing_m)
-    if margin < MIN_MARGIN:
-        raise GeometryError(f"margin is {margin} voxels; at least {MIN_MARGIN} are needed for the opening voxels")
+    if not is_whole(margin) or margin < MIN_MARGIN:
+        raise GeometryError(
+            f"margin is {shown(margin)}; at least {MIN_MARGIN} voxels are needed for the opening voxels"
+        )
     report = diagnose(surface)
     if not report.is_closed:
         raise GeometryError(
@@ -198,6 +208,7 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
             " and declare them as openings"
         )
     shape, origin = _grid(report.box_m, spacing_m, margin)
+    ask_for_voxels(shape, 1, "the box of the surface")
     flags = np.zeros(shape, dtype=FLAG_DTYPE)
     corners = (surface.points_m - origin) / spacing_m
     n_odd = _fill(flags, corners[surface.triangles], *triangles_of_planes(corners[surface.triangles, 2], shape[0]))
@@ -283,6 +294,7 @@ def triangles_of_planes(z: np.ndarray, n_planes: int) -> tuple[np.ndarray, np.nd
     voxels."""
     first = np.clip(np.floor(z.min(axis=1)) + 1, 0, n_planes).astype(np.int64)
     count = np.clip(np.floor(z.max(axis=1)) + 1, 0, n_planes).astype(np.int64) - first
+    ask_for(4 * 8 * int(count.sum()), f"the sections of {len(z)} triangles with {n_planes} layers of voxels")
     owner = np.repeat(np.arange(len(z)), count)
     plane = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + first[owner]
     start = np.concatenate(([0], np.cumsum(np.bincount(plane, minlength=n_planes))))

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from muphy_lb.geometry.limits import ask_for
+
 MIN_CELL = 3.0
 """Edge length of a cell [voxels], unless the box is so large that it would hold more than MAX_CELLS."""
 
@@ -86,6 +88,7 @@ def bin_triangles(corners: np.ndarray) -> TriangleGrid:
     n_members = np.zeros(int(np.prod(counts)), dtype=np.int64)
     _visit_cells(corners, low, cell, counts, n_members, np.empty(0, dtype=np.int64))
     start = np.concatenate(([0], np.cumsum(n_members)))
+    ask_for(8 * int(start[-1]), f"the search for {len(corners)} triangles")
     members = np.empty(start[-1], dtype=np.int64)
     _visit_cells(corners, low, cell, counts, start[:-1].copy(), members)
     return TriangleGrid(corners, low, cell, counts, start, members)

@@ -12,6 +12,7 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.stored import LARGEST_RATIO, file_size, numbers
 from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parse_file
+from muphy_lb.geometry.limits import shown
 
 
 def read_vtp(path) -> tuple[np.ndarray, np.ndarray]:
@@ -24,7 +25,9 @@ def read_vtp(path) -> tuple[np.ndarray, np.ndarray]:
     """
     file = parse_file(path)
     if file.root.get("type") != "PolyData" or file.root.find("PolyData") is None:
-        raise GeometryError(f"cannot read {path}: it is a VTK file of type {file.root.get('type')!r}, not PolyData")
+        raise GeometryError(
+            f"cannot read {path}: it is a VTK file of type {shown(file.root.get('type'))}, not PolyData"
+        )
     points, triangles, n_before = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], 0
     for piece in file.root.iterfind("PolyData/Piece"):
         points.append(_points(file, piece))
@@ -39,7 +42,7 @@ def _count(file: VtkFile, piece: ElementTree.Element, key: str) -> int:
     """The number of points or cells stated in the file, checked against the size of the file."""
     n = numbers(file.path, key, piece.get(key, "0"), 1)[0]
     if n != int(n) or not 0 <= n <= LARGEST_RATIO * file_size(file.path):
-        raise GeometryError(f"{file.path}: {key} is {piece.get(key)!r}; it must be a count that the file can hold")
+        raise GeometryError(f"{file.path}: {key} is {shown(piece.get(key))}; it must be a count that the file can hold")
     return int(n)
 
 

@@ -7,6 +7,17 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import cut, regular_file
+
+MAX_BYTES = 2**24
+"""Largest table."""
+
+LARGEST = 1e30
+"""Largest number in a table: products of a few such numbers are numbers."""
+
+MAX_QUOTED = 200
+"""Longest part of an error of NumPy that a message repeats [characters]."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +79,18 @@ def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
         InputError: it cannot be read, or has another form; the message names ``key`` of the case.
     """
     try:
+        if (size := regular_file(path).stat().st_size) > MAX_BYTES:
+            raise GeometryError(f"{path} holds {size} bytes; at most {MAX_BYTES} are taken")
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # an empty table is rejected below
             rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
+    except GeometryError as error:
+        raise InputError(f"{key}: {error}; it must be CSV with one line of headings") from error
     except (OSError, ValueError) as error:
-        raise InputError(f"{key}: cannot read {path} ({error}); it must be CSV with one line of headings") from error
-    if rows.shape[1] != 2 or rows.shape[0] < 2 or not np.isfinite(rows).all() or not (np.diff(rows[:, 0]) > 0).all():
+        text = cut(" ".join(str(error).split()), MAX_QUOTED)
+        raise InputError(f"{key}: cannot read {path} ({text}); it must be CSV with one line of headings") from error
+    if rows.shape[1] != 2 or rows.shape[0] < 2 or not (np.abs(rows) <= LARGEST).all() or np.diff(rows[:, 0]).min() <= 0:
         raise InputError(
             f"{key}: {path} has {rows.shape[0]} rows of {rows.shape[1]} columns; it must have two columns of finite"
-            " numbers, the first one ascending"
+            f" numbers, at most {LARGEST:g}, the first one ascending"
         )
     return rows[:, 0], rows[:, 1]

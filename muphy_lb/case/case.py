@@ -8,6 +8,7 @@ back with all defaults filled in, so that every output can carry the case that m
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -20,9 +21,10 @@ from muphy_lb.case.geometry import GeometrySection
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import OutputSection, ProbeSection
 from muphy_lb.case.run import RunSection
-from muphy_lb.case.section import Section, given_tables, given_values
-from muphy_lb.case.toml import override_value, read_toml, toml_lines
+from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
+from muphy_lb.case.toml import numbers_beyond, override_value, read_toml, toml_lines
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import cut
 from muphy_lb.physics.table import sections
 
 FILE_KEYS = ("file", "acceleration_file", "profile_file")
@@ -160,10 +162,14 @@ def case_from_dict(table: Mapping, folder=".") -> Case:
 
 def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Case:
     case = None
+    beyond = list(islice(numbers_beyond(table), MOST_PROBLEMS))
+    problems = [*problems[:MOST_PROBLEMS], *beyond]
     try:
-        case = Case.model_validate(table, context={"folder": folder})
+        case = None if beyond else Case.model_validate(table, context={"folder": folder})
     except ValidationError as error:
-        problems = problems + [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors()]
+        problems += [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
+    except RecursionError as error:
+        raise InputError(f"{source} is nested too deeply; no table of a case lies below more than a few") from error
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise InputError("\n  ".join([f"{source} has {count}:", *problems]))
@@ -179,5 +185,5 @@ def _dotted(location: tuple, table) -> str:
         except (LookupError, TypeError):
             table = None
         name = table.get("name") if isinstance(table, Mapping) else None
-        path += f".{key}" if isinstance(key, str) else f".{name}" if isinstance(name, str) else f"[{key}]"
+        path += f".{cut(key)}" if isinstance(key, str) else f".{cut(name)}" if isinstance(name, str) else f"[{key}]"
     return path.removeprefix(".") or "the case"

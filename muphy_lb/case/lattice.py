@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from muphy_lb.case.section import Positive, Section, exactly_one
 
@@ -33,7 +33,7 @@ class LatticeSection(Section):
     """Lambda of trt (3/16 if not given, which puts half-way walls half-way), and of the odd rates of mrt"""
     rates: Rates = {}
     """mrt: rate of each family of moments, a number, "viscosity" or "magic"; without one the set's published rate"""
-    smagorinsky: Positive | None = None
+    smagorinsky: Annotated[Positive, Field(le=1.0)] | None = None
     """Smagorinsky constant of a large-eddy simulation, about 0.1 to 0.17"""
     walls: Literal["half-way", "bouzidi", "central-linear"] = "half-way"
     """where walls are: half-way between voxels, or at their true distance by interpolation"""

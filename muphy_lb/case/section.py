@@ -14,6 +14,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError
 
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import MAX_SHOWN, NAME, shown
+
+SMALLEST = 1e-30
+"""Smallest number that is to be positive: the square of a smaller one may be zero."""
+
+MOST_PROBLEMS = 20
+"""Problems of a case that one message lists: more are the same mistake, or no case file."""
 
 _WORDED = "worded"  # type of the validation errors that already carry the text for the user
 
@@ -30,6 +37,12 @@ def _non_zero(vector: tuple[float, ...]) -> tuple[float, ...]:
     return vector
 
 
+def _not_tiny(value: float) -> float:
+    if value < SMALLEST:
+        raise ValueError(f"must be at least {SMALLEST:g}")
+    return value
+
+
 def _plain_values(table: dict) -> dict:
     values = list(table.values())
     while values:
@@ -37,21 +50,23 @@ def _plain_values(table: dict) -> dict:
         if isinstance(value, dict | list):
             values += value.values() if isinstance(value, dict) else value
         elif not isinstance(value, str | int | float) or value in (math.inf, -math.inf) or value != value:
-            raise ValueError(f"holds {value!r}; allowed: finite numbers, strings, booleans, lists and tables of them")
+            raise ValueError(
+                f"holds {shown(value)}; allowed: finite numbers, strings, booleans, lists and tables of them"
+            )
     return table
 
 
-Positive = Annotated[float, Field(gt=0.0)]
+Positive = Annotated[float, Field(gt=0.0), AfterValidator(_not_tiny)]
 Vector = Annotated[tuple[float, ...], Field(strict=False), AfterValidator(_three_components)]
 Direction = Annotated[Vector, AfterValidator(_non_zero)]
 Options = Annotated[dict[str, Any], AfterValidator(_plain_values)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+Name = Annotated[str, Field(pattern=NAME)]
 Duration = Annotated[str, Field(pattern=r"^[0-9]+:[0-5][0-9]:[0-5][0-9]$")]
 
 
 def did_you_mean(name: str, allowed: Sequence[str]) -> str:
     """The remedy for an unknown name: the nearest allowed one, else all of them."""
-    nearest = get_close_matches(name, allowed, n=1, cutoff=0.5)
+    nearest = get_close_matches(name[:MAX_SHOWN], allowed, n=1, cutoff=0.5)
     return f"did you mean {nearest[0]!r}?" if nearest else f"allowed: {', '.join(allowed)}"
 
 
@@ -84,15 +99,33 @@ class Section(BaseModel):
     @classmethod
     def _all_problems(cls, data, handler):
         """Report wrong values and broken rules together, in words for the user."""
-        is_table = isinstance(data, Mapping)
-        problems = [_problem((), text, data) for text in cls.rules(given_values(data))] if is_table else []
+        broken, failure = cls._broken_rules(data)
+        wrong, section = [], None
         try:
             section = handler(data)
         except ValidationError as error:
-            problems = [_problem(e["loc"], cls._words(e), e["input"]) for e in error.errors()] + problems
+            wrong = error.errors(include_url=False)
+        if failure and not wrong:
+            raise failure
+        # One more than the limit is what a section below says about those that it left out.
+        listed = MOST_PROBLEMS + (len(wrong) + len(broken) == MOST_PROBLEMS + 1)
+        problems = [_problem(e["loc"], cls._words(e), e["input"]) for e in wrong[:listed]]
+        problems += [_problem((), text, data) for text in broken[: listed - len(problems)]]
+        more = len(wrong) + len(broken) - len(problems)
+        if more:
+            problems.append(_problem((), f"has {more} more problems, which are not listed", data))
         if problems:
             raise ValidationError.from_exception_data(cls.__name__, problems)
         return section
+
+    @classmethod
+    def _broken_rules(cls, data) -> tuple[list[str], Exception | None]:
+        """The complaints of the rules; none, but the failure, where a value is of a kind that no rule expects: that
+        value has a problem of its own."""
+        try:
+            return list(cls.rules(given_values(data))) if isinstance(data, Mapping) else [], None
+        except (TypeError, ValueError, AttributeError, LookupError, OverflowError) as failure:
+            return [], failure
 
     @classmethod
     def _words(cls, error: Mapping) -> str:
@@ -103,7 +136,7 @@ class Section(BaseModel):
             return f"is {value}: must be a table"
         key = error["loc"][0]
         if error["type"] == "extra_forbidden":
-            return f"is an unknown key; {did_you_mean(key, list(cls.model_fields))}"
+            return f"is an unknown key; {did_you_mean(str(key), list(cls.model_fields))}"
         meaning = f" ({cls.model_fields[key].description})"
         if error["type"] == "missing":
             return "is missing" + meaning

@@ -1,12 +1,27 @@
 """TOML text to raw tables and back: reading, overriding one value, writing."""
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import cut, shown
+
+MAX_BYTES = 2**22
+"""Largest case file: long tables belong into files of their own."""
+
+MAX_DEPTH = 32
+"""Most parts of a dotted key. What is read keeps all beginnings of a key, which grows with the square of its parts."""
+
+MAX_QUOTED = 200
+"""Longest part of an input quoted in a message [characters]."""
+
+MAX_BITS = 63
+LARGEST = 1e30
+"""Largest integer (with its sign one of 64 bits, as TOML has it) and largest number: products of a few are numbers."""
 
 
 def read_toml(path: Path) -> dict:
@@ -15,18 +30,57 @@ def read_toml(path: Path) -> dict:
     Raises:
         InputError: the file is missing, a directory, unreadable, or not TOML (with the line).
     """
-    if path.is_dir():
-        raise InputError(f"case file {path} is a directory; name the .toml file inside it")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        if path.is_dir():
+            raise InputError(f"case file {path} is a directory; name the .toml file inside it")
+        if path.exists() and not path.is_file():
+            raise InputError(f"case file {path} is a pipe or a device; a case is a regular file")
+        if (size := path.stat().st_size) > MAX_BYTES:
+            raise InputError(f"case file {path} holds {size} bytes; at most {MAX_BYTES}: put tables into files")
+        return _tables(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"case file {path} does not exist; check the path") from error
     except OSError as error:
         raise InputError(f"case file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"case file {path} is not text in UTF-8; a case is a TOML file") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"case file {path} is not valid TOML: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"case file {path} is not valid TOML: {_short(error)}") from error
+
+
+def _tables(text: str) -> dict:
+    """The raw tables of a TOML text; ValueError (or RecursionError) where it is none, or nested without sense."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        key, equals, _ = line.partition("=")
+        if key.count(".") >= MAX_DEPTH and "," not in key and (equals or key.lstrip().startswith("[")):
+            raise ValueError(f"a key of {key.count('.') + 1} parts; at most {MAX_DEPTH} are allowed (at line {number})")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as error:  # Python's own limit
+        raise ValueError("it holds an integer of thousands of digits; it must have at most 64 bits") from error
+
+
+def _short(error: Exception) -> str:
+    """The text of an error, which may quote much of the input."""
+    return cut(str(error), MAX_QUOTED)
+
+
+def numbers_beyond(table: Mapping) -> Iterator[str]:
+    """What is wrong with the numbers of raw tables, whatever their keys: integers of more than 64 bits, and numbers
+    above 1e30, which the next product would turn into infinity. Numbers of options are left to those who read them."""
+    values = [("", table)]
+    while values:
+        path, value = values.pop()
+        if isinstance(value, Mapping):
+            values += [(f"{path}.{key}" if path else str(key), entry) for key, entry in value.items()]
+        elif isinstance(value, list | tuple):
+            values += [(f"{path}[{k}]", entry) for k, entry in enumerate(value)]
+        elif isinstance(value, int) and not -(2**MAX_BITS) <= value < 2**MAX_BITS:
+            yield f"{path} is an integer of {value.bit_length()} bits: it must have at most 64 with its sign"
+        elif isinstance(value, float) and LARGEST < abs(value) < math.inf and not path.startswith("geometry.options."):
+            yield f"{path} is {value}: it must be at most {LARGEST:g}, with either sign"
 
 
 def override_value(table: dict, override: str) -> str | None:
@@ -42,16 +96,18 @@ def override_value(table: dict, override: str) -> str | None:
     """
     path, equals, text = (part.strip() for part in override.partition("="))
     if not (path and equals):
-        return f"override {override!r} is not of the form section.key=value"
+        return f"override {_quoted(override)} is not of the form section.key=value"
     *parents, key = path.split(".")
     try:
+        if len(parents) >= MAX_DEPTH:
+            raise ValueError(f"a key of {len(parents) + 1} parts; at most {MAX_DEPTH} are allowed")
         value = _parsed(text) if text else None
         for parent in parents:
             table = _child(table, parent)
         if not isinstance(table, dict):
             raise ValueError(f"{path} cannot be set; name a key of a table, as in run.steps=100")
     except ValueError as error:
-        return f"override {override!r}: {error}"
+        return f"override {_quoted(override)}: {_short(error)}"
     table[key] = value
     if value is None:
         del table[key]
@@ -61,11 +117,13 @@ def override_value(table: dict, override: str) -> str | None:
 def _parsed(text: str):
     """The value of a TOML text; a single word that is no TOML value stands for itself."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return _tables(f"value = {text}")["value"]
+    except RecursionError as error:
+        raise ValueError("its value is nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
         if re.fullmatch(r"[A-Za-z_./~][\w./~-]*", text):
             return text
-        raise ValueError(f"{text!r} is not a TOML value; put a text in double quotes") from error
+        raise ValueError(f"{_quoted(text)} is not a TOML value; put a text in double quotes") from error
 
 
 def _child(table, key: str):
@@ -73,11 +131,15 @@ def _child(table, key: str):
     if isinstance(table, dict):
         return table.setdefault(key, {})
     if not isinstance(table, list):
-        raise ValueError(f"{key!r} lies below a plain value, not below a table")
-    entries = {entry.get("name"): entry for entry in table if isinstance(entry, dict)}
+        raise ValueError(f"{_quoted(key)} lies below a plain value, not below a table")
+    entries = {str(entry.get("name")): entry for entry in table if isinstance(entry, dict)}
     if key not in entries:
-        raise ValueError(f"there is no entry named {key!r}; there are: {', '.join(map(str, entries)) or 'none'}")
+        raise ValueError(f"there is no entry named {_quoted(key)}; there are: {', '.join(map(str, entries)) or 'none'}")
     return entries[key]
+
+
+def _quoted(text: str) -> str:
+    return shown(text, MAX_QUOTED)
 
 
 def toml_lines(table: Mapping, path: str = "") -> Iterator[str]:

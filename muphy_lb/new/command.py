@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import shown
 from muphy_lb.new.presets import FLUIDS, KINDS
 
 DEFAULT_CASE = "case.toml"
@@ -92,9 +93,9 @@ def _reader_options(texts: list[str]) -> Mapping[str, object]:
     for text in texts:
         try:
             found |= tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(
-                f"new: --option {text!r} is not NAME=VALUE in TOML ({error}); texts need quotes: dtype='uint8'"
+                f"new: --option {shown(text)} is not NAME=VALUE in TOML ({error}); texts need quotes: dtype='uint8'"
             ) from error
     return found
 

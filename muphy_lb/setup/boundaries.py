@@ -20,6 +20,8 @@ from muphy_lb.units import Units
 
 # Rows of the schedule that are uploaded at a time while a value changes with time.
 CHUNK = 1024
+# A smooth curve through measured points exceeds them by a fraction; one through a kink has no bound.
+MAX_OVERSHOOT = 3.0
 # Points of a waveform: the spline solves a dense system.
 MOST_POINTS = 2000
 
@@ -192,7 +194,18 @@ def _factor(case: Case, section: WaveformSection | None) -> Callable | None:
             f"waveform.file {path}: {time_s.size} points from {value[0]:g} to {value[-1]:g}; a period needs at least 4,"
             " and its last factor must equal its first"
         )
-    return PeriodicSpline(time_s, value)
+    spline, most = PeriodicSpline(time_s, value), MAX_OVERSHOOT * np.abs(value).max()
+    if not np.all(np.abs(spline(_between(time_s))) <= most):
+        raise InputError(
+            f"waveform.file {path}: the curve through its points leaves {most:.3g}, {MAX_OVERSHOOT} times the largest"
+            " factor: some points are much closer together than others; space them more evenly"
+        )
+    return spline
+
+
+def _between(time_s: np.ndarray) -> np.ndarray:
+    """Times at the quarters of each interval."""
+    return (time_s[:-1] + np.array([[0.25], [0.5], [0.75]]) * np.diff(time_s)).ravel()
 
 
 def _delayed(factor: Callable, delay_s: float) -> Callable:

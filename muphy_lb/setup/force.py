@@ -5,10 +5,15 @@ import numpy as np
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain, check_dimension
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.images.arrays import READ_ERRORS
+from muphy_lb.geometry.limits import cut, regular_file
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.operators import FIELD, UNIFORM, VARYING, Operator
 from muphy_lb.physics.model import SCHEDULED
 from muphy_lb.units import Units
+
+MAX_QUOTED = 200
+"""Longest part of an error of NumPy that a message repeats [characters]."""
 
 
 def uniform_acceleration_m_s2(case: Case, nodes: GeometryHeader) -> np.ndarray:
@@ -50,9 +55,10 @@ def _field_m_s2(case: Case, nodes: GeometryHeader, domain: LocalDomain) -> np.nd
     """(n, 3) accelerations of the local nodes from the case's file."""
     path, shape = case.folder / case.flow.acceleration_file, (*nodes.shape, 3)
     try:
-        field = np.load(path, mmap_mode="r")
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"flow.acceleration_file: cannot read {path} ({error}); it must be a .npy array") from error
+        field = np.load(regular_file(path), mmap_mode="r")
+    except READ_ERRORS as error:
+        text = cut(" ".join(str(error).split()), MAX_QUOTED)
+        raise InputError(f"flow.acceleration_file: cannot read {path} ({text}); it must be a .npy array") from error
     if getattr(field, "shape", None) != shape or field.dtype.kind not in "iuf":
         what = f"{field.dtype} of shape {field.shape}" if isinstance(field, np.ndarray) else "several arrays"
         raise InputError(

@@ -16,6 +16,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
 MAX_STEPS = 10**12
+MIN_STEPS_OF_A_WAVE = 2  # the sampling theorem: a faster wave looks like a slower one
 MAX_LATTICE_VELOCITY = 0.3
 GOOD_LATTICE_VELOCITY = 0.1
 GOOD_MACH = 0.175  # that of GOOD_LATTICE_VELOCITY, 0.1 * sqrt(3), rounded up
@@ -131,6 +132,7 @@ def resolve(
     areas_m2 = {opening.name: _area_m2(opening, case, spacing_m) for opening in case.openings} | dict(opening_areas_m2)
     plan = _plan(case, spacing_m, cs2, areas_m2)
     _refuse_unstable(plan)
+    _refuse_aliased(plan)
     numerics = _numerics(plan, _largest_diameter_m(areas_m2, case, spacing_m))
     _refuse_compressible(numerics, plan)
     return replace(numerics, warnings=tuple(_warnings(numerics, plan)))
@@ -227,6 +229,29 @@ def _refuse_unstable(plan: _Plan) -> None:
             f" {velocity / math.sqrt(plan.cs2):.3g}); at most {plan.max_lattice_velocity:.3g} is allowed"
             f" (run.max_mach = {plan.case.run.max_mach:g}): {_remedy(plan)}"
         )
+
+
+def _refuse_aliased(plan: _Plan) -> None:
+    """Raise InputError for a waveform whose fastest wave falls between the time steps: another one would be seen."""
+    case, time_step_s = plan.case, plan.time_step_s()
+    waveforms = {f"openings.{opening.name}": opening.waveform for opening in case.openings}
+    waveforms |= {f"walls.{wall.name}": wall.waveform for wall in case.walls} | {"flow": case.flow.waveform}
+    for where, waveform in waveforms.items():
+        wave_s = math.inf if waveform is None else _fastest_wave_s(waveform, case)
+        if wave_s < MIN_STEPS_OF_A_WAVE * time_step_s:
+            raise InputError(
+                f"{where}.waveform has a wave of {wave_s:.4g} s, which is {wave_s / time_step_s:.3g} time steps; at"
+                f" least {MIN_STEPS_OF_A_WAVE} are needed to follow it: correct its times [s], leave out amplitudes, or"
+                " take a smaller time step"
+            )
+
+
+def _fastest_wave_s(waveform: WaveformSection, case: Case) -> float:
+    """Period of the fastest harmonic of a waveform [s]; of a table its whole length."""
+    if waveform.file is not None:
+        time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
+        return float(time_s[-1] - time_s[0])
+    return waveform.period_s / max(1, len(waveform.cosine), len(waveform.sine))
 
 
 def _remedy(plan: _Plan) -> str:

@@ -1,12 +1,15 @@
 """A study: damaged inputs are given to the command lines, and what they say is judged.
 
 ``python -m tests.fuzz.study [FOLDER] [--quick] [--seed SEED] [--out FILE]`` writes the inputs to FOLDER and prints a
-table. Each command runs in a child process forked from this one, which has everything imported already: what runs
-there is the ``main`` of the program. Nothing compiled is called here, as threads do not survive a fork.
+table. With ``--count N`` these are N random inputs of all families of :mod:`tests.fuzz.campaign`.
+Each command runs in a child process forked from this one, which has everything imported and compiled already: what runs
+there is the ``main`` of the program. Numba has one thread and the one layer that survives a fork.
 """
 
 import argparse
 import contextlib
+import dataclasses
+import io
 import os
 import re
 import resource
@@ -20,6 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numba
+
 import muphy_lb.__main__
 import muphy_lb.geometry.__main__
 import muphy_lb.geometry.clean
@@ -28,15 +33,26 @@ import muphy_lb.geometry.openings.preview
 import muphy_lb.geometry.store
 import muphy_lb.run.loop
 import muphy_lb.run.simulation
+from tests.fuzz.campaign import FAMILIES, campaign, counts
 from tests.fuzz.damages import Damage, damages, quick
 from tests.fuzz.samples import BY_NAME, SAMPLES, SOLVER, Sample
 
+numba.config.THREADING_LAYER = "workqueue"
 LIMIT_S = 60
 LIMIT_MIB = 2048
-ADDRESS_SPACE = 2**33
-"""Bytes that a child may ask for: above the limit, so that too much is measured, but the machine does not suffer."""
+GRANTED = 2**31
+"""Bytes of address space that a child is granted beyond what it begins with: what asks first is told what is free."""
+
+STOPPED = 75
+"""Exit code of a run that ended before its last step, since the fuzzer allows it a few seconds only."""
 
 MAX_LINES, MAX_LETTERS = 6, 1000
+LISTED = r"^  \S"
+"""Line of a problem in the list of problems of a case."""
+
+REMARKS = r"^_?TIFF\w+: .*\n"
+"""Lines that libtiff writes to the standard error of its own accord."""
+
 SHOWN = 160
 REFUSED, READ = "refused", "read"
 
@@ -93,7 +109,8 @@ def _live(main: Callable[[Sequence[str]], int], arguments: Sequence[str], folder
         os.chdir(folder)
         for name, stream in (("stdout.txt", 1), ("stderr.txt", 2)):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), stream)
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+        most = GRANTED + resource.getpagesize() * int(Path("/proc/self/statm").read_text().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.alarm(LIMIT_S)
         code = main(arguments)
@@ -110,6 +127,7 @@ def _live(main: Callable[[Sequence[str]], int], arguments: Sequence[str], folder
 
 def judge(damage: Damage, ending: Ending) -> str:
     """``refused`` or ``read`` if all is well, else what is not."""
+    ending = dataclasses.replace(ending, err=re.sub(REMARKS, "", ending.err, flags=re.MULTILINE))
     said = ending.out + ending.err
     if ending.exit_code == -signal.SIGALRM or ending.seconds > LIMIT_S:
         return "HANG"
@@ -119,10 +137,14 @@ def judge(damage: Damage, ending: Ending) -> str:
         return "TRACEBACK"
     if ending.peak_mib > LIMIT_MIB:
         return "MEMORY"
-    if ending.exit_code == 0:
+    if "Unable to allocate" in said or "MemoryError" in said:
+        return "NOT ASKED"
+    if ending.exit_code in (0, STOPPED):
         return _judge_reading(damage, ending)
     lines = ending.err.strip().splitlines()
-    if not lines or len(lines) > MAX_LINES or len(ending.err) > MAX_LETTERS or "Warning" in ending.err:
+    most = len(re.findall(LISTED, ending.err, re.MULTILINE)) if damage.sample.program == SOLVER else 0
+    too_long = len(lines) > MAX_LINES + most or len(ending.err) > MAX_LETTERS + most * MAX_LETTERS // 4
+    if not lines or too_long or "Warning" in ending.err:
         return f"{len(lines)} LINES OF {len(ending.err)} LETTERS"
     names = (Path(damage.sample.name).name, damage.sample.target or damage.sample.name, *damage.sample.also_names)
     is_about_options = damage.options is not None
@@ -150,7 +172,18 @@ def _command(sample: Sample, options: tuple[str, ...] | None = None):
     main = muphy_lb.__main__.main if sample.program == SOLVER else muphy_lb.geometry.__main__.main
     if options is None:
         return main, sample.arguments()
-    return main, [sample.target or sample.name, "out.h5", *options]
+    return main, dataclasses.replace(sample, options=options).arguments()
+
+
+def warm_up(folder: Path) -> None:
+    """Run a few whole inputs in this process, so that what they compile is there in every child."""
+    for name in ("image.mha", "tube.stl", "pack.xyz", "duct.gmy", "case.toml"):
+        place = folder / f"warm-{name}"
+        place.mkdir(parents=True)
+        BY_NAME[name].write(place)
+        main, arguments = _command(BY_NAME[name])
+        with contextlib.chdir(place), contextlib.redirect_stdout(io.StringIO()):
+            main(arguments)
 
 
 def check_samples(folder: Path) -> None:
@@ -202,17 +235,21 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a few inputs only")
     parser.add_argument("--only", metavar="NAME", choices=BY_NAME, help=f"one kind: {', '.join(BY_NAME)}")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=0, metavar="N", help="N random inputs in place of the tables")
+    parser.add_argument("--family", metavar="NAME", choices=FAMILIES, help=f"of a campaign: {', '.join(FAMILIES)}")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the table there too")
     options = parser.parse_args()
-    chosen = [
-        one for one in (quick if options.quick else damages)(options.seed) if options.only in (None, one.sample.name)
-    ]
+    chosen = campaign(options.seed, options.count, options.family)
+    if options.quick or not options.count:
+        chosen += (quick if options.quick else damages)(options.seed)
+    chosen = [one for one in chosen if options.only in (None, one.sample.name)]
     with tempfile.TemporaryDirectory() as nowhere:
-        folder = options.folder or Path(nowhere)
+        folder = (options.folder or Path(nowhere)).absolute()
+        warm_up(folder)
         if not options.quick:
             check_samples(folder)
         outcomes = study(folder, chosen)
-    text = f"{table(outcomes)}\n{closing(outcomes, options.seed)}"
+    text = f"{table(outcomes)}\n{counts(outcomes)}\n{closing(outcomes, options.seed)}"
     print(text)
     if options.out:
         options.out.write_text(text + "\n")

@@ -111,5 +111,5 @@ def test_the_module_runs_as_a_program(tmp_path):
 
 
 def test_an_opening_can_be_written_in_words():
-    opening = opening_from_text("name='left end' kind=outlet centre_m=1,2,3 normal=0,0,-2 radius_m=0.1")
-    assert (opening.name, opening.normal, opening.radius_m) == ("left end", (0.0, 0.0, -1.0), 0.1)
+    opening = opening_from_text("'name=left_end' kind=outlet centre_m=1,2,3 normal=0,0,-2 radius_m=0.1")
+    assert (opening.name, opening.normal, opening.radius_m) == ("left_end", (0.0, 0.0, -1.0), 0.1)

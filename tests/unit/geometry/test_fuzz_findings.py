@@ -115,3 +115,22 @@ def test_a_block_of_a_gmy_inflates_to_no_more_than_its_sites_need(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < MOST_BYTES
+
+
+def test_a_page_without_data_is_not_taken_for_the_page_before(tmp_path):
+    path = tmp_path / "image.tif"
+    pages = [Picture.fromarray(np.full((8, 10), k, np.uint8)) for k in range(3)]
+    pages[0].save(path, save_all=True, append_images=pages[1:], compression="tiff_lzw")
+    content = bytearray(path.read_bytes())
+    place = struct.unpack_from("<I", content, 4)[0]
+    for _ in range(2):
+        n = struct.unpack_from("<H", content, place)[0]
+        place = struct.unpack_from("<I", content, place + 2 + 12 * n)[0]
+    offsets = content.index(struct.pack("<H", 273), place)
+    struct.pack_into("<H", content, offsets, 65000)
+    path.write_bytes(content)
+    refused("image.tif, page 3 of 3", path)
+
+
+def test_a_tree_whose_vessels_all_melt_together_is_refused():
+    refused("blend = 24", "shape:branching_vessel", blend=24.0)

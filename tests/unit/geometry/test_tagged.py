@@ -95,7 +95,7 @@ def test_writing_and_reading_recovers_straight_normals(tmp_path):
     ("line", "text"),
     [
         ("1 1 fluid", "not x y z tag"),
-        ("1 1 x fluid", "invalid literal"),
+        ("1 1 x fluid", "'x' is not a whole number"),
         ("9 1 0 fluid", r"\(9, 1, 0\) lies outside the box 5 x 3 x 1"),
         ("-1 1 0 fluid", "outside the box"),
         ("0 0 0 water", "tag 'water'; allowed: solid, fluid, wall, inlet, outlet"),

@@ -1,0 +1,164 @@
+"""Case files, values of ``--set``, and tables of waveforms and profiles, with hostile values under any key."""
+
+import random
+from functools import partial
+from pathlib import Path
+from typing import get_args
+
+from muphy_lb.case.case import Case
+from muphy_lb.case.section import Section
+from tests.fuzz import hostile
+from tests.fuzz.damages import Damage
+from tests.fuzz.samples import BY_NAME, CASE, SOLVER, WAVE, Sample
+from tests.fuzz.tables import ANY
+
+ENDING = ("--set", 'run.wall_time="0:00:02"', "--set", "run.check_interval_steps=1")
+"""A case may well ask for a run of days; this one ends."""
+
+PROFILE = "radius_m,velocity\n0.0,1.0\n0.001,0.7\n0.002,0.2\n"
+WORDS = (
+    "case.toml",
+    ".file",
+    "cannot read",
+    "wave.csv",
+    "profile.csv",
+    "openings",
+    "override",
+    "the case",
+    "geometry",
+    "lattice",
+    "the",
+)
+
+
+def _profile_case(folder: Path) -> None:
+    BY_NAME["case.toml"].write(folder)
+    (folder / "profile.csv").write_text(PROFILE)
+    measured = 'velocity_m_s = 0.02\nprofile = "measured"\nprofile_file = "profile.csv"'
+    (folder / "case.toml").write_text(CASE.replace("velocity_m_s = 0.02", measured, 1))
+
+
+CASE_FILE = Sample("case.toml", BY_NAME["case.toml"].write, program=SOLVER, also_names=WORDS)
+SET_VALUE = Sample("--set", BY_NAME["case.toml"].write, target="case.toml", program=SOLVER, also_names=WORDS)
+WAVEFORM = Sample("wave.csv", BY_NAME["case.toml"].write, target="case.toml", program=SOLVER, also_names=WORDS)
+MEASURED = Sample("profile.csv", _profile_case, target="case.toml", program=SOLVER, also_names=WORDS)
+
+
+def sections(section: type[Section] = Case, path: str = "") -> dict[str, tuple[str, ...]]:
+    """The keys that hold a value, by the dotted path of their section."""
+    found, own = {}, []
+    for name, field in section.model_fields.items():
+        inner = _section_in(field.annotation)
+        if inner is None:
+            own.append(name)
+        else:
+            found |= sections(inner, f"{path}.{name}" if path else name)
+    return {path: tuple(own)} | found
+
+
+def _section_in(annotation) -> type[Section] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    return next((inner for part in get_args(annotation) if (inner := _section_in(part)) is not None), None)
+
+
+KEYS = sections()
+PATHS = tuple(f"{path}.{key}" if path else key for path, keys in KEYS.items() for key in keys)
+LISTS = ("openings", "walls", "probes")
+EXTRAS = (
+    ("[[probes]]", 'name = "at"', "point_m = [0.004, 0.002, 0.002]"),
+    ("[[probes]]", 'name = "along"', "line_m = [[0.001, 0.002, 0.002], [0.008, 0.002, 0.002]]", "n_points = 5"),
+    ("[[probes]]", 'name = "across"', "plane_m = [0.004, 0, 0]", "normal = [1, 0, 0]", "radius_m = 0.01"),
+    ("[[walls]]", 'name = "floor"', "box_m = [[0, 0, 0], [0.01, 0.005, 0.0001]]", "velocity_m_s = [0.01, 0, 0]"),
+    ("[[walls]]", 'name = "disc"', "box_m = [[0, 0, 0], [0.01, 0.005, 0.0001]]", "rotation_rad_s = [0, 0, 0.1]"),
+    ("[flow]", "acceleration_m_s2 = [0.1, 0, 0]", "waveform = {period_s = 0.1, sine = [0.5, 0.1]}"),
+    (
+        "[fluid.power_law]",
+        "consistency_pa_sn = 0.05",
+        "index = 0.7",
+        "min_viscosity_m2_s = 1e-5",
+        "max_viscosity_m2_s = 1e-4",
+    ),
+    ("[fluid.casson]", "yield_stress_pa = 0.01", "infinite_viscosity_m2_s = 1e-5", "max_viscosity_m2_s = 1e-4"),
+    ("[thermal]", "reference_k = 300.0", "prandtl = 7.0", "expansion_1_k = 1e-3"),
+)
+"""Sections that make other parts of the program read the case."""
+
+
+def case_file(draw: random.Random) -> Damage:
+    """A case file with one to three hostile values, or mangled."""
+    if draw.random() < 0.2:
+        return Damage(CASE_FILE, "mangled", partial(_mangle, seed=draw.random()), ANY, ENDING)
+    lines = CASE.splitlines()
+    for extra in draw.sample(EXTRAS, draw.choice((0, 1, 1, 2))):
+        lines += extra
+    done = [_change_line(lines, draw) for _ in range(draw.choice((1, 1, 2, 3)))]
+    text = "\n".join(lines) + "\n"
+    return Damage(CASE_FILE, "; ".join(done), lambda path: path.write_text(text), ANY, ENDING)
+
+
+def _change_line(lines: list[str], draw: random.Random) -> str:
+    """Change one line of a case in place, or add one; what was done, in words."""
+    kind = draw.randrange(5)
+    entries = [k for k, line in enumerate(lines) if "=" in line]
+    if kind == 0:
+        k = draw.randrange(len(lines))
+        return f"{lines.pop(k)!r} dropped"
+    if kind < 3:
+        k = draw.choice(entries)
+        lines[k] = f"{lines[k].partition('=')[0]}= {hostile.value(draw)}"
+        return lines[k][:60]
+    path = draw.choice(tuple(KEYS))
+    new = f"{draw.choice(KEYS[path])} = {hostile.value(draw)}" if KEYS[path] else "a = 1"
+    header = f"[[{path}]]" if path in LISTS else f"[{path}]"
+    if header in lines:
+        lines.insert(lines.index(header) + 1, new)
+    else:
+        lines += [header, new] if path else []
+        lines[:0] = [] if path else [new]
+    return f"{path}: {new[:60]}"
+
+
+def _mangle(path: Path, seed: float) -> None:
+    path.write_bytes(hostile.mangled(path.read_bytes(), random.Random(seed)))
+
+
+def set_value(draw: random.Random) -> Damage:
+    """A value of ``--set`` under a key of the case, under none, or no value at all."""
+    key = draw.choice(PATHS)
+    if draw.random() < 0.4:
+        key = key.replace("openings.", "openings.inlet.")
+    text = draw.choice(
+        (
+            f"{key}={hostile.value(draw)}",
+            f"{key}={hostile.value(draw)}",
+            f"{key}={hostile.value(draw)}",
+            f"{key}=",
+            key,
+            f"{hostile.value(draw)}=1",
+            ".".join(["a"] * draw.choice((2, 40, 5000))) + "=1",
+            f"{key}={'[' * draw.choice((3, 100, 20000))}",
+            f"{key}.{draw.choice(PATHS)}={hostile.number(draw)}",
+        )
+    )
+    text = text.replace("\0", "")
+    return Damage(SET_VALUE, f"--set {text[:60]}", lambda path: None, ANY, ("--set", text, *ENDING))
+
+
+def table(draw: random.Random) -> Damage:
+    """A table of a waveform or of a measured profile with hostile words, or mangled."""
+    sample, text = draw.choice(((WAVEFORM, WAVE), (MEASURED, PROFILE)))
+    if draw.random() < 0.4:
+        return Damage(sample, "mangled", partial(_mangle, seed=draw.random()), ANY, ENDING)
+    rows = [line.split(",") for line in text.splitlines()]
+    for _ in range(draw.choice((1, 1, 2, 5))):
+        row = draw.choice(rows)
+        row[draw.randrange(len(row))] = draw.choice(
+            (hostile.number(draw), draw.choice(hostile.NUMBERS), "", "²", "one")
+        )
+    rows *= draw.choice((1, 1, 1, 1, 2, 3000))
+    if draw.random() < 0.3:
+        scale = 10.0 ** draw.randrange(-320, 300, 7)
+        rows = [rows[0], *([f"{k * scale}", f"{1 + k % 2}"] for k in range(draw.choice((1, 4, 5, 100))))]
+    content = "\n".join(map(",".join, rows))
+    return Damage(sample, f"rows {content[:60]!r}", lambda path: path.write_text(content), ANY, ENDING)
