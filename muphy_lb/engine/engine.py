@@ -130,8 +130,11 @@ class Engine:
         enough = n_steps >= CYCLE and (rows_left == 0 or rows_left >= CYCLE)
         if not (enough and self._launches.is_recording and self.parity == 0):
             return None
-        kinds = [self._kind(self._step_number + k, k % 2) for k in range(CYCLE)]
-        return self._launches.cycle(kinds)
+        return self._launches.cycle(self._kind(self._step_number, 0), self._kinds)
+
+    def _kinds(self) -> list[StepKind]:
+        """The kinds of the next ``CYCLE`` steps, of which the first is an even one."""
+        return [self._kind(self._step_number + k, k % 2) for k in range(CYCLE)]
 
     def warm_up(self) -> None:
         """Run every task once on a fluid at rest, so that compilation is over before the clock starts; then record

@@ -43,8 +43,8 @@ class StepLaunches:
             self._launches[kind] = recorded(tasks, self._backend) if self.is_recording else plain(tasks)
         return self._launches[kind]
 
-    def cycle(self, kinds: list[StepKind]) -> Callable[[], None] | None:
+    def cycle(self, first: StepKind, kinds: Callable[[], list[StepKind]]) -> Callable[[], None] | None:
         """Steps of consecutive kinds as one launch, identified by the first; None if the host has to act in them."""
-        if kinds[0] not in self._cycles:
-            self._cycles[kinds[0]] = recorded_cycle([self.tasks(kind) for kind in kinds], self._backend)
-        return self._cycles[kinds[0]]
+        if first not in self._cycles:
+            self._cycles[first] = recorded_cycle([self.tasks(kind) for kind in kinds()], self._backend)
+        return self._cycles[first]

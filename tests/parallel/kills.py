@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 
@@ -28,7 +29,7 @@ from muphy_lb.run.checkpoint import PATTERN, newest
 from tests.conftest import find_launcher, launcher_settings, run_and_stop, stop_group
 from tests.vessel import changed
 
-N_STEPS, EVERY = 1200, 20
+N_STEPS, EVERY = 600, 20
 START_S, END_S, RESUME_S = 300.0, 30.0, 300.0
 POLL_S = 0.0005
 MARK = "MUPHY_KILLED_RUN"
@@ -299,21 +300,33 @@ def _all_valid(folder: Path) -> bool:
     return bool(paths)
 
 
-def study(folder: Path, when: list[Moment], compute: Mapping = MappingProxyType({}), jobs: int = 1) -> list[Outcome]:
-    """What came of a kill at each moment; ``jobs`` runs at a time."""
+def study(
+    folder: Path, when: list[Moment], compute: Mapping = MappingProxyType({}), jobs=1, until=inf
+) -> list[Outcome]:
+    """What came of a kill at each moment.
+
+    Args:
+        folder: for all files.
+        when: the moments.
+        compute: keys of that section of the cases.
+        jobs: runs at a time.
+        until: time of ``time.monotonic()`` after which no other run is begun.
+    """
     names = sorted({moment.case for moment in when})
     cases = {name: write_case(folder, name, compute) for name in names}
     undisturbed = {name: folder / f"undisturbed_{case.stem}" for name, case in cases.items()}
+
+    def attempt(number: int, moment: Moment) -> Outcome | None:
+        if time.monotonic() > until:
+            return None
+        outcome = outcome_of(cases[moment.case], folder / f"kill-{number}", moment, undisturbed[moment.case])
+        print(f"{number}: {'clean' if outcome.is_clean else outcome}", flush=True)  # should the campaign be cut short
+        return outcome
+
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(lambda name: _run_alone(cases[name], undisturbed[name]), names))
-        return list(
-            pool.map(
-                lambda pair: outcome_of(
-                    cases[pair[1].case], folder / f"kill-{pair[0]}", pair[1], undisturbed[pair[1].case]
-                ),
-                enumerate(when),
-            )
-        )
+        found = pool.map(attempt, range(len(when)), when)
+        return [outcome for outcome in found if outcome]
 
 
 def _run_alone(case: Path, out: Path) -> None:
@@ -347,11 +360,13 @@ def main() -> int:
     parser.add_argument("--backend", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--transport", help="compute.transport (default: that of the case)")
     parser.add_argument("--most-ranks", type=int, default=4, help="ranks of a run at most (default 4)")
+    parser.add_argument("--seconds", type=float, default=inf, help="begin no other run after that time")
     options = parser.parse_args()
     options.folder.mkdir(parents=True)
+    until = time.monotonic() + options.seconds
     compute = {"backend": options.backend} | ({"transport": options.transport} if options.transport else {})
     when = [_limited(moment, options.most_ranks) for moment in moments(options.n, options.seed)]
-    outcomes = study(options.folder, when, compute, options.jobs)
+    outcomes = study(options.folder, when, compute, options.jobs, until)
     n_clean = sum(outcome.is_clean for outcome in outcomes)
     print(table(outcomes))
     print(f"{n_clean} of {len(outcomes)} clean: seed {options.seed}, {N_STEPS} steps in all, {compute}")

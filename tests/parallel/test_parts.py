@@ -2,6 +2,7 @@
 
 import json
 import queue
+import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,10 +27,19 @@ PATIENCE_S = 30.0
 
 
 class Threads(SerialCommunicator):
-    """A rank among several of one process, as far as sharing a geometry needs it."""
+    """A rank among several of one process, as far as sharing a geometry needs it. One computes at a time: some of
+    Numba's threading layers end the process when two threads start parallel loops at once."""
 
-    def __init__(self, rank, letters):
-        self.rank, self.size, self._letters = rank, N_RANKS, letters
+    def __init__(self, rank, letters, computing):
+        self.rank, self.size, self._letters, self._computing = rank, N_RANKS, letters, computing
+
+    def _next(self, letters):
+        """Let others compute until a letter has come."""
+        self._computing.release()
+        try:
+            return letters.get(timeout=PATIENCE_S)
+        finally:
+            self._computing.acquire()
 
     def send(self, array, rank):
         """Post a copy."""
@@ -37,7 +47,7 @@ class Threads(SerialCommunicator):
 
     def receive(self, array, rank):
         """Wait for a letter of that size."""
-        letter = self._letters[rank][self.rank].get(timeout=PATIENCE_S)
+        letter = self._next(self._letters[rank][self.rank])
         assert (letter.dtype, letter.shape) == (array.dtype, array.shape)
         array[...] = letter
 
@@ -45,20 +55,26 @@ class Threads(SerialCommunicator):
         """The value of rank 0."""
         for other in range(1, N_RANKS) if self.rank == 0 else ():
             self._letters[0][other].put(value)
-        return value if self.rank == 0 else self._letters[0][self.rank].get(timeout=PATIENCE_S)
+        return value if self.rank == 0 else self._next(self._letters[0][self.rank])
 
     def total(self, value):
         """Sum over all ranks."""
         for other in range(N_RANKS):
             self._letters[self.rank][other].put(value)
-        return sum(letters[self.rank].get(timeout=PATIENCE_S) for letters in self._letters)
+        return sum(self._next(letters[self.rank]) for letters in self._letters)
 
 
 def on_all_ranks(work):
     """What ``work(communicator)`` returns on each rank."""
     letters = [[queue.Queue() for _ in range(N_RANKS)] for _ in range(N_RANKS)]
+    computing = threading.Lock()
+
+    def live(rank):
+        with computing:
+            return work(Threads(rank, letters, computing))
+
     with ThreadPoolExecutor(N_RANKS) as pool:
-        return list(pool.map(lambda rank: work(Threads(rank, letters)), range(N_RANKS)))
+        return list(pool.map(live, range(N_RANKS)))
 
 
 @pytest.fixture(params=["half-way", "bouzidi"])
