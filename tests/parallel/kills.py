@@ -243,7 +243,8 @@ def outcome_of(case: Path, out: Path, moment: Moment, undisturbed: Path) -> Outc
     differs = differences(out, undisturbed) if after.returncode == 0 else after.stderr.strip()[-300:]
     is_rank = isinstance(moment.rank, int)
     was_over = done.returncode == 0
-    named = done.stderr.count("\n") == 1 and f"rank {moment.rank} of {moment.n_ranks}" in done.stderr
+    own = [line for line in done.stderr.splitlines() if line.startswith("muphy-lb: ")]  # Open MPI adds lines of its own
+    named = len(own) == 1 and f"rank {moment.rank} of {moment.n_ranks}" in own[0]
     return Outcome(
         case=moment.case,
         moment=moment.when if moment.when in (STARTING, ENDING) else f"{moment.when} {moment.step}",
