@@ -235,14 +235,14 @@ def outcome_of(case: Path, out: Path, moment: Moment, undisturbed: Path) -> Outc
     """Kill, look at what is left, continue on another number of ranks, compare."""
     done, seconds, left_over = kill(case, out, moment)
     folder = out / "checkpoints"
-    torn = any(folder.glob(".step_*.tmp"))
+    torn, had_summary = any(folder.glob(".step_*.tmp")), (out / "summary.json").exists()
     kept, valid = _newest_step(folder), _all_valid(folder)
     after = run_and_stop(solver(moment.n_after, "resume", out), settings(), RESUME_S)
     if not kept and after.returncode == NOTHING_TO_CONTINUE:
         after = run_and_stop(solver(moment.n_after, "run", case, "-o", out), settings(), RESUME_S)
     differs = differences(out, undisturbed) if after.returncode == 0 else after.stderr.strip()[-300:]
     is_rank = isinstance(moment.rank, int)
-    was_over = done.returncode == 0
+    was_over = done.returncode == 0 or had_summary  # then all is written, and nobody is left to tell
     own = [line for line in done.stderr.splitlines() if line.startswith("muphy-lb: ")]  # Open MPI adds lines of its own
     named = len(own) == 1 and f"rank {moment.rank} of {moment.n_ranks}" in own[0]
     return Outcome(
