@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Direction, Name, Positive, Section, Vector, exactly_one
 from muphy_lb.physics.table import key_classes
 
@@ -63,7 +64,7 @@ class _Opening(Section):
     """mass flow rate along the normal [kg/s]; positive flows in"""
     pressure_pa: float | None = None
     """pressure relative to the reference pressure [Pa]"""
-    profile: Literal["plug", "parabolic", "rectangular", "measured"] = "plug"
+    profile: Annotated[str, OneOf("muphy_lb.boundaries.profiles", "PROFILES", ("measured",))] = "plug"
     """velocity over the cross section; not with pressure_pa"""
     profile_file: str | None = None
     """CSV table of a measured profile: a line of headings, then distance from the centre [m], velocity (any unit)"""

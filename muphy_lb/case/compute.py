@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from muphy_lb.backends import BACKENDS
+from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section
 
 Speeds = Annotated[tuple[Positive, ...], Field(strict=False)]
@@ -15,13 +16,13 @@ class ComputeSection(Section):
 
     backend: Literal["auto", *BACKENDS] = "auto"
     """what runs the kernels"""
-    precision: Literal["fp64", "fp32", "fp16"] = "fp32"
+    precision: Annotated[str, OneOf("muphy_lb.precision", "PRECISIONS")] = "fp32"
     """type of the stored populations; fp16 is computed with in fp32"""
-    streaming: Literal["pull", "push", "aa"] = "pull"
+    streaming: Annotated[str, OneOf("muphy_lb.domain.streaming", "STREAMINGS")] = "pull"
     """gather before or scatter after the collision, or in place, which takes half the memory"""
-    order: Literal["lexicographic", "tiles", "curve"] = "lexicographic"
+    order: Annotated[str, OneOf("muphy_lb.domain.order", "ORDERS")] = "lexicographic"
     """how a rank runs through its nodes"""
-    transport: Literal["auto", "host", "cuda-aware", "nccl", "peer"] = "auto"
+    transport: Annotated[str, OneOf("muphy_lb.parallel.choice", "TRANSPORTS")] = "auto"
     """how GPUs of different ranks exchange halos; auto takes the fastest that works"""
     partition: str = "auto"
     """how nodes are shared among ranks: a method, a stored partitioning, or auto, the shortest predicted step"""

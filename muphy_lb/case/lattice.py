@@ -1,9 +1,10 @@
 """The section of the case file about the velocity set, the collision, the walls and the time step."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
+from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section, exactly_one
 
 RATE_WORDS = ("viscosity", "magic")
@@ -23,11 +24,11 @@ Rates = Annotated[dict[str, Any], AfterValidator(_rates)]
 class LatticeSection(Section):
     """The velocity set, the collision, the walls, and the one number that fixes the time step."""
 
-    name: Literal["D3Q19", "D2Q9", "D3Q15", "D3Q27"] = "D3Q19"
+    name: Annotated[str, OneOf("muphy_lb.lattice", "LATTICES")] = "D3Q19"
     """velocity set"""
-    collision: Literal["bgk", "trt", "mrt", "regularised"] = "bgk"
+    collision: Annotated[str, OneOf("muphy_lb.operators", "RELAXATIONS")] = "bgk"
     """relaxation operator"""
-    equilibrium: Literal["compressible", "incompressible", "stokes"] = "compressible"
+    equilibrium: Annotated[str, OneOf("muphy_lb.operators", "EQUILIBRIA")] = "compressible"
     """terms kept: all; density only in the pressure; linear in the velocity (creeping flow)"""
     magic: Positive | None = None
     """Lambda of trt (3/16 if not given, which puts half-way walls half-way), and of the odd rates of mrt"""
@@ -35,7 +36,7 @@ class LatticeSection(Section):
     """mrt: rate of each family of moments, a number, "viscosity" or "magic"; without one the set's published rate"""
     smagorinsky: Annotated[Positive, Field(le=1.0)] | None = None
     """Smagorinsky constant of a large-eddy simulation, about 0.1 to 0.17"""
-    walls: Literal["half-way", "bouzidi", "central-linear"] = "half-way"
+    walls: Annotated[str, OneOf("muphy_lb.operators.wall_rules", "WALL_RULES")] = "half-way"
     """where walls are: half-way between voxels, or at their true distance by interpolation"""
     relaxation_time: Positive | None = None
     """relaxation time [time steps], above 0.5"""

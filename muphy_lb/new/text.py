@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from muphy_lb.case.case import Case
+from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Section
 from muphy_lb.case.toml import toml_lines
 
@@ -83,8 +84,12 @@ def _assignment(key: str, value, field: FieldInfo | None) -> str:
 
 def _meaning(field: FieldInfo) -> str:
     """The description of a key, with its allowed values if it is an enumeration."""
-    words = [word for word in _words(field.annotation) if word not in field.description]
-    return f"{field.description} (one of {', '.join(_words(field.annotation))})" if words else field.description
+    allowed = [
+        *_words(field.annotation),
+        *(name for one in field.metadata if isinstance(one, OneOf) for name in one.names),
+    ]
+    is_told = all(word in field.description for word in allowed)
+    return field.description if is_told else f"{field.description} (one of {', '.join(allowed)})"
 
 
 def _words(annotation) -> Iterator[str]:

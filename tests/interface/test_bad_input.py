@@ -132,7 +132,7 @@ BAD = [
     ),
     (truncated_surface, GeometryError, "cut.stl"),
     (truncated_image, GeometryError, "cut.npy"),
-    (truncated_prepared, GeometryError, r"cut.h5 is not a readable HDF5 file \(truncated\?\)"),
+    (truncated_prepared, GeometryError, r"cut.h5 is not a readable HDF5 file .*truncated file"),
     (leaky_surface, GeometryError, r"leaky.stl.* 3 boundary edges .*\(0.003, 0.003, 0.003\) m"),
     (image_with_nan, GeometryError, "nan.npy.*NaN"),
     (image_without_fluid, GeometryError, "solid.npy: fluid_value = 0 selects no voxel"),

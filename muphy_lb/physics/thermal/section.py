@@ -1,8 +1,9 @@
 """What the case file says of a thermal flow: the section [thermal], and keys of walls and openings."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Annotated
 
+from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables
 
 OUTPUT_FIELDS = ("temperature",)
@@ -33,7 +34,7 @@ class ThermalSection(Section):
     """length [m] of Rayleigh and Nusselt numbers"""
     energy_coupling: float = 0.0
     """share that the equilibrium energy has of the temperature over the largest difference of walls (TheLMA: 1)"""
-    method: Literal["finite-differences", "double-distribution"] = "finite-differences"
+    method: Annotated[str, OneOf("muphy_lb.physics.thermal.model", "METHODS")] = "finite-differences"
     """how the temperature advances: faster, or so that what enters is exactly what is gained"""
 
     @classmethod

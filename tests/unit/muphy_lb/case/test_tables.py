@@ -9,6 +9,7 @@ import pytest
 from muphy_lb.backends import BACKENDS
 from muphy_lb.boundaries.profiles import PROFILES
 from muphy_lb.case.boundaries import OpeningSection
+from muphy_lb.case.choice import OneOf
 from muphy_lb.case.compute import ComputeSection
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import FLOW_FIELDS
@@ -28,7 +29,9 @@ from muphy_lb.run.monitored import FLOW_QUANTITIES
 
 def allowed(section, key: str) -> set[str]:
     """The texts that a key of a section may have."""
-    return set(get_args(section.model_fields[key].annotation))
+    field = section.model_fields[key]
+    named = {name for one in field.metadata if isinstance(one, OneOf) for name in one.names}
+    return named or set(get_args(field.annotation))
 
 
 @pytest.mark.parametrize(
