@@ -96,7 +96,7 @@ MISTAKES = [
     (("openings", 1, "name"), REMOVED, "openings[1].name is missing"),
     (("flow", "acceleration_m_s2"), [1.0], "flow.acceleration_m_s2 is [1.0]: must have 3 components"),
     (("lattice", "time_step_s"), 1e-5, "lattice needs exactly one of relaxation_time, time_step_s, lattice_velocity"),
-    (("lattice", "name"), "D3Q7", "lattice.name is 'D3Q7': must be 'D2Q9', 'D2Q9'"),
+    (("lattice", "name"), "D3Q7", "lattice.name is 'D3Q7': must be 'D2Q9', 'D3Q15'"),
     (
         ("output", "fields"),
         ["speed"],
