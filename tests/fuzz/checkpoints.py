@@ -203,6 +203,7 @@ def damage(number: int, seed: int, path: Path) -> tuple[str, bool]:
 def judged(folder: Path, older: Path, may_refuse: bool) -> str:
     """What came of asking for the newest checkpoint, in a child process: ``GOOD``, or what is wrong in capitals."""
     reading, writing = os.pipe()
+    inherited_mib = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
     start, child = time.monotonic(), os.fork()
     if child == 0:
         os.close(reading)
@@ -216,7 +217,7 @@ def judged(folder: Path, older: Path, may_refuse: bool) -> str:
         return "HANG"
     if code:
         return f"ENDED BY {signal.Signals(-code).name}" if code < 0 else f"CODE {code}"
-    return "MEMORY" if usage.ru_maxrss / 2**10 > LIMIT_MIB else verdict
+    return "MEMORY" if usage.ru_maxrss / 2**10 - inherited_mib > LIMIT_MIB else verdict
 
 
 def _live(folder: Path, older: Path, may_refuse: bool, report: int) -> None:

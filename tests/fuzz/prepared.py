@@ -127,9 +127,9 @@ def _live(numbers: Sequence[int], seed: int, whole: bytes, folder: Path, report:
         words = damage.apply(folder / NAME)
         _tell(report, number, words)
         Path("/proc/self/clear_refs").write_text("5")
-        start = time.monotonic()
+        start, before = time.monotonic(), _memory_mib("VmRSS")
         verdict, message = judged(damage, folder)
-        seconds, peak = time.monotonic() - start, _peak_mib()
+        seconds, peak = time.monotonic() - start, _memory_mib("VmHWM") - before
         if verdict in (REFUSED, READ) and (peak > LIMIT_MIB or seconds > LIMIT_S):
             verdict = "MEMORY" if peak > LIMIT_MIB else "HANG"
         _tell(report, number, words, verdict, message, seconds, peak)
@@ -139,9 +139,10 @@ def _tell(report: int, *words) -> None:
     os.write(report, json.dumps(words).encode() + b"\n")
 
 
-def _peak_mib() -> float:
+def _memory_mib(what: str) -> float:
+    """Resident memory of this process now (``VmRSS``) or at most (``VmHWM``); what it has from its parent counts."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**10
+    return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 2**10
 
 
 def study(folder: Path, numbers: Sequence[int], seed: int) -> Iterator[Outcome]:
