@@ -243,7 +243,8 @@ def _closing_text(summary: dict, measured: list[str], folder) -> str:
         f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s;"
         f" relative mass change {summary['mass_relative_drift']:+.2e}",
     ]
-    files = ", ".join(sorted(path.name for path in Path(folder).iterdir() if path.is_file()))
+    names = (path.name for path in Path(folder).iterdir() if path.is_file())
+    files = ", ".join(sorted(name for name in names if not name.startswith(".")))
     return "\n".join([*lines, *measured, f"written to {folder}: {files}"])
 
 
