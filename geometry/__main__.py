@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from muphy_lb.errors import OutputError
+from muphy_lb.errors import OutputError, printable
 from muphy_lb.files.atomic import write_text
-from muphy_lb.geometry.errors import GeometryError, printable
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.load import LOADERS, SHAPE_PREFIX, load_with_notes

@@ -1,11 +1,5 @@
-"""The error type of the geometry package; and how a text is shown on a terminal."""
+"""The error type of the geometry package."""
 
 
 class GeometryError(ValueError):
     """Invalid geometric input: the message gives the quantity, its value, what is allowed and the remedy."""
-
-
-def printable(text: str) -> str:
-    """A text for a terminal: control characters, such as those of escape sequences, and all else that cannot be printed
-    are spelt as in a Python string; line ends and tabs stay."""
-    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)

@@ -4,10 +4,9 @@ The file is big-endian (XDR). Words of four bytes: two magic numbers, the versio
 edge of a block, a zero; then for each block the number of its fluid sites, its compressed and uncompressed size
 [bytes]; then the zlib-compressed blocks that contain fluid. In the order of blocks, of the sites of a block and of the
 26 links of a site, z is fastest and x slowest. A site is a word, 0 for solid, 1 for fluid. A fluid site is followed by
-its
-links: 0 (to fluid); 1 (wall) and the distance of the wall; or 2 (inlet), 3 (outlet), the number of that opening and the
-distance of its plane. Distances are fractions of the link (float). A site ends with 0, or with 1 and a wall normal of
-three floats.
+its links: 0 (to fluid); 1 (wall) and the distance of the wall; or 2 (inlet), 3 (outlet), the number of that opening and
+the distance of its plane. Distances are fractions of the link (float). A site ends with 0, or with 1 and a wall normal
+of three floats.
 Source: "Geometry File Format" in the developer documentation of HemeLB (github.com/hemelb-codes/hemelb).
 """
 

@@ -70,12 +70,12 @@ def regular_file(path) -> Path:
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
-        raise GeometryError(f"cannot read {printable(path)}: {getattr(error, 'strerror', None) or error}") from error
+        raise GeometryError(f"cannot read {_shown_path(path)}: {getattr(error, 'strerror', None) or error}") from error
     if stat.S_ISDIR(mode):
-        raise GeometryError(f"cannot read {printable(path)}: it is a folder; name a file in it")
+        raise GeometryError(f"cannot read {_shown_path(path)}: it is a folder; name a file in it")
     if not stat.S_ISREG(mode):
         raise GeometryError(
-            f"cannot read {printable(path)}: it is a pipe or a device, which may go on for ever; copy what is wanted"
+            f"cannot read {_shown_path(path)}: it is a pipe or a device, which may go on for ever; copy what is wanted"
             " into a regular file"
         )
     return Path(path)
@@ -120,7 +120,7 @@ def cut(text: str, most: int = MAX_SHOWN) -> str:
     return text if len(text) <= most else text[:most] + "..."
 
 
-def printable(path) -> str:
+def _shown_path(path) -> str:
     """A path for a message: as it is, or quoted where it holds what a terminal would obey."""
     text = str(path)
     return text if text.isprintable() else repr(text)

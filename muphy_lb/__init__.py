@@ -22,10 +22,11 @@ def __getattr__(name):
 def _choose_numba_cache() -> None:
     """Numba keeps what it has compiled beside the modules or in the user's cache folder, and without either it fails
     at import; then it gets a folder among the temporary files. Where ``NUMBA_CACHE_DIR`` is set, that is used."""
-    package = os.path.dirname(os.path.abspath(__file__))
-    modules = [Path(folder, "__pycache__") for folder, _, _ in os.walk(package, followlinks=True)]
     users = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "numba")
-    if "NUMBA_CACHE_DIR" in os.environ or all(map(_can_be_made, modules)) or _can_be_made(users):
+    if "NUMBA_CACHE_DIR" in os.environ or _can_be_made(users):
+        return
+    package = os.path.dirname(os.path.abspath(__file__))
+    if all(_can_be_made(Path(folder, "__pycache__")) for folder, _, _ in os.walk(package, followlinks=True)):
         return
     os.environ["NUMBA_CACHE_DIR"] = _private_folder()
     if "numba" in sys.modules:

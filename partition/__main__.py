@@ -5,12 +5,12 @@ import json
 import sys
 from pathlib import Path
 
-from muphy_lb.errors import OutputError
+from muphy_lb.errors import OutputError, printable
 from muphy_lb.files.atomic import write_text
 from muphy_lb.partition.choice import choose
 from muphy_lb.partition.compare import compare, comparison_table
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS, StepCost
-from muphy_lb.partition.errors import PartitionError, printable
+from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.methods import METHODS
 from muphy_lb.partition.partition import AUTO, check_parts, partition

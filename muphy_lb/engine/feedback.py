@@ -38,9 +38,7 @@ class FeedbackConditions:
 
     def tasks(self, parity: int, phase: int) -> list[Task]:
         """The tasks ahead of a step from buffer ``parity``, given its number modulo ``n_phases``; none where no
-        update is
-        due.
-        """
+        update is due."""
         due = {k: c for k, c in self._conditions.items() if phase % c.every == 0}
         if not due:
             return []

@@ -149,8 +149,7 @@ class _BoundSet:
 
     def _connect(self, connector: HaloConnector, ranks: tuple[int, ...]):
         """Messages to every rank around, of the length that the capacity asks for: which and how many particles cross
-        is
-        known to the device alone."""
+        is known to the device alone."""
         backend, length = self._backend, 1 + (len(self._integers) + len(self._reals)) * self.capacity
         total = len(ranks) * length
         start = length * np.arange(len(ranks) + 1)

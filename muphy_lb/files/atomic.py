@@ -10,6 +10,9 @@ from pathlib import Path
 
 from muphy_lb.errors import OutputError
 
+DAMAGED = ".damaged"
+"""Behind the name of a file that could not be continued, and is kept beside the new one."""
+
 NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES)
 """What network and user-space file systems, or a folder without read permission, answer to an fsync of a folder."""
 

@@ -101,7 +101,8 @@ class InputGroup:
         """A one-dimensional dataset of that type, whose values all lie in the file itself; they are not read."""
         with self.checking(name):
             dataset = self._member(name, h5py.Dataset)
-            problem = _foreign(dataset, np.dtype(dtype)) or _oversized(dataset, os.path.getsize(self.path))
+            problem = elsewhere(dataset) or _foreign(dataset, np.dtype(dtype))
+            problem = problem or oversized(dataset, os.path.getsize(self.path))
             if problem:
                 raise self.refusal(name, problem)
         return InputArray(self, name, dataset)
@@ -235,10 +236,13 @@ def shown(value) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."
 
 
+def elsewhere(dataset: h5py.Dataset) -> str | None:
+    """Says that the values of a dataset lie in another file; None if they do not."""
+    return "has its values in another file" if dataset.is_virtual or dataset.external else None
+
+
 def _foreign(dataset: h5py.Dataset, dtype: np.dtype) -> str | None:
-    """What a dataset is in place of values of ``dtype`` in a row in this file; None if it is that."""
-    if dataset.is_virtual or dataset.external:
-        return "has its values in another file"
+    """What a dataset is in place of values of ``dtype`` in a row; None if it is that."""
     if dataset.shape is None or dataset.ndim != 1 or dataset.dtype != dtype:
         return f"has type {dataset.dtype} and shape {dataset.shape}; it must be one row of {dtype}"
     creation = dataset.id.get_create_plist()
@@ -246,10 +250,10 @@ def _foreign(dataset: h5py.Dataset, dtype: np.dtype) -> str | None:
     return "is compressed" if filters - {h5py.h5z.FILTER_FLETCHER32} else None
 
 
-def _oversized(dataset: h5py.Dataset, file_bytes: int) -> str | None:
+def oversized(dataset: h5py.Dataset, file_bytes: int) -> str | None:
     """What a dataset or one of its chunks declares beyond what is stored; None if nothing."""
     itemsize, stored = dataset.dtype.itemsize, min(dataset.id.get_storage_size(), file_bytes)
-    declared = int(dataset.shape[0]) * itemsize
+    declared = int(dataset.size) * itemsize
     if declared > stored:
         return f"declares {declared} bytes, of which the file holds {stored}"
     chunk_bytes = math.prod(dataset.chunks or ()) * itemsize

@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import output_errors, write_text
+from muphy_lb.files.atomic import DAMAGED, output_errors, write_text
 
 LOG = logging.getLogger(__name__)
-DAMAGED = ".damaged"
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,12 @@ import h5py
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import atomic_write, check_writable, output_errors, reserve_space
+from muphy_lb.files.atomic import DAMAGED, atomic_write, check_writable, output_errors, reserve_space
 from muphy_lb.files.hdf5 import opened
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
 
 LOG = logging.getLogger(__name__)
-DAMAGED = ".damaged"
 VTK_VOXEL = 11
 FORMAT_VERSION = (2, 0)
 MAX_CHUNK_ROWS = 2**26  # a chunk of HDF5 must stay below 4 GiB

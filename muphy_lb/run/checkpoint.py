@@ -12,6 +12,7 @@ voxel_digest, and the units of its numbers, time_step_s, spacing_m and density_k
 
 import json
 import logging
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,6 +25,7 @@ import numpy as np
 from muphy_lb.errors import InputError
 from muphy_lb.files.atomic import atomic_write, output_errors
 from muphy_lb.files.hdf5 import opened
+from muphy_lb.files.hdf5_input import elsewhere, oversized
 from muphy_lb.files.sealed import HEADER_BYTES, DamagedFileError, seal, verify, version_of
 from muphy_lb.run.simulation import Simulation
 
@@ -203,12 +205,12 @@ def _read(path: Path) -> Checkpoint:
 
 def _check_rows(file: h5py.File, name: str) -> None:
     """Refuse rows that are not in the file itself, whole."""
-    rows = file.get(name, getlink=True)
-    is_here = isinstance(rows, h5py.HardLink) and isinstance(file[name], h5py.Dataset) and not file[name].is_virtual
-    if not is_here or file[name].ndim != 2 or file[name].dtype.kind != "f" or file[name].external:
+    is_here = isinstance(file.get(name, getlink=True), h5py.HardLink)
+    rows = file[name] if is_here else None
+    if not isinstance(rows, h5py.Dataset) or rows.ndim != 2 or rows.dtype.kind != "f":
         raise ValueError(f"it has no rows of numbers {name!r}")
-    if file[name].id.get_storage_size() != file[name].nbytes:
-        raise ValueError(f"its {name!r} are declared, but not all there")
+    if problem := elsewhere(rows) or oversized(rows, os.path.getsize(file.filename)):
+        raise ValueError(f"its dataset {name!r} {problem}")
 
 
 def _is_earlier(path: Path) -> bool:

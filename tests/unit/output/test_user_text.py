@@ -5,12 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-import muphy_lb.errors
-import muphy_lb.geometry.errors
-import muphy_lb.partition.errors
 from muphy_lb.__main__ import _make_warnings_printable, _PrintableFormatter
 from muphy_lb.case.case import case_from_dict
-from muphy_lb.errors import InputError, OutputError
+from muphy_lb.errors import InputError, OutputError, printable
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import openings_of_voxels
 from muphy_lb.geometry.openings.preview import draw_voxel_openings
@@ -24,7 +21,6 @@ from tests.unit.output.conftest import node_list
 from tests.vessel import TABLE, changed
 
 BAD_FORMULA, PNG = r"$\undefined{$", b"\x89PNG"
-PACKAGES = pytest.mark.parametrize("package", [muphy_lb, muphy_lb.geometry, muphy_lb.partition])
 
 
 def test_a_formula_in_a_title_or_a_name_is_drawn_as_it_is(tmp_path):
@@ -62,7 +58,6 @@ def test_a_picture_that_cannot_be_written_is_an_error():
         raise OutputError("the disk is full")
 
 
-@PACKAGES
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -73,8 +68,8 @@ def test_a_picture_that_cannot_be_written_is_an_error():
     ],
     ids=["plain", "escape sequence", "control", "direction and surrogate"],
 )
-def test_what_cannot_be_printed_is_spelt(package, text, shown):
-    assert package.errors.printable(text) == shown
+def test_what_cannot_be_printed_is_spelt(text, shown):
+    assert printable(text) == shown
 
 
 def test_what_is_logged_can_be_printed(caplog):
