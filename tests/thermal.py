@@ -10,9 +10,10 @@ from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.operators import mrt_for
+from muphy_lb.physics.flow import plain_flow
 from muphy_lb.physics.isothermal import Fluid
 from muphy_lb.physics.model import Model
-from muphy_lb.physics.thermal.model import DIFFERENCES, Heat, temperature_fields, thermal
+from muphy_lb.physics.thermal.model import DIFFERENCES, Heat, heated, temperature_fields
 from tests.support import Ranks, Setup, build_engine, random_populations, start_at_rest
 
 COLD, HOT = -0.5, 0.5
@@ -29,7 +30,7 @@ class ThermalSetup(Setup):
     def model(self) -> Model:
         """Thermal flow."""
         fluid = Fluid(self.rates, self.relaxation, self.equilibrium, self.closure)
-        return thermal(self.lattice, fluid, self.heat, self.streaming, self.force)
+        return heated(plain_flow(self.lattice, fluid, self.streaming, self.force), self.heat).model()
 
     def heat_of(self, domain: LocalDomain) -> Heat:
         """What the temperature of a rank does."""

@@ -2,6 +2,7 @@
 
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.section import Positive, Section, Vector
+from muphy_lb.physics.table import key_classes
 
 
 def _in_order(given, low: str, high: str):
@@ -69,13 +70,18 @@ class CassonSection(Section):
         yield from _in_order(given, "infinite_viscosity_m2_s", "max_viscosity_m2_s")
 
 
-class FluidSection(Section):
-    """The fluid."""
+class _Newtonian(Section):
+    """The keys that every fluid has."""
 
     density_kg_m3: Positive
     """density [kg/m3]"""
     kinematic_viscosity_m2_s: Positive
     """kinematic viscosity [m2/s]; of a non-Newtonian fluid a typical one, which fixes the time step"""
+
+
+class FluidSection(*key_classes("FluidKeys"), _Newtonian):  # type: ignore[misc]  # bases are known at run time
+    """The fluid."""
+
     power_law: PowerLawSection | None = None
     """shear-thinning or shear-thickening fluid"""
     carreau_yasuda: CarreauYasudaSection | None = None
@@ -86,6 +92,7 @@ class FluidSection(Section):
     @classmethod
     def rules(cls, given):
         """One law."""
+        yield from super().rules(given)
         laws = given.keys() & {"power_law", "carreau_yasuda", "casson"}
         if len(laws) > 1:
             yield f"has {' and '.join(sorted(laws))}; give one law"

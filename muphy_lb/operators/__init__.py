@@ -10,7 +10,7 @@ How a collision is assembled, as the tests' smallest example does it:
 
 from muphy_lb.operators.bgk import BGK
 from muphy_lb.operators.closures import CONSTANT, Closure
-from muphy_lb.operators.collision import collision, reconstructed, selected
+from muphy_lb.operators.collision import collision, followed_by, reconstructed, selected
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
 from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic
@@ -63,6 +63,7 @@ __all__ = [
     "WALLS",
     "WALL_RULES",
     "collision",
+    "followed_by",
     "joined",
     "link_momentum",
     "macroscopic",

@@ -5,8 +5,9 @@ are those of its parts, by name; the first is omega, the rate that sets the visc
 each node. In the node function populations and force are in stored units; rates and the closure's parameters never are.
 
 A physics may extend the collision of a node, in this order: ``select`` (whether the node collides at all),
-``reconstruct`` (replace populations that did not arrive), ``observer`` (store values that other stages need), and the
-force; :func:`selected` and :func:`reconstructed` wrap a composed operator.
+``reconstruct`` (replace populations that did not arrive), ``observer`` (store values that other stages need), the
+force, and a ``source`` (add to the collided populations); :func:`selected`, :func:`reconstructed` and
+:func:`followed_by` wrap a composed operator.
 """
 
 from functools import cache
@@ -80,6 +81,29 @@ def reconstructed(collide: Operator, reconstruct: Operator) -> Operator:
 
     parameters = joined(collide.parameters, reconstruct.parameters)
     return Operator(f"{collide.name}-{reconstruct.name}", reference, node, parameters)
+
+
+@cache
+def followed_by(collide: Operator, source: Operator) -> Operator:
+    """The collision, then ``source(f, n, parameters)``, which adds to the collided populations in place.
+
+    Its specification ``reference(n, lattice, parameters)`` returns what is added, (Q, n).
+    """
+
+    def reference(stored, n, lattice, parameters):
+        return collide.reference(stored, n, lattice, parameters) + source.reference(n, lattice, parameters)
+
+    def node(lattice, precision, jit, at):
+        onwards, add = collide.node(lattice, precision, jit, at), source.node(lattice, precision, jit, at)
+
+        def collide_and_add(f, n, parameters):
+            onwards(f, n, parameters)
+            add(f, n, parameters)
+
+        return jit(collide_and_add)
+
+    parameters = joined(collide.parameters, source.parameters)
+    return Operator(f"{collide.name}-{source.name}", reference, node, parameters)
 
 
 @cache

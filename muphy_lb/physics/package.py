@@ -6,6 +6,7 @@ An object of that class is the physics of one simulation. Everything but the mod
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
@@ -13,11 +14,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from muphy_lb.case.case import Case
+from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
-from muphy_lb.physics.isothermal import Fluid
+from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import Model
 from muphy_lb.units import Units
 
@@ -53,12 +55,15 @@ class Physics:
 
     Attributes:
         name: name of its folder and of its section in the case file.
+        combines_with: names of other physics with which one case may have it; two are allowed if either names the
+            other.
         output_fields: fields that every field file holds, by name.
         probed: scalars that probes record in addition to velocity and pressure.
         cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
     """
 
     name: ClassVar[str]
+    combines_with: ClassVar[frozenset[str]] = frozenset()
     output_fields: Mapping[str, OutputField] = MappingProxyType({})
     probed: Sequence[ProbedScalar] = ()
     cut_field: ClassVar[str | None] = None
@@ -76,17 +81,16 @@ class Physics:
         """Those of its ``MONITORED`` quantities that are measurable in the case."""
         return ()
 
-    def model(self, lattice: Lattice, fluid: Fluid, streaming: str, force: tuple, solid: np.ndarray | None) -> Model:
-        """The model of a rank.
-
-        Args:
-            lattice, fluid, streaming, force: as of :func:`muphy_lb.physics.isothermal.isothermal`.
-            solid: (n,) number of the wall in which a local node lies, -1 in the fluid; None if all are fluid.
-        """
+    def extend(self, flow: Flow) -> Flow:
+        """The flow of a rank, with this physics in it."""
         raise NotImplementedError
 
     def initial_fields(self, model: Model) -> dict[str, np.ndarray]:
         """Initial values (n,) or (1,) of fields of the model for a flow at rest, by name."""
+        return {}
+
+    def initial_particles(self, view: FlowView) -> Mapping[str, Mapping[str, np.ndarray]]:
+        """Columns of all particles at the start, by set and name, the same on every rank; collective."""
         return {}
 
     def describe(self) -> str:
@@ -101,3 +105,17 @@ class Physics:
     def observers(self, view: FlowView, folder: Path, resume_step: int | None) -> tuple[Observer, ...]:
         """Its outputs other than fields and probes; see :meth:`muphy_lb.measure.observer.Observer.create`."""
         return ()
+
+
+def combined(kinds: tuple[type[Physics], ...]) -> tuple[type[Physics], ...]:
+    """The given classes of physics.
+
+    Raises:
+        InputError: two of them cannot be computed together.
+    """
+    for first, second in combinations(kinds, 2):
+        if second.name not in first.combines_with and first.name not in second.combines_with:
+            raise InputError(
+                f"the case has [{first.name}] and [{second.name}], which cannot be computed together; keep one of them"
+            )
+    return kinds

@@ -5,7 +5,7 @@ A physics package is a folder below ``muphy_lb/physics/``. The program finds its
 ``section.py``
     What the case file needs; it imports nothing but ``case.section``:
     ``SECTION``, the class of its table ``[NAME]`` of the case file, whose docstring becomes the key's text;
-    ``WallKeys`` and ``OpeningKeys``, sections with keys that join [[walls]] and [[openings]];
+    ``FluidKeys``, ``WallKeys`` and ``OpeningKeys``, sections with keys that join [fluid], [[walls]] and [[openings]];
     ``OUTPUT_FIELDS``, names of its fields in the field files;
     ``MONITORED``, what ``run.steady_watch`` may name, each with what the geometry must have for it;
     ``SHAPES``, further names of shapes of ``muphy_lb.geometry``; ``FILES``, patterns of the files that its runs write;
@@ -27,7 +27,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-PHYSICS = ("thermal",)
+PHYSICS = ("thermal", "fluctuating")
 
 
 @cache
@@ -43,7 +43,7 @@ def package(name: str) -> type:
 
 def packages(case) -> tuple[type, ...]:
     """The classes of the physics whose section a case has (:class:`muphy_lb.case.case.Case`)."""
-    return tuple(package(name) for name in PHYSICS if getattr(case, name) is not None)
+    return tuple(package(name) for name in PHYSICS if getattr(case, name))
 
 
 def studies() -> tuple[ModuleType, ...]:
@@ -58,7 +58,7 @@ def offered(attribute: str) -> tuple:
 
 
 def key_classes(attribute: str) -> tuple[type, ...]:
-    """The classes that add keys to sections of the case file: ``"WallKeys"`` or ``"OpeningKeys"``."""
+    """The classes that add keys to sections of the case file: ``"FluidKeys"``, ``"WallKeys"`` or ``"OpeningKeys"``."""
     return tuple(getattr(module, attribute) for module in sections().values() if hasattr(module, attribute))
 
 

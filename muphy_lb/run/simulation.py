@@ -21,10 +21,11 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
+from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.parallel import HaloConnector, NodeGather, connect
-from muphy_lb.physics.isothermal import isothermal
+from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import Model
-from muphy_lb.physics.package import Physics
+from muphy_lb.physics.package import Physics, combined
 from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described
@@ -125,6 +126,8 @@ class Simulation:
         self.engine.set_step_number(0)
         for physics in self.physics:
             self.set_fields(physics.initial_fields(self.engine.model))
+            for name, columns in physics.initial_particles(self).items():
+                self.engine.particles.set(name, columns)
         self.engine.start_from(np.ones(1), np.zeros((3, 1)))
         self.upload_schedule()
         self.initial_mass = self._global_mass()
@@ -348,18 +351,16 @@ class Simulation:
 
     def _physics(self) -> tuple[Physics, ...]:
         """What the case asks for beside the flow."""
-        kinds = packages(self.case)
-        if len(kinds) > 1:
-            names = " and ".join(f"[{kind.name}]" for kind in kinds)
-            raise InputError(f"the case has {names}, which cannot be computed together; keep one of them")
-        return tuple(kind(self.case, self.header, self.units) for kind in kinds)
+        return tuple(kind(self.case, self.header, self.units) for kind in combined(packages(self.case)))
 
     def _model(self, force, force_operator) -> Model:
-        flow = self.lattice, self.fluid, self.case.compute.streaming, force
-        if not self.physics:
-            return isothermal(*flow, force_operator)
-        (physics,) = self.physics
-        return physics.model(*flow, self.domain.solid)
+        parameters = dict(zip(COMPONENTS, force, strict=True))
+        flow = Flow(
+            self.lattice, self.fluid, self.case.compute.streaming, force_operator, parameters, self.domain.solid
+        )
+        for physics in self.physics:
+            flow = physics.extend(flow)
+        return flow.model()
 
     @property
     def present_force(self) -> np.ndarray:

@@ -10,8 +10,8 @@ import muphy_lb.run.simulation as simulation_module
 from muphy_lb.boundaries.opening_geometry import Condition
 from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.output.series import read_series
-from muphy_lb.physics.isothermal import isothermal
 from muphy_lb.physics.model import Field, FieldValue
+from muphy_lb.physics.package import Physics
 from muphy_lb.run.checkpoint import newest
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
@@ -67,25 +67,28 @@ def test_the_state_of_an_outlet_that_answers_is_a_column(tmp_path, answering_out
     assert opening.feedback == {"pressure_pa": 100.0 * state} and simulation.openings()["inlet"].feedback == {}
 
 
-def with_tracers(lattice, fluid, streaming, force, force_operator):
-    """The flow of the toy."""
-    names = dict(zip(("force_x", "force_y", "force_z"), force, strict=True))
-    values = names | {name: FieldValue(name) for name in VELOCITY_FIELDS}
-    flow = isothermal(lattice, fluid, streaming, values, force_operator, STORE_VELOCITY)
-    fields = tuple(Field(name) for name in VELOCITY_FIELDS)
-    tracers = replace(toy_tracers.TRACERS, capacity=4000)
-    return replace(flow, fields=fields, after=toy_tracers.STAGES, particles=(tracers,))
+class WithTracers(Physics):
+    """The physics of the toy."""
+
+    name = "toy"
+
+    def __init__(self, case, header, units):
+        pass
+
+    def extend(self, flow):
+        """The flow with tracers."""
+        stored = {name: FieldValue(name) for name in VELOCITY_FIELDS}
+        flow = flow.observed_by(STORE_VELOCITY, stored).with_fields(*map(Field, VELOCITY_FIELDS))
+        tracers = replace(toy_tracers.TRACERS, capacity=4000)
+        return flow.with_stages(after=toy_tracers.STAGES).with_particles(tracers)
+
+    def initial_particles(self, view):
+        """Two a node."""
+        return {"tracers": toy_tracers.tracers_on(view.nodes)}
 
 
 def test_particles_go_on_from_a_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(simulation_module, "isothermal", with_tracers)
-    start = Simulation.start_from_rest
-
-    def start_with_tracers(self):
-        self.engine.particles.set("tracers", toy_tracers.tracers_on(self.nodes))
-        start(self)
-
-    monkeypatch.setattr(Simulation, "start_from_rest", start_with_tracers)
+    monkeypatch.setattr(simulation_module, "packages", lambda case: (WithTracers,))
     flow = {"lattice": {"lattice_velocity": 0.05}}
     whole = run(tmp_path / "whole", 60, **flow).particles()["tracers"]
     run(tmp_path / "parts", 40, **flow)

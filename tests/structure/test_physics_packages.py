@@ -1,5 +1,6 @@
 """A physics is one folder and one row: nothing else names it, and without both the program still works."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,9 +12,9 @@ from muphy_lb.physics.table import PHYSICS
 from tests.structure.source import FOLDERS, ROOT, modules, report
 
 # What the texts of a package are about, whatever its identifiers are; "isothermal" is the flow itself.
-WORDS = {"thermal": r"heat|(?<!iso)therm|temperat"}
+WORDS = {"thermal": r"heat|(?<!iso)therm|temperat", "fluctuating": r"fluctuat|\bkT\b|brown"}
 ROWS = ROOT / "muphy_lb" / "physics" / "table.py"
-ROW = 'PHYSICS = ("thermal",)\n'
+ROW = f"PHYSICS = ({', '.join(map(json.dumps, PHYSICS))}{',' * (len(PHYSICS) == 1)})\n"
 
 EVERYTHING = """
 import importlib, pkgutil
@@ -41,22 +42,28 @@ probes = [{{ name = "p", point_m = [3e-3, 2e-3, 0.0] }}]
 """
 
 
-def outside(name: str):
-    """Every module but those of a physics package."""
-    folder = f"muphy_lb/physics/{name}/"
-    return [module for module in modules() if not module.place.startswith(folder)]
-
-
-@pytest.mark.parametrize("name", PHYSICS)
-def test_no_file_outside_its_folder_names_a_physics_but_for_its_row(name):
-    words = re.compile(WORDS.get(name, name), re.IGNORECASE)
-    offenders = [
+def offenders(words: re.Pattern, folders):
+    """Lines with such words outside some folders; the rows of the table do not count."""
+    return [
         f"{module.place}:{number}: {line.strip()}"
-        for module in outside(name)
+        for module in modules()
+        if not module.place.startswith(tuple(folders))
         for number, line in enumerate(module.path.read_text().splitlines(), 1)
         if words.search(line) and not (module.path == ROWS and line.startswith("PHYSICS = "))
     ]
-    assert not offenders, report(offenders)
+
+
+@pytest.mark.parametrize("name", PHYSICS)
+def test_no_file_outside_the_packages_names_what_a_physics_is_about(name):
+    words = re.compile(WORDS.get(name, name), re.IGNORECASE)
+    found = offenders(words, [f"muphy_lb/physics/{other}/" for other in PHYSICS])
+    assert not found, report(found)
+
+
+@pytest.mark.parametrize("name", PHYSICS)
+def test_no_file_outside_its_folder_uses_a_physics(name):
+    found = offenders(re.compile(rf"physics\.{name}\b"), [f"muphy_lb/physics/{name}/"])
+    assert not found, report(found)
 
 
 @pytest.fixture(scope="module")

@@ -17,16 +17,14 @@ import numpy as np
 from muphy_lb.domain import ScalarBoundary
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import Lattice, scalar_lattice
-from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, sum_of_forces
-from muphy_lb.operators.forces import COMPONENTS as FORCE_COMPONENTS
-from muphy_lb.physics.isothermal import Fluid, isothermal
+from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import (
     AT_NEIGHBOURS,
     SCALAR_STREAMING,
     STENCIL,
     Field,
     FieldValue,
-    Model,
     ScalarStreaming,
     Stage,
     row_names,
@@ -79,26 +77,19 @@ class Heat:
     media: tuple[np.ndarray, np.ndarray] | None = None
 
 
-def thermal(lattice: Lattice, fluid: Fluid, heat: Heat, streaming: str, force=(0.0, 0.0, 0.0)) -> Model:
-    """Declare thermal flow; arguments as of :func:`muphy_lb.physics.isothermal`.
+def heated(flow: Flow, heat: Heat) -> Flow:
+    """The flow with a temperature.
 
     Raises:
-        InputError: unknown streaming, or a diffusivity at which the differences are unstable.
+        InputError: a diffusivity at which the differences are unstable.
     """
-    fields, stage, buoyant = (_by_differences if heat.method == DIFFERENCES else _by_populations)(lattice, heat)
-    values = {
-        **dict(zip(FORCE_COMPONENTS, force, strict=True)),
-        **VELOCITY,
-        TEMPERATURE_FIELD: FieldValue(buoyant),
-        **dict(zip(BUOYANCY_COMPONENTS, heat.buoyancy, strict=True)),
-    }
-    force_operator = sum_of_forces(UNIFORM, BUOYANCY)
-    flow = isothermal(lattice, fluid, streaming, values, force_operator, STORE_VELOCITY)
+    fields, stage, buoyant = (_by_differences if heat.method == DIFFERENCES else _by_populations)(flow.lattice, heat)
+    force = {TEMPERATURE_FIELD: FieldValue(buoyant), **dict(zip(BUOYANCY_COMPONENTS, heat.buoyancy, strict=True))}
+    flow = flow.pushed_by(BUOYANCY, force).observed_by(STORE_VELOCITY, VELOCITY)
     if heat.energy:
-        parameters = {**flow.parameters, COUPLING: heat.energy}
-        flow = replace(flow, collision=with_energy(flow.collision), parameters=parameters)
+        flow = flow.with_collision(with_energy, {COUPLING: heat.energy})
     stored = tuple(Field(name) for name in VELOCITY_FIELDS)
-    return replace(flow, name="thermal", after=(stage,), fields=(*fields, *stored))
+    return replace(flow, name="thermal").with_fields(*fields, *stored).with_stages(after=(stage,))
 
 
 def temperature_fields(heat: Heat, lattice: Lattice, temperature: np.ndarray) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ import numpy as np
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import scalar_lattice
 from muphy_lb.physics.package import OutputField, Physics, ProbedScalar
-from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, temperature_fields, thermal
+from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, heated, temperature_fields
 from muphy_lb.physics.thermal.observers import HeatSeries, TemperaturePicture
 from muphy_lb.physics.thermal.setup import thermal_setup
 from muphy_lb.physics.thermal.temperature import temperature_k, wall_gradients_k_m
@@ -51,10 +51,10 @@ class Thermal(Physics):
         """The gradients at walls, if a wall has a temperature."""
         return ("heat",) if any(wall.temperature_k is not None for wall in case.walls) else ()
 
-    def model(self, lattice, fluid, streaming, force, solid):
-        """The model of thermal flow."""
-        self.heat = self.setup.heat_in(solid)
-        return thermal(lattice, fluid, self.heat, streaming, force)
+    def extend(self, flow):
+        """The flow with a temperature."""
+        self.heat = self.setup.heat_in(flow.solid)
+        return heated(flow, self.heat)
 
     def initial_fields(self, model) -> dict[str, np.ndarray]:
         """The reference temperature everywhere."""

@@ -1,0 +1,118 @@
+"""Flow: the flow of a case on one rank, as physics packages extend it in turn before it becomes a model."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from muphy_lb.lattice import Lattice
+from muphy_lb.operators import UNIFORM, Observer, Operator, sum_of_forces
+from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.physics.isothermal import Fluid, isothermal
+from muphy_lb.physics.model import Field, Model, ParticleSet, Stage, Value
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What a model is made of.
+
+    Attributes:
+        lattice: velocity set.
+        fluid: the collision.
+        streaming: name of the streaming scheme.
+        force: body force of the fluid, an operator.
+        parameters: values of all parameters of force, observer and extensions of the collision, by name.
+        solid: (n,) number of the wall in which a local node lies, -1 in the fluid; None if all are fluid.
+        name: of the model.
+        observer: stores values of every node before its collision.
+        extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
+        fields, before, after, particles: as of :class:`muphy_lb.physics.model.Model`.
+    """
+
+    lattice: Lattice
+    fluid: Fluid
+    streaming: str
+    force: Operator
+    parameters: Mapping[str, Value]
+    solid: np.ndarray | None = None
+    name: str = "isothermal"
+    observer: Observer | None = None
+    extensions: tuple[Callable[[Operator], Operator], ...] = ()
+    fields: tuple[Field, ...] = ()
+    before: tuple[Stage, ...] = ()
+    after: tuple[Stage, ...] = ()
+    particles: tuple[ParticleSet, ...] = ()
+
+    def pushed_by(self, force: Operator, parameters: Mapping[str, Value]) -> "Flow":
+        """The flow with a further body force."""
+        return replace(self, force=sum_of_forces(self.force, force)).given(parameters)
+
+    def observed_by(self, observer: Observer, parameters: Mapping[str, Value]) -> "Flow":
+        """The flow with an observer, which several physics may ask for.
+
+        Raises:
+            ValueError: it has another one.
+        """
+        if self.observer is not None and self.observer is not observer:
+            raise ValueError(f"the collision has the observer {self.observer.name!r}, and is to have {observer.name!r}")
+        return replace(self, observer=observer).given(parameters)
+
+    def with_collision(self, extension: Callable[[Operator], Operator], parameters: Mapping[str, Value]) -> "Flow":
+        """The flow with a function that wraps the collision around all that it is so far."""
+        return replace(self, extensions=(*self.extensions, extension)).given(parameters)
+
+    def given(self, parameters: Mapping[str, Value]) -> "Flow":
+        """The flow with further values of parameters.
+
+        Raises:
+            ValueError: a parameter has another value already.
+        """
+        for name in parameters.keys() & self.parameters.keys():
+            if parameters[name] is not self.parameters[name] and parameters[name] != self.parameters[name]:
+                raise ValueError(f"two physics give parameter {name!r} different values")
+        return replace(self, parameters={**self.parameters, **parameters})
+
+    def with_fields(self, *fields: Field) -> "Flow":
+        """The flow with further fields; those that it has already are kept once.
+
+        Raises:
+            ValueError: two fields of one name differ.
+        """
+        known = {field.name: field for field in self.fields}
+        for field in fields:
+            if known.setdefault(field.name, field) != field:
+                raise ValueError(f"two physics declare the field {field.name!r} differently")
+        return replace(self, fields=tuple(known.values()))
+
+    def with_stages(self, before: tuple[Stage, ...] = (), after: tuple[Stage, ...] = ()) -> "Flow":
+        """The flow with stages behind those that it has, before its own step and after it."""
+        return replace(self, before=(*self.before, *before), after=(*self.after, *after))
+
+    def with_particles(self, *sets: ParticleSet) -> "Flow":
+        """The flow with further sets of particles."""
+        return replace(self, particles=(*self.particles, *sets))
+
+    def model(self) -> Model:
+        """The model.
+
+        Raises:
+            InputError: unknown streaming.
+        """
+        model = isothermal(self.lattice, self.fluid, self.streaming, self.parameters, self.force, self.observer)
+        collision = model.collision
+        for extension in self.extensions:
+            collision = extension(collision)
+        return replace(
+            model,
+            name=self.name,
+            collision=collision,
+            fields=self.fields,
+            before=self.before,
+            after=self.after,
+            particles=self.particles,
+        )
+
+
+def plain_flow(lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), operator=UNIFORM) -> Flow:
+    """A flow without further physics; ``force`` holds the three components in the form that the operator reads."""
+    return Flow(lattice, fluid, streaming, operator, dict(zip(COMPONENTS, force, strict=True)))

@@ -1,0 +1,1 @@
+"""Thermal fluctuations of the flow: noise on every mode that the collision dissipates."""

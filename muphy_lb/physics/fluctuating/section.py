@@ -1,0 +1,35 @@
+"""What the case file says of thermal fluctuations: the section [fluctuating], and the fluid's temperature."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from muphy_lb.case.section import Positive, Section, given_values
+
+SERIES_FILE = "fluctuations.csv"
+FILES = (SERIES_FILE,)
+LARGEST_SEED = 2**63 - 1
+
+
+class FluctuatingSection(Section):
+    """Thermal fluctuations of the flow, at the temperature of the fluid."""
+
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
+    """number that chooses the noise; runs with different seeds are independent"""
+
+
+SECTION = FluctuatingSection
+
+
+class FluidKeys(Section):
+    """Keys of the fluid."""
+
+    temperature_k: Positive | None = None
+    """temperature [K] of thermal fluctuations"""
+
+
+def rules(given: Mapping) -> Iterator[str]:
+    """Fluctuations need a temperature."""
+    if "fluctuating" in given and "temperature_k" not in given_values(given.get("fluid")):
+        yield "has [fluctuating] but no fluid.temperature_k; give the temperature of the fluid [K]"

@@ -1,0 +1,61 @@
+"""From the temperature of a case to lattice units, and back from velocities to a measured temperature."""
+
+from math import sqrt
+
+import numpy as np
+
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.units import Units
+
+BOLTZMANN_J_K = 1.380649e-23
+LARGEST_MACH = 0.1
+
+
+def energy_of_lattice(units: Units) -> float:
+    """The lattice unit of energy [J]: density times spacing^5 over time step^2."""
+    return units.density_kg_m3 * units.spacing_m**5 / units.time_step_s**2
+
+
+def thermal_mach(kt: float) -> float:
+    """sqrt(3 kT / rho): root mean square of the velocity of a node, lattice units."""
+    return sqrt(3.0 * kt)
+
+
+def lattice_kt(temperature_k: float, units: Units) -> float:
+    """kT in lattice units.
+
+    Raises:
+        InputError: nodes fluctuate faster than the method allows.
+    """
+    kt = BOLTZMANN_J_K * temperature_k / energy_of_lattice(units)
+    mach = thermal_mach(kt)
+    if mach > LARGEST_MACH:
+        time_step_s = units.time_step_s * LARGEST_MACH / mach
+        raise InputError(
+            f"fluid.temperature_k is {temperature_k:g}: voxels of {units.spacing_m:g} m then move with"
+            f" {mach:.3g} voxels a time step on average; at most {LARGEST_MACH} is allowed: take a time step of at most"
+            f" {time_step_s:.3g} s (lattice.time_step_s), or larger voxels"
+        )
+    return kt
+
+
+def measured_kt(nodes: NodeList, velocity: np.ndarray) -> tuple[float, float]:
+    """kT / rho_0 from velocities (n, 3) of the nodes, and its standard error, in the square of their unit.
+
+    Second differences along x are used: neighbours fluctuate independently, and a mean flow contributes no more than
+    its curvature. Variances of second differences of independent numbers are six times their own.
+
+    Returns:
+        NaN twice if nowhere three nodes lie in a row.
+    """
+    voxel = nodes.voxel
+    x = voxel_coordinates(voxel, nodes.shape)[:, 0]
+    middle = 1 + np.flatnonzero((voxel[2:] - voxel[:-2] == 2) & (x[2:] - x[:-2] == 2))
+    if not middle.size:
+        return np.nan, np.nan
+    second = velocity[middle - 1] - 2.0 * velocity[middle] + velocity[middle + 1]
+    moving = second[:, np.ptp(velocity, axis=0) > 0.0]
+    kt = float((moving**2).mean()) / 6.0
+    # Of overlapping triples every second number is correlated: 35/18 as many would be needed (sums of rho_k^2).
+    return kt, kt * sqrt(2.0 * (1.0 + 2.0 * ((4 / 6) ** 2 + (1 / 6) ** 2)) / moving.size)
