@@ -155,8 +155,9 @@ class ScheduleArrays(NamedTuple):
 
 
 class LookupArrays(NamedTuple):
-    """Device form of a :class:`muphy_lb.domain.VoxelLookup`: ``block`` and ``entry``, and ``size`` (9,) int64: voxels
-    along x, y, z, coarse cells along x, y, z, and 1 for each axis that wraps."""
+    """Device form of a :class:`muphy_lb.domain.VoxelLookup`: ``block`` and ``entry``, and ``size`` (10,) int64: voxels
+    along x, y, z, coarse cells along x, y, z, 1 for each axis that wraps, and the address of the first node of the
+    corner layer in fields that have it."""
 
     block: Any
     entry: Any
@@ -181,16 +182,19 @@ class MigrationArrays(NamedTuple):
     """Messages that transfer particles.
 
     Attributes:
-        outgoing, incoming: (n_neighbours * (1 + n_columns * capacity),) float64: for each neighbour their
+        outgoing, incoming: (n_neighbours * (1 + n_columns * most),) float64: for each neighbour their
             number, then column after column, integers first, which are exact up to 2^53.
-        neighbour: (n_ranks,) int64 position of each rank among the neighbours, -1 for others.
-        status: (1,) int64: 0, or 1 if the capacity was exceeded, or 2 if a particle left the known nodes.
+        neighbour: (layer,) int32 position among the neighbours of the owner of each node of the corner layer.
+        status: (1,) int64: 0, or 1 if the capacity was exceeded, 2 if a particle left the known nodes, 3 if more than
+            ``most`` particles left for one neighbour.
+        most: number of particles that a message has room for.
     """
 
     outgoing: Any
     incoming: Any
     neighbour: Any
     status: Any
+    most: int
 
 
 class FeedbackArrays(NamedTuple):

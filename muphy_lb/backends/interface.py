@@ -150,6 +150,13 @@ class Backend(Protocol):
             addresses may repeat. All on the edge's queue.
         particles(update, particles: ParticleArrays, capacity, values)
             ``update(i, values)`` for every particle.
+        each(update, nodes, values)
+            ``update(n, values)`` for every node of a range.
+        by_id(update, count, values)
+            ``update(i, values)`` for i = 0, ..., count - 1.
+        arriving(macroscopic, arrays: StreamArrays, nodes, wanted, out, values)
+            Moments (rho - 1, ux, uy, uz) of the populations that a step with these arrays will load, into four arrays
+            of nodes, where ``wanted[n]`` is not 0; others may be written, too. The density is in stored units.
         send_particles(particles: ParticleArrays, kept: ParticleArrays, migration: MigrationArrays, lookup, capacity)
             Wrap offsets into their range, keep the particles whose nodes belong to this rank, pack the others.
         receive_particles(kept: ParticleArrays, migration: MigrationArrays, capacity)

@@ -1,21 +1,27 @@
 """VoxelLookup: from a voxel to its local node, for particles that move through the box.
 
 Sparse blocks of 8^3 voxels: the box is covered by a coarse grid of block numbers, and only blocks with nodes have
-entries. Of the nodes of other ranks it contains the 26 neighbours of own nodes.
+entries. Of the nodes of other ranks it contains the 26 neighbours of own nodes, numbered: the *corner layer*, in which
+particles find fields at all corners of the cell of nodes around them.
 """
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
+from muphy_lb.domain.ghost_layer import GhostLayer
 from muphy_lb.domain.local import LocalDomain
+from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import voxel_coordinates
 
 EDGE_BITS = 3
 EDGE = 1 << EDGE_BITS
 NOTHING = -1
-# Entry of a node of rank r: FIRST_REMOTE - r.
+# Entry of node k of the corner layer: FIRST_REMOTE - k; of a voxel of opening k: FIRST_OPENING - k.
 FIRST_REMOTE = -2
+FIRST_OPENING = -(1 << 30)
+AROUND = tuple(vector for vector in product((-1, 0, 1), repeat=3) if any(vector))
 
 
 @dataclass(frozen=True)
@@ -25,25 +31,26 @@ class VoxelLookup:
     Attributes:
         size: (nx, ny, nz) of the box.
         periodic: whether the box is periodic along x, y, z.
-        block: (number of coarse cells,) int32 number of each block, x fastest, -1 where it has no nodes.
-        entry: (n_blocks * 512,) int32, x fastest in a block: local number of an own node, ``FIRST_REMOTE - rank``
-            for a node of another rank, ``NOTHING`` elsewhere.
+        block: (number of coarse cells,) int32 number of each block, x fastest, -1 where it has no entries.
+        entry: (n_blocks * 512,) int32, x fastest in a block: local number of an own node, ``FIRST_REMOTE - k`` for node
+            k of the corner layer, ``FIRST_OPENING - k`` for a voxel of opening k, ``NOTHING`` elsewhere.
+        ranks: other ranks with nodes in the lookup, ascending.
+        layer: the corner layer, its messages in the order of ``ranks``.
+        owner: (layer,) position in ``ranks`` of the owner of each node of the layer.
     """
 
     size: tuple[int, int, int]
     periodic: tuple[bool, bool, bool]
     block: np.ndarray
     entry: np.ndarray
-
-    @property
-    def ranks(self) -> tuple[int, ...]:
-        """Other ranks with nodes in the lookup, ascending."""
-        return tuple(sorted({int(FIRST_REMOTE - entry) for entry in np.unique(self.entry) if entry <= FIRST_REMOTE}))
+    ranks: tuple[int, ...]
+    layer: GhostLayer
+    owner: np.ndarray
 
     @property
     def n_blocks(self) -> tuple[int, int, int]:
         """Number of coarse cells along x, y, z."""
-        return tuple(-(-n // EDGE) for n in self.size)
+        return _coarse(self.size)
 
     def at(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Entries at voxels of the box: the specification of the look-up in kernels."""
@@ -57,16 +64,65 @@ class VoxelLookup:
 def build_lookup(domain: LocalDomain) -> VoxelLookup:
     """Build the lookup of a rank."""
     part = domain.part
-    size = tuple(int(n) for n in part.nodes.shape[::-1])
-    bx, by, bz = (-(-n // EDGE) for n in size)
-    x, y, z = voxel_coordinates(part.nodes.voxel, part.nodes.shape).T
+    nodes, own = part.nodes, part.owner == part.rank
+    size = tuple(int(n) for n in nodes.shape[::-1])
+    local = np.arange(domain.n_nodes) if domain.local_of is None else domain.local_of[own]
+    ranks, layer = _corner_layer(domain, own)
+    value = np.full(nodes.voxel.size, NOTHING)
+    value[own] = local
+    value[layer.position] = FIRST_REMOTE - np.arange(layer.position.size)
+    is_opening = nodes.label_number < FIRST_WALL_NUMBER
+    voxel = np.concatenate((nodes.voxel, nodes.label_voxel[is_opening]))
+    value = np.concatenate((value, FIRST_OPENING - nodes.label_number[is_opening].astype(np.int64)))
+    block, entry = _blocks(voxel[value != NOTHING], value[value != NOTHING], nodes.shape)
+    return VoxelLookup(
+        size=size,
+        periodic=tuple(bool(wraps) for wraps in nodes.periodic),
+        block=block,
+        entry=entry,
+        ranks=ranks,
+        layer=layer,
+        owner=np.repeat(np.arange(len(ranks)), np.diff(layer.receive_start)),
+    )
+
+
+def _coarse(size) -> tuple[int, int, int]:
+    nx, ny, nz = (-(-n // EDGE) for n in size)
+    return nx, ny, nz
+
+
+def _blocks(voxel: np.ndarray, value: np.ndarray, shape) -> tuple[np.ndarray, np.ndarray]:
+    """Block numbers and entries of some voxels; of a voxel that appears twice the first value counts."""
+    bx, by, bz = _coarse(shape[::-1])
+    x, y, z = voxel_coordinates(voxel, shape).T
     cell = (z // EDGE * by + y // EDGE) * bx + x // EDGE
     used, number = np.unique(cell, return_inverse=True)
     block = np.full(bx * by * bz, NOTHING, dtype=np.int32)
     block[used] = np.arange(used.size)
-    value = (FIRST_REMOTE - part.owner).astype(np.int32)
-    own = part.owner == part.rank
-    value[own] = np.arange(domain.n_nodes) if domain.local_of is None else domain.local_of[own]
     entry = np.full(used.size * EDGE**3, NOTHING, dtype=np.int32)
-    entry[number * EDGE**3 + (z % EDGE * EDGE + y % EDGE) * EDGE + x % EDGE] = value
-    return VoxelLookup(size, tuple(bool(wraps) for wraps in part.nodes.periodic), block, entry)
+    address = number * EDGE**3 + (z % EDGE * EDGE + y % EDGE) * EDGE + x % EDGE
+    entry[address[::-1]] = value[::-1]
+    return block, entry
+
+
+def _corner_layer(domain: LocalDomain, own: np.ndarray) -> tuple[tuple[int, ...], GhostLayer]:
+    """The nodes of other ranks beside own nodes in any of 26 directions, and the own nodes beside others'."""
+    part = domain.part
+    voxel, owner, foreign = part.nodes.voxel, part.owner, np.flatnonzero(~own)
+    beside = domain.search.table(np.array(AROUND), foreign)
+    is_own = beside >= 0
+    is_own[is_own] = own[beside[is_own]]
+    _, column = np.nonzero(is_own)
+    position = np.unique(foreign[column])
+    position = position[np.lexsort((voxel[position], owner[position]))]
+    rank, sent = np.unique(np.stack((owner[foreign[column]], beside[is_own])), axis=1)
+    order = np.lexsort((voxel[sent], rank))
+    ranks = np.unique(owner[position])
+    bounds = np.append(ranks, np.iinfo(np.int64).max)
+    layer = GhostLayer(
+        send_start=np.searchsorted(rank[order], bounds),
+        send_node=(sent if domain.local_of is None else domain.local_of[sent])[order],
+        receive_start=np.searchsorted(owner[position], bounds),
+        position=position,
+    )
+    return tuple(int(each) for each in ranks), layer

@@ -25,6 +25,7 @@ from muphy_lb.lattice import Lattice
 OPENINGS, WALLS = "openings", "walls"
 EDGE, INTERIOR = "edge", "interior"
 SEND, RECEIVE = "send", "receive"
+PAUSE = "pause"  # of stages between streaming and collision
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,20 @@ class Streaming:
     openings_beside_messages: bool = False
     openings_before_interior: bool = False
     steps_for_mean: float = inf
+
+    @property
+    def order_with_pause(self) -> tuple[str, ...]:
+        """The parts of a step in which stages run after all populations have arrived, before any node collides.
+
+        Raises:
+            InputError: the populations that are about to arrive are not known ahead of the collision.
+        """
+        if not self.fills_slots:
+            raise InputError(
+                f"compute.streaming is {self.name!r}, with which nothing can act between streaming and collision; set"
+                " compute.streaming = 'pull'"
+            )
+        return (*(part for part in self.order if part not in (INTERIOR, EDGE)), PAUSE, INTERIOR, EDGE)
 
     @property
     def half_force(self) -> float:

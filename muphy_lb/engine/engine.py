@@ -2,15 +2,16 @@
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from muphy_lb.backends.arrays import NodeRange, ReductionArrays, State, StreamArrays
-from muphy_lb.domain import LocalDomain, build_addresses
+from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
 from muphy_lb.domain.streaming import INTERIOR
 from muphy_lb.engine.boundary_links import BoundaryLinks, Values
 from muphy_lb.engine.feedback import FeedbackConditions
-from muphy_lb.engine.fields import Fields
+from muphy_lb.engine.fields import Corners, Fields
 from muphy_lb.engine.launches import StepLaunches
 from muphy_lb.engine.parameters import Parameters
 from muphy_lb.engine.particles import Particles
@@ -20,7 +21,7 @@ from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_exchanges, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE
-from muphy_lb.physics.model import STEP, Model
+from muphy_lb.physics.model import STEP, FieldValue, Model
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,10 @@ class Engine:
         self._step_number = 0
         self._access = StateAccess(backend, model, domain)
         self._connector, self.halo = connector, connector.connect(backend, self._halo_of_buffers())
-        self.fields = Fields(backend, domain, model, self.halo.shares)
-        self.particles = Particles(backend, connector, domain, model) if model.particles else None
+        lookup = build_lookup(domain) if model.particles else None
+        corners = lookup and Corners(lookup, partial(connector.connect, backend))
+        self.fields = Fields(backend, domain, model, self.halo.shares, corners)
+        self.particles = Particles(backend, connector, lookup, domain.pitch, model) if lookup else None
         self.parameters = Parameters(backend, domain, self.fields, self.particles, self.timed)
         values = Values(self.timed, self._moment_values)
         self.boundary_links = BoundaryLinks(backend, model, self.addresses, self.buffers, conditions, values)
@@ -88,7 +91,7 @@ class Engine:
     def counts_steps(self) -> bool:
         """Whether the model reads the step number."""
         model = self.model
-        given = (model.parameters, *(stage.parameters for stage in (*model.before, *model.after)))
+        given = (model.parameters, *(stage.parameters for stage in model.stages))
         return any(value is STEP for values in given for value in values.values())
 
     def step(self) -> None:
@@ -335,6 +338,14 @@ class Engine:
         collide = self.model.collision
         values = self.parameters.values(collide, self.model.parameters, parity)
         return self.backend.bind("stream_collide", collide, self._stream_arrays(parity), nodes, values, shape)
+
+    def bind_arriving(self, stage, nodes: NodeRange, parity: int):
+        """Launch of an ``ARRIVING`` stage over some nodes, in a step from buffer ``parity``."""
+        (wanted,), (operator,) = stage.reads, stage.operators
+        out = tuple(self.fields.array(FieldValue(f"{stage.field}_{k}"), parity) for k in range(4))
+        values = self.parameters.values(operator, stage.parameters, parity)
+        arrays, flags = self._stream_arrays(parity), self.fields.array(FieldValue(wanted), parity)
+        return self.backend.bind(stage.kernel, operator, arrays, nodes, flags, out, values)
 
     def _moment_values(self, parity: int, in_force) -> tuple:
         """Values for the moments of the state ``parity``: those that its collision read, with the force from the given

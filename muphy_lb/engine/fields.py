@@ -1,5 +1,6 @@
 """Fields of a model on one rank's device: their memory, the stages that advance them, their halo exchange."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -7,14 +8,22 @@ import numpy as np
 from muphy_lb.backends.arrays import ExtrapolationArrays, NodeRange, StencilArrays
 from muphy_lb.domain import LocalDomain, StencilTable, build_neighbours, build_scalar_streaming, build_stencil
 from muphy_lb.domain.exchange import Exchange
+from muphy_lb.domain.lookup import VoxelLookup
 from muphy_lb.parallel import Halo
-from muphy_lb.parallel.exchange import bind_exchanges
+from muphy_lb.parallel.exchange import HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import Field, FieldValue, Model, Stage, row_names
 
 NO_EXCHANGE = (None, None)
 BEFORE = "_before"  # behind the name of a field: as the step before has left it
+
+
+class Corners(NamedTuple):
+    """The corner layer of a rank, and what connects it to the ranks of that layer."""
+
+    lookup: VoxelLookup
+    connect: Callable[[Halo], HaloExchange]
 
 
 class DeviceTable(NamedTuple):
@@ -94,6 +103,32 @@ class _Stored:
         ).exchanges
 
 
+class _Cornered:
+    """A field whose ghost nodes are those of the corner layer; its components lie one after the other."""
+
+    def __init__(self, backend, domain: LocalDomain, field: Field, dtype, corners: "Corners"):
+        self.is_state, layer = field.is_state, corners.lookup.layer
+        self.n_rows, self.row = field.components, domain.pitch + layer.position.size
+        array = backend.zeros(self.n_rows * self.row, dtype)
+        self.arrays = [array, array]
+        ghosts = np.arange(domain.pitch, self.row)
+        sent, received = (
+            _of_rows(each, self.row, self.n_rows, start)
+            for each, start in ((layer.send_node, layer.send_start), (ghosts, layer.receive_start))
+        )
+        plan = Exchange(*sent, *received)
+        if field.accumulates:
+            plan = Exchange(*received, *sent, accumulates=True)
+        self.exchanges = corners.connect(Halo(corners.lookup.ranks, (plan, plan), tuple(self.arrays))).exchanges
+
+
+def _of_rows(addresses: np.ndarray, row: int, n_rows: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses of all components of some nodes, message by message, and the start of each message."""
+    messages = [addresses[first:last] for first, last in zip(start[:-1], start[1:], strict=True)]
+    rows = [message + row * k for message in messages for k in range(n_rows)]
+    return np.concatenate([addresses[:0], *rows]), n_rows * start
+
+
 def _staged(plan: Exchange) -> Exchange:
     """The exchange through a receive buffer: such a field has only one array, and received values must not overwrite
     those that are still being read."""
@@ -115,12 +150,14 @@ class Fields:
         domain: this rank's nodes.
         model: the physics.
         shares: the transports with their neighbours (:class:`muphy_lb.parallel.exchange.HaloExchange`).
+        corners: for fields of the corner layer.
     """
 
-    def __init__(self, backend, domain: LocalDomain, model: Model, shares):
-        self._backend, self._domain = backend, domain
+    def __init__(self, backend, domain: LocalDomain, model: Model, shares, corners: Corners | None = None):
+        self._backend, self._domain, self._corners = backend, domain, corners
         self.neighbours: DeviceTable | None = None
-        if any(field.outside is not None or field.accumulates for field in model.fields):
+        of_links = [field for field in model.fields if not field.corners]
+        if any(field.outside is not None or field.accumulates for field in of_links):
             table = build_neighbours(domain, model.lattice.c[1:])
             self.neighbours = DeviceTable(table, backend.stream_table(table, 0))
         self._bound = {field.name: self._bind_field(field, model, shares) for field in model.fields}
@@ -135,12 +172,19 @@ class Fields:
         if field.boundary:
             return _Advanced(self._backend, self._domain, model, field, shares)
         dtype = self._backend.precision.real if field.dtype == "real" else field.dtype
+        if field.corners:
+            return _Cornered(
+                self._backend, self._domain, field, np.int64 if field.accumulates else dtype, self._corners
+            )
         halo = self.neighbours if field.outside is not None or field.accumulates else None
         return _Stored(self._backend, self._domain, field, np.int64 if field.accumulates else dtype, halo, shares)
 
     def array(self, value: FieldValue, parity: int):
-        """Device array of a field before, or after, a step from ``parity``."""
-        return self._bound[value.field].arrays[1 - parity if value.is_new else parity]
+        """Device array of a field, or of a component of one, before or after a step from ``parity``."""
+        name, first = self._rows.get(value.field, (value.field, 0))
+        bound = self._bound[name]
+        array = bound.arrays[1 - parity if value.is_new else parity]
+        return array if name == value.field else self._backend.view(array, first, first + bound.row)
 
     def host_value(self, value: FieldValue, parity: int) -> np.ndarray:
         """(n,) values of a field before, or after, a step from ``parity``."""

@@ -11,7 +11,7 @@ from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.operators import Operator
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.operators.operator import Parameter
-from muphy_lb.physics.model import LOOKUP, SCHEDULED, STEP, VOXEL, FieldValue, Provided, Value
+from muphy_lb.physics.model import LOOKUP, N_EDGE, SCHEDULED, STEP, VOXEL, FieldValue, Provided, Table, Value
 
 
 class Parameters:
@@ -59,6 +59,8 @@ class Parameters:
             return self._fields.array(value, parity)
         if isinstance(value, Provided):
             return self._provided(parameter.name, value, in_force)
+        if isinstance(value, Table):
+            return self._table(value.array)
         return self._constant(value, self._backend.precision.unit if parameter.in_stored_units else 1.0)
 
     def _provided(self, name: str, value: Provided, in_force):
@@ -67,6 +69,8 @@ class Parameters:
             return self.step
         if value is VOXEL:
             return self._upload(self._domain.voxel)
+        if value is N_EDGE:
+            return np.int64(self._domain.n_edge)
         if value is LOOKUP:
             if self._particles is None:
                 raise ValueError(f"parameter {name!r} asks what is at a voxel, which only a model with particles knows")
@@ -82,6 +86,13 @@ class Parameters:
         if not isinstance(value, np.ndarray):
             return real(unit * value)
         return self._upload(value) if np.issubdtype(value.dtype, np.integer) else self._upload(value, unit, real)
+
+    def _table(self, array: np.ndarray):
+        """Device copy of a table, made once."""
+        key = id(array), None
+        if key not in self._uploaded:
+            self._uploaded[key] = array, self._backend.array(array)
+        return self._uploaded[key][1]
 
     def _upload(self, value: np.ndarray, unit: float = 1.0, dtype=None):
         """Device copy of (n,) values, padded to the pitch."""
@@ -101,4 +112,8 @@ class Parameters:
             return in_force[COMPONENTS.index(name) :][:1].astype(np.float64) / backend.precision.unit
         if value is STEP:
             return backend.to_host(self.step)
+        if value is N_EDGE:
+            return np.int64(self._domain.n_edge)
+        if isinstance(value, Table):
+            return value.array
         return self._domain.voxel if value is VOXEL else value

@@ -5,15 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays
-from muphy_lb.domain import LocalDomain, build_lookup
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.lookup import VoxelLookup
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
-from muphy_lb.physics.model import MIGRATE, POSITION, Model, ParticleSet, Stage
+from muphy_lb.physics.model import BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Stage
 
-FULL, LOST = 1, 2
+FULL, LOST, CROWDED = 1, 2, 3
 
 
 class Particles:
@@ -22,21 +21,20 @@ class Particles:
     Args:
         backend: the device.
         connector: to the other ranks.
-        domain: this rank's nodes.
+        lookup: what is at each voxel of this rank's surroundings.
+        pitch: number of nodes that arrays are allocated for.
         model: the physics.
 
     Raises:
         ValueError: a set without a stage that lets its particles migrate.
     """
 
-    def __init__(self, backend, connector: HaloConnector, domain: LocalDomain, model: Model):
-        self._backend = backend
-        self._lookup = build_lookup(domain)
-        self.lookup = _on_device(backend, self._lookup)
-        ranks = self._lookup.ranks
-        self._sets = {each.name: _BoundSet(backend, connector, each, ranks) for each in model.particles}
+    def __init__(self, backend, connector: HaloConnector, lookup: VoxelLookup, pitch: int, model: Model):
+        self._backend, self._lookup = backend, lookup
+        self.lookup = _on_device(backend, lookup, pitch)
+        self._sets = {each.name: _BoundSet(backend, connector, each, lookup, model.stages) for each in model.particles}
         for name in self._sets:
-            if not any(s.over == name and s.kernel == MIGRATE for s in (*model.before, *model.after)):
+            if not any(stage.over == name and stage.kernel == MIGRATE for stage in model.stages):
                 raise ValueError(f"particle set {name!r} needs a {MIGRATE!r} stage, which lets particles change nodes")
 
     def column(self, name: str, parity: int):
@@ -49,8 +47,10 @@ class Particles:
         bound = self._sets[stage.over]
         if stage.kernel == MIGRATE:
             return bound.migration_tasks(stage, parity, self.lookup)
-        launch = self._backend.bind(stage.kernel, *stage.operators, bound.arrays[parity], bound.capacity, values)
-        return [Task(stage.name, ON_INTERIOR, launch)]
+        if stage.kernel == SHARE:
+            return bound.sharing_tasks(stage, parity)
+        arguments = (bound.n_ids,) if stage.kernel == BY_ID else (bound.arrays[parity], bound.capacity)
+        return [Task(stage.name, ON_INTERIOR, self._backend.bind(stage.kernel, *stage.operators, *arguments, values))]
 
     def get(self, name: str, parity: int) -> dict[str, np.ndarray]:
         """Columns of this rank's particles of a set by name, by ascending id.
@@ -78,14 +78,21 @@ class Particles:
 class _BoundSet:
     """One set of particles: two copies of all columns, which steps use in turn."""
 
-    def __init__(self, backend, connector: HaloConnector, declared: ParticleSet, ranks: tuple[int, ...]):
+    def __init__(self, backend, connector: HaloConnector, declared: ParticleSet, lookup: VoxelLookup, stages):
         self._backend, self._declared, self.capacity = backend, declared, declared.capacity
         self._integers, self._reals = declared.columns
+        self.n_ids = declared.n_ids
         self.arrays = [self._allocate() for _ in range(2)]
-        self._migration, self._lines = self._connect(connector, ranks)
+        self._by_id = backend.zeros(max(1, len(declared.by_id) * self.n_ids), np.int64)
+        self._migration, self._lines = self._connect(connector, lookup)
+        shared = [stage for stage in stages if stage.over == declared.name and stage.kernel == SHARE]
+        self._shared = {stage.name: self._connect_ids(connector, stage.writes) for stage in shared}
 
     def column(self, name: str, parity: int):
-        """Device array of a column, as long as there is room."""
+        """Device array of a column, as long as there is room, or of values by id."""
+        if name in self._declared.by_id:
+            first = self._declared.by_id.index(name) * self.n_ids
+            return self._backend.view(self._by_id, first, first + self.n_ids)
         arrays, capacity = self.arrays[parity], self.capacity
         names, block = (self._integers, arrays.integers) if name in self._integers else (self._reals, arrays.reals)
         first = names.index(name) * capacity
@@ -102,6 +109,11 @@ class _BoundSet:
             tasks += [_waiting(backend, True), *line.tasks, _waiting(backend, False)]
             tasks += [Task(stage.name, ON_INTERIOR, receive)]
         return tasks
+
+    def sharing_tasks(self, stage: Stage, parity: int) -> list[Task]:
+        """Add up what all ranks have written by id."""
+        line = self._shared[stage.name][parity]
+        return [_waiting(self._backend, True), *line.tasks, _waiting(self._backend, False)] if line else []
 
     def get(self, parity: int) -> dict[str, np.ndarray]:
         """Columns by name, by ascending id."""
@@ -136,6 +148,11 @@ class _BoundSet:
                 f"particle set {name!r} has room for {self.capacity} particles on a rank, and there are more; give it a"
                 " larger capacity, or use more ranks"
             )
+        if status == CROWDED:
+            raise BackendError(
+                f"more than {self._most} particles of the set {name!r} left a rank for another in a step; give the set"
+                " more room for those that leave, or use fewer ranks"
+            )
         if status == LOST:
             raise BackendError(
                 f"a particle of the set {name!r} has moved more than a voxel in a step, into a wall or out of the box;"
@@ -147,31 +164,46 @@ class _BoundSet:
         integers = zeros(len(self._integers) * capacity, np.int64)
         return ParticleArrays(integers, zeros(len(self._reals) * capacity, np.float64), zeros(1, np.int64))
 
-    def _connect(self, connector: HaloConnector, ranks: tuple[int, ...]):
-        """Messages to every rank around, of the length that the capacity asks for: which and how many particles cross
-        is known to the device alone."""
-        backend, length = self._backend, 1 + (len(self._integers) + len(self._reals)) * self.capacity
-        total = len(ranks) * length
-        start = length * np.arange(len(ranks) + 1)
+    @property
+    def _most(self) -> int:
+        """Particles that a message has room for."""
+        return min(self._declared.leaving or self.capacity, self.capacity)
+
+    def _connect(self, connector: HaloConnector, lookup: VoxelLookup):
+        """Messages of fixed length to every rank around: which and how many particles cross is known to the device
+        alone."""
+        backend, length = self._backend, 1 + (len(self._integers) + len(self._reals)) * self._most
+        total = len(lookup.ranks) * length
+        start = length * np.arange(len(lookup.ranks) + 1)
         plan = Exchange(slice(0, total), start, slice(total, 2 * total), start)
-        buffers = [backend.zeros(2 * total, np.float64) for _ in range(2)]
-        neighbour = np.full(connector.communicator.size, -1, dtype=np.int64)
-        neighbour[list(ranks)] = np.arange(len(ranks))
-        neighbours = backend.array(neighbour)
+        buffers = [backend.zeros(max(1, 2 * total), np.float64) for _ in range(2)]
+        neighbours = backend.array(np.append(lookup.owner, -1).astype(np.int32))
         migration = [
             MigrationArrays(
                 backend.view(buffer, 0, total),
                 backend.view(buffer, total, 2 * total),
                 neighbours,
                 backend.zeros(1, np.int64),
+                self._most,
             )
             for buffer in buffers
         ]
-        return migration, connector.connect(backend, Halo(ranks, (plan, plan), tuple(buffers))).exchanges
+        return migration, connector.connect(backend, Halo(lookup.ranks, (plan, plan), tuple(buffers))).exchanges
+
+    def _connect_ids(self, connector: HaloConnector, columns: tuple[str, ...]):
+        """The exchange by which values by id of all ranks are added up, of even and odd steps."""
+        communicator, n = connector.communicator, self.n_ids
+        others = tuple(rank for rank in range(communicator.size) if rank != communicator.rank)
+        of_columns = [np.arange(n) + n * self._declared.by_id.index(name.split(".")[1]) for name in columns]
+        addresses = np.concatenate(of_columns)
+        start = addresses.size * np.arange(len(others) + 1)
+        repeated = np.tile(addresses, len(others))
+        plan = Exchange(repeated, start, repeated, start, accumulates=True)
+        return connector.connect(self._backend, Halo(others, (plan, plan), (self._by_id,) * 2)).exchanges
 
 
-def _on_device(backend, lookup: VoxelLookup) -> LookupArrays:
-    size = np.array([*lookup.size, *lookup.n_blocks, *lookup.periodic], dtype=np.int64)
+def _on_device(backend, lookup: VoxelLookup, pitch: int) -> LookupArrays:
+    size = np.array([*lookup.size, *lookup.n_blocks, *lookup.periodic, pitch], dtype=np.int64)
     return LookupArrays(backend.array(lookup.block), backend.array(lookup.entry), backend.array(size))
 
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from muphy_lb.backends.arrays import NodeRange
-from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, RECEIVE, SEND, WALLS
+from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
 from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import ExchangeTasks
-from muphy_lb.physics.model import NEIGHBOURS, NODES, Model, Stage
+from muphy_lb.physics.model import ARRIVING, NEIGHBOURS, NODES, Model, Stage
 
 
 class StepKind(NamedTuple):
@@ -98,14 +98,15 @@ class StepBinder:
     def _set_up_passes(self) -> None:
         """Which fields cross at the start of a step, and the passes ahead of and behind the flow."""
         model: Model = self._model
-        readable = {field.name for field in model.fields if field.outside is not None}
+        readable = {field.name for field in model.fields if field.outside is not None or field.corners}
         self._returned = {field.name for field in model.fields if field.accumulates}
         written: set[str] = set()
         self._before = passes(model.before, written, readable.__contains__)
+        self._between = passes(model.between, written, readable.__contains__)
         self._after = passes(model.after, written, readable.__contains__)
         ahead = _read_first(model.before, readable)
         self._before[0].exchanged = ahead
-        fresh = {name for stage in model.before for name in stage.writes} | set(ahead)
+        fresh = {name for stage in (*model.before, *model.between) for name in stage.writes} | set(ahead)
         beside = [name for name in _read_first(model.after, readable) if name not in fresh]
         advanced = [stage.field for stage in model.after if stage.field]
         self._at_start = tuple(dict.fromkeys((*advanced, *beside)))
@@ -162,7 +163,8 @@ class StepBinder:
         """The flow's own step in the order of its streaming, and the stages beside it."""
         streaming, links = self._model.streaming, self._engine.boundary_links
         halo = self._exchange(parity)
-        for phase in streaming.order:
+        order = streaming.order_with_pause if self._model.between else streaming.order
+        for phase in order:
             if phase == OPENINGS and links.has_openings:
                 yield from self._openings(parity)
             elif phase == WALLS and links.has_linkwise_walls:
@@ -173,6 +175,10 @@ class StepBinder:
                 yield from halo.start
             elif phase == RECEIVE and halo:
                 yield from (*halo.arrive, self._wait, *halo.unpack)
+            elif phase == PAUSE:
+                for group in self._between:
+                    yield from self._whole_pass(group, parity)
+                yield from self._barrier()
             elif phase == INTERIOR:
                 yield from self._flow(parity, INTERIOR)
                 yield from self._stages(stages, parity, INTERIOR)
@@ -262,6 +268,8 @@ class StepBinder:
 
     def _bind_stage(self, stage: Stage, parity: int, nodes: NodeRange) -> list[Task]:
         engine = self._engine
+        if stage.kernel == ARRIVING:
+            return [Task(stage.name, nodes.queue, engine.bind_arriving(stage, nodes, parity))]
         values = engine.parameters.values(stage.operators[0], stage.parameters, parity)
         if stage.field:
             return engine.fields.bind_advance(stage, parity, nodes, values)

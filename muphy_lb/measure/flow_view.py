@@ -130,6 +130,13 @@ class FlowView(Protocol):
     def model_field(self, name: str) -> np.ndarray | None:
         """(n,) values of a field of the model as it is stored, lattice units."""
 
+    def particles(self) -> dict[str, dict[str, np.ndarray]] | None:
+        """Columns of all particles by set and name, by ascending id, lattice units.
+
+        Raises:
+            BackendError: a particle was lost, or found no room.
+        """
+
     def health(self) -> Health:
         """Mass change, largest and mean speed, on every rank.
 

@@ -93,3 +93,25 @@ def constants(lattice: Lattice, precision: Precision) -> tuple:
 def rest_populations(lattice: Lattice) -> np.ndarray:
     """(Q, 1) populations w_q rho_0 of a fluid at rest, which storage subtracts (rho_0 = 1)."""
     return lattice.w[:, None]
+
+
+def adder(jit) -> Callable:
+    """Node function ``add(array, index, value)``: exact for integers whatever the order of the additions, and safe
+    where several threads add to one entry (a backend with such threads puts its own on its ``jit``)."""
+
+    def add(array, index, value):
+        array[index] += value
+
+    return getattr(jit, "add", None) or jit(add)
+
+
+def exchanger(jit) -> Callable:
+    """Node function ``exchange(array, index, value)``, which stores a value and returns the one before, safely as
+    :func:`adder`."""
+
+    def exchange(array, index, value):
+        before = array[index]
+        array[index] = value
+        return before
+
+    return getattr(jit, "exchange", None) or jit(exchange)

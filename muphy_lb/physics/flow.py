@@ -26,7 +26,7 @@ class Flow:
         name: of the model.
         observer: stores values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
-        fields, before, after, particles: as of :class:`muphy_lb.physics.model.Model`.
+        fields, before, between, after, particles: as of :class:`muphy_lb.physics.model.Model`.
     """
 
     lattice: Lattice
@@ -40,6 +40,7 @@ class Flow:
     extensions: tuple[Callable[[Operator], Operator], ...] = ()
     fields: tuple[Field, ...] = ()
     before: tuple[Stage, ...] = ()
+    between: tuple[Stage, ...] = ()
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
 
@@ -84,9 +85,14 @@ class Flow:
                 raise ValueError(f"two physics declare the field {field.name!r} differently")
         return replace(self, fields=tuple(known.values()))
 
-    def with_stages(self, before: tuple[Stage, ...] = (), after: tuple[Stage, ...] = ()) -> "Flow":
-        """The flow with stages behind those that it has, before its own step and after it."""
-        return replace(self, before=(*self.before, *before), after=(*self.after, *after))
+    def with_stages(self, before=(), between=(), after=()) -> "Flow":
+        """The flow with further stages behind those that it has at that point of a step."""
+        return replace(
+            self,
+            before=(*self.before, *before),
+            between=(*self.between, *between),
+            after=(*self.after, *after),
+        )
 
     def with_particles(self, *sets: ParticleSet) -> "Flow":
         """The flow with further sets of particles."""
@@ -108,6 +114,7 @@ class Flow:
             collision=collision,
             fields=self.fields,
             before=self.before,
+            between=self.between,
             after=self.after,
             particles=self.particles,
         )

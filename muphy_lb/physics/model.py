@@ -21,8 +21,12 @@ from muphy_lb.operators import Equilibrium, Operator
 STENCIL = "stencil"
 SCALAR_STREAMING = "scalar_streaming"
 NEIGHBOURS = "neighbours"
-# Kernels over particles.
+EACH = "each"
+ARRIVING = "arriving"
+# Kernels over particles, and over ids; what particles of all ranks have written by id becomes known to every rank.
 PARTICLES = "particles"
+BY_ID = "by_id"
+SHARE = "share"
 MIGRATE = "migrate"
 
 # Value of ``Stage.over`` for nodes; otherwise it is the name of a particle set.
@@ -36,16 +40,19 @@ class Provided(Enum):
 
     SCHEDULED: the component of the body force of that name, which the schedule sets for every step; an array of length
         one. STEP: number of the current step, an int64 array of length one. VOXEL: voxel id of every node, int64.
-        LOOKUP: the node at each voxel, :class:`muphy_lb.backends.arrays.LookupArrays`.
+        LOOKUP: the node at each voxel, :class:`muphy_lb.backends.arrays.LookupArrays`. N_EDGE: number of edge nodes,
+        which have the lowest local numbers and include all that others' particles can touch.
     """
 
     SCHEDULED = "scheduled"
     STEP = "step"
     VOXEL = "voxel"
     LOOKUP = "lookup"
+    N_EDGE = "edge"
 
 
-SCHEDULED, STEP, VOXEL, LOOKUP = Provided.SCHEDULED, Provided.STEP, Provided.VOXEL, Provided.LOOKUP
+SCHEDULED, STEP, VOXEL = Provided.SCHEDULED, Provided.STEP, Provided.VOXEL
+LOOKUP, N_EDGE = Provided.LOOKUP, Provided.N_EDGE
 
 
 class FieldValue(NamedTuple):
@@ -60,9 +67,15 @@ class FieldValue(NamedTuple):
     is_new: bool = False
 
 
-Value = float | np.ndarray | np.integer | FieldValue | Provided
+class Table(NamedTuple):
+    """A parameter that is an array of its own, of any length and type, not one over the nodes."""
+
+    array: np.ndarray
+
+
+Value = float | np.ndarray | np.integer | FieldValue | Provided | Table
 """Value of a parameter: a number (a NumPy integer keeps its type), an (n,) array over the local nodes, real or integer,
-a field, or a value that the engine provides."""
+a table, a field, or a value that the engine provides."""
 
 
 class ScalarStreaming(NamedTuple):
@@ -89,6 +102,10 @@ class Field:
             (``"name@neighbours"``) and is exchanged between ranks if it was written before such a stage.
         accumulates: whether it is an int64 field to which stages may add values at ghost nodes; after the stage that
             writes it they are added to the nodes' own ranks, exactly in any order.
+        components: number of values per node, ``"name_0"``, ``"name_1"``, ... as parameters; more than one only with
+            ``corners``.
+        corners: whether its ghost nodes are those of the corner layer (:mod:`muphy_lb.domain.lookup`), where particles
+            read it (a stage that ``reads "name@neighbours"``) or add to it (if it accumulates).
     """
 
     name: str
@@ -99,6 +116,8 @@ class Field:
     dtype: str | type = "real"
     outside: float | None = None
     accumulates: bool = False
+    components: int = 1
+    corners: bool = False
 
 
 def row_names(field_name: str, n_rows: int) -> list[str]:
@@ -122,17 +141,26 @@ class ParticleSet:
     voxel of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE``
     stage wraps offsets into their range and moves particles to the ranks that own their nodes.
 
+    A set whose ids are 0, 1, ..., n_ids - 1 may have values by id, int64 arrays that every rank holds whole: a
+    ``SHARE`` stage adds up what the ranks have written to those among its ``writes``, so each rank writes those of its
+    own particles, and zeros elsewhere. A ``BY_ID`` stage calls its operator for every id.
+
     Attributes:
         name: columns are addressed as ``"NAME.column"``.
-        capacity: largest number of particles on one rank, and of those that leave it for one neighbour in one step;
-            more are an error.
+        capacity: largest number of particles on one rank; more are an error.
         integers, reals: names of further columns.
+        leaving: largest number of particles that leave a rank for one neighbour in one step; 0 for all.
+        n_ids: number of ids.
+        by_id: names of values by id, addressed like columns.
     """
 
     name: str
     capacity: int
     integers: tuple[str, ...] = ()
     reals: tuple[str, ...] = ()
+    leaving: int = 0
+    n_ids: int = 0
+    by_id: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -144,12 +172,16 @@ class ParticleSet:
 class Stage:
     """One pass over the nodes, or over particles, in addition to the flow's own.
 
+    An ``ARRIVING`` stage fills the four components of ``field`` (with ``corners``): density deviation in stored units
+    and velocity, as its operator computes them, at the nodes where the field that it ``reads`` is not 0. An ``EACH``
+    stage calls ``update(n, parameters)`` for every node, its specification with an array of them.
+
     Attributes:
         name: name of its tasks in traces.
         kernel: name of a kernel, or a :class:`muphy_lb.backends.Kernel` that the physics supplies.
         operators: operators injected into the kernel, in its order.
         parameters: value of each of their parameters, by name.
-        field: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances.
+        field: the field that a ``STENCIL`` or ``SCALAR_STREAMING`` stage advances, or an ``ARRIVING`` stage fills.
         reads: fields that it reads, ``"name"`` at its own node or ``"name@neighbours"``.
         writes: fields that it writes, at its own node.
         over: ``"nodes"``, or the name of a particle set.
@@ -186,6 +218,8 @@ class Model:
         parameters: value of each parameter of the collision and of ``macroscopic``, by name, in lattice units.
         fields: further values at the nodes.
         before: stages before the flow's own step, in order.
+        between: stages between the streaming and the collision, in order; an ``ARRIVING`` stage makes the moments of
+            the populations that have arrived known to them. Not with in-place streaming.
         after: stages after the flow's collision, in order; those that read nothing at neighbours that was written in
             the same step overlap with its messages.
         particles: sets of particles.
@@ -203,8 +237,14 @@ class Model:
     parameters: Mapping[str, Value]
     fields: tuple[Field, ...] = ()
     before: tuple[Stage, ...] = ()
+    between: tuple[Stage, ...] = ()
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """All stages in order."""
+        return (*self.before, *self.between, *self.after)
 
     @property
     def has_scheduled_force(self) -> bool:

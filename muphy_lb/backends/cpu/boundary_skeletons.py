@@ -136,3 +136,16 @@ def particles(update_operator, lattice, precision):
             update(i, parameters)
 
     return skeleton
+
+
+@cache
+def over_range(update_operator, lattice, precision):
+    """Call the update for every number of a range, on one thread: parameters may hold records."""
+    update = update_operator.compile(lattice, precision, node_jit)
+
+    @sweep_jit
+    def skeleton(first, last, parameters):
+        for i in range(first, last):
+            update(i, parameters)
+
+    return skeleton

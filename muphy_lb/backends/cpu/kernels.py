@@ -129,6 +129,25 @@ def particles(backend, update, particles: ParticleArrays, capacity: int, values)
     return lambda: skeleton(particles.count, values)
 
 
+def each(backend, update, nodes: NodeRange, values):
+    """Serial over nodes."""
+    skeleton = boundary_skeletons.over_range(update, backend.lattice, backend.precision)
+    return lambda: skeleton(nodes.first, nodes.last, values)
+
+
+def by_id(backend, update, count: int, values):
+    """Serial over numbers."""
+    skeleton = boundary_skeletons.over_range(update, backend.lattice, backend.precision)
+    return lambda: skeleton(0, count, values)
+
+
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, wanted, out, values):
+    """Parallel over nodes."""
+    skeleton = skeletons.arriving(macroscopic, arrays.pattern.load, backend.lattice, backend.precision)
+    arguments = (arrays.old, *arrays.table, nodes.first, nodes.last, wanted, out, values)
+    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+
+
 KERNELS = MappingProxyType(
     {
         **NUMPY_KERNELS,
@@ -151,6 +170,9 @@ KERNELS = MappingProxyType(
                 sum_openings,
                 feedback,
                 particles,
+                each,
+                by_id,
+                arriving,
             )
         },
     }

@@ -19,6 +19,9 @@ from muphy_lb.domain.runs import LINE_UNIT
 from muphy_lb.operators.unroll import unroll
 
 device_jit = cuda.jit(device=True)
+# Threads run side by side: see muphy_lb.operators.operator.adder and exchanger.
+device_jit.add = device_jit(lambda array, index, value: cuda.atomic.add(array, index, value))
+device_jit.exchange = device_jit(lambda array, index, value: cuda.atomic.exch(array, index, value))
 TILE_BITS = np.uint32(TILE.bit_length() - 1)
 IN_TILE = np.uint32(TILE - 1)
 WARP_BITS, IN_WARP, ALL_LANES, ONE = np.uint32(5), np.uint32(31), np.uint32(0xFFFFFFFF), np.uint32(1)

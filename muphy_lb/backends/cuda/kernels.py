@@ -159,14 +159,37 @@ def particles(backend, update, particles: ParticleArrays, capacity: int, values)
     return backend.launch(kernel, capacity, (particles.count, values))
 
 
+def each(backend, update, nodes: NodeRange, values):
+    """One thread per node."""
+    kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
+    return backend.launch(kernel, nodes.last - nodes.first, (nodes.first, nodes.last, values), queue=nodes.queue)
+
+
+def by_id(backend, update, count: int, values):
+    """One thread per number."""
+    kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
+    return backend.launch(kernel, count, (0, count, values))
+
+
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, wanted, out, values):
+    """One thread per node."""
+    table, load = arrays.table, arrays.pattern.load
+    kernel = skeletons.arriving(
+        macroscopic, load, table.n_entries, backend.lattice, backend.precision, table.index_type
+    )
+    bounds = (np.uint32(nodes.first), np.uint32(nodes.last))
+    arguments = (arrays.old, table.lines, table.bases, *bounds, wanted, out, values)
+    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+
+
 def send_particles(backend, particles, kept, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
     """One thread per particle of the capacity."""
     n_columns = particles.integers.size // capacity + particles.reals.size // capacity
-    n_messages = migration.outgoing.size // (1 + n_columns * capacity)
+    length = 1 + n_columns * migration.most
     clear = backend.launch(
         particle_skeletons.clear_counts,
         1,
-        (kept.count, migration.outgoing, 1 + n_columns * capacity, n_messages),
+        (kept.count, migration.outgoing, length, migration.outgoing.size // length),
         block=32,
     )
     send = backend.launch(particle_skeletons.send_particles, capacity, (particles, kept, migration, lookup, capacity))
@@ -181,8 +204,9 @@ def send_particles(backend, particles, kept, migration: MigrationArrays, lookup:
 def receive_particles(backend, kept, migration: MigrationArrays, capacity: int):
     """One thread per particle of the messages' capacity."""
     n_columns = kept.integers.size // capacity + kept.reals.size // capacity
-    n_messages = migration.incoming.size // (1 + n_columns * capacity)
-    return backend.launch(particle_skeletons.receive_particles, n_messages * capacity, (kept, migration, capacity))
+    n_messages = migration.incoming.size // (1 + n_columns * migration.most)
+    n_threads = n_messages * migration.most
+    return backend.launch(particle_skeletons.receive_particles, n_threads, (kept, migration, capacity))
 
 
 def count_step(backend, step, queue):
@@ -239,6 +263,9 @@ KERNELS = MappingProxyType(
             sum_openings,
             feedback,
             particles,
+            each,
+            by_id,
+            arriving,
             send_particles,
             receive_particles,
             gather,

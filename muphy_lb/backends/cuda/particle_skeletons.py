@@ -7,6 +7,7 @@ import numpy as np
 
 from muphy_lb.backends.cuda.access import device_jit
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.domain.lookup import FIRST_OPENING, FIRST_REMOTE
 
 
 @cache
@@ -18,6 +19,20 @@ def particles(update_operator, lattice, precision):
     def kernel(count, parameters):
         i = cuda.grid(1)
         if i < count[0]:
+            update(i, parameters)
+
+    return kernel
+
+
+@cache
+def over_range(update_operator, lattice, precision):
+    """Call the update for every number of a range."""
+    update = update_operator.compile(lattice, precision, device_jit)
+
+    @cuda.jit
+    def kernel(first, last, parameters):
+        i = first + cuda.grid(1)
+        if i < last:
             update(i, parameters)
 
     return kernel
@@ -68,7 +83,7 @@ def send_particles(particles, kept, migration, lookup, capacity):
     y = wrapped(particles, 1, i, capacity, lookup.size)
     z = wrapped(particles, 2, i, capacity, lookup.size)
     entry = look_up(lookup, x, y, z)
-    if entry == -1:
+    if entry == -1 or entry <= FIRST_OPENING:
         migration.status[0] = 2
     elif entry >= 0:
         k = cuda.atomic.add(kept.count, 0, 1)
@@ -77,23 +92,26 @@ def send_particles(particles, kept, migration, lookup, capacity):
         for c in range(n_reals):
             kept.reals[c * capacity + k] = particles.reals[c * capacity + i]
     else:
-        length = 1 + (n_integers + n_reals) * capacity
-        first = migration.neighbour[-2 - entry] * length
+        most = migration.most
+        first = migration.neighbour[FIRST_REMOTE - entry] * (1 + (n_integers + n_reals) * most)
         k = np.int64(cuda.atomic.add(migration.outgoing, first, 1.0))
+        if k >= most:
+            migration.status[0] = 3
+            return
         for c in range(n_integers):
-            migration.outgoing[first + 1 + c * capacity + k] = float(particles.integers[c * capacity + i])
+            migration.outgoing[first + 1 + c * most + k] = float(particles.integers[c * capacity + i])
         for c in range(n_reals):
-            migration.outgoing[first + 1 + (n_integers + c) * capacity + k] = particles.reals[c * capacity + i]
+            migration.outgoing[first + 1 + (n_integers + c) * most + k] = particles.reals[c * capacity + i]
 
 
 @cuda.jit
 def receive_particles(kept, migration, capacity):
     """Append a received particle to those on this rank."""
-    thread = cuda.grid(1)
+    thread, most = cuda.grid(1), migration.most
     n_integers, n_reals = kept.integers.size // capacity, kept.reals.size // capacity
-    length = 1 + (n_integers + n_reals) * capacity
-    message, m = thread // capacity, thread % capacity
-    if message * length >= migration.incoming.size or m >= np.int64(migration.incoming[message * length]):
+    length = 1 + (n_integers + n_reals) * most
+    message, m = thread // most, thread % most
+    if message * length >= migration.incoming.size or m >= np.int64(migration.incoming[message * length]) or m >= most:
         return
     k = cuda.atomic.add(kept.count, 0, 1)
     if k >= capacity:
@@ -101,6 +119,6 @@ def receive_particles(kept, migration, capacity):
         return
     first = message * length + 1
     for c in range(n_integers):
-        kept.integers[c * capacity + k] = np.int64(migration.incoming[first + c * capacity + m])
+        kept.integers[c * capacity + k] = np.int64(migration.incoming[first + c * most + m])
     for c in range(n_reals):
-        kept.reals[c * capacity + k] = migration.incoming[first + (n_integers + c) * capacity + m]
+        kept.reals[c * capacity + k] = migration.incoming[first + (n_integers + c) * most + m]

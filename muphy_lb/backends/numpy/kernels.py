@@ -20,6 +20,7 @@ from muphy_lb.backends.arrays import (
     StreamArrays,
     WallArrays,
 )
+from muphy_lb.domain.lookup import FIRST_OPENING, FIRST_REMOTE, NOTHING
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
@@ -219,10 +220,37 @@ def particles(backend, update, particles: ParticleArrays, capacity: int, values)
     return lambda: update.reference(np.arange(particles.count[0]), backend.lattice, update.by_name(values))
 
 
+def each(backend, update, nodes: NodeRange, values):
+    """update(n) for all nodes at once."""
+    n = np.arange(nodes.first, nodes.last)
+    return lambda: update.reference(n, backend.lattice, update.by_name(values))
+
+
+def by_id(backend, update, count: int, values):
+    """update(i) for all numbers at once."""
+    return lambda: update.reference(np.arange(count), backend.lattice, update.by_name(values))
+
+
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, wanted, out, values):
+    """Moments of the populations that a step will load, at the nodes that are wanted."""
+    n = np.arange(nodes.first, nodes.last)
+    whole = State(arrays.old, (), arrays.table, nodes.last)
+    load = backend.addresses(whole, arrays.pattern.load)
+
+    def measure():
+        chosen = n[wanted[n] != 0]
+        stored = arrays.old[load[:, chosen]]
+        moments = macroscopic.reference(stored, chosen, backend.lattice, macroscopic.by_name(values))
+        for row, target in zip(moments, out, strict=True):
+            target[chosen] = row
+
+    return measure
+
+
 def send_particles(backend, particles, kept, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
     """Wrap offsets, keep own particles, and write the others to the messages of their ranks."""
     _, _, size = lookup
-    box, blocks, wraps = (np.array(part)[:, None] for part in np.split(np.asarray(size), 3))
+    box, blocks, wraps = (np.array(part)[:, None] for part in np.split(np.asarray(size)[:9], 3))
 
     def send():
         n = int(particles.count[0])
@@ -235,14 +263,17 @@ def send_particles(backend, particles, kept, migration: MigrationArrays, lookup:
         entry = _looked_up(lookup, integers[1:4], box, blocks)
         own = entry >= 0
         _put(kept, integers[:, own], reals[:, own], capacity, migration.status)
-        if (entry == -1).any():
+        if ((entry == NOTHING) | (entry <= FIRST_OPENING)).any():
             migration.status[0] = 2
-        messages = migration.outgoing.reshape(-1, 1 + (len(integers) + len(reals)) * capacity)
-        target = migration.neighbour[np.where(entry <= -2, -2 - entry, 0)]
-        for j, message in enumerate(messages):
-            leaving = np.flatnonzero((entry <= -2) & (target == j))
+        is_remote = (entry <= FIRST_REMOTE) & (entry > FIRST_OPENING)
+        target = np.full(n, -1)
+        target[is_remote] = migration.neighbour[FIRST_REMOTE - entry[is_remote]]
+        for j, message in enumerate(migration.outgoing.reshape(-1, 1 + (len(integers) + len(reals)) * migration.most)):
+            leaving = np.flatnonzero(target == j)
+            if leaving.size > migration.most:
+                migration.status[0], leaving = 3, leaving[: migration.most]
             message[0] = leaving.size
-            rows = message[1:].reshape(-1, capacity)
+            rows = message[1:].reshape(-1, migration.most)
             rows[:, : leaving.size] = np.concatenate((integers[:, leaving].astype(np.float64), reals[:, leaving]))
 
     return send
@@ -254,8 +285,8 @@ def receive_particles(backend, kept, migration: MigrationArrays, capacity: int):
 
     def receive():
         n_rows = n_integers + kept.reals.size // capacity
-        for message in migration.incoming.reshape(-1, 1 + n_rows * capacity):
-            rows = message[1:].reshape(-1, capacity)[:, : int(message[0])]
+        for message in migration.incoming.reshape(-1, 1 + n_rows * migration.most):
+            rows = message[1:].reshape(-1, migration.most)[:, : int(message[0])]
             integers, reals = rows[:n_integers].astype(np.int64), rows[n_integers:]
             _put(kept, integers, reals, capacity, migration.status, int(kept.count[0]))
 
@@ -325,6 +356,9 @@ KERNELS = MappingProxyType(
             sum_openings,
             feedback,
             particles,
+            each,
+            by_id,
+            arriving,
             send_particles,
             receive_particles,
             gather,
