@@ -197,6 +197,18 @@ class MigrationArrays(NamedTuple):
     most: int
 
 
+class ArrivingArrays(NamedTuple):
+    """Where moments of arriving populations are wanted, and where they go.
+
+    Attributes:
+        wanted: integers by node; 0 where they are not needed.
+        out: four arrays of nodes.
+    """
+
+    wanted: Any
+    out: tuple
+
+
 class FeedbackArrays(NamedTuple):
     """Device arrays of a condition with feedback.
 

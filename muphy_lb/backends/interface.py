@@ -154,9 +154,9 @@ class Backend(Protocol):
             ``update(n, values)`` for every node of a range.
         by_id(update, count, values)
             ``update(i, values)`` for i = 0, ..., count - 1.
-        arriving(macroscopic, arrays: StreamArrays, nodes, wanted, out, values)
-            Moments (rho - 1, ux, uy, uz) of the populations that a step with these arrays will load, into four arrays
-            of nodes, where ``wanted[n]`` is not 0; others may be written, too. The density is in stored units.
+        arriving(macroscopic, arrays: StreamArrays, nodes, target: ArrivingArrays, values)
+            Moments (rho - 1, ux, uy, uz) of the populations that a step with these arrays will load, at the nodes
+            where they are wanted; others may be written, too. The density is in stored units.
         send_particles(particles: ParticleArrays, kept: ParticleArrays, migration: MigrationArrays, lookup, capacity)
             Wrap offsets into their range, keep the particles whose nodes belong to this rank, pack the others.
         receive_particles(kept: ParticleArrays, migration: MigrationArrays, capacity)

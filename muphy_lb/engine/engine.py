@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from muphy_lb.backends.arrays import NodeRange, ReductionArrays, State, StreamArrays
+from muphy_lb.backends.arrays import ArrivingArrays, NodeRange, ReductionArrays, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
 from muphy_lb.domain.streaming import INTERIOR
 from muphy_lb.engine.boundary_links import BoundaryLinks, Values
@@ -345,7 +345,7 @@ class Engine:
         out = tuple(self.fields.array(FieldValue(f"{stage.field}_{k}"), parity) for k in range(4))
         values = self.parameters.values(operator, stage.parameters, parity)
         arrays, flags = self._stream_arrays(parity), self.fields.array(FieldValue(wanted), parity)
-        return self.backend.bind(stage.kernel, operator, arrays, nodes, flags, out, values)
+        return self.backend.bind(stage.kernel, operator, arrays, nodes, ArrivingArrays(flags, out), values)
 
     def _moment_values(self, parity: int, in_force) -> tuple:
         """Values for the moments of the state ``parity``: those that its collision read, with the force from the given

@@ -3,6 +3,7 @@
 from types import MappingProxyType
 
 from muphy_lb.backends.arrays import (
+    ArrivingArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
@@ -141,10 +142,10 @@ def by_id(backend, update, count: int, values):
     return lambda: skeleton(0, count, values)
 
 
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, wanted, out, values):
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, target: ArrivingArrays, values):
     """Parallel over nodes."""
     skeleton = skeletons.arriving(macroscopic, arrays.pattern.load, backend.lattice, backend.precision)
-    arguments = (arrays.old, *arrays.table, nodes.first, nodes.last, wanted, out, values)
+    arguments = (arrays.old, *arrays.table, nodes.first, nodes.last, *target, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 

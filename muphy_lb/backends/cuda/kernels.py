@@ -5,6 +5,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
+    ArrivingArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
@@ -171,14 +172,14 @@ def by_id(backend, update, count: int, values):
     return backend.launch(kernel, count, (0, count, values))
 
 
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, wanted, out, values):
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, target: ArrivingArrays, values):
     """One thread per node."""
     table, load = arrays.table, arrays.pattern.load
     kernel = skeletons.arriving(
         macroscopic, load, table.n_entries, backend.lattice, backend.precision, table.index_type
     )
     bounds = (np.uint32(nodes.first), np.uint32(nodes.last))
-    arguments = (arrays.old, table.lines, table.bases, *bounds, wanted, out, values)
+    arguments = (arrays.old, table.lines, table.bases, *bounds, *target, values)
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 

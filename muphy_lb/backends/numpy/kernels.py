@@ -5,6 +5,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
+    ArrivingArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
@@ -231,18 +232,18 @@ def by_id(backend, update, count: int, values):
     return lambda: update.reference(np.arange(count), backend.lattice, update.by_name(values))
 
 
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, wanted, out, values):
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, target: ArrivingArrays, values):
     """Moments of the populations that a step will load, at the nodes that are wanted."""
     n = np.arange(nodes.first, nodes.last)
     whole = State(arrays.old, (), arrays.table, nodes.last)
     load = backend.addresses(whole, arrays.pattern.load)
 
     def measure():
-        chosen = n[wanted[n] != 0]
+        chosen = n[target.wanted[n] != 0]
         stored = arrays.old[load[:, chosen]]
         moments = macroscopic.reference(stored, chosen, backend.lattice, macroscopic.by_name(values))
-        for row, target in zip(moments, out, strict=True):
-            target[chosen] = row
+        for row, array in zip(moments, target.out, strict=True):
+            array[chosen] = row
 
     return measure
 
