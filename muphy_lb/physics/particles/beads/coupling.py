@@ -1,0 +1,242 @@
+"""Friction between beads and fluid: each drags the other along, momentum is exchanged to the last digit.
+
+    F = [-Gamma (v - u) + sqrt(2 Gamma kT) xi] / [1 + Gamma/2 (1/m + W)],   W = sum_a w_a^2,   u = sum_a w_a u_a,
+
+on a bead, -w_a F on the nodes a around it (lattice units, rho_0 = 1). It is the mean over a step of the friction of
+Ahlrichs, Duenweg, J. Chem. Phys. 111, 8225 (1999), the velocities in the middle of the step: bead and fluid together
+keep the temperature that the noise xi asks for, whatever Gamma. u is that of the populations that have just arrived, in
+this step: with the velocity of the step before the lattice's two-step oscillation grows without bounds.
+
+Forces on nodes are multiples of ``FORCE_UNIT``, summed as integers; the bead takes their exact sum.
+"""
+
+from functools import cache
+from math import floor, sqrt
+
+import numpy as np
+
+from muphy_lb.domain.corners import address_node, addresses, corners
+from muphy_lb.lattice import Lattice
+from muphy_lb.operators import Operator, named
+from muphy_lb.operators.operator import adder
+from muphy_lb.operators.philox import WORD, philox, philox_node
+from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.particles.beads.names import ARRIVED, FORCE_UNIT, OFFSET, PUSHES, VELOCITY, VOXEL, WANTED
+
+STREAM = 0x62656164
+"""Second word of the key of the beads' noise."""
+
+KERNELS = ("linear", "point")
+COUPLING = ("friction", "mass", "kt", "seed", "step")
+_SCALE = sqrt(12.0) * 2.0**-32  # of a centred 32-bit word, to variance one
+_MIDDLE = 2.0**31 - 0.5
+
+
+def _cells(parameters, i, lattice: Lattice, kernel: str) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses and weights of the nodes that beads are coupled to."""
+    voxel = np.stack([parameters[name][i] for name in VOXEL])
+    if kernel == "point":
+        return addresses(parameters["lookup"], voxel)[None], np.ones((1, np.size(i)))
+    offset = np.stack([parameters[name][i] for name in OFFSET])
+    return corners(parameters["lookup"], voxel, offset, lattice.dimension)
+
+
+def _cell_node(lattice: Lattice, jit, kernel: str):
+    """Node function ``(lookup, x, y, z, ox, oy, oz)`` -> addresses, then weights: 2 n numbers."""
+    address = address_node(jit)
+    dimension, count = lattice.dimension, 1 if kernel == "point" else 1 << lattice.dimension
+    one, zero, whole = 1.0, 0.0, np.int64
+    if kernel == "point":
+        return jit(lambda lookup, x, y, z, ox, oy, oz: ((address(lookup, x, y, z),), (one,)))
+    up_x, up_y, up_z = (tuple(corner >> k & 1 for corner in range(count)) for k in range(3))
+    has_z = 1 if dimension == 3 else 0
+
+    def cell(lookup, x, y, z, ox, oy, oz):
+        bx, by, bz = floor(ox), floor(oy), floor(oz) * has_z
+        fx, fy, fz = ox - bx, oy - by, (oz - bz) * has_z
+        x, y, z = x + whole(bx), y + whole(by), z + whole(bz)
+        found = [whole(0)] * count
+        weight = [zero] * count
+        total = zero
+        for c in range(count):
+            found[c] = address(lookup, x + up_x[c], y + up_y[c], z + up_z[c])
+            share = (fx if up_x[c] else one - fx) * (fy if up_y[c] else one - fy) * (fz if up_z[c] else one - fz)
+            weight[c] = share if found[c] >= 0 else zero
+            total += weight[c]
+        for c in range(count):
+            weight[c] /= total
+        return found, weight
+
+    return jit(unroll(cell))
+
+
+@cache
+def mark(kernel: str) -> Operator:
+    """Marks the own nodes that beads are coupled to."""
+
+    def reference(i, lattice, parameters):
+        address, _ = _cells(parameters, i, lattice, kernel)
+        own = address[(address >= 0) & (address < parameters["lookup"].size[9])]
+        parameters[WANTED][own] = 1
+
+    def node(lattice, precision, jit, at):
+        cell, count = _cell_node(lattice, jit, kernel), 1 if kernel == "point" else 1 << lattice.dimension
+        lookup, wanted, place = at["lookup"], at[WANTED], tuple(at[name] for name in (*VOXEL, *OFFSET))
+        flag = np.int8(1)
+
+        def mark_cell(i, parameters):
+            x, y, z = parameters[place[0]][i], parameters[place[1]][i], parameters[place[2]][i]
+            ox, oy, oz = parameters[place[3]][i], parameters[place[4]][i], parameters[place[5]][i]
+            found, _ = cell(parameters[lookup], x, y, z, ox, oy, oz)
+            for c in range(count):
+                if found[c] >= 0 and found[c] < parameters[lookup].size[9]:
+                    parameters[wanted][found[c]] = flag
+
+        return jit(mark_cell)
+
+    return Operator(f"mark-{kernel}", reference, node, named("lookup", WANTED, *VOXEL, *OFFSET))
+
+
+def _clear(n, lattice, parameters):
+    chosen = n[parameters[WANTED][n] != 0]
+    for push in PUSHES:
+        parameters[push][chosen] = 0
+    parameters[WANTED][n] = n < parameters["n_edge"]
+
+
+def _clear_node(lattice, precision, jit, at):
+    wanted, n_edge, (px, py, pz) = at[WANTED], at["n_edge"], (at[name] for name in PUSHES)
+    nothing, some, none = np.int64(0), np.int8(1), np.int8(0)
+
+    def clear(n, parameters):
+        if parameters[wanted][n] != 0:
+            parameters[px][n] = nothing
+            parameters[py][n] = nothing
+            parameters[pz][n] = nothing
+        parameters[wanted][n] = some if n < parameters[n_edge] else none
+
+    return jit(clear)
+
+
+CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, *PUSHES, "n_edge"))
+"""Forgets what nodes beads were coupled to, and the forces there; edge nodes stay marked, for the beads of others."""
+
+
+def _pushed(n, parameters):
+    force = FORCE_UNIT * np.stack([parameters[push][n] for push in PUSHES]).astype(np.float64)
+    return np.where(parameters[WANTED][n] != 0, force, 0.0)
+
+
+def _pushed_node(lattice, precision, jit, at):
+    wanted, (px, py, pz) = at[WANTED], (at[name] for name in PUSHES)
+    real, unit, zero = precision.real, np.float64(FORCE_UNIT * precision.unit), precision.real(0)
+
+    def pushed(n, parameters):
+        if parameters[wanted][n] == 0:
+            return zero, zero, zero
+        x, y, z = parameters[px][n], parameters[py][n], parameters[pz][n]
+        return real(unit * x), real(unit * y), real(unit * z)
+
+    return jit(pushed)
+
+
+PUSHED = Operator("beads", _pushed, _pushed_node, named(WANTED, *PUSHES))
+"""The force of beads on the fluid, as a body force."""
+
+
+@cache
+def couple(kernel: str, pushes_fluid: bool) -> Operator:
+    """The friction of one step; without ``pushes_fluid`` the fluid does not notice."""
+    names = named("lookup", "id", *VOXEL, *OFFSET, *VELOCITY, *COUPLING, *ARRIVED, *(PUSHES if pushes_fluid else ()))
+
+    def reference(i, lattice, parameters):
+        address, weight = _cells(parameters, i, lattice, kernel)
+        flow = np.stack([(weight * parameters[name][address]).sum(axis=0) for name in ARRIVED])
+        friction, mass, kt = (parameters[name] for name in ("friction", "mass", "kt"))
+        inertia = 1.0 / mass + ((weight**2).sum(axis=0) if pushes_fluid else 0.0)
+        velocity = np.stack([parameters[name][i] for name in VELOCITY])
+        xi = random_numbers(parameters["id"][i], parameters["step"][0], parameters["seed"])[: lattice.dimension]
+        for k in range(lattice.dimension):
+            force = sqrt(2.0 * friction * kt) * xi[k] - friction * (velocity[k] - flow[k])
+            force /= 1.0 + 0.5 * friction * inertia
+            if pushes_fluid:
+                parts = np.rint(weight * force / FORCE_UNIT).astype(np.int64)
+                np.add.at(parameters[PUSHES[k]], address[address >= 0], -parts[address >= 0])
+                force = FORCE_UNIT * parts.sum(axis=0)
+            parameters[VELOCITY[k]][i] = velocity[k] + force / mass
+
+    def node(lattice, precision, jit, at):
+        return _couple_node(lattice, jit, at, kernel, pushes_fluid)
+
+    return Operator(f"couple-{kernel}-{'both' if pushes_fluid else 'one'}", reference, node, names)
+
+
+def random_numbers(number: np.ndarray, step: int, seed: int) -> np.ndarray:
+    """(4, n) independent numbers of mean 0 and variance 1 for ids (n,) in a step."""
+    counter = number & WORD, number >> 32, step & WORD, step >> 32
+    words = philox(counter, (int(seed) & WORD, (int(seed) >> 32) ^ STREAM))
+    return _SCALE * (words.astype(np.float64) - _MIDDLE)
+
+
+def _random_node(jit):
+    """Node function ``(number, step, seed)`` -> four numbers of mean 0 and variance 1."""
+    words_at, word, low, high = philox_node(jit), np.uint32, np.int64(WORD), np.int64(32)
+    scale, middle, stream, real = np.float64(_SCALE), np.float64(_MIDDLE), np.uint32(STREAM), np.float64
+
+    def numbers(number, step, seed):
+        a, b, c, d = words_at(
+            word(number & low),
+            word(number >> high),
+            word(step & low),
+            word(step >> high),
+            word(seed & low),
+            word(word(seed >> high) ^ stream),
+        )
+        a, b, c, d = real(a), real(b), real(c), real(d)
+        return scale * (a - middle), scale * (b - middle), scale * (c - middle), scale * (d - middle)
+
+    return jit(numbers)
+
+
+def _couple_node(lattice, jit, at, kernel: str, pushes_fluid: bool):
+    cell, random_at, add = _cell_node(lattice, jit, kernel), _random_node(jit), adder(jit)
+    count = 1 if kernel == "point" else 1 << lattice.dimension
+    lookup, own = at["lookup"], at["id"]
+    place, speed, arrived = (tuple(at[name] for name in names) for names in ((*VOXEL, *OFFSET), VELOCITY, ARRIVED))
+    push = tuple(at[name] for name in PUSHES) if pushes_fluid else (0, 0, 0)
+    friction_at, mass_at, kt_at, seed_at, step_at = (at[name] for name in COUPLING)
+    zero, half, one, two, unit = (np.float64(x) for x in (0.0, 0.5, 1.0, 2.0, FORCE_UNIT))
+    real, whole, dimension, is_pushing = np.float64, np.int64, lattice.dimension, np.float64(pushes_fluid)
+
+    def pushed_back(array, found, weight, force):
+        used = whole(0)
+        for c in range(count):
+            part = whole(round(weight[c] * force / unit))
+            if found[c] >= 0:
+                add(array, found[c], -part)
+                used += part
+        return unit * used
+
+    spread = jit(unroll(pushed_back)) if pushes_fluid else jit(lambda array, found, weight, force: force)
+
+    def friction(i, parameters):
+        x, y, z = parameters[place[0]][i], parameters[place[1]][i], parameters[place[2]][i]
+        ox, oy, oz = parameters[place[3]][i], parameters[place[4]][i], parameters[place[5]][i]
+        found, weight = cell(parameters[lookup], x, y, z, ox, oy, oz)
+        gamma, mass = real(parameters[friction_at]), real(parameters[mass_at])
+        amplitude = (two * gamma * real(parameters[kt_at])) ** half
+        xi = random_at(parameters[own][i], parameters[step_at][0], parameters[seed_at])
+        inertia = zero
+        for c in range(count):
+            inertia += weight[c] * weight[c]
+        scale = one / (one + half * gamma * (one / mass + is_pushing * inertia))
+        for k in range(dimension):
+            flow = zero
+            for c in range(count):
+                if found[c] >= 0:
+                    flow += weight[c] * parameters[arrived[k]][found[c]]
+            v = parameters[speed[k]][i]
+            force = (amplitude * xi[k] - gamma * (v - flow)) * scale
+            parameters[speed[k]][i] = v + spread(parameters[push[k]], found, weight, force) / mass
+
+    return jit(unroll(friction))
