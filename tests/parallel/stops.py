@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from muphy_lb.run.loop import CASE_FILE, STOP_FILE, STOP_SIGNALS, STOPPED_EXIT_CODE
@@ -84,11 +83,17 @@ def _stop(number: int, moment: Moment, chance: random.Random) -> Stop:
     return Stop(moment, how, compiles)
 
 
-def stop(case: Path, out: Path, how: Stop) -> tuple[subprocess.CompletedProcess, float, int]:
-    """Run a case until the moment; the finished command, its seconds to the end, processes left over."""
+def stop(case: Path, out: Path, how: Stop) -> tuple[subprocess.CompletedProcess, float, int, int]:
+    """Run a case until the moment; the finished command, its seconds to the end, processes left over, and the step of
+    the newest checkpoint when it was stopped."""
     cache = {"NUMBA_CACHE_DIR": f"{out}-cache"} if how.compiles else {}
-    act = partial(send, how.signal) if how.signal else lambda _: _leave_stop_file(out)
-    return disturbed(case, out, how.moment, act, cache)
+    seen = []
+
+    def act(victims) -> None:
+        seen.append(newest_step(out / "checkpoints") if victims else N_STEPS)
+        send(how.signal, victims) if how.signal else _leave_stop_file(out)
+
+    return *disturbed(case, out, how.moment, act, cache), seen[0]
 
 
 def _leave_stop_file(out: Path) -> None:
@@ -98,9 +103,9 @@ def _leave_stop_file(out: Path) -> None:
 
 def outcome_of(case: Path, out: Path, how: Stop, undisturbed: Path) -> Outcome:
     """Stop, look at what is left, continue on another number of ranks, compare."""
-    done, seconds, left_over = stop(case, out, how)
+    done, seconds, left_over, step = stop(case, out, how)
     kept, valid = newest_step(out / "checkpoints"), all_valid(out / "checkpoints")
-    expected, told = _is_expected(done.returncode, how, out), _is_told(done, how, out, kept)
+    expected, told = is_expected(done.returncode, how, out, step), _is_told(done, how, out, kept)
     torn = any((out / "checkpoints").glob(TORN))
     after = continued(case, out, how.moment.n_after)
     return Outcome(
@@ -121,16 +126,20 @@ def outcome_of(case: Path, out: Path, how: Stop, undisturbed: Path) -> Outcome:
     )
 
 
-def _is_expected(code: int, how: Stop, out: Path) -> bool:
-    """Whether an exit code is that of a run that stopped, or was over, or had not begun and died of the signal."""
-    if code in (0, STOPPED_EXIT_CODE):
+def is_expected(code: int, how: Stop, out: Path, step: int) -> bool:
+    """Whether an exit code is that of a run that stopped, or was over, or had not begun and died of the signal; in the
+    first half of its steps a run has to stop."""
+    if _is_lost(how):
         return True
+    if code in (0, STOPPED_EXIT_CODE):
+        return code != 0 or not 0 < step <= N_STEPS // 2
     if how.signal is None:
         return False
-    has_begun = (out / CASE_FILE).exists()
-    is_over = _summary(out).get("ended") is not None
-    own = {INTERRUPTED} if how.signal == signal.SIGINT else {-how.signal, how.signal, 128 + how.signal}
-    return _is_lost(how) or ((is_over or not has_begun) and code in own)
+    of_signal = {-how.signal, how.signal, 128 + how.signal}
+    if _summary(out).get("ended"):  # a process that is over may die of what comes then
+        return code in of_signal
+    own = {INTERRUPTED} if how.signal == signal.SIGINT else of_signal
+    return not (out / CASE_FILE).exists() and code in own
 
 
 def _is_told(done, how: Stop, out: Path, kept: int) -> bool:
