@@ -59,16 +59,19 @@ class Budget:
 def balance(settings: Settings = DEFAULT) -> Validation:
     """Drift of mass, and of what a physics adds, over 10^6 steps on a GPU, 10^5 without, in every precision."""
     n_steps, size = QUICK if settings.quick else ON_GPU if settings.backend == "cuda" else ON_CPU
-    precisions = (settings.precision,) if settings.quick else possible_precisions(settings.backend)
+    others = () if settings.quick else possible_precisions(settings.backend)
+    precisions = tuple(dict.fromkeys((settings.precision, *others)))
     makers = (closed_pack, open_vessel, *(make for table in studies() for make in getattr(table, "BUDGETS", ())))
     rows, curves = [], []
     for precision in precisions:
+        where = "" if precision == settings.precision else f", {precision}"
         for make in makers:
             budget = make(size, replace(settings, precision=precision))
             steps, drifts = followed(budget, n_steps)
             curves += [Series(f"{name}, {precision}", steps, _visible(values)) for name, values in drifts.items()]
-            rows += [_row(name, precision, values, budget, n_steps) for name, values in drifts.items()]
-            rows += [replace(row, quantity=f"{row.quantity}, {precision}") for row in _last_rows(budget, settings)]
+            found = [_row(name, values, budget.tolerances[precision]) for name, values in drifts.items()]
+            found += _last_rows(budget, settings)
+            rows += [replace(row, quantity=row.quantity + where) for row in found]
     title = f"Balance over {n_steps:,} steps"
     plot = Plot(title, "step", "relative drift", tuple(curves), log_x=True, log_y=True)
     left_out = (f"{HALF}: drifts are shown, not judged",) if HALF in precisions else ()
@@ -161,6 +164,7 @@ def _counter(value: float) -> Feedback:
 
 def _entered(simulation: Simulation) -> float:
     """Mass that has entered in all steps so far."""
+    simulation.engine.backend.synchronise()
     return -sum(passed for passed, _ in simulation.engine.feedback.record().values())
 
 
@@ -172,7 +176,7 @@ def _flows(simulation: Simulation) -> np.ndarray:
 def _flow_rows(simulation: Simulation) -> list[Row]:
     flows = _flows(simulation)
     tolerance = STEADY[simulation.case.compute.precision]
-    name = "steady flow into a vessel less that out of it, over it"
+    name = "flow into the vessel less that out of it, over it"
     return [absolute(name, 0.0, flows.sum() / flows.max(), tolerance)]
 
 
@@ -182,9 +186,8 @@ def _last_rows(budget: Budget, settings: Settings) -> list[Row]:
     return [replace(row, tolerance=inf) for row in rows] if settings.quick else rows
 
 
-def _row(name: str, precision: str, drifts: list[float], budget: Budget, n_steps: int) -> Row:
-    largest = max(map(abs, drifts))
-    return absolute(f"{name}, {precision}, {n_steps:,} steps", 0.0, largest, budget.tolerances[precision])
+def _row(name: str, drifts: list[float], tolerance: float) -> Row:
+    return absolute(f"{name}: largest drift", 0.0, max(map(abs, drifts)), tolerance)
 
 
 def _visible(drifts: list[float]) -> list[float]:

@@ -27,7 +27,7 @@ def heated_budget(size: int, settings: Settings) -> Budget:
     simulation, _ = heated_simulation(RAYLEIGH, size, settings, method=POPULATION_METHOD)
     set_temperature_k(simulation, np.full(1, HOT_K))
     stored = StoredHeat(simulation)
-    drifts = {"mass of a heated cavity": mass_drift(simulation), "heat of it less what entered": stored.drift}
+    drifts = {"mass of a heated cavity": mass_drift(simulation), "heat of a cavity less what entered": stored.drift}
     return Budget(simulation, drifts, TOLERANCES, lambda: [_steady_row(simulation, stored)])
 
 
@@ -55,7 +55,9 @@ class StoredHeat:
 
     def entering(self) -> tuple[float, float]:
         """(heat that enters in the next step through the hot walls, through the cold ones)."""
-        flows = self._constant + self._weight * self._leaving.read(self._simulation.engine.parity)
+        engine = self._simulation.engine
+        engine.backend.synchronise()
+        flows = self._constant + self._weight * self._leaving.read(engine.parity)
         is_hot = self._constant > self._constant.mean()
         return float(flows[is_hot].sum()), float(flows[~is_hot].sum())
 
@@ -74,4 +76,4 @@ class StoredHeat:
 def _steady_row(simulation: Simulation, stored: StoredHeat) -> Row:
     into, out = stored.entering()
     tolerance = STEADY[simulation.case.compute.precision]
-    return absolute("steady heat into a cavity less that out of it, over it", 0.0, (into + out) / into, tolerance)
+    return absolute("heat into the cavity less that out of it, over it", 0.0, (into + out) / into, tolerance)
