@@ -42,7 +42,8 @@ class Stop:
 @dataclass(frozen=True)
 class Outcome:
     """What came of a stop; ``expected``: the exit code is one of those promised, ``told``: stopped or completed, as the
-    last line says, with a checkpoint of just that step; ``voices``: lines of the solver's own on stderr; ``differs``:
+    last line says, with a checkpoint of just that step; ``handed_on``: the signal reached ranks as it was sent;
+    ``voices``: lines of the solver's own on stderr; ``differs``:
     how the continued run differs from the undisturbed one, if so."""
 
     case: str
@@ -53,6 +54,7 @@ class Outcome:
     expected: bool
     told: bool
     traceback: bool
+    handed_on: bool
     voices: int
     left_over: int
     newest: int
@@ -64,7 +66,12 @@ class Outcome:
     def is_clean(self) -> bool:
         """Ended in time as promised, left no process, only valid checkpoints, and continued to the same files."""
         ended = self.seconds < END_S and self.expected and self.told and self.left_over == 0
-        return ended and not self.traceback and self.voices <= 1 and self.all_valid and not self.differs
+        return ended and not self.traceback and self.is_one_voice and self.all_valid and not self.differs
+
+    @property
+    def is_one_voice(self) -> bool:
+        """Whether one rank at most spoke; where mpirun kills the ranks, each that it has killed is named."""
+        return self.voices <= 1 or not self.handed_on
 
 
 def stops(n: int, seed: int, most_ranks: int = 4) -> list[Stop]:
@@ -117,6 +124,7 @@ def outcome_of(case: Path, out: Path, how: Stop, undisturbed: Path) -> Outcome:
         expected=expected,
         told=told and not torn,
         traceback="Traceback" in done.stdout + done.stderr,
+        handed_on=not _is_lost(how),
         voices=sum(line.startswith("muphy-lb: ") for line in done.stderr.splitlines()),
         left_over=left_over,
         newest=kept,
@@ -147,11 +155,9 @@ def _is_told(done, how: Stop, out: Path, kept: int) -> bool:
     summary = _summary(out)
     if done.returncode == 0:
         return summary.get("ended") == "completed" and kept == N_STEPS
-    if done.returncode != STOPPED_EXIT_CODE:
+    if done.returncode != STOPPED_EXIT_CODE or _is_lost(how):
         return True
     reason = f"signal {how.signal.name}" if how.signal else "STOP file"
-    if _is_lost(how):  # mpirun ends the ranks by a signal of its own choice
-        reason = summary.get("ended", "")
     return summary.get("ended") == reason and f"stopped by {reason}" in done.stdout and kept == summary["steps"]
 
 
