@@ -71,7 +71,12 @@ def _moment(number: int, chance: random.Random, fewest_ranks: int) -> Moment:
 
 
 def disturbed(
-    case: Path, out: Path, moment: Moment, disturb: Callable, environment: Mapping[str, str] = NOTHING_ELSE
+    case: Path,
+    out: Path,
+    moment: Moment,
+    disturb: Callable,
+    environment: Mapping[str, str] = NOTHING_ELSE,
+    patience_s: float = END_S,
 ) -> tuple[subprocess.CompletedProcess, float, int]:
     """Run a case, and disturb it at the moment.
 
@@ -80,6 +85,7 @@ def disturbed(
         moment: when; ``disturb`` may ask it for whom.
         disturb: called with the process ids of the moment's victims.
         environment: of the run, beside the usual one.
+        patience_s: time that the command has to end.
 
     Returns:
         The finished command, its seconds from the disturbance to the end, the number of processes left over.
@@ -92,7 +98,7 @@ def disturbed(
             _wait_for(moment, out / "checkpoints", process)
             disturb(_victims(moment, mark, process))
             struck = time.monotonic()
-            told = process.communicate(timeout=END_S)
+            told = process.communicate(timeout=patience_s)
             while processes(mark) and time.monotonic() < struck + END_S:
                 time.sleep(0.05)
             seconds = time.monotonic() - struck

@@ -18,7 +18,7 @@ from muphy_lb.run.loop import CASE_FILE, STOP_FILE, STOP_SIGNALS, STOPPED_EXIT_C
 from tests.conftest import find_launcher
 from tests.parallel import outcomes
 from tests.parallel.disturbed import N_STEPS, TORN, all_valid, continued, differences, newest_step, undisturbed_runs
-from tests.parallel.moments import END_S, LAUNCHER, STARTING, Moment, disturbed, moments, send
+from tests.parallel.moments import END_S, LAUNCHER, START_S, STARTING, Moment, disturbed, moments, send
 
 # Every so many runs the kernels must be compiled first; before the delay, python has begun.
 COMPILING_EVERY, COMPILING_S, BEGUN_S = 10, 20.0, 1.0
@@ -35,6 +35,12 @@ class Stop:
     signal: signal.Signals | None
     compiles: bool
 
+    @property
+    def patience_s(self) -> float:
+        """Time to end: a run that has not begun obeys after its first steps, behind all compilation, and takes no notice
+        of a STOP file that is there before it."""
+        return START_S if self.moment.when == STARTING else END_S
+
     def __str__(self):
         return f"{self.signal.name if self.signal else STOP_FILE}, {'compiling' if self.compiles else self.moment}"
 
@@ -50,6 +56,7 @@ class Outcome:
     stop: str
     stopped: str
     seconds: float
+    in_time: bool
     exit_code: int
     expected: bool
     told: bool
@@ -65,7 +72,7 @@ class Outcome:
     @property
     def is_clean(self) -> bool:
         """Ended in time as promised, left no process, only valid checkpoints, and continued to the same files."""
-        ended = self.seconds < END_S and self.expected and self.told and self.left_over == 0
+        ended = self.in_time and self.expected and self.told and self.left_over == 0
         return ended and not self.traceback and self.is_one_voice and self.all_valid and not self.differs
 
     @property
@@ -100,7 +107,7 @@ def stop(case: Path, out: Path, how: Stop) -> tuple[subprocess.CompletedProcess,
         seen.append(newest_step(out / "checkpoints") if victims else N_STEPS)
         send(how.signal, victims) if how.signal else _leave_stop_file(out)
 
-    return *disturbed(case, out, how.moment, act, cache), seen[0]
+    return *disturbed(case, out, how.moment, act, cache, how.patience_s), seen[0]
 
 
 def _leave_stop_file(out: Path) -> None:
@@ -120,6 +127,7 @@ def outcome_of(case: Path, out: Path, how: Stop, undisturbed: Path) -> Outcome:
         stop=str(how),
         stopped=how.moment.who,
         seconds=seconds,
+        in_time=seconds < how.patience_s,
         exit_code=done.returncode,
         expected=expected,
         told=told and not torn,
