@@ -37,8 +37,8 @@ class Stop:
 
     @property
     def patience_s(self) -> float:
-        """Time to end: a run that has not begun obeys after its first steps, behind all compilation, and takes no notice
-        of a STOP file that is there before it."""
+        """Time to end: a run that has not begun obeys after its first steps, behind all compilation, and ignores
+        a STOP file that is there before it."""
         return START_S if self.moment.when == STARTING else END_S
 
     def __str__(self):
