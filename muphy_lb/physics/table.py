@@ -16,7 +16,8 @@ A physics package is a folder below ``muphy_lb/physics/``. The program finds its
     ``PHYSICS``, its :class:`muphy_lb.physics.package.Physics`; imported only when a case has its section.
 ``studies/table.py``
     ``CASES`` and ``SHARED`` of its validation (``muphy_lb.studies.validation.cases``) and ``PAPERS``, its benchmarks
-    (``muphy_lb.studies.bench.command``); imported only by these commands.
+    (``muphy_lb.studies.bench.command``); ``BUDGETS``, flows whose balance is watched
+    (``muphy_lb.studies.validation.balance``), if there are any; imported only by these commands.
 
 What a package does not have it leaves out of ``section.py``. To take a physics out of the program, remove its row here
 and its folder.

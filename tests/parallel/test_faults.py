@@ -16,6 +16,9 @@ from muphy_lb.run.loop import STOPPED_EXIT_CODE
 from muphy_lb.setup.geometry import load_nodes
 from tests.conftest import find_launcher, launcher_settings, stop_group
 from tests.parallel import kills
+from tests.parallel.disturbed import populations
+from tests.parallel.moments import ANY_MOMENT, WRITING, Moment, moments
+from tests.parallel.outcomes import table
 from tests.vessel import command, vessel, write_case
 
 pytestmark = pytest.mark.mpi
@@ -23,7 +26,7 @@ pytestmark = pytest.mark.mpi
 QUICK = {"backend": "numpy"}  # the same ranks before and after: then NumPy's sums are the same, too
 N_RANKS, N_STEPS, EVERY, PATIENCE_S = 4, 150, 10, 30.0
 OUTPUT = {"checkpoint_every_steps": EVERY}
-MOMENTS = (kills.Moment(kills.ANY_MOMENT, 2, 50, 0.013), kills.Moment(kills.WRITING, 0, 80, 0.0))
+MOMENTS = (Moment(ANY_MOMENT, 2, 50, 0.013), Moment(WRITING, 0, 80, 0.0))
 
 
 def checkpoints(folder):
@@ -54,7 +57,7 @@ def end(case, tmp_path_factory, mpirun):
     folder = tmp_path_factory.mktemp("undisturbed")
     done = mpirun(N_RANKS, ["-m", "muphy_lb", "run", case, "-o", folder])
     assert done.returncode == 0, done.stderr
-    return kills.populations(folder)
+    return populations(folder)
 
 
 @pytest.fixture(scope="module", params=MOMENTS, ids=lambda moment: moment.when)
@@ -85,13 +88,13 @@ def test_a_killed_run_continues_bit_for_bit(killed, end, mpirun):
     assert newest(out / "checkpoints").path == checkpoints(out)[-1]
     done = mpirun(N_RANKS, ["-m", "muphy_lb", "resume", out])
     assert done.returncode == 0, done.stderr
-    assert np.array_equal(kills.populations(out), end)
+    assert np.array_equal(populations(out), end)
 
 
 @pytest.mark.slow
 def test_twenty_runs_killed_at_random_moments_end_cleanly_and_continue(tmp_path):
-    outcomes = kills.study(tmp_path, kills.moments(20, seed=7))
-    assert all(outcome.is_clean for outcome in outcomes), kills.table(outcomes)
+    outcomes = kills.study(tmp_path, moments(20, seed=7))
+    assert all(outcome.is_clean for outcome in outcomes), table(outcomes)
 
 
 @pytest.fixture
@@ -223,13 +226,13 @@ def test_a_damaged_checkpoint_is_passed_over_with_one_line(damage, stopped, capl
 
 def test_no_flipped_bit_changes_what_a_run_continues_from(stopped):
     _, last = checkpoints(stopped)
-    whole, state = last.read_bytes(), kills.populations(stopped)
+    whole, state = last.read_bytes(), populations(stopped)
     chance = np.random.default_rng(5)
     for place in (*range(0, 4096, 101), *chance.integers(len(whole), size=40).tolist()):
         flip(last, place)
         checkpoint = newest(stopped / "checkpoints")
         if checkpoint.path == last:  # a bit that says nothing
-            assert checkpoint.step == 20 and np.array_equal(kills.populations(stopped), state)
+            assert checkpoint.step == 20 and np.array_equal(populations(stopped), state)
         last.write_bytes(whole)
 
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from muphy_lb.physics.table import studies
 from muphy_lb.studies.validation.aorta import aorta
+from muphy_lb.studies.validation.balance import balance
 from muphy_lb.studies.validation.cavity import cavity
 from muphy_lb.studies.validation.conservation import conservation
 from muphy_lb.studies.validation.couette import taylor_couette
@@ -36,6 +37,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "plane-channel": plane_channel,
         "pipe": pipe,
         "conservation": conservation,
+        "balance": balance,
         "permeability": permeability,
         "ketton": ketton,
         "vessel": vessel,

@@ -23,13 +23,16 @@ SETTLED = 1e-9
 NO_TABLES = MappingProxyType({})
 
 
-def lattice_simulation(settings: Settings, geometry: Mapping, viscosity: float, **tables) -> Simulation:
+def lattice_simulation(
+    settings: Settings, geometry: Mapping, viscosity: float, make: type[Simulation] = Simulation, **tables
+) -> Simulation:
     """A simulation in lattice units (density 1, time step 1) that starts without a ramp.
 
     Args:
         settings: backend, precision and ranks.
         geometry: the table ``[geometry]`` of a case; the voxel edge is 1 if it does not say.
         viscosity: kinematic, lattice units.
+        make: the class of the simulation.
         tables: further keys of ``fluid``, ``flow``, ``lattice``, ``walls``, ``openings`` and ``run``, lattice units.
     """
     defaults = {
@@ -40,7 +43,7 @@ def lattice_simulation(settings: Settings, geometry: Mapping, viscosity: float, 
         "run": {"steps": 1, "ramp_steps": 0},
     }
     merged = {key: {**table, **tables.pop(key, {})} for key, table in defaults.items()}
-    return Simulation(case_from_dict({**merged, **tables}), settings.communicator)
+    return make(case_from_dict({**merged, **tables}), settings.communicator)
 
 
 def forced_flow(
