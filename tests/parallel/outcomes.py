@@ -20,7 +20,7 @@ def add_options(parser, what: str, count: int) -> None:
     parser.add_argument("-n", type=int, default=count, help=f"number of {what} (default {count})")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time (default 1)")
-    parser.add_argument("--backend", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--backend", default="cpu", choices=("numpy", "cpu", "cuda"))
     parser.add_argument("--transport", help="compute.transport (default: that of the case)")
     parser.add_argument("--most-ranks", type=int, default=4, help="ranks of a run at most (default 4)")
     parser.add_argument("--seconds", type=float, default=inf, help="begin no other run after that time")
