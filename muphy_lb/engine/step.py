@@ -144,19 +144,16 @@ class StepBinder:
         return [Task("schedule", ON_INTERIOR, self._backend.bind("count_step", engine.parameters.step, ON_INTERIOR))]
 
     def _with_next_row(self, flow: list[Task], parity: int) -> list[Task]:
-        """The flow, and beside it the values of the step behind it.
+        """The flow, and beside it, on the queue of the openings, the values of the step behind it.
 
         They overwrite what the step before has read: its edge, its openings, and its interior if the force is
-        scheduled. Openings begin a step without waiting for the interior, so with openings the values come on their
-        queue; otherwise behind the interior, which needs no further order between queues.
+        scheduled.
         """
         backend, engine = self._backend, self._engine
-        if not engine.boundary_links.has_openings:
-            return [*flow, Task("schedule", ON_INTERIOR, engine.timed.bind_next(parity, ON_INTERIOR))]
         ahead = [self._wait] if self._model.has_scheduled_force else []
-        if ahead:
+        if ahead or not engine.boundary_links.has_openings:
             ahead.append(ordering(backend.openings_wait_for_edge))
-        fetch = Task("schedule", ON_OPENINGS, engine.timed.bind_next(parity, ON_OPENINGS))
+        fetch = Task("schedule", ON_OPENINGS, engine.timed.bind_next(parity))
         return [*ahead, *flow, fetch, ordering(backend.edge_waits_for_openings)]
 
     def _flow_pass(self, stages: list[Stage], parity: int) -> Iterator[Task]:

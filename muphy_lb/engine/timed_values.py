@@ -66,9 +66,9 @@ class TimedValues:
         backend.update(arrays.next, np.ones(1, np.int64))
         self.rows_left = len(rows)
 
-    def bind_next(self, parity: int, queue: str):
+    def bind_next(self, parity: int):
         """Launch that fetches, in a step from buffer ``parity``, the row of the step behind it."""
-        return self._backend.bind("next_row", self._schedule, self._copies[1 - parity], queue)
+        return self._backend.bind("next_row", self._schedule, self._copies[1 - parity], ON_OPENINGS)
 
     def compile(self) -> None:
         """Run the launch once beside the values: what is recorded must have run before."""
