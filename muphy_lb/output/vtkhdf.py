@@ -19,6 +19,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
 from muphy_lb.output.vtkhdf_tables import (
     TABLE_BYTES,
+    check_same_fields,
     chunk_rows,
     continued,
     create_growing,
@@ -95,7 +96,8 @@ class VtkHdfSeries:
             return
         reserve_space(self.path, TABLE_BYTES + sum(values.nbytes for values in arrays.values()))
         with output_errors(self.path), opened(self.path) as file:
-            self._check_names(file["VTKHDF"], arrays)
+            if file["VTKHDF/Steps"].attrs["NSteps"] > 0:
+                check_same_fields(self.path, file["VTKHDF/CellData"], arrays)
             self._append(file, time_s, step, arrays)
 
     def _append(self, file: h5py.File, time_s: float, step: int, arrays: Mapping[str, np.ndarray]) -> None:
@@ -186,15 +188,6 @@ class VtkHdfSeries:
                 f"{self.path}: field {name!r} has shape {values.shape}; allowed are ({n_nodes},) and ({n_nodes}, 3)"
             )
         return values
-
-    def _check_names(self, grid: h5py.Group, arrays: Mapping[str, np.ndarray]) -> None:
-        """Raise OutputError unless the fields are those of the earlier snapshots."""
-        known = set(grid["CellData"])
-        if grid["Steps"].attrs["NSteps"] > 0 and known != set(arrays):
-            raise OutputError(
-                f"{self.path}: the snapshot has the fields {sorted(arrays)}, the earlier ones have {sorted(known)};"
-                " write the same fields, or start a new file"
-            )
 
     @property
     def _compression(self) -> str | None:

@@ -5,7 +5,7 @@ Format: VTK file formats documentation, "VTKHDF File Format", version 2.0.
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import h5py
@@ -63,6 +63,15 @@ def set_row(table: h5py.Dataset, number: int, value) -> None:
     """Set row ``number``, which becomes the last one."""
     table.resize(number + 1, axis=0)
     table[number] = value
+
+
+def check_same_fields(path, known: Iterable[str], given: Iterable[str]) -> None:
+    """Raise OutputError unless the fields of a snapshot are those of the earlier ones."""
+    if set(known) != set(given):
+        raise OutputError(
+            f"{path}: the snapshot has the fields {sorted(given)}, the earlier ones have {sorted(known)};"
+            " write the same fields, or start a new file"
+        )
 
 
 def steps_until(file: h5py.File, resume_step: int) -> tuple[int, int | None]:
