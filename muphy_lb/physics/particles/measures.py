@@ -166,10 +166,10 @@ def crossings(
     """
     if period_m is not None and radius_m is not None:
         raise ValueError("crossings within a radius are those of one plane; give no period_m")
-    point, normal = np.asarray(point_m, dtype=np.float64), np.asarray(normal, dtype=np.float64)
-    normal = normal / np.linalg.norm(normal)
+    point, along = np.asarray(point_m, dtype=np.float64), np.asarray(normal, dtype=np.float64)
+    along = along / np.linalg.norm(along)
     before, after = np.asarray(before_m) - point, np.asarray(after_m) - point
-    start, end = before @ normal, after @ normal
+    start, end = before @ along, after @ along
     if period_m is None:
         passed = (end >= 0.0).astype(np.int64) - (start >= 0.0)
     else:
@@ -242,12 +242,12 @@ def block_average(values: np.ndarray) -> BlockAverage:
     n, mean = len(blocks), float(np.mean(blocks)) if len(blocks) else np.nan
     if n < LEAST_BLOCKS:
         raise ValueError(f"an error bar needs {LEAST_BLOCKS} values or more; there are {n}")
-    errors = []
+    estimates = []
     while len(blocks) >= LEAST_BLOCKS:
-        errors.append(np.sqrt(np.var(blocks) / (len(blocks) - 1)))
+        estimates.append(np.sqrt(np.var(blocks) / (len(blocks) - 1)))
         paired = blocks[: len(blocks) // 2 * 2]
         blocks = 0.5 * (paired[::2] + paired[1::2])
-    errors, block_length = np.array(errors), 2 ** np.arange(len(errors))
+    errors, block_length = np.array(estimates), 2 ** np.arange(len(estimates))
     if errors[0] == 0.0:  # all values are equal
         return BlockAverage(mean, 0.0, True, block_length, errors)
     long_enough = np.flatnonzero(block_length.astype(np.float64) ** 3 > 2.0 * n * (errors / errors[0]) ** 4)

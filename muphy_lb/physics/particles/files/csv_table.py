@@ -3,10 +3,12 @@
 import csv
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.physics.particles.files.table import Links, ParticleTable
+from muphy_lb.physics.particles.files.table import AT_REST, Links, ParticleTable
 from muphy_lb.physics.particles.files.text import Rows, ask_for_text, check_width, numbered_lines
 
 POSITION = ("x_m", "y_m", "z_m")
@@ -31,9 +33,11 @@ def read_csv_particles(path) -> ParticleTable:
     if any(name in column for name in VELOCITY):
         _require(path, column, VELOCITY)
     return ParticleTable(
-        id=rows.integers([column["id"]], "the id")[:, 0] if "id" in column else range(len(rows.lines)),
+        id=rows.integers([column["id"]], "the id")[:, 0] if "id" in column else np.arange(len(rows.lines)),
         position_m=rows.reals([column[name] for name in POSITION], "a position"),
-        velocity_m_s=rows.reals([column[name] for name in VELOCITY], "a velocity") if VELOCITY[0] in column else None,
+        velocity_m_s=rows.reals([column[name] for name in VELOCITY], "a velocity")
+        if VELOCITY[0] in column
+        else AT_REST,
         kind=rows.names(column["kind"], "the kind") if "kind" in column else None,
         source=str(path),
         lines=rows.lines,
@@ -56,19 +60,20 @@ def read_bonds(path) -> Links:
 def _table(path, known: Sequence[str], required: Sequence[str]) -> tuple[Mapping[str, int], Rows]:
     """(position of each column by its heading, rows) of a CSV file; one row at least."""
     ask_for_text(path)
-    headings, lines, table = None, [], []
+    headings: list[str] = []
+    lines, table = [], []
     for number, line in numbered_lines(path):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         words = [word.strip() for word in next(csv.reader([line]))]
-        if headings is None:
+        if not headings:
             headings = words
             _check_headings(path, number, headings, known)
             continue
         check_width(path, number, words, (len(headings),), ",".join(headings))
         lines.append(number)
         table.append(words)
-    _require(path, headings or (), required)
+    _require(path, headings, required)
     if not table:
         raise InputError(f"{path} has headings and no rows; there must be one row or more")
     return {name: place for place, name in enumerate(headings)}, Rows(str(path), lines, table)

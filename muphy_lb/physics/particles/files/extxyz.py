@@ -58,7 +58,7 @@ class ExtxyzSeries:
         if self.resume_step is None or not Path(self.path).exists():
             write_text(self.path, "")
             return
-        end, last_step, is_damaged = self._kept()
+        end, last_step, is_damaged = self._kept(self.resume_step)
         if is_damaged:
             self._set_aside()
         object.__setattr__(self, "last_step", last_step)
@@ -108,22 +108,22 @@ class ExtxyzSeries:
         rows = zip(species, numbers, ids, strict=True)
         return "".join(f"{name} {' '.join(map(repr, row))} {number}\n" for name, row, number in rows)
 
-    def _kept(self) -> tuple[int, int | None, bool]:
+    def _kept(self, resume_step: int) -> tuple[int, int | None, bool]:
         """(end of the frames that are kept [bytes], step of the last one, whether unreadable bytes follow it)."""
         end, last_step = 0, None
         try:
-            for end, last_step in self._frames_to_keep():  # noqa: B007
+            for end, last_step in self._frames_to_keep(resume_step):  # noqa: B007
                 pass
         except ValueError:
             return end, last_step, True
         return end, last_step, False
 
-    def _frames_to_keep(self) -> Iterator[tuple[int, int]]:
+    def _frames_to_keep(self, resume_step: int) -> Iterator[tuple[int, int]]:
         """(end [bytes], step) of each frame up to the resume step; ValueError at what is no frame."""
         with output_errors(self.path), open(self.path, "rb") as file:
             for end, comment in _frames(file):
                 step = self._step(comment)
-                if step > self.resume_step:
+                if step > resume_step:
                     return
                 yield end, step
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from itertools import islice
 
+import numpy as np
+
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import ask_for, regular_file, shown
 from muphy_lb.physics.particles.files.extxyz_columns import (
@@ -15,7 +17,7 @@ from muphy_lb.physics.particles.files.extxyz_columns import (
     keys_and_values,
     stated_units,
 )
-from muphy_lb.physics.particles.files.table import ParticleTable
+from muphy_lb.physics.particles.files.table import AT_REST, ParticleTable
 from muphy_lb.physics.particles.files.text import Rows, check_width, numbered_lines
 from muphy_lb.physics.particles.files.units import FileUnits
 
@@ -56,11 +58,11 @@ def read_extxyz_particles(path, units: FileUnits, frame: int = 0) -> ParticleTab
     if where["pos"] is None:
         raise InputError(f"{place}: Properties has no column pos:R:3; it holds the positions")
     units = units.agreed(stated_units(values, place), path)
-    velocity = None
+    velocity = AT_REST
     if where["velo"] is not None:
         velocity = rows.reals(where["velo"], "a velocity") * units.metres_per_second(path)
     return ParticleTable(
-        id=rows.integers(where["id"], "the id")[:, 0] if where["id"] else range(count),
+        id=rows.integers(where["id"], "the id")[:, 0] if where["id"] else np.arange(count),
         position_m=rows.reals(where["pos"], "a position") * units.metres(path),
         velocity_m_s=velocity,
         kind=rows.names(where["kind"][0], "the species") if where["kind"] else None,
@@ -84,13 +86,13 @@ def _from_start(path, frame: int) -> int:
 
 def _skip_to(path, lines: Iterator[tuple[int, str]], frame: int) -> int:
     """Number of particles of a frame; the lines before its comment are consumed."""
-    for n_before in range(frame + 1):
-        count = _count(path, lines)
-        if count is None:
-            raise InputError(f"{path} has {n_before} frames; frame {frame} is not among them: they count from 0 on")
-        if n_before < frame:
-            _skip(path, lines, count)
-    return count
+    n_before = 0
+    while (count := _count(path, lines)) is not None:
+        if n_before == frame:
+            return count
+        _skip(path, lines, count)
+        n_before += 1
+    raise InputError(f"{path} has {n_before} frames; frame {frame} is not among them: they count from 0 on")
 
 
 def _count(path, lines: Iterator[tuple[int, str]]) -> int | None:

@@ -12,7 +12,7 @@ import numpy as np
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.physics.particles.files.table import Links, ParticleTable, no_links
+from muphy_lb.physics.particles.files.table import AT_REST, Links, ParticleTable, no_links
 from muphy_lb.physics.particles.files.text import Rows, ask_for_text, check_width, numbered_lines
 from muphy_lb.physics.particles.files.units import FileUnits
 
@@ -75,7 +75,7 @@ def read_lammps_particles(path, units: FileUnits) -> ParticleTable:
     return ParticleTable(
         id=ids,
         position_m=atoms.reals([columns.index(axis) for axis in "xyz"], "a position") * metres,
-        velocity_m_s=_velocities(path, parsed, ids, units) if "Velocities" in parsed.sections else None,
+        velocity_m_s=_velocities(path, parsed, ids, units) if "Velocities" in parsed.sections else AT_REST,
         kind=atoms.names(columns.index("type"), "the type"),
         bond_list=_links(path, parsed, "Bonds"),
         angle_list=_links(path, parsed, "Angles"),

@@ -6,6 +6,7 @@ Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (tempo
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -80,7 +81,7 @@ class PolyDataSeries:
     def __post_init__(self):
         path = Path(self.path)
         if self.resume_step is not None and path.exists():
-            object.__setattr__(self, "last_step", continued(path, self._truncate))
+            object.__setattr__(self, "last_step", continued(path, partial(self._truncate, self.resume_step)))
         if self.last_step is None:
             with output_errors(path):
                 path.unlink(missing_ok=True)
@@ -167,7 +168,7 @@ class PolyDataSeries:
                 )
         return {name: _stored(values) for name, values in fields.items()}
 
-    def _truncate(self) -> int | None:
+    def _truncate(self, resume_step: int) -> int | None:
         """Forget what lies behind the last snapshot up to the resume step; return the step of the last one left."""
         with opened(self.path) as file:
             if "muphy_lb" not in file or file["VTKHDF"].attrs["Type"] != b"PolyData":
@@ -180,7 +181,7 @@ class PolyDataSeries:
                     f"cannot continue {self.path}: its kinds of particles are {kinds}, those of this run"
                     f" {list(self.kinds)}; move the file away"
                 )
-            n_steps, last_step = steps_until(file, self.resume_step)
+            n_steps, last_step = steps_until(file, resume_step)
             ends, steps = ends_of(root, n_steps), root["Steps"]
             steps.attrs["NSteps"] = n_steps
             tables = [steps[name] for name in ("Values", "NumberOfParts", *OFFSETS)]

@@ -1,6 +1,7 @@
 """Particles that a user hands in: a checked table of positions, velocities, kinds, bonds and angles."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,6 +18,10 @@ KIND = re.compile(r"[^\s,\"]{1,100}")
 KIND_WORDS = "a word of at most 100 characters, without spaces, commas and quotation marks"
 
 
+AT_REST = np.empty((0, 3))
+"""Velocities of particles whose source has none."""
+
+
 @dataclass(frozen=True, eq=False)
 class Links:
     """Bonds (k = 2) or angles (k = 3) between particles, as they are listed somewhere.
@@ -31,7 +36,7 @@ class Links:
     ids: np.ndarray
     kind: np.ndarray | None = None
     source: str = "the particles"
-    lines: np.ndarray | None = None
+    lines: Sequence[int] | None = None
 
     def place(self, row: int) -> str:
         """Where a link stands, for messages."""
@@ -50,7 +55,7 @@ class ParticleTable:
     Attributes:
         id: (n,) int64, each once, 0 or more.
         position_m: (n, 3) float64.
-        velocity_m_s: (n, 3) float64; zeros unless given.
+        velocity_m_s: (n, 3) float64; zeros where the source has none (AT_REST).
         kind: (n,) names, or None where the source has none.
         bond_list: the bonds.
         angle_list: the angles, the middle particle second.
@@ -65,21 +70,21 @@ class ParticleTable:
 
     id: np.ndarray
     position_m: np.ndarray
-    velocity_m_s: np.ndarray | None = None
+    velocity_m_s: np.ndarray = field(default_factory=lambda: AT_REST)
     kind: np.ndarray | None = None
     bond_list: Links = field(default_factory=lambda: no_links(2))
     angle_list: Links = field(default_factory=lambda: no_links(3))
     box_m: np.ndarray | None = None
     source: str = "the particles"
-    lines: np.ndarray | None = None
+    lines: Sequence[int] | None = None
 
     def __post_init__(self):
         put = object.__setattr__
         put(self, "id", np.asarray(self.id, dtype=np.int64))
         put(self, "position_m", np.asarray(self.position_m, dtype=np.float64))
-        if self.velocity_m_s is None:
-            put(self, "velocity_m_s", np.zeros_like(self.position_m))
-        put(self, "velocity_m_s", np.asarray(self.velocity_m_s, dtype=np.float64))
+        at_rest = len(self.velocity_m_s) == 0
+        velocity_m_s = np.zeros_like(self.position_m) if at_rest else self.velocity_m_s
+        put(self, "velocity_m_s", np.asarray(velocity_m_s, dtype=np.float64))
         self._check_shapes()
         self._check_ids()
         self._check_finite("position", self.position_m)
@@ -184,7 +189,7 @@ def check_kinds(kind: np.ndarray | None, place) -> None:
             raise InputError(f"{place(row)}: the kind is {shown(str(name))}; it must be {KIND_WORDS}")
 
 
-def _place(source: str, lines: np.ndarray | None, row: int) -> str:
+def _place(source: str, lines: Sequence[int] | None, row: int) -> str:
     return f"{source}, line {lines[row]}" if lines is not None else f"{source}, row {row}"
 
 
