@@ -61,9 +61,15 @@ class Rows:
         """(n, len(columns)) float64; words that say NaN or infinity are numbers here.
 
         Raises:
-            InputError: a word that is no number; the message names the line and ``what`` it should be.
+            InputError: a word that is no number, or one beyond LARGEST; the message names the line and ``what`` it
+                should be.
         """
-        return np.stack([self._column(column, float, what) for column in columns], axis=1)
+        values = np.stack([self._column(column, float, what) for column in columns], axis=1)
+        too_large = np.argwhere(np.isfinite(values) & (np.abs(values) > LARGEST))
+        if too_large.size:
+            row, column = too_large[0]
+            raise InputError(f"{self.place(row)}: {what} is {values[row, column]}; it must be at most {LARGEST:g}")
+        return values
 
     def integers(self, columns: Sequence[int], what: str) -> np.ndarray:
         """(n, len(columns)) int64; InputError for a word that is no whole number below 2^63."""

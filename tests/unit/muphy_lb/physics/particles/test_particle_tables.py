@@ -148,6 +148,7 @@ WRONG_CSV = {
     "a column too few": (HEAD + "3,0,0,0\n4,0,0\n", "line 3: 3 columns; there must be 4: id,x_m,y_m,z_m"),
     "a column too many": (HEAD + "3,0,0,0,0\n", "line 2: 5 columns; there must be 4"),
     "no number": (HEAD + "3,0,0,zero\n", "line 2: a position is 'zero'; it must be a number"),
+    "a number beyond all use": (HEAD + "3,0,0,-1e300\n", r"line 2: a position is -1e\+300; it must be at most 1e\+15"),
     "a broken id": (HEAD + "3.5,0,0,0\n", "line 2: the id is '3.5'; it must be a whole number"),
     "a negative id": (HEAD + "-3,0,0,0\n", "line 2: the id is -3; it must be from 0 to"),
     "a huge id": (HEAD + "9" * 30 + ",0,0,0\n", "line 2: the id is '9+'; it must be a whole number"),
