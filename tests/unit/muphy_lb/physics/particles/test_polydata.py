@@ -1,5 +1,10 @@
 """The poly data hold particles, bonds and fields of every snapshot, as every version of VTK looks for them."""
 
+import signal
+import subprocess
+import sys
+import time
+
 import h5py
 import numpy as np
 import pytest
@@ -10,6 +15,19 @@ from muphy_lb.physics.particles.files.snapshot import Snapshot
 
 TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
 KINDS = ("red", "blue")
+
+
+APPEND_FOR_EVER = """
+import sys
+import numpy as np
+from muphy_lb.physics.particles.files.polydata import PolyDataSeries
+from muphy_lb.physics.particles.files.snapshot import Snapshot
+series = PolyDataSeries(sys.argv[1])
+for step in range(10**9):
+    n = 1000 + step % 2
+    series.append(Snapshot(step, float(step), np.arange(n), np.full((n, 3), step), bonds=np.array([[0, step % 3]])))
+    print(step, flush=True)
+"""
 
 
 def snapshot(step, n=4, bonds=((10, 11), (13, 12))):
@@ -213,6 +231,23 @@ def test_what_a_failed_append_left_is_written_over(tmp_path, monkeypatch):
     monkeypatch.undo()
     series.append(snapshot(30, 5))
     check(path, [snapshot(0), snapshot(10, 7), snapshot(30, 5)])
+
+
+def test_a_kill_while_appending_leaves_the_earlier_snapshots(tmp_path):
+    path = tmp_path / "a.vtkhdf"
+    process = subprocess.Popen([sys.executable, "-c", APPEND_FOR_EVER, str(path)], stdout=subprocess.PIPE, text=True)
+    while int(process.stdout.readline()) < 20:
+        pass
+    time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    last_step = PolyDataSeries(path, resume_step=10**9).last_step
+    assert last_step >= 20
+    with h5py.File(path) as file:
+        for k in range(last_step + 1):
+            time_s, points, cells, fields = read_step(file["VTKHDF"], k, by_part=False)
+            assert time_s == k and len(points) == 1000 + k % 2 and np.all(points == k)
+            assert fields["id"].tolist() == list(range(len(points))) and cells["Lines"] == [[0, k % 3]]
 
 
 def test_vtk_reads_every_value_back(tmp_path):
