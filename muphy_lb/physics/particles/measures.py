@@ -95,11 +95,11 @@ def chain_positions(position_m: np.ndarray, ids: np.ndarray, chains: np.ndarray)
     """
     order = np.argsort(ids)
     ordered = np.asarray(ids)[order]
-    place = np.minimum(np.searchsorted(ordered, chains), len(ordered) - 1)
-    missing = np.asarray(chains)[ordered[place] != chains] if len(ordered) else np.ravel(chains)
+    row = np.minimum(np.searchsorted(ordered, chains), len(ordered) - 1)
+    missing = np.asarray(chains)[ordered[row] != chains] if len(ordered) else np.ravel(chains)
     if missing.size:
         raise ValueError(f"bead {missing[0]} of a chain is not among the {len(ordered)} particles")
-    return np.asarray(position_m, dtype=np.float64)[order[place]]
+    return np.asarray(position_m, dtype=np.float64)[order[row]]
 
 
 def radius_of_gyration(chain_m: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.physics.particles.files.table import AT_REST, Links, ParticleTable
+from muphy_lb.physics.particles.files.table import AT_REST, BondedInteractions, ParticleTable
 from muphy_lb.physics.particles.files.text import Rows, ask_for_text, check_width, numbered_lines
 
 POSITION = ("x_m", "y_m", "z_m")
@@ -44,7 +44,7 @@ def read_csv_particles(path) -> ParticleTable:
     )
 
 
-def read_bonds(path) -> Links:
+def read_bonds(path) -> BondedInteractions:
     """Bonds of a CSV file: columns id_1, id_2, and if wanted kind.
 
     Raises:
@@ -54,7 +54,7 @@ def read_bonds(path) -> Links:
     column, rows = _table(path, BOND_COLUMNS, BOND_ENDS)
     ids = rows.integers([column[name] for name in BOND_ENDS], "the id of a bond")
     kind = rows.names(column["kind"], "the kind") if "kind" in column else None
-    return Links(ids, kind, str(path), rows.lines)
+    return BondedInteractions(ids, kind, str(path), rows.lines)
 
 
 def _table(path, known: Sequence[str], required: Sequence[str]) -> tuple[Mapping[str, int], Rows]:
@@ -76,7 +76,7 @@ def _table(path, known: Sequence[str], required: Sequence[str]) -> tuple[Mapping
     _require(path, headings, required)
     if not table:
         raise InputError(f"{path} has headings and no rows; there must be one row or more")
-    return {name: place for place, name in enumerate(headings)}, Rows(str(path), lines, table)
+    return {name: column for column, name in enumerate(headings)}, Rows(str(path), lines, table)
 
 
 def _check_headings(path, number: int, headings: Sequence[str], known: Sequence[str]) -> None:

@@ -26,18 +26,18 @@ def keys_and_values(comment: str) -> dict[str, str]:
     return {key: quoted or plain for key, quoted, plain in PAIR.findall(comment)}
 
 
-def stated_units(values: Mapping[str, str], place: str) -> FileUnits:
+def stated_units(values: Mapping[str, str], location: str) -> FileUnits:
     """The units that this program writes into the comment line, each None where it is not there."""
     found = []
     for name in ("length_unit_m", "time_unit_s"):
         try:
             found.append(float(values[name]) if name in values else None)
         except ValueError as error:
-            raise InputError(f"{place}: {name} is {shown(values[name])}; it must be a number") from error
+            raise InputError(f"{location}: {name} is {shown(values[name])}; it must be a number") from error
     return FileUnits(*found)
 
 
-def column_table(values: Mapping[str, str], place: str) -> tuple[dict[str, tuple[str, range]], int]:
+def column_table(values: Mapping[str, str], location: str) -> tuple[dict[str, tuple[str, range]], int]:
     """(kind of values and positions of each column by its name, number of words of a row).
 
     Raises:
@@ -50,18 +50,18 @@ def column_table(values: Mapping[str, str], place: str) -> tuple[dict[str, tuple
         name, kind, count = (*parts[first : first + 3], "", "")[:3]
         if not name or kind not in tuple("SRIL") or not re.fullmatch("[0-9]{1,4}", count) or name in table:
             raise InputError(
-                f"{place}: Properties is {shown(text)}; it must be a list of name:kind:count, such as {PLAIN}, each"
+                f"{location}: Properties is {shown(text)}; it must be a list of name:kind:count, such as {PLAIN}, each"
                 " name once, kinds S, R, I or L"
             )
         if not 1 <= int(count) <= MAX_COMPONENTS:
-            raise InputError(f"{place}: column {shown(name)} has {count} components; allowed: 1 to {MAX_COMPONENTS}")
+            raise InputError(f"{location}: column {shown(name)} has {count} components; allowed: 1 to {MAX_COMPONENTS}")
         table[name] = kind, range(width, width + int(count))
         width += int(count)
     return table, width
 
 
 def find_column(
-    table: Mapping[str, tuple[str, range]], names: Sequence[str], kinds: str, count: int, place: str
+    table: Mapping[str, tuple[str, range]], names: Sequence[str], kinds: str, count: int, location: str
 ) -> range | None:
     """Positions of the first column of one of these names; None without one.
 
@@ -74,6 +74,6 @@ def find_column(
     kind, positions = table[name]
     if kind not in kinds or len(positions) != count:
         raise InputError(
-            f"{place}: Properties says {name}:{kind}:{len(positions)}; allowed: {name}:{'|'.join(kinds)}:{count}"
+            f"{location}: Properties says {name}:{kind}:{len(positions)}; allowed: {name}:{'|'.join(kinds)}:{count}"
         )
     return positions

@@ -46,18 +46,18 @@ def read_extxyz_particles(path, units: FileUnits, frame: int = 0) -> ParticleTab
     count = _skip_to(path, lines, _from_start(path, frame))
     ask_for(count * BYTES_PER_ROW, f"a frame of {count} particles of {path}", "split the file")
     number, comment = next(lines, (0, ""))
-    values, place = keys_and_values(comment), f"{path}, line {number}"
-    columns, width = column_table(values, place)
+    values, location = keys_and_values(comment), f"{path}, line {number}"
+    columns, width = column_table(values, location)
     rows = _rows(path, lines, count, width)
     where = {
-        "pos": find_column(columns, POSITION, "R", 3, place),
-        "velo": find_column(columns, VELOCITY, "R", 3, place),
-        "id": find_column(columns, ID, "I", 1, place),
-        "kind": find_column(columns, KIND, "SI", 1, place),
+        "pos": find_column(columns, POSITION, "R", 3, location),
+        "velo": find_column(columns, VELOCITY, "R", 3, location),
+        "id": find_column(columns, ID, "I", 1, location),
+        "kind": find_column(columns, KIND, "SI", 1, location),
     }
     if where["pos"] is None:
-        raise InputError(f"{place}: Properties has no column pos:R:3; it holds the positions")
-    units = units.agreed(stated_units(values, place), path)
+        raise InputError(f"{location}: Properties has no column pos:R:3; it holds the positions")
+    units = units.agreed(stated_units(values, location), path)
     velocity = AT_REST
     if where["velo"] is not None:
         velocity = rows.reals(where["velo"], "a velocity") * units.metres_per_second(path)

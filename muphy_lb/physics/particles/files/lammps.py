@@ -12,7 +12,7 @@ import numpy as np
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.physics.particles.files.table import AT_REST, Links, ParticleTable, no_links
+from muphy_lb.physics.particles.files.table import AT_REST, BondedInteractions, ParticleTable, no_interactions
 from muphy_lb.physics.particles.files.text import Rows, ask_for_text, check_width, numbered_lines
 from muphy_lb.physics.particles.files.units import FileUnits
 
@@ -154,22 +154,22 @@ def _velocities(path, parsed: _Parsed, ids: np.ndarray, units: FileUnits) -> np.
             f"{path}: section Velocities is not of the {len(ids)} atoms of section Atoms; there must be one line for"
             " each of them"
         )
-    place = np.empty(len(ids), dtype=np.int64)
-    place[np.argsort(ids, kind="stable")] = np.argsort(own, kind="stable")
-    return rows.reals([1, 2, 3], "a velocity")[place] * units.metres_per_second(path)
+    row_of_id = np.empty(len(ids), dtype=np.int64)
+    row_of_id[np.argsort(ids, kind="stable")] = np.argsort(own, kind="stable")
+    return rows.reals([1, 2, 3], "a velocity")[row_of_id] * units.metres_per_second(path)
 
 
-def _links(path, parsed: _Parsed, name: str) -> Links:
+def _links(path, parsed: _Parsed, name: str) -> BondedInteractions:
     """Bonds or angles; none without their section."""
     columns = LINK_COLUMNS[name]
     n_ends = len(columns) - 2
     if name not in parsed.sections:
         if parsed.counts.get(COUNTS[name], 0):
             raise InputError(f"{path}: the header says {parsed.counts[COUNTS[name]]} {COUNTS[name]}; no section {name}")
-        return no_links(n_ends)
+        return no_interactions(n_ends)
     rows = _rows(path, parsed, name, columns)
     ids = rows.integers(range(2, 2 + n_ends), "the id of an atom")
-    return Links(ids, rows.names(1, "the type"), str(path), rows.lines)
+    return BondedInteractions(ids, rows.names(1, "the type"), str(path), rows.lines)
 
 
 def _box(bounds: Mapping[str, tuple[float, float]], metres: float) -> np.ndarray | None:

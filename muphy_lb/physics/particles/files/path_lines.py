@@ -15,7 +15,7 @@ from muphy_lb.files.atomic import atomic_write
 from muphy_lb.files.hdf5 import opened
 from muphy_lb.geometry.limits import ask_for
 from muphy_lb.output.vtkhdf_tables import create_growing, create_provenance, create_root
-from muphy_lb.physics.particles.files.polydata_parts import Cells, append_part, create_parts, ends_of, put_rows
+from muphy_lb.physics.particles.files.polydata_parts import Cells, append_part, create_parts, extent_of, write_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,12 +89,12 @@ def write_path_lines(
         create_provenance(file, case_text)
         root = create_root(file, "PolyData")
         create_parts(root, len(points_m))
-        append_part(root, ends_of(root, 0), len(points_m), {"Lines": cells})
-        put_rows(root["Points"], 0, points_m)
+        append_part(root, extent_of(root, 0), len(points_m), {"Lines": cells})
+        write_rows(root["Points"], 0, points_m)
         for name, values in fields.items():
             dataset = create_growing(root["PointData"], name, (), values.dtype, rows=root["Points"].chunks[0])
             dataset.attrs["unit"] = "s" if name == "time" else ""
-            put_rows(dataset, 0, values)
+            write_rows(dataset, 0, values)
 
 
 def _read(root: h5py.Group, wanted: np.ndarray) -> Paths:
@@ -107,8 +107,8 @@ def _read(root: h5py.Group, wanted: np.ndarray) -> Paths:
         first = int(steps["PointOffsets"][k])
         end = first + int(root["NumberOfPoints"][int(steps["PartOffsets"][k])])
         ids = root["PointData/id"][first:end]
-        _, row, place = np.intersect1d(ids, wanted, assume_unique=True, return_indices=True)
-        position_m[k, place] = root["Points"][first:end][row]
+        _, row, column = np.intersect1d(ids, wanted, assume_unique=True, return_indices=True)
+        position_m[k, column] = root["Points"][first:end][row]
     return Paths(wanted, steps["Values"][:n_steps], position_m)
 
 

@@ -32,12 +32,12 @@ from muphy_lb.physics.particles.files.polydata_parts import (
     Cells,
     append_part,
     create_parts,
-    ends_of,
+    extent_of,
     last_part_is,
     lines,
-    put_rows,
     truncate_parts,
     vertices,
+    write_rows,
 )
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 
@@ -127,27 +127,27 @@ class PolyDataSeries:
 
     def _append(self, file: h5py.File, snapshot: Snapshot, fields: Mapping[str, np.ndarray], bonds: Cells) -> None:
         root, n_points = file["VTKHDF"], len(snapshot.id)
-        ends = ends_of(root, int(root["Steps"].attrs["NSteps"]))
-        row = {"Values": snapshot.time_s, "NumberOfParts": 1, "PointOffsets": ends.n_points}
-        if last_part_is(root, ends, n_points, bonds):
-            shared = {name: root["Steps"][name][ends.n_steps - 1] for name in OFFSETS if name != "PointOffsets"}
+        extent = extent_of(root, int(root["Steps"].attrs["NSteps"]))
+        row = {"Values": snapshot.time_s, "NumberOfParts": 1, "PointOffsets": extent.n_points}
+        if last_part_is(root, extent, n_points, bonds):
+            shared = {name: root["Steps"][name][extent.n_steps - 1] for name in OFFSETS if name != "PointOffsets"}
         else:
-            append_part(root, ends, n_points, {"Vertices": vertices(n_points), "Lines": bonds})
+            append_part(root, extent, n_points, {"Vertices": vertices(n_points), "Lines": bonds})
             shared = {
-                "PartOffsets": ends.n_parts,
-                "CellOffsets": ends.offset_rows - ends.n_parts,
-                "ConnectivityIdOffsets": ends.connectivity_rows,
+                "PartOffsets": extent.n_parts,
+                "CellOffsets": extent.offset_rows - extent.n_parts,
+                "ConnectivityIdOffsets": extent.connectivity_rows,
             }
-        put_rows(root["Points"], ends.n_points, snapshot.position_m)
+        write_rows(root["Points"], extent.n_points, snapshot.position_m)
         for name, values in fields.items():
-            put_rows(root["PointData"][name], ends.n_points, values)
+            write_rows(root["PointData"][name], extent.n_points, values)
         # raw values reach the disk before the step table names them: a crash in between costs this snapshot only
         file.flush()
-        row |= shared | {f"PointDataOffsets/{name}": ends.n_points for name in fields}
+        row |= shared | {f"PointDataOffsets/{name}": extent.n_points for name in fields}
         for name, value in row.items():
-            set_row(root["Steps"][name], ends.n_steps, value)
-        set_row(file["muphy_lb/step"], ends.n_steps, snapshot.step)
-        root["Steps"].attrs["NSteps"] = np.int64(ends.n_steps + 1)
+            set_row(root["Steps"][name], extent.n_steps, value)
+        set_row(file["muphy_lb/step"], extent.n_steps, snapshot.step)
+        root["Steps"].attrs["NSteps"] = np.int64(extent.n_steps + 1)
 
     def _fields(self, snapshot: Snapshot) -> dict[str, np.ndarray]:
         """The fields of the points by name: whole numbers as int64, others as float32."""
@@ -182,12 +182,12 @@ class PolyDataSeries:
                     f" {list(self.kinds)}; move the file away"
                 )
             n_steps, last_step = steps_until(file, resume_step)
-            ends, steps = ends_of(root, n_steps), root["Steps"]
+            extent, steps = extent_of(root, n_steps), root["Steps"]
             steps.attrs["NSteps"] = n_steps
             tables = [steps[name] for name in ("Values", "NumberOfParts", *OFFSETS)]
             for table in (own["step"], *tables, *steps["PointDataOffsets"].values()):
                 table.resize(n_steps, axis=0)
-            truncate_parts(root, ends)
+            truncate_parts(root, extent)
             return last_step
 
     @property
@@ -201,8 +201,8 @@ def bond_rows(snapshot: Snapshot) -> np.ndarray:
     if not ids.size or not bonds.size:
         return np.empty((0, 2), dtype=np.int64)
     order = np.argsort(ids)
-    place = order[np.minimum(np.searchsorted(ids[order], bonds), len(ids) - 1)]
-    return place[(ids[place] == bonds).all(axis=1)]
+    rows = order[np.minimum(np.searchsorted(ids[order], bonds), len(ids) - 1)]
+    return rows[(ids[rows] == bonds).all(axis=1)]
 
 
 def _stored(values: np.ndarray) -> np.ndarray:

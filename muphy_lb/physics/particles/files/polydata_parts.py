@@ -2,7 +2,7 @@
 
 Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (temporal poly data).
 
-Versions of VTK look for the offsets of a part's cells in two places: in row ``CellOffsets[step] + part``, or in row
+Versions of VTK look for the offsets of a part's cells at two rows: at ``CellOffsets[step] + part``, or at
 ``CellOffsets[step]`` plus the number of parts that begin before that cell. The two are the same as long as every part
 has cells; therefore a part without cells takes the room of one empty cell.
 """
@@ -52,7 +52,7 @@ def lines(ends: np.ndarray) -> Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class WrittenExtent:
     """How much of each dataset the time steps so far use: where the next part and the next step begin.
 
     Attributes:
@@ -70,15 +70,15 @@ class Ends:
     connectivity_rows: np.ndarray
 
 
-def ends_of(root: h5py.Group, n_steps: int) -> Ends:
-    """The ends of the first ``n_steps`` steps of a file."""
+def extent_of(root: h5py.Group, n_steps: int) -> WrittenExtent:
+    """The extent of the first ``n_steps`` steps of a file."""
     if n_steps == 0:
-        return Ends(0, 0, 0, np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64))
+        return WrittenExtent(0, 0, 0, np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64))
     steps, last = root["Steps"], n_steps - 1
     part = int(steps["PartOffsets"][last])
     n_cells = np.array([root[name]["NumberOfCells"][part] for name in TOPOLOGIES])
     n_connected = np.array([root[name]["NumberOfConnectivityIds"][part] for name in TOPOLOGIES])
-    return Ends(
+    return WrittenExtent(
         n_steps,
         part + 1,
         int(steps["PointOffsets"][last] + root["NumberOfPoints"][part]),
@@ -101,42 +101,42 @@ def create_parts(root: h5py.Group, n_points: int, compression: str | None = None
     root.create_group("PointData")
 
 
-def append_part(root: h5py.Group, ends: Ends, n_points: int, cells: dict[str, Cells]) -> None:
+def append_part(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: dict[str, Cells]) -> None:
     """Add a part of so many points behind the others; kinds of cells that are not named have none."""
-    set_row(root["NumberOfPoints"], ends.n_parts, n_points)
+    set_row(root["NumberOfPoints"], extent.n_parts, n_points)
     for column, name in enumerate(TOPOLOGIES):
         group, own = root[name], cells.get(name, NO_CELLS)
-        set_row(group["NumberOfCells"], ends.n_parts, own.n_cells)
-        set_row(group["NumberOfConnectivityIds"], ends.n_parts, len(own.connectivity))
-        put_rows(group["Offsets"], int(ends.offset_rows[column]), own.stored_offsets)
-        put_rows(group["Connectivity"], int(ends.connectivity_rows[column]), own.connectivity)
+        set_row(group["NumberOfCells"], extent.n_parts, own.n_cells)
+        set_row(group["NumberOfConnectivityIds"], extent.n_parts, len(own.connectivity))
+        write_rows(group["Offsets"], int(extent.offset_rows[column]), own.stored_offsets)
+        write_rows(group["Connectivity"], int(extent.connectivity_rows[column]), own.connectivity)
 
 
-def last_part_is(root: h5py.Group, ends: Ends, n_points: int, bonds: Cells) -> bool:
+def last_part_is(root: h5py.Group, extent: WrittenExtent, n_points: int, bonds: Cells) -> bool:
     """Whether the last part has so many points and these lines, so that the next step can share it."""
-    if ends.n_parts == 0 or root["NumberOfPoints"][ends.n_parts - 1] != n_points:
+    if extent.n_parts == 0 or root["NumberOfPoints"][extent.n_parts - 1] != n_points:
         return False
     column, group = TOPOLOGIES.index("Lines"), root["Lines"]
-    if group["NumberOfConnectivityIds"][ends.n_parts - 1] != len(bonds.connectivity):
+    if group["NumberOfConnectivityIds"][extent.n_parts - 1] != len(bonds.connectivity):
         return False
-    end = int(ends.connectivity_rows[column])
+    end = int(extent.connectivity_rows[column])
     return np.array_equal(group["Connectivity"][end - len(bonds.connectivity) : end], bonds.connectivity)
 
 
-def truncate_parts(root: h5py.Group, ends: Ends) -> None:
-    """Forget what lies behind the ends."""
-    root["NumberOfPoints"].resize(ends.n_parts, axis=0)
+def truncate_parts(root: h5py.Group, extent: WrittenExtent) -> None:
+    """Forget what lies behind the extent."""
+    root["NumberOfPoints"].resize(extent.n_parts, axis=0)
     for dataset in (root["Points"], *root["PointData"].values()):
-        dataset.resize(ends.n_points, axis=0)
+        dataset.resize(extent.n_points, axis=0)
     for column, name in enumerate(TOPOLOGIES):
         group = root[name]
-        group["NumberOfCells"].resize(ends.n_parts, axis=0)
-        group["NumberOfConnectivityIds"].resize(ends.n_parts, axis=0)
-        group["Offsets"].resize(int(ends.offset_rows[column]), axis=0)
-        group["Connectivity"].resize(int(ends.connectivity_rows[column]), axis=0)
+        group["NumberOfCells"].resize(extent.n_parts, axis=0)
+        group["NumberOfConnectivityIds"].resize(extent.n_parts, axis=0)
+        group["Offsets"].resize(int(extent.offset_rows[column]), axis=0)
+        group["Connectivity"].resize(int(extent.connectivity_rows[column]), axis=0)
 
 
-def put_rows(dataset: h5py.Dataset, start: int, values: np.ndarray) -> None:
+def write_rows(dataset: h5py.Dataset, start: int, values: np.ndarray) -> None:
     """Let the dataset end with these values from row ``start`` on."""
     dataset.resize(start + len(values), axis=0)
     dataset[start:] = values

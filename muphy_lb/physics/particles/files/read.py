@@ -9,7 +9,7 @@ from muphy_lb.geometry.limits import shown
 from muphy_lb.physics.particles.files import csv_table
 from muphy_lb.physics.particles.files.extxyz_table import read_extxyz_particles
 from muphy_lb.physics.particles.files.lammps import read_lammps_particles
-from muphy_lb.physics.particles.files.table import Links, ParticleTable
+from muphy_lb.physics.particles.files.table import BondedInteractions, ParticleTable
 from muphy_lb.physics.particles.files.text import check_reach
 from muphy_lb.physics.particles.files.units import FileUnits
 
@@ -62,7 +62,7 @@ def read_particles(
     return table
 
 
-def read_bonds(path) -> Links:
+def read_bonds(path) -> BondedInteractions:
     """Bonds of a CSV file: headings id_1, id_2, and if wanted kind; for :meth:`ParticleTable.with_bonds`.
 
     Raises:

@@ -23,7 +23,7 @@ AT_REST = np.empty((0, 3))
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class BondedInteractions:
     """Bonds (k = 2) or angles (k = 3) between particles, as they are listed somewhere.
 
     Attributes:
@@ -38,14 +38,14 @@ class Links:
     source: str = "the particles"
     lines: Sequence[int] | None = None
 
-    def place(self, row: int) -> str:
-        """Where a link stands, for messages."""
-        return _place(self.source, self.lines, row)
+    def location(self, row: int) -> str:
+        """Where an entry stands, for messages."""
+        return _location(self.source, self.lines, row)
 
 
-def no_links(n_ends: int) -> Links:
-    """An empty list of bonds (2 ends) or angles (3)."""
-    return Links(np.empty((0, n_ends), dtype=np.int64))
+def no_interactions(n_particles: int) -> BondedInteractions:
+    """An empty list of bonds (2 particles each) or angles (3)."""
+    return BondedInteractions(np.empty((0, n_particles), dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,8 @@ class ParticleTable:
     position_m: np.ndarray
     velocity_m_s: np.ndarray = field(default_factory=lambda: AT_REST)
     kind: np.ndarray | None = None
-    bond_list: Links = field(default_factory=lambda: no_links(2))
-    angle_list: Links = field(default_factory=lambda: no_links(3))
+    bond_list: BondedInteractions = field(default_factory=lambda: no_interactions(2))
+    angle_list: BondedInteractions = field(default_factory=lambda: no_interactions(3))
     box_m: np.ndarray | None = None
     source: str = "the particles"
     lines: Sequence[int] | None = None
@@ -89,9 +89,9 @@ class ParticleTable:
         self._check_ids()
         self._check_finite("position", self.position_m)
         self._check_finite("velocity", self.velocity_m_s)
-        check_kinds(self.kind, self.place)
-        self._check_links("bond", self.bond_list)
-        self._check_links("angle", self.angle_list)
+        check_kinds(self.kind, self.location)
+        self._check_interactions("bond", self.bond_list)
+        self._check_interactions("angle", self.angle_list)
 
     @property
     def n_particles(self) -> int:
@@ -118,13 +118,13 @@ class ParticleTable:
         """(k,) names of the kinds of angles, or None."""
         return self.angle_list.kind
 
-    def with_bonds(self, bonds: Links) -> "ParticleTable":
+    def with_bonds(self, bonds: BondedInteractions) -> "ParticleTable":
         """The same particles with other bonds; InputError as above."""
         return replace(self, bond_list=bonds)
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Where a particle stands, for messages."""
-        return _place(self.source, self.lines, row)
+        return _location(self.source, self.lines, row)
 
     def _check_shapes(self) -> None:
         n = len(self.id)
@@ -141,13 +141,13 @@ class ParticleTable:
     def _check_ids(self) -> None:
         wrong = np.flatnonzero((self.id < 0) | (self.id > MAX_ID))
         if wrong.size:
-            raise InputError(f"{self.place(wrong[0])}: the id is {self.id[wrong[0]]}; it must be from 0 to {MAX_ID}")
+            raise InputError(f"{self.location(wrong[0])}: the id is {self.id[wrong[0]]}; it must be from 0 to {MAX_ID}")
         order = np.argsort(self.id, kind="stable")
         twice = np.flatnonzero(self.id[order][1:] == self.id[order][:-1])
         if twice.size:
             first, second = order[twice[0]], order[twice[0] + 1]
             raise InputError(
-                f"{self.place(second)}: the id {self.id[second]} is there already, at {self.place(first)}; each"
+                f"{self.location(second)}: the id {self.id[second]} is there already, at {self.location(first)}; each"
                 " particle must have an id of its own"
             )
 
@@ -156,40 +156,40 @@ class ParticleTable:
         if wrong.size:
             row = wrong[0]
             raise InputError(
-                f"{self.place(row)}: the {what} of particle {self.id[row]} is {values[row].tolist()}; it must be three"
-                " finite numbers"
+                f"{self.location(row)}: the {what} of particle {self.id[row]} is {values[row].tolist()}; it must be"
+                " three finite numbers"
             )
 
-    def _check_links(self, what: str, links: Links) -> None:
-        """Raise InputError for the first link that names an unknown particle or one particle twice."""
-        check_kinds(links.kind, links.place)
-        unknown = np.flatnonzero(~np.isin(links.ids, self.id).all(axis=1))
+    def _check_interactions(self, what: str, listed: BondedInteractions) -> None:
+        """Raise InputError for the first entry that names an unknown particle or one particle twice."""
+        check_kinds(listed.kind, listed.location)
+        unknown = np.flatnonzero(~np.isin(listed.ids, self.id).all(axis=1))
         if unknown.size:
-            ends = links.ids[unknown[0]]
+            ends = listed.ids[unknown[0]]
             missing = ends[~np.isin(ends, self.id)][0]
             raise InputError(
-                f"{links.place(unknown[0])}: the {what} {_joined(ends)} names particle {missing}, which is not among"
-                f" the {self.n_particles} particles of {self.source}; their ids are from {self.id.min()} to"
+                f"{listed.location(unknown[0])}: the {what} {_joined(ends)} names particle {missing}, which is not"
+                f" among the {self.n_particles} particles of {self.source}; their ids are from {self.id.min()} to"
                 f" {self.id.max()}"
             )
-        ordered = np.sort(links.ids, axis=1)
+        ordered = np.sort(listed.ids, axis=1)
         own = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
         if own.size:
-            ends = links.ids[own[0]]
+            ends = listed.ids[own[0]]
             raise InputError(
-                f"{links.place(own[0])}: the {what} {_joined(ends)} names a particle twice; it must join"
+                f"{listed.location(own[0])}: the {what} {_joined(ends)} names a particle twice; it must join"
                 f" {len(ends)} different ones"
             )
 
 
-def check_kinds(kind: np.ndarray | None, place) -> None:
-    """Raise InputError for the first name of a kind that is no plain word; ``place(row)`` says where it stands."""
+def check_kinds(kind: np.ndarray | None, location) -> None:
+    """Raise InputError for the first name of a kind that is no plain word; ``location(row)`` says where it stands."""
     for row, name in enumerate(() if kind is None else kind):
         if not KIND.fullmatch(name) or not name.isprintable():
-            raise InputError(f"{place(row)}: the kind is {shown(str(name))}; it must be {KIND_WORDS}")
+            raise InputError(f"{location(row)}: the kind is {shown(str(name))}; it must be {KIND_WORDS}")
 
 
-def _place(source: str, lines: Sequence[int] | None, row: int) -> str:
+def _location(source: str, lines: Sequence[int] | None, row: int) -> str:
     return f"{source}, line {lines[row]}" if lines is not None else f"{source}, row {row}"
 
 

@@ -68,7 +68,7 @@ class Rows:
         too_large = np.argwhere(np.isfinite(values) & (np.abs(values) > LARGEST))
         if too_large.size:
             row, column = too_large[0]
-            raise InputError(f"{self.place(row)}: {what} is {values[row, column]}; it must be at most {LARGEST:g}")
+            raise InputError(f"{self.location(row)}: {what} is {values[row, column]}; it must be at most {LARGEST:g}")
         return values
 
     def integers(self, columns: Sequence[int], what: str) -> np.ndarray:
@@ -81,11 +81,11 @@ class Rows:
         for row, word in enumerate(words):
             if len(word) > MAX_WORD:
                 raise InputError(
-                    f"{self.place(row)}: {what} is {shown(word)}; it must have at most {MAX_WORD} characters"
+                    f"{self.location(row)}: {what} is {shown(word)}; it must have at most {MAX_WORD} characters"
                 )
         return np.array(words, dtype=str)
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Where a row stands, for messages."""
         return f"{self.path}, line {self.lines[row]}"
 
@@ -96,7 +96,7 @@ class Rows:
         except (ValueError, OverflowError):
             row = next(row for row, words in enumerate(self.words) if not _reads_as(words[column], dtype))
         wanted = "a whole number" if kind is int else "a number"
-        raise InputError(f"{self.place(row)}: {what} is {shown(self.words[row][column])}; it must be {wanted}")
+        raise InputError(f"{self.location(row)}: {what} is {shown(self.words[row][column])}; it must be {wanted}")
 
 
 def check_width(path, number: int, words: Sequence[str], allowed: Sequence[int], meaning: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from muphy_lb.errors import InputError
 from muphy_lb.physics.particles.files import text
 from muphy_lb.physics.particles.files.read import read_bonds, read_particles
-from muphy_lb.physics.particles.files.table import Links, ParticleTable
+from muphy_lb.physics.particles.files.table import BondedInteractions, ParticleTable
 
 SPACING_M = 1e-6
 
@@ -313,7 +313,7 @@ def test_a_file_larger_than_memory_is_refused(tmp_path, monkeypatch):
         ({"velocity_m_s": np.full((2, 3), np.nan)}, "row 0: the velocity of particle 0 is"),
         ({"kind": np.array(["a"])}, "1 kinds for 2 particles"),
         ({"id": [], "position_m": np.zeros((0, 3))}, "no particles"),
-        ({"bond_list": Links(np.array([[0, 5]]))}, "row 0: the bond 0-5 names particle 5"),
+        ({"bond_list": BondedInteractions(np.array([[0, 5]]))}, "row 0: the bond 0-5 names particle 5"),
     ],
 )
 def test_tables_made_by_hand_are_checked_alike(changes, message):
