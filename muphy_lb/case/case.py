@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 from pydantic import Field, PrivateAttr, ValidationError, create_model
@@ -47,14 +48,18 @@ class _Flow(Section):
     """what drives the flow besides openings and walls"""
 
 
-def _physics_key(section: type[Section]):
-    return section | None, Field(default=None, description=section.__doc__)
+def _physics_key(module: ModuleType):
+    """Type and default of the key of a physics: a table, or a list of tables (:mod:`muphy_lb.physics.table`)."""
+    asked = module.SECTION
+    if hasattr(module, "SECTIONS"):
+        asked = Annotated[tuple[module.SECTIONS, ...], Field(strict=False)]
+    return asked | None, Field(default=None, description=module.SECTION.__doc__)
 
 
 _FlowAndPhysics = create_model(
     "_FlowAndPhysics",
     __base__=_Flow,
-    **{name: _physics_key(module.SECTION) for name, module in sections().items()},
+    **{name: _physics_key(module) for name, module in sections().items()},
 )
 
 
@@ -76,9 +81,12 @@ class Case(_FlowAndPhysics):
 
     @classmethod
     def rules(cls, given):
-        """Names of openings, walls and probes are unique; a lattice velocity has a velocity to refer to."""
+        """Names in a list of tables are unique; a lattice velocity has a velocity to refer to."""
         openings, walls, probes = (given_tables(given.get(key)) for key in ("openings", "walls", "probes"))
-        for what, tables in (("openings", openings), ("walls", walls), ("probes", probes)):
+        lists = {
+            name: given_tables(given.get(name)) for name, module in sections().items() if hasattr(module, "SECTIONS")
+        }
+        for what, tables in {"openings": openings, "walls": walls, "probes": probes, **lists}.items():
             names = Counter(table["name"] for table in tables if isinstance(table.get("name"), str))
             for name, count in names.items():
                 if count > 1:

@@ -1,0 +1,81 @@
+"""What the case file says of particles: the list of tables [[particles]], each with its kind."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, SerializeAsAny, ValidationInfo, WrapValidator
+
+from muphy_lb.case.boundaries import Box
+from muphy_lb.case.section import Name, Positive, Section, exactly_one
+
+LARGEST_SEED = 2**63 - 1
+FILES = ("particles_*.csv",)
+
+
+def _known_kind(kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError(f"must be {' or '.join(map(repr, KINDS))}")
+    return kind
+
+
+class ParticlesSection(Section):
+    """Particles in the flow, a table for each kind of them."""
+
+    name: Name
+    """letters, digits, _ and -, a letter first; the name in every output"""
+    kind: Annotated[str, AfterValidator(_known_kind)]
+    """what they are"""
+    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
+    """number that chooses their places and their random motion; runs with different seeds are independent"""
+
+
+class TracersSection(ParticlesSection):
+    """Tracers: points that move with the flow and diffuse, and do not act on it."""
+
+    kind: Literal["tracers"]
+    """what they are"""
+    count: PositiveInt | None = None
+    """their number; they start evenly spread over the fluid, or where box_m or opening says"""
+    box_m: Box | None = None
+    """lowest and highest corner [m] of the box in which they start"""
+    opening: Name | None = None
+    """name of the opening at which they start, as many in each part of it as fluid enters there"""
+    file: str | None = None
+    """places where they start instead, relative to the folder of the case file"""
+    length_unit_m: Positive | None = None
+    """unit of length of the file [m], where the file does not state it"""
+    start_s: NonNegativeFloat = 0.0
+    """time at which they start [s]"""
+    rate_per_s: Positive | None = None
+    """how many start in a second [1/s], one after the other; without it all start at start_s"""
+    diffusivity_m2_s: NonNegativeFloat = 0.0
+    """diffusivity of their random walk [m2/s]"""
+    walls: Literal["reflect", "stick"] = "reflect"
+    """what happens to those that meet a wall"""
+
+    @classmethod
+    def rules(cls, given):
+        """One place to start from."""
+        yield from exactly_one(given, "count", "file")
+        places = [key for key in ("box_m", "opening", "file") if key in given]
+        if len(places) > 1:
+            yield f"has {' and '.join(places)}; give one of them"
+        if "length_unit_m" in given and "file" not in given:
+            yield "has length_unit_m, which only file reads"
+
+
+KINDS: dict[str, type[ParticlesSection]] = {"tracers": TracersSection}
+
+
+def _of_its_kind(data, handler, info: ValidationInfo):
+    """The section of the kind that a table names; without one nothing but its kind and its name can be judged."""
+    if not isinstance(data, Mapping):
+        return handler(data)
+    kind = data.get("kind")
+    if isinstance(kind, str) and kind in KINDS:
+        return KINDS[kind].model_validate(data, context=info.context)
+    return handler({key: value for key, value in data.items() if key in ParticlesSection.model_fields})
+
+
+SECTION = ParticlesSection
+SECTIONS = SerializeAsAny[Annotated[ParticlesSection, WrapValidator(_of_its_kind)]]
