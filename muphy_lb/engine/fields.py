@@ -119,7 +119,18 @@ class _Cornered:
         plan = Exchange(*sent, *received)
         if field.accumulates:
             plan = Exchange(*received, *sent, accumulates=True)
-        self.exchanges = corners.connect(Halo(corners.lookup.ranks, (plan, plan), tuple(self.arrays))).exchanges
+        found = corners.connect(Halo(corners.lookup.ranks, (plan, plan), tuple(self.arrays))).exchanges
+        emptied = self._emptied(backend, received[0], dtype) if field.accumulates else []
+        self.exchanges = tuple(
+            line and ExchangeTasks(line.start, line.arrive, [*line.unpack, *emptied]) for line in found
+        )
+
+    def _emptied(self, backend, ghosts: np.ndarray, dtype) -> list[Task]:
+        """What has been sent to its owners is forgotten, so that it is not sent again."""
+        if not ghosts.size:
+            return []
+        zeros = backend.zeros(ghosts.size, dtype)
+        return [Task("forget", ON_EDGE, backend.bind("scatter", zeros, self.arrays[0], backend.array(ghosts)))]
 
 
 def _of_rows(addresses: np.ndarray, row: int, n_rows: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -203,7 +214,7 @@ class Fields:
         return present + tuple(name for name in self._read_before if name.removesuffix(BEFORE) in present)
 
     def _alternates(self, name: str) -> bool:
-        even, odd = self._bound[name].arrays
+        even, odd = self._bound[self._rows[name][0]].arrays
         return even is not odd
 
     def exchange(self, name: str, parity: int) -> ExchangeTasks | None:

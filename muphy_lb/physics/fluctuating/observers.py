@@ -6,7 +6,8 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.physics.fluctuating.section import SERIES_FILE
-from muphy_lb.physics.fluctuating.temperature import BOLTZMANN_J_K, energy_of_lattice, measured_kt
+from muphy_lb.physics.fluctuating.temperature import measured_kt
+from muphy_lb.units import BOLTZMANN_J_K
 
 
 class FluctuationSeries(SeriesObserver):
@@ -26,7 +27,7 @@ class FluctuationSeries(SeriesObserver):
         if velocity is None or not isinstance(nodes, NodeList):
             return None
         units = self._view.units
-        in_k = energy_of_lattice(units) / BOLTZMANN_J_K
+        in_k = units.energy_j / BOLTZMANN_J_K
         return [in_k * value for value in measured_kt(nodes, units.velocity_to_lattice(velocity))]
 
     def finish(self) -> dict | None:

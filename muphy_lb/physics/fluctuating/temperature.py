@@ -6,15 +6,9 @@ import numpy as np
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.units import Units
+from muphy_lb.units import BOLTZMANN_J_K, Units
 
-BOLTZMANN_J_K = 1.380649e-23
 LARGEST_MACH = 0.1
-
-
-def energy_of_lattice(units: Units) -> float:
-    """The lattice unit of energy [J]: density times spacing^5 over time step^2."""
-    return units.density_kg_m3 * units.spacing_m**5 / units.time_step_s**2
 
 
 def thermal_mach(kt: float) -> float:
@@ -28,7 +22,7 @@ def lattice_kt(temperature_k: float, units: Units) -> float:
     Raises:
         InputError: nodes fluctuate faster than the method allows.
     """
-    kt = BOLTZMANN_J_K * temperature_k / energy_of_lattice(units)
+    kt = BOLTZMANN_J_K * temperature_k / units.energy_j
     mach = thermal_mach(kt)
     if mach > LARGEST_MACH:
         time_step_s = units.time_step_s * LARGEST_MACH / mach
