@@ -321,14 +321,14 @@ class Engine:
 
     def _halo_of_buffers(self) -> Halo:
         """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
-        plans = tuple(self.addresses.exchanges[self._phase(parity)] for parity in (0, 1))
+        even, odd = (self.addresses.exchanges[self._phase(parity)] for parity in (0, 1))
         buffers = self.buffers[::-1] if self.model.streaming.exchanges_result else self.buffers
-        return Halo(self.domain.halo.neighbours, plans, tuple(buffers))
+        return Halo(self.domain.halo.neighbours, (even, odd), tuple(buffers))
 
     def interior_launches(self, shape) -> list:
-        """Stream-and-collide of the interior alone, from each buffer."""
-        nodes = [self._binder.nodes(INTERIOR, parity) for parity in (0, 1)]
-        return [self.bind_stream_collide(nodes[parity], parity, shape) for parity in (0, 1)]
+        """Stream-and-collide of the interior alone, from each buffer; none without one."""
+        ranges = (self._binder.nodes(INTERIOR, parity) for parity in (0, 1))
+        return [self.bind_stream_collide(nodes, parity, shape) for parity, nodes in enumerate(ranges) if nodes]
 
     def bind_stream_collide(self, nodes: NodeRange, parity: int, shape):
         """Launch of stream-and-collide over some nodes, from buffer ``parity``."""
@@ -350,8 +350,8 @@ class Engine:
     def _bind_reductions(self, speed_scale) -> None:
         """Reductions of buffer 0 and 1, and the partial sums that they share."""
         workers = self.backend.reduction_workers(self.domain.n_nodes)
-        floats = [self.backend.zeros(workers, np.float64) for _ in range(2)]
-        arrays = ReductionArrays(*floats, self.backend.zeros(workers, np.int64), float(speed_scale))
+        mass, peak = (self.backend.zeros(workers, np.float64) for _ in range(2))
+        arrays = ReductionArrays(mass, peak, self.backend.zeros(workers, np.int64), float(speed_scale))
         operator = self.model.macroscopic
         self._partial_sums = arrays
         self._reductions = [

@@ -39,7 +39,7 @@ from muphy_lb.setup.numerics import Numerics, resolve
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
 FIXED_POINT_BITS = 60
 TRIAL_STEPS = 4
-NO_FIELDS = MappingProxyType({})
+NO_FIELDS: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 class Simulation:
@@ -134,8 +134,7 @@ class Simulation:
         the state comes by :meth:`restart_others`."""
         self.set_fields(fields)
         self.engine.set_populations(populations)
-        self.step_number, self._forces_step = step_number, None
-        self.initial_mass = initial_mass
+        self.step_number, self.initial_mass, self._forces_step = step_number, initial_mass, None
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
         self.engine.set_step_number(step_number)
         self.upload_schedule()
@@ -148,8 +147,9 @@ class Simulation:
             self._forces, self._forces_step = self._on_root(lambda: stored), self.step_number
         if self.engine.feedback:
             self.engine.feedback.restore(feedback)
-        for name, columns in particles.items():
-            self.engine.particles.set(name, columns)
+        if self.engine.particles:
+            for name, columns in particles.items():
+                self.engine.particles.set(name, columns)
 
     def step(self, n_steps: int = 1) -> None:
         """Advance."""
@@ -170,7 +170,7 @@ class Simulation:
         if self._has_started:
             self.upload_schedule()
             self.engine.set_step_number(self.step_number)
-        if feedback:
+        if feedback and before is not None:
             feedback.restore(before)
         return n_steps * self.header.n_nodes / seconds / 1e6
 
@@ -214,9 +214,11 @@ class Simulation:
 
     def particles(self) -> dict[str, dict[str, np.ndarray]] | None:
         """Columns of all particles by set and name, by ascending id, on rank 0."""
-        found = {}
+        found, sets = {}, self.engine.particles
+        if sets is None:
+            return None if self.communicator.rank else {}
         for each in self.engine.model.particles:
-            parts = self.communicator.gather(self.engine.particles.get(each.name, self.engine.parity))
+            parts = self.communicator.gather(sets.get(each.name, self.engine.parity))
             if parts:
                 joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
                 order = np.argsort(joined["id"])
@@ -309,9 +311,8 @@ class Simulation:
     def _build_domain(self) -> LocalDomain:
         part = self.geometry.part()
         self._part_nodes = part.nodes
-        return domain_from_part(
-            part, self.lattice, treat_walls(self.case.lattice.walls, self.motions), self.case.compute.order
-        )
+        treatment = treat_walls(self.case.lattice.walls, self.motions)
+        return domain_from_part(part, self.lattice, treatment, self.case.compute.order)
 
     def _resolve(self) -> Numerics:
         check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(self.case, self.header))
@@ -348,7 +349,7 @@ class Simulation:
 
     def _physics(self) -> tuple[Physics, ...]:
         """What the case asks for beside the flow."""
-        kinds = packages(self.case)
+        kinds: tuple[type[Physics], ...] = packages(self.case)
         if len(kinds) > 1:
             names = " and ".join(f"[{kind.name}]" for kind in kinds)
             raise InputError(f"the case has {names}, which cannot be computed together; keep one of them")

@@ -29,6 +29,7 @@ from muphy_lb.physics.model import (
     Model,
     ScalarStreaming,
     Stage,
+    Value,
     row_names,
 )
 from muphy_lb.physics.thermal.operators import (
@@ -118,7 +119,7 @@ def _by_differences(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
             f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; allowed: above 0 and below 1/12; use"
             f" a smaller time step or thermal.method = {POPULATION_METHOD!r}"
         )
-    parameters = {DIFFUSIVITY: heat.diffusivity, **VELOCITY}
+    parameters: dict[str, Value] = {DIFFUSIVITY: heat.diffusivity, **VELOCITY}
     reads = (NAME + AT_NEIGHBOURS, *VELOCITY_FIELDS)
     stage = Stage(NAME, STENCIL, (TEMPERATURE,), parameters, NAME, reads, (NAME,))
     return (Field(NAME, heat.boundary),), stage, NAME
@@ -132,7 +133,7 @@ def _by_populations(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
     moments = tuple(Field(name, is_state=True, alternates=True) for name in (NAME, BUOYANT))
     new = (FieldValue(NAME), FieldValue(NAME, is_new=True), FieldValue(BUOYANT, is_new=True))
     diffusivity = heat.diffusivity if heat.media is None else heat.media[0]
-    parameters = {
+    parameters: dict[str, Value] = {
         **dict(zip(RATES, scalar_rates(scalar, diffusivity), strict=True)),
         "offset": heat.offset,
         **dict(zip(SCALAR_FIELDS, new, strict=True)),
