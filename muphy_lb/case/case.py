@@ -50,9 +50,10 @@ class _Flow(Section):
 
 def _physics_key(module: ModuleType):
     """Type and default of the key of a physics: a table, or a list of tables (:mod:`muphy_lb.physics.table`)."""
+    # The types are not known before the program runs.
     asked = module.SECTION
     if hasattr(module, "SECTIONS"):
-        asked = Annotated[tuple[module.SECTIONS, ...], Field(strict=False)]
+        asked = Annotated[tuple[module.SECTIONS, ...], Field(strict=False)]  # type: ignore[name-defined]
     return asked | None, Field(default=None, description=module.SECTION.__doc__)
 
 
@@ -63,7 +64,7 @@ _FlowAndPhysics = create_model(
 )
 
 
-class Case(_FlowAndPhysics):
+class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot know the sections from a table
     """A whole case; see the sections for the keys."""
 
     lattice: LatticeSection
@@ -169,7 +170,7 @@ def case_from_dict(table: Mapping, folder=".") -> Case:
 
 
 def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Case:
-    case = None
+    case: Case | None = None
     beyond = list(islice(numbers_beyond(table), MOST_PROBLEMS))
     problems = [*problems[:MOST_PROBLEMS], *beyond]
     try:
@@ -178,7 +179,7 @@ def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Ca
         problems += [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
     except RecursionError as error:
         raise InputError(f"{source} is nested too deeply; no table of a case lies below more than a few") from error
-    if problems:
+    if case is None or problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise InputError("\n  ".join([f"{source} has {count}:", *problems]))
     return case
