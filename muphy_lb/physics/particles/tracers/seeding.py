@@ -1,0 +1,87 @@
+"""Where tracers start: spread over the fluid, in a box, over an opening, or where a file says.
+
+Places are chosen systematically: of n tracers in order of places, one falls into each n-th part of the whole, so that
+their numbers anywhere differ from what is asked for by less than one, and only the place within a part is random.
+"""
+
+import numpy as np
+
+from muphy_lb.boundaries.opening_geometry import opening_links
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.physics.particles.tracers.walk import TOUCHING
+
+
+def spread_over_fluid(nodes: NodeList, count: int, random, box_m=None) -> tuple[np.ndarray, np.ndarray]:
+    """Voxels (count, 3) and offsets (count, 3) of places evenly spread over the fluid, or over that in a box.
+
+    Raises:
+        InputError: there is no fluid in the box.
+    """
+    is_thick = np.array(nodes.shape[::-1]) > 1
+    centre = nodes.coordinates()
+    low, high = np.full((2, nodes.n_nodes, 3), np.array([[[-0.5]], [[0.5]]]))
+    if box_m is not None:
+        corners = (np.asarray(box_m) - nodes.origin_m) / nodes.spacing_m
+        low, high = np.maximum(low, corners[0] - centre), np.minimum(high, corners[1] - centre)
+    size = np.where(is_thick, np.maximum(high - low, 0.0), 1.0)
+    volume = size.prod(axis=1)
+    if not volume.any():
+        raise InputError(f"box_m is {[list(corner) for corner in box_m]}: there is no fluid in it")
+    chosen = _chosen(volume, count, random)
+    offset = low[chosen] + size[chosen] * random.random((count, 3))
+    return centre[chosen], np.where(is_thick, offset, 0.0)
+
+
+def spread_over_opening(view: FlowView, name: str, count: int, random) -> tuple[np.ndarray, np.ndarray]:
+    """Voxels and offsets of places at the faces of an opening's voxels, as many in each as its profile lets enter; for
+    an opening of given pressure, whose profile follows from the flow, evenly.
+
+    Raises:
+        InputError: nothing enters.
+    """
+    nodes, lattice = view.nodes, view.lattice
+    number = [opening.name for opening in nodes.openings].index(name)
+    frame, condition = view.frames[number], view.conditions[number]
+    links = opening_links(nodes, lattice)
+    direction = lattice.c[links.q]
+    links = links.select((links.boundary == number) & (np.abs(direction).sum(axis=1) == 1))
+    direction, centre = lattice.c[links.q], nodes.coordinates(links.node)
+    inflow = -(direction @ frame.normal) * condition.profile(frame, centre + 0.5 * direction)
+    if not (inflow > 0.0).any():
+        raise InputError(f"opening {name!r}: nothing enters there at which tracers could start")
+    chosen = _chosen(np.maximum(inflow, 0.0), count, random)
+    is_thick = np.array(nodes.shape[::-1]) > 1
+    offset = np.where(is_thick, random.uniform(-0.5, 0.5, (count, 3)), 0.0)
+    return centre[chosen], np.where(direction[chosen] != 0, TOUCHING * direction[chosen], offset)
+
+
+def places_in_fluid(nodes: NodeList, position_m: np.ndarray, place) -> tuple[np.ndarray, np.ndarray]:
+    """Voxels and offsets of given places (n, 3) [m]; ``place(row)`` says whence they come, for messages.
+
+    Raises:
+        InputError: one is not in the fluid.
+    """
+    at = (position_m - nodes.origin_m) / nodes.spacing_m
+    size = np.array(nodes.shape[::-1])
+    voxel = np.floor(at + 0.5).astype(np.int64)
+    offset = np.where(size > 1, at - voxel, 0.0)
+    voxel = np.where(nodes.periodic, voxel % size, voxel)
+    x, y, z = voxel.T
+    inside = ((voxel >= 0) & (voxel < size)).all(axis=1)
+    solid = np.flatnonzero(~inside | ~np.isin((z * size[1] + y) * size[0] + x, nodes.voxel))
+    if solid.size:
+        row = solid[0]
+        raise InputError(
+            f"{place(row)}: there is no fluid at {position_m[row].tolist()} m, where a tracer is to start"
+            f" ({solid.size} of {len(at)} lie like that); move it, or leave it out"
+        )
+    return voxel, offset
+
+
+def _chosen(weight: np.ndarray, count: int, random) -> np.ndarray:
+    """Positions (count,) in random order; each appears in proportion to its weight."""
+    share = np.cumsum(weight) / weight.sum()
+    chosen = np.searchsorted(share, (np.arange(count) + random.random(count)) / count, side="right")
+    return random.permutation(np.minimum(chosen, np.flatnonzero(weight)[-1]))
