@@ -1,0 +1,8 @@
+"""Validation cases of a fluctuating fluid."""
+
+from muphy_lb.physics.fluctuating.studies.decay import fluctuating_decay
+from muphy_lb.physics.fluctuating.studies.modes import fluctuating_modes
+
+SHARED = ()
+CASES = {"fluctuating-modes": fluctuating_modes, "fluctuating-decay": fluctuating_decay}
+PAPERS: dict = {}
