@@ -2,7 +2,12 @@
 
 from muphy_lb.physics.fluctuating.studies.decay import fluctuating_decay
 from muphy_lb.physics.fluctuating.studies.modes import fluctuating_modes
+from muphy_lb.physics.fluctuating.studies.walls import fluctuating_walls
 
 SHARED = ()
-CASES = {"fluctuating-modes": fluctuating_modes, "fluctuating-decay": fluctuating_decay}
+CASES = {
+    "fluctuating-modes": fluctuating_modes,
+    "fluctuating-walls": fluctuating_walls,
+    "fluctuating-decay": fluctuating_decay,
+}
 PAPERS: dict = {}
