@@ -39,11 +39,12 @@ def fluctuating_flow(geometry: Mapping, settings: Settings, **more) -> Simulatio
     Args:
         geometry: the table ``[geometry]`` of a case, without spacing.
         settings: backend, precision, streaming.
-        more: ``kt``, ``nu``, ``seed``, ``name`` of the velocity set and ``collision`` where they are not the usual
-            ones, and further tables of the case.
+        more: ``kt``, ``nu``, ``seed``, ``name`` of the velocity set, ``collision`` and its ``rates`` where they are not
+            the usual ones, and further tables of the case.
     """
     kt, nu, seed = more.pop("kt", KT), more.pop("nu", VISCOSITY), more.pop("seed", 1)
     lattice = {"name": more.pop("name", LATTICE_D3Q19), "collision": more.pop("collision", BGK)}
+    lattice["rates"] = dict(more.pop("rates", {}))
     tables = {"fluid": {"temperature_k": kt / BOLTZMANN_J_K}, "fluctuating": {"seed": seed}, "lattice": lattice}
     return lattice_simulation(settings, geometry, nu, **tables, **more)
 
