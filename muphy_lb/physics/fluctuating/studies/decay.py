@@ -45,7 +45,7 @@ class Decay:
     interval: int
 
 
-DECAY, QUICK_DECAY = Decay(25, 16000, 16), Decay(9, 4000, 4)
+DECAY, QUICK_DECAY = Decay(25, 16000, 16), Decay(11, 3000, 6)
 STRESS_EDGE, STRESS_VISCOSITY = 5, 0.3
 STRESS_STEPS, QUICK_STRESS_STEPS, STRESS_LAGS = 40000, 6000, 6
 NOISE_BOX, N_SHIFTS, QUICK_N_SHIFTS = (9, 9, 9), 1000, 200
@@ -113,8 +113,8 @@ def correlation(amplitude: np.ndarray, lag: int) -> float:
 def share_of_decay(rate: float, lag: int, n_samples: int, freedom: int) -> float:
     """Standard error of a rate of decay over the rate, determined from the correlation over ``lag`` samples.
 
-    Bartlett's formula for a series whose correlation is exp(-rate m) over m samples: Priestley, Spectral Analysis and
-    Time Series (1981), Eq. (5.3.32).
+    Bartlett's formula (J. R. Stat. Soc. Suppl. 8, 27 (1946)) for a series whose correlation over m samples is
+    exp(-rate m).
     """
     one, kept = np.exp(-2.0 * rate), np.exp(-2.0 * rate * lag)
     variance = ((1.0 + one) * (1.0 - kept) / (1.0 - one) - 2.0 * lag * kept) / (n_samples * freedom)
@@ -171,7 +171,8 @@ def _seeds(n_shifts: int, settings: Settings) -> list[Row]:
 
 
 def noise_fields(simulation: Simulation, n_steps: int) -> np.ndarray:
-    """(n_steps, n) noise of steps, normalised: momentum-free modes of what a fluid at rest gets in one step."""
+    """(n_steps, n) noise of the rest population in each of some steps, normalised: what one step adds to a fluid at
+    rest."""
     engine, rest = simulation.engine, np.zeros((simulation.lattice.q, 1))
     found = np.empty((n_steps, simulation.nodes.n_nodes))
     for step in range(n_steps):

@@ -5,10 +5,10 @@ constant, and openings of given pressure, which bounce back with the opposite si
 of them changes the variance of independent populations. So the thermal equilibrium of a box is that of any pore space
 at rest: nodes beside staircase walls, in the narrowest throats and beside openings have the temperature of the bulk.
 
-In a flow that holds but for corrections of the order of its velocity. The noise is that of density 1, whatever the local
-density: the momentum of a node has its variance everywhere, its velocity less where pressure raises the density. Across
-a throat of one voxel the collision cannot change the momentum, which changes its sign in every step: it keeps the
-variance that it started with, which is none in a run from rest.
+In a flow that holds but for corrections of the order of its velocity. The noise is that of density 1, whatever the
+local density: the momentum of a node has its variance everywhere, its velocity less where pressure raises the density.
+Across a throat of one voxel the collision cannot change the momentum, which changes its sign in every step: it keeps
+the variance that it started with, which is none in a run from rest.
 
 The states that are sampled grow out of states of thermal equilibrium, so that none depends on another.
 """
