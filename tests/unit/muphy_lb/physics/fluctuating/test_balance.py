@@ -95,8 +95,10 @@ def test_noise_restores_what_the_collision_takes(lattice, relaxation, rates, ome
 @pytest.mark.parametrize("omega", OMEGAS)
 @pytest.mark.parametrize("relaxation", [BGK, TRT, MRT, REGULARISED], ids=lambda relaxation: relaxation.name)
 def test_amplitudes_are_those_of_orthogonal_modes(lattice, relaxation, omega):
-    """mu b_k [1 - (1 - s_k)^2] (Duenweg, Schiller, Ladd, Phys. Rev. E 76, 036704 (2007)): stress and even modes relax with omega,
-    odd ones with the rate of Lambda, those that are regularised with 1."""
+    """mu b_k [1 - (1 - s_k)^2] (Duenweg, Schiller, Ladd, Phys. Rev. E 76, 036704 (2007)).
+
+    Stress and even modes relax with omega, odd ones with the rate of Lambda, those that are regularised with 1.
+    """
     rates = (0.1,) if relaxation in (TRT, MRT) else ()
     found = noise_amplitudes(relaxation, named_rates(relaxation, omega, rates), lattice)
     n_modes = len(found)
