@@ -58,7 +58,7 @@ class Sampling:
 
 
 MODES, QUICK_MODES = Sampling(60, 48), Sampling(60, 16)
-WAVES, QUICK_WAVES = Sampling(3000, 64), Sampling(300, 16)
+WAVES, QUICK_WAVES = Sampling(8000, 128), Sampling(300, 16)
 WAVES_EDGE, QUICK_WAVES_EDGE = 33, 9
 KTS, KT_BOX, QUICK_KT_BOX = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3), (1, 129, 129), (1, 33, 33)
 
