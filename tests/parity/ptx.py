@@ -49,7 +49,8 @@ def kernels() -> Iterator[tuple]:
 
 
 def compiled(operator: Operator, n_parameters: int, pattern: Pattern, lattice, precision: Precision, **how) -> str:
-    """PTX of a stream kernel; ``how`` gives index_type, threads and capability, if not the usual ones."""
+    """PTX of a stream kernel; ``how`` gives index_type, threads, capability and types of the parameters, if not the
+    usual ones."""
     index, threads = how.get("index_type", np.uint32), how.get("threads", SINGLE)
     capability = how.get("capability", CAPABILITY)
     pretend(capability)
@@ -57,7 +58,7 @@ def compiled(operator: Operator, n_parameters: int, pattern: Pattern, lattice, p
     stored, real = (from_dtype(np.dtype(scalar)) for scalar in (precision.storage, precision.real))
     old, lines, bases = (types.Array(each, 1, "C") for each in (stored, types.uint32, from_dtype(np.dtype(index))))
     new = lines if threads == PAIRED else old
-    parameters = types.UniTuple(real, n_parameters)
+    parameters = types.Tuple(how.get("parameters", (real,) * n_parameters))
     numbers = (types.int64, types.int64, types.uint32, types.uint32)
     ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(old, new, lines, bases, *numbers, parameters), cc=capability)
     return ptx
