@@ -2,10 +2,11 @@
 
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.physics.package import Physics
+from muphy_lb.physics.particles.beads.species import BeadSpecies
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.physics.particles.tracers.species import Tracers
 
-SPECIES: dict[str, type[Species]] = {kind.kind: kind for kind in (Tracers,)}
+SPECIES: dict[str, type[Species]] = {kind.kind: kind for kind in (Tracers, BeadSpecies)}
 
 
 class Particles(Physics):

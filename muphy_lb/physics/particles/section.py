@@ -7,26 +7,10 @@ from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, Seria
 
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Name, Positive, Section, exactly_one
+from muphy_lb.physics.particles.base_section import ParticlesSection
+from muphy_lb.physics.particles.beads.section import BeadsSection
 
-LARGEST_SEED = 2**63 - 1
 FILES = ("particles_*.csv",)
-
-
-def _known_kind(kind: str) -> str:
-    if kind not in KINDS:
-        raise ValueError(f"must be {' or '.join(map(repr, KINDS))}")
-    return kind
-
-
-class ParticlesSection(Section):
-    """Particles in the flow, a table for each kind of them."""
-
-    name: Name
-    """letters, digits, _ and -, a letter first; the name in every output"""
-    kind: Annotated[str, AfterValidator(_known_kind)]
-    """what they are"""
-    seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
-    """number that chooses their places and their random motion; runs with different seeds are independent"""
 
 
 class TracersSection(ParticlesSection):
@@ -64,7 +48,15 @@ class TracersSection(ParticlesSection):
             yield "has length_unit_m, which only file reads"
 
 
-KINDS: dict[str, type[ParticlesSection]] = {"tracers": TracersSection}
+KINDS: dict[str, type[ParticlesSection]] = {"tracers": TracersSection, "beads": BeadsSection}
+
+
+class FluidKeys(Section):
+    """Keys of the fluid."""
+
+    temperature_k: Positive | None = None
+    """temperature [K] of the fluid"""
+
 
 
 def _of_its_kind(data, handler, info: ValidationInfo):

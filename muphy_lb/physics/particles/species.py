@@ -13,7 +13,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.physics.flow import Flow
-from muphy_lb.physics.particles.section import ParticlesSection
+from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.units import Units
 
 
