@@ -12,6 +12,7 @@ from math import log, sqrt
 
 import numpy as np
 
+from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.physics.fluctuating.studies.boxes import (
     KT,
     N_SIGMA,
@@ -79,7 +80,7 @@ def _decay(run: Decay, settings: Settings) -> tuple[list[Row], Plot]:
         lags = np.arange(0, 2 * lag + 1)
         points.append(Series(f"{wave}", lags * rate, [correlation(amplitude, m) for m in lags], "points"))
     times = np.linspace(0.0, max(max(series.x) for series in points), 100)
-    lines = (Series("exp(-nu k^2 t)", times, np.exp(-times)), *points)
+    lines = (Series("exp(-nu k^2 t)", times.tolist(), np.exp(-times).tolist()), *points)
     return rows, Plot("Transverse waves", "nu k^2 t", "autocorrelation of the velocity", lines)
 
 
@@ -87,7 +88,7 @@ def transverse_waves(simulation: Simulation, run: Decay) -> list[np.ndarray]:
     """Amplitudes (n_samples, n_vectors, 3) across the wave vectors of each of ``WAVES``, in all directions."""
     vectors = [_directions(wave) for wave in WAVES]
     k = 2.0 * np.pi / run.edge * np.concatenate(vectors)
-    position = simulation.nodes.coordinates()[simulation.domain.number]
+    position = voxel_coordinates(simulation.domain.voxel, simulation.header.shape)
     phases = np.exp(-1j * k @ position.T)
     unit = k / np.linalg.norm(k, axis=1)[:, None]
     simulation.step(round(SETTLING_TIMES / (VISCOSITY * (2.0 * np.pi / run.edge) ** 2)))
@@ -132,8 +133,8 @@ def _green_kubo(n_steps: int, settings: Settings) -> tuple[Row, Plot]:
     row = relative(f"Green-Kubo, {n_steps} steps: viscosity", STRESS_VISCOSITY, viscosities[-1], tolerance)
     lines = (
         Series("viscosity", (0, STRESS_LAGS - 1), (STRESS_VISCOSITY,) * 2),
-        Series("sum up to that time", range(STRESS_LAGS), viscosities, "points"),
-        Series("autocorrelation of the stress", range(STRESS_LAGS), correlations, "points"),
+        Series("sum up to that time", range(STRESS_LAGS), viscosities.tolist(), "points"),
+        Series("autocorrelation of the stress", range(STRESS_LAGS), correlations.tolist(), "points"),
     )
     return row, Plot("Green-Kubo", "time [steps]", "lattice units", lines)
 
@@ -174,7 +175,7 @@ def noise_fields(simulation: Simulation, n_steps: int) -> np.ndarray:
     """(n_steps, n) noise of the rest population in each of some steps, normalised: what one step adds to a fluid at
     rest."""
     engine, rest = simulation.engine, np.zeros((simulation.lattice.q, 1))
-    found = np.empty((n_steps, simulation.nodes.n_nodes))
+    found = np.empty((n_steps, simulation.header.n_nodes))
     for step in range(n_steps):
         engine.set_populations(rest)
         engine.set_step_number(step)

@@ -84,23 +84,23 @@ def _all_modes(settings: Settings) -> tuple[list[Row], Plot]:
         simulation = fluctuating_box(shape, settings, name=name, collision=collision, nu=nu, rates=rates)
         found = mode_variances(simulation, sampling, round(SETTLING / nu))
         farthest = found[np.abs(found - 1.0).argmax()]
-        n_independent = simulation.nodes.n_nodes * sampling.n_samples / mean_memory(shape, nu, sampling.interval)
+        n_independent = simulation.header.n_nodes * sampling.n_samples / mean_memory(shape, nu, sampling.interval)
         tolerance = N_SIGMA * share_of_sigma(n_independent) if settings.quick else TOLERANCE
         what = f"{name} {collision}, nu {nu:.2g}: worst of {found.size} modes over mu b_k"
         rows.append(relative(what, 1.0, farthest, tolerance))
         if name == "D3Q19":
-            bars.append(Series(f"{collision}, nu {nu:.2g}", range(found.size), found, "points"))
+            bars.append(Series(f"{collision}, nu {nu:.2g}", range(found.size), found.tolist(), "points"))
     return rows, Plot("Variance of the modes of D3Q19", "mode", "variance over mu b_k", tuple(bars))
 
 
 def mode_variances(simulation: Simulation, sampling: Sampling, settling: int) -> np.ndarray:
     """(Q,) variances of the modes of a node over their values, mass and momentum first."""
-    modes, total = orthonormal_modes(simulation.lattice), 0.0
-    n_nodes = simulation.nodes.n_nodes
+    modes, total = orthonormal_modes(simulation.lattice), np.zeros(simulation.lattice.q)
+    n_nodes = simulation.header.n_nodes
     simulation.step(settling)
     for _ in range(sampling.n_samples):
         simulation.step(sampling.interval)
-        total = total + ((modes @ simulation.engine.populations()) ** 2).mean(axis=1)
+        total += ((modes @ simulation.engine.populations()) ** 2).mean(axis=1)
     found = total / sampling.n_samples * float(simulation.lattice.cs2) / KT
     found[: 1 + simulation.lattice.dimension] *= n_nodes / (n_nodes - 1.0)  # their sums over the box are fixed
     return found
@@ -125,7 +125,7 @@ def _waves(settings: Settings) -> tuple[list[Row], Plot]:
         worst = int(np.argmax(np.abs(mean - 1.0) / (errors if settings.quick else 1.0)))
         tolerance = N_SIGMA * errors[worst] if settings.quick else TOLERANCE
         rows.append(relative(f"{name}: mean over the worst shell of wave vectors", 1.0, mean[worst], tolerance))
-        curves.append(Series(name, 2.0 * np.pi * numbers / edge, mean, "points"))
+        curves.append(Series(name, (2.0 * np.pi * numbers / edge).tolist(), mean.tolist(), "points"))
     return rows, Plot("Structure factors", "wave number [1 / voxel]", "over that of equipartition", tuple(curves))
 
 
@@ -142,7 +142,7 @@ def wave_variances(simulation: Simulation, sampling: Sampling) -> dict[str, tupl
 
     Arrays (nz, ny, nx // 2 + 1) of the velocity along and across the wave vector, and of the density.
     """
-    shape, voxel = simulation.nodes.shape, simulation.domain.voxel
+    shape, voxel = simulation.header.shape, simulation.domain.voxel
     kz, ky, kx = (k[:, :, : shape[2] // 2 + 1] for k in np.meshgrid(*wave_numbers(shape), indexing="ij"))
     along = np.stack((kx, ky, kz)) / np.sqrt(np.maximum(kx**2 + ky**2 + kz**2, 1e-12))
     grid, totals = np.zeros((4, voxel.size)), np.zeros((3, *kx.shape))
@@ -188,7 +188,7 @@ def _momentum_variance(simulation: Simulation, sampling: Sampling) -> float:
     Velocities, momentum over density, vary by a share of 9 kT more.
     """
     simulation.step(round(SETTLING / VISCOSITY))
-    n_nodes, dimension = simulation.nodes.n_nodes, simulation.lattice.dimension
+    n_nodes, dimension = simulation.header.n_nodes, simulation.lattice.dimension
     samples = moments_over_time(simulation, sampling.n_samples, sampling.interval)
     squares = [(((1.0 + moments[0]) * moments[1 : 1 + dimension]) ** 2).mean() for moments in samples]
     return float(np.mean(squares)) * n_nodes / (n_nodes - 1.0)

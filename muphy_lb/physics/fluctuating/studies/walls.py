@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from muphy_lb.geometry.neighbours import neighbour_table
+from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.physics.fluctuating.studies.boxes import (
     KT,
     N_SIGMA,
@@ -56,7 +56,7 @@ def fluctuating_walls(settings: Settings = DEFAULT) -> Validation:
     pack, pipe = (QUICK_PACK, QUICK_PIPE) if settings.quick else (PACK, PIPE)
     rows = _beside_walls("sphere pack", {"shape": "sphere_pack", "options": pack}, settings)
     rows += _beside_walls("tilted pipe", {"shape": "tilted_pipe", "options": pipe}, settings)
-    curves = []
+    curves: list[Series] = []
     for inflow in (RESTING, FLOWING):
         of_openings, of_inflow = _beside_openings(inflow, settings)
         rows, curves = rows + of_openings, curves + of_inflow
@@ -92,9 +92,9 @@ def variances(simulation: Simulation, n_draws: int, age: int) -> np.ndarray:
     out of balance anywhere, they would not stay so. What all states have in common, a mean flow, does not count.
     """
     rng, engine = np.random.default_rng(1), simulation.engine
-    total, square = 0.0, 0.0
+    total, square = np.zeros((2, 4, simulation.header.n_nodes))
     for _ in range(n_draws):
-        engine.set_populations(equilibrium_populations(simulation.lattice, simulation.nodes.n_nodes, KT, rng))
+        engine.set_populations(equilibrium_populations(simulation.lattice, total.shape[1], KT, rng))
         simulation.step(age)
         moments = simulation.engine.moments().astype(np.float64)
         moments[1:] *= 1.0 + moments[0]
@@ -105,8 +105,8 @@ def variances(simulation: Simulation, n_draws: int, age: int) -> np.ndarray:
 
 def places(simulation: Simulation) -> dict[str, np.ndarray]:
     """Masks of nodes, in the order of the run: those beside walls, and those in throats, if there are any."""
-    table = neighbour_table(simulation.nodes, simulation.lattice.c[1:])
-    n_fluid = (table >= 0).sum(axis=0)[simulation.domain.number]
+    neighbours = simulation.domain.search.table(simulation.lattice.c[1:], slice(None))
+    n_fluid = (neighbours >= 0).sum(axis=0)[simulation.domain.number]
     found = {"first layer": n_fluid < simulation.lattice.q - 1, "narrow throats": n_fluid < MOST_LINKS}
     return {name: mask for name, mask in found.items() if mask.any()}
 
@@ -119,7 +119,7 @@ def _beside_openings(inflow: float, settings: Settings) -> tuple[list[Row], list
     geometry = {"shape": "square_duct", "options": {**options, "ends": "open"}}
     simulation = fluctuating_flow(geometry, settings, openings=openings)
     found = variances(simulation, draws, QUICK_AGE if settings.quick else AGE)
-    along = simulation.nodes.coordinates()[simulation.domain.number, 0]
+    along = voxel_coordinates(simulation.domain.voxel, simulation.header.shape)[:, 0]
     layers = {"velocity": along - along.min(), "pressure": along.max() - along}
     rows, curves = [], []
     for kind, layer in layers.items():
@@ -128,7 +128,7 @@ def _beside_openings(inflow: float, settings: Settings) -> tuple[list[Row], list
             rows += _rows(where, found[:, layer == distance], draws, settings)
         distances = np.arange(layer.max() // 2)
         means = [found[1:, layer == distance].mean() for distance in distances]
-        curves.append(Series(f"given {kind}, inflow {inflow:g}", distances, means, "points"))
+        curves.append(Series(f"given {kind}, inflow {inflow:g}", distances.tolist(), means, "points"))
     if inflow != RESTING:
         rows = [shown(row.quantity, 1.0, row.computed) for row in rows]
     return rows, curves
