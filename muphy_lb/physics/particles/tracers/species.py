@@ -21,6 +21,7 @@ from muphy_lb.physics.model import (
     Stage,
 )
 from muphy_lb.physics.particles.species import Species
+from muphy_lb.physics.particles.tracers.observers import TracerSeries
 from muphy_lb.physics.particles.tracers.seeding import spread_over_fluid, spread_over_opening
 from muphy_lb.physics.particles.tracers.walk import BORN, INTEGERS, LONGEST, REALS, walk
 from muphy_lb.precision import PRECISIONS
@@ -93,6 +94,10 @@ class Tracers(Species):
         for names, values in zip(POSITION, (voxel, offset), strict=True):
             columns |= dict(zip(names, values.T, strict=True))
         return columns
+
+    def observers(self, view, folder, resume_step):
+        """Their time series."""
+        return (TracerSeries(view, folder, resume_step, self.name),)
 
     def describe(self) -> str:
         """Their number, and how they move."""
