@@ -3,13 +3,22 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, SerializeAsAny, ValidationInfo, WrapValidator
+from pydantic import (
+    AfterValidator,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    SerializeAsAny,
+    ValidationInfo,
+    WrapValidator,
+)
 
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Name, Positive, Section, exactly_one
 
 LARGEST_SEED = 2**63 - 1
-FILES = ("particles_*.csv",)
+FILES = ("particles_*.csv", "particles_*.vtkhdf")
 
 
 def _known_kind(kind: str) -> str:
@@ -52,6 +61,10 @@ class TracersSection(ParticlesSection):
     """diffusivity of their random walk [m2/s]"""
     walls: Literal["reflect", "stick"] = "reflect"
     """what happens to those that meet a wall"""
+    snapshots_every_steps: NonNegativeInt = 0
+    """steps between two snapshots of all of them in particles_NAME.vtkhdf; 0 for none"""
+    path_lines: NonNegativeInt = 0
+    """of how many of them the snapshots become path lines in particles_NAME_path_lines.vtkhdf"""
 
     @classmethod
     def rules(cls, given):
@@ -60,6 +73,8 @@ class TracersSection(ParticlesSection):
         places = [key for key in ("box_m", "opening", "file") if key in given]
         if len(places) > 1:
             yield f"has {' and '.join(places)}; give one of them"
+        if given.get("path_lines") and not given.get("snapshots_every_steps"):
+            yield "has path_lines, which join snapshots; give snapshots_every_steps"
         if "length_unit_m" in given and "file" not in given:
             yield "has length_unit_m, which only file reads"
 

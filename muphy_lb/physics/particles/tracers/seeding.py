@@ -89,8 +89,8 @@ def _rows(values: np.ndarray) -> list[tuple]:
     return [tuple(row) for row in values.tolist()]
 
 
-def places_in_fluid(nodes: NodeList, position_m: np.ndarray, place) -> tuple[np.ndarray, np.ndarray]:
-    """Voxels and offsets of given places (n, 3) [m]; ``place(row)`` says whence they come, for messages.
+def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[np.ndarray, np.ndarray]:
+    """Voxels and offsets of given places (n, 3) [m]; ``location(row)`` says where they are listed, for messages.
 
     Raises:
         InputError: one is not in the fluid.
@@ -106,7 +106,7 @@ def places_in_fluid(nodes: NodeList, position_m: np.ndarray, place) -> tuple[np.
     if solid.size:
         row = solid[0]
         raise InputError(
-            f"{place(row)}: there is no fluid at {position_m[row].tolist()} m, where a tracer is to start"
+            f"{location(row)}: there is no fluid at {position_m[row].tolist()} m, where a tracer is to start"
             f" ({solid.size} of {len(at)} lie like that); move it, or leave it out"
         )
     return voxel, offset
