@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, NonNegativeInt
 
 from muphy_lb.case.section import Name, Section
 
@@ -25,3 +25,5 @@ class ParticlesSection(Section):
     """what they are"""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
     """number that chooses their places and their random motion; runs with different seeds are independent"""
+    snapshots_every_steps: NonNegativeInt = 0
+    """steps between two snapshots of all of them in particles_NAME.vtkhdf; 0 for none"""

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.units import Units
 
+OfTable = TypeVar("OfTable", bound=ParticlesSection)
 
-class Species(ABC):
+
+class Species(ABC, Generic[OfTable]):
     """Particles of one kind; several may be in a flow.
 
     Args:
@@ -36,12 +38,12 @@ class Species(ABC):
 
     kind: ClassVar[str]
 
-    def __init__(self, section: ParticlesSection, case: Case, header: GeometryHeader, units: Units):
+    def __init__(self, section: OfTable, case: Case, header: GeometryHeader, units: Units):
         self.section, self.case, self.header, self.units = section, case, header, units
         self.name = section.name
 
     @classmethod
-    def bytes_per_node(cls, section: ParticlesSection, case: Case, lattice: Lattice) -> float:
+    def bytes_per_node(cls, section: OfTable, case: Case, lattice: Lattice) -> float:
         """Memory per node of the fields that it needs [bytes]; fields that species share count for each."""
         return 0.0
 

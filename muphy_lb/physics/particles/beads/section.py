@@ -9,7 +9,9 @@ from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one
 from muphy_lb.physics.particles.base_section import ParticlesSection
 
-POTENTIALS, MODEL, COUPLING = (f"muphy_lb.physics.particles.beads.{name}" for name in ("potentials", "model", "coupling"))
+POTENTIALS, MODEL, COUPLING = (
+    f"muphy_lb.physics.particles.beads.{name}" for name in ("potentials", "model", "coupling")
+)
 
 
 class BondsSection(Section):
@@ -82,7 +84,7 @@ class BeadsSection(ParticlesSection):
     start_m: Vector | None = None
     """place (x, y, z) [m] of the first bead of the only chain"""
     file: str | None = None
-    """file of positions, bonds and angles instead, relative to the folder of the case file (CSV, extended XYZ, LAMMPS)"""
+    """file of positions, bonds and angles instead (CSV, extended XYZ, LAMMPS), relative to the folder of the case file"""
     bonds_file: str | None = None
     """CSV table of bonds: columns id_1, id_2"""
     length_unit_m: Positive | None = None

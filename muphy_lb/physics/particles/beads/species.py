@@ -13,6 +13,7 @@ from muphy_lb.physics.particles.beads.model import AT_REST, Beads, table, with_b
 from muphy_lb.physics.particles.beads.names import VELOCITY
 from muphy_lb.physics.particles.beads.observers import BeadSeries, BeadSnapshots
 from muphy_lb.physics.particles.beads.potentials import WCA_RANGE
+from muphy_lb.physics.particles.beads.section import BeadsSection
 from muphy_lb.physics.particles.beads.start import ChainBuilder, angle_tables, bond_tables, chain_bonds
 from muphy_lb.physics.particles.files.read import read_bonds, read_particles
 from muphy_lb.physics.particles.species import Species
@@ -31,7 +32,7 @@ STIFFEST = 0.5
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 16
 
 
-class BeadSpecies(Species):
+class BeadSpecies(Species[BeadsSection]):
     """Beads of one table of the case file.
 
     Attributes:
@@ -45,7 +46,9 @@ class BeadSpecies(Species):
     def __init__(self, section, case, header, units):
         super().__init__(section, case, header, units)
         if case.compute.precision == FP16.name:
-            raise InputError("compute.precision is 'fp16' with beads, whose forces are lost in it; use 'fp32' or 'fp64'")
+            raise InputError(
+                "compute.precision is 'fp16' with beads, whose forces are lost in it; use 'fp32' or 'fp64'"
+            )
         self._table, self.ids = self._read(), None
         count, self.bonds, angles = self._topology()
         self._check_pulled(count)
@@ -113,7 +116,9 @@ class BeadSpecies(Species):
         constants, reach = self._wall_constants(kt), 1.0
         if len(self.bonds):
             if section.bonds is None:
-                raise InputError(f"particles.{self.name} has bonds in its file but no table bonds that says their force")
+                raise InputError(
+                    f"particles.{self.name} has bonds in its file but no table bonds that says their force"
+                )
             start, partner = bond_tables(count, self.bonds)
             constants |= {"bond_start": table(start, np.int64), "bond_partner": table(partner, np.int64)}
             constants |= {"bond_a": section.bonds.stiffness_n_m / stiffness}
@@ -148,8 +153,8 @@ class BeadSpecies(Species):
             energy, sigma = given.energy_j / units.energy_j, given.distance_m / units.spacing_m
         if sigma > LARGEST_WALL_SIGMA:
             raise InputError(
-                f"particles.{self.name}.wall_force.distance_m is {given.distance_m:g}, {sigma:.3g} voxels; allowed: at most"
-                f" {LARGEST_WALL_SIGMA * units.spacing_m:.4g} m, since walls are felt from the next voxel on"
+                f"particles.{self.name}.wall_force.distance_m is {sigma * units.spacing_m:g}, {sigma:.3g} voxels; allowed:"
+                f" at most {LARGEST_WALL_SIGMA * units.spacing_m:.4g} m, since walls are felt from the next voxel on"
             )
         return {"wall_a": energy, "wall_b": sigma, "wall_range2": (WCA_RANGE * sigma) ** 2}
 
@@ -168,8 +173,8 @@ class BeadSpecies(Species):
         substeps = int(np.ceil(frequency / STIFFEST))
         if substeps > self.beads.substeps:
             raise InputError(
-                f"particles.{self.name}.bonds: they swing with {frequency:.3g} radians a time step; {STIFFEST} a substep"
-                f" are allowed: set substeps = {substeps}, or take softer bonds, heavier beads or a smaller time step"
+                f"particles.{self.name}.bonds: they swing with {frequency:.3g} radians a time step; allowed: {STIFFEST} a"
+                f" substep: set substeps = {substeps}, or take softer bonds, heavier beads or a smaller time step"
             )
 
     def extend(self, flow):
@@ -230,9 +235,13 @@ class BeadSpecies(Species):
     def describe(self) -> str:
         """Their number, friction and forces."""
         beads, kinds = self.beads, self.beads.interactions
-        text = f"{beads.count:,} beads {self.name}: friction {beads.friction:.4g}, mass {beads.mass:.4g}, kT {beads.kt:.4g}"
-        text += " in lattice units"
-        forces = [name for name in (kinds.bonds and f"{kinds.bonds} bonds", kinds.pairs, kinds.bends and "bending") if name]
+        text = (
+            f"{beads.count:,} beads {self.name}: in lattice units friction {beads.friction:.4g}, mass {beads.mass:.4g}"
+        )
+        text += f", kT {beads.kt:.4g}"
+        forces = [
+            name for name in (kinds.bonds and f"{kinds.bonds} bonds", kinds.pairs, kinds.bends and "bending") if name
+        ]
         text += f", {', '.join(forces)}" if forces else ""
         return text + (", in a fluid taken to rest" if beads.coupling == AT_REST else "")
 

@@ -49,7 +49,9 @@ class ChainBuilder:
                 places.append(places[-1] + step)
             if len(places) == length:
                 return np.array(places)
-        raise InputError(f"no place was found for a chain of {length} beads; give more room, or fewer and shorter chains")
+        raise InputError(
+            f"no place was found for a chain of {length} beads; give more room, or fewer and shorter chains"
+        )
 
     def line(self, first: np.ndarray, length: int) -> np.ndarray:
         """(length, 3) places of a chain along x, folded back where there is no fluid ahead.

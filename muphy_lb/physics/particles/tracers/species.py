@@ -20,8 +20,12 @@ from muphy_lb.physics.model import (
     ParticleSet,
     Stage,
 )
+from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.species import Species
-from muphy_lb.physics.particles.tracers.seeding import spread_over_fluid, spread_over_opening
+from muphy_lb.physics.particles.tracers.observers import TracerSeries
+from muphy_lb.physics.particles.tracers.section import TracersSection
+from muphy_lb.physics.particles.tracers.seeding import places_in_fluid, spread_over_fluid, spread_over_opening
+from muphy_lb.physics.particles.tracers.snapshots import TracerSnapshots
 from muphy_lb.physics.particles.tracers.walk import BORN, INTEGERS, LONGEST, REALS, walk
 from muphy_lb.precision import PRECISIONS
 
@@ -29,7 +33,7 @@ FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
 BYTES_OF_LOOKUP = 8.0
 
 
-class Tracers(Species):
+class Tracers(Species[TracersSection]):
     """Tracers of one table of the case file.
 
     Attributes:
@@ -46,7 +50,10 @@ class Tracers(Species):
             raise InputError(
                 f"particles.{self.name}.opening is {section.opening!r}; allowed: {', '.join(names) or 'no opening'}"
             )
-        self.count = section.count
+        self._table = None
+        if section.file is not None:
+            self._table = read_particles(case.folder / section.file, header.spacing_m, section.length_unit_m)
+        self.count = section.count if self._table is None else self._table.n_particles
         self.diffusivity = units.viscosity_to_lattice(section.diffusivity_m2_s)
         self._check_longest_step()
 
@@ -82,17 +89,28 @@ class Tracers(Species):
     def _start(self, view) -> dict[str, np.ndarray]:
         section, count = self.section, self.count
         random = np.random.default_rng(section.seed)
-        if section.opening is not None:
+        identity = np.arange(count)
+        if self._table is not None:
+            identity = self._table.id
+            voxel, offset = places_in_fluid(view.nodes, self._table.position_m, self._table.location)
+        elif section.opening is not None:
             voxel, offset = spread_over_opening(view, section.opening, count, random)
         else:
             voxel, offset = spread_over_fluid(view.nodes, count, random, section.box_m)
         born = np.full(count, self.units.time_to_steps(section.start_s))
         if section.rate_per_s is not None:
             born += np.floor(np.arange(count) / (section.rate_per_s * self.units.time_step_s)).astype(np.int64)
-        columns = {"id": np.arange(count), BORN: born}
+        columns = {"id": identity, BORN: born}
         for names, values in zip(POSITION, (voxel, offset), strict=True):
             columns |= dict(zip(names, values.T, strict=True))
         return columns
+
+    def observers(self, view, folder, resume_step):
+        """Their time series, and their places if wanted."""
+        series = (TracerSeries(view, folder, resume_step, self.name),)
+        if not self.section.snapshots_every_steps:
+            return series
+        return (*series, TracerSnapshots(view, folder, resume_step, self.section))
 
     def describe(self) -> str:
         """Their number, and how they move."""
