@@ -55,7 +55,7 @@ class Parameters:
     def _value(self, parameter: Parameter, value: Value, parity: int, in_force):
         if isinstance(value, FieldValue):
             if self._particles is not None and "." in value.field:
-                return self._particles.column(value.field, parity)
+                return self._particles.column(value.field)
             return self._fields.array(value, parity)
         if isinstance(value, Provided):
             return self._provided(parameter.name, value, in_force)

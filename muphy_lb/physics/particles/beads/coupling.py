@@ -94,7 +94,7 @@ def mark(kernel: str) -> Operator:
                 if found[c] >= 0 and found[c] < parameters[lookup].size[9]:
                     parameters[wanted][found[c]] = flag
 
-        return jit(mark_cell)
+        return jit(unroll(mark_cell))
 
     return Operator(f"mark-{kernel}", reference, node, named("lookup", WANTED, *VOXEL, *OFFSET))
 
