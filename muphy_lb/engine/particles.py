@@ -1,16 +1,18 @@
 """Particles of a model on one rank's device: their memory, their stages, how they cross between ranks."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
 from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays
+from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.lookup import VoxelLookup
+from muphy_lb.domain.lookup import VoxelLookup, beside_walls
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
-from muphy_lb.physics.model import BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Stage
+from muphy_lb.physics.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
 
 FULL, LOST, CROWDED = 1, 2, 3
 
@@ -22,20 +24,34 @@ class Particles:
         backend: the device.
         connector: to the other ranks.
         lookup: what is at each voxel of this rank's surroundings.
-        pitch: number of nodes that arrays are allocated for.
+        domain: this rank's nodes.
         model: the physics.
 
     Raises:
         ValueError: a set without a stage that lets its particles migrate.
     """
 
-    def __init__(self, backend, connector: HaloConnector, lookup: VoxelLookup, pitch: int, model: Model):
-        self._backend, self._lookup = backend, lookup
-        self.lookup = _on_device(backend, lookup, pitch)
+    def __init__(self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model: Model):
+        self._backend, self._lookup, self._domain = backend, lookup, domain
+        self.lookup = _on_device(backend, lookup, domain.pitch)
         self._sets = {each.name: _BoundSet(backend, connector, each, lookup, model.stages) for each in model.particles}
         for name in self._sets:
             if not any(stage.over == name and stage.kernel == MIGRATE for stage in model.stages):
                 raise ValueError(f"particle set {name!r} needs a {MIGRATE!r} stage, which lets particles change nodes")
+
+    @cached_property
+    def _border(self) -> np.ndarray:
+        found = np.zeros(self._domain.n_nodes, dtype=np.int8)
+        found[self._lookup.layer.send_node] = 1
+        return found
+
+    @cached_property
+    def _beside_wall(self) -> np.ndarray:
+        return beside_walls(self._domain)
+
+    def nodes_at(self, what: Provided) -> np.ndarray:
+        """(n,) flags of the nodes at the border to other ranks (``BORDER``), or beside a wall (``BESIDE_WALL``)."""
+        return self._border if what is BORDER else self._beside_wall
 
     def column(self, name: str):
         """Device array of a column, given as ``"SET.column"``."""

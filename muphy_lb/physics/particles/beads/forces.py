@@ -32,7 +32,7 @@ from muphy_lb.physics.particles.beads.potentials import BONDS, PAIRS, lennard_jo
 BOND = ("bond_start", "bond_partner", "bond_a", "bond_b")
 PAIR = ("pair_a", "pair_b", "pair_range2", CELL, HEAD, NEXT)
 BEND = ("bend_start", "bend_ids", "bend_a")
-WALL = ("wall_a", "wall_b", "wall_range2")
+WALL = ("wall_a", "wall_b", "wall_range2", "beside_wall")
 PULL = ("pulled", "pull")
 NEAREST2 = 1e-6
 """Squared distance to a wall, in voxels, below which its force grows no more."""
@@ -326,7 +326,7 @@ def _bends_node(jit, at):
 
 
 def _walls_node(jit, at):
-    address, lookup = address_node(jit), at["lookup"]
+    address, lookup, beside = address_node(jit), at["lookup"], at["beside_wall"]
     vx, vy, vz, ox, oy, oz = (at[name] for name in (*VOXEL, *OFFSET))
     a, b, range2, real, whole = at["wall_a"], at["wall_b"], at["wall_range2"], np.float64, np.int64
     half, nearest2 = np.float64(0.5), np.float64(NEAREST2)
@@ -337,6 +337,9 @@ def _walls_node(jit, at):
         mx, my, mz = floor(px + half), floor(py + half), floor(pz + half)
         px, py, pz = px - mx, py - my, pz - mz
         x, y, z = parameters[vx][i] + whole(mx), parameters[vy][i] + whole(my), parameters[vz][i] + whole(mz)
+        n = address(parameters[lookup], x, y, z)
+        if 0 <= n < parameters[lookup].size[9] and parameters[beside][n] == 0:
+            return 0.0, 0.0, 0.0
         best, gx, gy, gz = real(parameters[range2]), 0.0, 0.0, 0.0
         for direction in range(27):
             sx, sy, sz = direction % 3 - 1, direction // 3 % 3 - 1, direction // 9 - 1

@@ -83,7 +83,9 @@ def _walk(sticks: bool, n_axes: int):
             entry = look_up(p["lookup"], *beyond)
             hits, leaves = (hop != 0) & (entry == NOTHING), (hop != 0) & (entry <= FIRST_OPENING)
             under_way = end == UNDER_WAY
-            target = np.where(hits, hop * TOUCHING if sticks else hop - target, np.where(leaves, start, target))
+            target = np.where(
+                hits, hop * TOUCHING if sticks else np.minimum(hop - target, TOUCHING), np.where(leaves, start, target)
+            )
             target = np.where(under_way, target, start)
             voxel[axis] += np.where(hits | leaves | ~under_way, 0, hop)
             end = np.where(under_way & leaves, FIRST_OPENING - entry + 1, end)
@@ -156,7 +158,7 @@ def _move_node(jit, sticks: bool):
             return target, hop, under_way
         if sticks:
             return hop * touching, stays, stuck
-        return hop - target, stays, under_way
+        return min(hop - target, touching), stays, under_way  # a face belongs to the voxel behind it
 
     return jit(move)
 
