@@ -123,10 +123,9 @@ def address_node(jit):
     return jit(address)
 
 
-@cache
-def velocity_node(jit, n_axes: int):
-    """Node function of :func:`velocity`: three fields, seven addresses, three offsets -> three components."""
-    wall, zero, half, one, two, is_solid = np.int64(WALL), 0.0, 0.5, 1.0, 2.0, n_axes == 3
+def _slope_node(jit):
+    """Node function: slope of a component, from its value at the node and the addresses of two neighbours."""
+    wall, half, two = np.int64(WALL), 0.5, 2.0
 
     def slope(field, own, plus, minus, is_along):
         above, below = own, own
@@ -144,12 +143,15 @@ def velocity_node(jit, n_axes: int):
             return min(max(free, -most), most)
         return -two * own if plus == wall else two * own
 
-    slope = jit(slope)
+    return jit(slope)
 
-    def value(field, node, plus, minus):
-        return zero if plus == wall and minus == wall else np.float64(field[node])
 
-    value = jit(value)
+@cache
+def velocity_node(jit, n_axes: int):
+    """Node function of :func:`velocity`: three fields, seven addresses, three offsets -> three components."""
+    wall, zero, one, is_solid, slope = np.int64(WALL), 0.0, 1.0, n_axes == 3, _slope_node(jit)
+    value = jit(lambda field, node, plus, minus: zero if plus == wall and minus == wall else np.float64(field[node]))
+    freedom = jit(lambda plus, minus: zero if plus == wall or minus == wall else one)
 
     def interpolate(fields, at, offset):
         node, east, west, north, south, top, bottom = at
@@ -157,15 +159,14 @@ def velocity_node(jit, n_axes: int):
         x, y, z = offset
         own_u, own_v = value(u, node, east, west), value(v, node, north, south)
         u_x, v_y = slope(u, own_u, east, west, True), slope(v, own_v, north, south, True)
-        free_x = zero if east == wall or west == wall else one
-        free_y = zero if north == wall or south == wall else one
+        free_x, free_y = freedom(east, west), freedom(north, south)
         to_u = own_u + slope(u, own_u, north, south, False) * y
         to_v = own_v + slope(v, own_v, east, west, False) * x
         to_w, w_z, free_z = zero, zero, zero
         if is_solid:
             own_w = value(w, node, top, bottom)
             w_z = slope(w, own_w, top, bottom, True)
-            free_z = zero if top == wall or bottom == wall else one
+            free_z = freedom(top, bottom)
             to_u += slope(u, own_u, top, bottom, False) * z
             to_v += slope(v, own_v, top, bottom, False) * z
             to_w = own_w + slope(w, own_w, east, west, False) * x + slope(w, own_w, north, south, False) * y

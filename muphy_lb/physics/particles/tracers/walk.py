@@ -43,7 +43,7 @@ UNDER_WAY, STUCK = 0, -1
 """Values of the column ``end``; k + 1 of those that have left through opening k."""
 
 TOUCHING = 0.5 - 2.0**-30
-"""Offset of what sticks to a face of its voxel."""
+"""Largest offset of what is at a wall: a face itself belongs to the voxel beyond it."""
 
 PARAMETERS = named("lookup", "step", "id", "seed", "amplitude", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VELOCITY_FIELDS)
 AROUND = ((0, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
@@ -83,9 +83,8 @@ def _walk(sticks: bool, n_axes: int):
             entry = look_up(p["lookup"], *beyond)
             hits, leaves = (hop != 0) & (entry == NOTHING), (hop != 0) & (entry <= FIRST_OPENING)
             under_way = end == UNDER_WAY
-            target = np.where(
-                hits, hop * TOUCHING if sticks else np.minimum(hop - target, TOUCHING), np.where(leaves, start, target)
-            )
+            back = hop * TOUCHING if sticks else np.clip(hop - target, -TOUCHING, TOUCHING)
+            target = np.where(hits, back, np.where(leaves, start, target))
             target = np.where(under_way, target, start)
             voxel[axis] += np.where(hits | leaves | ~under_way, 0, hop)
             end = np.where(under_way & leaves, FIRST_OPENING - entry + 1, end)
@@ -158,7 +157,7 @@ def _move_node(jit, sticks: bool):
             return target, hop, under_way
         if sticks:
             return hop * touching, stays, stuck
-        return min(hop - target, touching), stays, under_way  # a face belongs to the voxel behind it
+        return min(max(hop - target, -touching), touching), stays, under_way
 
     return jit(move)
 
@@ -171,7 +170,7 @@ def _walk_node(sticks: bool, n_axes: int):
         born, end, end_step = (at[name] for name in INTEGERS)
         tx, ty, tz, bx, by, bz = (at[name] for name in REALS)
         ux, uy, uz = (at[name] for name in VELOCITY_FIELDS)
-        under_way, one, none, is_solid = np.int64(UNDER_WAY), np.int64(1), np.int64(0), n_axes == 3
+        under_way, one, none, depth = np.int64(UNDER_WAY), np.int64(1), np.int64(0), float(n_axes == 3)
         along_x, along_y, along_z = (one, none, none), (none, one, none), (none, none, one)
 
         def update(i, p):
@@ -180,15 +179,13 @@ def _walk_node(sticks: bool, n_axes: int):
                 return
             voxel, offset = (p[vx][i], p[vy][i], p[vz][i]), (p[ox][i], p[oy][i], p[oz][i])
             x, y, z = flow(p[lookup], (p[ux], p[uy], p[uz]), voxel, offset)
-            dx, dy, dz = x, y, z
-            if p[born][i] + one != step:
-                dx, dy, dz = 1.5 * x - 0.5 * p[bx][i], 1.5 * y - 0.5 * p[by][i], 1.5 * z - 0.5 * p[bz][i]
+            new = 1.0 if p[born][i] + one == step else 1.5
+            old = 1.0 - new
+            dx, dy, dz = new * x + old * p[bx][i], new * y + old * p[by][i], new * z + old * p[bz][i]
             p[bx][i], p[by][i], p[bz][i] = x, y, z
             if p[amplitude] > 0.0:
                 rx, ry, rz = numbers(p[identity][i], step, p[seed])
-                dx, dy = dx + p[amplitude] * rx, dy + p[amplitude] * ry
-                if is_solid:
-                    dz += p[amplitude] * rz
+                dx, dy, dz = dx + p[amplitude] * rx, dy + p[amplitude] * ry, dz + p[amplitude] * depth * rz
             to, hop, how = move(p[lookup], offset[0], dx, voxel, along_x)
             p[ox][i], p[tx][i] = to, p[tx][i] + (to - offset[0])
             if how == under_way:
