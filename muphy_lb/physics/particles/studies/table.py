@@ -1,0 +1,13 @@
+"""Validation cases of particles."""
+
+from muphy_lb.physics.particles.studies.beads_mobility import bead_mobility
+from muphy_lb.physics.particles.studies.beads_momentum import bead_momentum
+from muphy_lb.physics.particles.studies.beads_temperature import bead_temperature
+
+SHARED = ()
+CASES = {
+    "bead-temperature": bead_temperature,
+    "bead-momentum": bead_momentum,
+    "bead-mobility": bead_mobility,
+}
+PAPERS: dict = {}
