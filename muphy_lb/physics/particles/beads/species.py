@@ -154,7 +154,8 @@ class BeadSpecies(Species[BeadsSection]):
         if sigma > LARGEST_WALL_SIGMA:
             raise InputError(
                 f"particles.{self.name}.wall_force.distance_m is {sigma * units.spacing_m:g}, {sigma:.3g} voxels;"
-                f" allowed: at most {LARGEST_WALL_SIGMA * units.spacing_m:.4g} m, since walls are felt from the next voxel on"
+                f" allowed: at most {LARGEST_WALL_SIGMA * units.spacing_m:.4g} m, since walls are felt from the next"
+                " voxel on"
             )
         return {"wall_a": energy, "wall_b": sigma, "wall_range2": (WCA_RANGE * sigma) ** 2}
 

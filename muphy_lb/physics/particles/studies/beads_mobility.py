@@ -78,8 +78,8 @@ class PulledBead:
         push = {"acceleration_m_s2": [-FORCE / edge**3, 0.0, 0.0]}
         self._simulation: Simulation = bead_flow(box((edge,) * 3), [bead], settings, kt=0.0, flow=push)
 
-    def __call__(self, place: np.ndarray) -> float:
-        """Mobility of a bead that starts there, velocity over force."""
+    def __call__(self, place: np.ndarray, in_rest_frame: bool = True) -> float:
+        """Mobility of a bead that starts there, velocity over force, relative to the mean of the fluid or to all mass."""
         simulation = self._simulation
         simulation.start_from_rest()
         place_beads(simulation, "bead", self._edge // 2 + place[None])
@@ -87,6 +87,8 @@ class PulledBead:
         before = columns_of(simulation, "bead", TRAVELLED)[0, 0]
         simulation.step()
         mobility = float(columns_of(simulation, "bead", TRAVELLED)[0, 0] - before) / FORCE
+        if not in_rest_frame:
+            return mobility
         # The fluid moves against the bead: all momentum is none. In the middle of the step, half a force away from the
         # populations that arrive, its mean velocity is - (m v + F) / L^3.
         return mobility + (self._mass * mobility + 1.0) / self._edge**3
