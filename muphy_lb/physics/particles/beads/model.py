@@ -187,7 +187,9 @@ def _coupled(flow: Flow, beads: Beads, values) -> Flow:
         writes=(PUSH,) if pushes else (),
     )
     flow = flow.with_fields(*FLOW_FIELDS).with_stages(between=(*shared, marks, arrive, friction))
-    return flow.pushed_by(PUSHED, {p.name: values[p.name] for p in PUSHED.parameters}) if pushes else flow
+    if not pushes or PUSHES[0] in flow.parameters:  # other beads have added theirs to the same fields
+        return flow
+    return flow.pushed_by(PUSHED, {p.name: values[p.name] for p in PUSHED.parameters})
 
 
 def flow_has_beads(flow: Flow) -> bool:

@@ -153,8 +153,9 @@ class BeadSpecies(Species[BeadsSection]):
             energy, sigma = given.energy_j / units.energy_j, given.distance_m / units.spacing_m
         if sigma > LARGEST_WALL_SIGMA:
             raise InputError(
-                f"particles.{self.name}.wall_force.distance_m is {sigma * units.spacing_m:g}, {sigma:.3g} voxels; allowed:"
-                f" at most {LARGEST_WALL_SIGMA * units.spacing_m:.4g} m, since walls are felt from the next voxel on"
+                f"particles.{self.name}.wall_force.distance_m is {sigma * units.spacing_m:g}, {sigma:.3g} voxels;"
+                f" allowed: at most {LARGEST_WALL_SIGMA * units.spacing_m:.4g} m, since walls are felt from the next"
+                " voxel on"
             )
         return {"wall_a": energy, "wall_b": sigma, "wall_range2": (WCA_RANGE * sigma) ** 2}
 
@@ -173,8 +174,8 @@ class BeadSpecies(Species[BeadsSection]):
         substeps = int(np.ceil(frequency / STIFFEST))
         if substeps > self.beads.substeps:
             raise InputError(
-                f"particles.{self.name}.bonds: they swing with {frequency:.3g} radians a time step; allowed: {STIFFEST} a"
-                f" substep: set substeps = {substeps}, or take softer bonds, heavier beads or a smaller time step"
+                f"particles.{self.name}.bonds: they swing with {frequency:.3g} radians a time step; allowed: {STIFFEST}"
+                f" a substep: set substeps = {substeps}, or take softer bonds, heavier beads or a smaller time step"
             )
 
     def extend(self, flow):
