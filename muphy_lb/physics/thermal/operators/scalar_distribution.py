@@ -19,7 +19,7 @@ from functools import cache
 
 import numpy as np
 
-from muphy_lb.lattice import Lattice
+from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.operators.observers import VELOCITY_FIELDS
 from muphy_lb.operators.operator import Operator, constants, named
 from muphy_lb.operators.unroll import unroll
@@ -53,9 +53,9 @@ def scalar_collision(scalar_lattice: Lattice, in_solids: bool = False) -> Operat
         if in_solids:
             even_rate, odd_rate, flows = even_rate[n], odd_rate[n], parameters["is_fluid"][n]
         w, opposed = scalar_lattice.w[:, None], values[scalar_lattice.opposite]
-        arrived = values.sum(axis=0)
+        arrived = added(values)
         mean[n], scalar[n] = flows * (0.5 * (old[n] + arrived) + parameters["offset"]), arrived
-        along = scalar_lattice.c @ np.stack([flows * component[n] for component in velocity])
+        along = combined(scalar_lattice.c, [flows * component[n] for component in velocity])
         even = 0.5 * (values + opposed) - w * scalar[n]
         odd = 0.5 * (values - opposed) - w * scalar[n] * along / float(scalar_lattice.cs2)
         return values - even_rate * even - odd_rate * odd
