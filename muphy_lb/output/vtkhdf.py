@@ -165,7 +165,11 @@ class VtkHdfSeries:
         if not os.access(path, os.R_OK | os.W_OK):
             raise OutputError(f"cannot continue {path}: it may not be written; change its permissions or move it away")
         try:
-            return self._truncate()
+            kept = self._kept_steps()
+            if kept.size and self._is_longer(len(kept)):
+                reserve_space(path, TABLE_BYTES)
+                self._truncate(len(kept))
+            return int(kept[-1]) if kept.size else None
         except OutputError:
             raise
         except Exception as error:  # HDF5 and h5py have many ways of saying that a file is not whole
@@ -175,10 +179,9 @@ class VtkHdfSeries:
                 path.replace(aside)
             return None
 
-    def _truncate(self) -> int | None:
-        """Forget what lies behind the last complete snapshot up to the resume step; return the step of the last one
-        left."""
-        with opened(self.path) as file:
+    def _kept_steps(self) -> np.ndarray:
+        """Steps of the complete snapshots up to the resume step."""
+        with h5py.File(self.path, "r") as file:
             if "muphy_lb" not in file:
                 raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
             own, grid = file["muphy_lb"], file["VTKHDF"]
@@ -188,13 +191,27 @@ class VtkHdfSeries:
                     f" this run has {self.nodes.n_nodes}; move the file away"
                 )
             done = own["step"][: grid["Steps"].attrs["NSteps"]]
-            n_steps = int(np.count_nonzero(done <= self.resume_step))
-            grid["Steps"].attrs["NSteps"] = n_steps
-            for table in (own["step"], *_step_tables(grid)):
-                table.resize(n_steps, axis=0)
-            for dataset in grid["CellData"].values():
-                dataset.resize(n_steps * self.nodes.n_nodes, axis=0)
-            return int(done[n_steps - 1]) if n_steps else None
+            return done[done <= self.resume_step]
+
+    def _is_longer(self, n_steps: int) -> bool:
+        """Whether the file holds more than so many snapshots, be it part of one; if not, it need not be written, which
+        a full disk might refuse."""
+        with h5py.File(self.path, "r") as file:
+            sizes = [len(table) == rows for table, rows in self._sizes(file, n_steps)]
+            return file["VTKHDF/Steps"].attrs["NSteps"] > n_steps or not all(sizes)
+
+    def _truncate(self, n_steps: int) -> None:
+        """Forget what lies behind so many snapshots."""
+        with opened(self.path) as file:
+            file["VTKHDF/Steps"].attrs["NSteps"] = n_steps
+            for table, rows in self._sizes(file, n_steps):
+                table.resize(rows, axis=0)
+
+    def _sizes(self, file: h5py.File, n_steps: int) -> list[tuple[h5py.Dataset, int]]:
+        """All growing datasets, and how long they are with so many snapshots."""
+        tables = [file["muphy_lb/step"], *_step_tables(file["VTKHDF"])]
+        columns = file["VTKHDF/CellData"].values()
+        return [(each, n_steps) for each in tables] + [(each, n_steps * self.nodes.n_nodes) for each in columns]
 
     def _checked(self, name: str, values: np.ndarray) -> np.ndarray:
         """``values`` as float32; raise OutputError unless there is one row per node."""
