@@ -23,6 +23,10 @@ def viscosity(relaxation_time: float, cs2: float) -> float:
     return cs2 * (relaxation_time - 0.5)
 
 
+BOLTZMANN_J_K = 1.380649e-23
+"""Boltzmann's constant [J/K], exact in the SI of 2019."""
+
+
 @dataclass(frozen=True)
 class Units:
     """The SI values of the three lattice units. Conversions accept numbers or arrays.
@@ -50,6 +54,21 @@ class Units:
     def speed_m_s(self) -> float:
         """One lattice unit of velocity [m/s]: one voxel per time step."""
         return self.spacing_m / self.time_step_s
+
+    @property
+    def mass_kg(self) -> float:
+        """One lattice unit of mass [kg]: that of the fluid in a voxel."""
+        return self.density_kg_m3 * self.spacing_m**3
+
+    @property
+    def energy_j(self) -> float:
+        """One lattice unit of energy [J]."""
+        return self.mass_kg * self.speed_m_s**2
+
+    @property
+    def force_n(self) -> float:
+        """One lattice unit of force [N]."""
+        return self.energy_j / self.spacing_m
 
     def velocity_to_lattice(self, velocity_m_s):
         """Velocity in lattice units from a velocity [m/s]."""

@@ -37,6 +37,12 @@ class WallExtent:
         return arm - np.round(arm / period) * np.where(np.isfinite(period), period, 0.0)
 
 
+def components(vector: np.ndarray) -> tuple[float, float, float]:
+    """A vector (x, y, z) as plain numbers."""
+    x, y, z = vector.tolist()
+    return x, y, z
+
+
 def wall_extent(nodes: NodeList, number: int) -> WallExtent:
     """Centre and period of labelled wall ``number``; the arrays of the whole list may be datasets of a file."""
     mine = nodes.label_voxel[...][nodes.label_number[...] == FIRST_WALL_NUMBER + number]
@@ -48,7 +54,7 @@ def wall_extent(nodes: NodeList, number: int) -> WallExtent:
             gaps = np.diff(layers, append=layers[0] + size)
             first, period[axis] = layers[(np.argmax(gaps) + 1) % layers.size], size
         centre[axis] = (first + 0.5 * np.max((layers - first) % size)) % size
-    return WallExtent(tuple(centre.tolist()), tuple(period.tolist()))
+    return WallExtent(components(centre), components(period))
 
 
 UNKNOWN_EXTENT = WallExtent(STATIONARY, (np.inf,) * 3)

@@ -84,7 +84,7 @@ class _Opening(Section):
             yield "needs both or none of profile = 'measured' and profile_file"
 
 
-class OpeningSection(*key_classes("OpeningKeys"), _Opening):
+class OpeningSection(*key_classes("OpeningKeys"), _Opening):  # type: ignore[misc]  # mypy cannot know bases from a table
     """A place where fluid enters or leaves, and the condition there.
 
     The geometric part (kind, centre_m, normal, radius_m) is left out where the geometry brings an opening of that name.
@@ -110,7 +110,7 @@ class _WallMotion(Section):
     """factor of the velocity in time"""
 
 
-class WallSection(*key_classes("WallKeys"), _WallMotion):
+class WallSection(*key_classes("WallKeys"), _WallMotion):  # type: ignore[misc]  # mypy cannot know bases from a table
     """A labelled wall of the geometry: it may move or slip, and its force and torque are recorded."""
 
     reference_velocity_m_s: Positive | None = None

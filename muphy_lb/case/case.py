@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 from pydantic import Field, PrivateAttr, ValidationError, create_model
@@ -47,18 +48,23 @@ class _Flow(Section):
     """what drives the flow besides openings and walls"""
 
 
-def _physics_key(section: type[Section]):
-    return section | None, Field(default=None, description=section.__doc__)
+def _physics_key(module: ModuleType):
+    """Type and default of the key of a physics: a table, or a list of tables (:mod:`muphy_lb.physics.table`)."""
+    # The types are not known before the program runs.
+    asked = module.SECTION
+    if hasattr(module, "SECTIONS"):
+        asked = Annotated[tuple[module.SECTIONS, ...], Field(strict=False)]  # type: ignore[name-defined]
+    return asked | None, Field(default=None, description=module.SECTION.__doc__)
 
 
 _FlowAndPhysics = create_model(
     "_FlowAndPhysics",
     __base__=_Flow,
-    **{name: _physics_key(module.SECTION) for name, module in sections().items()},
+    **{name: _physics_key(module) for name, module in sections().items()},
 )
 
 
-class Case(_FlowAndPhysics):
+class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot know the sections from a table
     """A whole case; see the sections for the keys."""
 
     lattice: LatticeSection
@@ -76,9 +82,12 @@ class Case(_FlowAndPhysics):
 
     @classmethod
     def rules(cls, given):
-        """Names of openings, walls and probes are unique; a lattice velocity has a velocity to refer to."""
+        """Names in a list of tables are unique; a lattice velocity has a velocity to refer to."""
         openings, walls, probes = (given_tables(given.get(key)) for key in ("openings", "walls", "probes"))
-        for what, tables in (("openings", openings), ("walls", walls), ("probes", probes)):
+        lists = {
+            name: given_tables(given.get(name)) for name, module in sections().items() if hasattr(module, "SECTIONS")
+        }
+        for what, tables in {"openings": openings, "walls": walls, "probes": probes, **lists}.items():
             names = Counter(table["name"] for table in tables if isinstance(table.get("name"), str))
             for name, count in names.items():
                 if count > 1:
@@ -161,7 +170,7 @@ def case_from_dict(table: Mapping, folder=".") -> Case:
 
 
 def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Case:
-    case = None
+    case: Case | None = None
     beyond = list(islice(numbers_beyond(table), MOST_PROBLEMS))
     problems = [*problems[:MOST_PROBLEMS], *beyond]
     try:
@@ -170,7 +179,7 @@ def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Ca
         problems += [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
     except RecursionError as error:
         raise InputError(f"{source} is nested too deeply; no table of a case lies below more than a few") from error
-    if problems:
+    if case is None or problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise InputError("\n  ".join([f"{source} has {count}:", *problems]))
     return case

@@ -1,6 +1,6 @@
 """The section of the case file about how a flow is computed."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -8,13 +8,17 @@ from muphy_lb.backends import BACKENDS
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section
 
+if TYPE_CHECKING:
+    BackendName = str
+else:  # names that are known only when the program runs
+    BackendName = Literal["auto", *BACKENDS]
 Speeds = Annotated[tuple[Positive, ...], Field(strict=False)]
 
 
 class ComputeSection(Section):
     """How the flow is computed; it does not change the physics."""
 
-    backend: Literal["auto", *BACKENDS] = "auto"
+    backend: BackendName = "auto"
     """what runs the kernels"""
     precision: Annotated[str, OneOf("muphy_lb.precision", "PRECISIONS")] = "fp32"
     """type of the stored populations; fp16 is computed with in fp32"""

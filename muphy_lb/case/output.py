@@ -1,6 +1,6 @@
 """Sections of the case file about results: what is written, how often, and probes."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, NonNegativeInt
 
@@ -10,7 +10,11 @@ from muphy_lb.physics.table import offered
 
 FLOW_FIELDS = ("density", "velocity", "pressure")
 FIELDS = (*FLOW_FIELDS, *offered("OUTPUT_FIELDS"))
-FieldNames = Annotated[tuple[Literal[*FIELDS], ...], Field(strict=False)]
+if TYPE_CHECKING:
+    FieldName = str
+else:  # names that are known only when the program runs
+    FieldName = Literal[*FIELDS]
+FieldNames = Annotated[tuple[FieldName, ...], Field(strict=False)]
 
 
 class OutputSection(Section):

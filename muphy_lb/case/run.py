@@ -1,6 +1,6 @@
 """The section of the case file about the length of a run."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
 
@@ -17,7 +17,11 @@ def _not_empty(values: tuple) -> tuple:
     return values
 
 
-Monitored = Annotated[tuple[Literal[*MONITORED], ...], Field(strict=False), AfterValidator(_not_empty)]
+if TYPE_CHECKING:
+    Quantity = str
+else:  # names that are known only when the program runs
+    Quantity = Literal[*MONITORED]
+Monitored = Annotated[tuple[Quantity, ...], Field(strict=False), AfterValidator(_not_empty)]
 
 
 class RunSection(Section):

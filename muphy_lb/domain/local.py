@@ -15,7 +15,7 @@ from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SpecularLinks, WallTreatment, open_corners, specular_links
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK, FIRST_WALL_LINK, WALL_LINK, NeighbourSearch
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import Lattice
 
 # Nodes whose neighbours are looked up at a time: tables of 20 and 40 MB in D3Q19.
@@ -261,7 +261,7 @@ def _localised(specular: SpecularLinks, near, local, local_of) -> SpecularLinks:
     return SpecularLinks(**columns | {"node": local[columns["node"]], "far": far})
 
 
-def check_dimension(nodes: NodeList, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:
+def check_dimension(nodes: NodeList | GeometryHeader, lattice: Lattice, force=(0.0, 0.0, 0.0)) -> None:
     """Refuse a two-dimensional lattice in a box with more than one layer, or with a force along z.
 
     Raises:

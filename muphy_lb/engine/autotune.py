@@ -34,7 +34,7 @@ def tune(engine: Engine) -> None:
     by_name = {_name(shape): shape for shape in shapes}
     if known.get(key) not in by_name:
         rates = {name: _rate(engine, shape) for name, shape in by_name.items()}
-        known = _read(path) | {key: max(rates, key=rates.get)}
+        known = _read(path) | {key: max(rates, key=rates.__getitem__)}
         log.info("timed on this GPU, MFLUPS: %s", ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
         _write(path, known)
     engine.use_shape(by_name[known[key]])

@@ -69,7 +69,7 @@ class BoundaryLinks:
         self._links = self._link_arrays(conditions, nodes, states)
         self._walls = self._wall_arrays(conditions)
         self._sum_launches: tuple | None = None
-        self._wall_probe = Probe(backend, buffers, [self._wall_addresses()] * 2)
+        self._wall_probe = Probe(backend, buffers, (self._wall_addresses(),) * 2)
 
     @property
     def has_openings(self) -> bool:
@@ -217,12 +217,14 @@ class BoundaryLinks:
             lattice = self._model.lattice
             arriving = addresses.arriving
             opposed = flat_address(lattice.opposite[links.q], links.node, lattice.q)
-        met = (addresses.linkwise.outgoing, arriving, opposed, addresses.linkwise.incoming)
-        dtype = np.uint32 if addresses.n_slots < 2**32 else np.uint64
+        dtype, array = np.uint32 if addresses.n_slots < 2**32 else np.uint64, self._backend.array
         return WallArrays(
-            *(self._backend.array(address.astype(dtype)) for address in met),
-            coefficients=self._backend.array(conditions.walls.astype(self._backend.precision.real).reshape(-1)),
-            wall=self._backend.array(links.boundary.astype(np.uint8)),
+            outgoing=array(addresses.linkwise.outgoing.astype(dtype)),
+            arriving=array(arriving.astype(dtype)),
+            opposed=array(opposed.astype(dtype)),
+            incoming=array(addresses.linkwise.incoming.astype(dtype)),
+            coefficients=array(conditions.walls.astype(self._backend.precision.real).reshape(-1)),
+            wall=array(links.boundary.astype(np.uint8)),
             value=None,
         )
 

@@ -62,7 +62,7 @@ class Engine:
         self._access = StateAccess(backend, model, domain)
         self._connector, self.halo = connector, connector.connect(backend, self._halo_of_buffers())
         lookup = build_lookup(domain) if model.particles else None
-        corners = lookup and Corners(lookup, partial(connector.connect, backend))
+        corners = Corners(lookup, partial(connector.connect, backend)) if lookup else None
         self.fields = Fields(backend, domain, model, self.halo.shares, corners)
         self.particles = Particles(backend, connector, lookup, domain.pitch, model) if lookup else None
         self.parameters = Parameters(backend, domain, self.fields, self.particles, self.timed)
@@ -86,6 +86,17 @@ class Engine:
         n_slots, storage = self.addresses.n_slots, self.precision.storage
         buffers = [self.backend.zeros(n_slots, storage) for _ in range(1 if in_place else 2)]
         return buffers * 2 if in_place else buffers
+
+    @property
+    def particle_sets(self) -> Particles:
+        """The particles.
+
+        Raises:
+            ValueError: the model has none.
+        """
+        if self.particles is None:
+            raise ValueError(f"the model {self.model.name!r} has no particles")
+        return self.particles
 
     @property
     def counts_steps(self) -> bool:
@@ -324,14 +335,14 @@ class Engine:
 
     def _halo_of_buffers(self) -> Halo:
         """What crosses before (pull, in place) or in the middle of (push) a step from each buffer."""
-        plans = tuple(self.addresses.exchanges[self._phase(parity)] for parity in (0, 1))
+        even, odd = (self.addresses.exchanges[self._phase(parity)] for parity in (0, 1))
         buffers = self.buffers[::-1] if self.model.streaming.exchanges_result else self.buffers
-        return Halo(self.domain.halo.neighbours, plans, tuple(buffers))
+        return Halo(self.domain.halo.neighbours, (even, odd), tuple(buffers))
 
     def interior_launches(self, shape) -> list:
-        """Stream-and-collide of the interior alone, from each buffer."""
-        nodes = [self._binder.nodes(INTERIOR, parity) for parity in (0, 1)]
-        return [self.bind_stream_collide(nodes[parity], parity, shape) for parity in (0, 1)]
+        """Stream-and-collide of the interior alone, from each buffer; none without one."""
+        ranges = (self._binder.nodes(INTERIOR, parity) for parity in (0, 1))
+        return [self.bind_stream_collide(nodes, parity, shape) for parity, nodes in enumerate(ranges) if nodes]
 
     def bind_stream_collide(self, nodes: NodeRange, parity: int, shape):
         """Launch of stream-and-collide over some nodes, from buffer ``parity``."""
@@ -361,8 +372,8 @@ class Engine:
     def _bind_reductions(self, speed_scale) -> None:
         """Reductions of buffer 0 and 1, and the partial sums that they share."""
         workers = self.backend.reduction_workers(self.domain.n_nodes)
-        floats = [self.backend.zeros(workers, np.float64) for _ in range(2)]
-        arrays = ReductionArrays(*floats, self.backend.zeros(workers, np.int64), float(speed_scale))
+        mass, peak = (self.backend.zeros(workers, np.float64) for _ in range(2))
+        arrays = ReductionArrays(mass, peak, self.backend.zeros(workers, np.int64), float(speed_scale))
         operator = self.model.macroscopic
         self._partial_sums = arrays
         self._reductions = [

@@ -6,7 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.backends.arrays import ExtrapolationArrays, NodeRange, StencilArrays
-from muphy_lb.domain import LocalDomain, StencilTable, build_neighbours, build_scalar_streaming, build_stencil
+from muphy_lb.domain import (
+    LocalDomain,
+    ScalarBoundary,
+    StencilTable,
+    build_neighbours,
+    build_scalar_streaming,
+    build_stencil,
+)
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.lookup import VoxelLookup
 from muphy_lb.parallel import Halo
@@ -15,7 +22,8 @@ from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
 from muphy_lb.parallel.transports import ExchangeTasks
 from muphy_lb.physics.model import Field, FieldValue, Model, Stage, row_names
 
-NO_EXCHANGE = (None, None)
+Exchanges = tuple[ExchangeTasks | None, ExchangeTasks | None]
+NO_EXCHANGE: Exchanges = (None, None)
 BEFORE = "_before"  # behind the name of a field: as the step before has left it
 
 
@@ -38,9 +46,8 @@ class _Advanced:
 
     is_state = True
 
-    def __init__(self, backend, domain: LocalDomain, model: Model, field: Field, shares):
-        self._backend, self._domain = backend, domain
-        self.table = _advancing_table(domain, model, field)
+    def __init__(self, backend, domain: LocalDomain, field: Field, table: StencilTable, shares):
+        self._backend, self.table = backend, table
         self.n_rows = field.streaming.lattice.q if field.streaming else 1
         self.row = domain.pitch if field.streaming else 0
         self.arrays = [backend.zeros(self.table.n_slots, backend.precision.real) for _ in range(2)]
@@ -75,16 +82,17 @@ class _Advanced:
         return [Task("ghosts", queue, self._backend.bind("extrapolation", field, target, records, queue))]
 
 
-def _advancing_table(domain: LocalDomain, model: Model, field: Field) -> StencilTable:
+def _advancing_table(domain: LocalDomain, model: Model, field: Field, boundary: ScalarBoundary) -> StencilTable:
     if field.streaming:
-        return build_scalar_streaming(domain, field.streaming.lattice, field.boundary, field.streaming.diffusivity)
-    return build_stencil(domain, model.lattice.c[1:], field.boundary)
+        return build_scalar_streaming(domain, field.streaming.lattice, boundary, field.streaming.diffusivity)
+    return build_stencil(domain, model.lattice.c[1:], boundary)
 
 
 class _Stored:
     """A field that node functions write at their own node and read there, or, with a halo, also at neighbours."""
 
-    n_rows, row, exchanges = 1, 0, NO_EXCHANGE
+    n_rows, row = 1, 0
+    exchanges: Exchanges = NO_EXCHANGE
 
     def __init__(self, backend, domain: LocalDomain, field: Field, dtype, halo: DeviceTable | None, shares):
         self.is_state = field.is_state
@@ -119,7 +127,18 @@ class _Cornered:
         plan = Exchange(*sent, *received)
         if field.accumulates:
             plan = Exchange(*received, *sent, accumulates=True)
-        self.exchanges = corners.connect(Halo(corners.lookup.ranks, (plan, plan), tuple(self.arrays))).exchanges
+        found = corners.connect(Halo(corners.lookup.ranks, (plan, plan), tuple(self.arrays))).exchanges
+        emptied = self._emptied(backend, received[0], dtype) if field.accumulates else []
+        self.exchanges = tuple(
+            line and ExchangeTasks(line.start, line.arrive, [*line.unpack, *emptied]) for line in found
+        )
+
+    def _emptied(self, backend, ghosts: np.ndarray, dtype) -> list[Task]:
+        """What has been sent to its owners is forgotten, so that it is not sent again."""
+        if not ghosts.size:
+            return []
+        zeros = backend.zeros(ghosts.size, dtype)
+        return [Task("forget", ON_EDGE, backend.bind("scatter", zeros, self.arrays[0], backend.array(ghosts)))]
 
 
 def _of_rows(addresses: np.ndarray, row: int, n_rows: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -132,14 +151,19 @@ def _of_rows(addresses: np.ndarray, row: int, n_rows: int, start: np.ndarray) ->
 def _staged(plan: Exchange) -> Exchange:
     """The exchange through a receive buffer: such a field has only one array, and received values must not overwrite
     those that are still being read."""
-    return Exchange(plan.pack, plan.pack_start, np.arange(plan.unpack.start, plan.unpack.stop), plan.unpack_start)
+    return Exchange(plan.pack, plan.pack_start, _received(plan), plan.unpack_start)
 
 
 def _returning(table: StencilTable) -> Exchange:
     """The reverse exchange: halo values are sent to their owners, which add them to their own nodes."""
     plan = table.exchange
-    halo = np.arange(plan.unpack.start, plan.unpack.stop)
-    return Exchange(halo, plan.unpack_start, plan.pack, plan.pack_start, accumulates=True)
+    return Exchange(_received(plan), plan.unpack_start, plan.pack, plan.pack_start, accumulates=True)
+
+
+def _received(plan: Exchange) -> np.ndarray:
+    """(n,) addresses of the values that are received."""
+    unpack = plan.unpack
+    return np.arange(unpack.start, unpack.stop) if isinstance(unpack, slice) else unpack
 
 
 class Fields:
@@ -170,9 +194,10 @@ class Fields:
 
     def _bind_field(self, field: Field, model: Model, shares):
         if field.boundary:
-            return _Advanced(self._backend, self._domain, model, field, shares)
+            table = _advancing_table(self._domain, model, field, field.boundary)
+            return _Advanced(self._backend, self._domain, field, table, shares)
         dtype = self._backend.precision.real if field.dtype == "real" else field.dtype
-        if field.corners:
+        if field.corners and self._corners:
             return _Cornered(
                 self._backend, self._domain, field, np.int64 if field.accumulates else dtype, self._corners
             )
@@ -203,7 +228,7 @@ class Fields:
         return present + tuple(name for name in self._read_before if name.removesuffix(BEFORE) in present)
 
     def _alternates(self, name: str) -> bool:
-        even, odd = self._bound[name].arrays
+        even, odd = self._bound[self._rows[name][0]].arrays
         return even is not odd
 
     def exchange(self, name: str, parity: int) -> ExchangeTasks | None:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from muphy_lb.backends.interface import Launch
+
 
 class Probe:
     """Copies numbers at fixed addresses out of either of two buffers.
@@ -17,12 +19,13 @@ class Probe:
         self.size = addresses[0].size
         self._backend, self._buffers, self._addresses = backend, buffers, addresses
         precision = backend.precision
-        self._kind, self._unit = (precision.real, 1.0) if of_field else (precision.storage, precision.unit)
-        self._gathers = None
+        self._kind = precision.real if of_field else precision.storage
+        self._unit: float = 1.0 if of_field else precision.unit
+        self._gathers: list[Launch] = []
 
     def read(self, parity: int) -> np.ndarray:
         """(k,) float64 numbers of a buffer in lattice units; the caller ensures that nothing writes to it."""
-        if self._gathers is None:
+        if not self._gathers:
             self._bind()
         self._gathers[parity]()
         return self._backend.to_host(self._packed).astype(np.float64) / self._unit

@@ -103,10 +103,12 @@ class StepBinder:
         written: set[str] = set()
         self._before = passes(model.before, written, readable.__contains__)
         self._between = passes(model.between, written, readable.__contains__)
+        stored = readable & set(model.stored)
+        written.update(stored)
         self._after = passes(model.after, written, readable.__contains__)
         ahead = _read_first(model.before, readable)
         self._before[0].exchanged = ahead
-        fresh = {name for stage in (*model.before, *model.between) for name in stage.writes} | set(ahead)
+        fresh = {name for stage in (*model.before, *model.between) for name in stage.writes} | set(ahead) | stored
         beside = [name for name in _read_first(model.after, readable) if name not in fresh]
         advanced = [stage.field for stage in model.after if stage.field]
         self._at_start = tuple(dict.fromkeys((*advanced, *beside)))

@@ -62,7 +62,7 @@ def check_writable(folder: str | os.PathLike) -> None:
     """
     with output_errors(folder):
         Path(folder).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as probe:
+        with tempfile.TemporaryFile(dir=os.fspath(folder)) as probe:
             probe.write(b"probe")
             probe.flush()
 

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.region import chosen_nodes, nodes_in_box
 from muphy_lb.output.vtkhdf import VtkHdfSeries
@@ -42,9 +44,9 @@ class FieldSnapshots(Observer):
 
     def _nodes(self) -> NodeList:
         """The nodes to write; ``_kept`` says where they are in the node list."""
-        nodes, region_m = self._view.nodes, self._view.case.output.region_m
+        nodes, region_m = whole_nodes(self._view), self._view.case.output.region_m
+        self._kept: slice | np.ndarray = slice(None)
         if region_m is None:
-            self._kept = slice(None)
             return nodes
         self._kept = nodes_in_box(nodes, region_m)
         return chosen_nodes(nodes, nodes.voxel[self._kept])
@@ -59,7 +61,7 @@ class FieldSnapshots(Observer):
             view.wall_forces()  # while the step before is still there; the answer is kept
         fields = {name: view.field(name) for name in self._names}
         if self._series:
-            kept = {name: values[self._kept] for name, values in fields.items()}
+            kept = {name: on_root(values)[self._kept] for name, values in fields.items()}
             self._series.append(view.time_s, view.step_number, kept)
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.report_html import ReportPart
@@ -39,7 +39,7 @@ class FlowPicture(Observer):
         if velocity is not None:
             speed = (velocity**2).sum(axis=1) ** 0.5
             with drawing(self.file):
-                draw_vessel(self._folder / self.file, view.nodes, speed, view.case.title, telling=telling)
+                draw_vessel(self._folder / self.file, whole_nodes(view), speed, view.case.title, telling=telling)
 
     def section(self, summary: Mapping) -> ReportPart:
         """The picture for report.html."""

@@ -5,7 +5,7 @@ from functools import partial
 from math import nan
 from pathlib import Path
 
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, on_root
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
@@ -57,7 +57,7 @@ class SeriesObserver(Observer):
         numbers = self.numbers()
         if self._series:
             row = {"step": self._view.step_number, "time_s": self._view.time_s}
-            self._series.append(row | dict(zip(self.columns(), numbers, strict=True)))
+            self._series.append(row | dict(zip(self.columns(), on_root(numbers), strict=True)))
 
     def close(self) -> None:
         """Write the last row."""
@@ -88,7 +88,9 @@ class OpeningSeries(SeriesObserver):
     def numbers(self) -> list[float] | None:
         """Flow rate and pressure of each opening, on rank 0; collective."""
         states = self._view.openings()
-        return states and [
+        if states is None:
+            return None
+        return [
             x
             for state in states.values()
             for x in (state.flow_rate_m3_s, state.mean_pressure_pa, *state.feedback.values())
@@ -138,7 +140,7 @@ class WallSeries(SeriesObserver):
     def numbers(self) -> list[float] | None:
         """Force, torque and coefficients of each wall; NaN for a coefficient without reference values."""
         walls = self._view.wall_forces()
-        return walls and [x for wall in walls.values() for x in self._of(wall)]
+        return None if walls is None else [x for wall in walls.values() for x in self._of(wall)]
 
     @staticmethod
     def _of(wall: WallForce) -> tuple[float, ...]:

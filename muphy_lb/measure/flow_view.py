@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from muphy_lb.measure.node_probe import NodeProbe
     from muphy_lb.measure.wall_forces import WallForce
     from muphy_lb.physics.package import Physics
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -56,32 +58,51 @@ class FlowView(Protocol):
 
     Methods are collective: every rank calls them, in the same order; rank 0 gets the result, the others None, unless
     noted otherwise. They do not change the flow.
-
-    Attributes:
-        case: the checked case.
-        communicator: the ranks.
-        lattice: velocity set of the populations.
-        fluid: the collision of the flow.
-        numerics: the numerical parameters of the run.
-        domain: the nodes of this rank.
-        frames: cross-section of each opening.
-        conditions: condition of each opening.
-        motions: what each labelled wall does.
-        physics: what is computed beside the flow.
-        step_number: steps since the start.
     """
 
-    case: Case
-    communicator: SerialCommunicator | MpiCommunicator
-    lattice: Lattice
-    fluid: Fluid
-    numerics: Numerics
-    domain: LocalDomain
-    frames: Sequence[OpeningFrame]
-    conditions: Sequence[Condition]
-    motions: Sequence[WallMotion]
-    physics: "tuple[Physics, ...]"
-    step_number: int
+    @property
+    def case(self) -> Case:
+        """The checked case."""
+
+    @property
+    def communicator(self) -> SerialCommunicator | MpiCommunicator:
+        """The ranks."""
+
+    @property
+    def lattice(self) -> Lattice:
+        """Velocity set of the populations."""
+
+    @property
+    def fluid(self) -> Fluid:
+        """The collision of the flow."""
+
+    @property
+    def numerics(self) -> Numerics:
+        """The numerical parameters of the run."""
+
+    @property
+    def domain(self) -> LocalDomain:
+        """The nodes of this rank."""
+
+    @property
+    def frames(self) -> Sequence[OpeningFrame]:
+        """Cross-section of each opening."""
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        """Condition of each opening."""
+
+    @property
+    def motions(self) -> Sequence[WallMotion]:
+        """What each labelled wall does."""
+
+    @property
+    def physics(self) -> "tuple[Physics, ...]":
+        """What is computed beside the flow."""
+
+    @property
+    def step_number(self) -> int:
+        """Steps since the start."""
 
     @property
     def header(self) -> GeometryHeader:
@@ -152,3 +173,26 @@ class FlowView(Protocol):
 
     def node_probe(self, voxel: np.ndarray | None) -> "NodeProbe":
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0."""
+
+
+def on_root(value: Value | None) -> Value:
+    """The result of a collective call, on rank 0.
+
+    Raises:
+        TypeError: another rank asks, which has no result.
+    """
+    if value is None:
+        raise TypeError("the result of a collective call is on rank 0 only, and this rank is another")
+    return value
+
+
+def whole_nodes(view: FlowView) -> NodeList:
+    """The whole node list of a flow, on rank 0.
+
+    Raises:
+        TypeError: another rank asks, which has the header only.
+    """
+    nodes = view.nodes
+    if isinstance(nodes, GeometryHeader):
+        raise TypeError("the whole node list is on rank 0 only, and this rank is another")
+    return nodes

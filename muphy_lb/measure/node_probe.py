@@ -88,5 +88,6 @@ class NodeProbe:
         gathered = self._communicator.gather((populations, force, *fields))
         if gathered is None:
             return None
-        columns = [np.concatenate(parts, axis=-1)[..., self._order] for parts in zip(*gathered, strict=True)]
-        return NodeState(*columns[:2], dict(zip(self._fields, columns[2:], strict=True)))
+        columns = (np.concatenate(parts, axis=-1)[..., self._order] for parts in zip(*gathered, strict=True))
+        all_populations, all_forces, *of_fields = columns
+        return NodeState(all_populations, all_forces, dict(zip(self._fields, of_fields, strict=True)))

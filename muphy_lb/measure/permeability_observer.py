@@ -35,7 +35,7 @@ class PermeabilityObserver(Observer):
     def finish(self) -> dict | None:
         """The permeability with indicators of its reliability."""
         found = measured_permeability(self._view)
-        return found and found.record()
+        return found.record() if found else None
 
     def lines(self, summary: Mapping) -> list[str]:
         """Permeability, porosity, tortuosity, Reynolds number."""

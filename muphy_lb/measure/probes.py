@@ -15,7 +15,7 @@ from muphy_lb.case.output import ProbeSection
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.measure.flow_series import SeriesObserver
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.stress import stored_density_and_velocity
 
@@ -43,7 +43,7 @@ class ProbeSeries(SeriesObserver):
         self.file = f"probe_{section.name}.csv"
         self._section = section
         self._scalars = [scalar for physics in view.physics for scalar in physics.probed]
-        wanted = self.choose(view.nodes) if view.communicator.rank == 0 else None
+        wanted = self.choose(whole_nodes(view)) if view.communicator.rank == 0 else None
         self._probe = view.node_probe(wanted)
         super().__init__(view, folder, resume_step)
 
@@ -110,7 +110,8 @@ class _PointSeries(ProbeSeries):
         section = self._section
         if section.line_m is None:
             return np.array([section.point_m])
-        return np.linspace(*map(np.array, section.line_m), section.n_points)
+        first, last = map(np.array, section.line_m)
+        return np.linspace(first, last, section.n_points)
 
 
 class _PlaneSeries(ProbeSeries):
@@ -119,7 +120,8 @@ class _PlaneSeries(ProbeSeries):
     def choose(self, nodes: NodeList) -> np.ndarray:
         """The nodes within a voxel of the plane."""
         section, spacing_m = self._section, nodes.spacing_m
-        self._normal = np.array(section.normal) / np.linalg.norm(section.normal)
+        normal = np.array(section.normal)
+        self._normal = normal / np.linalg.norm(normal)
         voxel = np.sort(nodes.voxel)
         arm = voxel_coordinates(voxel, nodes.shape) - (np.array(section.plane_m) - nodes.origin_m) / spacing_m
         across = arm @ self._normal

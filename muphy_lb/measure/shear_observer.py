@@ -47,13 +47,11 @@ class WallShearObserver(Observer):
     def __init__(self, view: FlowView, folder: Path):
         self._view, self._folder = view, folder
         self._shear = WallShear(view)
-        self._mean = None
         period_s = longest_period_s(view.case)
         steps = period_s / view.units.time_step_s
         self.every = max(1, round(steps / SAMPLES_PER_PERIOD)) if period_s else 0
         self._first_step = view.numerics.steps - steps
-        if view.communicator.rank == 0:
-            self._mean = Mean(self._shear.surface.voxel.size)
+        self._mean = Mean(0 if view.communicator.rank else self._shear.surface.voxel.size)
 
     @classmethod
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
@@ -70,12 +68,10 @@ class WallShearObserver(Observer):
 
     def state(self) -> dict | None:
         """The sums over the samples so far, if there are any."""
-        return self._mean.record() | {"since": self._first_step} if self._mean and self._mean.count else None
+        return self._mean.record() | {"since": self._first_step} if self._mean.count else None
 
     def restore(self, state: dict) -> None:
         """Go on from them, if they are of the same period."""
-        if not self._mean:
-            return
         if state.get("since", self._first_step) == self._first_step:
             self._mean.restore(state)
         else:
@@ -172,6 +168,6 @@ def longest_period_s(case: Case) -> float:
 
 def _period_s(case: Case, waveform: WaveformSection) -> float:
     if waveform.file is None:
-        return waveform.period_s
+        return waveform.period_s or 0.0
     time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
     return float(time_s[-1] - time_s[0])

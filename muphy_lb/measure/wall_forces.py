@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from muphy_lb.boundaries.wall_motion import cut_distances
+from muphy_lb.boundaries.wall_motion import components, cut_distances
 from muphy_lb.domain import LinkRecords, LocalDomain
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView
@@ -40,7 +40,8 @@ class WallForce:
     @classmethod
     def from_record(cls, record: Mapping) -> "WallForce":
         """The inverse of ``dataclasses.asdict``, also of what JSON made of that."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in record.items()})
+        force, torque, share = (tuple(record[name]) for name in ("force_n", "torque_n_m", "body_force_share_n"))
+        return cls(force, torque, share, record["drag_coefficient"], record["lift_coefficient"])
 
 
 def wall_forces(view: FlowView, links: LinkRecords, distance, exchange) -> dict[str, WallForce] | None:
@@ -87,11 +88,12 @@ def _in_si(view, number: int, force: np.ndarray, torque: np.ndarray) -> WallForc
     section = next((s for s in view.case.walls if s.name == record.name), None)
     force_n = units.force_to_si(force)
     share = units.force_to_si(view.present_force * record.n_voxels)
-    coefficients = (None, None)
+    drag = lift = None
     if section is not None and section.reference_area_m2 is not None:
         scale = 0.5 * units.density_kg_m3 * section.reference_velocity_m_s**2 * section.reference_area_m2
-        coefficients = tuple(
+        drag, lift = (
             float(force_n @ (np.array(direction) / np.linalg.norm(direction))) / scale
             for direction in (section.drag_direction, section.lift_direction)
         )
-    return WallForce(*(tuple(v.tolist()) for v in (force_n, units.torque_to_si(torque), share)), *coefficients)
+    torque_n_m = units.torque_to_si(torque)
+    return WallForce(components(force_n), components(torque_n_m), components(share), drag, lift)

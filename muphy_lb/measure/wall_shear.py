@@ -16,7 +16,7 @@ import numpy as np
 from muphy_lb.domain import streaming_named
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.stress import viscous_stress
 from muphy_lb.measure.surface import WallSurface, wall_surface
 from muphy_lb.output.region import chosen_nodes
@@ -45,21 +45,26 @@ class WallShear:
                 " what a moving wall sends back; use compute.streaming = 'pull'"
             )
         self._view = view
-        self.surface: WallSurface | None = None
+        self._surface: WallSurface | None = None
         wanted = None
         if view.communicator.rank == 0:
-            self.surface = wall_surface(view.nodes, view.lattice.c)
-            wanted = np.unique(np.concatenate((self.surface.voxel, self.surface.inner[self.surface.inner >= 0])))
-            self._first = np.searchsorted(wanted, self.surface.voxel)
-            self._second = np.searchsorted(wanted, np.maximum(self.surface.inner, wanted[0] if wanted.size else 0))
+            self._surface = surface = wall_surface(whole_nodes(view), view.lattice.c)
+            wanted = np.unique(np.concatenate((surface.voxel, surface.inner[surface.inner >= 0])))
+            self._first = np.searchsorted(wanted, surface.voxel)
+            self._second = np.searchsorted(wanted, np.maximum(surface.inner, wanted[0] if wanted.size else 0))
         self._probe = view.node_probe(wanted)
+
+    @property
+    def surface(self) -> WallSurface:
+        """The nodes adjacent to walls, on rank 0."""
+        return on_root(self._surface)
 
     def traction_pa(self) -> np.ndarray | None:
         """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0."""
-        view, surface = self._view, self.surface
-        state = self._probe.before_collision()
+        view, state = self._view, self._probe.before_collision()
         if state is None:
             return None
+        surface = self.surface
         stress = np.moveaxis(viscous_stress(state, view.fluid, view.lattice), -1, 0)
         first, second = (tangential(stress[node], surface.normal) for node in (self._first, self._second))
         share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
@@ -79,7 +84,7 @@ class WallShear:
 
     def nodes(self) -> NodeList:
         """The nodes of ``surface`` as a geometry of their own, on rank 0, for files and pictures."""
-        return chosen_nodes(self._view.nodes, self.surface.voxel)
+        return chosen_nodes(whole_nodes(self._view), self.surface.voxel)
 
 
 def tangential(stress: np.ndarray, normal: np.ndarray) -> np.ndarray:

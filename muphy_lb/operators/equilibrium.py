@@ -15,6 +15,7 @@ For the node functions both are Hermite series (:mod:`muphy_lb.operators.hermite
 velocity has it, f^eq - w rho_0 has the moments (rho - rho_0, r u, r u u), and S has (0, F, u F + F u).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,10 +34,10 @@ class Moments(NamedTuple):
     velocities, a and b are in stored units.
     """
 
-    first: object
-    second: object
-    inertia: object
-    inverse_inertia: object
+    first: Callable
+    second: Callable
+    inertia: Callable
+    inverse_inertia: Callable
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _slots(basis: MomentBasis, kinds: Mapping[str, str]) -> dict[str, int]:
     constant_families = [family for family, kind in kinds.items() if kind == "constant"]
     return {
         family: 2 + constant_families.index(family) if kind == "constant" else KINDS.index(kind)
-        for family, kind in (default | kinds).items()
+        for family, kind in {**default, **kinds}.items()
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -47,12 +48,18 @@ class Operator:
     parameters: tuple[Parameter, ...] = ()
 
     def compile(self, lattice: Lattice, precision: Precision, jit) -> Callable:
-        """The node function of an operator that a kernel calls directly."""
-        return self.node(lattice, precision, jit, positions(self.parameters))
+        """The node function of an operator that a kernel calls directly; cached: kernels share its compiled code."""
+        return node_function(self, lattice, precision, jit)
 
     def by_name(self, values: tuple) -> dict:
         """Values in the order of ``parameters``, as the specification reads them."""
         return {parameter.name: value for parameter, value in zip(self.parameters, values, strict=True)}
+
+
+@cache
+def node_function(operator: Operator, lattice: Lattice, precision: Precision, jit) -> Callable:
+    """See :meth:`Operator.compile`."""
+    return operator.node(lattice, precision, jit, positions(operator.parameters))
 
 
 def named(*names: str) -> tuple[Parameter, ...]:

@@ -58,8 +58,9 @@ class _Unroller(ast.NodeTransformer):
         """Rewritten statements, loops replaced by their repetitions, additions of nothing left out."""
         result = []
         for statement in body:
-            if isinstance(statement, ast.For) and self._trip_count(statement) is not None:
-                for k in range(self._trip_count(statement)):
+            n_trips = self._trip_count(statement)
+            if n_trips is not None:
+                for k in range(n_trips):
                     result += self.statements(_with_index(statement.body, statement.target.id, k))
                 continue
             if self._is_local_vector(statement):
@@ -118,8 +119,11 @@ class _Unroller(ast.NodeTransformer):
                 return ast.UnaryOp(ast.USub(), other)
         return node
 
-    def _trip_count(self, loop) -> int | None:
-        call = loop.iter
+    def _trip_count(self, statement) -> int | None:
+        """Number of repetitions of ``for name in range(constant)``; None for any other statement."""
+        if not isinstance(statement, ast.For):
+            return None
+        call = statement.iter
         if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range" and len(call.args) == 1):
             return None
         return self._integer(call.args[0])
@@ -130,9 +134,10 @@ class _Unroller(ast.NodeTransformer):
 
     def _is_local_vector(self, statement) -> bool:
         """Whether a statement reads ``name = [value] * constant``."""
-        value = getattr(statement, "value", None)
-        is_repetition = isinstance(value, ast.BinOp) and isinstance(value.left, ast.List)
-        return isinstance(statement, ast.Assign) and is_repetition and self._integer(value.right) is not None
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        if not isinstance(value, ast.BinOp):
+            return False
+        return isinstance(value.left, ast.List) and self._integer(value.right) is not None
 
     def _scalars_of(self, statement) -> list:
         """One assignment for each entry of a local vector."""

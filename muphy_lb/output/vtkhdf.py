@@ -4,7 +4,6 @@ Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (tempo
 """
 
 import hashlib
-import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,17 +13,25 @@ import h5py
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import DAMAGED, atomic_write, check_writable, output_errors, reserve_space
+from muphy_lb.files.atomic import atomic_write, check_writable, output_errors, reserve_space
 from muphy_lb.files.hdf5 import opened
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
+from muphy_lb.output.vtkhdf_tables import (
+    TABLE_BYTES,
+    Kept,
+    check_same_fields,
+    chunk_rows,
+    continued,
+    create_growing,
+    create_provenance,
+    create_root,
+    create_steps,
+    set_row,
+    steps_until,
+)
 
-LOG = logging.getLogger(__name__)
 VTK_VOXEL = 11
-FORMAT_VERSION = (2, 0)
-MAX_CHUNK_ROWS = 2**26  # a chunk of HDF5 must stay below 4 GiB
-ROWS_PER_STEP_CHUNK = 256
-TABLE_BYTES = 2**20  # more than the step tables and the indices of HDF5 grow by in one snapshot
 STATIC_OFFSETS = {  # first entry of the mesh used by a step, always 0: the mesh never changes
     "PartOffsets": (),
     "PointOffsets": (),
@@ -66,7 +73,7 @@ class VtkHdfSeries:
     def __post_init__(self):
         path = Path(self.path)
         if self.resume_step is not None and path.exists():
-            object.__setattr__(self, "last_step", self._kept_step())
+            object.__setattr__(self, "last_step", continued(path, self._kept))
         if self.last_step is None:
             with output_errors(path):
                 path.unlink(missing_ok=True)
@@ -90,7 +97,8 @@ class VtkHdfSeries:
             return
         reserve_space(self.path, TABLE_BYTES + sum(values.nbytes for values in arrays.values()))
         with output_errors(self.path), opened(self.path) as file:
-            self._check_names(file["VTKHDF"], arrays)
+            if file["VTKHDF/Steps"].attrs["NSteps"] > 0:
+                check_same_fields(self.path, file["VTKHDF/CellData"], arrays)
             self._append(file, time_s, step, arrays)
 
     def _append(self, file: h5py.File, time_s: float, step: int, arrays: Mapping[str, np.ndarray]) -> None:
@@ -105,19 +113,15 @@ class VtkHdfSeries:
         mesh = voxel_mesh(self.nodes)
         with atomic_write(self.path) as temporary, opened(temporary, "w") as file:
             self._write_provenance(file)
-            grid = file.create_group("VTKHDF")
-            grid.attrs["Version"] = FORMAT_VERSION
-            grid.attrs["Type"] = np.bytes_("UnstructuredGrid")  # older VTK reads fixed-length ASCII only
+            grid = create_root(file, "UnstructuredGrid")
             self._write_mesh(grid, mesh)
             grid.create_group("CellData")
-            _create_steps(grid)
+            _create_offsets(create_steps(grid))
             self._append(file, time_s, step, arrays)
 
     def _write_provenance(self, file: h5py.File) -> None:
         """Write what VTK ignores: the case, the step numbers and what identifies the geometry."""
-        own = file.create_group("muphy_lb")
-        own.create_dataset("case", data=self.case_text, dtype=h5py.string_dtype())
-        own.create_dataset("step", shape=(0,), maxshape=(None,), chunks=(ROWS_PER_STEP_CHUNK,), dtype=np.int64)
+        own = create_provenance(file, self.case_text)
         own.attrs["geometry_digest"] = _digest(self.nodes)
         own.attrs["spacing_m"] = self.nodes.spacing_m
         own.attrs["shape_zyx"] = self.nodes.shape
@@ -150,68 +154,26 @@ class VtkHdfSeries:
 
     def _create_field(self, grid: h5py.Group, name: str, values: np.ndarray) -> h5py.Dataset:
         """Create an empty growing field and its table of offsets."""
-        rows = -(-len(values) // -(-len(values) // MAX_CHUNK_ROWS))
-        grow = {"maxshape": (None, *values.shape[1:]), "chunks": (rows, *values.shape[1:])}
-        dataset = grid["CellData"].create_dataset(
-            name, shape=(0, *values.shape[1:]), dtype=np.float32, compression=self._compression, **grow
-        )
+        options = {"rows": chunk_rows(len(values)), "compression": self._compression}
+        dataset = create_growing(grid["CellData"], name, values.shape[1:], np.float32, **options)
         dataset.attrs["unit"] = self.units.get(name, "")
-        _create_growing(grid["Steps/CellDataOffsets"], name, (), np.int64)
+        create_growing(grid["Steps/CellDataOffsets"], name, (), np.int64)
         return dataset
 
-    def _kept_step(self) -> int | None:
-        """Step of the last snapshot that is kept of the existing file; a file that cannot be read is set aside."""
-        path = Path(self.path)
-        if not os.access(path, os.R_OK | os.W_OK):
-            raise OutputError(f"cannot continue {path}: it may not be written; change its permissions or move it away")
-        try:
-            kept = self._kept_steps()
-            if kept.size and self._is_longer(len(kept)):
-                reserve_space(path, TABLE_BYTES)
-                self._truncate(len(kept))
-            return int(kept[-1]) if kept.size else None
-        except OutputError:
-            raise
-        except Exception as error:  # HDF5 and h5py have many ways of saying that a file is not whole
-            aside = path.with_name(path.name + DAMAGED)
-            LOG.warning("%s is damaged (%s); it is kept as %s, and a new one begun", path, error, aside.name)
-            with output_errors(path):
-                path.replace(aside)
-            return None
-
-    def _kept_steps(self) -> np.ndarray:
-        """Steps of the complete snapshots up to the resume step."""
-        with h5py.File(self.path, "r") as file:
-            if "muphy_lb" not in file:
-                raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
-            own, grid = file["muphy_lb"], file["VTKHDF"]
-            if own.attrs["geometry_digest"] != _digest(self.nodes):
-                raise OutputError(
-                    f"cannot continue {self.path}: it holds {grid['NumberOfCells'][0]} cells of another geometry,"
-                    f" this run has {self.nodes.n_nodes}; move the file away"
-                )
-            done = own["step"][: grid["Steps"].attrs["NSteps"]]
-            return done[done <= self.resume_step]
-
-    def _is_longer(self, n_steps: int) -> bool:
-        """Whether the file holds more than so many snapshots, be it part of one; if not, it need not be written, which
-        a full disk might refuse."""
-        with h5py.File(self.path, "r") as file:
-            sizes = [len(table) == rows for table, rows in self._sizes(file, n_steps)]
-            return file["VTKHDF/Steps"].attrs["NSteps"] > n_steps or not all(sizes)
-
-    def _truncate(self, n_steps: int) -> None:
-        """Forget what lies behind so many snapshots."""
-        with opened(self.path) as file:
-            file["VTKHDF/Steps"].attrs["NSteps"] = n_steps
-            for table, rows in self._sizes(file, n_steps):
-                table.resize(rows, axis=0)
-
-    def _sizes(self, file: h5py.File, n_steps: int) -> list[tuple[h5py.Dataset, int]]:
-        """All growing datasets, and how long they are with so many snapshots."""
-        tables = [file["muphy_lb/step"], *_step_tables(file["VTKHDF"])]
-        columns = file["VTKHDF/CellData"].values()
-        return [(each, n_steps) for each in tables] + [(each, n_steps * self.nodes.n_nodes) for each in columns]
+    def _kept(self, file: h5py.File) -> Kept:
+        """What is kept of an existing file."""
+        if "muphy_lb" not in file:
+            raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
+        own, grid = file["muphy_lb"], file["VTKHDF"]
+        if own.attrs["geometry_digest"] != _digest(self.nodes):
+            raise OutputError(
+                f"cannot continue {self.path}: it holds {grid['NumberOfCells'][0]} cells of another geometry,"
+                f" this run has {self.nodes.n_nodes}; move the file away"
+            )
+        n_steps, last_step = steps_until(file, self.resume_step)
+        tables = [(table, n_steps) for table in (own["step"], *_step_tables(grid))]
+        columns = [(column, n_steps * self.nodes.n_nodes) for column in grid["CellData"].values()]
+        return Kept(n_steps, last_step, [*tables, *columns])
 
     def _checked(self, name: str, values: np.ndarray) -> np.ndarray:
         """``values`` as float32; raise OutputError unless there is one row per node."""
@@ -223,36 +185,16 @@ class VtkHdfSeries:
             )
         return values
 
-    def _check_names(self, grid: h5py.Group, arrays: Mapping[str, np.ndarray]) -> None:
-        """Raise OutputError unless the fields are those of the earlier snapshots."""
-        known = set(grid["CellData"])
-        if grid["Steps"].attrs["NSteps"] > 0 and known != set(arrays):
-            raise OutputError(
-                f"{self.path}: the snapshot has the fields {sorted(arrays)}, the earlier ones have {sorted(known)};"
-                " write the same fields, or start a new file"
-            )
-
     @property
     def _compression(self) -> str | None:
         return "gzip" if self.compress else None
 
 
-def _create_steps(grid: h5py.Group) -> None:
-    """Create the empty table of time steps."""
-    steps = grid.create_group("Steps")
-    steps.attrs["NSteps"] = np.int64(0)
-    _create_growing(steps, "Values", (), np.float64).attrs["unit"] = "s"
-    _create_growing(steps, "NumberOfParts", (), np.int64)
+def _create_offsets(steps: h5py.Group) -> None:
+    """Create the empty tables of where a step begins."""
     for name, width in STATIC_OFFSETS.items():
-        _create_growing(steps, name, width, np.int64)
+        create_growing(steps, name, width, np.int64)
     steps.create_group("CellDataOffsets")
-
-
-def _create_growing(group: h5py.Group, name: str, width: tuple[int, ...], dtype) -> h5py.Dataset:
-    """Create an empty dataset of rows of shape ``width`` that can grow."""
-    return group.create_dataset(
-        name, shape=(0, *width), maxshape=(None, *width), chunks=(ROWS_PER_STEP_CHUNK, *width), dtype=dtype
-    )
 
 
 def _append_step(file: h5py.File, time_s: float, step: int, names) -> None:
@@ -264,15 +206,9 @@ def _append_step(file: h5py.File, time_s: float, step: int, names) -> None:
     row = {name: 0 for name in STATIC_OFFSETS} | {"Values": time_s, "NumberOfParts": 1}
     row |= {f"CellDataOffsets/{name}": first_row for name in names}
     for name, value in row.items():
-        _set_row(steps[name], number, value)
-    _set_row(file["muphy_lb/step"], number, step)
+        set_row(steps[name], number, value)
+    set_row(file["muphy_lb/step"], number, step)
     steps.attrs["NSteps"] = np.int64(number + 1)
-
-
-def _set_row(table: h5py.Dataset, number: int, value) -> None:
-    """Set row ``number``, which becomes the last one."""
-    table.resize(number + 1, axis=0)
-    table[number] = value
 
 
 def _step_tables(grid: h5py.Group) -> list[h5py.Dataset]:

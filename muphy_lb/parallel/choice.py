@@ -96,7 +96,7 @@ class _Search:
                 self._reasons[name] = str(failure)
         ranks, backend = self._communicator, self._backend
         seconds = {name: exchange_seconds(ranks, backend, found, TRIAL_ROUNDS) for name, found in bound.items()}
-        best = min(seconds, key=seconds.get)
+        best = min(seconds, key=seconds.__getitem__)
         timed = ", ".join(f"{name} {1e6 * seconds[name]:.0f}" for name in seconds)
         text = f"{best}; microseconds an exchange: {timed}" + (f"; {far} between machines" if self._has_far else "")
         refused = [f"{name} does not work here: {why}" for name, why in self._reasons.items()]

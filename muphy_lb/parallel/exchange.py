@@ -26,12 +26,10 @@ class Halo:
         """The halo with some of the neighbours, given by their positions."""
         if len(chosen) == len(self.neighbours):
             return self
-        plans = {id(plan): plan.part(chosen) for plan in self.plans}
-        return Halo(
-            neighbours=tuple(self.neighbours[j] for j in chosen),
-            plans=tuple(plans[id(plan)] for plan in self.plans),
-            buffers=self.buffers,
-        )
+        even, odd = self.plans
+        first = even.part(chosen)
+        second = first if odd is even else odd.part(chosen)
+        return Halo(tuple(self.neighbours[j] for j in chosen), (first, second), self.buffers)
 
     def exchanges_with(self, j: int) -> bool:
         """Whether anything goes to or comes from a neighbour, given by its position."""
@@ -40,7 +38,8 @@ class Halo:
 
     def shortened(self, most: int) -> "Halo":
         """The halo with messages of at most so many populations."""
-        return replace(self, plans=tuple(plan.shortened(most) for plan in self.plans))
+        even, odd = self.plans
+        return replace(self, plans=(even.shortened(most), odd.shortened(most)))
 
 
 @dataclass(frozen=True)
@@ -68,15 +67,15 @@ def bind_exchanges(halo: Halo, shares) -> HaloExchange:
     Raises:
         TransportFailure: a transport does not work here.
     """
-    exchanges, used = [ExchangeTasks(), ExchangeTasks()], []
+    even, odd, used = ExchangeTasks(), ExchangeTasks(), []
     for transport, share in shares:
         chosen = [j for j in share if halo.exchanges_with(j)]
         if chosen:
             part = halo.part(chosen)
-            found = transport.bind(part.neighbours, part.plans, part.buffers)
-            exchanges = [tasks + more for tasks, more in zip(exchanges, found, strict=True)]
+            more_even, more_odd = transport.bind(part.neighbours, part.plans, part.buffers)
+            even, odd = even + more_even, odd + more_odd
             used.append(transport.name)
-    return HaloExchange("+".join(used), tuple(exchanges), tuple(shares)) if used else NO_EXCHANGE
+    return HaloExchange("+".join(used), (even, odd), tuple(shares)) if used else NO_EXCHANGE
 
 
 def bind_on_host(communicator, backend, halo: Halo) -> HaloExchange:

@@ -25,7 +25,7 @@ class MessageBuffers:
         gathered = [plan.n_pack for plan in plans if not isinstance(plan.pack, slice)]
         scattered = [plan.n_unpack for plan in plans if not isinstance(plan.unpack, slice)]
         self._outgoing, self._incoming = (backend.zeros(max(n, default=0), storage) for n in (gathered, scattered))
-        self._addresses = {}
+        self._addresses: dict[int, object] = {}
 
     def outgoing(self, n: int):
         """Buffer of n outgoing populations."""

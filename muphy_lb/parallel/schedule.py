@@ -1,6 +1,6 @@
 """Launching the tasks of a time step: one by one, or recorded as few launches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 
 from muphy_lb.parallel.task import ON_DEVICE, ON_HOST, Task
@@ -15,7 +15,7 @@ def needs_host(tasks: list[Task]) -> bool:
     return any(task.queue == ON_HOST for task in tasks)
 
 
-def plain(tasks: list[Task]) -> Launches:
+def plain(tasks: Iterable[Task]) -> Launches:
     """One launch per task."""
     return [task.run for task in tasks]
 
@@ -25,7 +25,7 @@ def recorded(tasks: list[Task], backend) -> Launches:
     one queue. All tasks must have run once already."""
     if not needs_host(tasks):
         return [backend.record(plain(tasks))]
-    launches = []
+    launches: Launches = []
     for queue, group in groupby(tasks, key=lambda task: task.queue):
         runs = plain(group)
         launches += [backend.record(runs, queue)] if queue in ON_DEVICE else runs

@@ -9,7 +9,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.operators import UNIFORM, Observer, Operator, sum_of_forces
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.physics.isothermal import Fluid, isothermal
-from muphy_lb.physics.model import Field, Model, ParticleSet, Stage, Value
+from muphy_lb.physics.model import Field, FieldValue, Model, ParticleSet, Stage, Value
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,17 @@ class Flow:
             name=self.name,
             collision=collision,
             fields=self.fields,
+            stored=self._stored(),
             before=self.before,
             between=self.between,
             after=self.after,
             particles=self.particles,
         )
+
+    def _stored(self) -> tuple[str, ...]:
+        """Names of the fields among the parameters of the observer."""
+        given = (self.parameters[each.name] for each in self.observer.parameters) if self.observer else ()
+        return tuple(value.field for value in given if isinstance(value, FieldValue))
 
 
 def plain_flow(lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), operator=UNIFORM) -> Flow:

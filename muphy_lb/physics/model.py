@@ -217,6 +217,7 @@ class Model:
         openings, walls: operators of the links into openings and into linkwise walls.
         parameters: value of each parameter of the collision and of ``macroscopic``, by name, in lattice units.
         fields: further values at the nodes.
+        stored: names of the fields that the collision writes.
         before: stages before the flow's own step, in order.
         between: stages between the streaming and the collision, in order; an ``ARRIVING`` stage makes the moments of
             the populations that have arrived known to them. Not with in-place streaming.
@@ -236,6 +237,7 @@ class Model:
     walls: Operator
     parameters: Mapping[str, Value]
     fields: tuple[Field, ...] = ()
+    stored: tuple[str, ...] = ()
     before: tuple[Stage, ...] = ()
     between: tuple[Stage, ...] = ()
     after: tuple[Stage, ...] = ()

@@ -5,6 +5,7 @@ A physics package is a folder below ``muphy_lb/physics/``. The program finds its
 ``section.py``
     What the case file needs; it imports nothing but ``case.section``:
     ``SECTION``, the class of its table ``[NAME]`` of the case file, whose docstring becomes the key's text;
+    ``SECTIONS``, if it has a list of tables ``[[NAME]]`` instead, the type of an entry; each has a ``name`` of its own;
     ``FluidKeys``, ``WallKeys`` and ``OpeningKeys``, sections with keys that join [fluid], [[walls]] and [[openings]];
     ``OUTPUT_FIELDS``, names of its fields in the field files;
     ``MONITORED``, what ``run.steady_watch`` may name, each with what the geometry must have for it;
@@ -28,7 +29,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-PHYSICS = ("thermal", "fluctuating")
+PHYSICS = ("thermal", "fluctuating", "particles")
 
 
 @cache

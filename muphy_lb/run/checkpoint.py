@@ -27,6 +27,7 @@ from muphy_lb.files.atomic import atomic_write, output_errors
 from muphy_lb.files.hdf5 import opened
 from muphy_lb.files.hdf5_input import elsewhere, oversized
 from muphy_lb.files.sealed import HEADER_BYTES, DamagedFileError, seal, verify, version_of
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.run.simulation import Simulation
 
 LOG = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
     Raises:
         OutputError: the disk refuses; earlier checkpoints stay.
     """
-    forces = simulation.wall_forces() if simulation.header.walls else {}
+    forces = simulation.wall_forces() if simulation.header.walls else None
     if simulation.communicator.rank:
         for _ in _rows(simulation):
             pass
@@ -82,7 +83,7 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
             _write_state(file, simulation)
             for name, record in states.items():
                 _write_memory(file, name, record)
-            file.attrs["wall_forces"] = json.dumps({name: asdict(force) for name, force in forces.items()})
+            file.attrs["wall_forces"] = json.dumps({name: asdict(force) for name, force in (forces or {}).items()})
             file.attrs.update(_identity(simulation))
             file.create_dataset("case", data=simulation.case.to_toml(path.parent), dtype=h5py.string_dtype())
         seal(temporary, KIND, VERSION)
@@ -96,7 +97,7 @@ def _write_state(file: h5py.File, simulation: Simulation) -> None:
     targets = [(rows, k) for rows in sets for k in range(len(rows))]
     for (rows, k), row in zip(targets, _rows(simulation), strict=True):
         rows[k] = row
-    for name, columns in simulation.particles().items():
+    for name, columns in on_root(simulation.particles()).items():
         group = file.create_group(f"{PARTICLES}/{name}")
         for column, values in columns.items():
             group.create_dataset(column, data=values)
@@ -199,8 +200,8 @@ def _read(path: Path) -> Checkpoint:
         states = {name: json.loads(text) for name, text in attributes.items() if name not in OWN_ATTRIBUTES}
         for name, group in file[OBSERVERS].items() if OBSERVERS in file else ():
             states[name] |= {key: values[...] for key, values in group.items()}
-    answers = [json.loads(attributes[name]) for name in ("feedback", "wall_forces")]
-    return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), *answers, states, case)
+    feedback, forces = (json.loads(attributes[name]) for name in ("feedback", "wall_forces"))
+    return Checkpoint(path, int(attributes["step"]), float(attributes["initial_mass"]), feedback, forces, states, case)
 
 
 def _check_rows(file: h5py.File, name: str) -> None:
@@ -304,7 +305,7 @@ def _tell_changes(checkpoint: Checkpoint, simulation: Simulation) -> None:
 def _flat(table, name: str = "") -> dict:
     """Values of a TOML table by dotted key; of lists of tables by number."""
     pairs = table.items() if isinstance(table, dict) else enumerate(table)
-    found = {}
+    found: dict[str, object] = {}
     for key, value in pairs:
         dotted = f"{name}.{key}" if name else str(key)
         is_nested = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, dict) for v in value))

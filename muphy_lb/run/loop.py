@@ -127,7 +127,7 @@ class Run:
             if not resume:
                 self._forget_earlier_run()
             write_text(self.folder / CASE_FILE, simulation.case.to_toml(self.folder))
-        self.observers = create_observers(simulation, self.folder, checkpoint and checkpoint.step)
+        self.observers = create_observers(simulation, self.folder, checkpoint.step if checkpoint else None)
         for observer in self.observers:
             if checkpoint and observer.name in checkpoint.states:
                 observer.restore(checkpoint.states[observer.name])
@@ -222,7 +222,8 @@ class Run:
 
     def _observe(self) -> None:
         step = self.simulation.step_number
-        for observer in (*self.observers, self.checkpoints):
+        acting: tuple[Observer | CheckpointWriter, ...] = (*self.observers, self.checkpoints)
+        for observer in acting:
             if observer.every and step % observer.every == 0:
                 observer.act()
 
@@ -282,7 +283,7 @@ class Run:
         for observer in self.observers:
             observer.close()
         output = simulation.case.output
-        if self._root and output.report:
+        if summary is not None and output.report:
             parts = [observer.section(summary) for observer in self.observers]
             write_report(self.folder, summary, parts, with_plots=output.picture)
         return summary

@@ -9,6 +9,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.physics.package import Physics
 from muphy_lb.physics.table import packages, sections
 
 
@@ -30,7 +31,8 @@ def refuse_to_watch_nothing(case: Case, header: GeometryHeader) -> None:
     there = {"mean_speed", "permeability"}
     there |= {"flow_rates"} if header.openings else set()
     there |= {"forces"} if header.walls else set()
-    there |= {name for physics in packages(case) for name in physics.monitored_in(case)}
+    kinds: tuple[type[Physics], ...] = packages(case)
+    there |= {name for physics in kinds for name in physics.monitored_in(case)}
     if case.run.steady_tolerance is not None and there.isdisjoint(case.run.steady_watch):
         *others, last = ("opening", "labelled wall", *_needed_by_physics())
         raise InputError(

@@ -76,11 +76,12 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
         for file in filter(None, (options.json, options.plot)):
             check_writable(Path(file).parent)
     case = communicator.broadcast(load_case(options.case, options.set) if is_root else None)
-    flows = {}
+    flows: dict[str, Flow] = {}
     for name, turned in _cases(case, options):
-        flows[name] = settled_flow(turned, communicator)
-        if is_root:
-            say(_described(flows[name]))
+        flow = settled_flow(turned, communicator)
+        if flow is not None:
+            flows[name] = flow
+            say(_described(flow))
     if is_root:
         _conclude(flows, options, say)
     settled = communicator.broadcast(all(flow.settled for flow in flows.values()) if is_root else None)
@@ -108,7 +109,7 @@ def settled_flow(case: Case, communicator, nodes=None) -> Flow | None:
             settled = watch.look(groups)
         settled = communicator.broadcast(settled)
     found = measured_permeability(simulation)
-    return found and Flow(found, settled, simulation.step_number, _limit_m2(found, looks))
+    return Flow(found, settled, simulation.step_number, _limit_m2(found, looks)) if found else None
 
 
 def tensor_m2(flows) -> np.ndarray:
@@ -170,7 +171,7 @@ def _described(flow: Flow) -> str:
 
 def _conclude(flows: dict[str, Flow], options, say) -> None:
     """The tensor, and the files."""
-    record = {"flows": {name: flow.record() for name, flow in flows.items()}}
+    record: dict[str, object] = {"flows": {name: flow.record() for name, flow in flows.items()}}
     if options.tensor:
         tensor = tensor_m2(list(flows.values()))
         record["tensor_m2"] = tensor

@@ -40,7 +40,7 @@ from muphy_lb.setup.numerics import Numerics, resolve
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
 FIXED_POINT_BITS = 60
 TRIAL_STEPS = 4
-NO_FIELDS = MappingProxyType({})
+NO_FIELDS: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 class Simulation:
@@ -126,8 +126,7 @@ class Simulation:
         self.engine.set_step_number(0)
         for physics in self.physics:
             self.set_fields(physics.initial_fields(self.engine.model))
-            for name, columns in physics.initial_particles(self).items():
-                self.engine.particles.set(name, columns)
+            self._set_particles(physics.initial_particles(self))
         self.engine.start_from(np.ones(1), np.zeros((3, 1)))
         self.upload_schedule()
         self.initial_mass = self._global_mass()
@@ -137,8 +136,7 @@ class Simulation:
         the state comes by :meth:`restart_others`."""
         self.set_fields(fields)
         self.engine.set_populations(populations)
-        self.step_number, self._forces_step = step_number, None
-        self.initial_mass = initial_mass
+        self.step_number, self.initial_mass, self._forces_step = step_number, initial_mass, None
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
         self.engine.set_step_number(step_number)
         self.upload_schedule()
@@ -151,8 +149,12 @@ class Simulation:
             self._forces, self._forces_step = self._on_root(lambda: stored), self.step_number
         if self.engine.feedback:
             self.engine.feedback.restore(feedback)
-        for name, columns in particles.items():
-            self.engine.particles.set(name, columns)
+        self._set_particles(particles)
+
+    def _set_particles(self, found: Mapping[str, Mapping]) -> None:
+        """Overwrite the particles of some sets, on all ranks."""
+        for name, columns in found.items():
+            self.engine.particle_sets.set(name, columns)
 
     def step(self, n_steps: int = 1) -> None:
         """Advance."""
@@ -173,7 +175,7 @@ class Simulation:
         if self._has_started:
             self.upload_schedule()
             self.engine.set_step_number(self.step_number)
-        if feedback:
+        if feedback and before is not None:
             feedback.restore(before)
         return n_steps * self.header.n_nodes / seconds / 1e6
 
@@ -219,7 +221,7 @@ class Simulation:
         """Columns of all particles by set and name, by ascending id, on rank 0."""
         found = {}
         for each in self.engine.model.particles:
-            parts = self.communicator.gather(self.engine.particles.get(each.name, self.engine.parity))
+            parts = self.communicator.gather(self.engine.particle_sets.get(each.name, self.engine.parity))
             if parts:
                 joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
                 order = np.argsort(joined["id"])
@@ -312,9 +314,8 @@ class Simulation:
     def _build_domain(self) -> LocalDomain:
         part = self.geometry.part()
         self._part_nodes = part.nodes
-        return domain_from_part(
-            part, self.lattice, treat_walls(self.case.lattice.walls, self.motions), self.case.compute.order
-        )
+        treatment = treat_walls(self.case.lattice.walls, self.motions)
+        return domain_from_part(part, self.lattice, treatment, self.case.compute.order)
 
     def _resolve(self) -> Numerics:
         check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(self.case, self.header))
@@ -354,10 +355,8 @@ class Simulation:
         return tuple(kind(self.case, self.header, self.units) for kind in combined(packages(self.case)))
 
     def _model(self, force, force_operator) -> Model:
-        parameters = dict(zip(COMPONENTS, force, strict=True))
-        flow = Flow(
-            self.lattice, self.fluid, self.case.compute.streaming, force_operator, parameters, self.domain.solid
-        )
+        streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
+        flow = Flow(self.lattice, self.fluid, streaming, force_operator, given, self.domain.solid)
         for physics in self.physics:
             flow = physics.extend(flow)
         return flow.model()

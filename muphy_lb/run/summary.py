@@ -5,7 +5,7 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from muphy_lb.measure.flow_view import FlowView, OpeningState
+from muphy_lb.measure.flow_view import FlowView, OpeningState, on_root
 from muphy_lb.output.summary import flow_split, pressure_drops_pa, write_summary
 
 SUMMARY_FILE = "summary.json"
@@ -20,7 +20,7 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
         speed: what the run took, by name.
         outcome: how it ended, and the records of observers, by name.
     """
-    walls = view.wall_forces() if view.header.walls else {}
+    walls = view.wall_forces() if view.header.walls else None
     openings, health = view.openings(), view.health()
     peak_memory_mib = view.communicator.gather(process_peak_mib())
     if view.communicator.rank:
@@ -49,8 +49,8 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
         "mean_velocity_m_s": view.units.velocity_to_si(health.mean_speed),
         **outcome,
         "case_toml": view.case.to_toml(folder),
-        **_of_openings({name: _opening_record(state) for name, state in openings.items()}),
-        "walls": {name: asdict(force) for name, force in walls.items()},
+        **_of_openings({name: _opening_record(state) for name, state in on_root(openings).items()}),
+        "walls": {name: asdict(force) for name, force in (walls or {}).items()},
     }
     write_summary(folder / SUMMARY_FILE, record)
     return record

@@ -71,7 +71,7 @@ def record_spans(simulation: Simulation, n_steps: int) -> list[Span]:
 
 def stage_seconds(simulation: Simulation, n_steps: int) -> dict[str, float]:
     """Seconds per step on this rank of each stage that it has; collective."""
-    total = defaultdict(float)
+    total: defaultdict[str, float] = defaultdict(float)
     for span in record_spans(simulation, n_steps):
         total[span.stage] += span.seconds / n_steps
     return {stage: total[stage] for stage in (*STAGES, *total) if stage in total}
@@ -102,7 +102,7 @@ def hidden_share(spans: list[Span]) -> float | None:
 
 def _union(spans: list[Span]) -> list[tuple[float, float]]:
     """Disjoint stretches of time that the spans cover together."""
-    stretches = []
+    stretches: list[tuple[float, float]] = []
     for span in sorted(spans, key=lambda span: span.start_s):
         if stretches and span.start_s <= stretches[-1][1]:
             stretches[-1] = (stretches[-1][0], max(stretches[-1][1], span.end_s))

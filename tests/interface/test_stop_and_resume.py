@@ -120,26 +120,44 @@ def test_a_hangup_is_a_stop_signal_unless_nohup_has_it_ignored(usual, received):
         signal.signal(signal.SIGHUP, before)
 
 
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
-def test_a_signal_to_mpirun_stops_all_ranks_with_a_checkpoint(tmp_path, out, number):
-    done = stopped_ranks(write_case(tmp_path, compute=EXACT, run={"steps": 10**6}), out, number)
+def test_a_signal_to_mpirun_stops_all_ranks_with_a_checkpoint(tmp_path, out):
+    case = write_case(tmp_path, compute=EXACT, run={"steps": 10**6})
+    check_that_a_signal_stops(["run", case, "-o", out], out, signal.SIGUSR1)
+    check_the_end(tmp_path, out)
+
+
+def test_two_ranks_continue_what_one_began_until_a_signal_stops_them(tmp_path, out):
+    case = write_case(tmp_path, compute=EXACT, output=REGULAR)
+    command("run", case, "-o", out, "--set", "run.steps=40")
+    check_that_a_signal_stops(["resume", out, "--set", "run.steps=1000000"], out, signal.SIGTERM, begun=40)
+    check_the_end(tmp_path, out)
+
+
+def check_that_a_signal_stops(words, out, number, begun=0):
+    """A command on two ranks ends as it should when mpirun gets a signal after the first new row of the series."""
+    done = stopped_ranks(words, out, number, begun)
     assert (done.returncode, done.stderr) == (STOPPED_EXIT_CODE, "")
     assert f"stopped by signal {number.name}; continue with: muphy-lb resume {out}" in done.stdout
+    assert state(out)[0] > begun
+
+
+def check_the_end(folder, out):
+    """What one rank makes of the newest checkpoint is what it is without a stop."""
     step, _ = state(out)
     command("resume", out, "--set", f"run.steps={step + 20}", "--set", "output.checkpoint_every_steps=1000000")
-    assert np.array_equal(state(out)[1], undisturbed(tmp_path / "reference", step + 20, EXACT))
+    assert np.array_equal(state(out)[1], undisturbed(folder / "reference", step + 20, EXACT))
 
 
-def stopped_ranks(case, out, number):
-    """The finished command on two ranks, to whose mpirun a signal was sent after the first row of the series."""
+def stopped_ranks(words, out, number, begun):
+    """The finished command on two ranks, to whose mpirun a signal was sent after a row of the series past a step."""
     launcher = find_launcher()
     if launcher is None:
         pytest.skip("no mpirun")
-    line = [launcher, "-n", "2", sys.executable, "-m", "muphy_lb", "run", case, "-o", out]
+    line = [launcher, "-n", "2", sys.executable, "-m", "muphy_lb", *map(str, words)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
     with subprocess.Popen(line, env=os.environ | launcher_settings(launcher), **pipes) as process:
         try:
-            wait_for(lambda: (out / "openings.csv").exists() and series_steps(out))
+            wait_for(lambda: (out / "openings.csv").exists() and max(series_steps(out), default=0) > begun)
             process.send_signal(number)
             told = process.communicate(timeout=PATIENCE_S)
         finally:
@@ -153,14 +171,6 @@ def wait_for(condition):
     while not condition():
         assert time.monotonic() < deadline, "the run did not start"
         time.sleep(0.05)
-
-
-def test_two_ranks_continue_what_one_began(tmp_path, out, mpirun):
-    case = write_case(tmp_path, compute=EXACT, output=REGULAR)
-    command("run", case, "-o", out, "--set", "run.steps=40")
-    done = mpirun(2, ["-m", "muphy_lb", "resume", out, "--set", "run.steps=60"])
-    assert done.returncode == 0, done.stderr
-    assert np.array_equal(state(out)[1], undisturbed(tmp_path / "reference", 60, EXACT))
 
 
 def test_a_completed_run_continues_with_more_steps(case, out, end):

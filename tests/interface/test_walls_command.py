@@ -244,25 +244,35 @@ def test_without_reference_there_are_no_coefficients():
 DRIVER = """
 import dataclasses, json, sys
 from muphy_lb.run.simulation import Simulation
-simulation = Simulation.from_case(sys.argv[1])
-simulation.step(25)
-forces = simulation.wall_forces()
-if forces is not None:
-    print(json.dumps([dataclasses.asdict(force) for force in forces.values()]))
+found = []
+for case in sys.argv[1:]:
+    simulation = Simulation.from_case(case)
+    simulation.step(25)
+    found.append(simulation.wall_forces())
+if found[0] is not None:
+    print(json.dumps([[dataclasses.asdict(force) for force in forces.values()] for forces in found]))
 """
+RULES = ("half-way", "central-linear")
+
+
+@pytest.fixture(scope="module")
+def forces_of_ranks(tmp_path_factory, mpirun):
+    """Forces on the walls by rule, of one and of three ranks."""
+    cases = []
+    for rule in RULES:
+        table = changed(PERIODIC, walls=[BOTTOM, LID], lattice={"walls": rule}, compute={"partition": "X"})
+        cases.append(write(tmp_path_factory.mktemp(rule), table))
+    runs = [mpirun(n_ranks, ["-c", DRIVER, *cases]) for n_ranks in (1, 3)]
+    assert [done.returncode for done in runs] == [0, 0], runs[0].stderr + runs[1].stderr
+    alone, shared = (json.loads(done.stdout) for done in runs)
+    return dict(zip(RULES, zip(alone, shared, strict=True), strict=True))
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("rule", ["half-way", "central-linear"])
-def test_forces_and_torques_do_not_depend_on_the_number_of_ranks(tmp_path, mpirun, rule):
+@pytest.mark.parametrize("rule", RULES)
+def test_forces_and_torques_do_not_depend_on_the_number_of_ranks(forces_of_ranks, rule):
     """The specification's sums depend on the size of its arrays: round-off."""
-    table = changed(PERIODIC, walls=[BOTTOM, LID], lattice={"walls": rule}, compute={"partition": "X"})
-    case, found = write(tmp_path, table), []
-    for n_ranks in (1, 3):
-        done = mpirun(n_ranks, ["-c", DRIVER, case])
-        assert done.returncode == 0, done.stderr
-        found.append(json.loads(done.stdout))
-    for alone, shared in zip(*found, strict=True):
+    for alone, shared in zip(*forces_of_ranks[rule], strict=True):
         for quantity in ("force_n", "torque_n_m", "body_force_share_n"):
             scale = np.abs(alone[quantity]).max()
             assert shared[quantity] == pytest.approx(alone[quantity], rel=1e-9, abs=1e-9 * scale)

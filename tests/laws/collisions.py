@@ -143,22 +143,24 @@ def plain(function):
 compiled = numba.njit(error_model="numpy")
 
 
-@cache
-def node_function(operator: Operator, lattice: Lattice, precision: Precision, jit):
-    """The node function, made once."""
-    return operator.compile(lattice, precision, jit)
-
-
 def by_node(case: Case, stored: np.ndarray, precision: Precision = FP64, jit=plain) -> np.ndarray:
     """After collision, by the node function in a precision, node by node; in and out with rho_0 = 1."""
-    collide = node_function(case.operator, case.lattice, precision, jit)
+    collide = case.operator.compile(case.lattice, precision, jit)
     parameters = case.stored_parameters(case.operator, precision)
     result = stored.astype(precision.real) * precision.real(precision.unit)
-    for n in range(stored.shape[1]):
-        f = result[:, n].copy()
-        collide(f, n, parameters)
-        result[:, n] = f
+    (each_node if jit is plain else compiled_loop)(collide, result, parameters)
     return result / precision.real(precision.unit)
+
+
+def each_node(collide, populations: np.ndarray, parameters) -> None:
+    """Call a node function for every column of (Q, n) populations."""
+    for n in range(populations.shape[1]):
+        f = populations[:, n].copy()
+        collide(f, n, parameters)
+        populations[:, n] = f
+
+
+compiled_loop = compiled(each_node)
 
 
 def before(case: Case, real=np.float64) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Closures give the viscosity that their law asks for at the shear that the node itself has."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -60,10 +61,15 @@ def by_name(closure, closing) -> dict[str, float]:
     return {parameter.name: value for parameter, value in zip(closure.parameters, closing, strict=True)}
 
 
+@cache
+def compiled_rate(closure, precision):
+    """The compiled node function, the same for all values of its parameters."""
+    return closure.node(precision, compiled, positions((*named("omega"), *closure.parameters)))
+
+
 def solved(closure, closing, stress, precision=FP64):
     """(n,) tau that the compiled node function finds for (n,) values |Pi| / rho."""
-    rate = closure.node(precision, compiled, positions((*named("omega"), *closure.parameters)))
-    real = precision.real
+    rate, real = compiled_rate(closure, precision), precision.real
     parameters = tuple(real(value) for value in (OMEGA, *closing))
     return np.array([1 / float(rate(real(OMEGA), real(value), parameters)) for value in stress])
 

@@ -3,13 +3,19 @@
 import shutil
 from pathlib import Path
 
-from muphy_lb.case.case import case_from_dict
+from muphy_lb.case.case import Case, case_from_dict
+from muphy_lb.geometry.store import write_geometry
 from muphy_lb.parallel.communicator import MpiCommunicator
+from muphy_lb.partition.store import write_partition
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
-from tests.vessel import changed
+from muphy_lb.setup.geometry import load_nodes
+from tests.support import random_owner
+from tests.vessel import changed, vessel
 
 N_STEPS, MIDDLE = 60, 30
+RANKS = 3
+PREPARED = "vessel.h5"
 PARTITIONS = ("metis", "XYZ", "curve")
 STREAMINGS = ("pull", "push", "aa")
 # Any share of the nodes with any streaming: tests/laws/test_ranks.py, all ranks in one process.
@@ -44,6 +50,29 @@ def compute_all(folder, communicator):
             Run(simulation, Path(folder) / f"{name}-{partition}-{streaming}").execute()
 
 
+def prepare(folder) -> None:
+    """Write the nodes of a vessel with interpolating walls, and which of three ranks has each, into ``folder``."""
+    nodes, _ = load_nodes(vessel(lattice={"walls": "bouzidi"}))
+    write_geometry(Path(folder) / PREPARED, nodes)
+    write_partition(Path(folder) / PREPARED, "mine", random_owner(nodes, RANKS), "by hand")
+
+
+def prepared(folder) -> Case:
+    """The case of a vessel whose nodes :func:`prepare` has written."""
+    table = changed(
+        lattice={"walls": "bouzidi"},
+        compute={"backend": "cpu", "partition": "mine"},
+        output={"checkpoint_every_steps": N_STEPS},
+        run={"steps": N_STEPS},
+    )
+    return case_from_dict(table | {"geometry": {"file": PREPARED}}, folder)
+
+
+def compute_prepared(source, folder, communicator) -> None:
+    """Run the vessel prepared in ``source`` into ``folder/prepared``; each rank reads its own part."""
+    Run(Simulation(prepared(source), communicator), Path(folder) / "prepared").execute()
+
+
 def resume_all(source, folder, communicator):
     """Continue the middle checkpoints of one rank in ``source``, into ``folder/NAME-restarted-STREAMING``."""
     for streaming in STREAMINGS:
@@ -67,4 +96,5 @@ def main(source, folder):
 
     world = MpiCommunicator(MPI)
     compute_all(folder, world)
+    compute_prepared(source, folder, world)
     resume_all(source, folder, world)

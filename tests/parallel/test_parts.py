@@ -1,6 +1,6 @@
-"""Every rank gets its part of the geometry, from rank 0 or from the file, and nothing as large as the whole."""
+"""Every rank gets its part of the geometry, from rank 0 or from the file, and nothing as large as the whole. What ranks
+make of it: tests/parallel/test_rank_independence.py."""
 
-import json
 import queue
 import threading
 import tracemalloc
@@ -21,7 +21,7 @@ from muphy_lb.setup.distribute import DistributedGeometry
 from muphy_lb.setup.geometry import load_nodes, share_nodes
 from tests.support import random_owner, random_voxels
 from tests.unit.muphy_lb.domain.test_part import N_RANKS, assert_equal, geometry, shares
-from tests.vessel import changed, command, vessel
+from tests.vessel import changed, vessel
 
 PATIENCE_S = 30.0
 
@@ -163,26 +163,3 @@ def test_reading_a_part_takes_memory_for_the_part_not_for_the_list(tmp_path, mon
     tracemalloc.stop()
     assert part.own.size < nodes.n_nodes / 25
     assert peak < nodes.voxel.nbytes / 2, f"{peak} bytes"
-
-
-def populations(folder):
-    """(Q, n) populations of the last checkpoint of a run."""
-    with h5py.File(folder / "checkpoints" / "step_000000000060.h5") as file:
-        return file["populations"][...]
-
-
-def test_ranks_that_read_their_parts_compute_what_one_rank_computes(prepared, mpirun, tmp_path):
-    """The walls interpolate, with distances that each rank has read for itself."""
-    case, _, _ = prepared
-    if case.lattice.walls == "half-way":
-        pytest.skip("the part of interpolated walls has all of it, and cuts besides")
-    settings = {"checkpoint_every_steps": 60}
-    case = case.model_copy(update={"output": case.output.model_copy(update=settings)})
-    (tmp_path / "case.toml").write_text(case.to_toml(tmp_path))
-    alone, shared = tmp_path / "alone", tmp_path / "shared"
-    command("run", tmp_path / "case.toml", "-o", alone)
-    done = mpirun(N_RANKS, ["-m", "muphy_lb", "run", tmp_path / "case.toml", "-o", shared])
-    assert done.returncode == 0, done.stderr
-    assert np.array_equal(populations(shared), populations(alone))
-    summary = json.loads((shared / "summary.json").read_text())
-    assert len(summary["peak_memory_mib"]) == N_RANKS and min(summary["peak_memory_mib"]) > 10.0

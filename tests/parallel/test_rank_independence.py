@@ -12,11 +12,21 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
-from tests.parallel.driver import N_STEPS, PARTITIONS, STREAMINGS, VARIANTS, compute_all, restart_folder, tables
+from tests.parallel.driver import (
+    N_STEPS,
+    PARTITIONS,
+    RANKS,
+    STREAMINGS,
+    VARIANTS,
+    compute_all,
+    compute_prepared,
+    prepare,
+    restart_folder,
+    tables,
+)
 
 FLOWS = ("vessel", "rock")
 WAYS = (*VARIANTS, *(("restarted", streaming) for streaming in STREAMINGS))
-RANKS = 3
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +34,8 @@ def serial(tmp_path_factory):
     """Output folders of one rank."""
     folder = tmp_path_factory.mktemp("serial")
     compute_all(folder, SerialCommunicator())
+    prepare(folder)
+    compute_prepared(folder, folder, SerialCommunicator())
     return folder
 
 
@@ -65,6 +77,13 @@ def test_one_rank_continues_what_three_began(serial, parallel, streaming, tmp_pa
     _, table = next(iter(tables("metis", streaming)))
     Run(Simulation(case_from_dict(table)), tmp_path / "out", resume=True).execute()
     assert np.array_equal(populations(tmp_path / "out"), populations(serial / f"vessel-metis-{streaming}"))
+
+
+def test_ranks_that_read_their_parts_compute_what_one_rank_computes(serial, parallel):
+    """The walls interpolate, with distances that each rank has read for itself."""
+    assert np.array_equal(populations(parallel / "prepared"), populations(serial / "prepared"))
+    peak_mib = summary(parallel / "prepared")["peak_memory_mib"]
+    assert len(peak_mib) == RANKS and min(peak_mib) > 10.0
 
 
 def test_one_and_three_ranks_write_the_same_series(serial, parallel):

@@ -7,7 +7,8 @@ device functions ask for.
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +20,7 @@ from muphy_lb.backends.cuda.skeletons import DOUBLE, NODES_PER_THREAD, PAIRED, S
 from muphy_lb.domain import AA, PULL, PUSH, Pattern
 from muphy_lb.lattice import D3Q19
 from muphy_lb.operators import BGK, TRT, Operator, collision
+from muphy_lb.operators.operator import node_function
 from muphy_lb.precision import FP16, FP32, FP64, Precision
 from tests.parity.cases import CANNOT_RUN
 
@@ -47,26 +49,28 @@ def kernels() -> Iterator[tuple]:
 
 
 def compiled(operator: Operator, n_parameters: int, pattern: Pattern, lattice, precision: Precision, **how) -> str:
-    """PTX of a stream kernel; ``how`` gives index_type, threads and capability, if not the usual ones."""
+    """PTX of a stream kernel; ``how`` gives index_type, threads, capability and types of the parameters, if not the
+    usual ones."""
     index, threads = how.get("index_type", np.uint32), how.get("threads", SINGLE)
     capability = how.get("capability", CAPABILITY)
-    forget_devices()
-    cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
+    pretend(capability)
     kernel = skeletons.stream_collide(operator, pattern, lattice, precision, index, threads)
     stored, real = (from_dtype(np.dtype(scalar)) for scalar in (precision.storage, precision.real))
     old, lines, bases = (types.Array(each, 1, "C") for each in (stored, types.uint32, from_dtype(np.dtype(index))))
     new = lines if threads == PAIRED else old
-    parameters = types.UniTuple(real, n_parameters)
+    parameters = types.Tuple(how.get("parameters", (real,) * n_parameters))
     numbers = (types.int64, types.int64, types.uint32, types.uint32)
     ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(old, new, lines, bases, *numbers, parameters), cc=capability)
     return ptx
 
 
-def forget_devices() -> None:
-    """Device functions remember the capability that they were first compiled for."""
-    caches: list[Callable] = [skeletons.stream_collide, skeletons.access]
-    for cached in caches:
-        cached.cache_clear()
+def pretend(capability: tuple[int, int]) -> None:
+    """Stand in for a device. Device functions remember the capability that they were first compiled for: those of
+    another device are forgotten."""
+    if getattr(cuda.dispatcher.get_current_device, "keywords", {}) != {"compute_capability": capability}:
+        for cached in (skeletons.stream_collide, skeletons.access, node_function):
+            cached.cache_clear()
+    cuda.dispatcher.get_current_device = partial(SimpleNamespace, compute_capability=capability)
 
 
 def counts(ptx: str) -> dict:

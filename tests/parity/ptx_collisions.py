@@ -1,10 +1,13 @@
 """Compiles a sample of collisions in single precision to PTX without a GPU, and prints a JSON list of findings.
 
 Run as ``python -m tests.parity.ptx_collisions`` in a process of its own. Every lattice, relaxation, equilibrium and
-closure is in the sample.
+closure is in the sample, and one collision with noise.
 """
 
 import json
+
+import numpy as np
+from numba import from_dtype, types
 
 from muphy_lb.domain import PULL
 from muphy_lb.lattice import D2Q9, D3Q15, D3Q19, D3Q27
@@ -21,7 +24,9 @@ from muphy_lb.operators import (
     TRT,
     mrt_for,
 )
+from muphy_lb.physics.fluctuating.operators.noise import SEED, STEP, VOXEL
 from muphy_lb.precision import FP32
+from tests.fluctuating import FluctuatingSetup
 from tests.laws.collisions import Case
 from tests.parity.ptx import compiled, counts, refuse_without_compiler
 
@@ -48,10 +53,21 @@ def findings(case: Case) -> dict:
     }
 
 
+def noisy() -> dict:
+    """The same of a collision with noise; a node also loads its voxel id and the number of the step."""
+    lattice, operator = D3Q19, FluctuatingSetup(D3Q19, rates=(1.7, 0.1), relaxation=TRT).model().collision
+    numbers = {SEED: types.int64, STEP: types.Array(types.int64, 1, "C"), VOXEL: types.Array(types.int64, 1, "C")}
+    real = from_dtype(np.dtype(FP32.real))
+    kinds = tuple(numbers.get(parameter.name, real) for parameter in operator.parameters)
+    found = counts(compiled(operator, len(kinds), PULL.patterns(lattice)[0], lattice, FP32, parameters=kinds))
+    surplus = {"surplus_loads": found["loads"] - (2 * lattice.q + 1), "surplus_stores": found["stores"] - lattice.q}
+    return found | surplus | {"name": operator.name}
+
+
 def main():
     """Print the findings of every kernel; end with CANNOT_RUN where there is no compiler."""
     refuse_without_compiler()
-    print(json.dumps([findings(case) for case in sample()]))
+    print(json.dumps([*map(findings, sample()), noisy()]))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,11 @@ from muphy_lb.physics.table import PHYSICS
 from tests.structure.source import FOLDERS, ROOT, modules, report
 
 # What the texts of a package are about, whatever its identifiers are; "isothermal" is the flow itself.
-WORDS = {"thermal": r"heat|(?<!iso)therm|temperat", "fluctuating": r"fluctuat|\bkT\b|brown"}
+WORDS = {
+    "thermal": r"heat|(?<!iso)therm|temperat",
+    "fluctuating": r"fluctuat|\bkT\b|brown",
+    "particles": r"tracers?\b|beads?\b|polymers?\b",
+}
 ROWS = ROOT / "muphy_lb" / "physics" / "table.py"
 ROW = f"PHYSICS = ({', '.join(map(json.dumps, PHYSICS))}{',' * (len(PHYSICS) == 1)})\n"
 

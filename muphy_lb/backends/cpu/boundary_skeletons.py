@@ -3,7 +3,7 @@
 from functools import cache
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from muphy_lb.backends.cpu.skeletons import loop_jit, node_jit, sweep_jit
 from muphy_lb.precision import FP64
@@ -16,7 +16,7 @@ def links(openings_operator, macroscopic_operator, lattice, precision):
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
 
-    @njit(error_model="numpy")
+    @sweep_jit
     def skeleton(state, buffer, target, links, parameters):
         f = np.empty(q_count, real)
         n_nodes = links.node.size
@@ -41,7 +41,7 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
     q_count, real, unit = lattice.q, precision.real, precision.real(precision.unit)
     storage, per_unit = precision.storage, 1.0 / precision.unit
 
-    @njit(error_model="numpy")
+    @sweep_jit
     def skeleton(state, buffer, arriving, links, flux, deviation, parameters):
         f = np.empty(q_count, real)
         n_nodes = links.node.size
@@ -84,7 +84,7 @@ def walls(walls_operator, lattice, precision):
     return skeleton
 
 
-@njit
+@sweep_jit
 def next_row(rows, is_scheduled, following, n_rows, now):
     """The next row of a schedule, or the last one again."""
     row = min(following[0], n_rows[0] - 1)
@@ -94,7 +94,7 @@ def next_row(rows, is_scheduled, following, n_rows, now):
     following[0] += 1
 
 
-@njit
+@sweep_jit
 def sum_openings(fluxes, opening, sums, scale):
     """Fixed-point sums by opening."""
     sums[:] = 0
@@ -111,7 +111,7 @@ def feedback(advance_operator, lattice):
     """Advance the state of a condition with feedback, in double precision."""
     advance = advance_operator.compile(lattice, FP64, node_jit)
 
-    @njit(error_model="numpy")
+    @sweep_jit
     def skeleton(sums, state, value, other_value, opening, n_openings, scale, parameters):
         inflow, deviation, n_links = np.int64(0), np.int64(0), np.int64(0)
         for rank in range(sums.size // (3 * n_openings)):

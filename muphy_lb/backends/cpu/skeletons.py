@@ -22,11 +22,12 @@ AHEAD = 8
 ONE = np.uint32(1)
 
 # NumPy's error model: no exception branch around divisions. Fused or reassociated arithmetic stays off. A node function
-# that is called instead of inlined would stop the vectoriser.
-node_jit = njit(error_model="numpy", forceinline=True)
+# that is called instead of inlined would stop the vectoriser. Only kernels are called from Python, and none from C;
+# wrappers for that would take a quarter of the time of compilation.
+node_jit = njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # Parallel loops take twice as long to compile; kernels that run once per output are serial.
-sweep_jit = njit(error_model="numpy")
-loop_jit = njit(error_model="numpy", parallel=True)
+sweep_jit = njit(error_model="numpy", no_cfunc_wrapper=True)
+loop_jit = njit(error_model="numpy", parallel=True, no_cfunc_wrapper=True)
 
 
 class BlockRows(NamedTuple):

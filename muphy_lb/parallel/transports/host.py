@@ -45,7 +45,8 @@ class HostStaged:
 
     def _messages(self, neighbours, plan, send, receive) -> tuple[Task, Task]:
         """Tasks that post the messages, and wait for them."""
-        communicator, requests = self._communicator, []
+        communicator = self._communicator
+        requests: list = []
         incoming = list(zip(messages(receive, plan.unpack_start, self._backend), neighbours, strict=True))
         outgoing = list(zip(messages(send, plan.pack_start, self._backend), neighbours, strict=True))
 

@@ -6,11 +6,12 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.physics.fluctuating.section import SERIES_FILE
-from muphy_lb.physics.fluctuating.temperature import BOLTZMANN_J_K, energy_of_lattice, measured_kt
+from muphy_lb.physics.fluctuating.temperature import measured_kt
+from muphy_lb.units import BOLTZMANN_J_K
 
 
 class FluctuationSeries(SeriesObserver):
-    """Appends the temperature measured from the velocities, and its standard error."""
+    """Appends the temperature measured from the momenta, and its standard error."""
 
     file = SERIES_FILE
     files = (file,)
@@ -22,12 +23,13 @@ class FluctuationSeries(SeriesObserver):
 
     def numbers(self) -> list[float] | None:
         """Temperature and standard error [K], on rank 0; collective."""
-        velocity, nodes = self._view.velocity_m_s(), self._view.nodes
-        if velocity is None or not isinstance(nodes, NodeList):
+        velocity, density, nodes = self._view.velocity_m_s(), self._view.density(), self._view.nodes
+        if velocity is None or density is None or not isinstance(nodes, NodeList):
             return None
         units = self._view.units
-        in_k = energy_of_lattice(units) / BOLTZMANN_J_K
-        return [in_k * value for value in measured_kt(nodes, units.velocity_to_lattice(velocity))]
+        in_k = units.energy_j / BOLTZMANN_J_K
+        momentum = density[:, None] * units.velocity_to_lattice(velocity)
+        return [in_k * value for value in measured_kt(nodes, momentum)]
 
     def finish(self) -> dict | None:
         """The last temperature as the record for the summary, beside that of the case."""

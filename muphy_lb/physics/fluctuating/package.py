@@ -35,7 +35,6 @@ class Fluctuating(Physics):
         _refuse_what_breaks_balance(case)
         self._seed = np.int64(case.fluctuating.seed)
         self.kt = lattice_kt(case.fluid.temperature_k, units)
-        self._has_pressure = any(opening.pressure_pa is not None for opening in case.openings)
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
@@ -48,8 +47,7 @@ class Fluctuating(Physics):
 
     def describe(self) -> str:
         """The strength of the noise, as text."""
-        text = f"thermal fluctuations: kT = {self.kt:.4g} in lattice units, speed of a node {thermal_mach(self.kt):.2g}"
-        return text + (", weaker beside pressure openings, which absorb them" if self._has_pressure else "")
+        return f"thermal fluctuations: kT = {self.kt:.4g} in lattice units, speed of a node {thermal_mach(self.kt):.2g}"
 
     def observers(self, view, folder, resume_step):
         """The time series of the temperature."""

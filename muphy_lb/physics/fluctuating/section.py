@@ -26,10 +26,13 @@ class FluidKeys(Section):
     """Keys of the fluid."""
 
     temperature_k: Positive | None = None
-    """temperature [K] of thermal fluctuations"""
+    """temperature [K] of the fluctuations of [fluctuating], and of beads in [[particles]]"""
 
 
 def rules(given: Mapping) -> Iterator[str]:
-    """Fluctuations need a temperature."""
-    if "fluctuating" in given and "temperature_k" not in given_values(given.get("fluid")):
+    """Fluctuations need a temperature, and but for particles a temperature is there for nothing else."""
+    has_temperature = "temperature_k" in given_values(given.get("fluid"))
+    if "fluctuating" in given and not has_temperature:
         yield "has [fluctuating] but no fluid.temperature_k; give the temperature of the fluid [K]"
+    if has_temperature and not given.keys() & {"fluctuating", "particles"}:
+        yield "has fluid.temperature_k but no [fluctuating] that reads it; add that table, or leave the key out"

@@ -1,4 +1,4 @@
-"""From the temperature of a case to lattice units, and back from velocities to a measured temperature."""
+"""From the temperature of a case to lattice units, and back from momenta to a measured temperature."""
 
 from math import sqrt
 
@@ -6,15 +6,9 @@ import numpy as np
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.units import Units
+from muphy_lb.units import BOLTZMANN_J_K, Units
 
-BOLTZMANN_J_K = 1.380649e-23
 LARGEST_MACH = 0.1
-
-
-def energy_of_lattice(units: Units) -> float:
-    """The lattice unit of energy [J]: density times spacing^5 over time step^2."""
-    return units.density_kg_m3 * units.spacing_m**5 / units.time_step_s**2
 
 
 def thermal_mach(kt: float) -> float:
@@ -28,7 +22,7 @@ def lattice_kt(temperature_k: float, units: Units) -> float:
     Raises:
         InputError: nodes fluctuate faster than the method allows.
     """
-    kt = BOLTZMANN_J_K * temperature_k / energy_of_lattice(units)
+    kt = BOLTZMANN_J_K * temperature_k / units.energy_j
     mach = thermal_mach(kt)
     if mach > LARGEST_MACH:
         time_step_s = units.time_step_s * LARGEST_MACH / mach
@@ -40,9 +34,10 @@ def lattice_kt(temperature_k: float, units: Units) -> float:
     return kt
 
 
-def measured_kt(nodes: NodeList, velocity: np.ndarray) -> tuple[float, float]:
-    """kT / rho_0 from velocities (n, 3) of the nodes, and its standard error, in the square of their unit.
+def measured_kt(nodes: NodeList, momentum: np.ndarray) -> tuple[float, float]:
+    """kT from momenta (n, 3) of the nodes in lattice units, density 1, and its standard error.
 
+    The noise is that of density 1 everywhere: momenta have the variance kT, whatever the pressure, velocities do not.
     Second differences along x are used: neighbours fluctuate independently, and a mean flow contributes no more than
     its curvature. Variances of second differences of independent numbers are six times their own.
 
@@ -54,8 +49,8 @@ def measured_kt(nodes: NodeList, velocity: np.ndarray) -> tuple[float, float]:
     middle = 1 + np.flatnonzero((voxel[2:] - voxel[:-2] == 2) & (x[2:] - x[:-2] == 2))
     if not middle.size:
         return np.nan, np.nan
-    second = velocity[middle - 1] - 2.0 * velocity[middle] + velocity[middle + 1]
-    moving = second[:, np.ptp(velocity, axis=0) > 0.0]
+    second = momentum[middle - 1] - 2.0 * momentum[middle] + momentum[middle + 1]
+    moving = second[:, np.ptp(momentum, axis=0) > 0.0]
     kt = float((moving**2).mean()) / 6.0
     # Of overlapping triples every second number is correlated: 35/18 as many would be needed (sums of rho_k^2).
     return kt, kt * sqrt(2.0 * (1.0 + 2.0 * ((4 / 6) ** 2 + (1 / 6) ** 2)) / moving.size)

@@ -13,7 +13,7 @@ import numpy as np
 
 from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, NeighbourSearch
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.stress import stored_density_and_velocity
 from muphy_lb.physics.thermal.model import NAME as TEMPERATURE
 from muphy_lb.physics.thermal.temperature import setup_of
@@ -68,9 +68,10 @@ class MiddleHeat:
 
     def gradient_k_m(self) -> float | None:
         """Gradient of conduction with the same heat transfer from the hot to the cold wall [K/m], on rank 0."""
-        state, plane, view = self._probe.stored(), self._plane, self._view
+        state, view = self._probe.stored(), self._view
         if state is None:
             return None
+        plane = on_root(self._plane)
         temperatures, temperature = setup_of(view), state.fields[TEMPERATURE]
         _, velocity = stored_density_and_velocity(view, state)
         low_k, high_k = (temperatures.fixed_k[name] for name in plane.names)
@@ -88,7 +89,7 @@ def middle_heat(view: FlowView) -> MiddleHeat | None:
     if (setup_of(view).conductivity != 1.0).any():
         return None
     if communicator.rank == 0:
-        plane = middle_plane(view.nodes, setup_of(view).fixed_k)
+        plane = middle_plane(whole_nodes(view), setup_of(view).fixed_k)
     there = communicator.broadcast(plane is not None)
     return MiddleHeat(view, plane) if there else None
 
@@ -115,7 +116,7 @@ def middle_plane(nodes: NodeList, fixed_k: dict[str, float]) -> MiddlePlane | No
 def _flat_sides(nodes: NodeList, names) -> dict[str, _Side]:
     """Those of the named walls that all their links along the axes reach in one direction from one layer of nodes."""
     search, numbers = NeighbourSearch(nodes), {wall.name: k for k, wall in enumerate(nodes.walls)}
-    found = {name: [] for name in names}
+    found: dict[str, list[_Side]] = {name: [] for name in names}
     for direction, vector in enumerate(AXES):
         table = search.table([vector])[0]
         for name in names:

@@ -27,6 +27,7 @@ from muphy_lb.physics.model import (
     FieldValue,
     ScalarStreaming,
     Stage,
+    Value,
     row_names,
 )
 from muphy_lb.physics.thermal.operators import (
@@ -84,7 +85,10 @@ def heated(flow: Flow, heat: Heat) -> Flow:
         InputError: a diffusivity at which the differences are unstable.
     """
     fields, stage, buoyant = (_by_differences if heat.method == DIFFERENCES else _by_populations)(flow.lattice, heat)
-    force = {TEMPERATURE_FIELD: FieldValue(buoyant), **dict(zip(BUOYANCY_COMPONENTS, heat.buoyancy, strict=True))}
+    force: dict[str, Value] = {
+        TEMPERATURE_FIELD: FieldValue(buoyant),
+        **dict(zip(BUOYANCY_COMPONENTS, heat.buoyancy, strict=True)),
+    }
     flow = flow.pushed_by(BUOYANCY, force).observed_by(STORE_VELOCITY, VELOCITY)
     if heat.energy:
         flow = flow.with_collision(with_energy, {COUPLING: heat.energy})
@@ -109,7 +113,7 @@ def _by_differences(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
             f"the thermal diffusivity is {heat.diffusivity:.4g} in lattice units; allowed: above 0 and below 1/12; use"
             f" a smaller time step or thermal.method = {POPULATION_METHOD!r}"
         )
-    parameters = {DIFFUSIVITY: heat.diffusivity, **VELOCITY}
+    parameters: dict[str, Value] = {DIFFUSIVITY: heat.diffusivity, **VELOCITY}
     reads = (NAME + AT_NEIGHBOURS, *VELOCITY_FIELDS)
     stage = Stage(NAME, STENCIL, (TEMPERATURE,), parameters, NAME, reads, (NAME,))
     return (Field(NAME, heat.boundary),), stage, NAME
@@ -123,7 +127,7 @@ def _by_populations(lattice: Lattice, heat: Heat) -> tuple[tuple[Field, ...], St
     moments = tuple(Field(name, is_state=True, alternates=True) for name in (NAME, BUOYANT))
     new = (FieldValue(NAME), FieldValue(NAME, is_new=True), FieldValue(BUOYANT, is_new=True))
     diffusivity = heat.diffusivity if heat.media is None else heat.media[0]
-    parameters = {
+    parameters: dict[str, Value] = {
         **dict(zip(RATES, scalar_rates(scalar, diffusivity), strict=True)),
         "offset": heat.offset,
         **dict(zip(SCALAR_FIELDS, new, strict=True)),

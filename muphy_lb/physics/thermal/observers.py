@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.measure.flow_series import SeriesObserver
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
@@ -88,7 +88,7 @@ class TemperaturePicture(Observer):
         values = temperature_k(self._view)
         if values is not None:
             with drawing(self.file):
-                draw_temperature(self._folder / self.file, self._view.nodes, values, self._view.case.title)
+                draw_temperature(self._folder / self.file, whole_nodes(self._view), values, self._view.case.title)
 
     def section(self, summary: Mapping) -> ReportPart:
         """The picture for report.html."""
@@ -97,7 +97,7 @@ class TemperaturePicture(Observer):
 
 def heat_state(view: FlowView, middle: MiddleHeat | None) -> dict | None:
     """The record of the heat transfer for the summary, on rank 0; collective."""
-    values, through_middle = temperature_k(view), middle and middle.gradient_k_m()
+    values, through_middle = temperature_k(view), middle.gradient_k_m() if middle else None
     if values is None:
         return None
     length_m, difference_k = view.case.thermal.length_m, setup_of(view).difference_k
@@ -108,7 +108,7 @@ def heat_state(view: FlowView, middle: MiddleHeat | None) -> dict | None:
     gradients = wall_heat(view).gradients_k_m(values)
     return {
         "walls": {name: record(gradient) for name, gradient in gradients.items()},
-        **({MIDDLE: record(through_middle)} if middle else {}),
+        **({} if through_middle is None else {MIDDLE: record(through_middle)}),
         "lowest_k": float(values.min()),
         "highest_k": float(values.max()),
     }

@@ -66,14 +66,14 @@ def draw_temperature(path: str | os.PathLike, nodes: NodeList, temperature_k: np
 def _draw_scale(figure: Figure, colours: ScalarMappable, levels: np.ndarray) -> Colorbar:
     """The colour bar, with the temperatures of the isotherms."""
     bar = draw_scale(figure, colours, "temperature [K]")
-    bar.set_ticks(levels)
+    bar.set_ticks(levels.tolist())
     bar.formatter = ScalarFormatter(useOffset=False)
     return bar
 
 
 def _levels(low: float, high: float) -> np.ndarray:
     """Round temperatures between two; at least two of them."""
-    levels = MaxNLocator(N_ISOTHERMS, min_n_ticks=2).tick_values(low, high)
+    levels = np.asarray(MaxNLocator(N_ISOTHERMS, min_n_ticks=2).tick_values(low, high))
     return levels[(levels >= low) & (levels <= high)]
 
 

@@ -84,8 +84,8 @@ def thermal_setup(case: Case, header: GeometryHeader, units: Units) -> ThermalSe
         for wall in case.walls
         if wall.thickness_m is not None and wall.name in there
     }
-    solids, sections = solid_walls(case), {wall.name: wall for wall in case.walls}
-    ratios = [sections[wall.name].conductivity_ratio if wall.name in solids else 1.0 for wall in header.walls]
+    solids, of_wall = solid_walls(case), {wall.name: wall for wall in case.walls}
+    ratios = [of_wall[wall.name].conductivity_ratio if wall.name in solids else 1.0 for wall in header.walls]
     of_walls = {name: value for name, value in fixed_k.items() if name in there - conducting.keys()}
     return ThermalSetup(heat, zero_k, difference_k, of_walls, conducting, np.array(ratios))
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.physics.thermal.model import NAME, temperature_fields
 from muphy_lb.physics.thermal.setup import ThermalSetup
 from muphy_lb.physics.thermal.wall_gradients import WallHeat
@@ -31,7 +31,7 @@ def wall_heat(view: FlowView) -> WallHeat:
     """The walls of fixed temperature and those that conduct to one, on rank 0; made on first use."""
     physics = _physics(view)
     if physics.wall_heat is None:
-        physics.wall_heat = WallHeat(view.nodes, physics.setup.fixed_k, physics.setup.conducting)
+        physics.wall_heat = WallHeat(whole_nodes(view), physics.setup.fixed_k, physics.setup.conducting)
     return physics.wall_heat
 
 

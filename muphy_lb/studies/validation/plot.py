@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 MARKERS = ("o", "s", "^", "D", "v")
 SIZE_IN = (6.4, 4.2)
 DPI = 120
@@ -23,8 +25,8 @@ class Series:
     """
 
     name: str
-    x: Sequence[float]
-    y: Sequence[float]
+    x: Sequence[float] | np.ndarray
+    y: Sequence[float] | np.ndarray
     style: Literal["line", "points", "bars"] = "line"
 
     def __post_init__(self):

@@ -27,6 +27,8 @@ STREAM = 0x62656164
 """Second word of the key of the beads' noise."""
 
 KERNELS = ("linear", "point")
+"""Whose velocity drags a bead: that of the corners of the cell around it, interpolated, or of the nearest node."""
+
 COUPLING = ("friction", "mass", "kt", "seed", "step")
 _SCALE = sqrt(12.0) * 2.0**-32  # of a centred 32-bit word, to variance one
 _MIDDLE = 2.0**31 - 0.5
@@ -169,6 +171,36 @@ def couple(kernel: str, pushes_fluid: bool) -> Operator:
         return _couple_node(lattice, jit, at, kernel, pushes_fluid)
 
     return Operator(f"couple-{kernel}-{'both' if pushes_fluid else 'one'}", reference, node, names)
+
+
+def _langevin(i, lattice, parameters):
+    friction, mass, kt = (parameters[name] for name in ("friction", "mass", "kt"))
+    xi = random_numbers(parameters["id"][i], parameters["step"][0], parameters["seed"])
+    for k in range(lattice.dimension):
+        v = parameters[VELOCITY[k]][i]
+        force = (sqrt(2.0 * friction * kt) * xi[k] - friction * v) / (1.0 + 0.5 * friction / mass)
+        parameters[VELOCITY[k]][i] = v + force / mass
+
+
+def _langevin_node(lattice, precision, jit, at):
+    random_at, own, speed = _random_node(jit), at["id"], tuple(at[name] for name in VELOCITY)
+    friction_at, mass_at, kt_at, seed_at, step_at = (at[name] for name in COUPLING)
+    half, one, two, real, dimension = np.float64(0.5), np.float64(1.0), np.float64(2.0), np.float64, lattice.dimension
+
+    def friction(i, parameters):
+        gamma, mass = real(parameters[friction_at]), real(parameters[mass_at])
+        amplitude = (two * gamma * real(parameters[kt_at])) ** half
+        xi = random_at(parameters[own][i], parameters[step_at][0], parameters[seed_at])
+        for k in range(dimension):
+            v = parameters[speed[k]][i]
+            force = (amplitude * xi[k] - gamma * v) / (one + half * gamma / mass)
+            parameters[speed[k]][i] = v + force / mass
+
+    return jit(unroll(friction))
+
+
+LANGEVIN = Operator("langevin", _langevin, _langevin_node, named("id", *VELOCITY, *COUPLING))
+"""The friction with a fluid at rest that does not notice."""
 
 
 def random_numbers(number: np.ndarray, step: int, seed: int) -> np.ndarray:

@@ -2,75 +2,32 @@
 
     v += f dt/2m,  x += v dt,  f = f(x),  v += f dt/2m,        n_sub times a step, dt = 1 / n_sub
 
-Positions are made known to every rank by id, as integers (``PLACE_UNIT``); each rank computes the forces on its own beads
-from these. Differences of integers are exact, and forces of other beads are summed as integers, so no force depends on
-ranks or on the order in which beads are found. Beads near each other are found by linked lists in a table of cells,
-addressed by a hash of the cell.
+Positions are made known to every rank by id, as integers (``PLACE_UNIT``); each rank computes the forces on its own
+beads from these. Differences of integers are exact, and forces of other beads are summed as integers, so no force
+depends on ranks or on the order in which beads are found. Beads near each other are found by linked lists in a table of
+cells, addressed by a hash of the cell.
 """
 
-from dataclasses import dataclass
 from functools import cache
-from math import floor
 
 import numpy as np
 
-from muphy_lb.domain.corners import address_node, addresses
-from muphy_lb.lattice import Lattice
 from muphy_lb.operators import Operator, named
-from muphy_lb.operators.operator import adder, exchanger
+from muphy_lb.operators.operator import exchanger
+from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.particles.beads.names import (
+    CELL,
     FORCE,
-    FORCE_UNIT,
     HEAD,
     NEXT,
     OFFSET,
     PLACE,
     PLACE_UNIT,
+    SHIFT,
     TRAVELLED,
     VELOCITY,
     VOXEL,
 )
-from muphy_lb.physics.particles.beads.potentials import BONDS, PAIRS, lennard_jones
-
-SHIFT = 40  # bits of PLACE_UNIT
-NEAREST = 1e-3
-"""Distance to a wall, in voxels, below which its force grows no more."""
-
-
-@dataclass(frozen=True)
-class Interactions:
-    """Which forces act on beads; their constants are parameters.
-
-    Attributes:
-        bonds: a name of ``BONDS``, or None.
-        pairs: a name of ``PAIRS``, or None.
-        bends: whether chains resist bending.
-        walls: whether walls repel.
-        pulls: whether some beads are pulled.
-    """
-
-    bonds: str | None = None
-    pairs: str | None = None
-    bends: bool = False
-    walls: bool = False
-    pulls: bool = False
-
-    @property
-    def need_others(self) -> bool:
-        """Whether a bead must know where others are."""
-        return self.bonds is not None or self.pairs is not None or self.bends
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Names of the constants and tables."""
-        groups = (
-            (self.bonds, ("bond_start", "bond_partner", "bond_a", "bond_b")),
-            (self.pairs, ("pair_a", "pair_b", "pair_range", "cell")),
-            (self.bends, ("bend_start", "bend_ids", "bend_a")),
-            (self.walls, ("wall_a", "wall_b", "wall_range")),
-            (self.pulls, ("pulled", "pull_x", "pull_y", "pull_z")),
-        )
-        return tuple(name for given, names in groups if given for name in names)
 
 
 def _forget(i, lattice, parameters):
@@ -141,3 +98,49 @@ def drift(publishes: bool) -> Operator:
     return Operator("drift-known" if publishes else "drift", reference, node, names)
 
 
+def cell_numbers(place: np.ndarray, size: np.ndarray, cell: int) -> np.ndarray:
+    """(3, n) cell of each position (3, n) along each axis; the last cell takes the rest of the box."""
+    n_cells = np.maximum(size[:3] // cell, 1)[:, None]
+    rounded = (place + (1 << SHIFT - 1)) >> SHIFT
+    box = size[:3, None]
+    rounded = np.where(size[6:9, None] == 1, rounded % box, np.clip(rounded, 0, box - 1))
+    return np.minimum(rounded // cell, n_cells - 1)
+
+
+def cell_node(jit):
+    """Node function ``(place, size, wraps, cell)`` -> cell along one axis."""
+    half, shift, zero, one = np.int64(1 << SHIFT - 1), np.int64(SHIFT), np.int64(0), np.int64(1)
+
+    def along_axis(place, size, wraps, cell):
+        voxel = (place + half) >> shift
+        if wraps == 1:
+            voxel = voxel + size if voxel < 0 else voxel
+            voxel = voxel - size if voxel >= size else voxel
+        voxel = min(max(voxel, zero), size - one)
+        return min(voxel // cell, max(size // cell, one) - one)
+
+    return jit(along_axis)
+
+
+def _insert(i, lattice, parameters):
+    """The specification searches all pairs and needs no cells."""
+
+
+def _insert_node(lattice, precision, jit, at):
+    along_axis, exchange = cell_node(jit), exchanger(jit)
+    x_at, y_at, z_at = (at[name] for name in PLACE)
+    head, following, lookup, cell_at, whole = at[HEAD], at[NEXT], at["lookup"], at[CELL], np.int64
+
+    def insert(i, parameters):
+        size, cell = parameters[lookup].size, parameters[cell_at]
+        cx = along_axis(parameters[x_at][i], size[0], size[6], cell)
+        cy = along_axis(parameters[y_at][i], size[1], size[7], cell)
+        cz = along_axis(parameters[z_at][i], size[2], size[8], cell)
+        bucket = ((cz * size[1] + cy) * size[0] + cx) % whole(parameters[head].size)
+        parameters[following][i] = exchange(parameters[head], bucket, whole(i))
+
+    return jit(insert)
+
+
+INSERT = Operator("insert", _insert, _insert_node, named("lookup", CELL, HEAD, NEXT, *PLACE))
+"""Puts every bead into the list of its cell."""

@@ -7,7 +7,7 @@ VELOCITY = ("velocity_x", "velocity_y", "velocity_z")
 FORCE = ("force_x", "force_y", "force_z")
 TRAVELLED = ("travelled_x", "travelled_y", "travelled_z")
 PLACE = ("place_x", "place_y", "place_z")
-HEAD, NEXT = "head", "next"
+HEAD, NEXT, CELL = "head", "next", "cell"
 
 WANTED, ARRIVING, PUSH = "bead_nodes", "bead_flow", "bead_push"
 PUSHES = tuple(f"{PUSH}_{k}" for k in range(3))
@@ -16,5 +16,6 @@ ARRIVED = tuple(f"{ARRIVING}_{k}" for k in range(1, 4))
 FORCE_UNIT = 2.0**-44
 """Unit of forces that are added up as integers, lattice units: exact in any order, and large enough for 2^19."""
 
-PLACE_UNIT = 2.0**-40
+SHIFT = 40
+PLACE_UNIT = 2.0**-SHIFT
 """Unit of positions known to every rank, in voxels."""

@@ -26,6 +26,8 @@ from muphy_lb.operators.observers import VELOCITY_FIELDS
 from muphy_lb.operators.operator import Operator, constants, named
 from muphy_lb.operators.unroll import unroll
 
+Rate = float | np.ndarray
+
 PRODUCT = 0.25
 RATES = ("rate_even", "rate_odd")
 FIELDS = ("scalar", "new_scalar", "new_mean")
@@ -33,8 +35,8 @@ PARAMETERS = named(*RATES, "offset", *FIELDS, *VELOCITY_FIELDS)
 IN_SOLIDS = named("is_fluid")
 
 
-def scalar_rates(lattice: Lattice, diffusivity: float) -> tuple[float, float]:
-    """Relaxation rates (even, odd) of a diffusivity in lattice units."""
+def scalar_rates(lattice: Lattice, diffusivity: Rate) -> tuple[Rate, Rate]:
+    """Relaxation rates (even, odd) of a diffusivity in lattice units, one or (n,)."""
     odd = diffusivity / float(lattice.cs2)
     return 1.0 / (0.5 + PRODUCT / odd), 1.0 / (0.5 + odd)
 

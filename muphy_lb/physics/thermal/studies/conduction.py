@@ -4,6 +4,7 @@ from math import cos, inf, log, pi
 
 import numpy as np
 
+from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.thermal.model import DIFFERENCES, METHODS, POPULATION_METHOD
 from muphy_lb.physics.thermal.studies.reference_values import PRANDTL
 from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_heat
@@ -77,18 +78,18 @@ def _conduction(method: str, settings: Settings) -> Row:
         {"size": size, "sides": "periodic"}, settings, walls=wall_temperatures(-0.5, 0.5), method=method
     )
     simulation.step(round(8 * size**2 / DIFFUSIVITY))
-    gradient = wall_heat(simulation).gradients_k_m(temperature_k(simulation))["cold"]
+    gradient = wall_heat(simulation).gradients_k_m(on_root(temperature_k(simulation)))["cold"]
     return absolute(f"{method}: conduction: Nu - 1", 0.0, gradient * size - 1.0, CONDUCTION[settings.precision])
 
 
 def _decay(length: int, method: str, settings: Settings) -> Row:
     """The diffusivity determined from the decay of a cosine along a periodic axis between adiabatic walls."""
     simulation = fluid_at_rest({"size": 4, "width": length, "axis": "y", "sides": "periodic"}, settings, method=method)
-    wave = np.cos(2.0 * pi * simulation.nodes.coordinates()[:, 0] / length)
+    wave = np.cos(2.0 * pi * whole_nodes(simulation).coordinates()[:, 0] / length)
     set_temperature(simulation, wave)
     steps = round(length**2 / (4.0 * pi**2 * DIFFUSIVITY))
     simulation.step(steps)
-    left = float((temperature_k(simulation) * wave).sum() / (wave * wave).sum())
+    left = float((on_root(temperature_k(simulation)) * wave).sum() / (wave * wave).sum())
     found = -log(left) * length**2 / (4.0 * pi**2 * steps)
     what = f"{method}: diffusivity from the decay of a mode of {length} nodes"
     return relative(what, DIFFUSIVITY, found, DECAY_TOLERANCE)
@@ -110,7 +111,7 @@ def growth(rayleigh: float, height: int, settings: Settings = DEFAULT) -> float:
     expansion = rayleigh * VISCOSITY * DIFFUSIVITY / height**3
     geometry = {"size": height, "width": width, "axis": "y", "sides": "periodic"}
     simulation = fluid_at_rest(geometry, settings, expansion, walls=wall_temperatures(-0.5, 0.5))
-    x, y, _ = simulation.nodes.coordinates().T
+    x, y, _ = whole_nodes(simulation).coordinates().T
     y_relative = (y - 0.5) / height
     set_temperature(simulation, y_relative - 0.5 + AMPLITUDE * np.cos(2.0 * pi * x / width) * np.sin(pi * y_relative))
     # Start in hydrostatic balance: acoustic waves of an unbalanced start would not have decayed.
@@ -120,7 +121,8 @@ def growth(rayleigh: float, height: int, settings: Settings = DEFAULT) -> float:
     strength = []
     for share in (SETTLING, OBSERVED):
         simulation.step(round(share * time))
-        of_mode = np.bincount(y.astype(np.int64), simulation.velocity_m_s()[:, 1] * np.cos(2.0 * pi * x / width))
+        upwards = on_root(simulation.velocity_m_s())[:, 1]
+        of_mode = np.bincount(y.astype(np.int64), upwards * np.cos(2.0 * pi * x / width))
         strength.append(float(np.linalg.norm(of_mode)))
     return log(strength[1] / strength[0]) / OBSERVED
 
@@ -130,10 +132,10 @@ def _energy(method: str, settings: Settings) -> Row:
     conservative."""
     size, allowed = 32, CONSERVED[settings.precision] if method == POPULATION_METHOD else inf
     simulation = fluid_at_rest({"size": size}, settings, expansion=1e-4 / size, method=method)
-    x, y, _ = simulation.nodes.coordinates().T
+    x, y, _ = whole_nodes(simulation).coordinates().T
     start = np.array([0.5 * cos(pi * a / size) * cos(pi * b / (2 * size)) for a, b in zip(x, y, strict=True)])
     set_temperature(simulation, start - start.mean())
     simulation.step(DRIFT_STEPS)
-    drift = float(temperature_k(simulation).mean(dtype=np.float64))
+    drift = float(on_root(temperature_k(simulation)).mean(dtype=np.float64))
     what = f"{method}: drift of the mean of a closed box in {DRIFT_STEPS} steps, over the range"
     return absolute(what, 0.0, drift, allowed)

@@ -118,6 +118,8 @@ def perturbed_run(rayleigh: float, grids, settings: Settings, durations: PhaseDu
     cavity = None
     for grid in coarser[:-1]:
         cavity = symmetry_component(_after(rayleigh, grid, settings, cavity, durations.settling), SYMMETRIC)
+    if cavity is None:
+        raise ValueError(f"perturbed_run has the grids {tuple(grids)}; it needs at least 3, from coarse to fine")
     start = replace(cavity, temperature=cavity.temperature + disturbance(cavity.temperature.shape[0]))
     start = rescaled(_after(rayleigh, coarser[-1], settings, start, durations.perturbed))
     simulation, diffusivity = heated_simulation(rayleigh, size, settings, start=start)

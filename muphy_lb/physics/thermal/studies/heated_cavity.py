@@ -13,7 +13,7 @@ from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.fields import extremum, middle, on_box
 from muphy_lb.studies.validation.flows import lattice_simulation, settle
 from muphy_lb.studies.validation.limits import HALF
-from muphy_lb.studies.validation.plot import Plot, Series, contours
+from muphy_lb.studies.validation.plot import Picture, Plot, Series, contours
 from muphy_lb.studies.validation.record import Row, Validation, absolute, relative, shown
 from muphy_lb.studies.validation.settings import DEFAULT, Settings
 
@@ -62,7 +62,8 @@ def heated_cavity(settings: Settings = DEFAULT) -> Validation:
     """Nusselt numbers of square and cube."""
     if settings.precision == HALF:
         return Validation("heated-cavity", CITATION, skipped="fp16 does not settle to the tolerances of this case")
-    rows, plots = [], []
+    rows: list[Row] = []
+    plots: list[Plot | Picture] = []
     for rayleigh, size in (QUICK_SQUARE_SIZES if settings.quick else SQUARE_SIZES).items():
         cavity = heated(rayleigh, size, settings, dimension=2)
         rows += _square_rows(rayleigh, size, cavity, QUICK_TOLERANCE if settings.quick else SQUARE_TOLERANCE)

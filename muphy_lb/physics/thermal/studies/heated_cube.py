@@ -1,10 +1,12 @@
 """The heated cube on fine grids, each started from the solution on a coarser one; and by both thermal methods."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.thermal.mid_plane import middle_heat
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
 from muphy_lb.physics.thermal.studies import reference_values as reference
@@ -17,7 +19,7 @@ from muphy_lb.physics.thermal.studies.heated_cavity import (
 )
 from muphy_lb.physics.thermal.temperature import temperature_k, wall_heat
 from muphy_lb.studies.validation.limits import HALF
-from muphy_lb.studies.validation.plot import Plot, Series, contours
+from muphy_lb.studies.validation.plot import Picture, Plot, Series, contours
 from muphy_lb.studies.validation.record import Row, Validation, absolute, relative
 from muphy_lb.studies.validation.settings import DEFAULT, Settings
 
@@ -28,7 +30,7 @@ CITATION = (
 GRIDS = {1e4: (64, 128, 256), 1e5: (64, 128, 256), 1e6: (64, 128, 256), 1e7: (64, 128, 256), 1e8: (128, 256)}
 QUICK_GRIDS = {1e4: (8, 16)}
 # Name, Nusselt numbers, and relative tolerances.
-PUBLISHED = (
+PUBLISHED: tuple[tuple[str, Mapping[float, float], Mapping[float, float]], ...] = (
     ("Tric et al.", reference.TRIC, {1e4: 0.006, 1e5: 0.006, 1e6: 0.006, 1e7: 0.007}),
     ("TheLMA on 256^3", reference.THELMA, {1e8: 0.015}),
     ("Wakashima and Saitoh", reference.WAKASHIMA, {}),
@@ -73,19 +75,24 @@ def grid_sequence(
     rayleigh: float, sizes, settings: Settings = DEFAULT, method: str = DIFFERENCES
 ) -> tuple[Cavity, ConvergenceHistory]:
     """(the cube on the finest of a sequence of grids, its convergence history there)."""
-    cavity = history = None
+    cavity: Cavity | None = None
+    history: ConvergenceHistory | None = None
     for size in sizes:
         simulation, diffusivity = heated_simulation(rayleigh, size, settings, method=method, start=cavity)
         most_steps = round(MAX_FREE_FALLS * free_fall(rayleigh, size, diffusivity))
         history = _settle(simulation, size, most_steps, settings)
         cavity = cavity_of(simulation, diffusivity)
         del simulation  # before the next is made
+    if cavity is None or history is None:
+        raise ValueError("grid_sequence has no sizes; give it at least one")
     return cavity, history
 
 
 def _settle(simulation, size: int, most_steps: int, settings: Settings) -> ConvergenceHistory:
     """Step until the temperature is steady or ``most_steps`` are done (as for Ra = 1e8); collective."""
     plane = middle_heat(simulation)
+    if plane is None:
+        raise ValueError("the simulation has no plane between two walls of fixed temperature; give it a heated cube")
     communicator = simulation.communicator
     samples = []
     done = 0
@@ -97,11 +104,12 @@ def _settle(simulation, size: int, most_steps: int, settings: Settings) -> Conve
         simulation.step(CHANGE_STEPS)
         done, now, midway = done + interval, temperature_k(simulation), plane.gradient_k_m()
         if communicator.rank == 0:
-            change = float(np.abs(now - before).max())
-            gradient = wall_heat(simulation).gradients_k_m(now)["hot"]
-            samples.append((done, -gradient * size, midway * size))
+            change = float(np.abs(on_root(now) - on_root(before)).max())
+            gradient = wall_heat(simulation).gradients_k_m(on_root(now))["hot"]
+            samples.append((done, -gradient * size, on_root(midway) * size))
         change = communicator.broadcast(change)
-    return ConvergenceHistory(*np.array(communicator.broadcast(samples)).T, change)
+    steps, wall, middle = np.array(communicator.broadcast(samples)).T
+    return ConvergenceHistory(steps, wall, middle, change)
 
 
 def _methods(settings: Settings) -> list[Row]:
@@ -127,7 +135,7 @@ def _rows(rayleigh, size, cavity: Cavity, history: ConvergenceHistory, settings:
     return [*rows, absolute(f"{what}: asymmetry about the centre", 0.0, cavity.asymmetry, allowed)]
 
 
-def _plots(rayleigh, size, cavity: Cavity, history: ConvergenceHistory) -> list[Plot]:
+def _plots(rayleigh, size, cavity: Cavity, history: ConvergenceHistory) -> list[Plot | Picture]:
     lines = Series("hot wall", history.steps, history.wall), Series("midway", history.steps, history.middle)
     title = f"Cube, Ra = {rayleigh:.0e}, {size}^3"
     return [

@@ -1,0 +1,211 @@
+"""Beads in a flow: their set, their stages, the force that they exert on the fluid.
+
+When the populations of a step have arrived, their velocity at the nodes around beads is taken; friction acts on beads
+and on these nodes, and the fluid collides. Then the beads move, and those that have left their rank are handed over.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import ceil
+
+import numpy as np
+
+from muphy_lb.operators import Operator, macroscopic
+from muphy_lb.physics.flow import Flow
+from muphy_lb.physics.model import ARRIVING as ARRIVING_KERNEL
+from muphy_lb.physics.model import (
+    AT_NEIGHBOURS,
+    BY_ID,
+    EACH,
+    LOOKUP,
+    MIGRATE,
+    N_EDGE,
+    PARTICLES,
+    SHARE,
+    STEP,
+    Field,
+    FieldValue,
+    ParticleSet,
+    Stage,
+    Table,
+    Value,
+)
+from muphy_lb.physics.particles.beads.coupling import CLEAR, LANGEVIN, PUSHED, couple, mark
+from muphy_lb.physics.particles.beads.forces import Interactions, forces
+from muphy_lb.physics.particles.beads.motion import FORGET, INSERT, drift
+from muphy_lb.physics.particles.beads.names import (
+    ARRIVED,
+    ARRIVING,
+    CELL,
+    FORCE,
+    HEAD,
+    NEXT,
+    OFFSET,
+    PLACE,
+    PUSH,
+    PUSHES,
+    TRAVELLED,
+    VELOCITY,
+    VOXEL,
+    WANTED,
+)
+
+BOTH, ONE_WAY, AT_REST = "both", "one-way", "at-rest"
+COUPLINGS = (BOTH, ONE_WAY, AT_REST)
+"""Bead and fluid drag each other along; the fluid does not notice; the fluid is taken to rest."""
+
+FLOW_FIELDS = (
+    Field(WANTED, dtype=np.int8, components=1),
+    Field(ARRIVING, components=4, corners=True),
+    Field(PUSH, components=3, corners=True, accumulates=True),
+)
+COLUMNS = (*VOXEL, *OFFSET, *VELOCITY, *FORCE, *TRAVELLED)
+
+
+@dataclass(frozen=True)
+class Beads:
+    """Beads of one kind, in lattice units.
+
+    Attributes:
+        name: of the set.
+        count: their number; ids are 0 ... count - 1.
+        mass, friction, kt: of each bead, and kT of the noise.
+        seed: chooses the noise.
+        kernel: ``"linear"`` (the corners of the cell around) or ``"point"`` (the nearest node).
+        coupling: one of ``COUPLINGS``.
+        substeps: of a time step, in which conservative forces act.
+        interactions: which of them there are.
+        constants: values of their parameters, but those of cells and columns.
+        range: distance up to which beads repel each other, voxels.
+        capacity: beads that a rank has room for; 0 for all of them.
+        leaving: beads that may leave a rank for another in a step; 0 for all.
+    """
+
+    name: str
+    count: int
+    mass: float
+    friction: float
+    kt: float = 0.0
+    seed: int = 1
+    kernel: str = "linear"
+    coupling: str = BOTH
+    substeps: int = 1
+    interactions: Interactions = Interactions()
+    constants: Mapping[str, Value] = field(default_factory=dict)
+    range: float = 1.0
+    capacity: int = 0
+    leaving: int = 0
+
+    @property
+    def set(self) -> ParticleSet:
+        """Their set of particles."""
+        knows_others = self.interactions.needs_others
+        return ParticleSet(
+            self.name,
+            self.capacity or self.count,
+            reals=(*VELOCITY, *FORCE, *TRAVELLED),
+            leaving=self.leaving,
+            n_ids=self.count if knows_others else 0,
+            by_id=(*PLACE, HEAD, NEXT) if knows_others else (),
+        )
+
+
+def with_beads(flow: Flow, beads: Beads) -> Flow:
+    """The flow with beads in it."""
+    values = _values(beads)
+    flow = flow.with_particles(beads.set)
+    moving = tuple(_moving(beads, values))
+    if beads.coupling == AT_REST:
+        return flow.with_stages(after=(_stage("friction", beads, LANGEVIN, values), *moving))
+    return _coupled(flow, beads, values).with_stages(after=moving)
+
+
+def _values(beads: Beads) -> dict[str, Value]:
+    """Values of all parameters by name."""
+    names = ["id", *COLUMNS, *((*PLACE, HEAD, NEXT) if beads.interactions.needs_others else ())]
+    columns = {name: FieldValue(f"{beads.name}.{name}") for name in names}
+    exact = {"mass": beads.mass, "friction": beads.friction, "kt": beads.kt}
+    return {
+        **columns,
+        **exact,
+        "seed": np.int64(beads.seed),
+        "step": STEP,
+        "lookup": LOOKUP,
+        "n_edge": N_EDGE,
+        "duration": 1.0 / beads.substeps,
+        CELL: np.int64(cell_edge(beads)),
+        **{name: FieldValue(name) for name in (WANTED, *PUSHES, *ARRIVED)},
+        "pair_range2": beads.range**2,
+        **beads.constants,
+    }
+
+
+def cell_edge(beads: Beads) -> int:
+    """Edge of the cells in which other beads are searched, voxels: not less than their range."""
+    return max(1, ceil(beads.range))
+
+
+def _stage(name: str, beads: Beads, operator: Operator, values, kernel=PARTICLES, **more) -> Stage:
+    given = {parameter.name: values[parameter.name] for parameter in operator.parameters}
+    return Stage(f"{beads.name} {name}", kernel, (operator,), given, over=beads.name, **more)
+
+
+def _moving(beads: Beads, values) -> Iterator[Stage]:
+    """The substeps, and the migration behind them."""
+    kinds = beads.interactions
+    has_forces = kinds != Interactions()
+    for k in range(beads.substeps):
+        if kinds.needs_others:
+            yield _stage(f"forget {k}", beads, FORGET, values, BY_ID)
+        yield _stage(f"drift {k}", beads, drift(kinds.needs_others), values)
+        if kinds.needs_others:
+            places = tuple(f"{beads.name}.{name}" for name in PLACE)
+            yield Stage(f"{beads.name} share {k}", SHARE, over=beads.name, writes=places)
+        if kinds.pairs:
+            yield _stage(f"insert {k}", beads, INSERT, values, BY_ID)
+        if has_forces:
+            yield _stage(f"forces {k}", beads, forces(kinds), values)
+    yield Stage(f"{beads.name} migrate", MIGRATE, over=beads.name)
+
+
+def _coupled(flow: Flow, beads: Beads, values) -> Flow:
+    """The flow with friction between beads and fluid."""
+    pushes = beads.coupling == BOTH
+    operator = macroscopic(0.0, flow.fluid.equilibrium, NO_FORCE)
+    clear = Stage("clear", EACH, (CLEAR,), {p.name: values[p.name] for p in CLEAR.parameters}, writes=(WANTED,))
+    arrive = Stage("arriving", ARRIVING_KERNEL, (operator,), {}, ARRIVING, (WANTED,), (ARRIVING,))
+    shared = () if flow_has_beads(flow) else (clear,)
+    marks = _stage("mark", beads, mark(beads.kernel), values)
+    friction = _stage(
+        "friction",
+        beads,
+        couple(beads.kernel, pushes),
+        values,
+        reads=(f"{ARRIVING}{AT_NEIGHBOURS}",),
+        writes=(PUSH,) if pushes else (),
+    )
+    flow = flow.with_fields(*FLOW_FIELDS).with_stages(between=(*shared, marks, arrive, friction))
+    return flow.pushed_by(PUSHED, {p.name: values[p.name] for p in PUSHED.parameters}) if pushes else flow
+
+
+def flow_has_beads(flow: Flow) -> bool:
+    """Whether other beads in the flow have cleared what they share already."""
+    return any(stage.operators == (CLEAR,) for stage in flow.between)
+
+
+def table(values, dtype=np.float64) -> Table:
+    """A parameter that is an array of its own."""
+    return Table(np.ascontiguousarray(values, dtype=dtype))
+
+
+def _nothing(n, parameters):
+    return np.zeros((3, 1))
+
+
+def _nothing_node(lattice, precision, jit, at):
+    zero = precision.real(0)
+    return jit(lambda n, parameters: (zero, zero, zero))
+
+
+NO_FORCE = Operator("none", _nothing, _nothing_node)
+"""Velocities of arriving populations are taken without the share of a body force."""

@@ -1,0 +1,134 @@
+"""The keys of a table of [[particles]] whose kind is "beads"."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from muphy_lb.case.boundaries import Box
+from muphy_lb.case.choice import OneOf
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one
+from muphy_lb.physics.particles.base_section import ParticlesSection
+
+POTENTIALS, MODEL, COUPLING = (
+    f"muphy_lb.physics.particles.beads.{name}" for name in ("potentials", "model", "coupling")
+)
+
+
+class BondsSection(Section):
+    """Bonds between neighbours of a chain, or those that the file lists."""
+
+    potential: Annotated[str, OneOf(POTENTIALS, "BONDS")] = "harmonic"
+    """shape of the potential"""
+    stiffness_n_m: Positive
+    """stiffness [N/m]"""
+    length_m: NonNegativeFloat = 0.0
+    """length at rest of a harmonic bond [m], 0 for the ideal chain's; longest extension of a FENE bond"""
+
+    @classmethod
+    def rules(cls, given):
+        """A FENE bond has a longest extension."""
+        if given.get("potential") == "fene" and not given.get("length_m"):
+            yield "has potential = 'fene' but no length_m, the extension at which such a bond breaks"
+
+
+class RepulsionSection(Section):
+    """Forces between beads that are near each other."""
+
+    potential: Annotated[str, OneOf(POTENTIALS, "PAIRS")] = "wca"
+    """shape of the potential"""
+    energy_j: Positive
+    """its strength epsilon [J]"""
+    diameter_m: Positive
+    """its length sigma [m]"""
+    cutoff_m: Positive | None = None
+    """distance [m] from which on there is no force; 2.5 sigma unless told (lennard-jones)"""
+
+    @classmethod
+    def rules(cls, given):
+        """Only one potential can be cut off."""
+        if "cutoff_m" in given and given.get("potential") != "lennard-jones":
+            yield "has cutoff_m, which only potential = 'lennard-jones' reads"
+
+
+class WallForceSection(Section):
+    """How walls repel beads."""
+
+    energy_j: Positive
+    """strength epsilon [J] of the repulsive part of a Lennard-Jones potential"""
+    distance_m: Positive
+    """its length sigma [m], at most 0.89 of the voxel edge"""
+
+
+class PullSection(Section):
+    """An external force on some beads."""
+
+    force_n: Vector
+    """force (x, y, z) on each [N]"""
+    ids: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = ()
+    """which beads, by id; without it all"""
+
+
+class BeadsSection(ParticlesSection):
+    """Beads: they drag the fluid along, and it them; bonds make chains of them."""
+
+    kind: Literal["beads"]
+    """what they are"""
+    count: PositiveInt | None = None
+    """number of single beads; they start evenly spread over the fluid, or in box_m"""
+    chains: PositiveInt | None = None
+    """number of chains instead"""
+    beads_per_chain: Annotated[int, Field(ge=2)] | None = None
+    """number of beads of each chain"""
+    start: Literal["walk", "line"] = "walk"
+    """shape in which chains start: a random walk, or a line along x as far as there is fluid"""
+    start_m: Vector | None = None
+    """place (x, y, z) [m] of the first bead of the only chain"""
+    file: str | None = None
+    """file of positions, bonds and angles instead (CSV, extended XYZ, LAMMPS), relative to the folder of the case file"""
+    bonds_file: str | None = None
+    """CSV table of bonds: columns id_1, id_2"""
+    length_unit_m: Positive | None = None
+    """unit of length of the file [m], where the file does not state it"""
+    box_m: Box | None = None
+    """lowest and highest corner [m] of the box in which they start"""
+    mass_kg: Positive
+    """mass of a bead [kg]"""
+    friction_kg_s: Positive | None = None
+    """friction coefficient, force over velocity relative to the fluid [kg/s]"""
+    radius_m: Positive | None = None
+    """radius [m] instead, of which Stokes' law makes a friction coefficient"""
+    kernel: Annotated[str, OneOf(COUPLING, "KERNELS")] = "linear"
+    """nodes that a bead is coupled to: the corners of the cell around it, or the nearest node"""
+    coupling: Annotated[str, OneOf(MODEL, "COUPLINGS")] = "both"
+    """whether bead and fluid drag each other along, the fluid does not notice, or is taken to rest"""
+    substeps: PositiveInt = 1
+    """steps in which forces between beads act, for each of the fluid's"""
+    bonds: BondsSection | None = None
+    """forces along bonds"""
+    bending_j: Positive | None = None
+    """energy k [J] of bending: k (1 - cos theta) at every angle theta between bonds of a chain"""
+    repulsion: RepulsionSection | None = None
+    """forces between beads near each other"""
+    wall_force: WallForceSection | None = None
+    """how walls repel beads; without it with kT (or 0.001 of the fluid's energy scale) over 0.5 voxels"""
+    pull: PullSection | None = None
+    """an external force"""
+    capacity: PositiveInt | None = None
+    """beads that a rank has room for; room for all of them unless told"""
+
+    @classmethod
+    def rules(cls, given):
+        """One number, one friction; chains have bonds."""
+        yield from exactly_one(given, "count", "chains", "file")
+        yield from exactly_one(given, "friction_kg_s", "radius_m")
+        if ("chains" in given) != ("beads_per_chain" in given):
+            yield "needs both or none of chains and beads_per_chain"
+        if "chains" in given and "bonds" not in given:
+            yield "has chains but no bonds, which hold them together"
+        if "start_m" in given and given.get("chains") != 1:
+            yield "has start_m, which only a single chain (chains = 1) reads"
+        if "bending_j" in given and "bonds" not in given:
+            yield "has bending_j but no bonds between which there are angles"
+        for key in ("bonds_file", "length_unit_m"):
+            if key in given and "file" not in given:
+                yield f"has {key}, which only file reads"

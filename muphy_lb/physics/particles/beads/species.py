@@ -1,0 +1,253 @@
+"""Beads as a species of particles: from a table of the case file to lattice units, and where they start."""
+
+from collections.abc import Mapping
+from math import pi, sqrt
+
+import numpy as np
+
+from muphy_lb.errors import InputError
+from muphy_lb.lattice import lattice_named
+from muphy_lb.physics.model import POSITION, Value
+from muphy_lb.physics.particles.beads.forces import Interactions
+from muphy_lb.physics.particles.beads.model import AT_REST, Beads, table, with_beads
+from muphy_lb.physics.particles.beads.names import VELOCITY
+from muphy_lb.physics.particles.beads.observers import BeadSeries, BeadSnapshots
+from muphy_lb.physics.particles.beads.potentials import WCA_RANGE
+from muphy_lb.physics.particles.beads.section import BeadsSection
+from muphy_lb.physics.particles.beads.start import ChainBuilder, angle_tables, bond_tables, chain_bonds
+from muphy_lb.physics.particles.files.read import read_bonds, read_particles
+from muphy_lb.physics.particles.species import Species
+from muphy_lb.physics.particles.tracers.seeding import places_in_fluid, spread_over_fluid
+from muphy_lb.precision import FP16
+from muphy_lb.units import BOLTZMANN_J_K
+
+WALL_SIGMA, WALL_ENERGY = 0.5, 1e-5
+"""Distance (voxels) and least energy (lattice units) of the repulsion of walls unless told."""
+
+LARGEST_WALL_SIGMA = 1.0 / WCA_RANGE
+LARGEST_CUTOFF = 2.5
+STIFFEST = 0.5
+"""Largest angular frequency of a bond times the substep: velocity Verlet is unstable from 2 on."""
+
+FEWEST_LEAVING, SHARE_LEAVING = 1024, 16
+
+
+class BeadSpecies(Species[BeadsSection]):
+    """Beads of one table of the case file.
+
+    Attributes:
+        beads: they, in lattice units.
+        ids: (n,) ids of their file, by their own; None if these are the same.
+        bonds: (m, 2) own ids.
+    """
+
+    kind = "beads"
+
+    def __init__(self, section, case, header, units):
+        super().__init__(section, case, header, units)
+        if case.compute.precision == FP16.name:
+            raise InputError(
+                "compute.precision is 'fp16' with beads, whose forces are lost in it; use 'fp32' or 'fp64'"
+            )
+        self._table, self.ids = self._read(), None
+        count, self.bonds, angles = self._topology()
+        self._check_pulled(count)
+        self.beads = self._in_lattice_units(count, angles)
+        self._check_stiffness()
+
+    def _read(self):
+        section, folder = self.section, self.case.folder
+        if section.file is None:
+            return None
+        found = read_particles(folder / section.file, self.header.spacing_m, section.length_unit_m)
+        return found if section.bonds_file is None else found.with_bonds(read_bonds(folder / section.bonds_file))
+
+    def _topology(self) -> tuple[int, np.ndarray, np.ndarray]:
+        """Number of beads, bonds and angles by own ids."""
+        section = self.section
+        nothing = np.empty((0, 2), np.int64), np.empty((0, 3), np.int64)
+        if section.count is not None:
+            return section.count, *nothing
+        if section.chains is not None:
+            return section.chains * section.beads_per_chain, *chain_bonds(section.chains, section.beads_per_chain)
+        self.ids = np.sort(self._table.id)
+        bonds, angles = (np.searchsorted(self.ids, each) for each in (self._table.bonds, self._table.angles))
+        return self.ids.size, bonds, angles
+
+    def _check_pulled(self, count: int) -> None:
+        pull = self.section.pull
+        missing = [i for i in (pull.ids if pull else ()) if not self._is_id(i, count)]
+        if missing:
+            raise InputError(f"particles.{self.name}.pull.ids has {missing[0]}, and there is no bead of that id")
+
+    def _is_id(self, number: int, count: int) -> bool:
+        return number < count if self.ids is None else number in self.ids
+
+    def _in_lattice_units(self, count: int, angles: np.ndarray) -> Beads:
+        section, units = self.section, self.units
+        friction = section.friction_kg_s
+        if friction is None:
+            viscosity_pa_s = self.case.fluid.density_kg_m3 * self.case.fluid.kinematic_viscosity_m2_s
+            friction = 6.0 * pi * viscosity_pa_s * section.radius_m
+        temperature = self.case.fluid.temperature_k or 0.0
+        kt = BOLTZMANN_J_K * temperature / units.energy_j
+        kinds, constants, reach = self._interactions(count, angles, kt)
+        return Beads(
+            self.name,
+            count,
+            mass=section.mass_kg / units.mass_kg,
+            friction=friction * units.time_step_s / units.mass_kg,
+            kt=kt,
+            seed=section.seed,
+            kernel=section.kernel,
+            coupling=section.coupling,
+            substeps=section.substeps,
+            interactions=kinds,
+            constants=constants,
+            range=reach,
+            capacity=min(section.capacity or count, count),
+            leaving=max(FEWEST_LEAVING, count // SHARE_LEAVING),
+        )
+
+    def _interactions(self, count: int, angles, kt: float) -> tuple[Interactions, Mapping[str, Value], float]:
+        """Kinds, constants and range of the conservative forces."""
+        section, units = self.section, self.units
+        stiffness = units.force_n / units.spacing_m
+        constants, reach = self._wall_constants(kt), 1.0
+        if len(self.bonds):
+            if section.bonds is None:
+                raise InputError(
+                    f"particles.{self.name} has bonds in its file but no table bonds that says their force"
+                )
+            start, partner = bond_tables(count, self.bonds)
+            constants |= {"bond_start": table(start, np.int64), "bond_partner": table(partner, np.int64)}
+            constants |= {"bond_a": section.bonds.stiffness_n_m / stiffness}
+            constants |= {"bond_b": section.bonds.length_m / units.spacing_m}
+        has_bends = section.bending_j is not None and len(angles) > 0
+        if has_bends:
+            start, ids = angle_tables(count, angles)
+            constants |= {"bend_start": table(start, np.int64), "bend_ids": table(ids, np.int64)}
+            constants |= {"bend_a": section.bending_j / units.energy_j}
+        if section.repulsion is not None:
+            sigma = section.repulsion.diameter_m / units.spacing_m
+            constants |= {"pair_a": section.repulsion.energy_j / units.energy_j, "pair_b": sigma}
+            reach = sigma * self._reach_over_sigma()
+        if section.pull is not None:
+            own = np.arange(count) if self.ids is None else self.ids
+            pulled = np.isin(own, section.pull.ids) if section.pull.ids else np.ones(count, bool)
+            constants |= {"pulled": table(pulled, np.uint8)}
+            constants |= {"pull": table(np.array(section.pull.force_n) / units.force_n)}
+        kinds = Interactions(
+            bonds=section.bonds.potential if len(self.bonds) else "",
+            pairs=section.repulsion.potential if section.repulsion else "",
+            bends=has_bends,
+            walls=True,
+            pulls=section.pull is not None,
+        )
+        return kinds, constants, reach
+
+    def _wall_constants(self, kt: float) -> dict[str, Value]:
+        given, units = self.section.wall_force, self.units
+        energy, sigma = max(kt, WALL_ENERGY), WALL_SIGMA
+        if given is not None:
+            energy, sigma = given.energy_j / units.energy_j, given.distance_m / units.spacing_m
+        if sigma > LARGEST_WALL_SIGMA:
+            raise InputError(
+                f"particles.{self.name}.wall_force.distance_m is {sigma * units.spacing_m:g}, {sigma:.3g} voxels; allowed:"
+                f" at most {LARGEST_WALL_SIGMA * units.spacing_m:.4g} m, since walls are felt from the next voxel on"
+            )
+        return {"wall_a": energy, "wall_b": sigma, "wall_range2": (WCA_RANGE * sigma) ** 2}
+
+    def _reach_over_sigma(self) -> float:
+        given = self.section.repulsion
+        if given.potential == "lennard-jones":
+            return given.cutoff_m / given.diameter_m if given.cutoff_m else LARGEST_CUTOFF
+        return WCA_RANGE if given.potential == "wca" else 1.0
+
+    def _check_stiffness(self) -> None:
+        """Refuse bonds that swing too fast for the substep."""
+        if not self.beads.interactions.bonds:
+            return
+        # Two beads at the ends of a spring swing with sqrt(2 k / m); in a chain up to twice that of one bead.
+        frequency = 2.0 * sqrt(float(self.beads.constants["bond_a"]) / self.beads.mass)  # type: ignore[arg-type]
+        substeps = int(np.ceil(frequency / STIFFEST))
+        if substeps > self.beads.substeps:
+            raise InputError(
+                f"particles.{self.name}.bonds: they swing with {frequency:.3g} radians a time step; allowed: {STIFFEST} a"
+                f" substep: set substeps = {substeps}, or take softer bonds, heavier beads or a smaller time step"
+            )
+
+    def extend(self, flow):
+        """The flow with these beads."""
+        return with_beads(flow, self.beads)
+
+    def initial(self, view):
+        """Where they start, with velocities of their temperature."""
+        return view.communicator.broadcast(self._start(view) if view.communicator.rank == 0 else None)
+
+    def _start(self, view) -> dict[str, np.ndarray]:
+        random, beads = np.random.default_rng(self.section.seed), self.beads
+        dimension = lattice_named(self.case.lattice.name).dimension
+        voxel, offset = self._places(view, random, dimension)
+        speed = sqrt(beads.kt / beads.mass) * random.standard_normal((beads.count, 3)) * (np.arange(3) < dimension)
+        columns = {"id": np.arange(beads.count)}
+        for names, values in zip((*POSITION, VELOCITY), (voxel, offset, speed), strict=True):
+            columns |= dict(zip(names, values.T, strict=True))
+        return columns
+
+    def _places(self, view, random, dimension: int) -> tuple[np.ndarray, np.ndarray]:
+        section, nodes = self.section, view.nodes
+        if self._table is not None:
+            order = np.argsort(self._table.id)
+            located = lambda row: self._table.location(order[row])  # noqa: E731
+            return places_in_fluid(nodes, self._table.position_m[order], located)
+        if section.count is not None:
+            return spread_over_fluid(nodes, section.count, random, section.box_m)
+        place = np.concatenate([self._chain(nodes, random, dimension) for _ in range(section.chains)])
+        position_m = np.asarray(nodes.origin_m) + nodes.spacing_m * place
+        return places_in_fluid(nodes, position_m, lambda row: f"particles.{self.name}, bead {row}")
+
+    def _chain(self, nodes, random, dimension: int) -> np.ndarray:
+        """(length, 3) places of one chain, voxels."""
+        section, spacing_m = self.section, self.units.spacing_m
+        bond = self._starting_bond()
+        apart = 0.9 * section.repulsion.diameter_m / spacing_m if section.repulsion else 0.0
+        builder = ChainBuilder(nodes, bond, min(apart, 0.95 * bond), dimension, random)
+
+        def first() -> np.ndarray:
+            if section.start_m is not None:
+                return (np.array(section.start_m) - nodes.origin_m) / spacing_m
+            voxel, offset = spread_over_fluid(nodes, 1, random, section.box_m)
+            return (voxel + offset)[0]
+
+        length = section.beads_per_chain
+        return builder.line(first(), length) if section.start == "line" else builder.walk(first, length)
+
+    def _starting_bond(self) -> float:
+        """Length of bonds at the start, voxels: near the minimum of their energy."""
+        section, spacing_m = self.section, self.units.spacing_m
+        if section.bonds.potential == "fene":
+            near = section.repulsion.diameter_m if section.repulsion else 0.5 * section.bonds.length_m
+            return min(near, 0.8 * section.bonds.length_m) / spacing_m
+        thermal = sqrt(3.0 * self.beads.kt / float(self.beads.constants["bond_a"]))  # type: ignore[arg-type]
+        return section.bonds.length_m / spacing_m or min(thermal, 1.0) or 0.5
+
+    def describe(self) -> str:
+        """Their number, friction and forces."""
+        beads, kinds = self.beads, self.beads.interactions
+        text = (
+            f"{beads.count:,} beads {self.name}: in lattice units friction {beads.friction:.4g}, mass {beads.mass:.4g}"
+        )
+        text += f", kT {beads.kt:.4g}"
+        forces = [
+            name for name in (kinds.bonds and f"{kinds.bonds} bonds", kinds.pairs, kinds.bends and "bending") if name
+        ]
+        text += f", {', '.join(forces)}" if forces else ""
+        return text + (", in a fluid taken to rest" if beads.coupling == AT_REST else "")
+
+    def observers(self, view, folder, resume_step):
+        """Their time series, and their places if wanted."""
+        series = (BeadSeries(view, folder, resume_step, self),)
+        if not self.section.snapshots_every_steps:
+            return series
+        return (*series, BeadSnapshots(view, folder, resume_step, self))

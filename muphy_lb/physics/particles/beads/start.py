@@ -1,0 +1,115 @@
+"""Where beads start: alone, in chains, or as a file says."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import NodeList
+
+CLEARANCE = 0.3
+"""Distance along every axis, in voxels, within which there must be fluid around a bead of a chain."""
+
+TRIALS = 2000
+"""Directions that are tried for the next bead of a chain before it starts anew, and chains before it is given up."""
+
+
+class ChainBuilder:
+    """Builds chains in the fluid.
+
+    Args:
+        nodes: the geometry.
+        bond: length of the bonds, voxels.
+        apart: smallest distance of beads that are not neighbours, voxels.
+        dimension: of the lattice.
+        random: a generator.
+    """
+
+    def __init__(self, nodes: NodeList, bond: float, apart: float, dimension: int, random: np.random.Generator):
+        self._bond, self._apart, self._random = bond, apart, random
+        self._axes = np.arange(3) < dimension
+        self._size, self._periodic = np.array(nodes.shape[::-1]), np.array(nodes.periodic)
+        self._fluid = np.zeros(tuple(self._size), dtype=bool)
+        self._fluid[tuple(nodes.coordinates().T)] = True
+        around = np.array(np.meshgrid(*[(-CLEARANCE, 0.0, CLEARANCE)] * 3)).reshape(3, -1).T
+        self._around = np.unique(around * self._axes, axis=0)
+
+    def walk(self, first: Callable[[], np.ndarray], length: int) -> np.ndarray:
+        """(length, 3) places [voxels] of a chain on a random walk; ``first`` proposes where it begins.
+
+        Raises:
+            InputError: there is not enough room for it.
+        """
+        for _ in range(TRIALS):
+            places = [first()]
+            while len(places) < length and self._is_free(places[-1]):
+                step = self._step(places)
+                if step is None:
+                    break
+                places.append(places[-1] + step)
+            if len(places) == length:
+                return np.array(places)
+        raise InputError(
+            f"no place was found for a chain of {length} beads; give more room, or fewer and shorter chains"
+        )
+
+    def line(self, first: np.ndarray, length: int) -> np.ndarray:
+        """(length, 3) places of a chain along x, folded back where there is no fluid ahead.
+
+        Raises:
+            InputError: there is not enough room for it.
+        """
+        places, ahead = [np.asarray(first, float)], np.array([self._bond, 0.0, 0.0])
+        sideways = np.array([[0.0, self._bond, 0.0], [0.0, 0.0, self._bond]])[: 1 + bool(self._axes[2])]
+        while len(places) < length:
+            options = [ahead, *sideways, *-sideways]
+            step = next((step for step in options if self._fits(places, places[-1] + step)), None)
+            if step is None:
+                raise InputError(f"no place was found for a chain of {length} beads in a line; start it elsewhere")
+            if step is not ahead:
+                ahead = -ahead
+            places.append(places[-1] + step)
+        return np.array(places)
+
+    def _step(self, places: list) -> np.ndarray | None:
+        for _ in range(TRIALS // 20):
+            direction = self._random.standard_normal(3) * self._axes
+            step = self._bond * direction / np.linalg.norm(direction)
+            if self._fits(places, places[-1] + step):
+                return step
+        return None
+
+    def _fits(self, places: list, there: np.ndarray) -> bool:
+        others = np.array(places[:-1]).reshape(-1, 3)
+        is_apart = not len(others) or ((others - there) ** 2).sum(axis=1).min() > self._apart**2
+        return is_apart and self._is_free(there)
+
+    def _is_free(self, place: np.ndarray) -> bool:
+        voxel = np.floor(place + self._around + 0.5).astype(int)
+        voxel = np.where(self._periodic, voxel % self._size, voxel)
+        inside = ((voxel >= 0) & (voxel < self._size)).all()
+        return bool(inside and self._fluid[tuple(voxel.T)].all())
+
+
+def bond_tables(count: int, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Partners of every id: ``partner[start[i]:start[i + 1]]``, in the order of the bonds (m, 2)."""
+    ends = np.concatenate((pairs, pairs[:, ::-1]))
+    order = np.lexsort((np.tile(np.arange(len(pairs)), 2), ends[:, 0]))
+    start = np.concatenate(([0], np.cumsum(np.bincount(ends[:, 0], minlength=count))))
+    return start.astype(np.int64), ends[order, 1].astype(np.int64)
+
+
+def angle_tables(count: int, triples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Angles (k, 3) in which every id takes part, flattened: those of id i are number ``start[i]`` to
+    ``start[i + 1]``."""
+    ids, number = triples.reshape(-1), np.repeat(np.arange(len(triples)), 3)
+    order = np.lexsort((number, ids))
+    start = np.concatenate(([0], np.cumsum(np.bincount(ids, minlength=count))))
+    return start.astype(np.int64), triples[number[order]].reshape(-1).astype(np.int64)
+
+
+def chain_bonds(n_chains: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bonds (m, 2) and angles (k, 3) of chains whose ids follow each other."""
+    ids = np.arange(n_chains * length).reshape(n_chains, length)
+    pairs = np.stack((ids[:, :-1], ids[:, 1:]), axis=-1).reshape(-1, 2)
+    return pairs, np.stack((ids[:, :-2], ids[:, 1:-1], ids[:, 2:]), axis=-1).reshape(-1, 3)

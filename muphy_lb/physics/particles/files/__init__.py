@@ -1,0 +1,1 @@
+"""Files of particles: tables that a user hands in, trajectories that a run writes."""

@@ -1,0 +1,141 @@
+"""Points and cells of VTKHDF PolyData: parts, one for each new set of cells, which time steps may share.
+
+Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (temporal poly data).
+
+Versions of VTK look for the offsets of a part's cells at two rows: at ``CellOffsets[step] + part``, or at
+``CellOffsets[step]`` plus the number of parts that begin before that cell. The two are the same as long as every part
+has cells; therefore a part without cells takes the room of one empty cell.
+"""
+
+from dataclasses import dataclass
+
+import h5py
+import numpy as np
+
+from muphy_lb.output.vtkhdf_tables import chunk_rows, create_growing, set_row
+
+TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
+"""The kinds of cells of PolyData, in the order of the columns of its tables."""
+
+LEAST_CHUNK_ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells of one kind: ``connectivity`` lists the points of all, those of cell i from ``offsets[i]`` on."""
+
+    connectivity: np.ndarray
+    offsets: np.ndarray
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.offsets) - 1
+
+    @property
+    def stored_offsets(self) -> np.ndarray:
+        """The offsets as they are written, at least two."""
+        return self.offsets if self.n_cells else np.zeros(2, dtype=np.int64)
+
+
+NO_CELLS = Cells(np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
+
+
+def vertices(n_points: int) -> Cells:
+    """One vertex for each point."""
+    return Cells(np.arange(n_points), np.arange(n_points + 1))
+
+
+def lines(ends: np.ndarray) -> Cells:
+    """One line for each row of (m, 2) numbers of points."""
+    return Cells(np.ravel(ends), 2 * np.arange(len(ends) + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenExtent:
+    """How much of each dataset the time steps so far use: where the next part and the next step begin.
+
+    Attributes:
+        n_steps: number of time steps.
+        n_parts: number of parts.
+        n_points: number of points.
+        offset_rows: (4,) rows of the offsets of each kind of cells.
+        connectivity_rows: (4,) rows of the connectivity of each kind.
+    """
+
+    n_steps: int
+    n_parts: int
+    n_points: int
+    offset_rows: np.ndarray
+    connectivity_rows: np.ndarray
+
+
+def extent_of(root: h5py.Group, n_steps: int) -> WrittenExtent:
+    """The extent of the first ``n_steps`` steps of a file."""
+    if n_steps == 0:
+        return WrittenExtent(0, 0, 0, np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64))
+    steps, last = root["Steps"], n_steps - 1
+    part = int(steps["PartOffsets"][last])
+    n_cells = np.array([root[name]["NumberOfCells"][part] for name in TOPOLOGIES])
+    n_connected = np.array([root[name]["NumberOfConnectivityIds"][part] for name in TOPOLOGIES])
+    return WrittenExtent(
+        n_steps,
+        part + 1,
+        int(steps["PointOffsets"][last] + root["NumberOfPoints"][part]),
+        steps["CellOffsets"][last] + part + np.maximum(n_cells, 1) + 1,
+        steps["ConnectivityIdOffsets"][last] + n_connected,
+    )
+
+
+def create_parts(root: h5py.Group, n_points: int, compression: str | None = None) -> None:
+    """Create the empty datasets of points and cells; ``n_points`` is how many there will be in a part, about."""
+    options = {"rows": max(LEAST_CHUNK_ROWS, chunk_rows(n_points)), "compression": compression}
+    create_growing(root, "NumberOfPoints", (), np.int64)
+    create_growing(root, "Points", (3,), np.float64, **options).attrs["unit"] = "m"
+    for name in TOPOLOGIES:
+        group = root.create_group(name)
+        create_growing(group, "NumberOfCells", (), np.int64)
+        create_growing(group, "NumberOfConnectivityIds", (), np.int64)
+        create_growing(group, "Offsets", (), np.int64, **options)
+        create_growing(group, "Connectivity", (), np.int64, **options)
+    root.create_group("PointData")
+
+
+def append_part(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: dict[str, Cells]) -> None:
+    """Add a part of so many points behind the others; kinds of cells that are not named have none."""
+    set_row(root["NumberOfPoints"], extent.n_parts, n_points)
+    for column, name in enumerate(TOPOLOGIES):
+        group, own = root[name], cells.get(name, NO_CELLS)
+        set_row(group["NumberOfCells"], extent.n_parts, own.n_cells)
+        set_row(group["NumberOfConnectivityIds"], extent.n_parts, len(own.connectivity))
+        write_rows(group["Offsets"], int(extent.offset_rows[column]), own.stored_offsets)
+        write_rows(group["Connectivity"], int(extent.connectivity_rows[column]), own.connectivity)
+
+
+def last_part_is(root: h5py.Group, extent: WrittenExtent, n_points: int, bonds: Cells) -> bool:
+    """Whether the last part has so many points and these lines, so that the next step can share it."""
+    if extent.n_parts == 0 or root["NumberOfPoints"][extent.n_parts - 1] != n_points:
+        return False
+    column, group = TOPOLOGIES.index("Lines"), root["Lines"]
+    if group["NumberOfConnectivityIds"][extent.n_parts - 1] != len(bonds.connectivity):
+        return False
+    end = int(extent.connectivity_rows[column])
+    return np.array_equal(group["Connectivity"][end - len(bonds.connectivity) : end], bonds.connectivity)
+
+
+def part_lengths(root: h5py.Group, extent: WrittenExtent) -> list[tuple[h5py.Dataset, int]]:
+    """The datasets of points and cells, and how long each is where the extent ends."""
+    lengths = [(root["NumberOfPoints"], extent.n_parts)]
+    lengths += [(dataset, extent.n_points) for dataset in (root["Points"], *root["PointData"].values())]
+    for column, name in enumerate(TOPOLOGIES):
+        group = root[name]
+        lengths += [(group[count], extent.n_parts) for count in ("NumberOfCells", "NumberOfConnectivityIds")]
+        lengths.append((group["Offsets"], int(extent.offset_rows[column])))
+        lengths.append((group["Connectivity"], int(extent.connectivity_rows[column])))
+    return lengths
+
+
+def write_rows(dataset: h5py.Dataset, start: int, values: np.ndarray) -> None:
+    """Let the dataset end with these values from row ``start`` on."""
+    dataset.resize(start + len(values), axis=0)
+    dataset[start:] = values

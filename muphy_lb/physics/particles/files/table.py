@@ -1,0 +1,197 @@
+"""Particles that a user hands in: a checked table of positions, velocities, kinds, bonds and angles."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import shown
+
+MAX_ID = 2**53 - 1
+"""Largest id: messages between ranks carry ids as double-precision numbers."""
+
+KIND = re.compile(r"[^\s,\"]{1,100}")
+"""Names of kinds: a word of the files that have one, without what separates words there."""
+
+KIND_WORDS = "a word of at most 100 characters, without spaces, commas and quotation marks"
+
+
+AT_REST = np.empty((0, 3))
+"""Velocities of particles whose source has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class BondedInteractions:
+    """Bonds (k = 2) or angles (k = 3) between particles, as they are listed somewhere.
+
+    Attributes:
+        ids: (m, k) int64 ids of the particles.
+        kind: (m,) names, or None where the list has none.
+        source: where they come from, for messages.
+        lines: (m,) numbers of their lines in a file, or None.
+    """
+
+    ids: np.ndarray
+    kind: np.ndarray | None = None
+    source: str = "the particles"
+    lines: Sequence[int] | None = None
+
+    def location(self, row: int) -> str:
+        """Where an entry stands, for messages."""
+        return _location(self.source, self.lines, row)
+
+
+def no_interactions(n_particles: int) -> BondedInteractions:
+    """An empty list of bonds (2 particles each) or angles (3)."""
+    return BondedInteractions(np.empty((0, n_particles), dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class ParticleTable:
+    """Particles in SI units; bonds and angles name their particles by id.
+
+    Attributes:
+        id: (n,) int64, each once, 0 or more.
+        position_m: (n, 3) float64.
+        velocity_m_s: (n, 3) float64; zeros where the source has none (AT_REST).
+        kind: (n,) names, or None where the source has none.
+        bond_list: the bonds.
+        angle_list: the angles, the middle particle second.
+        box_m: (2, 3) lowest and highest corner of the box that the source states, or None.
+        source: where the particles come from, for messages.
+        lines: (n,) numbers of their lines in a file, or None.
+
+    Raises:
+        InputError: no particles; an id that is there twice, or out of range; a position or velocity that is not finite;
+            a kind that is no plain word; a bond or an angle that names an unknown particle, or one of them twice.
+    """
+
+    id: np.ndarray
+    position_m: np.ndarray
+    velocity_m_s: np.ndarray = field(default_factory=lambda: AT_REST)
+    kind: np.ndarray | None = None
+    bond_list: BondedInteractions = field(default_factory=lambda: no_interactions(2))
+    angle_list: BondedInteractions = field(default_factory=lambda: no_interactions(3))
+    box_m: np.ndarray | None = None
+    source: str = "the particles"
+    lines: Sequence[int] | None = None
+
+    def __post_init__(self):
+        put = object.__setattr__
+        put(self, "id", np.asarray(self.id, dtype=np.int64))
+        put(self, "position_m", np.asarray(self.position_m, dtype=np.float64))
+        at_rest = len(self.velocity_m_s) == 0
+        velocity_m_s = np.zeros_like(self.position_m) if at_rest else self.velocity_m_s
+        put(self, "velocity_m_s", np.asarray(velocity_m_s, dtype=np.float64))
+        self._check_shapes()
+        self._check_ids()
+        self._check_finite("position", self.position_m)
+        self._check_finite("velocity", self.velocity_m_s)
+        check_kinds(self.kind, self.location)
+        self._check_interactions("bond", self.bond_list)
+        self._check_interactions("angle", self.angle_list)
+
+    @property
+    def n_particles(self) -> int:
+        """Number of particles."""
+        return len(self.id)
+
+    @property
+    def bonds(self) -> np.ndarray:
+        """(m, 2) int64 ids of the bonded particles."""
+        return self.bond_list.ids
+
+    @property
+    def angles(self) -> np.ndarray:
+        """(k, 3) int64 ids of the particles of each angle, the middle one second."""
+        return self.angle_list.ids
+
+    @property
+    def bond_kind(self) -> np.ndarray | None:
+        """(m,) names of the kinds of bonds, or None."""
+        return self.bond_list.kind
+
+    @property
+    def angle_kind(self) -> np.ndarray | None:
+        """(k,) names of the kinds of angles, or None."""
+        return self.angle_list.kind
+
+    def with_bonds(self, bonds: BondedInteractions) -> "ParticleTable":
+        """The same particles with other bonds; InputError as above."""
+        return replace(self, bond_list=bonds)
+
+    def location(self, row: int) -> str:
+        """Where a particle stands, for messages."""
+        return _location(self.source, self.lines, row)
+
+    def _check_shapes(self) -> None:
+        n = len(self.id)
+        if n == 0:
+            raise InputError(f"{self.source}: no particles; there must be one or more")
+        for name, values in (("position", self.position_m), ("velocity", self.velocity_m_s)):
+            if values.shape != (n, 3):
+                raise InputError(
+                    f"{self.source}: {name} has shape {values.shape}; for {n} particles it must be ({n}, 3)"
+                )
+        if self.kind is not None and len(self.kind) != n:
+            raise InputError(f"{self.source}: {len(self.kind)} kinds for {n} particles; give one for each")
+
+    def _check_ids(self) -> None:
+        wrong = np.flatnonzero((self.id < 0) | (self.id > MAX_ID))
+        if wrong.size:
+            raise InputError(f"{self.location(wrong[0])}: the id is {self.id[wrong[0]]}; it must be from 0 to {MAX_ID}")
+        order = np.argsort(self.id, kind="stable")
+        twice = np.flatnonzero(self.id[order][1:] == self.id[order][:-1])
+        if twice.size:
+            first, second = order[twice[0]], order[twice[0] + 1]
+            raise InputError(
+                f"{self.location(second)}: the id {self.id[second]} is there already, at {self.location(first)}; each"
+                " particle must have an id of its own"
+            )
+
+    def _check_finite(self, what: str, values: np.ndarray) -> None:
+        wrong = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if wrong.size:
+            row = wrong[0]
+            raise InputError(
+                f"{self.location(row)}: the {what} of particle {self.id[row]} is {values[row].tolist()}; it must be"
+                " three finite numbers"
+            )
+
+    def _check_interactions(self, what: str, listed: BondedInteractions) -> None:
+        """Raise InputError for the first entry that names an unknown particle or one particle twice."""
+        check_kinds(listed.kind, listed.location)
+        unknown = np.flatnonzero(~np.isin(listed.ids, self.id).all(axis=1))
+        if unknown.size:
+            ends = listed.ids[unknown[0]]
+            missing = ends[~np.isin(ends, self.id)][0]
+            raise InputError(
+                f"{listed.location(unknown[0])}: the {what} {_joined(ends)} names particle {missing}, which is not"
+                f" among the {self.n_particles} particles of {self.source}; their ids are from {self.id.min()} to"
+                f" {self.id.max()}"
+            )
+        ordered = np.sort(listed.ids, axis=1)
+        own = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if own.size:
+            ends = listed.ids[own[0]]
+            raise InputError(
+                f"{listed.location(own[0])}: the {what} {_joined(ends)} names a particle twice; it must join"
+                f" {len(ends)} different ones"
+            )
+
+
+def check_kinds(kind: np.ndarray | None, location) -> None:
+    """Raise InputError for the first name of a kind that is no plain word; ``location(row)`` says where it stands."""
+    for row, name in enumerate(() if kind is None else kind):
+        if not KIND.fullmatch(name) or not name.isprintable():
+            raise InputError(f"{location(row)}: the kind is {shown(str(name))}; it must be {KIND_WORDS}")
+
+
+def _location(source: str, lines: Sequence[int] | None, row: int) -> str:
+    return f"{source}, line {lines[row]}" if lines is not None else f"{source}, row {row}"
+
+
+def _joined(ids: np.ndarray) -> str:
+    return "-".join(map(str, ids.tolist()))

@@ -1,0 +1,139 @@
+"""Text tables read without trust: bounded lines, and numbers whose errors name the line."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import ask_for, cut, regular_file, shown
+from muphy_lb.geometry.options import LARGEST
+
+MAX_LINE = 2**16
+"""Longest line [bytes]."""
+
+MAX_WORD = 100
+"""Longest word of a column of names [characters]."""
+
+BYTES_OF_TEXT = 40
+"""Memory that the words of a text and their numbers take for each of its bytes, at most."""
+
+MAX_VOXELS = 2**31
+"""Largest distance of a particle from the origin [voxels]."""
+
+
+def numbered_lines(path) -> Iterator[tuple[int, str]]:
+    """(number from 1 on, text) of the lines of a regular file, read one at a time.
+
+    Raises:
+        GeometryError: there is no such file.
+        InputError: it cannot be read, is no text in UTF-8, or has a line that no table has.
+    """
+    with _readable(path) as file:
+        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE + 1), b""), 1):
+            if len(line) > MAX_LINE:
+                raise InputError(f"{path}, line {number}: it is longer than {MAX_LINE} bytes: this is no table")
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+
+
+def ask_for_text(path) -> None:
+    """Ask for the memory that all words of a file take; GeometryError if it is not there."""
+    ask_for(BYTES_OF_TEXT * regular_file(path).stat().st_size, f"the text of {path}", "split the file")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of words of a file, all of the same number of words.
+
+    Attributes:
+        path: the file.
+        lines: number of the line of each row.
+        words: the words of each row.
+    """
+
+    path: str
+    lines: Sequence[int]
+    words: Sequence[Sequence[str]]
+
+    def reals(self, columns: Sequence[int], what: str) -> np.ndarray:
+        """(n, len(columns)) float64; words that say NaN or infinity are numbers here.
+
+        Raises:
+            InputError: a word that is no number, or one beyond LARGEST; the message names the line and ``what`` it
+                should be.
+        """
+        values = np.stack([self._column(column, float, what) for column in columns], axis=1)
+        too_large = np.argwhere(np.isfinite(values) & (np.abs(values) > LARGEST))
+        if too_large.size:
+            row, column = too_large[0]
+            raise InputError(f"{self.location(row)}: {what} is {values[row, column]}; it must be at most {LARGEST:g}")
+        return values
+
+    def integers(self, columns: Sequence[int], what: str) -> np.ndarray:
+        """(n, len(columns)) int64; InputError for a word that is no whole number below 2^63."""
+        return np.stack([self._column(column, int, what) for column in columns], axis=1)
+
+    def names(self, column: int, what: str) -> np.ndarray:
+        """(n,) words; InputError for one that is too long for a name."""
+        words = [row[column].strip() for row in self.words]
+        for row, word in enumerate(words):
+            if len(word) > MAX_WORD:
+                raise InputError(
+                    f"{self.location(row)}: {what} is {shown(word)}; it must have at most {MAX_WORD} characters"
+                )
+        return np.array(words, dtype=str)
+
+    def location(self, row: int) -> str:
+        """Where a row stands, for messages."""
+        return f"{self.path}, line {self.lines[row]}"
+
+    def _column(self, column: int, kind: type, what: str) -> np.ndarray:
+        dtype = np.int64 if kind is int else np.float64
+        try:
+            return np.array([kind(row[column]) for row in self.words], dtype=dtype)
+        except (ValueError, OverflowError):
+            row = next(row for row, words in enumerate(self.words) if not _reads_as(words[column], dtype))
+        wanted = "a whole number" if kind is int else "a number"
+        raise InputError(f"{self.location(row)}: {what} is {shown(self.words[row][column])}; it must be {wanted}")
+
+
+def check_width(path, number: int, words: Sequence[str], allowed: Sequence[int], meaning: str) -> None:
+    """Raise InputError unless a line has one of the allowed numbers of words; ``meaning`` says what they are."""
+    if len(words) not in allowed:
+        counts = " or ".join(map(str, allowed))
+        raise InputError(f"{path}, line {number}: {len(words)} columns; there must be {counts}: {cut(meaning, 300)}")
+
+
+def check_reach(position_m: np.ndarray, spacing_m: float, source: str) -> None:
+    """Raise InputError if a position is too far from the origin to be in any box: the unit of length is wrong.
+
+    Positions that are not finite are left to :class:`~muphy_lb.physics.particles.files.table.ParticleTable`.
+    """
+    farthest = np.max(np.abs(position_m), initial=0.0, where=np.isfinite(position_m))
+    if farthest > min(LARGEST, MAX_VOXELS * spacing_m):
+        raise InputError(
+            f"{source}: a particle is {farthest:.3g} m from the origin, {farthest / spacing_m:.3g} voxels of"
+            f" {spacing_m:g} m; check the unit of length: no box has more than {MAX_VOXELS:.3g} voxels along an axis"
+        )
+
+
+@contextmanager
+def _readable(path) -> Iterator[BinaryIO]:
+    """A regular file, open; what goes wrong with it is an InputError."""
+    try:
+        with open(regular_file(path), "rb") as file:
+            yield file
+    except UnicodeDecodeError as error:
+        raise InputError(f"cannot read {path}: it is no text in UTF-8; convert it") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _reads_as(word: str, dtype) -> bool:
+    try:
+        np.array([int(word) if dtype is np.int64 else float(word)], dtype=dtype)
+    except (ValueError, OverflowError):
+        return False
+    return True

@@ -1,0 +1,49 @@
+"""Particles as a physics package (:mod:`muphy_lb.physics.package`)."""
+
+from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.physics.package import Physics
+from muphy_lb.physics.particles.beads.species import BeadSpecies
+from muphy_lb.physics.particles.species import Species
+from muphy_lb.physics.particles.tracers.species import Tracers
+
+SPECIES: dict[str, type[Species]] = {kind.kind: kind for kind in (Tracers, BeadSpecies)}
+
+
+class Particles(Physics):
+    """All particles of a case: an object for each table of [[particles]].
+
+    Attributes:
+        species: these objects, in the order of the tables.
+    """
+
+    name = "particles"
+    combines_with = frozenset({"fluctuating"})
+
+    def __init__(self, case, header: GeometryHeader, units):
+        self.species = tuple(SPECIES[section.kind](section, case, header, units) for section in case.particles)
+
+    @classmethod
+    def bytes_per_node(cls, case, lattice) -> float:
+        """Memory of the fields that each species needs."""
+        return sum(SPECIES[section.kind].bytes_per_node(section, case, lattice) for section in case.particles)
+
+    def extend(self, flow):
+        """The flow with one species after the other."""
+        for species in self.species:
+            flow = species.extend(flow)
+        return flow
+
+    def initial_particles(self, view):
+        """Where each species starts."""
+        return {species.name: species.initial(view) for species in self.species}
+
+    def describe(self) -> str:
+        """Number and properties of each species."""
+        return "particles: " + "; ".join(species.describe() for species in self.species)
+
+    def observers(self, view, folder, resume_step):
+        """The outputs of each species."""
+        return tuple(each for species in self.species for each in species.observers(view, folder, resume_step))
+
+
+PHYSICS = Particles

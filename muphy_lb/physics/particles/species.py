@@ -1,0 +1,68 @@
+"""Species: the particles of one table of [[particles]], whatever their kind."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from muphy_lb.case.case import Case
+from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.lattice import Lattice
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.physics.flow import Flow
+from muphy_lb.physics.particles.base_section import ParticlesSection
+from muphy_lb.units import Units
+
+OfTable = TypeVar("OfTable", bound=ParticlesSection)
+
+
+class Species(ABC, Generic[OfTable]):
+    """Particles of one kind; several may be in a flow.
+
+    Args:
+        section: their table of the case file.
+        case: the whole case.
+        header: the geometry without its node arrays.
+        units: SI sizes of the lattice units.
+
+    Raises:
+        InputError: the table refers to something that is not there, or asks for what cannot be computed.
+
+    Attributes:
+        kind: of the tables that it is made of.
+        name: of its set of particles (:class:`muphy_lb.physics.model.ParticleSet`), and in outputs.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, section: OfTable, case: Case, header: GeometryHeader, units: Units):
+        self.section, self.case, self.header, self.units = section, case, header, units
+        self.name = section.name
+
+    @classmethod
+    def bytes_per_node(cls, section: OfTable, case: Case, lattice: Lattice) -> float:
+        """Memory per node of the fields that it needs [bytes]; fields that species share count for each."""
+        return 0.0
+
+    @abstractmethod
+    def extend(self, flow: Flow) -> Flow:
+        """The flow of a rank, with these particles in it."""
+
+    @abstractmethod
+    def initial(self, view: FlowView) -> Mapping[str, np.ndarray]:
+        """Columns of all its particles at the start, by name, the same on every rank; collective.
+
+        Raises:
+            InputError: a particle would start where there is no fluid.
+        """
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Number and properties in a few words."""
+
+    def observers(self, view: FlowView, folder: Path, resume_step: int | None) -> tuple[Observer, ...]:
+        """Its outputs; see :meth:`muphy_lb.measure.observer.Observer.create`."""
+        return ()

@@ -1,0 +1,1 @@
+"""Tracers: points that move with the flow and diffuse."""

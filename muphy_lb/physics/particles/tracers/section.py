@@ -1,0 +1,48 @@
+"""The keys of a table of [[particles]] whose kind is "tracers"."""
+
+from typing import Literal
+
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt
+
+from muphy_lb.case.boundaries import Box
+from muphy_lb.case.section import Name, Positive, exactly_one
+from muphy_lb.physics.particles.base_section import ParticlesSection
+
+
+class TracersSection(ParticlesSection):
+    """Tracers: points that move with the flow and diffuse, and do not act on it."""
+
+    kind: Literal["tracers"]
+    """what they are"""
+    count: PositiveInt | None = None
+    """their number; they start evenly spread over the fluid, or where box_m or opening says"""
+    box_m: Box | None = None
+    """lowest and highest corner [m] of the box in which they start"""
+    opening: Name | None = None
+    """name of the opening at which they start, as many in each part of it as fluid enters there"""
+    file: str | None = None
+    """places where they start instead, relative to the folder of the case file"""
+    length_unit_m: Positive | None = None
+    """unit of length of the file [m], where the file does not state it"""
+    start_s: NonNegativeFloat = 0.0
+    """time at which they start [s]"""
+    rate_per_s: Positive | None = None
+    """how many start in a second [1/s], one after the other; without it all start at start_s"""
+    diffusivity_m2_s: NonNegativeFloat = 0.0
+    """diffusivity of their random walk [m2/s]"""
+    walls: Literal["reflect", "stick"] = "reflect"
+    """what happens to those that meet a wall"""
+    path_lines: NonNegativeInt = 0
+    """of how many of them the snapshots become path lines in particles_NAME_path_lines.vtkhdf"""
+
+    @classmethod
+    def rules(cls, given):
+        """One place to start from."""
+        yield from exactly_one(given, "count", "file")
+        places = [key for key in ("box_m", "opening", "file") if key in given]
+        if len(places) > 1:
+            yield f"has {' and '.join(places)}; give one of them"
+        if given.get("path_lines") and not given.get("snapshots_every_steps"):
+            yield "has path_lines, which join snapshots; give snapshots_every_steps"
+        if "length_unit_m" in given and "file" not in given:
+            yield "has length_unit_m, which only file reads"

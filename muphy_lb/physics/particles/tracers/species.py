@@ -1,0 +1,150 @@
+"""Tracers as a species of particles."""
+
+from functools import partial
+from math import sqrt
+
+import numpy as np
+
+from muphy_lb.errors import InputError
+from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.physics.flow import Flow
+from muphy_lb.physics.model import (
+    AT_NEIGHBOURS,
+    LOOKUP,
+    MIGRATE,
+    PARTICLES,
+    POSITION,
+    STEP,
+    Field,
+    FieldValue,
+    ParticleSet,
+    Stage,
+)
+from muphy_lb.physics.particles.files.read import read_particles
+from muphy_lb.physics.particles.species import Species
+from muphy_lb.physics.particles.tracers.observers import TracerSeries
+from muphy_lb.physics.particles.tracers.section import TracersSection
+from muphy_lb.physics.particles.tracers.seeding import places_in_fluid, spread_over_fluid, spread_over_opening
+from muphy_lb.physics.particles.tracers.snapshots import TracerSnapshots
+from muphy_lb.physics.particles.tracers.walk import BORN, INTEGERS, LONGEST, REALS, walk
+from muphy_lb.precision import PRECISIONS
+
+FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
+BYTES_OF_LOOKUP = 8.0
+
+
+class Tracers(Species[TracersSection]):
+    """Tracers of one table of the case file.
+
+    Attributes:
+        count: their number.
+        diffusivity: in lattice units.
+    """
+
+    kind = "tracers"
+
+    def __init__(self, section, case, header, units):
+        super().__init__(section, case, header, units)
+        names = [opening.name for opening in header.openings]
+        if section.opening is not None and section.opening not in names:
+            raise InputError(
+                f"particles.{self.name}.opening is {section.opening!r}; allowed: {', '.join(names) or 'no opening'}"
+            )
+        self._table = None
+        if section.file is not None:
+            self._table = read_particles(case.folder / section.file, header.spacing_m, section.length_unit_m)
+        self.count = section.count if self._table is None else self._table.n_particles
+        self.diffusivity = units.viscosity_to_lattice(section.diffusivity_m2_s)
+        self._check_longest_step()
+
+    def _check_longest_step(self) -> None:
+        """Refuse steps longer than a voxel, in which a tracer could pass through a wall."""
+        speed = self.case.run.max_mach / sqrt(3.0)
+        largest = (1.0 - speed) ** 2 / (2.0 * LONGEST**2)
+        if self.diffusivity > largest:
+            time_step_s = self.units.time_step_s * largest / self.diffusivity
+            raise InputError(
+                f"particles.{self.name}.diffusivity_m2_s is {self.section.diffusivity_m2_s:g}: tracers then walk up to"
+                f" {LONGEST * sqrt(2.0 * self.diffusivity):.3g} voxels at random in a time step, and with a flow of up"
+                f" to {speed:.3g} (run.max_mach) more than one; take a time step of at most {time_step_s:.3g} s"
+                " (lattice.time_step_s), or larger voxels"
+            )
+
+    @classmethod
+    def bytes_per_node(cls, section, case, lattice) -> float:
+        """Memory of the stored velocity, and of what is at each voxel."""
+        real = PRECISIONS[case.compute.precision].real
+        return 3 * np.dtype(real).itemsize + BYTES_OF_LOOKUP
+
+    def extend(self, flow):
+        """The flow, with tracers behind its collision."""
+        number = len(flow.particles)
+        seed = np.int64(self.section.seed ^ number << 32)
+        return with_tracers(flow, self.name, self.count, self.diffusivity, seed, self.section.walls == "stick")
+
+    def initial(self, view):
+        """Where they start, and when."""
+        return view.communicator.broadcast(self._start(view) if view.communicator.rank == 0 else None)
+
+    def _start(self, view) -> dict[str, np.ndarray]:
+        section, count = self.section, self.count
+        random = np.random.default_rng(section.seed)
+        identity = np.arange(count)
+        if self._table is not None:
+            identity = self._table.id
+            voxel, offset = places_in_fluid(view.nodes, self._table.position_m, self._table.location)
+        elif section.opening is not None:
+            voxel, offset = spread_over_opening(view, section.opening, count, random)
+        else:
+            voxel, offset = spread_over_fluid(view.nodes, count, random, section.box_m)
+        born = np.full(count, self.units.time_to_steps(section.start_s))
+        if section.rate_per_s is not None:
+            born += np.floor(np.arange(count) / (section.rate_per_s * self.units.time_step_s)).astype(np.int64)
+        columns = {"id": identity, BORN: born}
+        for names, values in zip(POSITION, (voxel, offset), strict=True):
+            columns |= dict(zip(names, values.T, strict=True))
+        return columns
+
+    def observers(self, view, folder, resume_step):
+        """Their time series, and their places if wanted."""
+        series = (TracerSeries(view, folder, resume_step, self.name),)
+        if not self.section.snapshots_every_steps:
+            return series
+        return (*series, TracerSnapshots(view, folder, resume_step, self.section))
+
+    def describe(self) -> str:
+        """Their number, and how they move."""
+        text = f"{self.count:,} tracers {self.name}"
+        if self.diffusivity:
+            text += f", diffusivity {self.diffusivity:.4g} in lattice units"
+        return text + (", which stick to walls" if self.section.walls == "stick" else "")
+
+
+def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: int, sticks: bool = False) -> Flow:
+    """The flow with tracers behind its collision.
+
+    Args:
+        flow: the flow.
+        name: of the set of particles.
+        count: number of tracers.
+        diffusivity: in lattice units.
+        seed: chooses their random walk.
+        sticks: whether they stick to walls.
+    """
+    columns = {each: FieldValue(f"{name}.{each}") for each in ("id", *POSITION[0], *POSITION[1], *INTEGERS, *REALS)}
+    velocity = {each: FieldValue(each) for each in VELOCITY_FIELDS}
+    given = {"lookup": LOOKUP, "step": STEP, "seed": np.int64(seed), "amplitude": sqrt(2.0 * diffusivity)}
+    reads = tuple(each + AT_NEIGHBOURS for each in VELOCITY_FIELDS)
+    operator = walk(sticks, flow.lattice.dimension)
+    stages = (
+        Stage(f"walk {name}", PARTICLES, (operator,), given | columns | velocity, reads=reads, over=name),
+        Stage(f"migrate {name}", MIGRATE, over=name),
+    )
+    leaving = max(FEWEST_LEAVING, count // SHARE_LEAVING)
+    fields = map(partial(Field, corners=True), VELOCITY_FIELDS)
+    return (
+        flow.observed_by(STORE_VELOCITY, velocity)
+        .with_fields(*fields)
+        .with_stages(after=stages)
+        .with_particles(ParticleSet(name, count, INTEGERS, REALS, leaving))
+    )

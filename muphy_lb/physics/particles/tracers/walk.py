@@ -1,0 +1,232 @@
+"""A step of a tracer: with the flow, and at random.
+
+x += (3 u_n - u_(n-1)) / 2 + sqrt(2 D) xi: Adams-Bashforth in time, Euler in its first step; u interpolated
+(:mod:`muphy_lb.physics.particles.tracers.interpolation`) after the step of the flow, xi independent, uniform, with
+variance one along each axis, from Philox words keyed by seed, id and step (:mod:`muphy_lb.operators.philox`).
+
+The axes take turns, so that every move crosses at most one face of a voxel. At a face of a wall a tracer is reflected,
+which keeps a uniform density of random walkers uniform exactly, or it sticks. Behind a face of an opening it has left.
+"""
+
+from functools import cache
+from math import floor, sqrt
+
+import numpy as np
+
+from muphy_lb.domain.lookup import FIRST_OPENING, FIRST_REMOTE, NOTHING
+from muphy_lb.operators import VELOCITY_FIELDS, Operator, named
+from muphy_lb.operators.philox import WORD, philox, philox_node
+from muphy_lb.physics.model import POSITION
+from muphy_lb.physics.particles.tracers.interpolation import (
+    address_node,
+    addresses,
+    component,
+    component_node,
+    look_up,
+    look_up_node,
+)
+
+STREAM = 0x74726163
+"""Second word of the key: sets tracers apart from other noise with the same seed."""
+SPREAD = sqrt(12.0 / ((WORD + 1.0) ** 2 - 1.0))
+"""Makes the variance of WORD + 1 equally likely numbers, 1 apart, one."""
+LONGEST = sqrt(3.0)
+"""Largest of these numbers."""
+
+VOXEL, OFFSET = POSITION
+TRAVELLED = ("travelled_x", "travelled_y", "travelled_z")
+BEFORE = ("before_x", "before_y", "before_z")
+BORN, END, END_STEP = "born_step", "end", "end_step"
+INTEGERS, REALS = (BORN, END, END_STEP), (*TRAVELLED, *BEFORE)
+UNDER_WAY, STUCK = 0, -1
+"""Values of the column ``end``; k + 1 of those that have left through opening k."""
+
+TOUCHING = 0.5 - 2.0**-30
+"""Offset of what sticks to a face of its voxel."""
+
+PARAMETERS = named("lookup", "step", "id", "seed", "amplitude", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VELOCITY_FIELDS)
+AXES = ((0, 1, 2), (1, 0, 2), (2, 0, 1))
+"""Each axis, then the two across it."""
+
+
+def random_numbers(identity: np.ndarray, step: int, seed: int) -> np.ndarray:
+    """(3, n) independent numbers of mean 0 and variance 1 for ids (n,) in a step."""
+    counter = identity & WORD, identity >> 32, step & WORD, step >> 32
+    words = philox(counter, (int(seed) & WORD, (int(seed) >> 32) ^ STREAM))
+    return SPREAD * (words[:3].astype(np.float64) - 0.5 * WORD)
+
+
+def _interpolated(i, p) -> np.ndarray:
+    """(3, n) velocity at tracers."""
+    voxel = np.stack([p[name][i] for name in VOXEL])
+    offset = np.stack([p[name][i] for name in OFFSET])
+    side, distance = np.where(offset >= 0.0, 1, -1), np.abs(offset)
+    corner = np.empty((2, 2, 2, i.size), dtype=np.int64)
+    for place in np.ndindex(2, 2, 2):
+        x, y, z = voxel + np.array(place)[:, None] * side
+        corner[place] = addresses(p["lookup"], look_up(p["lookup"], x, y, z))
+    return np.stack(
+        [
+            component(p[name], corner.transpose(*order, 3), distance[list(order)])
+            for name, order in zip(VELOCITY_FIELDS, AXES, strict=True)
+        ]
+    )
+
+
+def _walk(sticks: bool, n_axes: int):
+    def reference(i, lattice, p):
+        step = int(p["step"][0])
+        i = i[(p[END][i] == UNDER_WAY) & (p[BORN][i] < step)]
+        velocity = _interpolated(i, p)
+        before = np.stack([p[name][i] for name in BEFORE])
+        move = np.where(p[BORN][i] + 1 == step, velocity, 1.5 * velocity - 0.5 * before)
+        move[:n_axes] += p["amplitude"] * random_numbers(p["id"][i], step, p["seed"])[:n_axes]
+        voxel = np.stack([p[name][i] for name in VOXEL])
+        end = np.zeros(i.size, dtype=np.int64)
+        for axis in range(3):
+            start = p[OFFSET[axis]][i]
+            target = start + move[axis]
+            hop = np.floor(target + 0.5).astype(np.int64)
+            beyond = voxel.copy()
+            beyond[axis] += hop
+            entry = look_up(p["lookup"], *beyond)
+            hits, leaves = (hop != 0) & (entry == NOTHING), (hop != 0) & (entry <= FIRST_OPENING)
+            under_way = end == UNDER_WAY
+            target = np.where(hits, hop * TOUCHING if sticks else hop - target, np.where(leaves, start, target))
+            target = np.where(under_way, target, start)
+            voxel[axis] += np.where(hits | leaves | ~under_way, 0, hop)
+            end = np.where(under_way & leaves, FIRST_OPENING - entry + 1, end)
+            end = np.where(under_way & hits & sticks, STUCK, end)
+            p[OFFSET[axis]][i] = target
+            p[TRAVELLED[axis]][i] += target - start
+            p[BEFORE[axis]][i] = velocity[axis]
+        p[END][i], p[END_STEP][i] = end, np.where(end != UNDER_WAY, step, p[END_STEP][i])
+
+    return reference
+
+
+def _velocity_node(jit):
+    """Node function: (lookup, fields, voxel, offset) -> the three components."""
+    address, interpolate = address_node(jit), component_node(jit)
+    forward, back = np.int64(1), np.int64(-1)
+
+    def velocity(lookup, fields, voxel, offset):
+        x, y, z = voxel
+        sx = x + (forward if offset[0] >= 0.0 else back)
+        sy = y + (forward if offset[1] >= 0.0 else back)
+        sz = z + (forward if offset[2] >= 0.0 else back)
+        a, b, c = abs(offset[0]), abs(offset[1]), abs(offset[2])
+        n000, n100 = address(lookup, x, y, z), address(lookup, sx, y, z)
+        n010, n110 = address(lookup, x, sy, z), address(lookup, sx, sy, z)
+        n001, n101 = address(lookup, x, y, sz), address(lookup, sx, y, sz)
+        n011, n111 = address(lookup, x, sy, sz), address(lookup, sx, sy, sz)
+        return (
+            interpolate(fields[0], (a, b, c), (n000, n100, n010, n110, n001, n101, n011, n111)),
+            interpolate(fields[1], (b, a, c), (n000, n010, n100, n110, n001, n011, n101, n111)),
+            interpolate(fields[2], (c, a, b), (n000, n001, n100, n101, n010, n011, n110, n111)),
+        )
+
+    return jit(velocity)
+
+
+def _random_node(jit):
+    """Node function: (id, step, seed) -> three numbers of mean 0 and variance 1."""
+    words = philox_node(jit)
+    low, high, stream, word = np.int64(WORD), np.int64(32), np.int64(STREAM), np.uint32
+    spread, middle = SPREAD, 0.5 * WORD
+
+    def numbers(identity, step, seed):
+        w0, w1, w2, _ = words(
+            word(identity & low),
+            word(identity >> high),
+            word(step & low),
+            word(step >> high),
+            word(seed & low),
+            word((seed >> high) ^ stream),
+        )
+        return (
+            spread * (np.float64(w0) - middle),
+            spread * (np.float64(w1) - middle),
+            spread * (np.float64(w2) - middle),
+        )
+
+    return jit(numbers)
+
+
+def _move_node(jit, sticks: bool):
+    """Node function: a move along one axis -> offset, voxels crossed, and value of ``end``."""
+    find = look_up_node(jit)
+    first_opening, first_remote = np.int64(FIRST_OPENING), np.int64(FIRST_REMOTE)
+    stays, stuck, under_way, one, touching = np.int64(0), np.int64(STUCK), np.int64(UNDER_WAY), np.int64(1), TOUCHING
+
+    def move(lookup, start, by, voxel, axis):
+        target = start + by
+        hop = np.int64(floor(target + 0.5))
+        if hop == 0:
+            return target, stays, under_way
+        entry = find(lookup, voxel[0] + hop * axis[0], voxel[1] + hop * axis[1], voxel[2] + hop * axis[2])
+        if entry <= first_opening:
+            return start, stays, first_opening - entry + one
+        if entry >= 0 or entry <= first_remote:
+            return target, hop, under_way
+        if sticks:
+            return hop * touching, stays, stuck
+        return hop - target, stays, under_way
+
+    return jit(move)
+
+
+def _walk_node(sticks: bool, n_axes: int):
+    def node(lattice, precision, jit, at):
+        velocity, numbers, move = _velocity_node(jit), _random_node(jit), _move_node(jit, sticks)
+        lookup, now, identity, seed, amplitude = (at[name] for name in ("lookup", "step", "id", "seed", "amplitude"))
+        (vx, vy, vz), (ox, oy, oz) = (tuple(at[name] for name in names) for names in POSITION)
+        born, end, end_step = (at[name] for name in INTEGERS)
+        tx, ty, tz, bx, by, bz = (at[name] for name in REALS)
+        ux, uy, uz = (at[name] for name in VELOCITY_FIELDS)
+        under_way, one, none, is_solid = np.int64(UNDER_WAY), np.int64(1), np.int64(0), n_axes == 3
+        along_x, along_y, along_z = (one, none, none), (none, one, none), (none, none, one)
+
+        def update(i, p):
+            step = p[now][0]
+            if p[end][i] != under_way or p[born][i] >= step:
+                return
+            voxel, offset = (p[vx][i], p[vy][i], p[vz][i]), (p[ox][i], p[oy][i], p[oz][i])
+            x, y, z = velocity(p[lookup], (p[ux], p[uy], p[uz]), voxel, offset)
+            dx, dy, dz = x, y, z
+            if p[born][i] + one != step:
+                dx, dy, dz = 1.5 * x - 0.5 * p[bx][i], 1.5 * y - 0.5 * p[by][i], 1.5 * z - 0.5 * p[bz][i]
+            p[bx][i], p[by][i], p[bz][i] = x, y, z
+            if p[amplitude] > 0.0:
+                rx, ry, rz = numbers(p[identity][i], step, p[seed])
+                dx, dy = dx + p[amplitude] * rx, dy + p[amplitude] * ry
+                if is_solid:
+                    dz += p[amplitude] * rz
+            to, hop, how = move(p[lookup], offset[0], dx, voxel, along_x)
+            p[ox][i], p[tx][i] = to, p[tx][i] + (to - offset[0])
+            if how == under_way:
+                voxel = voxel[0] + hop, voxel[1], voxel[2]
+                to, hop, how = move(p[lookup], offset[1], dy, voxel, along_y)
+                p[oy][i], p[ty][i] = to, p[ty][i] + (to - offset[1])
+            if how == under_way:
+                voxel = voxel[0], voxel[1] + hop, voxel[2]
+                to, hop, how = move(p[lookup], offset[2], dz, voxel, along_z)
+                p[oz][i], p[tz][i] = to, p[tz][i] + (to - offset[2])
+            if how != under_way:
+                p[end][i], p[end_step][i] = how, step
+
+        return jit(update)
+
+    return node
+
+
+@cache
+def walk(sticks: bool, n_axes: int) -> Operator:
+    """The step of a tracer.
+
+    Args:
+        sticks: whether tracers stick to walls; else they are reflected.
+        n_axes: number of axes along which they diffuse, the dimension of the lattice.
+    """
+    name = f"walk_{n_axes}{'_stick' if sticks else ''}"
+    return Operator(name, _walk(sticks, n_axes), _walk_node(sticks, n_axes), PARAMETERS)

@@ -1,0 +1,200 @@
+"""Beads: friction that conserves momentum, bonds, excluded volume; on every backend, on any ranks."""
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.lattice import D2Q9, D3Q19, Lattice
+from muphy_lb.physics.flow import plain_flow
+from muphy_lb.physics.fluctuating.package import fluctuating
+from muphy_lb.physics.isothermal import Fluid
+from muphy_lb.physics.particles.beads.forces import Interactions
+from muphy_lb.physics.particles.beads.model import AT_REST, ONE_WAY, Beads, table, with_beads
+from muphy_lb.physics.particles.beads.names import FORCE, OFFSET, TRAVELLED, VELOCITY, VOXEL
+from tests.support import Ranks, Setup, random_nodes, random_owner, random_populations
+
+KT = 1e-4
+CLEARANCE = 0.25 * np.array(list(product((-1, 1), repeat=3)))
+WALLS = {"wall_a": KT, "wall_b": 0.3, "wall_range2": (0.3 * 2 ** (1 / 6)) ** 2}
+SINGLE = Beads(
+    "beads", 40, mass=2.0, friction=0.3, kt=KT, seed=3, interactions=Interactions(walls=True), constants=WALLS
+)
+
+
+def chain_constants(n_chains: int, length: int) -> dict:
+    """Bonds and bends of chains whose ids follow each other."""
+    ids = np.arange(n_chains * length).reshape(n_chains, length)
+    pairs = np.concatenate((ids[:, :-1].reshape(-1, 1), ids[:, 1:].reshape(-1, 1)), axis=1)
+    partners = [[*pairs[pairs[:, 0] == i, 1], *pairs[pairs[:, 1] == i, 0]] for i in range(ids.size)]
+    triples = np.stack((ids[:, :-2], ids[:, 1:-1], ids[:, 2:]), axis=-1).reshape(-1, 3)
+    of_bead = [triples[(triples == i).any(axis=1)] for i in range(ids.size)]
+    return {
+        "bond_start": table(np.cumsum([0, *map(len, partners)]), np.int64),
+        "bond_partner": table([j for each in partners for j in each], np.int64),
+        "bend_start": table(np.cumsum([0, *map(len, of_bead)]), np.int64),
+        "bend_ids": table(np.concatenate(of_bead).reshape(-1), np.int64),
+    }
+
+
+CHAINS = replace(
+    SINGLE,
+    interactions=Interactions("harmonic", "soft", bends=True, walls=True, pulls=True),
+    constants=chain_constants(4, 10)
+    | {"bond_a": 0.02, "bond_b": 0.6, "bend_a": 1e-3, "pair_a": KT, "pair_b": 0.5, **WALLS}
+    | {"pulled": table(np.arange(40) % 10 == 0, np.uint8), "pull": table([1e-5, 0.0, 0.0])},
+    range=0.5 * 2 ** (1 / 6),
+    substeps=2,
+)
+
+
+@dataclass(frozen=True)
+class BeadSetup(Setup):
+    """A fluctuating flow with beads."""
+
+    beads: Beads = SINGLE
+    kt: float = KT
+
+    def model(self):
+        """The flow, what makes it fluctuate, and the beads in it."""
+        flow = plain_flow(self.lattice, Fluid(self.rates), self.streaming, self.force)
+        flow = fluctuating(flow, self.kt, 7) if self.kt else flow
+        return with_beads(flow, self.beads).model()
+
+
+def start_on(nodes, beads: Beads, lattice: Lattice) -> dict:
+    """Chains of ten beads, each on a walk with steps of half a voxel that keeps to the fluid; velocities of theirs."""
+    random, axes = np.random.default_rng(4), np.arange(3) < lattice.dimension
+    size, fluid = np.array(nodes.shape[::-1]), {tuple(voxel) for voxel in nodes.coordinates()}
+    place = np.empty((beads.count, 3))
+    for i in range(beads.count):
+        while True:
+            place[i] = nodes.coordinates()[random.integers(nodes.n_nodes)]
+            if i % 10 == 0:
+                break
+            step = random.standard_normal(3) * axes
+            place[i] = (place[i - 1] + 0.5 * step / np.linalg.norm(step) + 0.5) % size - 0.5
+            around = np.floor(place[i] + CLEARANCE * axes + 0.5).astype(int) % size
+            if all(tuple(voxel) in fluid for voxel in around):
+                break
+    voxel = np.floor(place + 0.5).astype(np.int64)
+    speed = 0.01 * random.standard_normal((beads.count, 3)) * axes
+    columns = {"id": np.arange(beads.count)} | dict(zip(VOXEL, (voxel % size).T, strict=True))
+    return columns | dict(zip(OFFSET, (place - voxel).T, strict=True)) | dict(zip(VELOCITY, speed.T, strict=True))
+
+
+def run(nodes, setup, owner, n_steps=30, start=None):
+    """Columns of all beads by id, and the populations."""
+    ranks = Ranks(nodes, setup, owner)
+    for engine in ranks.engines:
+        engine.particles.set("beads", start or start_on(nodes, setup.beads, setup.lattice))
+    ranks.set_populations(random_populations(setup.lattice, nodes.n_nodes))
+    ranks.step(n_steps)
+    return columns_of(ranks), ranks.populations()
+
+
+def columns_of(ranks) -> dict:
+    """Columns of the beads of all ranks by id."""
+    found = [engine.particles.get("beads", engine.parity) for engine in ranks.engines]
+    joined = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
+    order = np.argsort(joined["id"])
+    return {name: column[order] for name, column in joined.items()}
+
+
+OPEN = {"openings": False, "periodic": (True, True, True)}
+BACKENDS = pytest.mark.parametrize("backend", ["numpy", "cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+COMPILED = pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+
+
+def momentum(populations, columns, beads: Beads, lattice: Lattice):
+    """(3,) of fluid and beads together."""
+    own = np.array([columns[name].sum() for name in VELOCITY])
+    return lattice.c.T @ populations.sum(axis=1) + beads.mass * own
+
+
+@BACKENDS
+@pytest.mark.parametrize("beads", [SINGLE, replace(SINGLE, kernel="point"), CHAINS], ids=["single", "point", "chains"])
+def test_beads_do_not_depend_on_ranks(beads, backend):
+    nodes = random_nodes(D3Q19, **OPEN)
+    setup = BeadSetup(D3Q19, backend=backend, beads=beads)
+    alone, flow = run(nodes, setup, np.zeros(nodes.n_nodes, int))
+    assert max(np.abs(alone[name]).max() for name in TRAVELLED) > 0.1
+    for n_ranks in (2, 3):
+        shared, shared_flow = run(nodes, setup, random_owner(nodes, n_ranks))
+        assert all(np.array_equal(alone[name], shared[name]) for name in alone)
+        assert np.array_equal(flow, shared_flow)
+
+
+@COMPILED
+@pytest.mark.parametrize("lattice", [D2Q9, D3Q19], ids=lambda lattice: lattice.name)
+def test_beads_are_compiled_as_they_are_specified(lattice, backend):
+    nodes = random_nodes(lattice, **OPEN)
+    everywhere = np.zeros(nodes.n_nodes, int)
+    found = [run(nodes, BeadSetup(lattice, backend=b, beads=CHAINS), everywhere, 20) for b in ("numpy", backend)]
+    (specified, flow), (compiled, compiled_flow) = found
+    assert all(np.abs(specified[name] - compiled[name]).max() < 1e-11 for name in specified)
+    assert np.abs(flow - compiled_flow).max() < 1e-11
+
+
+@COMPILED
+@pytest.mark.parametrize("kernel", ["linear", "point"])
+def test_momentum_of_fluid_and_beads_is_constant(kernel, backend):
+    nodes = build_nodes(Voxels(np.full((5, 6, 7), FLUID, FLAG_DTYPE), periodic=(True, True, True)))
+    beads = replace(SINGLE, kernel=kernel, friction=0.5)
+    setup = BeadSetup(D3Q19, backend=backend, beads=beads)
+    start = start_on(nodes, beads, D3Q19)
+    before = momentum(random_populations(D3Q19, nodes.n_nodes), start, beads, D3Q19)
+    columns, populations = run(nodes, setup, random_owner(nodes, 2), 200, start)
+    after = momentum(populations, columns, beads, D3Q19)
+    assert np.abs(after - before).max() < 1e-12
+    assert np.ptp([columns[name] for name in TRAVELLED]) > 0.5
+
+
+def test_without_the_force_of_beads_momentum_is_not_conserved():
+    nodes = build_nodes(Voxels(np.full((5, 6, 7), FLUID, FLAG_DTYPE), periodic=(True, True, True)))
+    beads = replace(SINGLE, coupling=ONE_WAY)
+    start = start_on(nodes, beads, D3Q19)
+    before = momentum(random_populations(D3Q19, nodes.n_nodes), start, beads, D3Q19)
+    columns, populations = run(nodes, BeadSetup(D3Q19, backend="numpy", beads=beads), np.zeros(nodes.n_nodes, int), 20)
+    assert np.abs(momentum(populations, columns, beads, D3Q19) - before).max() > 1e-3
+
+
+def test_beads_go_on_from_their_columns():
+    nodes, setup = random_nodes(D3Q19, **OPEN), BeadSetup(D3Q19, backend="numpy", beads=CHAINS)
+    ranks = Ranks(nodes, setup, np.zeros(nodes.n_nodes, int))
+    (engine,) = ranks.engines
+    engine.particles.set("beads", start_on(nodes, CHAINS, D3Q19))
+    ranks.set_populations(random_populations(D3Q19, nodes.n_nodes))
+    ranks.step(20)
+    columns, populations = columns_of(ranks), ranks.populations()
+    ranks.step(10)
+    again = Ranks(nodes, setup, random_owner(nodes, 2))
+    for each in again.engines:
+        each.particles.set("beads", columns)
+        each.set_step_number(20)
+    again.set_populations(populations)
+    again.step(10)
+    whole, parts = columns_of(ranks), columns_of(again)
+    assert all(np.array_equal(whole[name], parts[name]) for name in whole)
+    assert np.array_equal(ranks.populations(), again.populations())
+
+
+def test_forces_between_beads_cancel_and_follow_from_the_potential():
+    nodes = build_nodes(Voxels(np.full((6, 6, 6), FLUID, FLAG_DTYPE), periodic=(True, True, True)))
+    beads = replace(
+        CHAINS,
+        friction=1e-30,
+        kt=0.0,
+        interactions=Interactions("fene", "wca", bends=True),
+        constants=CHAINS.constants | {"bond_a": 30 * KT, "bond_b": 1.5, "pair_b": 0.5},
+        coupling=AT_REST,
+    )
+    start = start_on(nodes, beads, D3Q19)
+    columns, _ = run(nodes, BeadSetup(D3Q19, backend="cpu", beads=beads, kt=0.0), random_owner(nodes, 2), 1, start)
+    total = np.array([columns[name].sum() for name in FORCE])
+    largest = np.abs([columns[name] for name in FORCE]).max()
+    assert np.abs(total).max() < 1e-13 * max(1.0, largest)
