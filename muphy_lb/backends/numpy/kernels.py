@@ -22,6 +22,7 @@ from muphy_lb.backends.arrays import (
     WallArrays,
 )
 from muphy_lb.domain.lookup import FIRST_OPENING, FIRST_REMOTE, NOTHING
+from muphy_lb.lattice import added
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
@@ -107,7 +108,7 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
         found = stored.astype(storage).astype(np.float64)
         flux[...] = found / unit - buffers.leaving[links.outgoing].astype(np.float64) / unit
         f = buffers.state[links.state.reshape(backend.lattice.q, -1)].astype(np.float64) / unit
-        deviation[...] = f.sum(axis=0)[of_link]
+        deviation[...] = added(f)[of_link]
 
     return measure
 

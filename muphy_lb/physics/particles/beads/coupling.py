@@ -16,7 +16,7 @@ from math import floor, sqrt
 import numpy as np
 
 from muphy_lb.domain.corners import address_node, addresses, corners
-from muphy_lb.lattice import Lattice
+from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.operator import adder
 from muphy_lb.operators.philox import WORD, philox, philox_node
@@ -154,9 +154,9 @@ def couple(kernel: str, pushes_fluid: bool) -> Operator:
 
     def reference(i, lattice, parameters):
         address, weight = _cells(parameters, i, lattice, kernel)
-        flow = np.stack([(weight * parameters[name][address]).sum(axis=0) for name in ARRIVED])
+        flow = np.stack([added(weight * parameters[name][address]) for name in ARRIVED])
         friction, mass, kt = (parameters[name] for name in ("friction", "mass", "kt"))
-        inertia = 1.0 / mass + ((weight**2).sum(axis=0) if pushes_fluid else 0.0)
+        inertia = 1.0 / mass + (added(weight**2) if pushes_fluid else 0.0)
         velocity = np.stack([parameters[name][i] for name in VELOCITY])
         xi = random_numbers(parameters["id"][i], parameters["step"][0], parameters["seed"])[: lattice.dimension]
         for k in range(lattice.dimension):
