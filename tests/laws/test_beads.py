@@ -46,7 +46,8 @@ CHAINS = replace(
     interactions=Interactions("harmonic", "soft", bends=True, walls=True, pulls=True),
     constants=chain_constants(4, 10)
     | {"bond_a": 0.02, "bond_b": 0.6, "bend_a": 1e-3, "pair_a": KT, "pair_b": 0.5, **WALLS}
-    | {"pulled": table(np.arange(40) % 10 == 0, np.uint8), "pull": table([1e-5, 0.0, 0.0])},
+    | {"pulled": table(np.arange(40) % 10 == 0, np.uint8), "pull": table([1e-5, 0.0, 0.0])}
+    | {"pull_box": table([-np.inf, -np.inf, -np.inf, 3.3, np.inf, np.inf])},
     range=0.5 * 2 ** (1 / 6),
     substeps=2,
 )

@@ -66,6 +66,8 @@ class PullSection(Section):
     """force (x, y, z) on each [N]"""
     ids: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = ()
     """which beads, by id; without it all"""
+    box_m: Box | None = None
+    """lowest and highest corner [m] of the box in which it acts; without it everywhere"""
 
 
 class BeadsSection(ParticlesSection):

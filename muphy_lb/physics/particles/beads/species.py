@@ -137,6 +137,7 @@ class BeadSpecies(Species[BeadsSection]):
             pulled = np.isin(own, section.pull.ids) if section.pull.ids else np.ones(count, bool)
             constants |= {"pulled": table(pulled, np.uint8)}
             constants |= {"pull": table(np.array(section.pull.force_n) / units.force_n)}
+            constants |= {"pull_box": table(self._pull_box())}
         kinds = Interactions(
             bonds=section.bonds.potential if len(self.bonds) else "",
             pairs=section.repulsion.potential if section.repulsion else "",
@@ -145,6 +146,12 @@ class BeadSpecies(Species[BeadsSection]):
             pulls=section.pull is not None,
         )
         return kinds, constants, reach
+
+    def _pull_box(self) -> np.ndarray:
+        """(6,) lowest and highest corner of the box in which the pull acts, voxels."""
+        if self.section.pull.box_m is None:
+            return np.repeat([-np.inf, np.inf], 3)
+        return ((np.array(self.section.pull.box_m) - self.header.origin_m) / self.header.spacing_m).reshape(-1)
 
     def _wall_constants(self, kt: float) -> dict[str, Value]:
         given, units = self.section.wall_force, self.units

@@ -4,8 +4,8 @@ N beads with springs k: <Rg^2> = (3 kT / k) (N^2 - 1) / 6N, with the fluid as wi
 (Rouse): D = kT / (N friction). With it beads drag each other along (Zimm): D falls more slowly, in the limit of long
 chains like the inverse of their size, N^-1/2 for ideal ones; chains here are short, so that exponent is shown only.
 
-Diffusion in a periodic box is corrected by 2.837297 kT / (6 pi eta L). Beads of an ideal chain share nodes, so that in the
-fluid they are a little too hot (:mod:`muphy_lb.physics.particles.studies.beads_temperature`), which is shown.
+Diffusion in a periodic box is corrected by 2.837297 kT / (6 pi eta L). Beads of an ideal chain share nodes, so that in
+the fluid they are a little too hot (:mod:`muphy_lb.physics.particles.studies.beads_temperature`), which is shown.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ CITATION = (
     "Rouse, J. Chem. Phys. 21, 1272 (1953); Zimm, J. Chem. Phys. 24, 269 (1956); Rubinstein, Colby, Polymer Physics"
     " (2003), Ch. 2 and 8"
 )
-KT, STIFFNESS, MASS, FRICTION = 1e-3, 3e-3, 1.0, 1.0
+KT, STIFFNESS, MASS, FRICTION = 1e-3, 3e-3, 1.0, 0.25
 ROUSE, EXPONENT_TOLERANCE = -1.0, 0.05
 HEATING = 0.05
 """Of beads that share nodes: what the size in the fluid may be too large by."""

@@ -5,6 +5,7 @@ from muphy_lb.physics.particles.studies.beads_diffusion import bead_diffusion
 from muphy_lb.physics.particles.studies.beads_mobility import bead_mobility
 from muphy_lb.physics.particles.studies.beads_momentum import bead_momentum
 from muphy_lb.physics.particles.studies.beads_temperature import bead_temperature
+from muphy_lb.physics.particles.studies.beads_translocation import bead_translocation
 from muphy_lb.physics.particles.studies.dispersion import taylor_aris
 from muphy_lb.physics.particles.studies.obstruction import obstructed_diffusion
 from muphy_lb.physics.particles.studies.residence import residence_time
@@ -19,5 +20,6 @@ CASES = {
     "bead-mobility": bead_mobility,
     "bead-diffusion": bead_diffusion,
     "bead-chains": bead_chains,
+    "bead-translocation": bead_translocation,
 }
 PAPERS: dict = {}
