@@ -83,7 +83,7 @@ def test_equilibrium_is_a_fixed_point(case):
     assert largest(by_reference(case.undriven, state) - state) < ROUND_OFF[None]
 
 
-@ALL
+@ONE_EQUILIBRIUM
 def test_the_specification_does_not_depend_on_the_nodes_beside_it_bit_by_bit(case):
     stored = before(case)
     alone = [by_reference(case, stored[:, [n]]) for n in range(N)]

@@ -151,7 +151,8 @@ def is_expected(code: int, how: Stop, out: Path, step: int) -> bool:
         return code != 0 or not 0 < step <= N_STEPS // 2
     if how.signal is None:
         return False
-    of_signal = {-how.signal, how.signal, 128 + how.signal}
+    joined = how.signal | signal.SIGKILL  # Hydra kills the other ranks, and joins what all of them ended with
+    of_signal = {-how.signal, how.signal, 128 + how.signal, joined}
     if _summary(out).get("ended"):  # a process that is over may die of what comes then
         return code in of_signal
     own = {INTERRUPTED} if how.signal == signal.SIGINT else of_signal
@@ -201,6 +202,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     outcomes.add_options(parser, "stops", 100)
     options = parser.parse_args()
+    signal.signal(signal.SIGHUP, lambda *_: None)  # runs would inherit that nohup ignores it
     options.folder.mkdir(parents=True)
     until, compute = time.monotonic() + options.seconds, outcomes.compute_of(options)
     which = stops(options.n, options.seed, options.most_ranks)
