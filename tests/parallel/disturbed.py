@@ -45,6 +45,21 @@ PULSATILE = [
     {"name": "outlet_1", "pressure_pa": 0.0},
     {"name": "outlet_2", "pressure_pa": 0.0},
 ]
+# In a vessel of millimetres nothing fluctuates unless it is this hot.
+HOT_K = 1e12
+CHAINS = {
+    "name": "chains",
+    "kind": "beads",
+    "chains": 12,
+    "beads_per_chain": 6,
+    "mass_kg": 3e-6,
+    "radius_m": 3e-4,
+    "substeps": 2,
+    "bonds": {"stiffness_n_m": 1e-4, "length_m": 8e-4},
+    "repulsion": {"potential": "soft", "energy_j": 1e-11, "diameter_m": 6e-4},
+    "snapshots_every_steps": 100,
+}
+TRACERS = {"name": "dye", "kind": "tracers", "count": 300, "diffusivity_m2_s": 1e-7}
 PIPE = {"shape": "stenosis", "spacing_m": 1e-3, "options": {"length": 36, "radius": 6.2, "extent": 20.0}}
 THROUGH = [{"name": "inlet", "velocity_m_s": 0.02}, {"name": "outlet", "pressure_pa": 0.0}]
 CASES: Mapping[str, dict] = MappingProxyType(
@@ -59,6 +74,7 @@ CASES: Mapping[str, dict] = MappingProxyType(
             "openings": THROUGH,
             "lattice": {"walls": "bouzidi", "collision": "trt", "lattice_velocity": 0.015},
         },
+        "particles": {"fluctuating": {}, "fluid": {"temperature_k": HOT_K}, "particles": [CHAINS, TRACERS]},
     }
 )
 
