@@ -46,7 +46,8 @@ CHAINS = replace(
     interactions=Interactions("harmonic", "soft", bends=True, walls=True, pulls=True),
     constants=chain_constants(4, 10)
     | {"bond_a": 0.02, "bond_b": 0.6, "bend_a": 1e-3, "pair_a": KT, "pair_b": 0.5, **WALLS}
-    | {"pulled": table(np.arange(40) % 10 == 0, np.uint8), "pull": table([1e-5, 0.0, 0.0])},
+    | {"pulled": table(np.arange(40) % 10 == 0, np.uint8), "pull": table([1e-5, 0.0, 0.0])}
+    | {"pull_box": table([-np.inf, -np.inf, -np.inf, 3.3, np.inf, np.inf])},
     range=0.5 * 2 ** (1 / 6),
     substeps=2,
 )
@@ -99,7 +100,7 @@ def run(nodes, setup, owner, n_steps=30, start=None):
 
 def columns_of(ranks) -> dict:
     """Columns of the beads of all ranks by id."""
-    found = [engine.particles.get("beads", engine.parity) for engine in ranks.engines]
+    found = [engine.particles.get("beads") for engine in ranks.engines]
     joined = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
     order = np.argsort(joined["id"])
     return {name: column[order] for name, column in joined.items()}

@@ -94,7 +94,7 @@ def mark(kernel: str) -> Operator:
                 if found[c] >= 0 and found[c] < parameters[lookup].size[9]:
                     parameters[wanted][found[c]] = flag
 
-        return jit(mark_cell)
+        return jit(unroll(mark_cell))
 
     return Operator(f"mark-{kernel}", reference, node, named("lookup", WANTED, *VOXEL, *OFFSET))
 
@@ -103,25 +103,26 @@ def _clear(n, lattice, parameters):
     chosen = n[parameters[WANTED][n] != 0]
     for push in PUSHES:
         parameters[push][chosen] = 0
-    parameters[WANTED][n] = n < parameters["n_edge"]
+    parameters[WANTED][n] = parameters["border"][n]
 
 
 def _clear_node(lattice, precision, jit, at):
-    wanted, n_edge, (px, py, pz) = at[WANTED], at["n_edge"], (at[name] for name in PUSHES)
-    nothing, some, none = np.int64(0), np.int8(1), np.int8(0)
+    wanted, border, (px, py, pz) = at[WANTED], at["border"], (at[name] for name in PUSHES)
+    nothing = np.int64(0)
 
     def clear(n, parameters):
         if parameters[wanted][n] != 0:
             parameters[px][n] = nothing
             parameters[py][n] = nothing
             parameters[pz][n] = nothing
-        parameters[wanted][n] = some if n < parameters[n_edge] else none
+        if parameters[wanted][n] != parameters[border][n]:
+            parameters[wanted][n] = parameters[border][n]
 
     return jit(clear)
 
 
-CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, *PUSHES, "n_edge"))
-"""Forgets what nodes beads were coupled to, and the forces there; edge nodes stay marked, for the beads of others."""
+CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, *PUSHES, "border"))
+"""Forgets what nodes beads were coupled to, and the forces there; the border stays marked, for the beads of others."""
 
 
 def _pushed(n, parameters):

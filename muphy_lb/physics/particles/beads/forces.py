@@ -13,6 +13,7 @@ import numpy as np
 
 from muphy_lb.domain.corners import address_node, addresses
 from muphy_lb.operators import Operator, named
+from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.particles.beads.motion import cell_node
 from muphy_lb.physics.particles.beads.names import (
     CELL,
@@ -32,8 +33,8 @@ from muphy_lb.physics.particles.beads.potentials import BONDS, PAIRS, lennard_jo
 BOND = ("bond_start", "bond_partner", "bond_a", "bond_b")
 PAIR = ("pair_a", "pair_b", "pair_range2", CELL, HEAD, NEXT)
 BEND = ("bend_start", "bend_ids", "bend_a")
-WALL = ("wall_a", "wall_b", "wall_range2")
-PULL = ("pulled", "pull")
+WALL = ("wall_a", "wall_b", "wall_range2", "beside_wall")
+PULL = ("pulled", "pull", "pull_box")
 NEAREST2 = 1e-6
 """Squared distance to a wall, in voxels, below which its force grows no more."""
 
@@ -47,7 +48,7 @@ class Interactions:
         pairs: a name of ``PAIRS``, or empty.
         bends: whether angles between bonds cost energy: a (1 - cos theta), theta 0 for a straight chain.
         walls: whether walls repel.
-        pulls: whether some beads are pulled, each with a force of its own.
+        pulls: whether some beads are pulled, everywhere or in a box: its lowest corner, then its highest, in voxels.
     """
 
     bonds: str = ""
@@ -82,8 +83,7 @@ def forces(kinds: Interactions) -> Operator:
         if kinds.walls:
             total += _walls(i, parameters)
         if kinds.pulls:
-            number = parameters["id"][i]
-            total += np.where(parameters["pulled"][number] != 0, parameters["pull"][:, None], 0.0)
+            total += _pull(i, parameters)
         for k in range(3):
             parameters[FORCE[k]][i] = total[k]
             parameters[VELOCITY[k]][i] += 0.5 * parameters["duration"] / parameters["mass"] * total[k]
@@ -164,6 +164,13 @@ def _walls(i, parameters) -> np.ndarray:
     near = best < parameters["wall_range2"]
     scale = lennard_jones(np.where(near, np.maximum(best, NEAREST2), 1.0), parameters["wall_a"], parameters["wall_b"])
     return np.where(near, scale, 0.0) * nearest
+
+
+def _pull(i, parameters) -> np.ndarray:
+    place = np.stack([parameters[v][i] + parameters[o][i] for v, o in zip(VOXEL, OFFSET, strict=True)])
+    low, high = parameters["pull_box"].reshape(2, 3, 1)
+    is_pulled = (parameters["pulled"][parameters["id"][i]] != 0) & ((place >= low) & (place <= high)).all(axis=0)
+    return np.where(is_pulled, parameters["pull"][:, None], 0.0)
 
 
 def _forces_node(jit, at, kinds: Interactions):
@@ -326,7 +333,7 @@ def _bends_node(jit, at):
 
 
 def _walls_node(jit, at):
-    address, lookup = address_node(jit), at["lookup"]
+    address, lookup, beside = address_node(jit), at["lookup"], at["beside_wall"]
     vx, vy, vz, ox, oy, oz = (at[name] for name in (*VOXEL, *OFFSET))
     a, b, range2, real, whole = at["wall_a"], at["wall_b"], at["wall_range2"], np.float64, np.int64
     half, nearest2 = np.float64(0.5), np.float64(NEAREST2)
@@ -337,6 +344,9 @@ def _walls_node(jit, at):
         mx, my, mz = floor(px + half), floor(py + half), floor(pz + half)
         px, py, pz = px - mx, py - my, pz - mz
         x, y, z = parameters[vx][i] + whole(mx), parameters[vy][i] + whole(my), parameters[vz][i] + whole(mz)
+        n = address(parameters[lookup], x, y, z)
+        if 0 <= n < parameters[lookup].size[9] and parameters[beside][n] == 0:
+            return 0.0, 0.0, 0.0
         best, gx, gy, gz = real(parameters[range2]), 0.0, 0.0, 0.0
         for direction in range(27):
             sx, sy, sz = direction % 3 - 1, direction // 3 % 3 - 1, direction // 9 - 1
@@ -355,11 +365,16 @@ def _walls_node(jit, at):
 
 
 def _pull_node(jit, at):
-    pulled, pull, own = at["pulled"], at["pull"], at["id"]
+    pulled, pull, box, own = at["pulled"], at["pull"], at["pull_box"], at["id"]
+    voxel, offset = tuple(at[name] for name in VOXEL), tuple(at[name] for name in OFFSET)
 
     def of_pull(i, parameters):
-        if parameters[pulled][parameters[own][i]] != 0:
+        inside = parameters[pulled][parameters[own][i]] != 0
+        for k in range(3):
+            place = parameters[voxel[k]][i] + parameters[offset[k]][i]
+            inside = inside and parameters[box][k] <= place and place <= parameters[box][3 + k]
+        if inside:
             return parameters[pull][0], parameters[pull][1], parameters[pull][2]
         return 0.0, 0.0, 0.0
 
-    return jit(of_pull)
+    return jit(unroll(of_pull))

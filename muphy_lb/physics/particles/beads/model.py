@@ -15,11 +15,12 @@ from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import ARRIVING as ARRIVING_KERNEL
 from muphy_lb.physics.model import (
     AT_NEIGHBOURS,
+    BESIDE_WALL,
+    BORDER,
     BY_ID,
     EACH,
     LOOKUP,
     MIGRATE,
-    N_EDGE,
     PARTICLES,
     SHARE,
     STEP,
@@ -131,7 +132,8 @@ def _values(beads: Beads) -> dict[str, Value]:
         "seed": np.int64(beads.seed),
         "step": STEP,
         "lookup": LOOKUP,
-        "n_edge": N_EDGE,
+        "border": BORDER,
+        "beside_wall": BESIDE_WALL,
         "duration": 1.0 / beads.substeps,
         CELL: np.int64(cell_edge(beads)),
         **{name: FieldValue(name) for name in (WANTED, *PUSHES, *ARRIVED)},
@@ -185,7 +187,9 @@ def _coupled(flow: Flow, beads: Beads, values) -> Flow:
         writes=(PUSH,) if pushes else (),
     )
     flow = flow.with_fields(*FLOW_FIELDS).with_stages(between=(*shared, marks, arrive, friction))
-    return flow.pushed_by(PUSHED, {p.name: values[p.name] for p in PUSHED.parameters}) if pushes else flow
+    if not pushes or PUSHES[0] in flow.parameters:  # other beads have added theirs to the same fields
+        return flow
+    return flow.pushed_by(PUSHED, {p.name: values[p.name] for p in PUSHED.parameters})
 
 
 def flow_has_beads(flow: Flow) -> bool:

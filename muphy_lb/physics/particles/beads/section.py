@@ -66,6 +66,8 @@ class PullSection(Section):
     """force (x, y, z) on each [N]"""
     ids: Annotated[tuple[NonNegativeInt, ...], Field(strict=False)] = ()
     """which beads, by id; without it all"""
+    box_m: Box | None = None
+    """lowest and highest corner [m] of the box in which it acts; without it everywhere"""
 
 
 class BeadsSection(ParticlesSection):
@@ -84,7 +86,7 @@ class BeadsSection(ParticlesSection):
     start_m: Vector | None = None
     """place (x, y, z) [m] of the first bead of the only chain"""
     file: str | None = None
-    """file of positions, bonds and angles instead (CSV, extended XYZ, LAMMPS), relative to the folder of the case file"""
+    """file of positions, bonds and angles instead (CSV, extended XYZ, LAMMPS), relative to that of the case"""
     bonds_file: str | None = None
     """CSV table of bonds: columns id_1, id_2"""
     length_unit_m: Positive | None = None

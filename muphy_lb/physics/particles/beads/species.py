@@ -137,6 +137,7 @@ class BeadSpecies(Species[BeadsSection]):
             pulled = np.isin(own, section.pull.ids) if section.pull.ids else np.ones(count, bool)
             constants |= {"pulled": table(pulled, np.uint8)}
             constants |= {"pull": table(np.array(section.pull.force_n) / units.force_n)}
+            constants |= {"pull_box": table(self._pull_box())}
         kinds = Interactions(
             bonds=section.bonds.potential if len(self.bonds) else "",
             pairs=section.repulsion.potential if section.repulsion else "",
@@ -146,6 +147,12 @@ class BeadSpecies(Species[BeadsSection]):
         )
         return kinds, constants, reach
 
+    def _pull_box(self) -> np.ndarray:
+        """(6,) lowest and highest corner of the box in which the pull acts, voxels."""
+        if self.section.pull.box_m is None:
+            return np.repeat([-np.inf, np.inf], 3)
+        return ((np.array(self.section.pull.box_m) - self.header.origin_m) / self.header.spacing_m).reshape(-1)
+
     def _wall_constants(self, kt: float) -> dict[str, Value]:
         given, units = self.section.wall_force, self.units
         energy, sigma = max(kt, WALL_ENERGY), WALL_SIGMA
@@ -153,8 +160,9 @@ class BeadSpecies(Species[BeadsSection]):
             energy, sigma = given.energy_j / units.energy_j, given.distance_m / units.spacing_m
         if sigma > LARGEST_WALL_SIGMA:
             raise InputError(
-                f"particles.{self.name}.wall_force.distance_m is {sigma * units.spacing_m:g}, {sigma:.3g} voxels; allowed:"
-                f" at most {LARGEST_WALL_SIGMA * units.spacing_m:.4g} m, since walls are felt from the next voxel on"
+                f"particles.{self.name}.wall_force.distance_m is {sigma * units.spacing_m:g}, {sigma:.3g} voxels;"
+                f" allowed: at most {LARGEST_WALL_SIGMA * units.spacing_m:.4g} m, since walls are felt from the next"
+                " voxel on"
             )
         return {"wall_a": energy, "wall_b": sigma, "wall_range2": (WCA_RANGE * sigma) ** 2}
 
@@ -173,8 +181,8 @@ class BeadSpecies(Species[BeadsSection]):
         substeps = int(np.ceil(frequency / STIFFEST))
         if substeps > self.beads.substeps:
             raise InputError(
-                f"particles.{self.name}.bonds: they swing with {frequency:.3g} radians a time step; allowed: {STIFFEST} a"
-                f" substep: set substeps = {substeps}, or take softer bonds, heavier beads or a smaller time step"
+                f"particles.{self.name}.bonds: they swing with {frequency:.3g} radians a time step; allowed: {STIFFEST}"
+                f" a substep: set substeps = {substeps}, or take softer bonds, heavier beads or a smaller time step"
             )
 
     def extend(self, flow):
