@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -184,9 +184,19 @@ def _snapshots(path: Path) -> dict:
     """Time and fields of each snapshot of a field file by its step, and the mesh by the names of its arrays."""
     with h5py.File(path) as file:
         steps, grid = file["muphy_lb/step"][...].tolist(), file["VTKHDF"]
+        if "Vertices" in grid:
+            return dict(zip(steps, _places(grid), strict=True))
         columns = [rows[...].reshape(len(steps), -1) for rows in (grid["Steps/Values"], *grid["CellData"].values())]
         snapshots = {step: [column[k].tobytes() for column in columns] for k, step in enumerate(steps)}
         return snapshots | {name: grid[name][...].tobytes() for name in ("Points", "Connectivity", "Offsets", "Types")}
+
+
+def _places(grid) -> Iterator[tuple[bytes, ...]]:
+    """Time, points and their data of each snapshot of poly data."""
+    first = grid["Steps/PointOffsets"][...].tolist()
+    columns = [grid["Points"], *grid["PointData"].values()]
+    for time, low, high in zip(grid["Steps/Values"], first, [*first[1:], len(grid["Points"])], strict=True):
+        yield (time.tobytes(), *(column[low:high].tobytes() for column in columns))
 
 
 def arrays(path: Path) -> dict[str, bytes]:
