@@ -157,9 +157,9 @@ class Backend(Protocol):
         arriving(macroscopic, arrays: StreamArrays, nodes, target: ArrivingArrays, values)
             Moments (rho - 1, ux, uy, uz) of the populations that a step with these arrays will load, at the nodes
             where they are wanted; others may be written, too. The density is in stored units.
-        send_particles(particles: ParticleArrays, kept: ParticleArrays, migration: MigrationArrays, lookup, capacity)
-            Wrap offsets into their range, keep the particles whose nodes belong to this rank, pack the others.
-        receive_particles(kept: ParticleArrays, migration: MigrationArrays, capacity)
+        send_particles(particles: ParticleArrays, migration: MigrationArrays, lookup, capacity)
+            Wrap offsets into their range; pack the particles whose nodes belong to other ranks, and close the gaps.
+        receive_particles(particles: ParticleArrays, migration: MigrationArrays, capacity)
             Append the particles that were received.
         sum_openings(fluxes, opening, sums, scale)
             Sum (2, L) fluxes and deviations by the number of each link's opening, exactly, in fixed point.

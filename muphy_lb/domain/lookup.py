@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from muphy_lb.domain.ghost_layer import GhostLayer
-from muphy_lb.domain.local import LocalDomain
+from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import voxel_coordinates
 
@@ -84,6 +84,16 @@ def build_lookup(domain: LocalDomain) -> VoxelLookup:
         layer=layer,
         owner=np.repeat(np.arange(len(ranks)), np.diff(layer.receive_start)),
     )
+
+
+def beside_walls(domain: LocalDomain) -> np.ndarray:
+    """(n,) int8, 1 at own nodes with a voxel among the 26 around that is no node."""
+    found = np.zeros(domain.n_nodes, dtype=np.int8)
+    for first in range(0, domain.n_nodes, CHUNK_NODES):
+        nodes = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
+        listed = nodes if domain.listed is None else domain.listed[nodes]
+        found[nodes] = (domain.search.table(np.array(AROUND), listed) < 0).any(axis=0)
+    return found
 
 
 def _coarse(size) -> tuple[int, int, int]:

@@ -11,7 +11,18 @@ from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.operators import Operator
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.operators.operator import Parameter
-from muphy_lb.physics.model import LOOKUP, N_EDGE, SCHEDULED, STEP, VOXEL, FieldValue, Provided, Table, Value
+from muphy_lb.physics.model import (
+    BESIDE_WALL,
+    BORDER,
+    LOOKUP,
+    SCHEDULED,
+    STEP,
+    VOXEL,
+    FieldValue,
+    Provided,
+    Table,
+    Value,
+)
 
 
 class Parameters:
@@ -55,7 +66,7 @@ class Parameters:
     def _value(self, parameter: Parameter, value: Value, parity: int, in_force):
         if isinstance(value, FieldValue):
             if self._particles is not None and "." in value.field:
-                return self._particles.column(value.field, parity)
+                return self._particles.column(value.field)
             return self._fields.array(value, parity)
         if isinstance(value, Provided):
             return self._provided(parameter.name, value, in_force)
@@ -69,12 +80,10 @@ class Parameters:
             return self.step
         if value is VOXEL:
             return self._upload(self._domain.voxel)
-        if value is N_EDGE:
-            return np.int64(self._domain.n_edge)
-        if value is LOOKUP:
+        if value in (LOOKUP, BORDER, BESIDE_WALL):
             if self._particles is None:
                 raise ValueError(f"parameter {name!r} asks what is at a voxel, which only a model with particles knows")
-            return self._particles.lookup
+            return self._particles.lookup if value is LOOKUP else self._upload(self._particles.nodes_at(value))
         first = in_force.size - len(COMPONENTS) + COMPONENTS.index(name)
         return backend.view(in_force, first, first + 1)
 
@@ -112,8 +121,6 @@ class Parameters:
             return in_force[COMPONENTS.index(name) :][:1].astype(np.float64) / backend.precision.unit
         if value is STEP:
             return backend.to_host(self.step)
-        if value is N_EDGE:
-            return np.int64(self._domain.n_edge)
         if isinstance(value, Table):
             return value.array
         return self._domain.voxel if value is VOXEL else value

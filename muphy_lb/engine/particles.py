@@ -1,16 +1,18 @@
 """Particles of a model on one rank's device: their memory, their stages, how they cross between ranks."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
 from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays
+from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.lookup import VoxelLookup
+from muphy_lb.domain.lookup import VoxelLookup, beside_walls
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
-from muphy_lb.physics.model import BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Stage
+from muphy_lb.physics.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
 
 FULL, LOST, CROWDED = 1, 2, 3
 
@@ -22,25 +24,39 @@ class Particles:
         backend: the device.
         connector: to the other ranks.
         lookup: what is at each voxel of this rank's surroundings.
-        pitch: number of nodes that arrays are allocated for.
+        domain: this rank's nodes.
         model: the physics.
 
     Raises:
         ValueError: a set without a stage that lets its particles migrate.
     """
 
-    def __init__(self, backend, connector: HaloConnector, lookup: VoxelLookup, pitch: int, model: Model):
-        self._backend, self._lookup = backend, lookup
-        self.lookup = _on_device(backend, lookup, pitch)
+    def __init__(self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model: Model):
+        self._backend, self._lookup, self._domain = backend, lookup, domain
+        self.lookup = _on_device(backend, lookup, domain.pitch)
         self._sets = {each.name: _BoundSet(backend, connector, each, lookup, model.stages) for each in model.particles}
         for name in self._sets:
             if not any(stage.over == name and stage.kernel == MIGRATE for stage in model.stages):
                 raise ValueError(f"particle set {name!r} needs a {MIGRATE!r} stage, which lets particles change nodes")
 
-    def column(self, name: str, parity: int):
+    @cached_property
+    def _border(self) -> np.ndarray:
+        found = np.zeros(self._domain.n_nodes, dtype=np.int8)
+        found[self._lookup.layer.send_node] = 1
+        return found
+
+    @cached_property
+    def _beside_wall(self) -> np.ndarray:
+        return beside_walls(self._domain)
+
+    def nodes_at(self, what: Provided) -> np.ndarray:
+        """(n,) flags of the nodes at the border to other ranks (``BORDER``), or beside a wall (``BESIDE_WALL``)."""
+        return self._border if what is BORDER else self._beside_wall
+
+    def column(self, name: str):
         """Device array of a column, given as ``"SET.column"``."""
         set_name, column = name.split(".")
-        return self._sets[set_name].column(column, parity)
+        return self._sets[set_name].column(column)
 
     def bind(self, stage: Stage, parity: int, values: tuple) -> list[Task]:
         """The tasks of a stage over particles."""
@@ -49,16 +65,16 @@ class Particles:
             return bound.migration_tasks(stage, parity, self.lookup)
         if stage.kernel == SHARE:
             return bound.sharing_tasks(stage, parity)
-        arguments = (bound.n_ids,) if stage.kernel == BY_ID else (bound.arrays[parity], bound.capacity)
+        arguments = (bound.n_ids,) if stage.kernel == BY_ID else (bound.arrays, bound.capacity)
         return [Task(stage.name, ON_INTERIOR, self._backend.bind(stage.kernel, *stage.operators, *arguments, values))]
 
-    def get(self, name: str, parity: int) -> dict[str, np.ndarray]:
+    def get(self, name: str) -> dict[str, np.ndarray]:
         """Columns of this rank's particles of a set by name, by ascending id.
 
         Raises:
             BackendError: some found no room, or one was lost.
         """
-        return self._sets[name].get(parity)
+        return self._sets[name].get()
 
     def set(self, name: str, columns: Mapping[str, np.ndarray]) -> None:
         """Replace the particles of a set by those among the given ones whose nodes are this rank's.
@@ -71,41 +87,43 @@ class Particles:
             BackendError: more particles than there is room for.
         """
         x, y, z = (np.asarray(columns[axis], dtype=np.int64) for axis in POSITION[0])
-        own = self._lookup.at(x, y, z) >= 0
+        node = self._lookup.at(x, y, z)
+        own = np.flatnonzero(node >= 0)
+        own = own[np.argsort(node[own], kind="stable")]  # neighbours in space beside each other in memory
         self._sets[name].set({key: np.asarray(values)[own] for key, values in columns.items()})
 
 
 class _BoundSet:
-    """One set of particles: two copies of all columns, which steps use in turn."""
+    """One set of particles."""
 
     def __init__(self, backend, connector: HaloConnector, declared: ParticleSet, lookup: VoxelLookup, stages):
         self._backend, self._declared, self.capacity = backend, declared, declared.capacity
         self._integers, self._reals = declared.columns
         self.n_ids = declared.n_ids
-        self.arrays = [self._allocate() for _ in range(2)]
+        self.arrays = self._allocate()
         self._by_id = backend.zeros(max(1, len(declared.by_id) * self.n_ids), np.int64)
         self._migration, self._lines = self._connect(connector, lookup)
         shared = [stage for stage in stages if stage.over == declared.name and stage.kernel == SHARE]
         self._shared = {stage.name: self._connect_ids(connector, stage.writes) for stage in shared}
 
-    def column(self, name: str, parity: int):
+    def column(self, name: str):
         """Device array of a column, as long as there is room, or of values by id."""
         if name in self._declared.by_id:
             first = self._declared.by_id.index(name) * self.n_ids
             return self._backend.view(self._by_id, first, first + self.n_ids)
-        arrays, capacity = self.arrays[parity], self.capacity
+        arrays, capacity = self.arrays, self.capacity
         names, block = (self._integers, arrays.integers) if name in self._integers else (self._reals, arrays.reals)
         first = names.index(name) * capacity
         return self._backend.view(block, first, first + capacity)
 
     def migration_tasks(self, stage: Stage, parity: int, lookup) -> list[Task]:
         """Send those that have left, receive those that come."""
-        backend, old, kept = self._backend, self.arrays[parity], self.arrays[1 - parity]
+        backend, arrays = self._backend, self.arrays
         migration, line = self._migration[parity], self._lines[parity]
-        send = backend.bind("send_particles", old, kept, migration, lookup, self.capacity)
+        send = backend.bind("send_particles", arrays, migration, lookup, self.capacity)
         tasks = [Task(stage.name, ON_INTERIOR, send)]
         if line:
-            receive = backend.bind("receive_particles", kept, migration, self.capacity)
+            receive = backend.bind("receive_particles", arrays, migration, self.capacity)
             tasks += [_waiting(backend, True), *line.tasks, _waiting(backend, False)]
             tasks += [Task(stage.name, ON_INTERIOR, receive)]
         return tasks
@@ -115,9 +133,9 @@ class _BoundSet:
         line = self._shared[stage.name][parity]
         return [_waiting(self._backend, True), *line.tasks, _waiting(self._backend, False)] if line else []
 
-    def get(self, parity: int) -> dict[str, np.ndarray]:
+    def get(self) -> dict[str, np.ndarray]:
         """Columns by name, by ascending id."""
-        arrays, to_host = self.arrays[parity], self._backend.to_host
+        arrays, to_host = self.arrays, self._backend.to_host
         self._check(int(max(to_host(each.status)[0] for each in self._migration)))
         n = int(to_host(arrays.count)[0])
         integers = to_host(arrays.integers).reshape(-1, self.capacity)[:, :n]
@@ -130,19 +148,19 @@ class _BoundSet:
         """Replace all particles."""
         n = len(columns["id"])
         self._check(FULL if n > self.capacity else 0)
-        for arrays in self.arrays:
-            for names, block, dtype in (
-                (self._integers, arrays.integers, np.int64),
-                (self._reals, arrays.reals, float),
-            ):
-                rows = np.zeros((len(names), self.capacity), dtype)
-                for row, name in zip(rows, names, strict=True):
-                    row[:n] = columns.get(name, 0)
-                self._backend.update(block, rows.reshape(-1))
-            self._backend.update(arrays.count, np.full(1, n, dtype=np.int64))
+        arrays = self.arrays
+        for names, block, dtype in (
+            (self._integers, arrays.integers, np.int64),
+            (self._reals, arrays.reals, float),
+        ):
+            rows = np.zeros((len(names), self.capacity), dtype)
+            for row, name in zip(rows, names, strict=True):
+                row[:n] = columns.get(name, 0)
+            self._backend.update(block, rows.reshape(-1))
+        self._backend.update(arrays.count, np.full(1, n, dtype=np.int64))
 
     def _check(self, status: int) -> None:
-        name = self._declared.name
+        name, (number, status) = self._declared.name, divmod(status, 4)
         if status == FULL:
             raise BackendError(
                 f"particle set {name!r} has room for {self.capacity} particles on a rank, and there are more; give it a"
@@ -155,8 +173,8 @@ class _BoundSet:
             )
         if status == LOST:
             raise BackendError(
-                f"a particle of the set {name!r} has moved more than a voxel in a step, into a wall or out of the box;"
-                " its stage must keep particles among nodes, or the time step is too long"
+                f"particle {number} of the set {name!r} has moved more than a voxel in a step, into a wall or out of"
+                " the box; its stage must keep particles among nodes, or the time step is too long"
             )
 
     def _allocate(self) -> ParticleArrays:
@@ -178,12 +196,16 @@ class _BoundSet:
         plan = Exchange(slice(0, total), start, slice(total, 2 * total), start)
         buffers = [backend.zeros(max(1, 2 * total), np.float64) for _ in range(2)]
         neighbours = backend.array(np.append(lookup.owner, -1).astype(np.int32))
+        n_places = max(1, len(lookup.ranks) * self._most)
+        shared = [backend.zeros(n_places, np.int64) for _ in range(3)]
+        shared += [backend.zeros(self.capacity, np.int8), backend.zeros(3, np.int64)]
         migration = [
             MigrationArrays(
                 backend.view(buffer, 0, total),
                 backend.view(buffer, total, 2 * total),
                 neighbours,
                 backend.zeros(1, np.int64),
+                *shared,
                 self._most,
             )
             for buffer in buffers

@@ -126,7 +126,8 @@ class StepBinder:
             tasks += self._barrier()
         first, *others = self._after
         flow = list(self._flow_pass(first.stages, parity))
-        flow = without_repeats(flow, self._wait.run, self._backend.edge_waits_for_openings)
+        if not self._model.between:  # whose passes wait for each other in the middle of the flow
+            flow = without_repeats(flow, self._wait.run, self._backend.edge_waits_for_openings)
         if kind.has_schedule:
             flow = self._with_next_row(flow, parity)
         if self._has_edge or kind.has_schedule:

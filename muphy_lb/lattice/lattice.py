@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
+from math import lcm, prod
 
 import numpy as np
 
@@ -61,10 +62,14 @@ class Lattice:
 
     def moment(self, axes) -> Fraction:
         """Exact weight moment sum_q w_q c_q[axes[0]] c_q[axes[1]] ..."""
-        terms = (
-            w * int(np.prod([c[i] for i in axes], dtype=int)) for w, c in zip(self.weights, self.vectors, strict=True)
-        )
-        return sum(terms, Fraction(0))
+        shares, whole = self._shares
+        return Fraction(sum(w * prod(c[i] for i in axes) for w, c in zip(shares, self.vectors, strict=True)), whole)
+
+    @cached_property
+    def _shares(self) -> tuple[list[int], int]:
+        """The weights as whole numbers, and their sum: sums of these are faster than those of fractions."""
+        whole = lcm(*(w.denominator for w in self.weights))
+        return [int(w * whole) for w in self.weights], whole
 
     def isotropic_moment(self, axes) -> Fraction:
         """The isotropic value of a weight moment: cs2^(k/2) times the number of pairings of equal axes (Wick)."""

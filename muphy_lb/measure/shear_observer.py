@@ -1,5 +1,6 @@
 """The wall shear stress of a run: ``wall_shear.vtkhdf``, a picture of it, and its statistics."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -25,13 +26,15 @@ TABLE_ROWS = {
     "oscillatory_index": "oscillatory index",
 }
 SAMPLES_PER_PERIOD = 40
+LOG = logging.getLogger(__name__)
 SHEAR_UNITS = {"wall_shear_stress": "Pa", "time_averaged_wall_shear_stress": "Pa", "oscillatory_shear_index": "1"}
 
 
 class WallShearObserver(Observer):
     """Wall shear stress at the end of a run, and its average over the last period of a periodic flow.
 
-    A run that ends before the last planned step averages over what it has of it. The sums are in checkpoints.
+    A run that ends before the last planned step averages over what it has of it. The sums are in checkpoints; a run
+    that is given more steps has another last period, and begins them anew.
 
     Args:
         view: the flow.
@@ -65,11 +68,14 @@ class WallShearObserver(Observer):
 
     def state(self) -> dict | None:
         """The sums over the samples so far, if there are any."""
-        return self._mean.record() if self._mean.count else None
+        return self._mean.record() | {"since": self._first_step} if self._mean.count else None
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
-        self._mean.restore(state)
+        """Go on from them, if they are of the same period."""
+        if state.get("since", self._first_step) == self._first_step:
+            self._mean.restore(state)
+        else:
+            LOG.info("the average of the wall shear stress is that of another last period, and begins anew")
 
     def finish(self) -> dict | None:
         """Write the files; returns the record for the summary on rank 0."""

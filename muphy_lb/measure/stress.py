@@ -3,7 +3,7 @@
 import numpy as np
 
 from muphy_lb.domain import streaming_named
-from muphy_lb.lattice import Lattice
+from muphy_lb.lattice import Lattice, added, combined, second_moment
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.node_probe import NodeState
 from muphy_lb.operators import Equilibrium
@@ -25,7 +25,7 @@ def viscous_stress(state: NodeState, fluid: Fluid, lattice: Lattice) -> np.ndarr
     density, velocity = density_and_velocity(state, fluid.equilibrium, lattice, 0.5)
     at_rest = fluid.equilibrium.populations(density, velocity, lattice)
     source = fluid.equilibrium.source(velocity, state.force, lattice)
-    pi = np.einsum("qa,qb,qn->abn", lattice.c, lattice.c, f - at_rest + source / 2)
+    pi = second_moment(f - at_rest + source / 2, lattice)
     return -(1.0 - 0.5 * _omega(pi, density, fluid)) * pi
 
 
@@ -34,8 +34,8 @@ def density_and_velocity(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(m,) density and (3, m) velocity; ``half_force`` is the share of the force in the momentum, 1/2 before and -1/2
     after collision."""
-    density = 1.0 + state.populations.sum(axis=0)
-    momentum = lattice.c.T @ state.populations + half_force * state.force
+    density = 1.0 + added(state.populations)
+    momentum = combined(lattice.c.T, state.populations) + half_force * state.force
     return density, equilibrium.velocity(momentum, density)
 
 
@@ -52,4 +52,4 @@ def _omega(pi: np.ndarray, density: np.ndarray, fluid: Fluid):
     if not closure.needs_stress:
         return omega
     inertia = density if fluid.equilibrium.is_compressible else 1.0
-    return closure.reference(omega, np.sqrt((pi * pi).sum(axis=(0, 1))) / inertia, fluid.parameters)
+    return closure.reference(omega, np.sqrt(added((pi * pi).reshape(9, -1))) / inertia, fluid.parameters)

@@ -14,6 +14,7 @@ from functools import cache
 
 import numpy as np
 
+from muphy_lb.lattice import added, second_moment
 from muphy_lb.operators.closures import CONSTANT, Closure, stress_invariant
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, Equilibrium
 from muphy_lb.operators.forces import UNIFORM
@@ -179,5 +180,5 @@ def _collision(relaxation: Relaxation, equilibrium: Equilibrium, closure: Closur
 
 def _stress_invariant(f_neq, lattice) -> np.ndarray:
     """(n,) |Pi|, Pi_ab = sum c_a c_b f_neq, full double contraction."""
-    pi = np.einsum("qa,qb,qn->abn", lattice.c, lattice.c, f_neq)
-    return np.sqrt((pi * pi).sum(axis=(0, 1)))
+    pi = second_moment(f_neq, lattice)
+    return np.sqrt(added((pi * pi).reshape(9, -1)))

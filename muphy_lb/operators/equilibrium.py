@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.lattice import added, combined
 from muphy_lb.operators import hermite
 
 
@@ -55,14 +56,14 @@ class Equilibrium:
 
     def populations(self, rho: np.ndarray, u: np.ndarray, lattice) -> np.ndarray:
         """(Q, n) full populations of (n,) density and (3, n) velocity."""
-        cu = lattice.c @ u
-        moving = 3 * cu if self.is_linear else 3 * cu + 4.5 * cu**2 - 1.5 * (u * u).sum(axis=0)
+        cu = combined(lattice.c, u)
+        moving = 3 * cu if self.is_linear else 3 * cu + 4.5 * cu**2 - 1.5 * added(u * u)
         return lattice.w[:, None] * (rho + (rho if self.is_compressible else 1.0) * moving)
 
     def source(self, u: np.ndarray, force: np.ndarray, lattice) -> np.ndarray:
         """(Q, n) source of a (3, n) force, without the factor 1 - s/2 of the relaxation."""
-        cu, cf = lattice.c @ u, lattice.c @ force
-        drive = 3 * cf if self.is_linear else 3 * (cf - (u * force).sum(axis=0)) + 9 * cu * cf
+        cu, cf = combined(lattice.c, u), combined(lattice.c, force)
+        drive = 3 * cf if self.is_linear else 3 * (cf - added(u * force)) + 9 * cu * cf
         return lattice.w[:, None] * drive
 
     def velocity(self, momentum: np.ndarray, rho: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 
+from muphy_lb.lattice import added, combined
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, Equilibrium
 from muphy_lb.operators.forces import UNIFORM
 from muphy_lb.operators.operator import Operator, constants, rest_populations
@@ -38,8 +39,8 @@ def _macroscopic(half_force: float, equilibrium: Equilibrium, force: Operator) -
 
     def reference(stored, n, lattice, parameters):
         f = stored + rest_populations(lattice)
-        rho = f.sum(axis=0)
-        momentum = lattice.c.T @ f + half_force * force.reference(n, parameters)
+        rho = added(f)
+        momentum = combined(lattice.c.T, f) + half_force * force.reference(n, parameters)
         return np.concatenate(((rho - 1.0)[None], equilibrium.velocity(momentum, rho)))
 
     def node(lattice, precision, jit, at):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muphy_lb.errors import InputError
-from muphy_lb.lattice import BASES, Lattice, MomentBasis
+from muphy_lb.lattice import BASES, Lattice, MomentBasis, combined
 from muphy_lb.operators.operator import named
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.trt import MAGIC, odd_rate, odd_rate_node, relax_parts_node
@@ -53,7 +53,8 @@ def mrt(families: tuple[tuple[str, str], ...]) -> Relaxation:
         slots = _slots(basis, kinds)
         s = np.stack([np.broadcast_to(values[slots[family]], f.shape[1:]) for family in basis.families])
         m, inverse = basis.matrix, np.array(basis.inverse, float)
-        return f + inverse @ (s * (m @ (f_eq - f)) + (1 - s / 2) * (m @ source))
+        change = s * combined(m, f_eq - f) + (1 - s / 2) * combined(m, source)
+        return f + combined(inverse, change)
 
     def node(lattice, precision, jit, equilibrium, at):
         slots = (at[MAGIC], *(at[constant.name] for constant in constants))

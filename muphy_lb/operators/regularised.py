@@ -8,6 +8,7 @@ source has no part beyond the second polynomials.
 
 import numpy as np
 
+from muphy_lb.lattice import combined, second_moment
 from muphy_lb.operators import hermite
 from muphy_lb.operators.moments import stress_node
 from muphy_lb.operators.operator import named
@@ -16,9 +17,9 @@ from muphy_lb.operators.unroll import unroll
 
 
 def _reference(f, f_eq, source, omega, parameters, lattice):
-    second = lattice.c[:, :, None] * lattice.c[:, None, :]
-    stress = np.einsum("qab,qn->abn", second, f_eq - f - source / 2)
-    projected = 4.5 * lattice.w[:, None] * np.einsum("qab,abn->qn", second - np.eye(3) / 3, stress)
+    stress = second_moment(f_eq - f - source / 2, lattice).reshape(9, -1)
+    second = lattice.c[:, :, None] * lattice.c[:, None, :] - np.eye(3) / 3
+    projected = 4.5 * lattice.w[:, None] * combined(second.reshape(-1, 9), stress)
     return f_eq + source / 2 - (1 - omega) * projected
 
 

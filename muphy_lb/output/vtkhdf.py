@@ -19,6 +19,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.mesh import N_CORNERS, voxel_mesh
 from muphy_lb.output.vtkhdf_tables import (
     TABLE_BYTES,
+    Kept,
     check_same_fields,
     chunk_rows,
     continued,
@@ -72,7 +73,7 @@ class VtkHdfSeries:
     def __post_init__(self):
         path = Path(self.path)
         if self.resume_step is not None and path.exists():
-            object.__setattr__(self, "last_step", continued(path, self._truncate))
+            object.__setattr__(self, "last_step", continued(path, self._kept))
         if self.last_step is None:
             with output_errors(path):
                 path.unlink(missing_ok=True)
@@ -159,25 +160,20 @@ class VtkHdfSeries:
         create_growing(grid["Steps/CellDataOffsets"], name, (), np.int64)
         return dataset
 
-    def _truncate(self) -> int | None:
-        """Forget what lies behind the last complete snapshot up to the resume step; return the step of the last one
-        left."""
-        with opened(self.path) as file:
-            if "muphy_lb" not in file:
-                raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
-            own, grid = file["muphy_lb"], file["VTKHDF"]
-            if own.attrs["geometry_digest"] != _digest(self.nodes):
-                raise OutputError(
-                    f"cannot continue {self.path}: it holds {grid['NumberOfCells'][0]} cells of another geometry,"
-                    f" this run has {self.nodes.n_nodes}; move the file away"
-                )
-            n_steps, last_step = steps_until(file, self.resume_step)
-            grid["Steps"].attrs["NSteps"] = n_steps
-            for table in (own["step"], *_step_tables(grid)):
-                table.resize(n_steps, axis=0)
-            for dataset in grid["CellData"].values():
-                dataset.resize(n_steps * self.nodes.n_nodes, axis=0)
-            return last_step
+    def _kept(self, file: h5py.File) -> Kept:
+        """What is kept of an existing file."""
+        if "muphy_lb" not in file:
+            raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
+        own, grid = file["muphy_lb"], file["VTKHDF"]
+        if own.attrs["geometry_digest"] != _digest(self.nodes):
+            raise OutputError(
+                f"cannot continue {self.path}: it holds {grid['NumberOfCells'][0]} cells of another geometry,"
+                f" this run has {self.nodes.n_nodes}; move the file away"
+            )
+        n_steps, last_step = steps_until(file, self.resume_step)
+        tables = [(table, n_steps) for table in (own["step"], *_step_tables(grid))]
+        columns = [(column, n_steps * self.nodes.n_nodes) for column in grid["CellData"].values()]
+        return Kept(n_steps, last_step, [*tables, *columns])
 
     def _checked(self, name: str, values: np.ndarray) -> np.ndarray:
         """``values`` as float32; raise OutputError unless there is one row per node."""

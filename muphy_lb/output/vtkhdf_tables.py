@@ -5,14 +5,16 @@ Format: VTK file formats documentation, "VTKHDF File Format", version 2.0.
 
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import DAMAGED, output_errors
+from muphy_lb.files.atomic import DAMAGED, output_errors, reserve_space
+from muphy_lb.files.hdf5 import opened
 
 LOG = logging.getLogger(__name__)
 FORMAT_VERSION = (2, 0)
@@ -81,18 +83,42 @@ def steps_until(file: h5py.File, resume_step: int) -> tuple[int, int | None]:
     return n_steps, int(done[n_steps - 1]) if n_steps else None
 
 
-def continued(path: Path, truncate: Callable[[], int | None]) -> int | None:
-    """The result of ``truncate``, the step of the last snapshot that is kept of an existing file.
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of a file.
 
+    Attributes:
+        n_steps: number of snapshots.
+        last_step: step of the last of them; None without one.
+        lengths: all datasets that grow, and how many rows of each are kept.
+    """
+
+    n_steps: int
+    last_step: int | None
+    lengths: Sequence[tuple[h5py.Dataset, int]]
+
+
+def continued(path: Path, kept: Callable[[h5py.File], Kept]) -> int | None:
+    """Forget what lies behind the snapshots of an existing file that are ``kept``; the step of the last of them.
+
+    A file that has no more is not written, for which a disk might be too full; neither is one of which nothing is kept.
     A file that cannot be read is renamed ``NAME.damaged``; the result is then None.
 
     Raises:
-        OutputError: the file may not be written, or ``truncate`` refuses it.
+        OutputError: the file may not be written, or ``kept`` refuses it, or the disk is full; the file is unchanged.
     """
     if not os.access(path, os.R_OK | os.W_OK):
         raise OutputError(f"cannot continue {path}: it may not be written; change its permissions or move it away")
     try:
-        return truncate()
+        with h5py.File(path, "r") as file:
+            found = kept(file)
+            goes_on = found.last_step is not None
+            has_more = any(len(dataset) != rows for dataset, rows in found.lengths)
+            has_more = has_more or file["VTKHDF/Steps"].attrs["NSteps"] != found.n_steps
+        if goes_on and has_more:
+            reserve_space(path, TABLE_BYTES)
+            _shorten(path, kept)
+        return found.last_step
     except OutputError:
         raise
     except Exception as error:  # HDF5 and h5py have many ways of saying that a file is not whole
@@ -101,3 +127,11 @@ def continued(path: Path, truncate: Callable[[], int | None]) -> int | None:
         with output_errors(path):
             path.replace(aside)
         return None
+
+
+def _shorten(path: Path, kept: Callable[[h5py.File], Kept]) -> None:
+    with opened(path) as file:
+        found = kept(file)
+        file["VTKHDF/Steps"].attrs["NSteps"] = found.n_steps
+        for dataset, rows in found.lengths:
+            dataset.resize(rows, axis=0)

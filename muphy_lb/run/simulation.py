@@ -221,7 +221,7 @@ class Simulation:
         """Columns of all particles by set and name, by ascending id, on rank 0."""
         found = {}
         for each in self.engine.model.particles:
-            parts = self.communicator.gather(self.engine.particle_sets.get(each.name, self.engine.parity))
+            parts = self.communicator.gather(self.engine.particle_sets.get(each.name))
             if parts:
                 joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
                 order = np.argsort(joined["id"])

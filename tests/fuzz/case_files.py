@@ -64,7 +64,7 @@ def _section_in(annotation) -> type[Section] | None:
 
 KEYS = sections()
 PATHS = tuple(f"{path}.{key}" if path else key for path, keys in KEYS.items() for key in keys)
-LISTS = ("openings", "walls", "probes")
+LISTS = ("openings", "walls", "probes", "particles")
 EXTRAS = (
     ("[[probes]]", 'name = "at"', "point_m = [0.004, 0.002, 0.002]"),
     ("[[probes]]", 'name = "along"', "line_m = [[0.001, 0.002, 0.002], [0.008, 0.002, 0.002]]", "n_points = 5"),
@@ -80,6 +80,8 @@ EXTRAS = (
         "max_viscosity_m2_s = 1e-4",
     ),
     ("[fluid.casson]", "yield_stress_pa = 0.01", "infinite_viscosity_m2_s = 1e-5", "max_viscosity_m2_s = 1e-4"),
+    ("[[particles]]", 'name = "dye"', 'kind = "tracers"', "count = 20", "diffusivity_m2_s = 1e-9", "seed = 3"),
+    ("[[particles]]", 'name = "ink"', 'kind = "tracers"', "count = 5", "box_m = [[0, 0, 0], [0.01, 0.005, 0.005]]"),
     ("[thermal]", "reference_k = 300.0", "prandtl = 7.0", "expansion_1_k = 1e-3"),
 )
 """Sections that make other parts of the program read the case."""

@@ -23,6 +23,8 @@ TINY = {
     "pulsatile": ["geometry.spacing_m=3e-4"],
     "heated_cavity": ["geometry.options.size=24"],
     "porous": ["geometry.options.size=20", "geometry.options.radius=4.0"],
+    "tracers": ["geometry.spacing_m=5e-4", "geometry.options.radius=4.0", "geometry.options.length=40"]
+    + ["geometry.options.extent=16.0", "particles.dye.count=500", "particles.dye.start_s=0.0"],
     "vessel": ["geometry.spacing_m=3e-4", "geometry.options.generations=2", "fluid.kinematic_viscosity_m2_s=1e-5"],
 }
 SHORT = ["run.time_s=", "run.steps=60", "run.ramp_steps=20", "output.series_every_steps=20"]
@@ -46,7 +48,7 @@ def test_example_is_sound(name):
 def test_example_ends_by_itself(name):
     case = load_case(EXAMPLES / f"{name}.toml")
     beats = any(opening.waveform for opening in case.openings)
-    assert case.run.time_s is not None if beats else case.run.steady_tolerance is not None
+    assert case.run.time_s is not None if beats or case.particles else case.run.steady_tolerance is not None
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -99,26 +99,37 @@ def test_particles_go_on_from_a_checkpoint(tmp_path, monkeypatch):
         assert sorted(file["particles/tracers"]) == sorted(whole)
 
 
+WAVE = {"waveform": {"period_s": 0.1, "mean": 1.0, "sine": [0.5]}}
+PULSATILE = [
+    {"name": "inlet", "velocity_m_s": 0.02, **WAVE},
+    {"name": "outlet_1", "pressure_pa": 0.0},
+    {"name": "outlet_2", "pressure_pa": 0.0},
+]
+
+
+def pulsatile(n_steps):
+    """A simulation whose wall shear stress is averaged over its last period."""
+    output = OFTEN | {"wall_shear": True}
+    return Simulation(vessel(run={"steps": n_steps}, output=output, compute={"backend": "numpy"}, openings=PULSATILE))
+
+
+def shear(folder, n_steps, resume=False):
+    """The record of the wall shear stress of a run."""
+    _, summary = Run(pulsatile(n_steps), folder, resume=resume).execute()
+    return summary["wall_shear"]
+
+
 def test_the_average_over_a_period_is_that_of_an_undisturbed_run(tmp_path):
-    wave = {"waveform": {"period_s": 0.1, "mean": 1.0, "sine": [0.5]}}
-    openings = [
-        {"name": "inlet", "velocity_m_s": 0.02, **wave},
-        {"name": "outlet_1", "pressure_pa": 0.0},
-        {"name": "outlet_2", "pressure_pa": 0.0},
-    ]
-
-    def shear(folder, n_steps, resume=False):
-        case = vessel(
-            run={"steps": n_steps}, output=OFTEN | {"wall_shear": True}, compute={"backend": "numpy"}, openings=openings
-        )
-        _, summary = Run(Simulation(case), folder, resume=resume).execute()
-        return summary["wall_shear"]
-
     whole = shear(tmp_path / "whole", 60)
     (tmp_path / "interrupted").mkdir()
-    stopped = Simulation(vessel(output=OFTEN | {"wall_shear": True}, compute={"backend": "numpy"}, openings=openings))
+    stopped = pulsatile(60)
     interrupt_at(stopped, 40, Run(stopped, tmp_path / "interrupted"))
     assert shear(tmp_path / "interrupted", 60, resume=True) == whole and whole["samples"] > 10
+
+
+def test_a_run_that_is_given_more_steps_averages_over_its_new_last_period_alone(tmp_path):
+    shear(tmp_path / "parts", 40)
+    assert shear(tmp_path / "parts", 80, resume=True) == shear(tmp_path / "whole", 80)
 
 
 def interrupt_at(simulation, step, run):

@@ -100,7 +100,7 @@ def run(nodes, setup, owner, n_steps=30, start=None):
 
 def columns_of(ranks) -> dict:
     """Columns of the beads of all ranks by id."""
-    found = [engine.particles.get("beads", engine.parity) for engine in ranks.engines]
+    found = [engine.particles.get("beads") for engine in ranks.engines]
     joined = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
     order = np.argsort(joined["id"])
     return {name: column[order] for name, column in joined.items()}

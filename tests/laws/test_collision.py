@@ -83,6 +83,14 @@ def test_equilibrium_is_a_fixed_point(case):
     assert largest(by_reference(case.undriven, state) - state) < ROUND_OFF[None]
 
 
+@ALL
+def test_the_specification_does_not_depend_on_the_nodes_beside_it_bit_by_bit(case):
+    stored = before(case)
+    alone = [by_reference(case, stored[:, [n]]) for n in range(N)]
+    assert np.array_equal(np.concatenate(alone, axis=1), after(case))
+    assert np.array_equal(by_reference(case, np.asfortranarray(stored)), after(case))
+
+
 @NODES
 @PRECISIONS
 def test_the_node_function_is_the_specification(case, precision):

@@ -7,11 +7,13 @@ import pytest
 
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, STREAMINGS, ScalarBoundary, build_local_domain, build_stencil
 from muphy_lb.errors import InputError
-from muphy_lb.lattice import D2Q9, D3Q15, D3Q19
-from muphy_lb.operators import mrt_for
+from muphy_lb.lattice import D2Q5, D2Q9, D3Q7, D3Q15, D3Q19
+from muphy_lb.operators import VELOCITY_FIELDS, mrt_for
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD, Heat
 from muphy_lb.physics.thermal.model import METHODS as thermal_methods
 from muphy_lb.physics.thermal.operators.finite_differences import difference_weights
+from muphy_lb.physics.thermal.operators.scalar_distribution import FIELDS, RATES, scalar_collision
+from muphy_lb.precision import FP32
 from tests.laws.walled import walled_nodes
 from tests.support import THROUGH_FLOW, advance, random_nodes, random_owner
 from tests.thermal import (
@@ -133,6 +135,24 @@ def test_a_closed_cavity_of_populations_keeps_its_heat():
     after = temperature(advance(engine, n_steps))
     assert abs(after.sum() / before - 1.0) < 1e-14 and np.ptp(after) < 0.3
     assert np.abs(engine.moments()[1:]).max() > 1e-4
+
+
+@pytest.mark.parametrize("lattice", [D2Q5, D3Q7], ids=lambda lattice: lattice.name)
+def test_in_single_precision_a_node_keeps_its_heat_to_the_rounding_of_one_number(lattice):
+    n, rng = 200, np.random.default_rng(1)
+    near_equilibrium = (1.0 + rng.uniform(-0.02, 0.02, (lattice.q, n))) * lattice.w[:, None]
+    before = (rng.uniform(-0.5, 0.5, n) * near_equilibrium).astype(np.float32)
+    operator, after = scalar_collision(lattice), before.copy()
+    written = {name: np.zeros(n, np.float32) for name in FIELDS}
+    given = {name: rng.uniform(-0.1, 0.1, n).astype(np.float32) for name in VELOCITY_FIELDS}
+    values = written | given | {"offset": np.float32(0.0)} | dict.fromkeys(RATES, np.float32(1.3))
+    collide = operator.compile(lattice, FP32, lambda function: function)
+    for k in range(n):
+        populations = list(before[:, k])
+        collide(populations, k, tuple(values[parameter.name] for parameter in operator.parameters))
+        after[:, k] = populations
+    lost = np.abs(after.sum(axis=0, dtype=np.float64) - before.sum(axis=0, dtype=np.float64))
+    assert (lost <= 1.1 * np.spacing(np.abs(after[0])) / 2.0).all() and lost.any()
 
 
 def test_populations_and_flow_do_not_drive_each_other_from_step_to_step():

@@ -90,9 +90,9 @@ def run(nodes, setup, owner, n_steps=60, start=None):
     for engine in ranks.engines:
         engine.particles.set("tracers", start or tracers_on(nodes))
         engine.start_from(np.ones(1), np.zeros((3, 1)))
-    before = [engine.particles.get("tracers", 0)["id"].size for engine in ranks.engines]
+    before = [engine.particles.get("tracers")["id"].size for engine in ranks.engines]
     ranks.step(n_steps)
-    found = [engine.particles.get("tracers", engine.parity) for engine in ranks.engines]
+    found = [engine.particles.get("tracers") for engine in ranks.engines]
     joined = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
     order = np.argsort(joined["id"])
     counts = before, [each["id"].size for each in found]
@@ -134,15 +134,15 @@ def test_tracers_go_on_from_their_records():
     engine.particles.set("tracers", tracers_on(nodes))
     engine.start_from(np.ones(1), np.zeros((3, 1)))
     ranks.step(40)
-    record, populations = engine.particles.get("tracers", engine.parity), ranks.populations()
+    record, populations = engine.particles.get("tracers"), ranks.populations()
     ranks.step(20)
-    whole = engine.particles.get("tracers", engine.parity)
+    whole = engine.particles.get("tracers")
     again = Ranks(nodes, setup, owner)
     for each in again.engines:
         each.particles.set("tracers", record)
     again.set_populations(populations)
     again.step(20)
-    found = [each.particles.get("tracers", each.parity) for each in again.engines]
+    found = [each.particles.get("tracers") for each in again.engines]
     ids = np.concatenate([each["id"] for each in found])
     for name, column in whole.items():
         assert np.array_equal(column, np.concatenate([each[name] for each in found])[np.argsort(ids)])

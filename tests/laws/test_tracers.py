@@ -70,7 +70,7 @@ def run(nodes, setup, owner=None, n_steps=40, start=None) -> dict:
 
 def joined(ranks) -> dict:
     """The tracers of all ranks by id."""
-    found = [engine.particles.get("dye", engine.parity) for engine in ranks.engines]
+    found = [engine.particles.get("dye") for engine in ranks.engines]
     columns = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
     order = np.argsort(columns["id"])
     return {name: column[order] for name, column in columns.items()}

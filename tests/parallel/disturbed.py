@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -84,9 +85,11 @@ def solver(n_ranks: int, *arguments) -> list[str]:
     return on_ranks(n_ranks, "-m", "muphy_lb", *arguments)
 
 
-def settings() -> dict[str, str]:
-    """Environment of a run; several runs share the cores."""
+@cache
+def settings() -> Mapping[str, str]:
+    """Environment of a run; several runs share the cores, so that no rank may take more than one."""
     free = {"OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    free |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     return os.environ | launcher_settings(find_launcher()) | free
 
 

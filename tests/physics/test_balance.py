@@ -1,10 +1,14 @@
 """What is stored changes by what has entered, and the study of it would notice a leak."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
+from muphy_lb.engine.boundary_links import SUM_SCALE
+from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.thermal.studies import heat_balance
+from muphy_lb.precision import FP64
 from muphy_lb.studies.validation import balance
 from muphy_lb.studies.validation.settings import Settings
 
@@ -24,7 +28,7 @@ def counted_twice(monkeypatch):
     """Counters that count a little more than what passes."""
 
     def count(outflow, deviation, state, parameters):
-        return parameters["value"], (state[0] + (1.0 + LEAK) * outflow,)
+        return parameters["value"], (state[0] + (1.0 + LEAK) * outflow, state[1])
 
     monkeypatch.setattr(balance, "COUNT", replace(balance.COUNT, reference=count))
 
@@ -36,6 +40,17 @@ def test_a_vessel_balances():
 def test_a_vessel_whose_outlets_count_wrongly_does_not_balance(counted_twice):
     (drift,) = largest(balance.open_vessel(SIZE, NUMPY)).values()
     assert drift > balance.TOLERANCES["fp64"]
+
+
+def test_counters_do_not_round():
+    outflow, begun, n = (14 * 2**44 + 12345) / SUM_SCALE, (1e7, 0.75), 1000
+    expected = Fraction(begun[0]) + Fraction(begun[1]) + n * Fraction(outflow)
+    specified, compiled = begun, list(begun)
+    advance = balance.COUNT.compile(D3Q19, FP64, lambda function: function)
+    for _ in range(n):
+        value, specified = balance.COUNT.reference(outflow, 0.0, specified, {"value": 0.5})
+        assert value == advance(outflow, 0.0, compiled, (0.5,)) == 0.5
+    assert sum(map(Fraction, specified)) == sum(map(Fraction, compiled)) == expected
 
 
 def test_a_cavity_balances_while_it_cools():

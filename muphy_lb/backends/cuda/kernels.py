@@ -183,31 +183,39 @@ def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, targe
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 
-def send_particles(backend, particles, kept, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
-    """One thread per particle of the capacity."""
-    n_columns = particles.integers.size // capacity + particles.reals.size // capacity
-    length = 1 + n_columns * migration.most
-    clear = backend.launch(
-        particle_skeletons.clear_counts,
-        1,
-        (kept.count, migration.outgoing, length, migration.outgoing.size // length),
-        block=32,
+def send_particles(backend, particles, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
+    """One thread per particle of the capacity; without neighbours nothing is left to fill."""
+    arguments = (particles, migration, lookup, capacity)
+    send = backend.launch(particle_skeletons.send_particles, capacity, arguments)
+    length, n_places = _message_length(particles, migration, capacity), migration.holes.size
+    n_messages = migration.outgoing.size // length
+    if not n_messages:
+        return send
+    names = particle_skeletons
+    launches = (
+        backend.launch(names.clear_counts, 1, (migration.outgoing, length, n_messages), block=32),
+        send,
+        backend.launch(names.match_holes, n_places, (particles.count, migration)),
+        backend.launch(names.fill_holes, n_places, (particles, migration, capacity)),
+        backend.launch(names.close_holes, 1, (particles.count, migration.n_moved), block=32),
     )
-    send = backend.launch(particle_skeletons.send_particles, capacity, (particles, kept, migration, lookup, capacity))
 
     def launch():
-        clear()
-        send()
+        for each in launches:
+            each()
 
     return launch
 
 
-def receive_particles(backend, kept, migration: MigrationArrays, capacity: int):
+def receive_particles(backend, particles, migration: MigrationArrays, capacity: int):
     """One thread per particle of the messages' capacity."""
-    n_columns = kept.integers.size // capacity + kept.reals.size // capacity
-    n_messages = migration.incoming.size // (1 + n_columns * migration.most)
-    n_threads = n_messages * migration.most
-    return backend.launch(particle_skeletons.receive_particles, n_threads, (kept, migration, capacity))
+    n_messages = migration.incoming.size // _message_length(particles, migration, capacity)
+    arguments = (particles, migration, capacity)
+    return backend.launch(particle_skeletons.receive_particles, n_messages * migration.most, arguments)
+
+
+def _message_length(particles, migration: MigrationArrays, capacity: int) -> int:
+    return 1 + (particles.integers.size // capacity + particles.reals.size // capacity) * migration.most
 
 
 def count_step(backend, step, queue):

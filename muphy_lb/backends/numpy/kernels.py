@@ -22,6 +22,7 @@ from muphy_lb.backends.arrays import (
     WallArrays,
 )
 from muphy_lb.domain.lookup import FIRST_OPENING, FIRST_REMOTE, NOTHING
+from muphy_lb.lattice import added
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
@@ -107,7 +108,7 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
         found = stored.astype(storage).astype(np.float64)
         flux[...] = found / unit - buffers.leaving[links.outgoing].astype(np.float64) / unit
         f = buffers.state[links.state.reshape(backend.lattice.q, -1)].astype(np.float64) / unit
-        deviation[...] = f.sum(axis=0)[of_link]
+        deviation[...] = added(f)[of_link]
 
     return measure
 
@@ -248,24 +249,23 @@ def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, targe
     return measure
 
 
-def send_particles(backend, particles, kept, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
-    """Wrap offsets, keep own particles, and write the others to the messages of their ranks."""
+def send_particles(backend, particles, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
+    """Wrap offsets, write the particles of other ranks to the messages for them, and close the gaps."""
     _, _, size = lookup
     box, blocks, wraps = (np.array(part)[:, None] for part in np.split(np.asarray(size)[:9], 3))
 
     def send():
         n = int(particles.count[0])
-        integers = particles.integers.reshape(-1, capacity)[:, :n].copy()
-        reals = particles.reals.reshape(-1, capacity)[:, :n].copy()
+        integers = particles.integers.reshape(-1, capacity)[:, :n]
+        reals = particles.reals.reshape(-1, capacity)[:, :n]
         moved = np.floor(reals[:3] + 0.5)
         reals[:3] -= moved
         voxel = integers[1:4] + moved.astype(np.int64)
         integers[1:4] = np.where(wraps == 1, voxel % box, voxel)
         entry = _looked_up(lookup, integers[1:4], box, blocks)
-        own = entry >= 0
-        _put(kept, integers[:, own], reals[:, own], capacity, migration.status)
-        if ((entry == NOTHING) | (entry <= FIRST_OPENING)).any():
-            migration.status[0] = 2
+        lost = (entry == NOTHING) | (entry <= FIRST_OPENING)
+        if lost.any():
+            migration.status[0] = 2 + 4 * integers[0, lost].max()
         is_remote = (entry <= FIRST_REMOTE) & (entry > FIRST_OPENING)
         target = np.full(n, -1)
         target[is_remote] = migration.neighbour[FIRST_REMOTE - entry[is_remote]]
@@ -276,20 +276,28 @@ def send_particles(backend, particles, kept, migration: MigrationArrays, lookup:
             message[0] = leaving.size
             rows = message[1:].reshape(-1, migration.most)
             rows[:, : leaving.size] = np.concatenate((integers[:, leaving].astype(np.float64), reals[:, leaving]))
+        particles.count[0] = n - np.count_nonzero(is_remote)
+        for rows in (integers, reals):
+            rows[:, : particles.count[0]] = rows[:, ~is_remote]
 
     return send
 
 
-def receive_particles(backend, kept, migration: MigrationArrays, capacity: int):
+def receive_particles(backend, particles, migration: MigrationArrays, capacity: int):
     """Append the particles of one message after the other."""
-    n_integers = kept.integers.size // capacity
+    n_integers = particles.integers.size // capacity
 
     def receive():
-        n_rows = n_integers + kept.reals.size // capacity
+        n_rows = n_integers + particles.reals.size // capacity
         for message in migration.incoming.reshape(-1, 1 + n_rows * migration.most):
             rows = message[1:].reshape(-1, migration.most)[:, : int(message[0])]
             integers, reals = rows[:n_integers].astype(np.int64), rows[n_integers:]
-            _put(kept, integers, reals, capacity, migration.status, int(kept.count[0]))
+            first, n = int(particles.count[0]), integers.shape[1]
+            if first + n > capacity:
+                migration.status[0], n = 1, capacity - first
+            particles.integers.reshape(-1, capacity)[:, first : first + n] = integers[:, :n]
+            particles.reals.reshape(-1, capacity)[:, first : first + n] = reals[:, :n]
+            particles.count[0] = first + n
 
     return receive
 
@@ -302,16 +310,6 @@ def _looked_up(lookup: LookupArrays, voxel, box, blocks) -> np.ndarray:
     number = lookup.block[(z // 8 * by + y // 8) * bx + x // 8]
     entry = lookup.entry[np.maximum(number, 0) * 512 + (z % 8 * 8 + y % 8) * 8 + x % 8]
     return np.where(inside & (number >= 0), entry, -1)
-
-
-def _put(kept: ParticleArrays, integers, reals, capacity: int, status, first: int = 0) -> None:
-    """Store particles from position ``first`` on."""
-    n = integers.shape[1]
-    if first + n > capacity:
-        status[0], n = 1, capacity - first
-    kept.integers.reshape(-1, capacity)[:, first : first + n] = integers[:, :n]
-    kept.reals.reshape(-1, capacity)[:, first : first + n] = reals[:, :n]
-    kept.count[0] = first + n
 
 
 def gather(backend, buffer, addresses, packed):

@@ -1,9 +1,11 @@
 """The VTKHDF file holds the cubes of the nodes and every snapshot, whatever happens."""
 
+import resource
 import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import h5py
 import numpy as np
@@ -172,6 +174,34 @@ def test_a_refusing_disk_leaves_the_earlier_snapshots(tmp_path, blob, monkeypatc
     with pytest.raises(OutputError, match=r"a\.vtkhdf"):
         series.append(0.0, 20, fields_at(blob, 20))
     assert recorded_steps(tmp_path / "a.vtkhdf") == [0, 10]
+
+
+@contextmanager
+def no_space():
+    """No file may be written, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_file_that_ends_at_the_resume_step_is_not_written(tmp_path, blob):
+    path = tmp_path / "a.vtkhdf"
+    write(path, blob, [0, 10])
+    with no_space():
+        assert write(path, blob, [], resume_step=10).last_step == 10
+    assert recorded_steps(path) == [0, 10]
+
+
+def test_a_file_that_a_full_disk_keeps_from_being_shortened_is_not_damaged(tmp_path, blob):
+    path = tmp_path / "a.vtkhdf"
+    write(path, blob, [0, 10, 20])
+    before = path.read_bytes()
+    with no_space(), pytest.raises(OutputError, match=r"a\.vtkhdf.*too large"):
+        write(path, blob, [], resume_step=10)
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("geometry", ["blob", "sheet"])

@@ -11,7 +11,7 @@ from math import sqrt
 
 import numpy as np
 
-from muphy_lb.lattice import Lattice
+from muphy_lb.lattice import Lattice, combined
 from muphy_lb.operators import Operator, Parameter, named
 from muphy_lb.operators.philox import WORD, philox, philox_node
 from muphy_lb.operators.unroll import unroll
@@ -53,7 +53,7 @@ def noise(lattice: Lattice, pattern: Pattern) -> Operator:
         for k, j in pattern:
             matrix[k, j] = parameters[amplitude_name(k, j)]
         numbers = random_numbers(len(modes), parameters[VOXEL][n], parameters[STEP][0], parameters[SEED])
-        return modes.T @ (matrix @ numbers)
+        return combined(modes.T, combined(matrix, numbers))
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, pattern)

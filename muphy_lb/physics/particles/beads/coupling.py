@@ -16,7 +16,7 @@ from math import floor, sqrt
 import numpy as np
 
 from muphy_lb.domain.corners import address_node, addresses, corners
-from muphy_lb.lattice import Lattice
+from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.operator import adder
 from muphy_lb.operators.philox import WORD, philox, philox_node
@@ -94,7 +94,7 @@ def mark(kernel: str) -> Operator:
                 if found[c] >= 0 and found[c] < parameters[lookup].size[9]:
                     parameters[wanted][found[c]] = flag
 
-        return jit(mark_cell)
+        return jit(unroll(mark_cell))
 
     return Operator(f"mark-{kernel}", reference, node, named("lookup", WANTED, *VOXEL, *OFFSET))
 
@@ -103,25 +103,26 @@ def _clear(n, lattice, parameters):
     chosen = n[parameters[WANTED][n] != 0]
     for push in PUSHES:
         parameters[push][chosen] = 0
-    parameters[WANTED][n] = n < parameters["n_edge"]
+    parameters[WANTED][n] = parameters["border"][n]
 
 
 def _clear_node(lattice, precision, jit, at):
-    wanted, n_edge, (px, py, pz) = at[WANTED], at["n_edge"], (at[name] for name in PUSHES)
-    nothing, some, none = np.int64(0), np.int8(1), np.int8(0)
+    wanted, border, (px, py, pz) = at[WANTED], at["border"], (at[name] for name in PUSHES)
+    nothing = np.int64(0)
 
     def clear(n, parameters):
         if parameters[wanted][n] != 0:
             parameters[px][n] = nothing
             parameters[py][n] = nothing
             parameters[pz][n] = nothing
-        parameters[wanted][n] = some if n < parameters[n_edge] else none
+        if parameters[wanted][n] != parameters[border][n]:
+            parameters[wanted][n] = parameters[border][n]
 
     return jit(clear)
 
 
-CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, *PUSHES, "n_edge"))
-"""Forgets what nodes beads were coupled to, and the forces there; edge nodes stay marked, for the beads of others."""
+CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, *PUSHES, "border"))
+"""Forgets what nodes beads were coupled to, and the forces there; the border stays marked, for the beads of others."""
 
 
 def _pushed(n, parameters):
@@ -153,9 +154,9 @@ def couple(kernel: str, pushes_fluid: bool) -> Operator:
 
     def reference(i, lattice, parameters):
         address, weight = _cells(parameters, i, lattice, kernel)
-        flow = np.stack([(weight * parameters[name][address]).sum(axis=0) for name in ARRIVED])
+        flow = np.stack([added(weight * parameters[name][address]) for name in ARRIVED])
         friction, mass, kt = (parameters[name] for name in ("friction", "mass", "kt"))
-        inertia = 1.0 / mass + ((weight**2).sum(axis=0) if pushes_fluid else 0.0)
+        inertia = 1.0 / mass + (added(weight**2) if pushes_fluid else 0.0)
         velocity = np.stack([parameters[name][i] for name in VELOCITY])
         xi = random_numbers(parameters["id"][i], parameters["step"][0], parameters["seed"])[: lattice.dimension]
         for k in range(lattice.dimension):
@@ -230,15 +231,9 @@ def _random_node(jit):
     return jit(numbers)
 
 
-def _couple_node(lattice, jit, at, kernel: str, pushes_fluid: bool):
-    cell, random_at, add = _cell_node(lattice, jit, kernel), _random_node(jit), adder(jit)
-    count = 1 if kernel == "point" else 1 << lattice.dimension
-    lookup, own = at["lookup"], at["id"]
-    place, speed, arrived = (tuple(at[name] for name in names) for names in ((*VOXEL, *OFFSET), VELOCITY, ARRIVED))
-    push = tuple(at[name] for name in PUSHES) if pushes_fluid else (0, 0, 0)
-    friction_at, mass_at, kt_at, seed_at, step_at = (at[name] for name in COUPLING)
-    zero, half, one, two, unit = (np.float64(x) for x in (0.0, 0.5, 1.0, 2.0, FORCE_UNIT))
-    real, whole, dimension, is_pushing = np.float64, np.int64, lattice.dimension, np.float64(pushes_fluid)
+def _spread_node(jit, count: int):
+    """Node function ``(array, found, weight, force)``: takes a force from nodes in whole units, and returns it."""
+    add, whole, unit = adder(jit), np.int64, np.float64(FORCE_UNIT)
 
     def pushed_back(array, found, weight, force):
         used = whole(0)
@@ -249,7 +244,19 @@ def _couple_node(lattice, jit, at, kernel: str, pushes_fluid: bool):
                 used += part
         return unit * used
 
-    spread = jit(unroll(pushed_back)) if pushes_fluid else jit(lambda array, found, weight, force: force)
+    return jit(unroll(pushed_back))
+
+
+def _couple_node(lattice, jit, at, kernel: str, pushes_fluid: bool):
+    cell, random_at = _cell_node(lattice, jit, kernel), _random_node(jit)
+    count = 1 if kernel == "point" else 1 << lattice.dimension
+    lookup, own = at["lookup"], at["id"]
+    place, speed, arrived = (tuple(at[name] for name in names) for names in ((*VOXEL, *OFFSET), VELOCITY, ARRIVED))
+    push = tuple(at[name] for name in PUSHES) if pushes_fluid else (0, 0, 0)
+    friction_at, mass_at, kt_at, seed_at, step_at = (at[name] for name in COUPLING)
+    zero, half, one, two = (np.float64(x) for x in (0.0, 0.5, 1.0, 2.0))
+    real, dimension, is_pushing = np.float64, lattice.dimension, np.float64(pushes_fluid)
+    spread = _spread_node(jit, count) if pushes_fluid else jit(lambda array, found, weight, force: force)
 
     def friction(i, parameters):
         x, y, z = parameters[place[0]][i], parameters[place[1]][i], parameters[place[2]][i]

@@ -15,11 +15,12 @@ from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import ARRIVING as ARRIVING_KERNEL
 from muphy_lb.physics.model import (
     AT_NEIGHBOURS,
+    BESIDE_WALL,
+    BORDER,
     BY_ID,
     EACH,
     LOOKUP,
     MIGRATE,
-    N_EDGE,
     PARTICLES,
     SHARE,
     STEP,
@@ -131,7 +132,8 @@ def _values(beads: Beads) -> dict[str, Value]:
         "seed": np.int64(beads.seed),
         "step": STEP,
         "lookup": LOOKUP,
-        "n_edge": N_EDGE,
+        "border": BORDER,
+        "beside_wall": BESIDE_WALL,
         "duration": 1.0 / beads.substeps,
         CELL: np.int64(cell_edge(beads)),
         **{name: FieldValue(name) for name in (WANTED, *PUSHES, *ARRIVED)},

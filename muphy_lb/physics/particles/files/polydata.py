@@ -6,7 +6,6 @@ Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (tempo
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import h5py
@@ -17,6 +16,7 @@ from muphy_lb.files.atomic import atomic_write, check_writable, output_errors, r
 from muphy_lb.files.hdf5 import opened
 from muphy_lb.output.vtkhdf_tables import (
     TABLE_BYTES,
+    Kept,
     check_same_fields,
     chunk_rows,
     continued,
@@ -35,7 +35,7 @@ from muphy_lb.physics.particles.files.polydata_parts import (
     extent_of,
     last_part_is,
     lines,
-    truncate_parts,
+    part_lengths,
     vertices,
     write_rows,
 )
@@ -81,7 +81,7 @@ class PolyDataSeries:
     def __post_init__(self):
         path = Path(self.path)
         if self.resume_step is not None and path.exists():
-            object.__setattr__(self, "last_step", continued(path, partial(self._truncate, self.resume_step)))
+            object.__setattr__(self, "last_step", continued(path, self._kept))
         if self.last_step is None:
             with output_errors(path):
                 path.unlink(missing_ok=True)
@@ -168,27 +168,23 @@ class PolyDataSeries:
                 )
         return {name: _stored(values) for name, values in fields.items()}
 
-    def _truncate(self, resume_step: int) -> int | None:
-        """Forget what lies behind the last snapshot up to the resume step; return the step of the last one left."""
-        with opened(self.path) as file:
-            if "muphy_lb" not in file or file["VTKHDF"].attrs["Type"] != b"PolyData":
-                raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
-            own, root = file["muphy_lb"], file["VTKHDF"]
-            kinds = own.attrs["kinds"]
-            kinds = [] if isinstance(kinds, h5py.Empty) else list(kinds)
-            if kinds != list(self.kinds):
-                raise OutputError(
-                    f"cannot continue {self.path}: its kinds of particles are {kinds}, those of this run"
-                    f" {list(self.kinds)}; move the file away"
-                )
-            n_steps, last_step = steps_until(file, resume_step)
-            extent, steps = extent_of(root, n_steps), root["Steps"]
-            steps.attrs["NSteps"] = n_steps
-            tables = [steps[name] for name in ("Values", "NumberOfParts", *OFFSETS)]
-            for table in (own["step"], *tables, *steps["PointDataOffsets"].values()):
-                table.resize(n_steps, axis=0)
-            truncate_parts(root, extent)
-            return last_step
+    def _kept(self, file: h5py.File) -> Kept:
+        """What is kept of an existing file."""
+        if "muphy_lb" not in file or file["VTKHDF"].attrs["Type"] != b"PolyData":
+            raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
+        own, root = file["muphy_lb"], file["VTKHDF"]
+        kinds = own.attrs["kinds"]
+        kinds = [] if isinstance(kinds, h5py.Empty) else list(kinds)
+        if kinds != list(self.kinds):
+            raise OutputError(
+                f"cannot continue {self.path}: its kinds of particles are {kinds}, those of this run"
+                f" {list(self.kinds)}; move the file away"
+            )
+        n_steps, last_step = steps_until(file, self.resume_step)
+        steps = root["Steps"]
+        tables = [steps[name] for name in ("Values", "NumberOfParts", *OFFSETS)]
+        tables = [(table, n_steps) for table in (own["step"], *tables, *steps["PointDataOffsets"].values())]
+        return Kept(n_steps, last_step, [*tables, *part_lengths(root, extent_of(root, n_steps))])
 
     @property
     def _compression(self) -> str | None:

@@ -123,17 +123,16 @@ def last_part_is(root: h5py.Group, extent: WrittenExtent, n_points: int, bonds: 
     return np.array_equal(group["Connectivity"][end - len(bonds.connectivity) : end], bonds.connectivity)
 
 
-def truncate_parts(root: h5py.Group, extent: WrittenExtent) -> None:
-    """Forget what lies behind the extent."""
-    root["NumberOfPoints"].resize(extent.n_parts, axis=0)
-    for dataset in (root["Points"], *root["PointData"].values()):
-        dataset.resize(extent.n_points, axis=0)
+def part_lengths(root: h5py.Group, extent: WrittenExtent) -> list[tuple[h5py.Dataset, int]]:
+    """The datasets of points and cells, and how long each is where the extent ends."""
+    lengths = [(root["NumberOfPoints"], extent.n_parts)]
+    lengths += [(dataset, extent.n_points) for dataset in (root["Points"], *root["PointData"].values())]
     for column, name in enumerate(TOPOLOGIES):
         group = root[name]
-        group["NumberOfCells"].resize(extent.n_parts, axis=0)
-        group["NumberOfConnectivityIds"].resize(extent.n_parts, axis=0)
-        group["Offsets"].resize(int(extent.offset_rows[column]), axis=0)
-        group["Connectivity"].resize(int(extent.connectivity_rows[column]), axis=0)
+        lengths += [(group[count], extent.n_parts) for count in ("NumberOfCells", "NumberOfConnectivityIds")]
+        lengths.append((group["Offsets"], int(extent.offset_rows[column])))
+        lengths.append((group["Connectivity"], int(extent.connectivity_rows[column])))
+    return lengths
 
 
 def write_rows(dataset: h5py.Dataset, start: int, values: np.ndarray) -> None:

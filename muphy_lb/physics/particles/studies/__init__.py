@@ -1,1 +1,1 @@
-"""Validation cases of particles."""
+"""Validation of particles."""

@@ -6,9 +6,15 @@ from muphy_lb.physics.particles.studies.beads_mobility import bead_mobility
 from muphy_lb.physics.particles.studies.beads_momentum import bead_momentum
 from muphy_lb.physics.particles.studies.beads_temperature import bead_temperature
 from muphy_lb.physics.particles.studies.beads_translocation import bead_translocation
+from muphy_lb.physics.particles.studies.dispersion import taylor_aris
+from muphy_lb.physics.particles.studies.obstruction import obstructed_diffusion
+from muphy_lb.physics.particles.studies.residence import residence_time
 
 SHARED = ()
 CASES = {
+    "tracer-residence": residence_time,
+    "tracer-dispersion": taylor_aris,
+    "tracer-obstruction": obstructed_diffusion,
     "bead-temperature": bead_temperature,
     "bead-momentum": bead_momentum,
     "bead-mobility": bead_mobility,

@@ -70,19 +70,19 @@ def _parts_of_faces(voxel, direction, inflow, is_thick) -> tuple[np.ndarray, np.
     sizes = [steps if thick else np.zeros(1) for thick in is_thick]
     part = np.stack(np.meshgrid(*sizes, indexing="ij"), axis=-1).reshape(-1, 3)
     known = {(*place, *way): value for place, way, value in zip(*map(_rows, (voxel, direction)), inflow, strict=True)}
-    total = weight = np.zeros((len(voxel), len(part)))
-    for corner in np.ndindex(3, 3, 3):
-        beside = np.array(corner) - 1
-        values = [
-            known.get((*place, *way), -1.0) if not np.dot(way, beside) else -1.0
-            for place, way in zip(_rows(voxel + beside), _rows(direction), strict=True)
-        ]
-        found = np.array(values)[:, None]
-        across = np.where(direction[:, None] != 0, 0.0, np.where(beside, np.maximum(beside * part, 0.0)[None], 0.0))
-        inner = np.where(direction[:, None] != 0, 1.0, np.where(beside, across, 1.0 - np.abs(part)[None]))
-        w = inner.prod(axis=2) * (found >= 0.0)
-        total, weight = total + w * found, weight + w
-    return part, total / weight
+    weight = np.repeat(inflow[:, None], len(part), axis=1)
+    for axis, unit in enumerate(np.eye(3, dtype=np.int64)):
+        plus, minus = (
+            np.array(
+                [known.get((*place, *way), np.nan) for place, way in zip(_rows(beside), _rows(direction), strict=True)]
+            )
+            for beside in (voxel + unit, voxel - unit)
+        )
+        above, below = (np.where(np.isnan(values), inflow, values) for values in (plus, minus))
+        is_inner = ~np.isnan(plus + minus)
+        slope = np.where(is_inner, 0.5 * (above - below), np.clip(above - below, -2.0 * inflow, 2.0 * inflow))
+        weight += np.where(direction[:, axis] != 0, 0.0, slope)[:, None] * part[:, axis]
+    return part, np.maximum(weight, 0.0)
 
 
 def _rows(values: np.ndarray) -> list[tuple]:
@@ -106,7 +106,7 @@ def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[
     if solid.size:
         row = solid[0]
         raise InputError(
-            f"{location(row)}: there is no fluid at {position_m[row].tolist()} m, where a tracer is to start"
+            f"{location(row)}: there is no fluid at {position_m[row].tolist()} m, where a particle is to start"
             f" ({solid.size} of {len(at)} lie like that); move it, or leave it out"
         )
     return voxel, offset

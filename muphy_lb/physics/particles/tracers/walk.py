@@ -18,12 +18,13 @@ from muphy_lb.operators import VELOCITY_FIELDS, Operator, named
 from muphy_lb.operators.philox import WORD, philox, philox_node
 from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.tracers.interpolation import (
+    WALL,
     address_node,
     addresses,
-    component,
-    component_node,
     look_up,
     look_up_node,
+    velocity,
+    velocity_node,
 )
 
 STREAM = 0x74726163
@@ -42,11 +43,10 @@ UNDER_WAY, STUCK = 0, -1
 """Values of the column ``end``; k + 1 of those that have left through opening k."""
 
 TOUCHING = 0.5 - 2.0**-30
-"""Offset of what sticks to a face of its voxel."""
+"""Largest offset of what is at a wall: a face itself belongs to the voxel beyond it."""
 
 PARAMETERS = named("lookup", "step", "id", "seed", "amplitude", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VELOCITY_FIELDS)
-AXES = ((0, 1, 2), (1, 0, 2), (2, 0, 1))
-"""Each axis, then the two across it."""
+AROUND = ((0, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
 
 
 def random_numbers(identity: np.ndarray, step: int, seed: int) -> np.ndarray:
@@ -56,30 +56,21 @@ def random_numbers(identity: np.ndarray, step: int, seed: int) -> np.ndarray:
     return SPREAD * (words[:3].astype(np.float64) - 0.5 * WORD)
 
 
-def _interpolated(i, p) -> np.ndarray:
+def _interpolated(i, p, n_axes: int) -> np.ndarray:
     """(3, n) velocity at tracers."""
-    voxel = np.stack([p[name][i] for name in VOXEL])
-    offset = np.stack([p[name][i] for name in OFFSET])
-    side, distance = np.where(offset >= 0.0, 1, -1), np.abs(offset)
-    corner = np.empty((2, 2, 2, i.size), dtype=np.int64)
-    for place in np.ndindex(2, 2, 2):
-        x, y, z = voxel + np.array(place)[:, None] * side
-        corner[place] = addresses(p["lookup"], look_up(p["lookup"], x, y, z))
-    return np.stack(
-        [
-            component(p[name], corner.transpose(*order, 3), distance[list(order)])
-            for name, order in zip(VELOCITY_FIELDS, AXES, strict=True)
-        ]
-    )
+    voxel, offset = (np.stack([p[name][i] for name in names]) for names in POSITION)
+    places = [voxel + np.array(way)[:, None] for way in AROUND]
+    at = np.stack([addresses(p["lookup"], look_up(p["lookup"], *place)) for place in places])
+    return velocity([p[name] for name in VELOCITY_FIELDS], at, offset, n_axes)
 
 
 def _walk(sticks: bool, n_axes: int):
     def reference(i, lattice, p):
         step = int(p["step"][0])
         i = i[(p[END][i] == UNDER_WAY) & (p[BORN][i] < step)]
-        velocity = _interpolated(i, p)
+        moved = _interpolated(i, p, n_axes)
         before = np.stack([p[name][i] for name in BEFORE])
-        move = np.where(p[BORN][i] + 1 == step, velocity, 1.5 * velocity - 0.5 * before)
+        move = np.where(p[BORN][i] + 1 == step, moved, 1.5 * moved - 0.5 * before)
         move[:n_axes] += p["amplitude"] * random_numbers(p["id"][i], step, p["seed"])[:n_axes]
         voxel = np.stack([p[name][i] for name in VOXEL])
         end = np.zeros(i.size, dtype=np.int64)
@@ -92,41 +83,36 @@ def _walk(sticks: bool, n_axes: int):
             entry = look_up(p["lookup"], *beyond)
             hits, leaves = (hop != 0) & (entry == NOTHING), (hop != 0) & (entry <= FIRST_OPENING)
             under_way = end == UNDER_WAY
-            target = np.where(hits, hop * TOUCHING if sticks else hop - target, np.where(leaves, start, target))
+            back = hop * TOUCHING if sticks else np.clip(hop - target, -TOUCHING, TOUCHING)
+            target = np.where(hits, back, np.where(leaves, start, target))
             target = np.where(under_way, target, start)
             voxel[axis] += np.where(hits | leaves | ~under_way, 0, hop)
             end = np.where(under_way & leaves, FIRST_OPENING - entry + 1, end)
             end = np.where(under_way & hits & sticks, STUCK, end)
             p[OFFSET[axis]][i] = target
             p[TRAVELLED[axis]][i] += target - start
-            p[BEFORE[axis]][i] = velocity[axis]
+            p[BEFORE[axis]][i] = moved[axis]
         p[END][i], p[END_STEP][i] = end, np.where(end != UNDER_WAY, step, p[END_STEP][i])
 
     return reference
 
 
-def _velocity_node(jit):
-    """Node function: (lookup, fields, voxel, offset) -> the three components."""
-    address, interpolate = address_node(jit), component_node(jit)
-    forward, back = np.int64(1), np.int64(-1)
+def _flow_node(jit, n_axes: int):
+    """Node function: (lookup, fields, voxel, offset) -> the three components of the velocity."""
+    address, interpolate = address_node(jit), velocity_node(jit, n_axes)
+    one, wall, is_solid = np.int64(1), np.int64(WALL), n_axes == 3
 
-    def velocity(lookup, fields, voxel, offset):
+    def flow(lookup, fields, voxel, offset):
         x, y, z = voxel
-        sx = x + (forward if offset[0] >= 0.0 else back)
-        sy = y + (forward if offset[1] >= 0.0 else back)
-        sz = z + (forward if offset[2] >= 0.0 else back)
-        a, b, c = abs(offset[0]), abs(offset[1]), abs(offset[2])
-        n000, n100 = address(lookup, x, y, z), address(lookup, sx, y, z)
-        n010, n110 = address(lookup, x, sy, z), address(lookup, sx, sy, z)
-        n001, n101 = address(lookup, x, y, sz), address(lookup, sx, y, sz)
-        n011, n111 = address(lookup, x, sy, sz), address(lookup, sx, sy, sz)
-        return (
-            interpolate(fields[0], (a, b, c), (n000, n100, n010, n110, n001, n101, n011, n111)),
-            interpolate(fields[1], (b, a, c), (n000, n010, n100, n110, n001, n011, n101, n111)),
-            interpolate(fields[2], (c, a, b), (n000, n001, n100, n101, n010, n011, n110, n111)),
-        )
+        node = address(lookup, x, y, z)
+        east, west = address(lookup, x + one, y, z), address(lookup, x - one, y, z)
+        north, south = address(lookup, x, y + one, z), address(lookup, x, y - one, z)
+        top, bottom = wall, wall
+        if is_solid:
+            top, bottom = address(lookup, x, y, z + one), address(lookup, x, y, z - one)
+        return interpolate(fields, (node, east, west, north, south, top, bottom), offset)
 
-    return jit(velocity)
+    return jit(flow)
 
 
 def _random_node(jit):
@@ -171,20 +157,20 @@ def _move_node(jit, sticks: bool):
             return target, hop, under_way
         if sticks:
             return hop * touching, stays, stuck
-        return hop - target, stays, under_way
+        return min(max(hop - target, -touching), touching), stays, under_way
 
     return jit(move)
 
 
 def _walk_node(sticks: bool, n_axes: int):
     def node(lattice, precision, jit, at):
-        velocity, numbers, move = _velocity_node(jit), _random_node(jit), _move_node(jit, sticks)
+        flow, numbers, move = _flow_node(jit, n_axes), _random_node(jit), _move_node(jit, sticks)
         lookup, now, identity, seed, amplitude = (at[name] for name in ("lookup", "step", "id", "seed", "amplitude"))
         (vx, vy, vz), (ox, oy, oz) = (tuple(at[name] for name in names) for names in POSITION)
         born, end, end_step = (at[name] for name in INTEGERS)
         tx, ty, tz, bx, by, bz = (at[name] for name in REALS)
         ux, uy, uz = (at[name] for name in VELOCITY_FIELDS)
-        under_way, one, none, is_solid = np.int64(UNDER_WAY), np.int64(1), np.int64(0), n_axes == 3
+        under_way, one, none, depth = np.int64(UNDER_WAY), np.int64(1), np.int64(0), float(n_axes == 3)
         along_x, along_y, along_z = (one, none, none), (none, one, none), (none, none, one)
 
         def update(i, p):
@@ -192,16 +178,14 @@ def _walk_node(sticks: bool, n_axes: int):
             if p[end][i] != under_way or p[born][i] >= step:
                 return
             voxel, offset = (p[vx][i], p[vy][i], p[vz][i]), (p[ox][i], p[oy][i], p[oz][i])
-            x, y, z = velocity(p[lookup], (p[ux], p[uy], p[uz]), voxel, offset)
-            dx, dy, dz = x, y, z
-            if p[born][i] + one != step:
-                dx, dy, dz = 1.5 * x - 0.5 * p[bx][i], 1.5 * y - 0.5 * p[by][i], 1.5 * z - 0.5 * p[bz][i]
+            x, y, z = flow(p[lookup], (p[ux], p[uy], p[uz]), voxel, offset)
+            new = 1.0 if p[born][i] + one == step else 1.5
+            old = 1.0 - new
+            dx, dy, dz = new * x + old * p[bx][i], new * y + old * p[by][i], new * z + old * p[bz][i]
             p[bx][i], p[by][i], p[bz][i] = x, y, z
             if p[amplitude] > 0.0:
                 rx, ry, rz = numbers(p[identity][i], step, p[seed])
-                dx, dy = dx + p[amplitude] * rx, dy + p[amplitude] * ry
-                if is_solid:
-                    dz += p[amplitude] * rz
+                dx, dy, dz = dx + p[amplitude] * rx, dy + p[amplitude] * ry, dz + p[amplitude] * depth * rz
             to, hop, how = move(p[lookup], offset[0], dx, voxel, along_x)
             p[ox][i], p[tx][i] = to, p[tx][i] + (to - offset[0])
             if how == under_way:

@@ -14,7 +14,7 @@ Values are those of the node, then of its neighbours along the vectors 1, 2, ...
 import numpy as np
 
 from muphy_lb.errors import InputError
-from muphy_lb.lattice import Lattice
+from muphy_lb.lattice import Lattice, combined
 from muphy_lb.operators.observers import VELOCITY_FIELDS
 from muphy_lb.operators.operator import Operator, named
 from muphy_lb.operators.unroll import unroll
@@ -44,10 +44,10 @@ def difference_weights(lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
 
 def _reference(values, n, lattice, parameters):
     laplacian, gradient = difference_weights(lattice)
-    slope = gradient @ values
+    slope = combined(gradient, values)
     velocity = [parameters[name][n] for name in VELOCITY_FIELDS]
     advection = sum(component * along for component, along in zip(velocity, slope, strict=True))
-    return values[0] + parameters[DIFFUSIVITY] * (laplacian @ values) - advection
+    return values[0] + parameters[DIFFUSIVITY] * combined(laplacian, values) - advection
 
 
 def _node(lattice, precision, jit, at):

@@ -12,14 +12,16 @@ Two fields are written: the new T, and its mean with the T before, plus the offs
 the populations that arrive at the node. In solids both rates are arrays of nodes, and ``is_fluid``, 0 in solids and 1
 elsewhere, excludes flow and buoyancy there.
 Populations are unchanged on links between nodes of different rates: temperature and flux are continuous half-way, for
-media of equal heat capacity per volume. Along a flow the diffusivity is lower by the relative amount 4 u^2.
+media of equal heat capacity per volume. The node function gives the rest population what the others lose: these
+differences are exact, so a node keeps its heat but for the rounding of this one number. Along a flow the diffusivity is
+lower by the relative amount 4 u^2.
 """
 
 from functools import cache
 
 import numpy as np
 
-from muphy_lb.lattice import Lattice
+from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.operators.observers import VELOCITY_FIELDS
 from muphy_lb.operators.operator import Operator, constants, named
 from muphy_lb.operators.unroll import unroll
@@ -55,9 +57,9 @@ def scalar_collision(scalar_lattice: Lattice, in_solids: bool = False) -> Operat
         if in_solids:
             even_rate, odd_rate, flows = even_rate[n], odd_rate[n], parameters["is_fluid"][n]
         w, opposed = scalar_lattice.w[:, None], values[scalar_lattice.opposite]
-        arrived = values.sum(axis=0)
+        arrived = added(values)
         mean[n], scalar[n] = flows * (0.5 * (old[n] + arrived) + parameters["offset"]), arrived
-        along = scalar_lattice.c @ np.stack([flows * component[n] for component in velocity])
+        along = combined(scalar_lattice.c, [flows * component[n] for component in velocity])
         even = 0.5 * (values + opposed) - w * scalar[n]
         odd = 0.5 * (values - opposed) - w * scalar[n] * along / float(scalar_lattice.cs2)
         return values - even_rate * even - odd_rate * odd
@@ -65,7 +67,7 @@ def scalar_collision(scalar_lattice: Lattice, in_solids: bool = False) -> Operat
     def node(lattice, precision, jit, at):
         real, pair_count = precision.real, scalar_lattice.q // 2
         w, cx, cy, cz = constants(scalar_lattice, precision)
-        rest, half, one, per_speed = w[0], real(0.5), real(1), real(1.0 / float(scalar_lattice.cs2))
+        zero, half, one, per_speed = real(0), real(0.5), real(1), real(1.0 / float(scalar_lattice.cs2))
 
         medium = jit(_medium(at, one, in_solids))
         offset = at["offset"]
@@ -73,7 +75,7 @@ def scalar_collision(scalar_lattice: Lattice, in_solids: bool = False) -> Operat
         x, y, z = (at[name] for name in VELOCITY_FIELDS)
 
         def collide(values, n, parameters):
-            scalar = values[0]
+            scalar, given = values[0], zero
             for p in range(pair_count):
                 scalar += values[2 * p + 1] + values[2 * p + 2]
             even_rate, odd_rate, flows = medium(n, parameters)
@@ -83,9 +85,10 @@ def scalar_collision(scalar_lattice: Lattice, in_solids: bool = False) -> Operat
                 along = per_speed * part * (cx[2 * p + 1] * ux + cy[2 * p + 1] * uy + cz[2 * p + 1] * uz)
                 even = even_rate * (half * (values[2 * p + 1] + values[2 * p + 2]) - part)
                 odd = odd_rate * (half * (values[2 * p + 1] - values[2 * p + 2]) - along)
-                values[2 * p + 1] -= even + odd
-                values[2 * p + 2] -= even - odd
-            values[0] -= even_rate * (values[0] - rest * scalar)
+                first, second = values[2 * p + 1] - (even + odd), values[2 * p + 2] - (even - odd)
+                given += (values[2 * p + 1] - first) + (values[2 * p + 2] - second)
+                values[2 * p + 1], values[2 * p + 2] = first, second
+            values[0] += given
             parameters[mean][n] = flows * (half * (parameters[old][n] + scalar) + parameters[offset])
             parameters[new][n] = scalar
 

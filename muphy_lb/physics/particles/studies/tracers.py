@@ -1,0 +1,39 @@
+"""Tracers of the validation cases: their tables, and what is measured of them."""
+
+import numpy as np
+
+from muphy_lb.physics.particles.tracers.statistics import TracerStatistics, tracer_statistics
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.studies.validation.record import Validation
+from muphy_lb.studies.validation.settings import Settings
+
+NAME = "tracers"
+
+
+def tracers(count: int, diffusivity: float = 0.0, name: str = NAME, **keys) -> dict:
+    """A table [[particles]] of tracers in lattice units."""
+    return {"name": name, "kind": "tracers", "count": count, "diffusivity_m2_s": diffusivity, **keys}
+
+
+def statistics(simulation: Simulation, name: str = NAME) -> TracerStatistics | None:
+    """The statistics of tracers, on rank 0; collective."""
+    particles = simulation.particles()
+    openings = [opening.name for opening in simulation.header.openings]
+    return particles and tracer_statistics(particles[name], simulation.step_number, openings, simulation.units)
+
+
+def growth_rates(simulation: Simulation, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Velocity (3,) of the mean of tracers, and half the rate (3,) at which the variance of their displacement grows,
+    in the next ``n_steps`` steps; lattice units."""
+    before = statistics(simulation)
+    simulation.step(n_steps)
+    after = statistics(simulation)
+    velocity = (after.displacement_m - before.displacement_m) / n_steps
+    return velocity, 0.5 * (after.variance_m2 - before.variance_m2) / n_steps
+
+
+def alone(name: str, citation: str, settings: Settings) -> Validation | None:
+    """The outcome that a case is skipped, where several ranks would share it."""
+    if settings.communicator.size == 1:
+        return None
+    return Validation(name, citation, skipped="it is computed on one rank")

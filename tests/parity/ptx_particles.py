@@ -1,0 +1,60 @@
+"""Compiles kernels of particles to PTX without a GPU, and prints the names of the stages that compile.
+
+Run as ``python -m tests.parity.ptx_particles`` in a process of its own.
+"""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+from numba import typeof, types
+
+from muphy_lb.backends.cuda import particle_skeletons
+from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.lattice import D3Q19
+from muphy_lb.physics.flow import plain_flow
+from muphy_lb.physics.isothermal import Fluid
+from muphy_lb.physics.model import ARRIVING, MIGRATE, PARTICLES, SHARE
+from muphy_lb.physics.particles.beads.model import AT_REST
+from muphy_lb.physics.particles.tracers.species import with_tracers
+from muphy_lb.precision import FP32
+from tests.laws.test_beads import CHAINS, SINGLE, BeadSetup
+from tests.parity.ptx import CAPABILITY, pretend
+from tests.support import Setup, build_engine, random_nodes
+
+
+class TracerSetup(Setup):
+    """A flow with tracers."""
+
+    def model(self):
+        """The flow, and tracers in it."""
+        return with_tracers(plain_flow(self.lattice, Fluid(self.rates), self.streaming), "t", 20, 0.01, 1).model()
+
+
+def main() -> int:
+    """All stages of single beads, of chains, of beads in a fluid at rest, of tracers."""
+    pretend(CAPABILITY)
+    setups = [
+        BeadSetup(D3Q19, beads=beads, precision=FP32) for beads in (SINGLE, CHAINS, replace(SINGLE, kernel="point"))
+    ]
+    setups += [BeadSetup(D3Q19, beads=replace(SINGLE, coupling=AT_REST), precision=FP32)]
+    setups += [TracerSetup(D3Q19, precision=FP32)]
+    nodes = random_nodes(D3Q19, openings=False, periodic=(True, True, True))
+    for setup in setups:
+        engine = build_engine(nodes, setup)
+        for stage in engine.model.stages:
+            if stage.kernel in (ARRIVING, MIGRATE, SHARE):
+                continue
+            (operator,) = stage.operators
+            values = engine.parameters.values(operator, stage.parameters, 0)
+            of_particles = stage.kernel == PARTICLES
+            maker = particle_skeletons.particles if of_particles else particle_skeletons.over_range
+            kernel = maker(operator, D3Q19, FP32)
+            ahead = (typeof(np.zeros(1, np.int64)),) if of_particles else (types.int64, types.int64)
+            cuda.compile_ptx(kernel.py_func, types.void(*ahead, typeof(values)), cc=CAPABILITY)
+            print(stage.name, operator.name, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""Tracers of a case: where they start, what is refused, what is written."""
+
+import json
+
+import numpy as np
+import pytest
+
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.errors import InputError
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.physics.particles.tracers.statistics import breakthrough
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation
+
+LENGTH, HEIGHT = 12, 6
+
+
+def simulation(folder=".", **keys) -> Simulation:
+    """A small channel with tracers."""
+    case = case_from_dict(
+        {
+            "geometry": {
+                "shape": "channel",
+                "spacing_m": 1.0,
+                "options": {"length": LENGTH, "height": HEIGHT, "width": 1, "ends": "open"},
+            },
+            "openings": [
+                {"name": "inlet", "velocity_m_s": 0.05, "profile": "parabolic"},
+                {"name": "outlet", "pressure_pa": 0.0},
+            ],
+            "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 0.1},
+            "lattice": {"name": "D2Q9", "time_step_s": 1.0},
+            "compute": {"backend": "numpy", "precision": "fp64"},
+            "run": {"steps": 60, "ramp_steps": 0},
+            "output": {"picture": False, "report": False, "vtk": False},
+            "particles": [{"name": "dye", "kind": "tracers", **keys}],
+        },
+        folder,
+    )
+    return Simulation(case, SerialCommunicator())
+
+
+def test_tracers_in_a_box_are_evenly_spread_over_its_fluid():
+    flow = simulation(count=400, box_m=[[2.0, 1.0, -1.0], [6.0, 3.0, 1.0]])
+    found, origin_m = flow.particles()["dye"], flow.header.origin_m
+    x, y = (found[f"voxel_{axis}"] + found[f"offset_{axis}"] + origin_m[k] for k, axis in enumerate("xy"))
+    assert x.min() >= 2.0 and x.max() <= 6.0 and y.min() >= 1.0 and y.max() <= 3.0
+    counts, *_ = np.histogram2d(x, y, bins=(2, 2), range=((2.0, 6.0), (1.0, 3.0)))
+    assert np.abs(counts - 100).max() <= 15
+
+
+def test_tracers_enter_at_an_opening_as_the_fluid_does_and_at_the_rate_asked_for():
+    found = simulation(count=300, opening="inlet", rate_per_s=5.0, start_s=10.0).particles()["dye"]
+    assert np.array_equal(found["born_step"], 10 + np.arange(300) // 5)
+    counts = np.bincount(found["voxel_y"] - found["voxel_y"].min())
+    y = np.arange(HEIGHT) + 0.5
+    assert np.abs(counts / 300 - y * (HEIGHT - y) / (y * (HEIGHT - y)).sum()).max() < 2 / 300
+    assert (found["voxel_x"] == found["voxel_x"][0]).all() and (found["offset_x"] < -0.4999).all()
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"count": 5, "opening": "in"}, "particles.dye.opening is 'in'; allowed: inlet, outlet"),
+        ({"count": 5, "diffusivity_m2_s": 0.2}, "take a time step of at most 0.421 s"),
+        ({"count": 5, "box_m": [[90, 90, 90], [91, 91, 91]]}, "there is no fluid in it"),
+    ],
+)
+def test_what_tracers_cannot_do_is_refused(keys, words):
+    with pytest.raises(InputError) as error:
+        simulation(**keys)
+    assert words in str(error.value)
+
+
+def test_a_tracer_in_a_wall_is_refused_with_its_place(tmp_path):
+    (tmp_path / "places.csv").write_text("x_m,y_m,z_m\n3,3,0\n3,0,0\n")
+    with pytest.raises(InputError, match=r"line 3: there is no fluid at \[3.0, 0.0, 0.0\] m"):
+        simulation(tmp_path, file="places.csv")
+
+
+def test_a_run_counts_tracers_and_writes_their_files(tmp_path):
+    Run(simulation(count=50, snapshots_every_steps=30, path_lines=3), tmp_path).execute()
+    record = json.loads((tmp_path / "summary.json").read_text())["particles_dye"]
+    assert record["count"] == 50 == record["under_way"] + sum(record["left"].values())
+    names = {path.name for path in tmp_path.glob("particles_*")}
+    ends = (".csv", "_residence.csv", ".vtkhdf", "_path_lines.vtkhdf")
+    assert names == {f"particles_dye{end}" for end in ends}
+
+
+def test_a_breakthrough_curve_ends_with_the_share_that_has_left():
+    times, shares = breakthrough({"out": np.array([1.0, 2.0, 4.0])}, 4, 5)
+    assert np.array_equal(times, [0, 1, 2, 3, 4]) and np.array_equal(shares["out"], [0, 0.25, 0.5, 0.5, 0.75])
