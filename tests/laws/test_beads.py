@@ -177,7 +177,7 @@ def test_two_kinds_of_beads_push_the_fluid_once_each():
     ranks.set_populations(random_populations(D3Q19, nodes.n_nodes))
     both = [momentum(random_populations(D3Q19, nodes.n_nodes), start, replace(SINGLE, mass=7.0), D3Q19)]
     ranks.step(20)
-    found = [engine.particles.get("others", engine.parity) for engine in ranks.engines]
+    found = [engine.particles.get("others") for engine in ranks.engines]
     others = np.array([sum(each[name].sum() for each in found) for name in VELOCITY])
     both.append(momentum(ranks.populations(), columns_of(ranks), SINGLE, D3Q19) + 5.0 * others)
     assert np.abs(both[1] - both[0]).max() < 1e-12
