@@ -78,7 +78,7 @@ class Pores:
         return self.half + 0.5 * (THICKNESS - 1)
 
 
-QUICK = Pores((4, 8), 2, 9, 9, 20, 4000)
+QUICK = Pores((3, 4), 2, 8, 6, 20, 2000)
 
 
 def bead_translocation(settings: Settings = DEFAULT, pores: Pores | None = None) -> Validation:
