@@ -185,8 +185,8 @@ class MigrationArrays(NamedTuple):
         outgoing, incoming: (n_neighbours * (1 + n_columns * most),) float64: for each neighbour their
             number, then column after column, integers first, which are exact up to 2^53.
         neighbour: (layer,) int32 position among the neighbours of the owner of each node of the corner layer.
-        status: (1,) int64: 0, or 1 if the capacity was exceeded, 2 if a particle left the known nodes, 3 if more than
-            ``most`` particles left for one neighbour.
+        status: (1,) int64: 0, or 1 if the capacity was exceeded, 2 + 4 id if a particle left the known nodes, 3 if more
+            than ``most`` particles left for one neighbour.
         holes, gaps, movers: (n_neighbours * most,) int64 positions of particles that leave, of those among them that
             others fill, and of these others.
         left: (capacity,) int8, 1 at positions of particles that leave.

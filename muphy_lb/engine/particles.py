@@ -160,7 +160,7 @@ class _BoundSet:
         self._backend.update(arrays.count, np.full(1, n, dtype=np.int64))
 
     def _check(self, status: int) -> None:
-        name = self._declared.name
+        name, (number, status) = self._declared.name, divmod(status, 4)
         if status == FULL:
             raise BackendError(
                 f"particle set {name!r} has room for {self.capacity} particles on a rank, and there are more; give it a"
@@ -173,8 +173,8 @@ class _BoundSet:
             )
         if status == LOST:
             raise BackendError(
-                f"a particle of the set {name!r} has moved more than a voxel in a step, into a wall or out of the box;"
-                " its stage must keep particles among nodes, or the time step is too long"
+                f"particle {number} of the set {name!r} has moved more than a voxel in a step, into a wall or out of"
+                " the box; its stage must keep particles among nodes, or the time step is too long"
             )
 
     def _allocate(self) -> ParticleArrays:

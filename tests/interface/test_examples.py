@@ -22,6 +22,11 @@ TINY = {
     "cylinder": [],
     "pulsatile": ["geometry.spacing_m=3e-4"],
     "heated_cavity": ["geometry.options.size=24"],
+    "polymer": [
+        "compute.backend=numpy",
+        "particles.chain.beads_per_chain=8",
+        "particles.chain.start_m=[6e-8,2.25e-8,2.25e-8]",
+    ],
     "porous": ["geometry.options.size=20", "geometry.options.radius=4.0"],
     "tracers": ["geometry.spacing_m=5e-4", "geometry.options.radius=4.0", "geometry.options.length=40"]
     + ["geometry.options.extent=16.0", "particles.dye.count=500", "particles.dye.start_s=0.0"],

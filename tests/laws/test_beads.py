@@ -155,6 +155,34 @@ def test_momentum_of_fluid_and_beads_is_constant(kernel, backend):
     assert np.ptp([columns[name] for name in TRAVELLED]) > 0.5
 
 
+@dataclass(frozen=True)
+class TwoKinds(BeadSetup):
+    """Further beads of another mass in the same flow."""
+
+    others: Beads = replace(SINGLE, name="others", mass=5.0, friction=1.0, seed=9)
+
+    def model(self):
+        """The flow with both."""
+        flow = plain_flow(self.lattice, Fluid(self.rates), self.streaming, self.force)
+        return with_beads(with_beads(flow, self.beads), self.others).model()
+
+
+def test_two_kinds_of_beads_push_the_fluid_once_each():
+    nodes = build_nodes(Voxels(np.full((5, 6, 7), FLUID, FLAG_DTYPE), periodic=(True, True, True)))
+    setup = TwoKinds(D3Q19, backend="numpy", beads=SINGLE, kt=0.0)
+    ranks, start = Ranks(nodes, setup, random_owner(nodes, 2)), start_on(nodes, SINGLE, D3Q19)
+    for engine in ranks.engines:
+        for name in ("beads", "others"):
+            engine.particles.set(name, start)
+    ranks.set_populations(random_populations(D3Q19, nodes.n_nodes))
+    both = [momentum(random_populations(D3Q19, nodes.n_nodes), start, replace(SINGLE, mass=7.0), D3Q19)]
+    ranks.step(20)
+    found = [engine.particles.get("others") for engine in ranks.engines]
+    others = np.array([sum(each[name].sum() for each in found) for name in VELOCITY])
+    both.append(momentum(ranks.populations(), columns_of(ranks), SINGLE, D3Q19) + 5.0 * others)
+    assert np.abs(both[1] - both[0]).max() < 1e-12
+
+
 def test_without_the_force_of_beads_momentum_is_not_conserved():
     nodes = build_nodes(Voxels(np.full((5, 6, 7), FLUID, FLAG_DTYPE), periodic=(True, True, True)))
     beads = replace(SINGLE, coupling=ONE_WAY)

@@ -2,6 +2,7 @@
 
 import json
 from argparse import ArgumentParser
+from dataclasses import replace
 from math import nan
 from types import SimpleNamespace
 
@@ -45,11 +46,12 @@ def run_command(*arguments):
 
 
 NEED_DATA = ("permeability", "gmy-pipe", "aorta", "data", "ketton")
+SOON_SPECIFIED = "bead-"  # cases of so few steps that the specification takes less time than compilation
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in NEED_DATA])
 def test_case_passes(name):
-    outcome = CASES[name](QUICK)
+    outcome = CASES[name](replace(QUICK, backend="numpy") if name.startswith(SOON_SPECIFIED) else QUICK)
     assert outcome.rows and outcome.passed, str(outcome)
 
 

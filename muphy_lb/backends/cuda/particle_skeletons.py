@@ -88,7 +88,7 @@ def send_particles(particles, migration, lookup, capacity):
     if entry >= 0:
         return
     if entry == -1 or entry <= FIRST_OPENING:
-        migration.status[0] = 2
+        migration.status[0] = 2 + 4 * particles.integers[i]
         return
     n_integers, n_reals = particles.integers.size // capacity, reals.size // capacity
     most = migration.most

@@ -263,8 +263,9 @@ def send_particles(backend, particles, migration: MigrationArrays, lookup: Looku
         voxel = integers[1:4] + moved.astype(np.int64)
         integers[1:4] = np.where(wraps == 1, voxel % box, voxel)
         entry = _looked_up(lookup, integers[1:4], box, blocks)
-        if ((entry == NOTHING) | (entry <= FIRST_OPENING)).any():
-            migration.status[0] = 2
+        lost = (entry == NOTHING) | (entry <= FIRST_OPENING)
+        if lost.any():
+            migration.status[0] = 2 + 4 * integers[0, lost].max()
         is_remote = (entry <= FIRST_REMOTE) & (entry > FIRST_OPENING)
         target = np.full(n, -1)
         target[is_remote] = migration.neighbour[FIRST_REMOTE - entry[is_remote]]

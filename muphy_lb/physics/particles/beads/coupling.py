@@ -231,15 +231,9 @@ def _random_node(jit):
     return jit(numbers)
 
 
-def _couple_node(lattice, jit, at, kernel: str, pushes_fluid: bool):
-    cell, random_at, add = _cell_node(lattice, jit, kernel), _random_node(jit), adder(jit)
-    count = 1 if kernel == "point" else 1 << lattice.dimension
-    lookup, own = at["lookup"], at["id"]
-    place, speed, arrived = (tuple(at[name] for name in names) for names in ((*VOXEL, *OFFSET), VELOCITY, ARRIVED))
-    push = tuple(at[name] for name in PUSHES) if pushes_fluid else (0, 0, 0)
-    friction_at, mass_at, kt_at, seed_at, step_at = (at[name] for name in COUPLING)
-    zero, half, one, two, unit = (np.float64(x) for x in (0.0, 0.5, 1.0, 2.0, FORCE_UNIT))
-    real, whole, dimension, is_pushing = np.float64, np.int64, lattice.dimension, np.float64(pushes_fluid)
+def _spread_node(jit, count: int):
+    """Node function ``(array, found, weight, force)``: takes a force from nodes in whole units, and returns it."""
+    add, whole, unit = adder(jit), np.int64, np.float64(FORCE_UNIT)
 
     def pushed_back(array, found, weight, force):
         used = whole(0)
@@ -250,7 +244,19 @@ def _couple_node(lattice, jit, at, kernel: str, pushes_fluid: bool):
                 used += part
         return unit * used
 
-    spread = jit(unroll(pushed_back)) if pushes_fluid else jit(lambda array, found, weight, force: force)
+    return jit(unroll(pushed_back))
+
+
+def _couple_node(lattice, jit, at, kernel: str, pushes_fluid: bool):
+    cell, random_at = _cell_node(lattice, jit, kernel), _random_node(jit)
+    count = 1 if kernel == "point" else 1 << lattice.dimension
+    lookup, own = at["lookup"], at["id"]
+    place, speed, arrived = (tuple(at[name] for name in names) for names in ((*VOXEL, *OFFSET), VELOCITY, ARRIVED))
+    push = tuple(at[name] for name in PUSHES) if pushes_fluid else (0, 0, 0)
+    friction_at, mass_at, kt_at, seed_at, step_at = (at[name] for name in COUPLING)
+    zero, half, one, two = (np.float64(x) for x in (0.0, 0.5, 1.0, 2.0))
+    real, dimension, is_pushing = np.float64, lattice.dimension, np.float64(pushes_fluid)
+    spread = _spread_node(jit, count) if pushes_fluid else jit(lambda array, found, weight, force: force)
 
     def friction(i, parameters):
         x, y, z = parameters[place[0]][i], parameters[place[1]][i], parameters[place[2]][i]

@@ -247,12 +247,12 @@ def _bonds_node(jit, at, kinds: Interactions):
     return jit(of_bonds)
 
 
-def _pairs_node(jit, at, kinds: Interactions):
-    difference, law, along_axis = _difference_node(jit, at), jit(PAIRS[kinds.pairs]), cell_node(jit)
-    lookup, own, cell_at, head, following = at["lookup"], at["id"], at[CELL], at[HEAD], at[NEXT]
-    a, b, range2 = at["pair_a"], at["pair_b"], at["pair_range2"]
+def _cells_node(jit, at):
+    """Node functions ``(bead, parameters)`` -> its cell along each axis, and ``(cell, step, n, wraps)`` -> the cell
+    beside, -1 where there is none or where it would be met twice."""
+    along_axis, lookup, cell_at = cell_node(jit), at["lookup"], at[CELL]
     x_at, y_at, z_at = (at[name] for name in PLACE)
-    real, whole, unit = np.float64, np.int64, np.float64(FORCE_UNIT)
+    whole = np.int64
 
     def cell_of(j, parameters):
         size, cell = parameters[lookup].size, parameters[cell_at]
@@ -262,10 +262,7 @@ def _pairs_node(jit, at, kinds: Interactions):
             along_axis(parameters[z_at][j], size[2], size[8], cell),
         )
 
-    find_cell = jit(cell_of)
-
     def beside(c, step, n, wraps):
-        """The next cell along an axis, -1 where there is none or where it would be met twice."""
         there = c + step
         if wraps == 1:
             if step != 0 and (n == 1 or (n == 2 and step == 1)):
@@ -273,7 +270,35 @@ def _pairs_node(jit, at, kinds: Interactions):
             return (there + n) % n
         return there if 0 <= there < n else whole(-1)
 
-    neighbour = jit(beside)
+    return jit(cell_of), jit(beside)
+
+
+def _pair_node(jit, at, kinds: Interactions, find_cell):
+    """Node function ``(parameters, number, j, x, y, z)`` -> force of bead j on a bead in multiples of ``FORCE_UNIT``,
+    none if j is not in that cell: a bucket may hold several."""
+    difference, law = _difference_node(jit, at), jit(PAIRS[kinds.pairs])
+    a, b, range2 = at["pair_a"], at["pair_b"], at["pair_range2"]
+    real, whole, unit, none = np.float64, np.int64, np.float64(FORCE_UNIT), np.int64(0)
+
+    def of_pair(parameters, number, j, x, y, z):
+        dx, dy, dz = difference(parameters, number, j)
+        r2 = dx * dx + dy * dy + dz * dz
+        if j == number or r2 >= real(parameters[range2]):
+            return none, none, none
+        ox, oy, oz = find_cell(j, parameters)
+        if ox != x or oy != y or oz != z:
+            return none, none, none
+        scale = law(r2, real(parameters[a]), real(parameters[b])) / unit
+        return whole(round(scale * dx)), whole(round(scale * dy)), whole(round(scale * dz))
+
+    return jit(of_pair)
+
+
+def _pairs_node(jit, at, kinds: Interactions):
+    find_cell, neighbour = _cells_node(jit, at)
+    of_pair = _pair_node(jit, at, kinds, find_cell)
+    lookup, own, cell_at, head, following = at["lookup"], at["id"], at[CELL], at[HEAD], at[NEXT]
+    whole, unit = np.int64, np.float64(FORCE_UNIT)
 
     def of_pairs(i, parameters):
         size, cell, number = parameters[lookup].size, parameters[cell_at], parameters[own][i]
@@ -288,15 +313,8 @@ def _pairs_node(jit, at, kinds: Interactions):
                 continue
             j = parameters[head][((z * size[1] + y) * size[0] + x) % whole(parameters[head].size)]
             while j >= 0:
-                dx, dy, dz = difference(parameters, number, j)
-                r2 = dx * dx + dy * dy + dz * dz
-                if j != number and r2 < real(parameters[range2]):
-                    ox, oy, oz = find_cell(j, parameters)
-                    if ox == x and oy == y and oz == z:  # a bucket may hold several cells
-                        scale = law(r2, real(parameters[a]), real(parameters[b])) / unit
-                        fx -= whole(round(scale * dx))
-                        fy -= whole(round(scale * dy))
-                        fz -= whole(round(scale * dz))
+                px, py, pz = of_pair(parameters, number, j, x, y, z)
+                fx, fy, fz = fx - px, fy - py, fz - pz
                 j = parameters[following][j]
         return unit * fx, unit * fy, unit * fz
 

@@ -41,10 +41,15 @@ class BeadSeries(SeriesObserver):
         return own + (["square_radius_of_gyration_m2", "square_end_to_end_m2"] if self._has_chains else [])
 
     def numbers(self) -> list[float] | None:
-        """One number per column, on rank 0; collective."""
+        """One number per column, on rank 0; collective.
+
+        Raises:
+            DivergedError: a bead has no finite place or velocity, or a bond has broken.
+        """
         particles, view, beads = self._view.particles(), self._view, self._species.beads
         if particles is None:
             return None
+        self._species.checks.under_way(particles[beads.name])
         columns, units = particles[beads.name], view.units
         velocity, travelled = (np.stack([columns[name] for name in names], axis=1) for names in (VELOCITY, TRAVELLED))
         temperature = beads.mass * float((velocity**2).sum(axis=1).mean()) / view.lattice.dimension

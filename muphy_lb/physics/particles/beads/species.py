@@ -5,9 +5,11 @@ from math import pi, sqrt
 
 import numpy as np
 
+from muphy_lb.domain import streaming_named
 from muphy_lb.errors import InputError
 from muphy_lb.lattice import lattice_named
 from muphy_lb.physics.model import POSITION, Value
+from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach
 from muphy_lb.physics.particles.beads.forces import Interactions
 from muphy_lb.physics.particles.beads.model import AT_REST, Beads, table, with_beads
 from muphy_lb.physics.particles.beads.names import VELOCITY
@@ -39,6 +41,7 @@ class BeadSpecies(Species[BeadsSection]):
         beads: they, in lattice units.
         ids: (n,) ids of their file, by their own; None if these are the same.
         bonds: (m, 2) own ids.
+        checks: of their state.
     """
 
     kind = "beads"
@@ -49,11 +52,18 @@ class BeadSpecies(Species[BeadsSection]):
             raise InputError(
                 "compute.precision is 'fp16' with beads, whose forces are lost in it; use 'fp32' or 'fp64'"
             )
+        if section.coupling != AT_REST and not streaming_named(case.compute.streaming).fills_slots:
+            raise InputError(
+                f"compute.streaming is {case.compute.streaming!r} with the beads {section.name!r}, which need the"
+                " velocity of populations before they collide; set compute.streaming = 'pull'"
+            )
         self._table, self.ids = self._read(), None
         count, self.bonds, angles = self._topology()
         self._check_pulled(count)
         self.beads = self._in_lattice_units(count, angles)
         self._check_stiffness()
+        check_reach(self.beads, header)
+        self.checks = BeadChecks(self.beads, self.bonds, self.ids, header)
 
     def _read(self):
         section, folder = self.section, self.case.folder
@@ -197,6 +207,7 @@ class BeadSpecies(Species[BeadsSection]):
         random, beads = np.random.default_rng(self.section.seed), self.beads
         dimension = lattice_named(self.case.lattice.name).dimension
         voxel, offset = self._places(view, random, dimension)
+        self.checks.at_start(voxel, offset)
         speed = sqrt(beads.kt / beads.mass) * random.standard_normal((beads.count, 3)) * (np.arange(3) < dimension)
         columns = {"id": np.arange(beads.count)}
         for names, values in zip((*POSITION, VELOCITY), (voxel, offset, speed), strict=True):
@@ -224,6 +235,7 @@ class BeadSpecies(Species[BeadsSection]):
 
         def first() -> np.ndarray:
             if section.start_m is not None:
+                places_in_fluid(nodes, np.array([section.start_m]), lambda row: f"particles.{self.name}.start_m")
                 return (np.array(section.start_m) - nodes.origin_m) / spacing_m
             voxel, offset = spread_over_fluid(nodes, 1, random, section.box_m)
             return (voxel + offset)[0]
@@ -251,7 +263,8 @@ class BeadSpecies(Species[BeadsSection]):
             name for name in (kinds.bonds and f"{kinds.bonds} bonds", kinds.pairs, kinds.bends and "bending") if name
         ]
         text += f", {', '.join(forces)}" if forces else ""
-        return text + (", in a fluid taken to rest" if beads.coupling == AT_REST else "")
+        text += ", in a fluid taken to rest" if beads.coupling == AT_REST else ""
+        return text + ("; openings are walls to them" if self.header.openings else "")
 
     def observers(self, view, folder, resume_step):
         """Their time series, and their places if wanted."""

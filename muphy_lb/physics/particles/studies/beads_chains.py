@@ -62,7 +62,7 @@ class Chains:
 
 
 FREE, IN_FLUID = Chains(16, 200, (5, 10, 20, 40), 60_000, 100, 2), Chains(48, 40, (5, 10, 20, 40), 150_000, 100, 40)
-QUICK_FREE = Chains(10, 15, (4, 12), 480, 20, 4)
+QUICK_FREE = Chains(10, 12, (4, 10), 320, 20, 4)
 
 
 def bead_chains(settings: Settings = DEFAULT) -> Validation:

@@ -53,7 +53,7 @@ class Bath:
     interval: int
 
 
-BATH, QUICK_BATH = Bath(64, 500, 1500, 20), Bath(9, 6, 100, 4)
+BATH, QUICK_BATH = Bath(64, 500, 1500, 20), Bath(9, 6, 50, 4)
 ALONE, QUICK_ALONE = Bath(5, 2000, 400, 20), Bath(5, 200, 10, 20)
 SETTLING, QUICK_SETTLING = 600, 100  # steps: several decay times of the longest wave and of the slowest bead
 

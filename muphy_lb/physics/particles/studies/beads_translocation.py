@@ -58,7 +58,7 @@ class Pores:
     """What is computed.
 
     Attributes:
-        lengths: beads of a chain.
+        lengths: beads of a chain, more than three, which the pore holds.
         grid: pores along y, and along z.
         cell: distance between pores, voxels.
         half: length of the space on each side of the wall.
@@ -78,7 +78,7 @@ class Pores:
         return self.half + 0.5 * (THICKNESS - 1)
 
 
-QUICK = Pores((4, 8), 2, 9, 9, 20, 4000)
+QUICK = Pores((4, 5), 2, 8, 6, 20, 2000)
 
 
 def bead_translocation(settings: Settings = DEFAULT, pores: Pores | None = None) -> Validation:

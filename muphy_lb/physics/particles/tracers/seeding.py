@@ -106,7 +106,7 @@ def places_in_fluid(nodes: NodeList, position_m: np.ndarray, location) -> tuple[
     if solid.size:
         row = solid[0]
         raise InputError(
-            f"{location(row)}: there is no fluid at {position_m[row].tolist()} m, where a tracer is to start"
+            f"{location(row)}: there is no fluid at {position_m[row].tolist()} m, where a particle is to start"
             f" ({solid.size} of {len(at)} lie like that); move it, or leave it out"
         )
     return voxel, offset

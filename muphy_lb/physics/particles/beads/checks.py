@@ -1,0 +1,111 @@
+"""What can be wrong with beads, at the start and under way: each ends the run with a message that names a bead."""
+
+import numpy as np
+
+from muphy_lb.errors import DivergedError, InputError
+from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.physics.particles.beads.model import Beads
+from muphy_lb.physics.particles.beads.names import OFFSET, VELOCITY, VOXEL
+
+HALF = 0.5
+
+
+def bond_lengths(place: np.ndarray, bonds: np.ndarray, header: GeometryHeader) -> np.ndarray:
+    """(m,) lengths of bonds (m, 2) between places (n, 3), by the nearest image, voxels."""
+    apart = place[bonds[:, 1]] - place[bonds[:, 0]]
+    size = np.array(header.shape[::-1], float)
+    return np.linalg.norm(apart - np.where(header.periodic, size * np.rint(apart / size), 0.0), axis=1)
+
+
+def check_reach(beads: Beads, header: GeometryHeader) -> None:
+    """Refuse forces that reach beyond half of a periodic box: a bead would feel another and its image.
+
+    Raises:
+        InputError: they do.
+    """
+    periodic = [n for n, wraps in zip(header.shape[::-1], header.periodic, strict=True) if wraps and n > 1]
+    most = HALF * min(periodic, default=np.inf)
+    reaches = {"repulsion": beads.range if beads.interactions.pairs else 0.0}
+    if beads.interactions.bonds == "fene":
+        reaches["bonds"] = float(beads.constants["bond_b"])  # type: ignore[arg-type]
+    for what, reach in reaches.items():
+        if reach > most:
+            raise InputError(
+                f"particles.{beads.name}.{what} acts up to {reach * header.spacing_m:.4g} m; allowed: at most half of"
+                f" the shortest periodic edge of the box, {most * header.spacing_m:.4g} m; take a larger box"
+            )
+
+
+class BeadChecks:
+    """Checks of the beads of one table.
+
+    Args:
+        beads: they, in lattice units.
+        bonds: (m, 2) own ids.
+        ids: (n,) ids for messages; None if these are the own ones.
+        header: of the geometry.
+    """
+
+    def __init__(self, beads: Beads, bonds: np.ndarray, ids: np.ndarray | None, header: GeometryHeader):
+        self._beads, self._bonds, self._header = beads, bonds, header
+        self._ids = np.arange(beads.count) if ids is None else ids
+
+    def at_start(self, voxel: np.ndarray, offset: np.ndarray) -> None:
+        """Refuse bonds that are longer than they can be, and beads at one place that repel each other.
+
+        Raises:
+            InputError: there are such.
+        """
+        name, spacing_m = self._beads.name, self._header.spacing_m
+        broken = self._broken(voxel + offset)
+        if broken:
+            k, length, longest = broken
+            raise InputError(
+                f"particles.{name}: the bond {self._bond(k)} starts with {length * spacing_m:.4g} m; allowed: less than"
+                f" bonds.length_m = {longest * spacing_m:.4g}, at which it breaks; start these beads closer together,"
+                " or make bonds longer"
+            )
+        place, first = np.unique(voxel + offset, axis=0, return_index=True)
+        if self._beads.interactions.pairs in ("wca", "lennard-jones") and len(place) < len(voxel):
+            again = np.setdiff1d(np.arange(len(voxel)), first)[0]
+            other = np.flatnonzero((voxel + offset == (voxel + offset)[again]).all(axis=1))[0]
+            raise InputError(
+                f"particles.{name}: the beads {self._ids[other]} and {self._ids[again]} start at the same place, where"
+                " their repulsion is infinite; start them apart"
+            )
+
+    def under_way(self, columns) -> None:
+        """Stop at values that are not finite, and at broken bonds.
+
+        Raises:
+            DivergedError: there are such.
+        """
+        name, remedy = self._beads.name, "take more substeps, a smaller time step, or weaker forces"
+        numbers = np.stack([columns[column] for column in (*OFFSET, *VELOCITY)])
+        bad = np.flatnonzero(~np.isfinite(numbers).all(axis=0))
+        if bad.size:
+            number = self._ids[columns["id"][bad[0]]]
+            raise DivergedError(f"particles.{name}: the place or velocity of bead {number} is not a number; {remedy}")
+        if len(columns["id"]) < self._beads.count:
+            number = self._ids[np.setdiff1d(np.arange(self._beads.count), columns["id"])[0]]
+            raise DivergedError(f"particles.{name}: bead {number} is lost; {remedy}")
+        place = np.stack([columns[v] + columns[o] for v, o in zip(VOXEL, OFFSET, strict=True)], axis=1)
+        broken = self._broken(place)
+        if broken:
+            k, length, longest = broken
+            spacing_m = self._header.spacing_m
+            raise DivergedError(
+                f"particles.{name}: the bond {self._bond(k)} has broken: it is {length * spacing_m:.4g} m long, and at"
+                f" most {longest * spacing_m:.4g} m; {remedy}"
+            )
+
+    def _broken(self, place: np.ndarray) -> tuple[int, float, float] | None:
+        """The longest bond that is longer than it can be: number, length, longest extension."""
+        if self._beads.interactions.bonds != "fene":
+            return None
+        length = bond_lengths(place, self._bonds, self._header)
+        longest, k = float(self._beads.constants["bond_b"]), int(np.argmax(length))  # type: ignore[arg-type]
+        return (k, float(length[k]), longest) if length[k] >= longest else None
+
+    def _bond(self, k: int) -> str:
+        return "-".join(str(self._ids[bead]) for bead in self._bonds[k])

@@ -1,0 +1,125 @@
+"""Beads that cannot be started, or go wrong under way: one message, which names bead and remedy."""
+
+import pytest
+
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.errors import BackendError, DivergedError, InputError
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.units import BOLTZMANN_J_K
+
+DUCT = {"geometry": {"spacing_m": 1.0, "shape": "square_duct", "options": {"length": 12, "side": 7}}}
+BOX = {"spacing_m": 1.0, "shape": "random_solid", "options": {"shape_zyx": [8, 8, 8], "porosity": 1.0}}
+HARMONIC = {"stiffness_n_m": 1e-3}
+FENE = {"potential": "fene", "stiffness_n_m": 1e-3, "length_m": 1.5}
+TWO = "id,x_m,y_m,z_m\n5,3,{},3\n9,3,{},3\n"
+THREE = {"chains": 1, "beads_per_chain": 3}
+
+
+def simulation_of(keys, **tables) -> Simulation:
+    """A box with beads in lattice units."""
+    beads = {"kind": "beads", "name": "b", "mass_kg": 1.0, "friction_kg_s": 0.1, **keys}
+    tables = {
+        "geometry": BOX,
+        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 1 / 6, "temperature_k": 1e-4 / BOLTZMANN_J_K},
+        "lattice": {"name": "D3Q19", "collision": "bgk", "time_step_s": 1.0},
+        "run": {"steps": 1, "ramp_steps": 0},
+        **tables,
+        "compute": {"backend": "numpy", **tables.get("compute", {})},
+        "particles": [beads],
+    }
+    return Simulation(case_from_dict(tables), SerialCommunicator())
+
+
+def check(simulation: Simulation) -> None:
+    """What every row of the series does first."""
+    (species,) = simulation.physics[0].species
+    species.checks.under_way(simulation.particles()["b"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "tables", "said"),
+    [
+        (
+            {**THREE, "bonds": HARMONIC, "start_m": [3, -5, 3]},
+            DUCT,
+            r"particles\.b\.start_m: there is no fluid at .*-5",
+        ),
+        ({**THREE, "bonds": {"stiffness_n_m": 10.0}}, {}, r"bonds.* 6\.32 radians .* set substeps = 13"),
+        ({"count": 3, "pull": {"force_n": [1, 0, 0], "ids": [7]}}, {}, r"pull\.ids has 7"),
+        ({**THREE, "bonds": {**FENE, "length_m": 4.5}}, {}, r"particles\.b\.bonds acts up to 4\.5 m; allowed.* 4 m"),
+        ({"count": 2, "repulsion": {"energy_j": 1e-4, "diameter_m": 4.0}}, {}, r"repulsion acts up to 4\.49 m; .* 4 m"),
+        (
+            {"count": 2, "wall_force": {"energy_j": 1e-4, "distance_m": 1.0}},
+            {},
+            r"wall_force\.distance_m is 1.*0\.8909",
+        ),
+        ({"count": 2}, {"compute": {"streaming": "push"}}, r"streaming is 'push' with the beads 'b'.*'pull'"),
+        ({"count": 2}, {"compute": {"streaming": "aa"}}, r"streaming is 'aa' with the beads 'b'.*'pull'"),
+        ({"count": 2}, {"compute": {"precision": "fp16"}}, r"'fp16' with beads.*'fp32' or 'fp64'"),
+    ],
+)
+def test_beads_that_cannot_be_are_refused(keys, tables, said):
+    with pytest.raises(InputError, match=said):
+        simulation_of(keys, **tables)
+
+
+@pytest.mark.parametrize(
+    ("places", "keys", "tables", "said"),
+    [
+        ((3, -4), {}, DUCT, r"beads\.csv, line 3: there is no fluid at \[3\.0, -4"),
+        ((3, "nan"), {}, {}, r"beads\.csv, line 3: the position of particle 9"),
+        ((2, 4), {"bonds": FENE}, {}, r"the bond 5-9 starts with 2 m; allowed: less than bonds\.length_m = 1\.5"),
+        (
+            (3, 3),
+            {"repulsion": {"energy_j": 1e-4, "diameter_m": 1.0}},
+            {},
+            r"the beads 5 and 9 start at the same place",
+        ),
+    ],
+)
+def test_beads_of_a_file_that_cannot_start_are_refused(places, keys, tables, said, tmp_path):
+    (tmp_path / "beads.csv").write_text(TWO.format(*places))
+    (tmp_path / "bonds.csv").write_text("id_1,id_2\n5,9\n")
+    bonds = {"bonds_file": str(tmp_path / "bonds.csv")} if "bonds" in keys else {}
+    with pytest.raises(InputError, match=said):
+        simulation_of({"file": str(tmp_path / "beads.csv"), **bonds, **keys}, **tables)
+
+
+def test_a_bond_across_a_periodic_face_is_as_short_as_its_nearest_image(tmp_path):
+    (tmp_path / "beads.csv").write_text(TWO.format(7, 0))
+    (tmp_path / "bonds.csv").write_text("id_1,id_2\n5,9\n")
+    files = {name: str(tmp_path / f"{stem}.csv") for name, stem in (("file", "beads"), ("bonds_file", "bonds"))}
+    check(simulation_of({**files, "bonds": FENE}))
+
+
+def test_more_beads_than_there_is_room_for_are_refused():
+    with pytest.raises(BackendError, match="set 'b' has room for 10 particles .* larger capacity"):
+        simulation_of({"count": 30, "capacity": 10})
+
+
+def test_a_bond_that_breaks_ends_the_run():
+    simulation = simulation_of({**THREE, "bonds": FENE, "pull": {"force_n": [0.02, 0, 0], "ids": [0]}})
+    with pytest.raises(
+        DivergedError, match=r"particles\.b: the bond 0-1 has broken: it is .* at most 1\.5 m; take more"
+    ):
+        for _ in range(50):
+            simulation.step()
+            check(simulation)
+
+
+def test_a_bead_that_passes_a_wall_ends_the_run():
+    simulation = simulation_of({"count": 3, "pull": {"force_n": [0, 9, 0], "ids": [1]}}, **DUCT)
+    with pytest.raises(BackendError, match="particle 1 of the set 'b' has moved more than a voxel"):
+        for _ in range(20):
+            simulation.step()
+            check(simulation)
+
+
+def test_a_value_that_is_no_number_ends_the_run():
+    simulation = simulation_of({"count": 3})
+    columns = simulation.particles()["b"]
+    columns["velocity_x"][2] = float("nan")
+    (species,) = simulation.physics[0].species
+    with pytest.raises(DivergedError, match="bead 2 is not a number"):
+        species.checks.under_way(columns)

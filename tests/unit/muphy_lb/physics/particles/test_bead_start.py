@@ -1,0 +1,66 @@
+"""Chains start in the fluid, with bonds of the length that was asked for, as walks and as folded lines."""
+
+import numpy as np
+import pytest
+
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Voxels
+from muphy_lb.physics.particles.beads.start import CLEARANCE, ChainBuilder, angle_tables, bond_tables, chain_bonds
+
+BOND, APART = 0.7, 0.5
+
+
+def builder_in(shape_zyx, periodic=(False, False, False)) -> ChainBuilder:
+    """A builder in a room full of fluid."""
+    nodes = build_nodes(Voxels(np.full(shape_zyx, FLUID, FLAG_DTYPE), periodic=periodic))
+    return ChainBuilder(nodes, BOND, APART, 3, np.random.default_rng(1))
+
+
+def distances(places: np.ndarray) -> np.ndarray:
+    """Of beads that are not neighbours."""
+    apart = np.linalg.norm(places[:, None] - places[None], axis=-1)
+    return apart[np.triu_indices(len(places), 2)]
+
+
+@pytest.mark.parametrize("kind", ["walk", "line"])
+def test_chains_keep_to_the_fluid_and_have_exact_bonds(kind):
+    builder, middle = builder_in((4, 5, 6)), np.array([3.0, 2.0, 2.0])
+    places = builder.walk(lambda: middle, 30) if kind == "walk" else builder.line(middle, 30)
+    assert np.allclose(np.linalg.norm(np.diff(places, axis=0), axis=1), BOND, rtol=1e-12, atol=0)
+    assert (places >= -0.5 + CLEARANCE).all() and (places <= np.array([5.5, 4.5, 3.5]) - CLEARANCE).all()
+    assert distances(places).min() > APART
+    assert np.array_equal(places[0], middle)
+
+
+def test_a_line_turns_back_at_a_wall():
+    places = builder_in((4, 5, 6)).line(np.array([3.0, 2.0, 2.0]), 12)
+    along = np.sign(np.diff(places[:, 0]).round(9))
+    assert list(along[:3]) == [1, 1, 1] and set(along) == {1, 0, -1}
+
+
+def test_chains_pass_periodic_faces():
+    places = builder_in((4, 5, 6), (True, True, True)).line(np.array([3.0, 2.0, 2.0]), 9)
+    assert places[-1, 0] == pytest.approx(3.0 + 8 * BOND)
+
+
+def test_a_chain_without_room_is_refused():
+    with pytest.raises(InputError, match="no place was found for a chain of 60 beads"):
+        builder_in((1, 1, 6)).line(np.array([2.0, 0.0, 0.0]), 60)
+
+
+def test_bonds_and_angles_of_chains_are_listed_by_bead():
+    bonds, angles = chain_bonds(2, 3)
+    assert bonds.tolist() == [[0, 1], [1, 2], [3, 4], [4, 5]] and angles.tolist() == [[0, 1, 2], [3, 4, 5]]
+    start, partner = bond_tables(6, bonds)
+    assert [sorted(partner[a:b]) for a, b in zip(start, start[1:], strict=False)] == [
+        [1],
+        [0, 2],
+        [1],
+        [4],
+        [3, 5],
+        [4],
+    ]
+    start, ids = angle_tables(6, angles)
+    assert np.diff(start).tolist() == [1] * 6 and ids.reshape(-1, 3)[start[4]].tolist() == [3, 4, 5]
