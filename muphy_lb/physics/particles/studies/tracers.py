@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.tracers.statistics import TracerStatistics, tracer_statistics
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.record import Validation
@@ -15,11 +16,11 @@ def tracers(count: int, diffusivity: float = 0.0, name: str = NAME, **keys) -> d
     return {"name": name, "kind": "tracers", "count": count, "diffusivity_m2_s": diffusivity, **keys}
 
 
-def statistics(simulation: Simulation, name: str = NAME) -> TracerStatistics | None:
-    """The statistics of tracers, on rank 0; collective."""
-    particles = simulation.particles()
+def statistics(simulation: Simulation, name: str = NAME) -> TracerStatistics:
+    """The statistics of tracers, on rank 0."""
+    particles = on_root(simulation.particles())
     openings = [opening.name for opening in simulation.header.openings]
-    return particles and tracer_statistics(particles[name], simulation.step_number, openings, simulation.units)
+    return tracer_statistics(particles[name], simulation.step_number, openings, simulation.units)
 
 
 def growth_rates(simulation: Simulation, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
