@@ -240,12 +240,10 @@ def _bonds_node(jit, at, kinds: Interactions):
     return jit(of_bonds)
 
 
-def _pairs_node(jit, at, kinds: Interactions):
-    difference, law, along_axis = _difference_node(jit, at), jit(PAIRS[kinds.pairs]), cell_node(jit)
-    lookup, own, cell_at, head, following = at["lookup"], at["id"], at[CELL], at[HEAD], at[NEXT]
-    a, b, range2 = at["pair_a"], at["pair_b"], at["pair_range2"]
+def _cell_of_bead_node(jit, at):
+    """Node function ``(j, parameters)``: the cell (x, y, z) in which bead ``j`` lies."""
+    along_axis, lookup, cell_at = cell_node(jit), at["lookup"], at[CELL]
     x_at, y_at, z_at = (at[name] for name in PLACE)
-    real, whole, unit = np.float64, np.int64, np.float64(FORCE_UNIT)
 
     def cell_of(j, parameters):
         size, cell = parameters[lookup].size, parameters[cell_at]
@@ -255,10 +253,15 @@ def _pairs_node(jit, at, kinds: Interactions):
             along_axis(parameters[z_at][j], size[2], size[8], cell),
         )
 
-    find_cell = jit(cell_of)
+    return jit(cell_of)
+
+
+def _next_cell_node(jit):
+    """Node function ``(c, step, n, wraps)``: the next of n cells along an axis, -1 where there is none or where it
+    would be met twice."""
+    whole = np.int64
 
     def beside(c, step, n, wraps):
-        """The next cell along an axis, -1 where there is none or where it would be met twice."""
         there = c + step
         if wraps == 1:
             if step != 0 and (n == 1 or (n == 2 and step == 1)):
@@ -266,7 +269,26 @@ def _pairs_node(jit, at, kinds: Interactions):
             return (there + n) % n
         return there if 0 <= there < n else whole(-1)
 
-    neighbour = jit(beside)
+    return jit(beside)
+
+
+def _lies_in_node(jit, at):
+    """Node function ``(j, x, y, z, parameters)``: whether bead ``j`` lies in a cell."""
+    find_cell = _cell_of_bead_node(jit, at)
+
+    def lies_in(j, x, y, z, parameters):
+        ox, oy, oz = find_cell(j, parameters)
+        return ox == x and oy == y and oz == z
+
+    return jit(lies_in)
+
+
+def _pairs_node(jit, at, kinds: Interactions):
+    difference, law, neighbour = _difference_node(jit, at), jit(PAIRS[kinds.pairs]), _next_cell_node(jit)
+    find_cell, lies_in = _cell_of_bead_node(jit, at), _lies_in_node(jit, at)
+    lookup, own, cell_at, head, following = at["lookup"], at["id"], at[CELL], at[HEAD], at[NEXT]
+    a, b, range2 = at["pair_a"], at["pair_b"], at["pair_range2"]
+    real, whole, unit = np.float64, np.int64, np.float64(FORCE_UNIT)
 
     def of_pairs(i, parameters):
         size, cell, number = parameters[lookup].size, parameters[cell_at], parameters[own][i]
@@ -283,13 +305,12 @@ def _pairs_node(jit, at, kinds: Interactions):
             while j >= 0:
                 dx, dy, dz = difference(parameters, number, j)
                 r2 = dx * dx + dy * dy + dz * dz
-                if j != number and r2 < real(parameters[range2]):
-                    ox, oy, oz = find_cell(j, parameters)
-                    if ox == x and oy == y and oz == z:  # a bucket may hold several cells
-                        scale = law(r2, real(parameters[a]), real(parameters[b])) / unit
-                        fx -= whole(round(scale * dx))
-                        fy -= whole(round(scale * dy))
-                        fz -= whole(round(scale * dz))
+                is_near = j != number and r2 < real(parameters[range2])
+                if is_near and lies_in(j, x, y, z, parameters):  # a bucket may hold several cells
+                    scale = law(r2, real(parameters[a]), real(parameters[b])) / unit
+                    fx -= whole(round(scale * dx))
+                    fy -= whole(round(scale * dy))
+                    fz -= whole(round(scale * dz))
                 j = parameters[following][j]
         return unit * fx, unit * fy, unit * fz
 
