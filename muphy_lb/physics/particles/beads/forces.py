@@ -302,6 +302,7 @@ def _pairs_node(jit, at, kinds: Interactions):
             if x < 0 or y < 0 or z < 0:
                 continue
             j = parameters[head][((z * size[1] + y) * size[0] + x) % whole(parameters[head].size)]
+            # not in a function of its own: called for each pair, that made steps of dense beads 18 times slower
             while j >= 0:
                 dx, dy, dz = difference(parameters, number, j)
                 r2 = dx * dx + dy * dy + dz * dz

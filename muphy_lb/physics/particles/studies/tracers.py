@@ -5,8 +5,6 @@ import numpy as np
 from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.tracers.statistics import TracerStatistics, tracer_statistics
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.studies.validation.record import Validation
-from muphy_lb.studies.validation.settings import Settings
 
 NAME = "tracers"
 
@@ -31,10 +29,3 @@ def growth_rates(simulation: Simulation, n_steps: int) -> tuple[np.ndarray, np.n
     after = statistics(simulation)
     velocity = (after.displacement_m - before.displacement_m) / n_steps
     return velocity, 0.5 * (after.variance_m2 - before.variance_m2) / n_steps
-
-
-def alone(name: str, citation: str, settings: Settings) -> Validation | None:
-    """The outcome that a case is skipped, where several ranks would share it."""
-    if settings.communicator.size == 1:
-        return None
-    return Validation(name, citation, skipped="it is computed on one rank")
