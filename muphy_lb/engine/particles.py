@@ -197,16 +197,20 @@ class _BoundSet:
         buffers = [backend.zeros(max(1, 2 * total), np.float64) for _ in range(2)]
         neighbours = backend.array(np.append(lookup.owner, -1).astype(np.int32))
         n_places = max(1, len(lookup.ranks) * self._most)
-        shared = [backend.zeros(n_places, np.int64) for _ in range(3)]
-        shared += [backend.zeros(self.capacity, np.int8), backend.zeros(3, np.int64)]
+        holes, gaps, movers = (backend.zeros(n_places, np.int64) for _ in range(3))
+        left, n_moved = backend.zeros(self.capacity, np.int8), backend.zeros(3, np.int64)
         migration = [
             MigrationArrays(
-                backend.view(buffer, 0, total),
-                backend.view(buffer, total, 2 * total),
-                neighbours,
-                backend.zeros(1, np.int64),
-                *shared,
-                self._most,
+                outgoing=backend.view(buffer, 0, total),
+                incoming=backend.view(buffer, total, 2 * total),
+                neighbour=neighbours,
+                status=backend.zeros(1, np.int64),
+                holes=holes,
+                gaps=gaps,
+                movers=movers,
+                left=left,
+                n_moved=n_moved,
+                most=self._most,
             )
             for buffer in buffers
         ]

@@ -45,8 +45,8 @@ def fluctuating_flow(geometry: Mapping, settings: Settings, **more) -> Simulatio
     kt, nu, seed = more.pop("kt", KT), more.pop("nu", VISCOSITY), more.pop("seed", 1)
     lattice = {"name": more.pop("name", LATTICE_D3Q19), "collision": more.pop("collision", BGK)}
     lattice["rates"] = dict(more.pop("rates", {}))
-    tables = {"fluid": {"temperature_k": kt / BOLTZMANN_J_K}, "fluctuating": {"seed": seed}, "lattice": lattice}
-    return lattice_simulation(settings, geometry, nu, **tables, **more)
+    fluid, fluctuating = {"temperature_k": kt / BOLTZMANN_J_K}, {"seed": seed}
+    return lattice_simulation(settings, geometry, nu, fluid=fluid, fluctuating=fluctuating, lattice=lattice, **more)
 
 
 def fluctuating_box(shape_zyx, settings: Settings, **more) -> Simulation:

@@ -231,9 +231,11 @@ def _random_node(jit):
     return jit(numbers)
 
 
-def _spread_node(jit, count: int):
-    """Node function ``(array, found, weight, force)``: takes a force from nodes in whole units, and returns it."""
-    add, whole, unit = adder(jit), np.int64, np.float64(FORCE_UNIT)
+def _spread_node(jit, count: int, pushes_fluid: bool):
+    """Node function ``(array, found, weight, force)``: takes a bead's force from its nodes; what the bead gets."""
+    add, unit, whole = adder(jit), np.float64(FORCE_UNIT), np.int64
+    if not pushes_fluid:
+        return jit(lambda array, found, weight, force: force)
 
     def pushed_back(array, found, weight, force):
         used = whole(0)
@@ -248,15 +250,15 @@ def _spread_node(jit, count: int):
 
 
 def _couple_node(lattice, jit, at, kernel: str, pushes_fluid: bool):
-    cell, random_at = _cell_node(lattice, jit, kernel), _random_node(jit)
     count = 1 if kernel == "point" else 1 << lattice.dimension
+    cell, random_at = _cell_node(lattice, jit, kernel), _random_node(jit)
+    spread = _spread_node(jit, count, pushes_fluid)
     lookup, own = at["lookup"], at["id"]
     place, speed, arrived = (tuple(at[name] for name in names) for names in ((*VOXEL, *OFFSET), VELOCITY, ARRIVED))
     push = tuple(at[name] for name in PUSHES) if pushes_fluid else (0, 0, 0)
     friction_at, mass_at, kt_at, seed_at, step_at = (at[name] for name in COUPLING)
     zero, half, one, two = (np.float64(x) for x in (0.0, 0.5, 1.0, 2.0))
     real, dimension, is_pushing = np.float64, lattice.dimension, np.float64(pushes_fluid)
-    spread = _spread_node(jit, count) if pushes_fluid else jit(lambda array, found, weight, force: force)
 
     def friction(i, parameters):
         x, y, z = parameters[place[0]][i], parameters[place[1]][i], parameters[place[2]][i]

@@ -32,13 +32,13 @@ class BeadSeries(SeriesObserver):
         super().__init__(view, folder, resume_step)
 
     @property
-    def _has_chains(self) -> bool:
-        return self._species.section.chains is not None
+    def _beads_per_chain(self) -> int | None:
+        return self._species.section.beads_per_chain
 
     def columns(self) -> list[str]:
         """Names of the columns."""
         own = ["temperature_k", "mean_square_displacement_m2", "mean_velocity_m_s"]
-        return own + (["square_radius_of_gyration_m2", "square_end_to_end_m2"] if self._has_chains else [])
+        return own + (["square_radius_of_gyration_m2", "square_end_to_end_m2"] if self._beads_per_chain else [])
 
     def numbers(self) -> list[float] | None:
         """One number per column, on rank 0; collective.
@@ -58,9 +58,10 @@ class BeadSeries(SeriesObserver):
             float((travelled**2).sum(axis=1).mean()) * units.spacing_m**2,
             float(np.linalg.norm(velocity.mean(axis=0))) * units.speed_m_s,
         ]
-        if not self._has_chains:
+        length = self._beads_per_chain
+        if length is None:
             return numbers
-        chains = unfolded(columns, self._species.section.beads_per_chain, view.header) * units.spacing_m
+        chains = unfolded(columns, length, view.header) * units.spacing_m
         ends = chains[:, -1] - chains[:, 0]
         return [*numbers, float((radius_of_gyration(chains) ** 2).mean()), float((ends**2).sum(axis=1).mean())]
 

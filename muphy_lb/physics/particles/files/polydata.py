@@ -6,6 +6,7 @@ Format: VTK file formats documentation, "VTKHDF File Format", version 2.0 (tempo
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -81,7 +82,7 @@ class PolyDataSeries:
     def __post_init__(self):
         path = Path(self.path)
         if self.resume_step is not None and path.exists():
-            object.__setattr__(self, "last_step", continued(path, self._kept))
+            object.__setattr__(self, "last_step", continued(path, partial(self._kept, self.resume_step)))
         if self.last_step is None:
             with output_errors(path):
                 path.unlink(missing_ok=True)
@@ -168,8 +169,8 @@ class PolyDataSeries:
                 )
         return {name: _stored(values) for name, values in fields.items()}
 
-    def _kept(self, file: h5py.File) -> Kept:
-        """What is kept of an existing file."""
+    def _kept(self, resume_step: int, file: h5py.File) -> Kept:
+        """What is kept of an existing file: the snapshots up to a step."""
         if "muphy_lb" not in file or file["VTKHDF"].attrs["Type"] != b"PolyData":
             raise OutputError(f"cannot continue {self.path}: this solver did not write it; move the file away")
         own, root = file["muphy_lb"], file["VTKHDF"]
@@ -180,7 +181,7 @@ class PolyDataSeries:
                 f"cannot continue {self.path}: its kinds of particles are {kinds}, those of this run"
                 f" {list(self.kinds)}; move the file away"
             )
-        n_steps, last_step = steps_until(file, self.resume_step)
+        n_steps, last_step = steps_until(file, resume_step)
         steps = root["Steps"]
         tables = [steps[name] for name in ("Values", "NumberOfParts", *OFFSETS)]
         tables = [(table, n_steps) for table in (own["step"], *tables, *steps["PointDataOffsets"].values())]

@@ -8,6 +8,7 @@ from math import sqrt
 
 import numpy as np
 
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.beads.names import OFFSET, TRAVELLED, VELOCITY, VOXEL
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.flows import lattice_simulation
@@ -58,7 +59,7 @@ def box(shape_zyx: Sequence[int]) -> dict:
 
 def columns_of(simulation: Simulation, name: str, names: Sequence[str] = VELOCITY) -> np.ndarray:
     """(n, 3) columns of the beads of a set by ascending id."""
-    found = simulation.particles()[name]
+    found = on_root(simulation.particles())[name]
     return np.stack([found[column] for column in names], axis=1)
 
 
@@ -77,7 +78,7 @@ def samples(simulation: Simulation, n_samples: int, interval: int) -> Iterator[d
         simulation.step(interval)
         yield {
             name: np.stack([np.stack([found[column] for column in names], axis=1) for names in (VELOCITY, TRAVELLED)])
-            for name, found in simulation.particles().items()
+            for name, found in on_root(simulation.particles()).items()
         }
 
 

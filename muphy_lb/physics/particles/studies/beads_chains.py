@@ -13,6 +13,7 @@ from math import pi, sqrt
 
 import numpy as np
 
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.beads.names import TRAVELLED, VELOCITY
 from muphy_lb.physics.particles.beads.observers import unfolded
 from muphy_lb.physics.particles.measures import radius_of_gyration
@@ -25,6 +26,7 @@ from muphy_lb.physics.particles.studies.beads_boxes import (
     not_possible,
 )
 from muphy_lb.physics.particles.studies.beads_mobility import HASIMOTO
+from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.plot import Plot, Series
 from muphy_lb.studies.validation.record import Row, Validation, absolute, at_least, relative, shown
 from muphy_lb.studies.validation.settings import DEFAULT, Settings
@@ -142,11 +144,13 @@ def _courses(run: Chains, settings: Settings, keys) -> tuple[dict, dict, dict]:
     ]
     simulation = bead_flow(box((run.edge,) * 3), tables, settings, kt=KT, fluctuates=not keys)
     simulation.step(run.lag * run.interval)
-    size, centre, heat = ({length: [] for length in run.lengths} for _ in range(3))
+    size: dict[int, list[float]] = {length: [] for length in run.lengths}
+    centre: dict[int, list[np.ndarray]] = {length: [] for length in run.lengths}
+    heat: dict[int, list[float]] = {length: [] for length in run.lengths}
     start = {length: _start(simulation, length) for length in run.lengths}
     for _ in range(run.n_steps // run.interval):
         simulation.step(run.interval)
-        found = simulation.particles()
+        found = on_root(simulation.particles())
         for length in run.lengths:
             columns = found[f"n{length}"]
             travelled, speed = (np.stack([columns[c] for c in names], axis=1) for names in (TRAVELLED, VELOCITY))
@@ -157,8 +161,8 @@ def _courses(run: Chains, settings: Settings, keys) -> tuple[dict, dict, dict]:
     return size, {length: np.array(each) for length, each in centre.items()}, heat
 
 
-def _start(simulation, length: int) -> np.ndarray:
+def _start(simulation: Simulation, length: int) -> np.ndarray:
     """(chains, length, 3) places before all displacements, each bead beside the one before it."""
     name = f"n{length}"
-    chains = unfolded(simulation.particles()[name], length, simulation.header)
+    chains = unfolded(on_root(simulation.particles())[name], length, simulation.header)
     return chains - columns_of(simulation, name, TRAVELLED).reshape(chains.shape)

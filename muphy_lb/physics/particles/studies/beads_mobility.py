@@ -79,7 +79,7 @@ class PulledBead:
         self._simulation: Simulation = bead_flow(box((edge,) * 3), [bead], settings, kt=0.0, flow=push)
 
     def __call__(self, place: np.ndarray, in_rest_frame: bool = True) -> float:
-        """Mobility of a bead that starts there, velocity over force, relative to the fluid's mean or to all mass."""
+        """Mobility (velocity over force) of a bead that starts there, relative to the fluid's mean or to all mass."""
         simulation = self._simulation
         simulation.start_from_rest()
         place_beads(simulation, "bead", self._edge // 2 + place[None])

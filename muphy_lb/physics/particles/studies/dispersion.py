@@ -2,6 +2,7 @@
 
 from math import pi, sqrt
 
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.studies.tracers import growth_rates, tracers
 from muphy_lb.studies.validation.flows import lattice_simulation
 from muphy_lb.studies.validation.record import Row, Validation, relative
@@ -50,7 +51,7 @@ def _rows(peclet: float, settings: Settings) -> list[Row]:
     radius = sqrt(simulation.header.n_nodes / LENGTH / pi)
     simulation.step(start + round(SETTLING * radius**2 / diffusivity))
     velocity, dispersion = growth_rates(simulation, round(MEASURED * radius**2 / diffusivity))
-    mean = float(simulation.velocity_m_s()[:, 0].mean())
+    mean = float(on_root(simulation.velocity_m_s())[:, 0].mean())
     predicted = diffusivity * (1.0 + (mean * radius / diffusivity) ** 2 / 48.0)
     name = f"Pe {mean * radius / diffusivity:.4g}"
     return [

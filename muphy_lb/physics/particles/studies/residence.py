@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.studies.tracers import NAME, growth_rates, statistics, tracers
 from muphy_lb.physics.particles.tracers.walk import BORN, END, END_STEP, UNDER_WAY
 from muphy_lb.run.simulation import Simulation
@@ -56,7 +57,7 @@ def _pipe(settings: Settings) -> Row:
     )
     duration = round(OBSERVED * length / SPEED)
     simulation.step(start + duration)
-    entered = simulation.particles()[NAME]
+    entered = on_root(simulation.particles())[NAME]
     stay = np.where(entered[END] == UNDER_WAY, duration, entered[END_STEP] - entered[BORN] - 0.5).mean()
     remaining = statistics(simulation, EVERYWHERE).under_way / count
     return relative(
@@ -66,7 +67,7 @@ def _pipe(settings: Settings) -> Row:
 
 def _volume_over_flow(simulation: Simulation) -> float:
     """Mass in the fluid over mass flow rate, which is the same along the pipe although the density is not."""
-    return float(simulation.density().sum()) / simulation.openings()["inlet"].flow_rate_m3_s
+    return float(on_root(simulation.density()).sum()) / on_root(simulation.openings())["inlet"].flow_rate_m3_s
 
 
 def _rock(settings: Settings) -> Row:
@@ -88,7 +89,7 @@ def _rock(settings: Settings) -> Row:
     )
     simulation.step(PACK_SPIN_UP + steps // 4)
     velocity, _ = growth_rates(simulation, steps)
-    mean = float(simulation.velocity_m_s()[:, 0].mean())
+    mean = float(on_root(simulation.velocity_m_s())[:, 0].mean())
     return relative("rock: V / Q of a period [time steps]", size / mean, size / velocity[0], _allowed(settings))
 
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 
+from muphy_lb.measure.flow_view import on_root
 from muphy_lb.physics.particles.tracers.statistics import TracerStatistics, tracer_statistics
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.studies.validation.record import Validation
-from muphy_lb.studies.validation.settings import Settings
 
 NAME = "tracers"
 
@@ -15,11 +14,11 @@ def tracers(count: int, diffusivity: float = 0.0, name: str = NAME, **keys) -> d
     return {"name": name, "kind": "tracers", "count": count, "diffusivity_m2_s": diffusivity, **keys}
 
 
-def statistics(simulation: Simulation, name: str = NAME) -> TracerStatistics | None:
-    """The statistics of tracers, on rank 0; collective."""
-    particles = simulation.particles()
+def statistics(simulation: Simulation, name: str = NAME) -> TracerStatistics:
+    """The statistics of tracers, on rank 0."""
+    particles = on_root(simulation.particles())
     openings = [opening.name for opening in simulation.header.openings]
-    return particles and tracer_statistics(particles[name], simulation.step_number, openings, simulation.units)
+    return tracer_statistics(particles[name], simulation.step_number, openings, simulation.units)
 
 
 def growth_rates(simulation: Simulation, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
@@ -30,10 +29,3 @@ def growth_rates(simulation: Simulation, n_steps: int) -> tuple[np.ndarray, np.n
     after = statistics(simulation)
     velocity = (after.displacement_m - before.displacement_m) / n_steps
     return velocity, 0.5 * (after.variance_m2 - before.variance_m2) / n_steps
-
-
-def alone(name: str, citation: str, settings: Settings) -> Validation | None:
-    """The outcome that a case is skipped, where several ranks would share it."""
-    if settings.communicator.size == 1:
-        return None
-    return Validation(name, citation, skipped="it is computed on one rank")

@@ -41,7 +41,8 @@ class TracerSeries(SeriesObserver):
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None, set_name: str):
         self.name, self.file = f"particles_{set_name}", f"particles_{set_name}.csv"
-        self._set, self._before = set_name, None
+        self._set = set_name
+        self._before: tuple[float, np.ndarray] | None = None
         self._openings = [opening.name for opening in view.header.openings]
         super().__init__(view, folder, resume_step)
 
@@ -53,9 +54,10 @@ class TracerSeries(SeriesObserver):
 
     def numbers(self) -> list[float] | None:
         """One number per column, on rank 0; collective."""
-        found = self._statistics()
-        if found is None:
+        columns = self._columns()
+        if columns is None:
             return None
+        found = self._statistics(columns)
         time_s, growth = self._view.time_s, np.full(3, np.nan)
         if self._before is not None and time_s > self._before[0]:
             growth = 0.5 * (found.variance_m2 - self._before[1]) / (time_s - self._before[0])
@@ -65,7 +67,10 @@ class TracerSeries(SeriesObserver):
 
     def state(self) -> dict | None:
         """Time and variances of the last row."""
-        return self._before and {"time_s": self._before[0], "variance_m2": self._before[1]}
+        if self._before is None:
+            return None
+        time_s, variance_m2 = self._before
+        return {"time_s": time_s, "variance_m2": variance_m2}
 
     def restore(self, state: dict) -> None:
         """Go on from them."""
@@ -73,9 +78,10 @@ class TracerSeries(SeriesObserver):
 
     def finish(self) -> dict | None:
         """How many have left where, and how long they stayed; the breakthrough curves are written beside it."""
-        columns, found = self._columns(), self._statistics()
-        if found is None:
+        columns = self._columns()
+        if columns is None:
             return None
+        found = self._statistics(columns)
         self._write_breakthrough(columns)
         stays = {name: None if np.isnan(mean) else mean for name, mean in found.mean_residence_s.items()}
         counts = {"waiting": found.waiting, "under_way": found.under_way, "stuck": found.stuck}
@@ -103,9 +109,8 @@ class TracerSeries(SeriesObserver):
         particles = self._view.particles()
         return None if particles is None else particles[self._set]
 
-    def _statistics(self) -> TracerStatistics | None:
-        columns, view = self._columns(), self._view
-        return columns and tracer_statistics(columns, view.step_number, self._openings, view.units)
+    def _statistics(self, columns: Mapping[str, np.ndarray]) -> TracerStatistics:
+        return tracer_statistics(columns, self._view.step_number, self._openings, self._view.units)
 
     def _write_breakthrough(self, columns: Mapping[str, np.ndarray]) -> None:
         stays = {name: residence_s(columns, k, self._view.units) for k, name in enumerate(self._openings)}

@@ -9,7 +9,7 @@ import numpy as np
 from muphy_lb.boundaries.opening_geometry import opening_links
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.physics.particles.tracers.walk import TOUCHING
 
 PARTS = 8
@@ -44,7 +44,7 @@ def spread_over_opening(view: FlowView, name: str, count: int, random) -> tuple[
     Raises:
         InputError: nothing enters.
     """
-    nodes, lattice = view.nodes, view.lattice
+    nodes, lattice = whole_nodes(view), view.lattice
     number = [opening.name for opening in nodes.openings].index(name)
     frame, condition = view.frames[number], view.conditions[number]
     links = opening_links(nodes, lattice)

@@ -19,6 +19,7 @@ from muphy_lb.physics.model import (
     FieldValue,
     ParticleSet,
     Stage,
+    Value,
 )
 from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.species import Species
@@ -133,7 +134,12 @@ def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: in
     """
     columns = {each: FieldValue(f"{name}.{each}") for each in ("id", *POSITION[0], *POSITION[1], *INTEGERS, *REALS)}
     velocity = {each: FieldValue(each) for each in VELOCITY_FIELDS}
-    given = {"lookup": LOOKUP, "step": STEP, "seed": np.int64(seed), "amplitude": sqrt(2.0 * diffusivity)}
+    given: dict[str, Value] = {
+        "lookup": LOOKUP,
+        "step": STEP,
+        "seed": np.int64(seed),
+        "amplitude": sqrt(2.0 * diffusivity),
+    }
     reads = tuple(each + AT_NEIGHBOURS for each in VELOCITY_FIELDS)
     operator = walk(sticks, flow.lattice.dimension)
     stages = (
