@@ -176,6 +176,7 @@ class StepBinder:
             elif phase == RECEIVE and halo:
                 yield from (*halo.arrive, self._wait, *halo.unpack)
             elif phase == PAUSE:
+                yield from self._slots_filled()
                 for group in self._between:
                     yield from self._whole_pass(group, parity)
                 yield from self._barrier()

@@ -15,8 +15,10 @@ from muphy_lb.operators import VARYING
 from muphy_lb.parallel.task import ON_EDGE
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import SCHEDULED
+from muphy_lb.physics.particles.beads.names import OFFSET, VOXEL
 from muphy_lb.physics.thermal.model import METHODS, Heat
 from muphy_lb.precision import FP64
+from tests.laws.test_beads import SINGLE, BeadSetup, start_on
 from tests.laws.walled import MOVING, ScatteredDistances, walled_nodes
 from tests.support import (
     THROUGH_FLOW,
@@ -38,9 +40,10 @@ THROUGH = "bouzidi between openings"
 BETWEEN_OPENINGS = ScalarBoundary(np.array([FLUX, FIXED, OUTFLOW]), np.array([0.0, 0.3, 0.0]), n_walls=0)
 # Kernels of a step whose queue is that of their nodes, or is their last argument; openings and the next row of a
 # schedule have one of their own, and walls are of the edge.
-OVER_NODES = ("stream_collide", "stencil", "scalar_streaming", "neighbours")
+OVER_NODES = ("stream_collide", "stencil", "scalar_streaming", "neighbours", "each", "arriving")
 ON_GIVEN_QUEUE = ("extrapolation", "count_step")
 ON_EITHER = OVER_NODES + ON_GIVEN_QUEUE
+OF_PARTICLES = ("particles", "by_id", "send_particles", "receive_particles")  # on the interior's queue
 
 
 class Streams(NumpyBackend):
@@ -107,7 +110,7 @@ class LateInterior(Streams):
 
     def is_late(self, kernel, arguments):
         """Interior later, edge at once."""
-        return kernel in ON_EITHER and not is_on_edge(kernel, arguments)
+        return kernel in OF_PARTICLES or (kernel in ON_EITHER and not is_on_edge(kernel, arguments))
 
     def copy(self, source, target):
         """In the order of the interior's work."""
@@ -147,7 +150,7 @@ class EarlyOpenings(Streams):
 
     def is_late(self, kernel, arguments):
         """All but openings later."""
-        return kernel in (*ON_EITHER, "walls")
+        return kernel in (*ON_EITHER, *OF_PARTICLES, "walls")
 
     def copy(self, source, target):
         """Later."""
@@ -232,3 +235,21 @@ def test_a_late_stream_changes_no_temperature(late, method, streaming, monkeypat
         engine.backend.synchronise()
         found.append((engine.populations(), temperature(engine).copy()))
     assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.ptp(found[0][1]) > 1e-3
+
+
+@pytest.mark.parametrize("late", LATE)
+def test_a_late_stream_changes_no_beads_and_nothing_that_they_do(late, monkeypatch):
+    setup = BeadSetup(D2Q9, beads=SINGLE, conditions=THROUGH_FLOW)
+    nodes, found = random_nodes(D2Q9), []
+    for backend in (NumpyBackend, late):
+        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
+        engine = build_engine(nodes, setup)
+        start = start_on(nodes, SINGLE, D2Q9)
+        beside = nodes.coordinates(engine.domain.number[engine.domain.links.node])[: SINGLE.count]
+        start |= dict(zip(VOXEL, beside.T, strict=True)) | dict.fromkeys(OFFSET, np.zeros(SINGLE.count))
+        engine.particles.set("beads", start)
+        advance(start_at_rest(engine), STEPS)
+        assert 0 < engine.domain.n_edge < engine.domain.n_nodes
+        engine.backend.synchronise()
+        found.append((engine.populations(), *engine.particles.get("beads").values()))
+    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.abs(found[0][0]).max() > 1e-3

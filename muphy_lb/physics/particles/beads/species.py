@@ -15,7 +15,7 @@ from muphy_lb.physics.particles.beads.model import AT_REST, Beads, table, with_b
 from muphy_lb.physics.particles.beads.names import VELOCITY
 from muphy_lb.physics.particles.beads.observers import BeadSeries, BeadSnapshots
 from muphy_lb.physics.particles.beads.potentials import WCA_RANGE
-from muphy_lb.physics.particles.beads.section import BeadsSection
+from muphy_lb.physics.particles.beads.section import BeadsSection, BondsSection, PullSection, RepulsionSection
 from muphy_lb.physics.particles.beads.start import ChainBuilder, angle_tables, bond_tables, chain_bonds
 from muphy_lb.physics.particles.files.read import read_bonds, read_particles
 from muphy_lb.physics.particles.species import Species
@@ -32,6 +32,13 @@ STIFFEST = 0.5
 """Largest angular frequency of a bond times the substep: velocity Verlet is unstable from 2 on."""
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 16
+
+
+def _reach_over_sigma(given: RepulsionSection) -> float:
+    """Distance from which on beads do not repel each other, over sigma."""
+    if given.potential == "lennard-jones":
+        return given.cutoff_m / given.diameter_m if given.cutoff_m else LARGEST_CUTOFF
+    return WCA_RANGE if given.potential == "wca" else 1.0
 
 
 class BeadSpecies(Species[BeadsSection]):
@@ -79,7 +86,8 @@ class BeadSpecies(Species[BeadsSection]):
         if section.count is not None:
             return section.count, *nothing
         if section.chains is not None:
-            return section.chains * section.beads_per_chain, *chain_bonds(section.chains, section.beads_per_chain)
+            length = section.beads_per_chain or 0
+            return section.chains * length, *chain_bonds(section.chains, length)
         self.ids = np.sort(self._table.id)
         bonds, angles = (np.searchsorted(self.ids, each) for each in (self._table.bonds, self._table.angles))
         return self.ids.size, bonds, angles
@@ -98,7 +106,7 @@ class BeadSpecies(Species[BeadsSection]):
         friction = section.friction_kg_s
         if friction is None:
             viscosity_pa_s = self.case.fluid.density_kg_m3 * self.case.fluid.kinematic_viscosity_m2_s
-            friction = 6.0 * pi * viscosity_pa_s * section.radius_m
+            friction = 6.0 * pi * viscosity_pa_s * (section.radius_m or 0.0)
         temperature = self.case.fluid.temperature_k or 0.0
         kt = BOLTZMANN_J_K * temperature / units.energy_j
         kinds, constants, reach = self._interactions(count, angles, kt)
@@ -137,19 +145,19 @@ class BeadSpecies(Species[BeadsSection]):
         if has_bends:
             start, ids = angle_tables(count, angles)
             constants |= {"bend_start": table(start, np.int64), "bend_ids": table(ids, np.int64)}
-            constants |= {"bend_a": section.bending_j / units.energy_j}
+            constants |= {"bend_a": (section.bending_j or 0.0) / units.energy_j}
         if section.repulsion is not None:
             sigma = section.repulsion.diameter_m / units.spacing_m
             constants |= {"pair_a": section.repulsion.energy_j / units.energy_j, "pair_b": sigma}
-            reach = sigma * self._reach_over_sigma()
+            reach = sigma * _reach_over_sigma(section.repulsion)
         if section.pull is not None:
             own = np.arange(count) if self.ids is None else self.ids
             pulled = np.isin(own, section.pull.ids) if section.pull.ids else np.ones(count, bool)
             constants |= {"pulled": table(pulled, np.uint8)}
             constants |= {"pull": table(np.array(section.pull.force_n) / units.force_n)}
-            constants |= {"pull_box": table(self._pull_box())}
+            constants |= {"pull_box": table(self._pull_box(section.pull))}
         kinds = Interactions(
-            bonds=section.bonds.potential if len(self.bonds) else "",
+            bonds=section.bonds.potential if section.bonds and len(self.bonds) else "",
             pairs=section.repulsion.potential if section.repulsion else "",
             bends=has_bends,
             walls=True,
@@ -157,11 +165,11 @@ class BeadSpecies(Species[BeadsSection]):
         )
         return kinds, constants, reach
 
-    def _pull_box(self) -> np.ndarray:
+    def _pull_box(self, pull: PullSection) -> np.ndarray:
         """(6,) lowest and highest corner of the box in which the pull acts, voxels."""
-        if self.section.pull.box_m is None:
+        if pull.box_m is None:
             return np.repeat([-np.inf, np.inf], 3)
-        return ((np.array(self.section.pull.box_m) - self.header.origin_m) / self.header.spacing_m).reshape(-1)
+        return ((np.array(pull.box_m) - self.header.origin_m) / self.header.spacing_m).reshape(-1)
 
     def _wall_constants(self, kt: float) -> dict[str, Value]:
         given, units = self.section.wall_force, self.units
@@ -175,12 +183,6 @@ class BeadSpecies(Species[BeadsSection]):
                 " voxel on"
             )
         return {"wall_a": energy, "wall_b": sigma, "wall_range2": (WCA_RANGE * sigma) ** 2}
-
-    def _reach_over_sigma(self) -> float:
-        given = self.section.repulsion
-        if given.potential == "lennard-jones":
-            return given.cutoff_m / given.diameter_m if given.cutoff_m else LARGEST_CUTOFF
-        return WCA_RANGE if given.potential == "wca" else 1.0
 
     def _check_stiffness(self) -> None:
         """Refuse bonds that swing too fast for the substep."""
@@ -222,14 +224,14 @@ class BeadSpecies(Species[BeadsSection]):
             return places_in_fluid(nodes, self._table.position_m[order], located)
         if section.count is not None:
             return spread_over_fluid(nodes, section.count, random, section.box_m)
-        place = np.concatenate([self._chain(nodes, random, dimension) for _ in range(section.chains)])
+        place = np.concatenate([self._chain(nodes, random, dimension) for _ in range(section.chains or 0)])
         position_m = np.asarray(nodes.origin_m) + nodes.spacing_m * place
         return places_in_fluid(nodes, position_m, lambda row: f"particles.{self.name}, bead {row}")
 
     def _chain(self, nodes, random, dimension: int) -> np.ndarray:
         """(length, 3) places of one chain, voxels."""
         section, spacing_m = self.section, self.units.spacing_m
-        bond = self._starting_bond()
+        bond = self._starting_bond(section.bonds) if section.bonds else 0.0
         apart = 0.9 * section.repulsion.diameter_m / spacing_m if section.repulsion else 0.0
         builder = ChainBuilder(nodes, bond, min(apart, 0.95 * bond), dimension, random)
 
@@ -240,17 +242,17 @@ class BeadSpecies(Species[BeadsSection]):
             voxel, offset = spread_over_fluid(nodes, 1, random, section.box_m)
             return (voxel + offset)[0]
 
-        length = section.beads_per_chain
+        length = section.beads_per_chain or 0
         return builder.line(first(), length) if section.start == "line" else builder.walk(first, length)
 
-    def _starting_bond(self) -> float:
+    def _starting_bond(self, bonds: BondsSection) -> float:
         """Length of bonds at the start, voxels: near the minimum of their energy."""
-        section, spacing_m = self.section, self.units.spacing_m
-        if section.bonds.potential == "fene":
-            near = section.repulsion.diameter_m if section.repulsion else 0.5 * section.bonds.length_m
-            return min(near, 0.8 * section.bonds.length_m) / spacing_m
+        repulsion, spacing_m = self.section.repulsion, self.units.spacing_m
+        if bonds.potential == "fene":
+            near = repulsion.diameter_m if repulsion else 0.5 * bonds.length_m
+            return min(near, 0.8 * bonds.length_m) / spacing_m
         thermal = sqrt(3.0 * self.beads.kt / float(self.beads.constants["bond_a"]))  # type: ignore[arg-type]
-        return section.bonds.length_m / spacing_m or min(thermal, 1.0) or 0.5
+        return bonds.length_m / spacing_m or min(thermal, 1.0) or 0.5
 
     def describe(self) -> str:
         """Their number, friction and forces."""

@@ -165,11 +165,11 @@ def starting_chains(pores: Pores, length: int) -> np.ndarray:
     threaded = np.full((len(line), 3), float(cell // 2))
     threaded[:, 0] = line
     mouth = threaded[-1] - [BOND, 0.0, 0.0]
-    found = []
+    found: list[np.ndarray] = []
     while len(found) < pores.grid**2:
         chain = np.concatenate((threaded, builder.walk(lambda: mouth, length - len(line))))[:length]
         apart = np.linalg.norm(chain[:, None] - chain[None, : len(line)], axis=-1)
         if (apart > 0.9 * SIGMA).sum() == length * len(line) - len(line):  # but of each with itself
-            y, z = cell * np.array(divmod(len(found), pores.grid))
-            found.append(chain + [0.0, y, z])
+            row, column = divmod(len(found), pores.grid)
+            found.append(chain + [0.0, cell * row, cell * column])
     return np.array(found)
