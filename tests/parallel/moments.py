@@ -118,7 +118,7 @@ def send(number: int, victims) -> None:
 
 
 def _victims(moment: Moment, mark: str, process) -> list[int]:
-    """Process ids; those of ranks that have not begun or have ended are not among them."""
+    """Process ids; those of ranks that have not begun or have ended are not among them, and some may be none."""
     if moment.rank == LAUNCHER or moment.n_ranks == 1:
         return [process.pid] if process.poll() is None else []
     ranks = {rank: pid for rank, pid in processes(mark).items() if isinstance(rank, int)}
@@ -131,6 +131,10 @@ def _wait_for(moment: Moment, folder: Path, process) -> None:
     deadline = time.monotonic() + START_S
     if moment.when == STARTING:
         time.sleep(moment.delay_s)
+        while process.poll() is None and not _victims(moment, str(folder.parent), process):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"rank {moment.rank} did not begin")
+            time.sleep(0.01)
         return
     step = N_STEPS if moment.when == ENDING else moment.step
     while process.poll() is None and newest_step(folder) < step:
