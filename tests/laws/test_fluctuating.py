@@ -262,7 +262,7 @@ CARREAU = {
         ({"lattice": {"smagorinsky": 0.1}}, "lattice.smagorinsky is given with .fluctuating"),
         ({"fluid": {"carreau_yasuda": CARREAU}}, "fluid.carreau_yasuda is given with .fluctuating"),
         ({"fluid": {"temperature_k": None}}, "has .fluctuating. but no fluid.temperature_k; give the temperature"),
-        ({"fluctuating": None}, "has fluid.temperature_k but no .fluctuating., which alone reads it"),
+        ({"fluctuating": None}, "has fluid.temperature_k but no .fluctuating. that reads it"),
         ({"fluid": {"temperature_k": -1.0}}, "fluid.temperature_k is -1.0: must be greater than 0"),
         ({"fluctuating": {"seed": -1}}, "fluctuating.seed is -1: must be greater than or equal to 0"),
         ({"fluid": {"temperature_k": 3e7}}, "fluid.temperature_k is 3e.07: .*time step of at most .*or larger voxels"),

@@ -7,13 +7,11 @@ a bead finds them means nothing. Walls repel from the nearest point of a solid v
 
 from dataclasses import dataclass
 from functools import cache
-from math import floor
 
 import numpy as np
 
-from muphy_lb.domain.corners import address_node, addresses
 from muphy_lb.operators import Operator, named
-from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.particles.beads.external import pull_node, wall_forces, walls_node
 from muphy_lb.physics.particles.beads.motion import cell_node
 from muphy_lb.physics.particles.beads.names import (
     CELL,
@@ -28,15 +26,13 @@ from muphy_lb.physics.particles.beads.names import (
     VELOCITY,
     VOXEL,
 )
-from muphy_lb.physics.particles.beads.potentials import BONDS, PAIRS, lennard_jones
+from muphy_lb.physics.particles.beads.potentials import BONDS, PAIRS
 
 BOND = ("bond_start", "bond_partner", "bond_a", "bond_b")
 PAIR = ("pair_a", "pair_b", "pair_range2", CELL, HEAD, NEXT)
 BEND = ("bend_start", "bend_ids", "bend_a")
 WALL = ("wall_a", "wall_b", "wall_range2", "beside_wall")
 PULL = ("pulled", "pull", "pull_box")
-NEAREST2 = 1e-6
-"""Squared distance to a wall, in voxels, below which its force grows no more."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ def forces(kinds: Interactions) -> Operator:
             if given:
                 total += part(i, parameters, kinds)
         if kinds.walls:
-            total += _walls(i, parameters)
+            total += wall_forces(i, parameters)
         if kinds.pulls:
             total += _pull(i, parameters)
         for k in range(3):
@@ -146,26 +142,6 @@ def bending_forces(a: np.ndarray, b: np.ndarray, stiffness: float) -> tuple[np.n
     return stiffness / norm * (ab / aa * a - b), stiffness / norm * (a - ab / bb * b)
 
 
-def _walls(i, parameters) -> np.ndarray:
-    voxel = np.stack([parameters[name][i] for name in VOXEL])
-    offset = np.stack([parameters[name][i] for name in OFFSET])
-    moved = np.floor(offset + 0.5)
-    voxel, offset = voxel + moved.astype(np.int64), offset - moved
-    nearest, best = np.zeros_like(offset), np.full(i.size, np.inf)
-    for z in (-1, 0, 1):
-        for y in (-1, 0, 1):
-            for x in (-1, 0, 1):
-                side = np.array([x, y, z])[:, None]
-                is_solid = addresses(parameters["lookup"], voxel + side) < 0
-                gap = np.where(side == 0, 0.0, -side * (0.5 - side * offset))
-                r2 = (gap**2).sum(axis=0)
-                chosen = is_solid & (r2 < best)
-                best, nearest = np.where(chosen, r2, best), np.where(chosen, gap, nearest)
-    near = best < parameters["wall_range2"]
-    scale = lennard_jones(np.where(near, np.maximum(best, NEAREST2), 1.0), parameters["wall_a"], parameters["wall_b"])
-    return np.where(near, scale, 0.0) * nearest
-
-
 def _pull(i, parameters) -> np.ndarray:
     place = np.stack([parameters[v][i] + parameters[o][i] for v, o in zip(VOXEL, OFFSET, strict=True)])
     low, high = parameters["pull_box"].reshape(2, 3, 1)
@@ -178,8 +154,8 @@ def _forces_node(jit, at, kinds: Interactions):
     of_bonds = _bonds_node(jit, at, kinds) if kinds.bonds else nothing
     of_pairs = _pairs_node(jit, at, kinds) if kinds.pairs else nothing
     of_bends = _bends_node(jit, at) if kinds.bends else nothing
-    of_walls = _walls_node(jit, at) if kinds.walls else nothing
-    of_pull = _pull_node(jit, at) if kinds.pulls else nothing
+    of_walls = walls_node(jit, at) if kinds.walls else nothing
+    of_pull = pull_node(jit, at) if kinds.pulls else nothing
     force_x, force_y, force_z = (at[name] for name in FORCE)
     speed_x, speed_y, speed_z = (at[name] for name in VELOCITY)
     mass, duration, half, real = at["mass"], at["duration"], np.float64(0.5), np.float64
@@ -352,51 +328,3 @@ def _bends_node(jit, at):
         return fx, fy, fz
 
     return jit(of_bends)
-
-
-def _walls_node(jit, at):
-    address, lookup, beside = address_node(jit), at["lookup"], at["beside_wall"]
-    vx, vy, vz, ox, oy, oz = (at[name] for name in (*VOXEL, *OFFSET))
-    a, b, range2, real, whole = at["wall_a"], at["wall_b"], at["wall_range2"], np.float64, np.int64
-    half, nearest2 = np.float64(0.5), np.float64(NEAREST2)
-    gap = jit(lambda side, offset: 0.0 if side == 0 else -side * (half - side * offset))
-
-    def of_walls(i, parameters):
-        px, py, pz = parameters[ox][i], parameters[oy][i], parameters[oz][i]
-        mx, my, mz = floor(px + half), floor(py + half), floor(pz + half)
-        px, py, pz = px - mx, py - my, pz - mz
-        x, y, z = parameters[vx][i] + whole(mx), parameters[vy][i] + whole(my), parameters[vz][i] + whole(mz)
-        n = address(parameters[lookup], x, y, z)
-        if 0 <= n < parameters[lookup].size[9] and parameters[beside][n] == 0:
-            return 0.0, 0.0, 0.0
-        best, gx, gy, gz = real(parameters[range2]), 0.0, 0.0, 0.0
-        for direction in range(27):
-            sx, sy, sz = direction % 3 - 1, direction // 3 % 3 - 1, direction // 9 - 1
-            tx, ty, tz = gap(sx, px), gap(sy, py), gap(sz, pz)
-            r2 = tx * tx + ty * ty + tz * tz
-            if r2 < best and address(parameters[lookup], x + whole(sx), y + whole(sy), z + whole(sz)) < 0:
-                best, gx, gy, gz = r2, tx, ty, tz
-        if best < real(parameters[range2]):
-            s2 = real(parameters[b]) * real(parameters[b]) / max(best, nearest2)
-            s6 = s2 * s2 * s2
-            scale = 24.0 * real(parameters[a]) * (2.0 * s6 * s6 - s6) / max(best, nearest2)
-            return scale * gx, scale * gy, scale * gz
-        return 0.0, 0.0, 0.0
-
-    return jit(of_walls)
-
-
-def _pull_node(jit, at):
-    pulled, pull, box, own = at["pulled"], at["pull"], at["pull_box"], at["id"]
-    voxel, offset = tuple(at[name] for name in VOXEL), tuple(at[name] for name in OFFSET)
-
-    def of_pull(i, parameters):
-        inside = parameters[pulled][parameters[own][i]] != 0
-        for k in range(3):
-            place = parameters[voxel[k]][i] + parameters[offset[k]][i]
-            inside = inside and parameters[box][k] <= place and place <= parameters[box][3 + k]
-        if inside:
-            return parameters[pull][0], parameters[pull][1], parameters[pull][2]
-        return 0.0, 0.0, 0.0
-
-    return jit(unroll(of_pull))

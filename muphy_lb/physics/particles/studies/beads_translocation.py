@@ -82,8 +82,12 @@ QUICK = Pores((4, 5), 2, 8, 6, 20, 2000)
 
 
 def bead_translocation(settings: Settings = DEFAULT, pores: Pores | None = None) -> Validation:
-    """Exponents of the time in which chains pass, in the fluid and in a fluid taken to rest; other lengths and numbers
-    of chains by ``pores``."""
+    """Exponents of the time in which chains pass a pore, in the fluid and in a fluid taken to rest.
+
+    Args:
+        settings: of all cases.
+        pores: other lengths and numbers of chains.
+    """
     skipped = not_possible(NAME, CITATION, settings)
     if skipped:
         return skipped
