@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from math import pi, sqrt
+from zlib import crc32
 
 import numpy as np
 
@@ -72,6 +73,11 @@ class BeadSpecies(Species[BeadsSection]):
         check_reach(self.beads, header)
         self.checks = BeadChecks(self.beads, self.bonds, self.ids, header)
 
+    @property
+    def _own_number(self) -> int:
+        """Sets these beads apart from others with the same seed; below 2^31."""
+        return crc32(self.name.encode()) >> 1
+
     def _read(self):
         section, folder = self.section, self.case.folder
         if section.file is None:
@@ -116,7 +122,7 @@ class BeadSpecies(Species[BeadsSection]):
             mass=section.mass_kg / units.mass_kg,
             friction=friction * units.time_step_s / units.mass_kg,
             kt=kt,
-            seed=section.seed,
+            seed=section.seed ^ self._own_number << 32,
             kernel=section.kernel,
             coupling=section.coupling,
             substeps=section.substeps,
@@ -206,7 +212,7 @@ class BeadSpecies(Species[BeadsSection]):
         return view.communicator.broadcast(self._start(view) if view.communicator.rank == 0 else None)
 
     def _start(self, view) -> dict[str, np.ndarray]:
-        random, beads = np.random.default_rng(self.section.seed), self.beads
+        random, beads = np.random.default_rng([self.section.seed, self._own_number]), self.beads
         dimension = lattice_named(self.case.lattice.name).dimension
         voxel, offset = self._places(view, random, dimension)
         self.checks.at_start(voxel, offset)
