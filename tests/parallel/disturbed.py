@@ -53,7 +53,7 @@ CHAINS = {
     "chains": 12,
     "beads_per_chain": 6,
     "mass_kg": 3e-6,
-    "radius_m": 3e-4,
+    "radius_m": 3e-5,  # light friction: those that pile up at an outlet share nodes
     "substeps": 2,
     "bonds": {"stiffness_n_m": 1e-4, "length_m": 8e-4},
     "repulsion": {"potential": "soft", "energy_j": 1e-11, "diameter_m": 6e-4},

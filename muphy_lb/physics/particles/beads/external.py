@@ -12,8 +12,9 @@ from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.particles.beads.names import OFFSET, VOXEL
 from muphy_lb.physics.particles.beads.potentials import lennard_jones
 
-NEAREST2 = 1e-6
-"""Squared distance to a wall, in voxels, below which its force grows no more."""
+NEAREST = 0.7
+"""Distance to a wall, over sigma, below which its force grows no more: no step could follow it, and thermal beads, for
+which the wall is some hundred kT high there, do not come so near."""
 
 
 def wall_forces(i, parameters) -> np.ndarray:
@@ -33,7 +34,11 @@ def wall_forces(i, parameters) -> np.ndarray:
                 chosen = is_solid & (r2 < best)
                 best, nearest = np.where(chosen, r2, best), np.where(chosen, gap, nearest)
     near = best < parameters["wall_range2"]
-    scale = lennard_jones(np.where(near, np.maximum(best, NEAREST2), 1.0), parameters["wall_a"], parameters["wall_b"])
+    scale = lennard_jones(
+        np.where(near, np.maximum(best, (NEAREST * parameters["wall_b"]) ** 2), 1.0),
+        parameters["wall_a"],
+        parameters["wall_b"],
+    )
     return np.where(near, scale, 0.0) * nearest
 
 
@@ -42,7 +47,7 @@ def walls_node(jit, at):
     address, lookup, beside = address_node(jit), at["lookup"], at["beside_wall"]
     vx, vy, vz, ox, oy, oz = (at[name] for name in (*VOXEL, *OFFSET))
     a, b, range2, real, whole = at["wall_a"], at["wall_b"], at["wall_range2"], np.float64, np.int64
-    half, nearest2 = np.float64(0.5), np.float64(NEAREST2)
+    half, nearest = np.float64(0.5), np.float64(NEAREST)
     gap = jit(lambda side, offset: 0.0 if side == 0 else -side * (half - side * offset))
 
     def of_walls(i, parameters):
@@ -61,9 +66,11 @@ def walls_node(jit, at):
             if r2 < best and address(parameters[lookup], x + whole(sx), y + whole(sy), z + whole(sz)) < 0:
                 best, gx, gy, gz = r2, tx, ty, tz
         if best < real(parameters[range2]):
-            s2 = real(parameters[b]) * real(parameters[b]) / max(best, nearest2)
+            sigma = real(parameters[b])
+            r2 = max(best, (nearest * sigma) * (nearest * sigma))
+            s2 = sigma * sigma / r2
             s6 = s2 * s2 * s2
-            scale = 24.0 * real(parameters[a]) * (2.0 * s6 * s6 - s6) / max(best, nearest2)
+            scale = 24.0 * real(parameters[a]) * (2.0 * s6 * s6 - s6) / r2
             return scale * gx, scale * gy, scale * gz
         return 0.0, 0.0, 0.0
 

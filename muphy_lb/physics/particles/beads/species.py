@@ -17,7 +17,7 @@ from muphy_lb.physics.particles.beads.names import VELOCITY
 from muphy_lb.physics.particles.beads.observers import BeadSeries, BeadSnapshots
 from muphy_lb.physics.particles.beads.potentials import WCA_RANGE
 from muphy_lb.physics.particles.beads.section import BeadsSection, BondsSection, PullSection, RepulsionSection
-from muphy_lb.physics.particles.beads.start import ChainBuilder, angle_tables, bond_tables, chain_bonds
+from muphy_lb.physics.particles.beads.start import ChainBuilder, angle_tables, bond_tables, chain_bonds, keep_clear
 from muphy_lb.physics.particles.files.read import read_bonds, read_particles
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.physics.particles.tracers.seeding import places_in_fluid, spread_over_fluid
@@ -229,7 +229,8 @@ class BeadSpecies(Species[BeadsSection]):
             located = lambda row: self._table.location(order[row])  # noqa: E731
             return places_in_fluid(nodes, self._table.position_m[order], located)
         if section.count is not None:
-            return spread_over_fluid(nodes, section.count, random, section.box_m)
+            voxel, offset = spread_over_fluid(nodes, section.count, random, section.box_m)
+            return voxel, keep_clear(nodes, voxel, offset, random)
         place = np.concatenate([self._chain(nodes, random, dimension) for _ in range(section.chains or 0)])
         position_m = np.asarray(nodes.origin_m) + nodes.spacing_m * place
         return places_in_fluid(nodes, position_m, lambda row: f"particles.{self.name}, bead {row}")

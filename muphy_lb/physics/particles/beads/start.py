@@ -7,8 +7,9 @@ import numpy as np
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
 
-CLEARANCE = 0.3
-"""Distance along every axis, in voxels, within which there must be fluid around a bead of a chain."""
+CLEARANCE = 0.45
+"""Distance along every axis, in voxels, within which there must be fluid around a bead: nearer, walls push it away with
+a force that grows like the inverse of the distance to the 13th power."""
 
 TRIALS = 2000
 """Directions that are tried for the next bead of a chain before it starts anew, and chains before it is given up."""
@@ -89,6 +90,28 @@ class ChainBuilder:
         voxel = np.where(self._periodic, voxel % self._size, voxel)
         inside = ((voxel >= 0) & (voxel < self._size)).all()
         return bool(inside and self._fluid[tuple(voxel.T)].all())
+
+
+def keep_clear(nodes: NodeList, voxel: np.ndarray, offset: np.ndarray, random) -> np.ndarray:
+    """Offsets (n, 3) of beads in their voxels, of which those nearer to a wall than ``CLEARANCE`` are drawn again; in
+    passages of one voxel they start in the middle."""
+    size, periodic = np.array(nodes.shape[::-1]), np.array(nodes.periodic)
+    fluid = np.zeros(tuple(size), dtype=bool)
+    fluid[tuple(nodes.coordinates().T)] = True
+    axes = size > 1
+    around = np.unique(np.array(np.meshgrid(*[(-CLEARANCE, 0.0, CLEARANCE)] * 3)).reshape(3, -1).T * axes, axis=0)
+    offset, near = offset.copy(), np.arange(len(voxel))
+    for trial in range(TRIALS // 40):
+        there = voxel[near, None] + np.floor(offset[near, None] + around + 0.5).astype(int)
+        there = np.where(periodic, there % size, there)
+        inside = ((there >= 0) & (there < size)).all(axis=-1)
+        x, y, z = np.moveaxis(np.clip(there, 0, size - 1), -1, 0)
+        near = near[~(inside & fluid[x, y, z]).all(axis=1)]
+        if not near.size:
+            break
+        is_last = trial == TRIALS // 40 - 2
+        offset[near] = 0.0 if is_last else random.uniform(-0.5, 0.5, (near.size, 3)) * axes
+    return offset
 
 
 def bond_tables(count: int, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

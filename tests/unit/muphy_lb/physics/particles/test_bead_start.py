@@ -5,17 +5,28 @@ import pytest
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID
-from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.physics.particles.beads.start import CLEARANCE, ChainBuilder, angle_tables, bond_tables, chain_bonds
+from muphy_lb.physics.particles.beads.start import (
+    CLEARANCE,
+    ChainBuilder,
+    angle_tables,
+    bond_tables,
+    chain_bonds,
+    keep_clear,
+)
 
 BOND, APART = 0.7, 0.5
 
 
+def nodes_of(shape_zyx, periodic=(False, False, False)) -> NodeList:
+    """A room full of fluid."""
+    return build_nodes(Voxels(np.full(shape_zyx, FLUID, FLAG_DTYPE), periodic=periodic))
+
+
 def builder_in(shape_zyx, periodic=(False, False, False)) -> ChainBuilder:
     """A builder in a room full of fluid."""
-    nodes = build_nodes(Voxels(np.full(shape_zyx, FLUID, FLAG_DTYPE), periodic=periodic))
-    return ChainBuilder(nodes, BOND, APART, 3, np.random.default_rng(1))
+    return ChainBuilder(nodes_of(shape_zyx, periodic), BOND, APART, 3, np.random.default_rng(1))
 
 
 def distances(places: np.ndarray) -> np.ndarray:
@@ -36,8 +47,16 @@ def test_chains_keep_to_the_fluid_and_have_exact_bonds(kind):
 
 def test_a_line_turns_back_at_a_wall():
     places = builder_in((4, 5, 6)).line(np.array([3.0, 2.0, 2.0]), 12)
-    along = np.sign(np.diff(places[:, 0]).round(9))
-    assert list(along[:3]) == [1, 1, 1] and set(along) == {1, 0, -1}
+    along, ahead = np.sign(np.diff(places[:, 0]).round(9)), int((5.5 - CLEARANCE - 3.0) / BOND)
+    assert ahead > 1 and list(along[: ahead + 1]) == [1] * ahead + [0] and set(along) == {1, 0, -1}
+
+
+def test_single_beads_start_away_from_walls():
+    nodes, random = nodes_of((4, 5, 6)), np.random.default_rng(1)
+    voxel, offset = nodes.coordinates(), random.uniform(-0.5, 0.5, (nodes.n_nodes, 3))
+    places = voxel + keep_clear(nodes, voxel, offset, random)
+    assert (places >= -0.5 + CLEARANCE).all() and (places <= np.array([5.5, 4.5, 3.5]) - CLEARANCE).all()
+    assert np.abs(places - voxel).max() <= 0.5 and np.ptp(places - voxel) > 0.8
 
 
 def test_chains_pass_periodic_faces():
