@@ -53,7 +53,24 @@ def main() -> int:
             ahead = (typeof(np.zeros(1, np.int64)),) if of_particles else (types.int64, types.int64)
             cuda.compile_ptx(kernel.py_func, types.void(*ahead, typeof(values)), cc=CAPABILITY)
             print(stage.name, operator.name, flush=True)
+    for name, arguments in migration(build_engine(nodes, setups[0])).items():
+        cuda.compile_ptx(getattr(particle_skeletons, name).py_func, types.void(*arguments), cc=CAPABILITY)
+        print(name, flush=True)
     return 0
+
+
+def migration(engine) -> dict[str, tuple]:
+    """The kernels by which beads migrate, with the types of their arguments."""
+    beads = engine.particles._sets["beads"]
+    number, messages, particles = types.int64, beads._migration[0], typeof(beads.arrays)
+    return {
+        "clear_counts": (typeof(messages.outgoing), number, number),
+        "send_particles": (particles, typeof(messages), typeof(engine.particles.lookup), number),
+        "match_holes": (typeof(beads.arrays.count), typeof(messages)),
+        "fill_holes": (particles, typeof(messages), number),
+        "close_holes": (typeof(beads.arrays.count), typeof(messages.n_moved)),
+        "receive_particles": (particles, typeof(messages), number),
+    }
 
 
 if __name__ == "__main__":
