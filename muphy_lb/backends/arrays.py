@@ -27,26 +27,36 @@ class State:
     n_nodes: int
 
 
+class Chosen(NamedTuple):
+    """Nodes at which an integer array has at least one bit of a mask."""
+
+    array: Any
+    mask: int
+
+
 @dataclass(frozen=True)
 class StreamArrays:
-    """Arrays of a stream-and-collide launch: buffers before and after the step (the same buffer in place), and the
-    device form of the pattern's table."""
+    """Arrays of a stream-and-collide launch: buffers before and after the step (the same buffer in place), the device
+    form of the pattern's table, and an array that is 0 at nodes without fluid, if there are any."""
 
     old: Any
     new: Any
     table: Any
     pattern: Pattern
+    occupied: Any = None
 
 
 @dataclass(frozen=True)
 class NodeRange:
     """Local nodes ``[first, last)``, the first at the start of a warp; edge nodes run concurrently with the interior
-    where the device supports it. ``is_reversed``: start with the last nodes, which the previous step wrote last."""
+    where the device supports it. ``is_reversed``: start with the last nodes, which the previous step wrote last.
+    ``where``: those nodes of the range that are meant, if not all."""
 
     first: int
     last: int
     is_edge: bool = False
     is_reversed: bool = False
+    where: Chosen | None = None
 
     @property
     def queue(self) -> str:
@@ -216,6 +226,31 @@ class ArrivingArrays(NamedTuple):
 
     wanted: Any
     out: tuple
+
+
+class NeighbourTable(NamedTuple):
+    """Device form of the table of the neighbours of every node, and the number of neighbours."""
+
+    runs: Any
+    n_neighbours: int
+
+
+class RefillArrays(NamedTuple):
+    """What a refill reads and overwrites.
+
+    Attributes:
+        state: the populations.
+        table: of the neighbours.
+        sources: the neighbours whose moments are averaged.
+        others: (4 n_ghosts,) moments of nodes of other ranks.
+        first: address of the first of them in fields.
+    """
+
+    state: State
+    table: NeighbourTable
+    sources: Chosen
+    others: Any
+    first: int
 
 
 class FeedbackArrays(NamedTuple):

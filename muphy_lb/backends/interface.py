@@ -113,17 +113,27 @@ class Backend(Protocol):
         """Bind a kernel, given by name or supplied by a physics, to its arguments.
 
         Kernels that every backend has, and their arguments; ``values`` are those of the operator's parameters, in its
-        order:
+        order; ``neighbours``, ``each``, ``crossing``, ``stored`` and ``refill`` leave out nodes of their range that are
+        not chosen:
 
         stream_collide(collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None)
-            Stream and collide a node range; ``shape`` is one of :meth:`launch_shapes`, by default the first.
+            Stream and collide a node range; ``shape`` is one of :meth:`launch_shapes`, by default the first. Nodes
+            without fluid need not be advanced; what is stored for them is not specified.
         stencil(update, arrays: StencilArrays, nodes, values)
             new[n] = update(old[n] and old at its neighbours, n).
         scalar_streaming(update, arrays: StencilArrays, nodes, values)
             The update overwrites the populations that arrive; component q goes to new[q row + n].
-        neighbours(update, table, n_neighbours, nodes, values)
+        neighbours(update, table: NeighbourTable, nodes, values)
             ``update(neighbours, n, values)``, ``neighbours`` the addresses of the node's neighbours in arrays of
             fields; it writes to fields among the values, at its own node.
+        crossing(update, arrays: StreamArrays, table: NeighbourTable, nodes, values)
+            ``update(arriving, leaving, neighbours, n, values)`` with the populations that a step with these arrays
+            will load, which it may change, and those in the node's own rows, which it stored in the step before.
+        stored(update, state: State, table: NeighbourTable, nodes, values)
+            ``update(f, neighbours, n, values)`` with the stored populations.
+        refill(operators, arrays: RefillArrays, nodes, values)
+            ``update(f, moments, n, values)`` computes the populations of a node from the mean moments of its sources;
+            the operators are that and the one of moments, the values those of both.
         extrapolation(field, target, stencils: ExtrapolationArrays, queue)
             target = constant + sum of weight * field[index].
         links(operators, buffers: LinkBuffers, links: LinkArrays, values)

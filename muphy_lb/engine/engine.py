@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from muphy_lb.backends.arrays import ArrivingArrays, NodeRange, ReductionArrays, State, StreamArrays
+from muphy_lb.backends.arrays import NodeRange, ReductionArrays, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
 from muphy_lb.domain.streaming import INTERIOR
 from muphy_lb.engine.boundary_links import BoundaryLinks, Values
@@ -199,12 +199,15 @@ class Engine:
         self._set(lambda first, last: _columns(populations, first, last))
 
     def populations(self) -> np.ndarray:
-        """(Q, n) stored populations."""
-        return self._access.populations(self._state(self.parity))
+        """(Q, n) stored populations; 0, those at rest, where there is no fluid."""
+        populations = self._access.populations(self.state(self.parity))
+        if self.model.occupied:
+            populations[:, self.fields.get(self.model.occupied, self.parity) == 0] = 0.0
+        return populations
 
     def moments(self) -> np.ndarray:
         """(4, n) rows rho - 1, ux, uy, uz."""
-        return self._access.moments(self._state(self.parity), self._measuring(self.parity))
+        return self._access.moments(self.state(self.parity), self._measuring(self.parity))
 
     def totals(self) -> Totals:
         """Sums over the local nodes."""
@@ -290,22 +293,24 @@ class Engine:
     def _set(self, chunk) -> None:
         """Overwrite the state by ``chunk(first, last)`` -> (Q, m) or (Q, 1); the next step is an even one."""
         self.parity = self.steps_kept = 0
-        self._access.write(self._state(0), chunk)
+        self._access.write(self.state(0), chunk)
         self._barrier()
 
     def _phase(self, parity: int) -> int:
         return parity % len(self._tables)
 
-    def _state(self, parity: int) -> State:
+    def state(self, parity: int) -> State:
         """The populations before a step from buffer ``parity``."""
         before = self._phase(parity - 1)
         locations = self.addresses.locations_after(before)
         return State(self.buffers[parity], locations, self._tables[before], self.domain.n_nodes)
 
-    def _stream_arrays(self, parity: int) -> StreamArrays:
+    def stream_arrays(self, parity: int) -> StreamArrays:
+        """The arrays of a step from buffer ``parity``."""
         phase = self._phase(parity)
-        buffers = self.buffers[parity], self.buffers[1 - parity]
-        return StreamArrays(*buffers, self._tables[phase], self.addresses.patterns[phase])
+        buffers, name = (self.buffers[parity], self.buffers[1 - parity]), self.model.occupied
+        occupied = self.fields.array(FieldValue(name), parity) if name else None
+        return StreamArrays(*buffers, self._tables[phase], self.addresses.patterns[phase], occupied)
 
     @property
     def tables(self) -> tuple:
@@ -314,7 +319,7 @@ class Engine:
 
     def stream_usage(self):
         """What the compiler gave one thread of the stream-and-collide kernel."""
-        return self.backend.stream_collide_usage(self.model.collision, self._stream_arrays(0), self.shape)
+        return self.backend.stream_collide_usage(self.model.collision, self.stream_arrays(0), self.shape)
 
     @property
     def transport(self) -> str:
@@ -348,15 +353,7 @@ class Engine:
         """Launch of stream-and-collide over some nodes, from buffer ``parity``."""
         collide = self.model.collision
         values = self.parameters.values(collide, self.model.parameters, parity)
-        return self.backend.bind("stream_collide", collide, self._stream_arrays(parity), nodes, values, shape)
-
-    def bind_arriving(self, stage, nodes: NodeRange, parity: int):
-        """Launch of an ``ARRIVING`` stage over some nodes, in a step from buffer ``parity``."""
-        (wanted,), (operator,) = stage.reads, stage.operators
-        out = tuple(self.fields.array(FieldValue(f"{stage.field}_{k}"), parity) for k in range(4))
-        values = self.parameters.values(operator, stage.parameters, parity)
-        arrays, flags = self._stream_arrays(parity), self.fields.array(FieldValue(wanted), parity)
-        return self.backend.bind(stage.kernel, operator, arrays, nodes, ArrivingArrays(flags, out), values)
+        return self.backend.bind("stream_collide", collide, self.stream_arrays(parity), nodes, values, shape)
 
     def _moment_values(self, parity: int, in_force) -> tuple:
         """Values for the moments of the state ``parity``: those that its collision read, with the force from the given
@@ -377,7 +374,7 @@ class Engine:
         operator = self.model.macroscopic
         self._partial_sums = arrays
         self._reductions = [
-            self.backend.bind("reduction", operator, self._state(parity), arrays, self._measuring(parity))
+            self.backend.bind("reduction", operator, self.state(parity), arrays, self._measuring(parity))
             for parity in (0, 1)
         ]
 

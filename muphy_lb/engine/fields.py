@@ -141,6 +141,32 @@ class _Cornered:
         return [Task("forget", ON_EDGE, backend.bind("scatter", zeros, self.arrays[0], backend.array(ghosts)))]
 
 
+class EdgeMoments(NamedTuple):
+    """Moments of a rank's own edge nodes, (4 n_edge,), and of its ghost nodes, (4 n_ghosts,); and the address of the
+    first of these in fields."""
+
+    own: object
+    others: object
+    first: int
+
+
+class _OfMoments:
+    """The four moments of the edge nodes and, behind them in the array, of the ghost nodes."""
+
+    is_state, n_rows, row, exchanges = False, 4, 0, NO_EXCHANGE
+
+    def __init__(self, backend, domain: LocalDomain, shares):
+        layer, n_edge = domain.ghost_layer, domain.n_edge
+        n_ghosts = layer.position.size
+        array = backend.zeros(self.n_rows * (n_edge + n_ghosts), backend.precision.real)
+        self.arrays, end = [array, array], self.n_rows * n_edge
+        self.moments = EdgeMoments(backend.view(array, 0, end), backend.view(array, end, array.size), domain.pitch)
+        sent = _of_rows(layer.send_node, n_edge, self.n_rows, layer.send_start)
+        received = _of_rows(end + np.arange(n_ghosts), n_ghosts, self.n_rows, layer.receive_start)
+        plan = Exchange(*sent, *received)
+        self.exchanges = bind_exchanges(Halo(domain.halo.neighbours, (plan, plan), (array, array)), shares).exchanges
+
+
 def _of_rows(addresses: np.ndarray, row: int, n_rows: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Addresses of all components of some nodes, message by message, and the start of each message."""
     messages = [addresses[first:last] for first, last in zip(start[:-1], start[1:], strict=True)]
@@ -180,7 +206,7 @@ class Fields:
     def __init__(self, backend, domain: LocalDomain, model: Model, shares, corners: Corners | None = None):
         self._backend, self._domain, self._corners = backend, domain, corners
         self.neighbours: DeviceTable | None = None
-        of_links = [field for field in model.fields if not field.corners]
+        of_links = [field for field in model.fields if not (field.corners or field.of_moments)]
         if any(field.outside is not None or field.accumulates for field in of_links):
             table = build_neighbours(domain, model.lattice.c[1:])
             self.neighbours = DeviceTable(table, backend.stream_table(table, 0))
@@ -196,6 +222,8 @@ class Fields:
         if field.boundary:
             table = _advancing_table(self._domain, model, field, field.boundary)
             return _Advanced(self._backend, self._domain, field, table, shares)
+        if field.of_moments:
+            return _OfMoments(self._backend, self._domain, shares)
         dtype = self._backend.precision.real if field.dtype == "real" else field.dtype
         if field.corners and self._corners:
             return _Cornered(
@@ -214,6 +242,10 @@ class Fields:
     def host_value(self, value: FieldValue, parity: int) -> np.ndarray:
         """(n,) values of a field before, or after, a step from ``parity``."""
         return self.get(value.field, 1 - parity if value.is_new else parity)
+
+    def moments(self, name: str) -> EdgeMoments:
+        """The arrays of a field of moments."""
+        return self._bound[name].moments
 
     def table_of(self, name: str) -> DeviceTable:
         """The stencil table of an advanced field."""

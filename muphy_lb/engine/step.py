@@ -8,15 +8,16 @@ A stage joins the flow's own pass, interior behind interior and edge behind edge
 written in the same step: then a new pass begins, with an exchange of those fields ahead of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.domain.streaming import EDGE, INTERIOR, OPENINGS, PAUSE, RECEIVE, SEND, WALLS
+from muphy_lb.engine.stages import StageBinder
 from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import ExchangeTasks
-from muphy_lb.physics.model import ARRIVING, NEIGHBOURS, NODES, Model, Stage
+from muphy_lb.physics.model import NODES, Field, Model, Stage
 
 
 class StepKind(NamedTuple):
@@ -42,13 +43,13 @@ class Pass:
         self.stages: list[Stage] = []
 
 
-def passes(stages: tuple[Stage, ...], written: set[str], has_halo) -> list[Pass]:
+def passes(stages: tuple[Stage, ...], written: set[str], fields: Mapping[str, Field]) -> list[Pass]:
     """Stages in order, cut into passes.
 
     Args:
         stages: ahead of, or behind, the flow.
         written: fields that this step has written so far and not exchanged; updated.
-        has_halo: whether a field, by name, may be read at neighbours without a stage that advances it.
+        fields: those that may be read at neighbours without a stage that advances them, by name.
 
     Raises:
         ValueError: a stage writes a field with one array that it reads at neighbours.
@@ -56,9 +57,10 @@ def passes(stages: tuple[Stage, ...], written: set[str], has_halo) -> list[Pass]
     found = [Pass()]
     read: set[str] = set()
     for stage in stages:
-        near = {name for name in stage.reads_at_neighbours if has_halo(name)}
-        if near & set(stage.writes):
-            names = ", ".join(sorted(near & set(stage.writes)))
+        near = set(stage.reads_at_neighbours) & fields.keys()
+        unguarded = {name for name in near & set(stage.writes) if not fields[name].guarded}
+        if unguarded:
+            names = ", ".join(sorted(unguarded))
             raise ValueError(f"stage {stage.name!r} writes {names}, which it reads at neighbours; write another field")
         stale = tuple(sorted(near & written))
         if stale or read & set(stage.writes) or stage.over != found[-1].over:
@@ -67,11 +69,11 @@ def passes(stages: tuple[Stage, ...], written: set[str], has_halo) -> list[Pass]
             read = set()
         found[-1].stages.append(stage)
         read |= near
-        written.update(name for name in stage.writes if has_halo(name))
+        written.update(fields.keys() & set(stage.writes))
     return found
 
 
-def _read_first(stages: tuple[Stage, ...], readable: set[str]) -> tuple[str, ...]:
+def _read_first(stages: tuple[Stage, ...], readable: Mapping[str, Field]) -> tuple[str, ...]:
     """Fields that stages read at neighbours as the step before has left them."""
     found: list[str] = []
     written: set[str] = set()
@@ -93,23 +95,25 @@ class StepBinder:
         self._backend, self._domain = engine.backend, engine.domain
         self._wait = ordering(self._backend.edge_waits_for_interior)
         self._has_edge = self._domain.n_edge > 0
+        self._stages_of = StageBinder(engine)
         self._set_up_passes()
 
     def _set_up_passes(self) -> None:
         """Which fields cross at the start of a step, and the passes ahead of and behind the flow."""
         model: Model = self._model
-        readable = {field.name for field in model.fields if field.outside is not None or field.corners}
+        readable = {field.name: field for field in model.fields if field.is_read_at_neighbours}
         self._returned = {field.name for field in model.fields if field.accumulates}
         written: set[str] = set()
-        self._before = passes(model.before, written, readable.__contains__)
-        self._between = passes(model.between, written, readable.__contains__)
-        stored = readable & set(model.stored)
+        self._before = passes(model.before, written, readable)
+        self._between = passes(model.between, written, readable)
+        stored = readable.keys() & set(model.stored)
         written.update(stored)
-        self._after = passes(model.after, written, readable.__contains__)
+        self._after = passes(model.after, written, readable)
         ahead = _read_first(model.before, readable)
         self._before[0].exchanged = ahead
-        fresh = {name for stage in (*model.before, *model.between) for name in stage.writes} | set(ahead) | stored
-        beside = [name for name in _read_first(model.after, readable) if name not in fresh]
+        between = _read_first((*model.before, *model.between), readable)
+        behind = [name for name in _read_first(model.stages, readable) if name not in stored]
+        beside = [name for name in (*between, *behind) if name not in ahead]
         advanced = [stage.field for stage in model.after if stage.field]
         self._at_start = tuple(dict.fromkeys((*advanced, *beside)))
 
@@ -258,24 +262,6 @@ class StepBinder:
         for stage in stages:
             if stage.over != NODES:
                 if part == INTERIOR:
-                    yield from self._bind_particles(stage, parity)
+                    yield from self._stages_of.bind_particles(stage, parity)
             elif nodes is not None:
-                yield from self._bind_stage(stage, parity, nodes)
-
-    def _bind_particles(self, stage: Stage, parity: int) -> list[Task]:
-        engine = self._engine
-        given = (engine.parameters.values(operator, stage.parameters, parity) for operator in stage.operators)
-        return engine.particles.bind(stage, parity, next(given, ()))
-
-    def _bind_stage(self, stage: Stage, parity: int, nodes: NodeRange) -> list[Task]:
-        engine = self._engine
-        if stage.kernel == ARRIVING:
-            return [Task(stage.name, nodes.queue, engine.bind_arriving(stage, nodes, parity))]
-        values = engine.parameters.values(stage.operators[0], stage.parameters, parity)
-        if stage.field:
-            return engine.fields.bind_advance(stage, parity, nodes, values)
-        arguments: tuple = (stage.operators[0],)
-        if stage.kernel == NEIGHBOURS:
-            table = engine.fields.neighbours
-            arguments = (*arguments, table.runs, len(table.table.vectors))
-        return [Task(stage.name, nodes.queue, self._backend.bind(stage.kernel, *arguments, nodes, values))]
+                yield from self._stages_of.bind(stage, parity, nodes)

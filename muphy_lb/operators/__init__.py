@@ -13,7 +13,7 @@ from muphy_lb.operators.closures import CONSTANT, Closure
 from muphy_lb.operators.collision import collision, followed_by, reconstructed, selected
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
-from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic
+from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic, where_fluid
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
 from muphy_lb.operators.observers import STORE_VELOCITY, VELOCITY_FIELDS, Observer
 from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings
@@ -75,5 +75,6 @@ __all__ = [
     "reconstructed",
     "selected",
     "sum_of_forces",
+    "where_fluid",
     "wall_coefficients",
 ]

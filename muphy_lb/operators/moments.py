@@ -12,7 +12,7 @@ import numpy as np
 from muphy_lb.lattice import added, combined
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, Equilibrium
 from muphy_lb.operators.forces import UNIFORM
-from muphy_lb.operators.operator import Operator, constants, rest_populations
+from muphy_lb.operators.operator import Operator, constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
 
 BEFORE_COLLISION, AFTER_COLLISION = 0.5, -0.5
@@ -56,6 +56,30 @@ def _macroscopic(half_force: float, equilibrium: Equilibrium, force: Operator) -
     when = "before" if half_force == BEFORE_COLLISION else "after"
     name = f"macroscopic-{when}-{equilibrium.name}-{force.name}"
     return Operator(name, reference, node, force.parameters)
+
+
+@cache
+def where_fluid(moments: Operator, occupied: str) -> Operator:
+    """The operator of moments with all of them 0 at nodes where the integer field ``occupied`` is 0.
+
+    Cached: one object for equal arguments, since compiled code is cached by operator.
+    """
+
+    def reference(stored, n, lattice, parameters):
+        found = moments.reference(stored, n, lattice, parameters)
+        return np.where(parameters[occupied][n] != 0, found, 0.0)
+
+    def node(lattice, precision, jit, at):
+        moments_at, field, zero = moments.node(lattice, precision, jit, at), at[occupied], precision.real(0)
+
+        def density_and_velocity(f, n, parameters):
+            if parameters[field][n] == 0:
+                return zero, zero, zero, zero
+            return moments_at(f, n, parameters)
+
+        return jit(density_and_velocity)
+
+    return Operator(f"{moments.name}-of-fluid", reference, node, joined(moments.parameters, named(occupied)))
 
 
 def state_node(lattice, precision, jit, equilibrium: Equilibrium, half_force: float = BEFORE_COLLISION):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from muphy_lb.lattice import Lattice
-from muphy_lb.operators import UNIFORM, Observer, Operator, sum_of_forces
+from muphy_lb.operators import UNIFORM, Observer, Operator, sum_of_forces, where_fluid
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import Field, FieldValue, Model, ParticleSet, Stage, Value
@@ -26,7 +26,7 @@ class Flow:
         name: of the model.
         observer: stores values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
-        fields, before, between, after, particles: as of :class:`muphy_lb.physics.model.Model`.
+        fields, before, between, after, particles, occupied: as of :class:`muphy_lb.physics.model.Model`.
     """
 
     lattice: Lattice
@@ -43,6 +43,7 @@ class Flow:
     between: tuple[Stage, ...] = ()
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
+    occupied: str = ""
 
     def pushed_by(self, force: Operator, parameters: Mapping[str, Value]) -> "Flow":
         """The flow with a further body force."""
@@ -118,6 +119,11 @@ class Flow:
             between=self.between,
             after=self.after,
             particles=self.particles,
+            occupied=self.occupied,
+            macroscopic=where_fluid(model.macroscopic, self.occupied) if self.occupied else model.macroscopic,
+            parameters={**model.parameters, self.occupied: FieldValue(self.occupied)}
+            if self.occupied
+            else model.parameters,
         )
 
     def _stored(self) -> tuple[str, ...]:

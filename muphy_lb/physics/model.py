@@ -23,6 +23,10 @@ SCALAR_STREAMING = "scalar_streaming"
 NEIGHBOURS = "neighbours"
 EACH = "each"
 ARRIVING = "arriving"
+CROSSING = "crossing"
+STORED = "stored"
+MOMENTS = "moments"
+REFILL = "refill"
 # Kernels over particles, and over ids; what particles of all ranks have written by id becomes known to every rank.
 PARTICLES = "particles"
 BY_ID = "by_id"
@@ -75,6 +79,13 @@ class Table(NamedTuple):
     array: np.ndarray
 
 
+class Where(NamedTuple):
+    """The nodes at which an integer field has at least one bit of a mask."""
+
+    field: str
+    mask: int
+
+
 Value = float | np.ndarray | np.integer | FieldValue | Provided | Table
 """Value of a parameter: a number (a NumPy integer keeps its type), an (n,) array over the local nodes, real or integer,
 a table, a field, or a value that the engine provides."""
@@ -108,6 +119,9 @@ class Field:
             ``corners``.
         corners: whether its ghost nodes are those of the corner layer (:mod:`muphy_lb.domain.lookup`), where particles
             read it (a stage that ``reads "name@neighbours"``) or add to it (if it accumulates).
+        guarded: whether stages may write it although they read it at neighbours: no node reads what another writes in
+            the same stage (each stage has bits of its own; or one kind of node writes what another reads).
+        of_moments: whether it holds the four moments of the edge nodes and of ghost nodes only, for a ``REFILL``.
     """
 
     name: str
@@ -120,6 +134,13 @@ class Field:
     accumulates: bool = False
     components: int = 1
     corners: bool = False
+    guarded: bool = False
+    of_moments: bool = False
+
+    @property
+    def is_read_at_neighbours(self) -> bool:
+        """Whether stages may read it at neighbours without one that advances it."""
+        return self.outside is not None or self.corners or self.of_moments
 
 
 def row_names(field_name: str, n_rows: int) -> list[str]:
@@ -178,6 +199,17 @@ class Stage:
     and velocity, as its operator computes them, at the nodes where the field that it ``reads`` is not 0. An ``EACH``
     stage calls ``update(n, parameters)`` for every node, its specification with an array of them.
 
+    A ``NEIGHBOURS`` stage may also write at the neighbours of its nodes, where all write the same. What it writes there
+    is lost at nodes of other ranks: a second operator, which runs at all edge nodes, looks for itself.
+
+    A ``CROSSING`` stage, between streaming and collision, calls ``update(arriving, leaving, neighbours, n,
+    parameters)`` with the populations that the node is about to load, which it may change, those that the node stored
+    in the step before, and the addresses of its neighbours in fields. A ``STORED`` stage, behind the collision, calls
+    ``update(f, neighbours, n, parameters)`` with the stored populations. A ``REFILL`` stage, behind the collision,
+    replaces them at its nodes, by ``update(f, moments, n, parameters)`` with the mean moments of those neighbours where
+    ``sources`` holds; its second operator computes moments, and its ``field``, which a ``MOMENTS`` stage has filled,
+    has those of other ranks.
+
     Attributes:
         name: name of its tasks in traces.
         kernel: name of a kernel, or a :class:`muphy_lb.backends.Kernel` that the physics supplies.
@@ -187,6 +219,9 @@ class Stage:
         reads: fields that it reads, ``"name"`` at its own node or ``"name@neighbours"``.
         writes: fields that it writes, at its own node.
         over: ``"nodes"``, or the name of a particle set.
+        where: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED`` or ``REFILL`` stage runs; all
+            if not given.
+        sources: the neighbours that a ``REFILL`` takes the mean of.
     """
 
     name: str
@@ -197,6 +232,8 @@ class Stage:
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     over: str = NODES
+    where: Where | None = None
+    sources: Where | None = None
 
     @property
     def reads_at_neighbours(self) -> tuple[str, ...]:
@@ -226,6 +263,8 @@ class Model:
         after: stages after the flow's collision, in order; those that read nothing at neighbours that was written in
             the same step overlap with its messages.
         particles: sets of particles.
+        occupied: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there
+            are none. The moments of such nodes are 0, and so are their populations in outputs.
     """
 
     name: str
@@ -244,6 +283,7 @@ class Model:
     between: tuple[Stage, ...] = ()
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
+    occupied: str = ""
 
     @property
     def stages(self) -> tuple[Stage, ...]:

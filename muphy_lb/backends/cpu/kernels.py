@@ -2,36 +2,44 @@
 
 from types import MappingProxyType
 
+import numpy as np
+
 from muphy_lb.backends.arrays import (
     ArrivingArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
     LinkBuffers,
+    NeighbourTable,
     NodeRange,
     ParticleArrays,
     ReductionArrays,
+    RefillArrays,
     ScheduleArrays,
     State,
     StencilArrays,
     StreamArrays,
     WallArrays,
 )
-from muphy_lb.backends.cpu import boundary_skeletons, skeletons
+from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cpu.threads import on_threads
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
 from muphy_lb.domain import WARP
 
 # Larger buffers do not fit into the caches and are written with non-temporal stores.
 CACHED_BYTES = 1 << 24
+# In the place of a choice of nodes where there is none.
+EVERYWHERE = (np.zeros(0, np.uint8), 0)
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
-    """Vectorised over warps of nodes."""
+    """Vectorised over warps of nodes; a warp without fluid is left out."""
     streams = arrays.pattern.stores_locally and arrays.new.nbytes > CACHED_BYTES
-    skeleton = skeletons.stream_collide(collide, arrays.pattern, backend.lattice, backend.precision, streams)
+    options = backend.lattice, backend.precision, streams, arrays.occupied is not None
+    skeleton = skeletons.stream_collide(collide, arrays.pattern, *options)
     warps = nodes.first // WARP, -(-nodes.last // WARP)
-    arguments = (arrays.old, arrays.new, *arrays.table, *warps, values)
+    fluid = () if arrays.occupied is None else (arrays.occupied,)
+    arguments = (arrays.old, arrays.new, *arrays.table, *warps, values, *fluid)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
@@ -49,11 +57,45 @@ def scalar_streaming(backend, update, arrays: StencilArrays, nodes: NodeRange, v
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def neighbours(backend, update, table, n_neighbours: int, nodes: NodeRange, values):
+def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values):
     """Parallel over nodes."""
-    skeleton = skeletons.neighbours(update, n_neighbours, backend.lattice, backend.precision)
-    arguments = (*table, nodes.first, nodes.last, values)
+    skeleton = stage_skeletons.neighbours(
+        update, table.n_neighbours, backend.lattice, backend.precision, nodes.where is not None
+    )
+    arguments = (*table.runs, *_chosen(nodes), values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+
+
+def crossing(backend, update, arrays: StreamArrays, table: NeighbourTable, nodes: NodeRange, values):
+    """Parallel over nodes."""
+    skeleton = stage_skeletons.crossing(
+        update, arrays.pattern.load, table.n_neighbours, backend.lattice, backend.precision
+    )
+    arguments = (arrays.old, *arrays.table, *table.runs, *_chosen(nodes), values)
+    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+
+
+def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
+    """Parallel over nodes."""
+    skeleton = stage_skeletons.stored(update, state.locations, table.n_neighbours, backend.lattice, backend.precision)
+    arguments = (state.buffer, *state.table, *table.runs, *_chosen(nodes), values)
+    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+
+
+def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
+    """Parallel over nodes."""
+    state, table = arrays.state, arrays.table
+    skeleton = stage_skeletons.refill(
+        operators, state.locations, table.n_neighbours, backend.lattice, backend.precision
+    )
+    sources = (*arrays.sources, arrays.first)
+    arguments = (state.buffer, *state.table, *table.runs, *_chosen(nodes), sources, arrays.others, values)
+    return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
+
+
+def _chosen(nodes: NodeRange) -> tuple:
+    """Bounds of a range, and the array and the mask that choose nodes in it."""
+    return nodes.first, nodes.last, *(nodes.where or EVERYWHERE)
 
 
 def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
@@ -131,9 +173,12 @@ def particles(backend, update, particles: ParticleArrays, capacity: int, values)
 
 
 def each(backend, update, nodes: NodeRange, values):
-    """Serial over nodes."""
-    skeleton = boundary_skeletons.over_range(update, backend.lattice, backend.precision)
-    return lambda: skeleton(nodes.first, nodes.last, values)
+    """Serial over all nodes of a range, parallel over chosen ones."""
+    if nodes.where is None:
+        skeleton = boundary_skeletons.over_range(update, backend.lattice, backend.precision)
+        return lambda: skeleton(nodes.first, nodes.last, values)
+    skeleton = stage_skeletons.each(update, backend.lattice, backend.precision)
+    return on_threads(nodes.last - nodes.first, lambda: skeleton(*_chosen(nodes), values))
 
 
 def by_id(backend, update, count: int, values):
@@ -174,6 +219,9 @@ KERNELS = MappingProxyType(
                 each,
                 by_id,
                 arriving,
+                crossing,
+                stored,
+                refill,
             )
         },
     }

@@ -139,10 +139,11 @@ def scatter(target: BlockRows, q_count: int, streams: bool):
 
 
 @cache
-def stream_collide(collide_operator, pattern, lattice, precision, streams):
+def stream_collide(collide_operator, pattern, lattice, precision, streams, has_occupancy=False):
     """Load the populations of a node, collide, store them.
 
     The skeleton processes whole warps; the nodes of the last one exist as padding, also in arrays among the parameters.
+    ``has_occupancy``: a further array, by node, is 0 where there is no fluid, and warps without fluid are left out.
     """
     collide = collide_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
@@ -150,10 +151,12 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams):
     prefetch_ahead = prefetch(len(split(pattern.load).through))
 
     @sweep_jit
-    def sweep(old, new, lines, bases, first, last, parameters):
+    def sweep(old, new, lines, bases, first, last, parameters, *occupied):
         block = np.empty((q_count, WARP), real)
         last_warp = np.int64(lines.shape[0] - 1)
         for warp in range(first, last):
+            if has_occupancy and not occupied[0][warp * WARP : (warp + 1) * WARP].any():
+                continue
             load(block, old, lines, bases, warp)
             prefetch_ahead(old, lines, bases, min(warp + AHEAD, last_warp))
             n = np.uint64(warp * WARP)
@@ -163,10 +166,10 @@ def stream_collide(collide_operator, pattern, lattice, precision, streams):
         fence()
 
     @loop_jit
-    def skeleton(old, new, lines, bases, first, last, parameters):
+    def skeleton(old, new, lines, bases, first, last, parameters, *occupied):
         for chunk in prange((last - first + CHUNK - 1) // CHUNK):
             start = first + chunk * CHUNK
-            sweep(old, new, lines, bases, start, min(last, start + CHUNK), parameters)
+            sweep(old, new, lines, bases, start, min(last, start + CHUNK), parameters, *occupied)
 
     skeleton.sweep = sweep
     return skeleton
@@ -210,25 +213,6 @@ def scalar_streaming(update_operator, n_neighbours, lattice, precision):
                     own[:] = values[:, n % WARP]
                     update(own, n, parameters)
                     new[n : n_values * row : row] = own
-
-    return skeleton
-
-
-@cache
-def neighbours(update_operator, n_neighbours, lattice, precision):
-    """Call the update of every node with the addresses of its neighbours."""
-    update = update_operator.compile(lattice, precision, node_jit)
-
-    @loop_jit
-    def skeleton(lines, bases, first, last, parameters):
-        first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
-        for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
-            addresses = np.empty(n_neighbours, np.int64)
-            start = first_warp + chunk * CHUNK
-            for warp in range(start, min(last_warp, start + CHUNK)):
-                for n in range(max(first, warp * WARP), min(last, (warp + 1) * WARP)):
-                    decode(addresses, lines, bases, warp, n % WARP)
-                    update(addresses, n, parameters)
 
     return skeleton
 

@@ -83,6 +83,12 @@ def writer(locations, n_entries: int, precision, index_type):
     return device_jit(write)
 
 
+def changer(locations, precision):
+    """Device function ``(buffer, own, entries, f, changed)`` that stores those populations of a node at given locations
+    whose bit is set."""
+    return device_jit(unroll(_change(*_constants(locations), precision.storage)))
+
+
 def _access_to(locations, n_entries: int, precision, index_type) -> Access:
     """Entries are looked up only if one of the locations is an entry."""
     needed = n_entries if any(is_entry(location) for location in locations) else 0
@@ -246,3 +252,15 @@ def _store(q_count, in_table, number, offset, storage):
                 buffer[own + offset[q]] = storage(f[q])
 
     return store
+
+
+def _change(q_count, in_table, number, offset, storage):
+    def change(buffer, own, entries, f, changed):
+        for q in range(q_count):
+            if changed & (1 << q):
+                if in_table[q]:
+                    buffer[entries[number[q]]] = storage(f[q])
+                else:
+                    buffer[own + offset[q]] = storage(f[q])
+
+    return change

@@ -12,18 +12,21 @@ from muphy_lb.backends.arrays import (
     LinkBuffers,
     LookupArrays,
     MigrationArrays,
+    NeighbourTable,
     NodeRange,
     ParticleArrays,
     ReductionArrays,
+    RefillArrays,
     ScheduleArrays,
     State,
     StencilArrays,
     StreamArrays,
     WallArrays,
 )
-from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons
+from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cuda.boundary_skeletons import LINK_NODES
-from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, Shape
+from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
+from muphy_lb.backends.cuda.stage_skeletons import Found
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = 128
@@ -32,14 +35,18 @@ LINK_BLOCK = 128
 def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
     """The compiled stream-and-collide kernel of a launch shape."""
     index_type = arrays.table.index_type
+    if arrays.occupied is not None:
+        return skeletons.stream_collide_fluid(collide, arrays.pattern, backend.lattice, backend.precision, index_type)
     return skeletons.stream_collide(
         collide, arrays.pattern, backend.lattice, backend.precision, index_type, shape.threads
     )
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
-    """One thread per one or two nodes."""
+    """One thread per one or two nodes, or one per node if there is not fluid in all of them."""
     shape = shape or backend.launch_shapes(arrays.pattern)[0]
+    if arrays.occupied is not None:
+        shape = Shape(SINGLE, shape.block)
     kernel = stream_kernel(backend, collide, arrays, shape)
     n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
     n_blocks = -(-n_threads // shape.block)
@@ -47,7 +54,8 @@ def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, val
     new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
     table, bounds = arrays.table, (np.uint32(nodes.first), np.uint32(nodes.last))
     arguments = (arrays.old, new, table.lines, table.bases, *sweep, *bounds, values)
-    return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=shape.block)
+    fluid = () if arrays.occupied is None else (arrays.occupied,)
+    return backend.launch(kernel, n_threads, (*arguments, *fluid), queue=nodes.queue, block=shape.block)
 
 
 def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
@@ -70,11 +78,55 @@ def scalar_streaming(backend, update, arrays: StencilArrays, nodes: NodeRange, v
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 
-def neighbours(backend, update, table, n_neighbours: int, nodes: NodeRange, values):
+def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values):
     """One thread per node."""
-    kernel = skeletons.neighbours(update, n_neighbours, backend.lattice, backend.precision, table.index_type)
-    arguments = (table.lines, table.bases, np.uint32(nodes.first), np.uint32(nodes.last), values)
+    runs, how = table.runs, (backend.lattice, backend.precision, table.runs.index_type, nodes.where is not None)
+    kernel = stage_skeletons.neighbours(update, table.n_neighbours, *how)
+    arguments = (runs.lines, runs.bases, *_chosen(nodes), values)
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+
+
+def crossing(backend, update, arrays: StreamArrays, table: NeighbourTable, nodes: NodeRange, values):
+    """One thread per node."""
+    far, near = arrays.table, table.runs
+    found = Found(arrays.pattern.load, far.n_entries, far.index_type, table.n_neighbours, near.index_type)
+    kernel = stage_skeletons.crossing(update, found, backend.lattice, backend.precision)
+    tables = far.lines, far.bases, near.lines, near.bases
+    arguments = (arrays.old, *tables, *_chosen(nodes), values)
+    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+
+
+def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
+    """One thread per node."""
+    kernel = stage_skeletons.stored(update, _found(state, table), backend.lattice, backend.precision)
+    arguments = (*_tables(state, table), *_chosen(nodes), values)
+    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+
+
+def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
+    """One thread per node."""
+    found = _found(arrays.state, arrays.table)
+    kernel = stage_skeletons.refill(operators, found, backend.lattice, backend.precision)
+    sources = arrays.sources.array, np.uint8(arrays.sources.mask), arrays.first
+    arguments = (*_tables(arrays.state, arrays.table), *_chosen(nodes), sources, arrays.others, values)
+    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+
+
+def _found(state: State, table: NeighbourTable) -> Found:
+    return Found(*_addressing(state), _index_type(state), table.n_neighbours, table.runs.index_type)
+
+
+def _tables(state: State, table: NeighbourTable) -> tuple:
+    """The leading arguments of kernels that load populations and find neighbours."""
+    near = table.runs
+    return state.buffer, state.table.lines, state.table.bases, near.lines, near.bases
+
+
+def _chosen(nodes: NodeRange) -> tuple:
+    """Bounds of a range, and the array and the mask that choose nodes in it, if there are any."""
+    where = nodes.where
+    chosen = () if where is None else (where.array, np.uint8(where.mask))
+    return np.uint32(nodes.first), np.uint32(nodes.last), *chosen
 
 
 def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
@@ -162,8 +214,11 @@ def particles(backend, update, particles: ParticleArrays, capacity: int, values)
 
 def each(backend, update, nodes: NodeRange, values):
     """One thread per node."""
-    kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
-    return backend.launch(kernel, nodes.last - nodes.first, (nodes.first, nodes.last, values), queue=nodes.queue)
+    if nodes.where is None:
+        kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
+        return backend.launch(kernel, nodes.last - nodes.first, (nodes.first, nodes.last, values), queue=nodes.queue)
+    kernel = stage_skeletons.each(update, backend.lattice, backend.precision)
+    return backend.launch(kernel, nodes.last - nodes.first, (*_chosen(nodes), values), queue=nodes.queue)
 
 
 def by_id(backend, update, count: int, values):
@@ -275,6 +330,9 @@ KERNELS = MappingProxyType(
             each,
             by_id,
             arriving,
+            crossing,
+            stored,
+            refill,
             send_particles,
             receive_particles,
             gather,

@@ -8,7 +8,6 @@ import numpy as np
 from muphy_lb.backends.cuda.access import (
     access,
     device_jit,
-    find_neighbours,
     find_pairs,
     gather_values,
     reader,
@@ -97,6 +96,28 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
 
 
 @cache
+def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_type):
+    """The same for those nodes alone where an array is not 0, one to a thread."""
+    collide = collide_operator.compile(lattice, precision, device_jit)
+    functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
+    own, find, load, store, n_entries = functions
+    q_count, real = lattice.q, precision.real
+
+    @cuda.jit
+    def kernel(old, new, lines, bases, start, step, first, last, parameters, occupied):
+        n = np.uint32(first + (start + step * cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x)
+        if n < last and occupied[n]:
+            f = cuda.local.array(q_count, real)
+            entries = cuda.local.array(n_entries, index_type)
+            find(lines, bases, n, entries)
+            load(old, own(n), entries, f)
+            collide(f, n, parameters)
+            store(new, own(n), entries, f)
+
+    return kernel
+
+
+@cache
 def stencil(update_operator, n_neighbours, lattice, precision, index_type):
     """Advance a field from the values of a node and of its neighbours."""
     update, real, n_values = update_operator.compile(lattice, precision, device_jit), precision.real, 1 + n_neighbours
@@ -128,23 +149,6 @@ def scalar_streaming(update_operator, n_neighbours, lattice, precision, index_ty
             gather_node(old, lines, bases, n, values)
             update(values, n, parameters)
             scatter_node(values, n, row, new)
-
-    return kernel
-
-
-@cache
-def neighbours(update_operator, n_neighbours, lattice, precision, index_type):
-    """Call the update of every node with the addresses of its neighbours."""
-    update = update_operator.compile(lattice, precision, device_jit)
-    find = find_neighbours(n_neighbours, index_type)
-
-    @cuda.jit
-    def kernel(lines, bases, first, last, parameters):
-        n = np.uint32(first + cuda.grid(1))
-        if n < last:
-            addresses = cuda.local.array(n_neighbours, index_type)
-            find(lines, bases, n, addresses)
-            update(addresses, n, parameters)
 
     return kernel
 

@@ -5,7 +5,6 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
-    ArrivingArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
@@ -21,12 +20,13 @@ from muphy_lb.backends.arrays import (
     StreamArrays,
     WallArrays,
 )
+from muphy_lb.backends.numpy.stage_kernels import KERNELS as STAGE_KERNELS
 from muphy_lb.domain.lookup import FIRST_OPENING, FIRST_REMOTE, NOTHING
 from muphy_lb.lattice import added
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
-    """new[store] = collide(old[load])."""
+    """new[store] = collide(old[load]), also where there is no fluid."""
     n = np.arange(nodes.first, nodes.last)
     pattern, whole = arrays.pattern, State(arrays.old, (), arrays.table, nodes.last)
     load, store = (backend.addresses(whole, locations)[:, n] for locations in (pattern.load, pattern.store))
@@ -49,13 +49,6 @@ def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):
         arrays.new[targets] = update.reference(arrays.old[sources], n, backend.lattice, update.by_name(values))
 
     return step
-
-
-def neighbours(backend, update, table, n_neighbours: int, nodes: NodeRange, values):
-    """update(addresses of the neighbours), for all nodes at once."""
-    n = np.arange(nodes.first, nodes.last)
-    addresses = table[:, n]
-    return lambda: update.reference(addresses, n, backend.lattice, update.by_name(values))
 
 
 def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
@@ -222,31 +215,9 @@ def particles(backend, update, particles: ParticleArrays, capacity: int, values)
     return lambda: update.reference(np.arange(particles.count[0]), backend.lattice, update.by_name(values))
 
 
-def each(backend, update, nodes: NodeRange, values):
-    """update(n) for all nodes at once."""
-    n = np.arange(nodes.first, nodes.last)
-    return lambda: update.reference(n, backend.lattice, update.by_name(values))
-
-
 def by_id(backend, update, count: int, values):
     """update(i) for all numbers at once."""
     return lambda: update.reference(np.arange(count), backend.lattice, update.by_name(values))
-
-
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, target: ArrivingArrays, values):
-    """Moments of the populations that a step will load, at the nodes that are wanted."""
-    n = np.arange(nodes.first, nodes.last)
-    whole = State(arrays.old, (), arrays.table, nodes.last)
-    load = backend.addresses(whole, arrays.pattern.load)
-
-    def measure():
-        chosen = n[target.wanted[n] != 0]
-        stored = arrays.old[load[:, chosen]]
-        moments = macroscopic.reference(stored, chosen, backend.lattice, macroscopic.by_name(values))
-        for row, array in zip(moments, target.out, strict=True):
-            array[chosen] = row
-
-    return measure
 
 
 def send_particles(backend, particles, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
@@ -341,7 +312,6 @@ KERNELS = MappingProxyType(
         for kernel in (
             stream_collide,
             stencil,
-            neighbours,
             extrapolation,
             links,
             link_fluxes,
@@ -355,9 +325,7 @@ KERNELS = MappingProxyType(
             sum_openings,
             feedback,
             particles,
-            each,
             by_id,
-            arriving,
             send_particles,
             receive_particles,
             gather,
@@ -366,4 +334,5 @@ KERNELS = MappingProxyType(
         )
     }
     | {"scalar_streaming": stencil}
+    | STAGE_KERNELS
 )

@@ -1,0 +1,187 @@
+"""Loops of stages over chosen nodes, one node at a time, parallel over chunks of them."""
+
+from functools import cache
+
+import numpy as np
+from numba import prange
+
+from muphy_lb.backends.cpu.skeletons import CHUNK_NODES, decode, first_address, loop_jit, node_jit
+from muphy_lb.domain import ROW, WARP, entry, is_entry
+
+
+@cache
+def places(locations, q_count):
+    """Factory of the function that finds the addresses of a node's populations; its first argument is memory for the
+    entries of the table."""
+    in_table = tuple(is_entry(location) for location in locations)
+    number = tuple(entry(location) if is_entry(location) else location for location in locations)
+    is_needed = any(in_table)
+
+    @node_jit
+    def find(entries, lines, bases, n, found):
+        warp, lane = n // WARP, n % WARP
+        start = first_address(warp, q_count) + lane
+        if is_needed:
+            decode(entries, lines, bases, warp, lane)
+        for q in range(q_count):
+            found[q] = entries[number[q]] if in_table[q] else start + number[q] * ROW
+
+    return find
+
+
+@cache
+def neighbours(update_operator, n_neighbours, lattice, precision, is_chosen):
+    """Call the update with the addresses of the neighbours."""
+    update = update_operator.compile(lattice, precision, node_jit)
+
+    @loop_jit
+    def skeleton(lines, bases, first, last, array, mask, parameters):
+        for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
+            addresses = np.empty(n_neighbours, np.int64)
+            start = first + chunk * CHUNK_NODES
+            for n in range(start, min(last, start + CHUNK_NODES)):
+                if not is_chosen or array[n] & mask:
+                    decode(addresses, lines, bases, n // WARP, n % WARP)
+                    update(addresses, n, parameters)
+
+    return skeleton
+
+
+@cache
+def each(update_operator, lattice, precision):
+    """Call the update of the chosen nodes."""
+    update = update_operator.compile(lattice, precision, node_jit)
+
+    @loop_jit
+    def skeleton(first, last, array, mask, parameters):
+        for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
+            start = first + chunk * CHUNK_NODES
+            for n in range(start, min(last, start + CHUNK_NODES)):
+                if array[n] & mask:
+                    update(n, parameters)
+
+    return skeleton
+
+
+@cache
+def crossing(update_operator, locations, n_neighbours, lattice, precision):
+    """Change what is about to arrive at the chosen nodes."""
+    update = update_operator.compile(lattice, precision, node_jit)
+    q_count, real = lattice.q, precision.real
+    find_arriving, find_own = places(locations, q_count), places(tuple(range(q_count)), q_count)
+
+    @loop_jit
+    def skeleton(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, parameters):
+        for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
+            there, own, entries = np.empty(q_count, np.int64), np.empty(q_count, np.int64), np.empty(q_count, np.int64)
+            arriving, leaving, addresses = (
+                np.empty(q_count, real),
+                np.empty(q_count, real),
+                np.empty(n_neighbours, np.int64),
+            )
+            start = first + chunk * CHUNK_NODES
+            for n in range(start, min(last, start + CHUNK_NODES)):
+                if not array[n] & mask:
+                    continue
+                find_arriving(entries, lines, bases, n, there)
+                find_own(entries, lines, bases, n, own)
+                for q in range(q_count):
+                    arriving[q], leaving[q] = buffer[there[q]], buffer[own[q]]
+                decode(addresses, near_lines, near_bases, n // WARP, n % WARP)
+                changed = update(arriving, leaving, addresses, n, parameters)
+                change(buffer, there, arriving, changed)
+
+    return skeleton
+
+
+@node_jit
+def change(buffer, there, f, changed):
+    """Store those populations of a node whose bit is set."""
+    for q in range(f.size):
+        if changed >> q & 1:
+            buffer[there[q]] = f[q]
+
+
+@cache
+def stored(update_operator, locations, n_neighbours, lattice, precision):
+    """Call the update with the stored populations of the chosen nodes."""
+    update = update_operator.compile(lattice, precision, node_jit)
+    q_count, real, find = lattice.q, precision.real, places(locations, lattice.q)
+
+    @loop_jit
+    def skeleton(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, parameters):
+        for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
+            there, entries = np.empty(q_count, np.int64), np.empty(q_count, np.int64)
+            f, addresses = np.empty(q_count, real), np.empty(n_neighbours, np.int64)
+            start = first + chunk * CHUNK_NODES
+            for n in range(start, min(last, start + CHUNK_NODES)):
+                if not array[n] & mask:
+                    continue
+                find(entries, lines, bases, n, there)
+                for q in range(q_count):
+                    f[q] = buffer[there[q]]
+                decode(addresses, near_lines, near_bases, n // WARP, n % WARP)
+                update(f, addresses, n, parameters)
+
+    return skeleton
+
+
+@cache
+def mean_moments(macroscopic_operator, locations, n_neighbours, lattice, precision):
+    """Function that averages the moments of the sources among a node's neighbours; those of other ranks are known."""
+    macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
+    find = places(locations, lattice.q)
+
+    @node_jit
+    def average(memory, populations, addresses, sources, others, parameters, mean):
+        entries, there, f = memory
+        buffer, lines, bases = populations
+        array, mask, first = sources
+        n_others, count = others.size // 4, 0
+        mean[:] = 0
+        for k in range(n_neighbours):
+            a = addresses[k]
+            if not array[a] & mask:
+                continue
+            count += 1
+            if a >= first:
+                mean += others[a - first :: n_others]
+                continue
+            find(entries, lines, bases, a, there)
+            f[:] = buffer[there]
+            deviation, ux, uy, uz = macroscopic(f, a, parameters)
+            mean[0] += deviation
+            mean[1] += ux
+            mean[2] += uy
+            mean[3] += uz
+        if count:
+            mean /= count
+
+    return average
+
+
+@cache
+def refill(operators, locations, n_neighbours, lattice, precision):
+    """Replace the populations of the chosen nodes."""
+    update = operators[0].compile(lattice, precision, node_jit)
+    average = mean_moments(operators[1], locations, n_neighbours, lattice, precision)
+    q_count, real, find = lattice.q, precision.real, places(locations, lattice.q)
+
+    @loop_jit
+    def skeleton(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, sources, others, values):
+        own, of_moments = values
+        for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
+            entries, there = np.empty(q_count, np.int64), np.empty(q_count, np.int64)
+            f, mean, addresses = np.empty(q_count, real), np.empty(4, real), np.empty(n_neighbours, np.int64)
+            start = first + chunk * CHUNK_NODES
+            for n in range(start, min(last, start + CHUNK_NODES)):
+                if not array[n] & mask:
+                    continue
+                decode(addresses, near_lines, near_bases, n // WARP, n % WARP)
+                average((entries, there, f), (buffer, lines, bases), addresses, sources, others, of_moments, mean)
+                update(f, mean, n, own)
+                find(entries, lines, bases, n, there)
+                for q in range(q_count):
+                    buffer[there[q]] = f[q]
+
+    return skeleton

@@ -1,0 +1,108 @@
+"""The launches of a model's stages over nodes and over particles."""
+
+from dataclasses import replace
+
+from muphy_lb.backends.arrays import ArrivingArrays, Chosen, NeighbourTable, NodeRange, RefillArrays
+from muphy_lb.parallel.task import Task
+from muphy_lb.physics.model import (
+    ARRIVING,
+    CROSSING,
+    EACH,
+    MOMENTS,
+    NEIGHBOURS,
+    REFILL,
+    STORED,
+    FieldValue,
+    Stage,
+    Where,
+)
+
+
+class StageBinder:
+    """Binds stages to launches.
+
+    Args:
+        engine: whose arrays to bind.
+    """
+
+    def __init__(self, engine):
+        self._engine, self._backend = engine, engine.backend
+        self._of_kernel = {
+            ARRIVING: self._arriving,
+            NEIGHBOURS: self._neighbours,
+            EACH: self._each,
+            CROSSING: self._crossing,
+            STORED: self._stored,
+            MOMENTS: self._moments,
+            REFILL: self._refill,
+        }
+
+    def bind_particles(self, stage: Stage, parity: int) -> list[Task]:
+        """Tasks of a stage over particles in a step from buffer ``parity``."""
+        given = (self._values(stage, parity, k) for k in range(len(stage.operators)))
+        return self._engine.particles.bind(stage, parity, next(given, ()))
+
+    def bind(self, stage: Stage, parity: int, nodes: NodeRange) -> list[Task]:
+        """Tasks of a stage over some nodes in a step from buffer ``parity``."""
+        of_kernel = self._of_kernel.get(stage.kernel)
+        if of_kernel:
+            return [Task(stage.name, nodes.queue, launch) for launch in of_kernel(stage, parity, nodes)]
+        if stage.field:
+            return self._engine.fields.bind_advance(stage, parity, nodes, self._values(stage, parity))
+        launch = self._backend.bind(stage.kernel, stage.operators[0], nodes, self._values(stage, parity))
+        return [Task(stage.name, nodes.queue, launch)]
+
+    def _values(self, stage: Stage, parity: int, k: int = 0) -> tuple:
+        """Values of the parameters of one of a stage's operators."""
+        return self._engine.parameters.values(stage.operators[k], stage.parameters, parity)
+
+    def _where(self, where: Where, parity: int) -> Chosen:
+        return Chosen(self._engine.fields.array(FieldValue(where.field), parity), where.mask)
+
+    def _chosen(self, nodes: NodeRange, stage: Stage, parity: int) -> NodeRange:
+        """Those nodes of a range at which a stage runs."""
+        return replace(nodes, where=self._where(stage.where, parity)) if stage.where else nodes
+
+    def _table(self) -> NeighbourTable:
+        table = self._engine.fields.neighbours
+        return NeighbourTable(table.runs, len(table.table.vectors))
+
+    def _neighbours(self, stage: Stage, parity: int, nodes: NodeRange):
+        table, chosen = self._table(), self._chosen(nodes, stage, parity)
+        yield self._backend.bind(NEIGHBOURS, stage.operators[0], table, chosen, self._values(stage, parity))
+        if len(stage.operators) > 1 and nodes.is_edge:
+            yield self._backend.bind(NEIGHBOURS, stage.operators[1], table, nodes, self._values(stage, parity, 1))
+
+    def _each(self, stage: Stage, parity: int, nodes: NodeRange):
+        chosen = self._chosen(nodes, stage, parity)
+        yield self._backend.bind(EACH, stage.operators[0], chosen, self._values(stage, parity))
+
+    def _arriving(self, stage: Stage, parity: int, nodes: NodeRange):
+        fields, (wanted,) = self._engine.fields, stage.reads
+        out = tuple(fields.array(FieldValue(f"{stage.field}_{k}"), parity) for k in range(4))
+        target = ArrivingArrays(fields.array(FieldValue(wanted), parity), out)
+        arrays, values = self._engine.stream_arrays(parity), self._values(stage, parity)
+        yield self._backend.bind(ARRIVING, stage.operators[0], arrays, nodes, target, values)
+
+    def _crossing(self, stage: Stage, parity: int, nodes: NodeRange):
+        arrays, values = self._engine.stream_arrays(parity), self._values(stage, parity)
+        chosen = self._chosen(nodes, stage, parity)
+        yield self._backend.bind(CROSSING, stage.operators[0], arrays, self._table(), chosen, values)
+
+    def _stored(self, stage: Stage, parity: int, nodes: NodeRange):
+        state, values = self._engine.state(1 - parity), self._values(stage, parity)
+        chosen = self._chosen(nodes, stage, parity)
+        yield self._backend.bind(STORED, stage.operators[0], state, self._table(), chosen, values)
+
+    def _moments(self, stage: Stage, parity: int, nodes: NodeRange):
+        if nodes.is_edge:
+            state, values = self._engine.state(1 - parity), self._values(stage, parity)
+            own = self._engine.fields.moments(stage.field).own
+            yield self._backend.bind(MOMENTS, stage.operators[0], state, nodes, own, values)
+
+    def _refill(self, stage: Stage, parity: int, nodes: NodeRange):
+        _, others, first = self._engine.fields.moments(stage.field)
+        values = tuple(self._values(stage, parity, k) for k in range(2))
+        sources = self._where(stage.sources, parity)
+        arrays = RefillArrays(self._engine.state(1 - parity), self._table(), sources, others, first)
+        yield self._backend.bind(REFILL, stage.operators, arrays, self._chosen(nodes, stage, parity), values)

@@ -1,0 +1,1 @@
+"""Free surface: a liquid that shares its voxels with a gas, which is not computed."""

@@ -1,0 +1,112 @@
+"""A flow with a free surface: its fields, and the stages of a step.
+
+between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide
+behind the collision              wet, bare      neighbours of cells that turn are marked
+                                  refill         wetted cells get populations
+                                  give, take     what cells that turn have too much of goes to interface cells
+                                  turn           cells become what they turn into
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from muphy_lb.operators import COMPRESSIBLE, Operator
+from muphy_lb.operators.moments import AFTER_COLLISION, macroscopic
+from muphy_lb.physics.flow import Flow
+from muphy_lb.physics.free_surface.cells import (
+    CELL,
+    CHANGED,
+    EMPTIED,
+    FILL,
+    FLUID,
+    INTERFACE,
+    MASS,
+    SURFACE,
+    TURNING,
+    WALL,
+    WETTED,
+)
+from muphy_lb.physics.free_surface.operators.conversion import (
+    BARE,
+    GET_BARE,
+    GET_WET,
+    GIVE,
+    TAKE,
+    TURN,
+    WET,
+    start_at_equilibrium,
+)
+from muphy_lb.physics.free_surface.operators.exchange import GAS_DEVIATION, exchange
+from muphy_lb.physics.model import (
+    AT_NEIGHBOURS,
+    CROSSING,
+    EACH,
+    MOMENTS,
+    NEIGHBOURS,
+    REFILL,
+    STORED,
+    Field,
+    FieldValue,
+    Stage,
+    Where,
+)
+
+EDGE_MOMENTS = "edge_moments"
+CELLS, FILLS, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, EDGE_MOMENTS))
+FIELDS = (
+    Field(CELL, dtype=np.uint8, outside=WALL, is_state=True, guarded=True),
+    Field(MASS, is_state=True),
+    Field(FILL, outside=0.0, is_state=True, guarded=True),
+    Field(EDGE_MOMENTS, of_moments=True),
+)
+OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL)}
+
+
+def free_surface(flow: Flow, gas_deviation: float, capillarity: Operator, parameters) -> Flow:
+    """The flow with a free surface.
+
+    Args:
+        flow: compressible, streamed by pull.
+        gas_deviation: density of the gas pressure minus 1, lattice units.
+        capillarity: pressure of surface tension; see :func:`exchange`.
+        parameters: values of its parameters.
+    """
+    force = flow.force
+    of_force = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
+    given = {**OWN, **of_force, **parameters, GAS_DEVIATION: gas_deviation}
+    crossing = Stage(
+        "exchange",
+        CROSSING,
+        (exchange(force, capillarity),),
+        given,
+        reads=(CELLS, FILLS),
+        writes=(CELL, MASS),
+        where=Where(CELL, INTERFACE),
+    )
+    extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=_conversion(force, of_force))
+    return replace(extended, name="free surface", occupied=CELL)
+
+
+def _conversion(force: Operator, of_force) -> tuple[Stage, ...]:
+    """The stages behind the collision."""
+    moments = macroscopic(AFTER_COLLISION, COMPRESSIBLE, force)
+    cells = {"reads": (CELLS,), "writes": (CELL,)}
+    return (
+        Stage("wet", NEIGHBOURS, (WET, GET_WET), OWN, where=Where(CELL, TURNING), **cells),
+        Stage("bare", NEIGHBOURS, (BARE, GET_BARE), OWN, where=Where(CELL, EMPTIED), **cells),
+        Stage("edge moments", MOMENTS, (moments,), of_force, EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
+        Stage(
+            "refill",
+            REFILL,
+            (start_at_equilibrium(force), moments),
+            of_force,
+            EDGE_MOMENTS,
+            reads=(CELLS, MOMENTS_BESIDE),
+            where=Where(CELL, WETTED),
+            sources=Where(CELL, FLUID),
+        ),
+        Stage("give", STORED, (GIVE,), OWN, reads=(CELLS,), writes=(FILL, MASS), where=Where(CELL, TURNING)),
+        Stage("take", STORED, (TAKE,), OWN, reads=(CELLS, FILLS), writes=(FILL, MASS), where=Where(CELL, SURFACE)),
+        Stage("turn", EACH, (TURN,), OWN, writes=(CELL,), where=Where(CELL, CHANGED)),
+    )

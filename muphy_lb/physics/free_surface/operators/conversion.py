@@ -1,0 +1,279 @@
+"""Cells that turn into others: who with whom, and what becomes of the mass that they have too much or too little of.
+
+Schreiber et al. (2011), after Thuerey; here without a race, in stages between which marks cross between ranks. Each
+stage reads at neighbours what an earlier one has left. A cell that turns marks neighbours of its own rank itself; those
+of other ranks find by themselves that they have such a neighbour, which only cells at the edge of a rank can have.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from muphy_lb.lattice import added
+from muphy_lb.operators import COMPRESSIBLE, Operator
+from muphy_lb.operators.operator import constants, named, rest_populations
+from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.cells import (
+    BARED,
+    CELL,
+    EMPTIED,
+    FILL,
+    FILLED,
+    GAS,
+    INTERFACE,
+    LIQUID,
+    MASS,
+    NEEDED,
+    WETTED,
+)
+
+
+def _vanishes(cell):
+    """Whether a cell becomes gas, of integers or arrays of them."""
+    return (cell & (EMPTIED | NEEDED)) == EMPTIED
+
+
+def _is_giving(cell):
+    """Whether a cell hands on its excess."""
+    return (cell & FILLED != 0) | _vanishes(cell)
+
+
+def _is_taking(cell):
+    """Whether a cell is interface after the step."""
+    return (cell & (WETTED | BARED) != 0) | ((cell & INTERFACE != 0) & ~_is_giving(cell))
+
+
+def _mark(parameters, neighbours, chosen, old: int, new: int) -> None:
+    """Turn those neighbours of the chosen nodes that are ``old`` into ``new``."""
+    cell, beside = parameters[CELL], neighbours[:, chosen].ravel()
+    cell[beside[cell[beside] == old]] = new
+
+
+def _wet(neighbours, n, lattice, parameters):
+    """Filled cells wet the gas beside them; emptied ones beside them are needed."""
+    cell = parameters[CELL]
+    own, has_filled = cell[n], (cell[neighbours] & FILLED != 0).any(axis=0)
+    cell[n] = np.where((own & EMPTIED != 0) & has_filled, own | NEEDED, own)
+    _mark(parameters, neighbours, own & FILLED != 0, GAS, WETTED)
+
+
+def _wet_node(lattice, precision, jit, at):
+    cell, count = at[CELL], lattice.q - 1
+
+    def wet(neighbours, n, parameters):
+        own = parameters[cell][n]
+        if own & FILLED:
+            for k in range(count):
+                if parameters[cell][neighbours[k]] == GAS:
+                    parameters[cell][neighbours[k]] = WETTED
+        else:
+            for k in range(count):
+                if parameters[cell][neighbours[k]] & FILLED:
+                    parameters[cell][n] = INTERFACE | EMPTIED | NEEDED
+
+    return jit(wet)
+
+
+def _get_wet(neighbours, n, lattice, parameters):
+    """Gas cells beside filled ones become interface."""
+    cell = parameters[CELL]
+    chosen = (cell[n] == GAS) & (cell[neighbours] & FILLED != 0).any(axis=0)
+    cell[n[chosen]] = WETTED
+
+
+def _get_wet_node(lattice, precision, jit, at):
+    cell, count = at[CELL], lattice.q - 1
+
+    def get_wet(neighbours, n, parameters):
+        if parameters[cell][n] == GAS:
+            for k in range(count):
+                if parameters[cell][neighbours[k]] & FILLED:
+                    parameters[cell][n] = WETTED
+
+    return jit(get_wet)
+
+
+def _bare(neighbours, n, lattice, parameters):
+    """Cells that become gas bare the liquid beside them."""
+    _mark(parameters, neighbours, _vanishes(parameters[CELL][n]), LIQUID, LIQUID | BARED)
+
+
+def _bare_node(lattice, precision, jit, at):
+    cell, count = at[CELL], lattice.q - 1
+
+    def bare(neighbours, n, parameters):
+        if not parameters[cell][n] & NEEDED:
+            for k in range(count):
+                if parameters[cell][neighbours[k]] == LIQUID:
+                    parameters[cell][neighbours[k]] = LIQUID | BARED
+
+    return jit(bare)
+
+
+def _get_bare(neighbours, n, lattice, parameters):
+    """Liquid cells beside those that become gas become interface."""
+    cell = parameters[CELL]
+    chosen = (cell[n] == LIQUID) & _vanishes(cell[neighbours]).any(axis=0)
+    cell[n[chosen]] = LIQUID | BARED
+
+
+def _get_bare_node(lattice, precision, jit, at):
+    cell, count = at[CELL], lattice.q - 1
+
+    def get_bare(neighbours, n, parameters):
+        if parameters[cell][n] == LIQUID:
+            for k in range(count):
+                if parameters[cell][neighbours[k]] & (EMPTIED | NEEDED) == EMPTIED:
+                    parameters[cell][n] = LIQUID | BARED
+
+    return jit(get_bare)
+
+
+WET = Operator("wet", _wet, _wet_node, named(CELL))
+GET_WET = Operator("get-wet", _get_wet, _get_wet_node, named(CELL))
+BARE = Operator("bare", _bare, _bare_node, named(CELL))
+GET_BARE = Operator("get-bare", _get_bare, _get_bare_node, named(CELL))
+
+
+def _give(f, neighbours, n, lattice, parameters):
+    """Cells that turn leave an equal part of what they have too much of to each neighbour that will be interface, in
+    ``fill``; without such a neighbour they keep it, in ``mass``."""
+    cell, mass = parameters[CELL], parameters[MASS]
+    excess = np.where(cell[n] & FILLED, mass[n] - (1.0 + added(f)), mass[n])
+    count = _is_taking(cell[neighbours]).sum(axis=0)
+    giving = _is_giving(cell[n])
+    chosen = n[giving]
+    parameters[FILL][chosen] = np.where(count > 0, excess / np.maximum(count, 1), 0.0)[giving]
+    mass[chosen] = np.where(count > 0, 0.0, excess)[giving]
+
+
+def _give_node(lattice, precision, jit, at):
+    cell, mass, fill = at[CELL], at[MASS], at[FILL]
+    n_neighbours, n_pairs, real = lattice.q - 1, lattice.q // 2, precision.real
+    zero, one = real(0), real(1)
+    takes = jit(_takes)
+
+    def give(f, neighbours, n, parameters):
+        own = parameters[cell][n]
+        if own & NEEDED:
+            return
+        excess = parameters[mass][n]
+        if own & FILLED:
+            density = one + f[0]
+            for p in range(n_pairs):
+                density += f[2 * p + 1] + f[2 * p + 2]
+            excess -= density
+        count = 0
+        for k in range(n_neighbours):
+            if takes(parameters[cell][neighbours[k]]):
+                count += 1
+        parameters[fill][n] = excess / real(count) if count > 0 else zero
+        parameters[mass][n] = zero if count > 0 else excess
+
+    return jit(unroll(give))
+
+
+def _takes(cell):
+    """Whether a cell is interface after the step."""
+    if cell & (WETTED | BARED):
+        return True
+    return cell & INTERFACE != 0 and cell & FILLED == 0 and cell & (EMPTIED | NEEDED) != EMPTIED
+
+
+def _take(f, neighbours, n, lattice, parameters):
+    """Cells that are interface after the step take what their neighbours leave them, one neighbour after the other;
+    bared ones own what was in them."""
+    cell, mass, fill = parameters[CELL], parameters[MASS], parameters[FILL]
+    taking = _is_taking(cell[n])
+    n, neighbours, density = n[taking], neighbours[:, taking], 1.0 + added(f)[taking]
+    held = mass[n] + np.where(cell[n] & BARED, density, 0.0)
+    for beside in neighbours:
+        held = held + np.where(_is_giving(cell[beside]), fill[beside], 0.0)
+    mass[n] = held
+    fill[n] = np.clip(held / density, 0.0, 1.0)
+
+
+def _take_node(lattice, precision, jit, at):
+    cell, mass, fill = at[CELL], at[MASS], at[FILL]
+    n_neighbours, n_pairs, real = lattice.q - 1, lattice.q // 2, precision.real
+    zero, one = real(0), real(1)
+    takes = jit(_takes)
+
+    def take(f, neighbours, n, parameters):
+        own = parameters[cell][n]
+        if not takes(own):
+            return
+        density = one + f[0]
+        for p in range(n_pairs):
+            density += f[2 * p + 1] + f[2 * p + 2]
+        held = parameters[mass][n]
+        if own & BARED:
+            held += density
+        for k in range(n_neighbours):
+            beside = parameters[cell][neighbours[k]]
+            if beside & FILLED or beside & (EMPTIED | NEEDED) == EMPTIED:
+                held += parameters[fill][neighbours[k]]
+        parameters[mass][n] = held
+        parameters[fill][n] = min(max(held / density, zero), one)
+
+    return jit(unroll(take))
+
+
+GIVE = Operator("give", _give, _give_node, named(CELL, MASS, FILL))
+TAKE = Operator("take", _take, _take_node, named(CELL, MASS, FILL))
+
+
+def _turn(n, lattice, parameters):
+    """Cells become what they turn into."""
+    cell = parameters[CELL]
+    own = cell[n]
+    cell[n] = np.where(own & FILLED, LIQUID, np.where(_vanishes(own), GAS, INTERFACE))
+
+
+def _turn_node(lattice, precision, jit, at):
+    cell = at[CELL]
+
+    def turn(n, parameters):
+        own = parameters[cell][n]
+        if own & FILLED:
+            parameters[cell][n] = LIQUID
+        elif own & (EMPTIED | NEEDED) == EMPTIED:
+            parameters[cell][n] = GAS
+        else:
+            parameters[cell][n] = INTERFACE
+
+    return jit(turn)
+
+
+TURN = Operator("turn", _turn, _turn_node, named(CELL))
+
+
+@cache
+def start_at_equilibrium(force: Operator) -> Operator:
+    """Operator of a ``REFILL`` stage: populations behind the collision of mean density and velocity, in equilibrium but
+    for the half of the body force that they have behind it."""
+
+    def reference(f, moments, n, lattice, parameters):
+        rho, u, half = 1.0 + moments[0], moments[1:], 0.5 * force.reference(n, parameters)
+        pushed = 3.0 * lattice.w[:, None] * np.tensordot(lattice.c, np.broadcast_to(half, u.shape), axes=1)
+        f[...] = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice) + pushed
+
+    def node(lattice, precision, jit, at):
+        real, q_count = precision.real, lattice.q
+        w, cx, cy, cz = constants(lattice, precision)
+        one, three, half, of_square, of_speed = (real(x) for x in (1, 3, 0.5, 4.5, 1.5))
+        force_at = force.node(lattice, precision, jit, at)
+
+        def start(f, moments, n, parameters):
+            deviation, ux, uy, uz = moments
+            fx, fy, fz = force_at(n, parameters)
+            rho, square = one + deviation, of_speed * (ux * ux + uy * uy + uz * uz)
+            jx, jy, jz = rho * ux + half * fx, rho * uy + half * fy, rho * uz + half * fz
+            for q in range(q_count):
+                along = cx[q] * ux + cy[q] * uy + cz[q] * uz
+                odd = three * (cx[q] * jx + cy[q] * jy + cz[q] * jz)
+                f[q] = w[q] * (deviation + odd + rho * (of_square * along * along - square))
+
+        return jit(unroll(start))
+
+    return Operator(f"start-{force.name}", reference, node, force.parameters)

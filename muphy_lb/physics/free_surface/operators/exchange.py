@@ -1,0 +1,132 @@
+"""What crosses the links of an interface cell: mass to and from its neighbours, and populations that gas does not send.
+
+Koerner, Thies, Hofmann, Thuerey, Ruede, J. Stat. Phys. 121, 179 (2005); Schreiber, Neumann, Zimmer, Bungartz, Procedia
+Comput. Sci. 4, 984 (2011). With f~ the populations that a cell stored in the step before, the mass changes by
+
+    dm = sum_i A_i [f~_ibar(x + c_i) - f~_i(x)]
+
+with A = 1 beside liquid, the mean fill of both cells beside interface, and 0 beside gas and walls; the neighbour
+computes the same with the other sign. What would come from gas has the density rho_A of its pressure and the velocity
+of the cell itself:
+
+    f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from muphy_lb.lattice import added, combined
+from muphy_lb.operators import COMPRESSIBLE, Operator
+from muphy_lb.operators.moments import AFTER_COLLISION, state_node
+from muphy_lb.operators.operator import constants, joined, named, rest_populations
+from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.cells import CELL, EMPTIED, FILL, FILLED, FLUID, INTERFACE, LIQUID, MASS, WALL
+
+GAS_DEVIATION = "gas_deviation"
+"""Parameter: density of the gas pressure minus 1."""
+HYSTERESIS = 1e-2
+"""How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011)."""
+ALONE = 0.1
+"""A cell without gas, or without liquid, beside it turns as soon as its filling is within this of 1, or of 0."""
+
+
+@cache
+def exchange(force: Operator, capillarity: Operator) -> Operator:
+    """Operator of a ``CROSSING`` stage over interface cells: changes the mass, decides whether the cell turns, and
+    completes what arrives.
+
+    Args:
+        force: body force of the flow.
+        capillarity: ``(neighbours, n, parameters)`` -> density, minus 1, that surface tension adds to that of the gas.
+    """
+    parameters = joined(named(CELL, MASS, FILL, GAS_DEVIATION), force.parameters, capillarity.parameters)
+
+    def reference(arriving, leaving, neighbours, n, lattice, parameters):
+        cell, fill = parameters[CELL], parameters[FILL]
+        f = leaving + rest_populations(lattice)
+        momentum = combined(lattice.c.T, f) + AFTER_COLLISION * force.reference(n, parameters)
+        u = COMPRESSIBLE.velocity(momentum, added(f))
+        gas = parameters[GAS_DEVIATION] + capillarity.reference(neighbours, n, lattice, parameters)
+        rho = np.broadcast_to(1.0 + gas, n.shape)
+        equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
+        mass = parameters[MASS][n]
+        beside = cell[neighbours]
+        for q in range(1, lattice.q):
+            back, kind = lattice.opposite[q], beside[q - 1]
+            gained = arriving[back] - leaving[q]
+            mean_fill = 0.5 * (fill[n] + fill[neighbours[q - 1]])
+            share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, mean_fill, 0.0))
+            mass = mass + share * gained
+            missing = equilibrium[back] + equilibrium[q] - leaving[q]
+            arriving[back] = np.where(kind & (FLUID | WALL), arriving[back], missing)
+        density = 1.0 + added(arriving)
+        has_gas = (beside & (FLUID | WALL) == 0).any(axis=0)
+        has_liquid = (beside & LIQUID != 0).any(axis=0)
+        filled = (mass > (1.0 + HYSTERESIS) * density) | (~has_gas & (mass > (1.0 - ALONE) * density))
+        emptied = (mass < -HYSTERESIS * density) | (~has_liquid & (mass < ALONE * density))
+        parameters[MASS][n] = mass
+        cell[n] = INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
+
+    def node(lattice, precision, jit, at):
+        return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), capillarity)
+
+    return Operator(f"exchange-{force.name}-{capillarity.name}", reference, node, parameters)
+
+
+def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator):
+    """The node function; returns the bits of the populations that it has completed."""
+    cell, mass, fill, gas = at[CELL], at[MASS], at[FILL], at[GAS_DEVIATION]
+    real = precision.real
+    w, cx, cy, cz = constants(lattice, precision)
+    back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
+    n_neighbours, n_pairs = lattice.q - 1, lattice.q // 2
+    one, half, two = real(1), real(0.5), real(2)
+    of_square, of_speed = real(4.5), real(1.5)
+    turned = jit(_turned(precision))
+    state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
+    pressure_at = capillarity.node(lattice, precision, jit, at)
+
+    def cross(arriving, leaving, neighbours, n, parameters):
+        _, ux, uy, uz, _, _, _ = state_at(leaving, force_at(n, parameters))
+        deviation = parameters[gas] + pressure_at(neighbours, n, parameters)
+        rho, square = one + deviation, of_speed * (ux * ux + uy * uy + uz * uz)
+        own, held = parameters[fill][n], parameters[mass][n]
+        n_gas, n_liquid, changed = 0, 0, 0
+        for k in range(n_neighbours):
+            kind = parameters[cell][neighbours[k]]
+            gained = arriving[back[k + 1]] - leaving[k + 1]
+            if kind & LIQUID:
+                n_liquid += 1
+                held += gained
+            elif kind & INTERFACE:
+                held += half * (own + parameters[fill][neighbours[k]]) * gained
+            elif not kind & WALL:
+                n_gas += 1
+                along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
+                even = deviation + rho * (of_square * along * along - square)
+                arriving[back[k + 1]] = two * w[k + 1] * even - leaving[k + 1]
+                changed |= bit[back[k + 1]]
+        density = one + arriving[0]
+        for p in range(n_pairs):
+            density += arriving[2 * p + 1] + arriving[2 * p + 2]
+        parameters[mass][n] = held
+        parameters[cell][n] = turned(held, density, n_gas, n_liquid)
+        return changed
+
+    return jit(unroll(cross))
+
+
+def _turned(precision):
+    """Function that decides what becomes of an interface cell."""
+    over, drawn, nearly, hardly = (precision.real(x) for x in (1 + HYSTERESIS, -HYSTERESIS, 1 - ALONE, ALONE))
+
+    def turned(held, density, n_gas, n_liquid):
+        if held > over * density or (n_gas == 0 and held > nearly * density):
+            return INTERFACE | FILLED
+        if held < drawn * density or (n_liquid == 0 and held < hardly * density):
+            return INTERFACE | EMPTIED
+        return INTERFACE
+
+    return turned
