@@ -11,7 +11,7 @@ from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator, named
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import LOOKUP, MIGRATE, PARTICLES, POSITION, Field, FieldValue, ParticleSet, Stage
-from tests.support import Ranks, Setup, random_nodes, random_owner
+from tests.support import Ranks, Setup, build_engine, random_nodes, random_owner
 
 (VX, VY, VZ), OFFSETS = POSITION
 
@@ -118,6 +118,19 @@ def test_tracers_are_compiled_as_they_are_specified(backend):
     everywhere = np.zeros(nodes.n_nodes, int)
     specified, compiled = (run(nodes, TracerSetup(D2Q9, backend=b), everywhere, 30)[0] for b in ("numpy", backend))
     assert all(np.abs(specified[name] - compiled[name]).max() < 1e-12 for name in specified)
+
+
+class CorneredSetup(Setup):
+    """A field of the corner layer, and no particles."""
+
+    def model(self):
+        """Isothermal flow, and the field."""
+        return replace(super().model(), fields=(Field("mark", corners=True),))
+
+
+def test_a_field_of_the_corner_layer_needs_particles():
+    with pytest.raises(ValueError, match="'mark' asks for the corner layer, which only a model with particles has"):
+        build_engine(random_nodes(D2Q9, openings=False), CorneredSetup(D2Q9))
 
 
 def test_tracers_go_on_from_their_records():
