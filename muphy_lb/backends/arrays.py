@@ -165,9 +165,8 @@ class ScheduleArrays(NamedTuple):
 
 
 class LookupArrays(NamedTuple):
-    """Device form of a :class:`muphy_lb.domain.VoxelLookup`: ``block`` and ``entry``, and ``size`` (10,) int64: voxels
-    along x, y, z, coarse cells along x, y, z, 1 for each axis that wraps, and the address of the first node of the
-    corner layer in fields that have it."""
+    """Device form of a :class:`muphy_lb.domain.VoxelLookup`, its attributes of the same names; node functions find what
+    is at a voxel by :func:`muphy_lb.domain.lookup.look_up_node`."""
 
     block: Any
     entry: Any

@@ -1,11 +1,15 @@
-"""VoxelLookup: from a voxel to its local node, for particles that move through the box.
+"""VoxelLookup: from a voxel to its node, for particles that move through the box.
 
 Sparse blocks of 8^3 voxels: the box is covered by a coarse grid of block numbers, and only blocks with nodes have
 entries. Of the nodes of other ranks it contains the 26 neighbours of own nodes, numbered: the *corner layer*, in which
-particles find fields at all corners of the cell of nodes around them.
+particles find fields at all corners of the cell of nodes around them. Fields of the corner layer have its values behind
+those of the own nodes.
+
+:func:`look_up` specifies what is found at a voxel, :func:`look_up_node` makes it a node function.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -17,10 +21,10 @@ from muphy_lb.geometry.nodes import voxel_coordinates
 
 EDGE_BITS = 3
 EDGE = 1 << EDGE_BITS
-NOTHING = -1
-# Entry of node k of the corner layer: FIRST_REMOTE - k; of a voxel of opening k: FIRST_OPENING - k.
-FIRST_REMOTE = -2
-FIRST_OPENING = -(1 << 30)
+LAYER = 9
+"""Position of the index of the first node of the corner layer in ``VoxelLookup.size``."""
+WALL, OPENING = -1, -2
+"""What is found where there is no node: ``WALL``; at a voxel of opening k: ``OPENING - k``."""
 AROUND = tuple(vector for vector in product((-1, 0, 1), repeat=3) if any(vector))
 
 
@@ -29,55 +33,89 @@ class VoxelLookup:
     """The node at each voxel of a rank's nodes and their surroundings.
 
     Attributes:
-        size: (nx, ny, nz) of the box.
-        periodic: whether the box is periodic along x, y, z.
+        size: (10,) int64: voxels of the box along x, y, z, blocks along x, y, z, 1 for each axis that is periodic, and
+            the index of the first node of the corner layer.
         block: (number of coarse cells,) int32 number of each block, x fastest, -1 where it has no entries.
-        entry: (n_blocks * 512,) int32, x fastest in a block: local number of an own node, ``FIRST_REMOTE - k`` for node
-            k of the corner layer, ``FIRST_OPENING - k`` for a voxel of opening k, ``NOTHING`` elsewhere.
+        entry: (n_blocks * 512,) int32, x fastest in a block: index of the node in fields of the corner layer, ``WALL``,
+            or ``OPENING - k`` for a voxel of opening k.
         ranks: other ranks with nodes in the lookup, ascending.
         layer: the corner layer, its messages in the order of ``ranks``.
         owner: (layer,) position in ``ranks`` of the owner of each node of the layer.
     """
 
-    size: tuple[int, int, int]
-    periodic: tuple[bool, bool, bool]
+    size: np.ndarray
     block: np.ndarray
     entry: np.ndarray
     ranks: tuple[int, ...]
     layer: GhostLayer
     owner: np.ndarray
 
-    @property
-    def n_blocks(self) -> tuple[int, int, int]:
-        """Number of coarse cells along x, y, z."""
-        return _coarse(self.size)
 
-    def at(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Entries at voxels of the box: the specification of the look-up in kernels."""
-        bx, by, _ = self.n_blocks
-        number = self.block[(z // EDGE * by + y // EDGE) * bx + x // EDGE]
-        within = (z % EDGE * EDGE + y % EDGE) * EDGE + x % EDGE
-        found = self.entry[np.maximum(number, 0) * EDGE**3 + within]
-        return np.where(number < 0, NOTHING, found)
+def look_up(lookup, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Nodes at voxels, across periodic edges too: the specification.
+
+    Args:
+        lookup: a :class:`VoxelLookup`, or its arrays on a device that NumPy can read.
+        x, y, z: (n,) voxels, anywhere.
+
+    Returns:
+        (n,) int64 indices of nodes in fields of the corner layer: below ``size[LAYER]`` own ones. Negative where there
+        is no node: ``OPENING - k`` at opening k, elsewhere ``WALL``, outside the box, too.
+    """
+    (box, (bx, by, _), wraps), voxel = lookup.size[:LAYER].reshape(3, 3), np.stack((x, y, z))
+    is_outside = ((wraps[:, None] == 0) & ((voxel < 0) | (voxel >= box[:, None]))).any(axis=0)
+    x, y, z = voxel % box[:, None]
+    number = lookup.block[(z // EDGE * by + y // EDGE) * bx + x // EDGE].astype(np.int64)
+    within = (z % EDGE * EDGE + y % EDGE) * EDGE + x % EDGE
+    found = lookup.entry[np.maximum(number, 0) * EDGE**3 + within].astype(np.int64)
+    return np.where(is_outside | (number < 0), WALL, found)
+
+
+@cache
+def look_up_node(jit):
+    """Node function ``(lookup, x, y, z)`` of :func:`look_up`, for one voxel at most one box away from the box."""
+    bits, within, cube, wall = np.int64(EDGE_BITS), np.int64(EDGE - 1), np.int64(3 * EDGE_BITS), np.int64(WALL)
+
+    def wrapped(x, size, wraps):
+        if wraps == 1:
+            if x < 0:
+                return x + size
+            if x >= size:
+                return x - size
+        return x
+
+    wrapped = jit(wrapped)
+
+    def find(lookup, x, y, z):
+        size = lookup.size
+        x, y, z = wrapped(x, size[0], size[6]), wrapped(y, size[1], size[7]), wrapped(z, size[2], size[8])
+        if x < 0 or y < 0 or z < 0 or x >= size[0] or y >= size[1] or z >= size[2]:
+            return wall
+        number = np.int64(lookup.block[((z >> bits) * size[4] + (y >> bits)) * size[3] + (x >> bits)])
+        if number < 0:
+            return wall
+        place = ((((z & within) << bits) + (y & within)) << bits) + (x & within)
+        return np.int64(lookup.entry[(number << cube) + place])
+
+    return jit(find)
 
 
 def build_lookup(domain: LocalDomain) -> VoxelLookup:
     """Build the lookup of a rank."""
     part = domain.part
     nodes, own = part.nodes, part.owner == part.rank
-    size = tuple(int(n) for n in nodes.shape[::-1])
+    box = nodes.shape[::-1]
     local = np.arange(domain.n_nodes) if domain.local_of is None else domain.local_of[own]
     ranks, layer = _corner_layer(domain, own)
-    value = np.full(nodes.voxel.size, NOTHING)
+    value = np.full(nodes.voxel.size, WALL)
     value[own] = local
-    value[layer.position] = FIRST_REMOTE - np.arange(layer.position.size)
+    value[layer.position] = domain.pitch + np.arange(layer.position.size)
     is_opening = nodes.label_number < FIRST_WALL_NUMBER
     voxel = np.concatenate((nodes.voxel, nodes.label_voxel[is_opening]))
-    value = np.concatenate((value, FIRST_OPENING - nodes.label_number[is_opening].astype(np.int64)))
-    block, entry = _blocks(voxel[value != NOTHING], value[value != NOTHING], nodes.shape)
+    value = np.concatenate((value, OPENING - nodes.label_number[is_opening].astype(np.int64)))
+    block, entry = _blocks(voxel[value != WALL], value[value != WALL], nodes.shape)
     return VoxelLookup(
-        size=size,
-        periodic=tuple(bool(wraps) for wraps in nodes.periodic),
+        size=np.array([*box, *_coarse(box), *nodes.periodic, domain.pitch], dtype=np.int64),
         block=block,
         entry=entry,
         ranks=ranks,
@@ -107,9 +145,9 @@ def _blocks(voxel: np.ndarray, value: np.ndarray, shape) -> tuple[np.ndarray, np
     x, y, z = voxel_coordinates(voxel, shape).T
     cell = (z // EDGE * by + y // EDGE) * bx + x // EDGE
     used, number = np.unique(cell, return_inverse=True)
-    block = np.full(bx * by * bz, NOTHING, dtype=np.int32)
+    block = np.full(bx * by * bz, -1, dtype=np.int32)
     block[used] = np.arange(used.size)
-    entry = np.full(used.size * EDGE**3, NOTHING, dtype=np.int32)
+    entry = np.full(used.size * EDGE**3, WALL, dtype=np.int32)
     address = number * EDGE**3 + (z % EDGE * EDGE + y % EDGE) * EDGE + x % EDGE
     entry[address[::-1]] = value[::-1]
     return block, entry

@@ -201,6 +201,9 @@ class Fields:
         model: the physics.
         shares: the transports with their neighbours (:class:`muphy_lb.parallel.exchange.HaloExchange`).
         corners: for fields of the corner layer.
+
+    Raises:
+        ValueError: a field of the corner layer, without particles.
     """
 
     def __init__(self, backend, domain: LocalDomain, model: Model, shares, corners: Corners | None = None):
@@ -225,12 +228,13 @@ class Fields:
         if field.of_moments:
             return _OfMoments(self._backend, self._domain, shares)
         dtype = self._backend.precision.real if field.dtype == "real" else field.dtype
-        if field.corners and self._corners:
-            return _Cornered(
-                self._backend, self._domain, field, np.int64 if field.accumulates else dtype, self._corners
-            )
+        dtype = np.int64 if field.accumulates else dtype
+        if field.corners and self._corners is None:
+            raise ValueError(f"field {field.name!r} asks for the corner layer, which only a model with particles has")
+        if field.corners:
+            return _Cornered(self._backend, self._domain, field, dtype, self._corners)
         halo = self.neighbours if field.outside is not None or field.accumulates else None
-        return _Stored(self._backend, self._domain, field, np.int64 if field.accumulates else dtype, halo, shares)
+        return _Stored(self._backend, self._domain, field, dtype, halo, shares)
 
     def array(self, value: FieldValue, parity: int):
         """Device array of a field, or of a component of one, before or after a step from ``parity``."""

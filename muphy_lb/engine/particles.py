@@ -8,7 +8,7 @@ import numpy as np
 from muphy_lb.backends.arrays import LookupArrays, MigrationArrays, ParticleArrays
 from muphy_lb.domain import LocalDomain
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.lookup import VoxelLookup, beside_walls
+from muphy_lb.domain.lookup import LAYER, VoxelLookup, beside_walls, look_up
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
@@ -33,7 +33,7 @@ class Particles:
 
     def __init__(self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model: Model):
         self._backend, self._lookup, self._domain = backend, lookup, domain
-        self.lookup = _on_device(backend, lookup, domain.pitch)
+        self.lookup = LookupArrays(*(backend.array(each) for each in (lookup.block, lookup.entry, lookup.size)))
         self._sets = {each.name: _BoundSet(backend, connector, each, lookup, model.stages) for each in model.particles}
         for name in self._sets:
             if not any(stage.over == name and stage.kernel == MIGRATE for stage in model.stages):
@@ -86,9 +86,8 @@ class Particles:
         Raises:
             BackendError: more particles than there is room for.
         """
-        x, y, z = (np.asarray(columns[axis], dtype=np.int64) for axis in POSITION[0])
-        node = self._lookup.at(x, y, z)
-        own = np.flatnonzero(node >= 0)
+        node = look_up(self._lookup, *(np.asarray(columns[axis], dtype=np.int64) for axis in POSITION[0]))
+        own = np.flatnonzero((node >= 0) & (node < self._lookup.size[LAYER]))
         own = own[np.argsort(node[own], kind="stable")]  # neighbours in space beside each other in memory
         self._sets[name].set({key: np.asarray(values)[own] for key, values in columns.items()})
 
@@ -226,11 +225,6 @@ class _BoundSet:
         repeated = np.tile(addresses, len(others))
         plan = Exchange(repeated, start, repeated, start, accumulates=True)
         return connector.connect(self._backend, Halo(others, (plan, plan), (self._by_id,) * 2)).exchanges
-
-
-def _on_device(backend, lookup: VoxelLookup, pitch: int) -> LookupArrays:
-    size = np.array([*lookup.size, *lookup.n_blocks, *lookup.periodic, pitch], dtype=np.int64)
-    return LookupArrays(backend.array(lookup.block), backend.array(lookup.entry), backend.array(size))
 
 
 def _waiting(backend, to_edge: bool) -> Task:

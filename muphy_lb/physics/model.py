@@ -44,8 +44,8 @@ class Provided(Enum):
 
     SCHEDULED: the component of the body force of that name, which the schedule sets for every step; an array of length
         one. STEP: number of the current step, an int64 array of length one. VOXEL: voxel id of every node, int64.
-        LOOKUP: the node at each voxel, :class:`muphy_lb.backends.arrays.LookupArrays`. BORDER: 1 at the
-        nodes that particles of other ranks can be coupled to, else 0, int8. BESIDE_WALL: 1 at the nodes beside
+        LOOKUP: the node at each voxel, for :func:`muphy_lb.domain.lookup.look_up` and its node function. BORDER: 1 at
+        the nodes that particles of other ranks can be coupled to, else 0, int8. BESIDE_WALL: 1 at the nodes beside
         which, in one of 26 directions, there is no node, else 0, int8; the last three only with particles.
     """
 

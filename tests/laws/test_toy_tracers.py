@@ -6,37 +6,31 @@ from math import floor
 import numpy as np
 import pytest
 
+from muphy_lb.domain.lookup import WALL, look_up, look_up_node
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.operators import STORE_VELOCITY, UNIFORM, VELOCITY_FIELDS, Operator, named
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import LOOKUP, MIGRATE, PARTICLES, POSITION, Field, FieldValue, ParticleSet, Stage
-from tests.support import Ranks, Setup, random_nodes, random_owner
+from tests.support import Ranks, Setup, build_engine, random_nodes, random_owner
 
 (VX, VY, VZ), OFFSETS = POSITION
-
-
-def entry_at(lookup, x, y, z):
-    """What is at voxels, periodic or not, as of :mod:`muphy_lb.domain.lookup`: numbers or arrays."""
-    s = lookup.size
-    x, y, z = x % s[0], y % s[1], z % s[2]
-    return lookup.entry[lookup.block[(z // 8 * s[4] + y // 8) * s[3] + x // 8] * 512 + (z % 8 * 8 + y % 8) * 8 + x % 8]
 
 
 def move(i, lattice, parameters):
     """With the velocity of the node, unless that leads out of the fluid: the specification."""
     voxel = np.stack([parameters[name][i] for name in POSITION[0]])
-    node = entry_at(parameters["lookup"], *voxel)
+    node = look_up(parameters["lookup"], *voxel)
     pairs = zip(OFFSETS, VELOCITY_FIELDS, strict=True)
     target = np.stack([parameters[o][i] + 1.0 * parameters[u][node] for o, u in pairs])
     there = voxel + np.floor(target + 0.5).astype(np.int64)
-    stays = entry_at(parameters["lookup"], *there) == -1
+    stays = look_up(parameters["lookup"], *there) == WALL
     for name, values in zip(OFFSETS, target, strict=True):
         parameters[name][i] = np.where(stays, parameters[name][i], values)
 
 
 def move_node(lattice, precision, jit, at):
     """The same for one tracer."""
-    find, lookup = jit(entry_at), at["lookup"]
+    find, lookup = look_up_node(jit), at["lookup"]
     vx, vy, vz, ox, oy, oz, ux, uy, uz = (at[name] for name in (*POSITION[0], *OFFSETS, *VELOCITY_FIELDS))
 
     def update(i, parameters):
@@ -48,7 +42,7 @@ def move_node(lattice, precision, jit, at):
             parameters[oz][i] + 1.0 * parameters[uz][n],
         )
         sx, sy, sz = np.int64(floor(tx + 0.5)), np.int64(floor(ty + 0.5)), np.int64(floor(tz + 0.5))
-        if find(parameters[lookup], x + sx, y + sy, z + sz) != -1:
+        if find(parameters[lookup], x + sx, y + sy, z + sz) != WALL:
             parameters[ox][i], parameters[oy][i], parameters[oz][i] = tx, ty, tz
 
     return jit(update)
@@ -124,6 +118,19 @@ def test_tracers_are_compiled_as_they_are_specified(backend):
     everywhere = np.zeros(nodes.n_nodes, int)
     specified, compiled = (run(nodes, TracerSetup(D2Q9, backend=b), everywhere, 30)[0] for b in ("numpy", backend))
     assert all(np.abs(specified[name] - compiled[name]).max() < 1e-12 for name in specified)
+
+
+class CorneredSetup(Setup):
+    """A field of the corner layer, and no particles."""
+
+    def model(self):
+        """Isothermal flow, and the field."""
+        return replace(super().model(), fields=(Field("mark", corners=True),))
+
+
+def test_a_field_of_the_corner_layer_needs_particles():
+    with pytest.raises(ValueError, match="'mark' asks for the corner layer, which only a model with particles has"):
+        build_engine(random_nodes(D2Q9, openings=False), CorneredSetup(D2Q9))
 
 
 def test_tracers_go_on_from_their_records():

@@ -7,7 +7,9 @@ import numpy as np
 
 from muphy_lb.backends.cuda.access import device_jit
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.domain.lookup import FIRST_OPENING, FIRST_REMOTE
+from muphy_lb.domain.lookup import LAYER, look_up_node
+
+find = look_up_node(device_jit)
 
 
 @cache
@@ -46,18 +48,6 @@ def clear_counts(messages, length, n_messages):
 
 
 @device_jit
-def look_up(lookup, x, y, z):
-    """Entry at a voxel, -1 outside the box."""
-    size = lookup.size
-    if x < 0 or y < 0 or z < 0 or x >= size[0] or y >= size[1] or z >= size[2]:
-        return np.int64(-1)
-    number = np.int64(lookup.block[(z // 8 * size[4] + y // 8) * size[3] + x // 8])
-    if number < 0:
-        return np.int64(-1)
-    return np.int64(lookup.entry[number * 512 + (z % 8 * 8 + y % 8) * 8 + x % 8])
-
-
-@device_jit
 def wrapped(particles, axis, i, capacity, size, moved):
     """Wrap an offset into its range; returns the voxel, wrapped along periodic axes."""
     row = (1 + axis) * capacity + i
@@ -84,15 +74,15 @@ def send_particles(particles, migration, lookup, capacity):
     x = wrapped(particles, 0, i, capacity, lookup.size, mx)
     y = wrapped(particles, 1, i, capacity, lookup.size, my)
     z = wrapped(particles, 2, i, capacity, lookup.size, mz)
-    entry = look_up(lookup, x, y, z)
-    if entry >= 0:
+    node, first_remote = find(lookup, x, y, z), lookup.size[LAYER]
+    if 0 <= node < first_remote:
         return
-    if entry == -1 or entry <= FIRST_OPENING:
+    if node < 0:
         migration.status[0] = 2 + 4 * particles.integers[i]
         return
     n_integers, n_reals = particles.integers.size // capacity, reals.size // capacity
     most = migration.most
-    first = migration.neighbour[FIRST_REMOTE - entry] * (1 + (n_integers + n_reals) * most)
+    first = migration.neighbour[node - first_remote] * (1 + (n_integers + n_reals) * most)
     k = np.int64(cuda.atomic.add(migration.outgoing, first, 1.0))
     if k >= most:
         migration.status[0] = 3

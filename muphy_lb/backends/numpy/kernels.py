@@ -21,7 +21,7 @@ from muphy_lb.backends.arrays import (
     WallArrays,
 )
 from muphy_lb.backends.numpy.stage_kernels import KERNELS as STAGE_KERNELS
-from muphy_lb.domain.lookup import FIRST_OPENING, FIRST_REMOTE, NOTHING
+from muphy_lb.domain.lookup import LAYER, look_up
 from muphy_lb.lattice import added
 
 
@@ -222,8 +222,8 @@ def by_id(backend, update, count: int, values):
 
 def send_particles(backend, particles, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
     """Wrap offsets, write the particles of other ranks to the messages for them, and close the gaps."""
-    _, _, size = lookup
-    box, blocks, wraps = (np.array(part)[:, None] for part in np.split(np.asarray(size)[:9], 3))
+    box, _, wraps = lookup.size[:LAYER].reshape(3, 3, 1)
+    first_remote = lookup.size[LAYER]
 
     def send():
         n = int(particles.count[0])
@@ -233,13 +233,13 @@ def send_particles(backend, particles, migration: MigrationArrays, lookup: Looku
         reals[:3] -= moved
         voxel = integers[1:4] + moved.astype(np.int64)
         integers[1:4] = np.where(wraps == 1, voxel % box, voxel)
-        entry = _looked_up(lookup, integers[1:4], box, blocks)
-        lost = (entry == NOTHING) | (entry <= FIRST_OPENING)
+        node = look_up(lookup, *integers[1:4])
+        lost = node < 0
         if lost.any():
             migration.status[0] = 2 + 4 * integers[0, lost].max()
-        is_remote = (entry <= FIRST_REMOTE) & (entry > FIRST_OPENING)
+        is_remote = node >= first_remote
         target = np.full(n, -1)
-        target[is_remote] = migration.neighbour[FIRST_REMOTE - entry[is_remote]]
+        target[is_remote] = migration.neighbour[node[is_remote] - first_remote]
         for j, message in enumerate(migration.outgoing.reshape(-1, 1 + (len(integers) + len(reals)) * migration.most)):
             leaving = np.flatnonzero(target == j)
             if leaving.size > migration.most:
@@ -271,16 +271,6 @@ def receive_particles(backend, particles, migration: MigrationArrays, capacity: 
             particles.count[0] = first + n
 
     return receive
-
-
-def _looked_up(lookup: LookupArrays, voxel, box, blocks) -> np.ndarray:
-    """Entries at voxels, -1 outside the box."""
-    inside = ((voxel >= 0) & (voxel < box)).all(axis=0)
-    x, y, z = np.where(inside, voxel, 0)
-    bx, by, _ = blocks[:, 0]
-    number = lookup.block[(z // 8 * by + y // 8) * bx + x // 8]
-    entry = lookup.entry[np.maximum(number, 0) * 512 + (z % 8 * 8 + y % 8) * 8 + x % 8]
-    return np.where(inside & (number >= 0), entry, -1)
 
 
 def gather(backend, buffer, addresses, packed):

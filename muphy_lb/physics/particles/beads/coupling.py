@@ -15,7 +15,8 @@ from math import floor, sqrt
 
 import numpy as np
 
-from muphy_lb.domain.corners import address_node, addresses, corners
+from muphy_lb.domain.corners import corners
+from muphy_lb.domain.lookup import LAYER, look_up, look_up_node
 from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.operator import adder
@@ -38,18 +39,18 @@ def _cells(parameters, i, lattice: Lattice, kernel: str) -> tuple[np.ndarray, np
     """Addresses and weights of the nodes that beads are coupled to."""
     voxel = np.stack([parameters[name][i] for name in VOXEL])
     if kernel == "point":
-        return addresses(parameters["lookup"], voxel)[None], np.ones((1, np.size(i)))
+        return look_up(parameters["lookup"], *voxel)[None], np.ones((1, np.size(i)))
     offset = np.stack([parameters[name][i] for name in OFFSET])
     return corners(parameters["lookup"], voxel, offset, lattice.dimension)
 
 
 def _cell_node(lattice: Lattice, jit, kernel: str):
     """Node function ``(lookup, x, y, z, ox, oy, oz)`` -> addresses, then weights: 2 n numbers."""
-    address = address_node(jit)
+    find = look_up_node(jit)
     dimension, count = lattice.dimension, 1 if kernel == "point" else 1 << lattice.dimension
     one, zero, whole = 1.0, 0.0, np.int64
     if kernel == "point":
-        return jit(lambda lookup, x, y, z, ox, oy, oz: ((address(lookup, x, y, z),), (one,)))
+        return jit(lambda lookup, x, y, z, ox, oy, oz: ((find(lookup, x, y, z),), (one,)))
     up_x, up_y, up_z = (tuple(corner >> k & 1 for corner in range(count)) for k in range(3))
     has_z = 1 if dimension == 3 else 0
 
@@ -61,7 +62,7 @@ def _cell_node(lattice: Lattice, jit, kernel: str):
         weight = [zero] * count
         total = zero
         for c in range(count):
-            found[c] = address(lookup, x + up_x[c], y + up_y[c], z + up_z[c])
+            found[c] = find(lookup, x + up_x[c], y + up_y[c], z + up_z[c])
             share = (fx if up_x[c] else one - fx) * (fy if up_y[c] else one - fy) * (fz if up_z[c] else one - fz)
             weight[c] = share if found[c] >= 0 else zero
             total += weight[c]
@@ -78,7 +79,7 @@ def mark(kernel: str) -> Operator:
 
     def reference(i, lattice, parameters):
         address, _ = _cells(parameters, i, lattice, kernel)
-        own = address[(address >= 0) & (address < parameters["lookup"].size[9])]
+        own = address[(address >= 0) & (address < parameters["lookup"].size[LAYER])]
         parameters[WANTED][own] = 1
 
     def node(lattice, precision, jit, at):
@@ -91,7 +92,7 @@ def mark(kernel: str) -> Operator:
             ox, oy, oz = parameters[place[3]][i], parameters[place[4]][i], parameters[place[5]][i]
             found, _ = cell(parameters[lookup], x, y, z, ox, oy, oz)
             for c in range(count):
-                if found[c] >= 0 and found[c] < parameters[lookup].size[9]:
+                if found[c] >= 0 and found[c] < parameters[lookup].size[LAYER]:
                     parameters[wanted][found[c]] = flag
 
         return jit(unroll(mark_cell))
@@ -154,7 +155,7 @@ def couple(kernel: str, pushes_fluid: bool) -> Operator:
 
     def reference(i, lattice, parameters):
         address, weight = _cells(parameters, i, lattice, kernel)
-        flow = np.stack([added(weight * parameters[name][address]) for name in ARRIVED])
+        flow = np.stack([added(weight * parameters[name][np.maximum(address, 0)]) for name in ARRIVED])
         friction, mass, kt = (parameters[name] for name in ("friction", "mass", "kt"))
         inertia = 1.0 / mass + (added(weight**2) if pushes_fluid else 0.0)
         velocity = np.stack([parameters[name][i] for name in VELOCITY])

@@ -7,7 +7,7 @@ from math import floor
 
 import numpy as np
 
-from muphy_lb.domain.corners import address_node, addresses
+from muphy_lb.domain.lookup import LAYER, look_up, look_up_node
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.particles.beads.names import OFFSET, VOXEL
 from muphy_lb.physics.particles.beads.potentials import lennard_jones
@@ -28,7 +28,7 @@ def wall_forces(i, parameters) -> np.ndarray:
         for y in (-1, 0, 1):
             for x in (-1, 0, 1):
                 side = np.array([x, y, z])[:, None]
-                is_solid = addresses(parameters["lookup"], voxel + side) < 0
+                is_solid = look_up(parameters["lookup"], *(voxel + side)) < 0
                 gap = np.where(side == 0, 0.0, -side * (0.5 - side * offset))
                 r2 = (gap**2).sum(axis=0)
                 chosen = is_solid & (r2 < best)
@@ -44,7 +44,7 @@ def wall_forces(i, parameters) -> np.ndarray:
 
 def walls_node(jit, at):
     """Node function ``(i, parameters)``: the force of walls on one bead."""
-    address, lookup, beside = address_node(jit), at["lookup"], at["beside_wall"]
+    find, lookup, beside = look_up_node(jit), at["lookup"], at["beside_wall"]
     vx, vy, vz, ox, oy, oz = (at[name] for name in (*VOXEL, *OFFSET))
     a, b, range2, real, whole = at["wall_a"], at["wall_b"], at["wall_range2"], np.float64, np.int64
     half, nearest = np.float64(0.5), np.float64(NEAREST)
@@ -55,15 +55,15 @@ def walls_node(jit, at):
         mx, my, mz = floor(px + half), floor(py + half), floor(pz + half)
         px, py, pz = px - mx, py - my, pz - mz
         x, y, z = parameters[vx][i] + whole(mx), parameters[vy][i] + whole(my), parameters[vz][i] + whole(mz)
-        n = address(parameters[lookup], x, y, z)
-        if 0 <= n < parameters[lookup].size[9] and parameters[beside][n] == 0:
+        n = find(parameters[lookup], x, y, z)
+        if 0 <= n < parameters[lookup].size[LAYER] and parameters[beside][n] == 0:
             return 0.0, 0.0, 0.0
         best, gx, gy, gz = real(parameters[range2]), 0.0, 0.0, 0.0
         for direction in range(27):
             sx, sy, sz = direction % 3 - 1, direction // 3 % 3 - 1, direction // 9 - 1
             tx, ty, tz = gap(sx, px), gap(sy, py), gap(sz, pz)
             r2 = tx * tx + ty * ty + tz * tz
-            if r2 < best and address(parameters[lookup], x + whole(sx), y + whole(sy), z + whole(sz)) < 0:
+            if r2 < best and find(parameters[lookup], x + whole(sx), y + whole(sy), z + whole(sz)) < 0:
                 best, gx, gy, gz = r2, tx, ty, tz
         if best < real(parameters[range2]):
             sigma = real(parameters[b])

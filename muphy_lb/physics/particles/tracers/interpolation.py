@@ -17,30 +17,7 @@ from functools import cache
 
 import numpy as np
 
-from muphy_lb.domain.lookup import EDGE, EDGE_BITS, FIRST_OPENING, FIRST_REMOTE, NOTHING
-
-WALL, OPENING = -1, -2
-"""What is there instead of a node, as an address."""
-
-
-def look_up(lookup, x, y, z) -> np.ndarray:
-    """Entries (:mod:`muphy_lb.domain.lookup`) at voxels, across periodic edges too; arrays of int64."""
-    size = np.asarray(lookup.size)
-    place, inside = [], np.ones(np.shape(x), dtype=bool)
-    for axis, at in enumerate((x, y, z)):
-        inside &= (size[6 + axis] == 1) | ((at >= 0) & (at < size[axis]))
-        place.append(at % size[axis])
-    x, y, z = place
-    number = lookup.block[(z // EDGE * size[4] + y // EDGE) * size[3] + x // EDGE]
-    within = (z % EDGE * EDGE + y % EDGE) * EDGE + x % EDGE
-    found = lookup.entry[np.maximum(number, 0) * EDGE**3 + within].astype(np.int64)
-    return np.where(inside & (number >= 0), found, NOTHING)
-
-
-def addresses(lookup, entry: np.ndarray) -> np.ndarray:
-    """Addresses of nodes in fields of the corner layer; ``WALL`` and ``OPENING`` elsewhere."""
-    remote = np.where(entry <= FIRST_OPENING, OPENING, lookup.size[9] + FIRST_REMOTE - entry)
-    return np.where(entry >= 0, entry, np.where(entry == NOTHING, WALL, remote))
+from muphy_lb.domain.lookup import WALL
 
 
 def velocity(fields, at: np.ndarray, offset: np.ndarray, n_axes: int) -> np.ndarray:
@@ -48,7 +25,8 @@ def velocity(fields, at: np.ndarray, offset: np.ndarray, n_axes: int) -> np.ndar
 
     Args:
         fields: the three components at nodes.
-        at: (7, n) addresses of the node of each place, and of its neighbours along +x, -x, +y, -y, +z, -z.
+        at: (7, n) the node of each place, and what is found at its neighbours along +x, -x, +y, -y, +z, -z
+            (:func:`muphy_lb.domain.lookup.look_up`).
         offset: (3, n) from the node.
         n_axes: dimension of the lattice.
     """
@@ -72,55 +50,6 @@ def velocity(fields, at: np.ndarray, offset: np.ndarray, n_axes: int) -> np.ndar
     for a in range(n_axes):
         slope[a, a] -= np.where(is_free[a], excess, 0.0)
     return own + np.einsum("abn,bn->an", slope, offset)
-
-
-@cache
-def look_up_node(jit):
-    """Node function of :func:`look_up` for one voxel."""
-    bits, within, cube, nothing = np.int64(EDGE_BITS), np.int64(EDGE - 1), np.int64(3 * EDGE_BITS), np.int64(NOTHING)
-
-    def wrapped(x, size, wraps):
-        if wraps == 1:
-            if x < 0:
-                return x + size
-            if x >= size:
-                return x - size
-        return x
-
-    wrapped = jit(wrapped)
-
-    def find(lookup, x, y, z):
-        size = lookup.size
-        x, y, z = wrapped(x, size[0], size[6]), wrapped(y, size[1], size[7]), wrapped(z, size[2], size[8])
-        if x < 0 or y < 0 or z < 0 or x >= size[0] or y >= size[1] or z >= size[2]:
-            return nothing
-        number = np.int64(lookup.block[((z >> bits) * size[4] + (y >> bits)) * size[3] + (x >> bits)])
-        if number < 0:
-            return nothing
-        place = ((((z & within) << bits) + (y & within)) << bits) + (x & within)
-        return np.int64(lookup.entry[(number << cube) + place])
-
-    return jit(find)
-
-
-@cache
-def address_node(jit):
-    """Node function: the address at a voxel, as :func:`addresses`."""
-    find = look_up_node(jit)
-    first_opening, first_remote = np.int64(FIRST_OPENING), np.int64(FIRST_REMOTE)
-    wall, opening, nothing = np.int64(WALL), np.int64(OPENING), np.int64(NOTHING)
-
-    def address(lookup, x, y, z):
-        entry = find(lookup, x, y, z)
-        if entry >= 0:
-            return entry
-        if entry == nothing:
-            return wall
-        if entry <= first_opening:
-            return opening
-        return lookup.size[9] + first_remote - entry
-
-    return jit(address)
 
 
 def _slope_node(jit):

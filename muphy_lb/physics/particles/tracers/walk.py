@@ -13,19 +13,11 @@ from math import floor, sqrt
 
 import numpy as np
 
-from muphy_lb.domain.lookup import FIRST_OPENING, FIRST_REMOTE, NOTHING
+from muphy_lb.domain.lookup import OPENING, WALL, look_up, look_up_node
 from muphy_lb.operators import VELOCITY_FIELDS, Operator, named
 from muphy_lb.operators.philox import WORD, philox, philox_node
 from muphy_lb.physics.model import POSITION
-from muphy_lb.physics.particles.tracers.interpolation import (
-    WALL,
-    address_node,
-    addresses,
-    look_up,
-    look_up_node,
-    velocity,
-    velocity_node,
-)
+from muphy_lb.physics.particles.tracers.interpolation import velocity, velocity_node
 
 STREAM = 0x74726163
 """Second word of the key: sets tracers apart from other noise with the same seed."""
@@ -60,7 +52,7 @@ def _interpolated(i, p, n_axes: int) -> np.ndarray:
     """(3, n) velocity at tracers."""
     voxel, offset = (np.stack([p[name][i] for name in names]) for names in POSITION)
     places = [voxel + np.array(way)[:, None] for way in AROUND]
-    at = np.stack([addresses(p["lookup"], look_up(p["lookup"], *place)) for place in places])
+    at = np.stack([look_up(p["lookup"], *place) for place in places])
     return velocity([p[name] for name in VELOCITY_FIELDS], at, offset, n_axes)
 
 
@@ -80,14 +72,14 @@ def _walk(sticks: bool, n_axes: int):
             hop = np.floor(target + 0.5).astype(np.int64)
             beyond = voxel.copy()
             beyond[axis] += hop
-            entry = look_up(p["lookup"], *beyond)
-            hits, leaves = (hop != 0) & (entry == NOTHING), (hop != 0) & (entry <= FIRST_OPENING)
+            found = look_up(p["lookup"], *beyond)
+            hits, leaves = (hop != 0) & (found == WALL), (hop != 0) & (found <= OPENING)
             under_way = end == UNDER_WAY
             back = hop * TOUCHING if sticks else np.clip(hop - target, -TOUCHING, TOUCHING)
             target = np.where(hits, back, np.where(leaves, start, target))
             target = np.where(under_way, target, start)
             voxel[axis] += np.where(hits | leaves | ~under_way, 0, hop)
-            end = np.where(under_way & leaves, FIRST_OPENING - entry + 1, end)
+            end = np.where(under_way & leaves, OPENING - found + 1, end)
             end = np.where(under_way & hits & sticks, STUCK, end)
             p[OFFSET[axis]][i] = target
             p[TRAVELLED[axis]][i] += target - start
@@ -99,17 +91,17 @@ def _walk(sticks: bool, n_axes: int):
 
 def _flow_node(jit, n_axes: int):
     """Node function: (lookup, fields, voxel, offset) -> the three components of the velocity."""
-    address, interpolate = address_node(jit), velocity_node(jit, n_axes)
+    find, interpolate = look_up_node(jit), velocity_node(jit, n_axes)
     one, wall, is_solid = np.int64(1), np.int64(WALL), n_axes == 3
 
     def flow(lookup, fields, voxel, offset):
         x, y, z = voxel
-        node = address(lookup, x, y, z)
-        east, west = address(lookup, x + one, y, z), address(lookup, x - one, y, z)
-        north, south = address(lookup, x, y + one, z), address(lookup, x, y - one, z)
+        node = find(lookup, x, y, z)
+        east, west = find(lookup, x + one, y, z), find(lookup, x - one, y, z)
+        north, south = find(lookup, x, y + one, z), find(lookup, x, y - one, z)
         top, bottom = wall, wall
         if is_solid:
-            top, bottom = address(lookup, x, y, z + one), address(lookup, x, y, z - one)
+            top, bottom = find(lookup, x, y, z + one), find(lookup, x, y, z - one)
         return interpolate(fields, (node, east, west, north, south, top, bottom), offset)
 
     return jit(flow)
@@ -142,19 +134,19 @@ def _random_node(jit):
 def _move_node(jit, sticks: bool):
     """Node function: a move along one axis -> offset, voxels crossed, and value of ``end``."""
     find = look_up_node(jit)
-    first_opening, first_remote = np.int64(FIRST_OPENING), np.int64(FIRST_REMOTE)
-    stays, stuck, under_way, one, touching = np.int64(0), np.int64(STUCK), np.int64(UNDER_WAY), np.int64(1), TOUCHING
+    opening, stays, one, touching = np.int64(OPENING), np.int64(0), np.int64(1), TOUCHING
+    stuck, under_way = np.int64(STUCK), np.int64(UNDER_WAY)
 
     def move(lookup, start, by, voxel, axis):
         target = start + by
         hop = np.int64(floor(target + 0.5))
         if hop == 0:
             return target, stays, under_way
-        entry = find(lookup, voxel[0] + hop * axis[0], voxel[1] + hop * axis[1], voxel[2] + hop * axis[2])
-        if entry <= first_opening:
-            return start, stays, first_opening - entry + one
-        if entry >= 0 or entry <= first_remote:
+        found = find(lookup, voxel[0] + hop * axis[0], voxel[1] + hop * axis[1], voxel[2] + hop * axis[2])
+        if found >= 0:
             return target, hop, under_way
+        if found <= opening:
+            return start, stays, opening - found + one
         if sticks:
             return hop * touching, stays, stuck
         return min(max(hop - target, -touching), touching), stays, under_way
