@@ -50,6 +50,30 @@ CIRCLE_BLOCKAGE = 5
 """Channel width over disc diameter of :func:`circle`."""
 
 
+TANKS = ("box", "wedge", "stairs")
+
+
+def tank(length=64, height=32, width=1, bottom="box", spacing_m=1.0) -> Voxels:
+    """A closed tank, ``length`` along x, ``height`` along y, ``width`` along z (a width of 1 is periodic along z).
+
+    Its bottom is flat (``box``), rises along x from the middle on by one voxel in two (``wedge``), or in four steps up to
+    half of the height (``stairs``). All walls lie half-way between voxel centres.
+    """
+    check_positive(length=length, height=height, width=width, spacing_m=spacing_m)
+    check_box((width, height, length))
+    if bottom not in TANKS:
+        raise GeometryError(f"bottom is {shown(bottom)}; allowed: {', '.join(TANKS)}")
+    length, height, width = int(length), int(height), int(width)
+    x, y = np.arange(length), np.arange(height)[:, None]
+    rise = {
+        "box": np.zeros(length),
+        "wedge": np.maximum(0, (x - length // 2) // 2),
+        "stairs": x * 5 // length * (height // 8),
+    }
+    flags = np.where(y < rise[bottom], SOLID, FLUID).astype(FLAG_DTYPE)
+    return Voxels(np.repeat(flags[None], width, axis=0), spacing_m, periodic=(False, False, width == 1))
+
+
 def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:
     """A square (or cube) of ``size`` voxels between solid walls; the wall at high y is labelled ``lid``.
 

@@ -203,6 +203,7 @@ SHAPES: Mapping[str, Callable[..., Voxels]] = MappingProxyType(
         "random_spheres": packings.random_spheres,
         "blurred_noise": packings.blurred_noise,
         "random_solid": random_solid,
+        "tank": benchmark_shapes.tank,
         "cavity": benchmark_shapes.cavity,
         "facing_walls": benchmark_shapes.facing_walls,
         "cylinder_array": benchmark_shapes.cylinder_array,

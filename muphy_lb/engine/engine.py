@@ -18,6 +18,7 @@ from muphy_lb.engine.particles import Particles
 from muphy_lb.engine.state_access import StateAccess
 from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.engine.timed_values import TimedValues
+from muphy_lb.operators import Operator
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_exchanges, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE
@@ -355,26 +356,26 @@ class Engine:
         values = self.parameters.values(collide, self.model.parameters, parity)
         return self.backend.bind("stream_collide", collide, self.stream_arrays(parity), nodes, values, shape)
 
-    def _moment_values(self, parity: int, in_force) -> tuple:
-        """Values for the moments of the state ``parity``: those that its collision read, with the force from the given
-        values in force."""
+    def _moment_values(self, parity: int, in_force, operator: Operator | None = None) -> tuple:
+        """Values for the moments of the state ``parity`` (by default by the model's ``macroscopic``): those that
+        its collision read, with the force from the given values in force."""
         model = self.model
         collided = model.streaming.parity_of_collision(parity)
-        return self.parameters.values(model.macroscopic, model.parameters, collided, in_force)
+        return self.parameters.values(operator or model.macroscopic, model.parameters, collided, in_force)
 
-    def _measuring(self, parity: int) -> tuple:
+    def _measuring(self, parity: int, operator: Operator | None = None) -> tuple:
         """Values for the moments of the state ``parity`` that a step has left."""
-        return self._moment_values(parity, self.timed.behind(parity))
+        return self._moment_values(parity, self.timed.behind(parity), operator)
 
     def _bind_reductions(self, speed_scale) -> None:
         """Reductions of buffer 0 and 1, and the partial sums that they share."""
         workers = self.backend.reduction_workers(self.domain.n_nodes)
         mass, peak = (self.backend.zeros(workers, np.float64) for _ in range(2))
         arrays = ReductionArrays(mass, peak, self.backend.zeros(workers, np.int64), float(speed_scale))
-        operator = self.model.macroscopic
+        operator = self.model.counted or self.model.macroscopic
         self._partial_sums = arrays
         self._reductions = [
-            self.backend.bind("reduction", operator, self.state(parity), arrays, self._measuring(parity))
+            self.backend.bind("reduction", operator, self.state(parity), arrays, self._measuring(parity, operator))
             for parity in (0, 1)
         ]
 

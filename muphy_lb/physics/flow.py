@@ -27,6 +27,7 @@ class Flow:
         observer: stores values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
         fields, before, between, after, particles, occupied: as of :class:`muphy_lb.physics.model.Model`.
+        counted: function that makes the model's ``counted`` of the moments of nodes with fluid.
     """
 
     lattice: Lattice
@@ -44,6 +45,7 @@ class Flow:
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
     occupied: str = ""
+    counted: Callable[[Operator], Operator] | None = None
 
     def pushed_by(self, force: Operator, parameters: Mapping[str, Value]) -> "Flow":
         """The flow with a further body force."""
@@ -109,7 +111,7 @@ class Flow:
         collision = model.collision
         for extension in self.extensions:
             collision = extension(collision)
-        return replace(
+        model = replace(
             model,
             name=self.name,
             collision=collision,
@@ -119,11 +121,20 @@ class Flow:
             between=self.between,
             after=self.after,
             particles=self.particles,
+        )
+        return self._partly_filled(model) if self.occupied else model
+
+    def _partly_filled(self, model: Model) -> Model:
+        """The model, where there is not fluid in all nodes."""
+        moments = where_fluid(model.macroscopic, self.occupied)
+        counted = self.counted(moments) if self.counted else moments
+        own = {each.name: FieldValue(each.name) for each in counted.parameters if each.name not in model.parameters}
+        return replace(
+            model,
+            macroscopic=moments,
             occupied=self.occupied,
-            macroscopic=where_fluid(model.macroscopic, self.occupied) if self.occupied else model.macroscopic,
-            parameters={**model.parameters, self.occupied: FieldValue(self.occupied)}
-            if self.occupied
-            else model.parameters,
+            counted=counted,
+            parameters={**model.parameters, **own},
         )
 
     def _stored(self) -> tuple[str, ...]:

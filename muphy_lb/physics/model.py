@@ -265,6 +265,8 @@ class Model:
         particles: sets of particles.
         occupied: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there
             are none. The moments of such nodes are 0, and so are their populations in outputs.
+        counted: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if
+            not given.
     """
 
     name: str
@@ -284,6 +286,7 @@ class Model:
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
     occupied: str = ""
+    counted: Operator | None = None
 
     @property
     def stages(self) -> tuple[Stage, ...]:

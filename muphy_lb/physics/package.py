@@ -20,7 +20,6 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.physics.flow import Flow
-from muphy_lb.physics.model import Model
 from muphy_lb.units import Units
 
 
@@ -85,9 +84,13 @@ class Physics:
         """The flow of a rank, with this physics in it."""
         raise NotImplementedError
 
-    def initial_fields(self, model: Model) -> dict[str, np.ndarray]:
-        """Initial values (n,) or (1,) of fields of the model for a flow at rest, by name."""
+    def initial_fields(self, view: FlowView) -> dict[str, np.ndarray]:
+        """Initial values (n,) of the local nodes, or (1,), of fields of the model, by name; collective."""
         return {}
+
+    def initial_flow(self, view: FlowView) -> tuple[np.ndarray, np.ndarray] | None:
+        """Initial density (n,) and velocity (3, n) of the local nodes, lattice units; None for a flow at rest."""
+        return None
 
     def initial_particles(self, view: FlowView) -> Mapping[str, Mapping[str, np.ndarray]]:
         """Columns of all particles at the start, by set and name, the same on every rank; collective."""

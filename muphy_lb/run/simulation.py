@@ -118,16 +118,18 @@ class Simulation:
         return self.units.steps_to_time(self.step_number)
 
     def start_from_rest(self) -> None:
-        """Density 1, velocity 0, step 0."""
+        """Density 1, velocity 0, or what a physics starts with; step 0."""
         self._has_started, self.step_number, self._forces_step = True, 0, None
         if self.engine.feedback:
             self.engine.feedback.reset()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
         self.engine.set_step_number(0)
+        density, velocity = np.ones(1), np.zeros((3, 1))
         for physics in self.physics:
-            self.set_fields(physics.initial_fields(self.engine.model))
+            self.set_fields(physics.initial_fields(self))
             self._set_particles(physics.initial_particles(self))
-        self.engine.start_from(np.ones(1), np.zeros((3, 1)))
+            density, velocity = physics.initial_flow(self) or (density, velocity)
+        self.engine.start_from(density, velocity)
         self.upload_schedule()
         self.initial_mass = self._global_mass()
 

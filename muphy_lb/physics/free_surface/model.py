@@ -38,6 +38,7 @@ from muphy_lb.physics.free_surface.operators.conversion import (
     start_at_equilibrium,
 )
 from muphy_lb.physics.free_surface.operators.exchange import GAS_DEVIATION, exchange
+from muphy_lb.physics.free_surface.operators.mass import counted
 from muphy_lb.physics.model import (
     AT_NEIGHBOURS,
     CROSSING,
@@ -85,7 +86,7 @@ def free_surface(flow: Flow, gas_deviation: float, capillarity: Operator, parame
         where=Where(CELL, INTERFACE),
     )
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=_conversion(force, of_force))
-    return replace(extended, name="free surface", occupied=CELL)
+    return replace(extended, name="free surface", occupied=CELL, counted=counted)
 
 
 def _conversion(force: Operator, of_force) -> tuple[Stage, ...]:

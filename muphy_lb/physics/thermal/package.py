@@ -56,9 +56,9 @@ class Thermal(Physics):
         self.heat = self.setup.heat_in(flow.solid)
         return heated(flow, self.heat)
 
-    def initial_fields(self, model) -> dict[str, np.ndarray]:
+    def initial_fields(self, view) -> dict[str, np.ndarray]:
         """The reference temperature everywhere."""
-        return temperature_fields(self.heat, model.lattice, self._start)
+        return temperature_fields(self.heat, view.lattice, self._start)
 
     def describe(self) -> str:
         """The method for the temperature, as text."""

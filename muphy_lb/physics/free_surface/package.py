@@ -1,0 +1,142 @@
+"""A free surface as a physics package (:mod:`muphy_lb.physics.package`)."""
+
+import numpy as np
+
+from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.domain import PULL
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.operators import COMPRESSIBLE
+from muphy_lb.physics.free_surface.capillarity import NO_TENSION
+from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID
+from muphy_lb.physics.free_surface.model import free_surface
+from muphy_lb.physics.free_surface.observers import SurfaceSeries
+from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, SphereRegion, initial_fields
+from muphy_lb.physics.package import OutputField, Physics
+from muphy_lb.precision import FP16, PRECISIONS
+from muphy_lb.setup.force import uniform_acceleration_m_s2
+from muphy_lb.setup.info import BYTES_PER_DIRECTION
+
+BYTES_OF_CELL = 1
+LARGEST_DEVIATION = 0.3
+"""Density of the gas pressure, minus 1, up to which the liquid counts as incompressible."""
+
+
+class FreeSurface(Physics):
+    """A liquid with a free surface.
+
+    Attributes:
+        gas_deviation: density of the gas pressure minus 1.
+    """
+
+    name = "free_surface"
+
+    def __init__(self, case, header: GeometryHeader, units):
+        _refuse(case, header)
+        section, self._units, self._header = case.free_surface, units, header
+        self._gravity = units.acceleration_to_lattice(uniform_acceleration_m_s2(case, header))
+        self._liquid = InitialLiquid([self._region(each) for each in section.liquid], header)
+        self._is_hydrostatic = section.hydrostatic
+        self.gas_deviation = float(units.pressure_to_density(section.gas_pressure_pa, 1.0 / 3.0) - 1.0)
+        if abs(self.gas_deviation) > LARGEST_DEVIATION:
+            raise InputError(
+                f"free_surface.gas_pressure_pa is {section.gas_pressure_pa:g}: with this time step that is a density of"
+                f" {1.0 + self.gas_deviation:.3g} in lattice units; allowed: {1 - LARGEST_DEVIATION:g} to"
+                f" {1 + LARGEST_DEVIATION:g}; give pressures relative to that of the gas, or a shorter time step"
+            )
+        self.output_fields = {"fill": OutputField("1", fill)}
+
+    @classmethod
+    def bytes_per_node(cls, case, lattice) -> float:
+        """Memory of cell, mass and filling, and of the table of neighbours."""
+        real = np.dtype(PRECISIONS[case.compute.precision].real).itemsize
+        return BYTES_OF_CELL + 2 * real + (lattice.q - 1) * BYTES_PER_DIRECTION
+
+    def extend(self, flow):
+        """The flow with gas where there is no liquid."""
+        if flow.fluid.equilibrium is not COMPRESSIBLE:
+            raise InputError(
+                f"lattice.equilibrium is {flow.fluid.equilibrium.name!r} with [free_surface], which sets the density"
+                f" of the gas pressure; allowed: {COMPRESSIBLE.name!r}"
+            )
+        return free_surface(flow, self.gas_deviation, NO_TENSION, {})
+
+    def initial_flow(self, view):
+        """Density, growing with depth, and velocity."""
+        domain, strength = view.domain, float(np.linalg.norm(self._gravity))
+        density = np.full(domain.n_nodes, 1.0 + self.gas_deviation)
+        if self._is_hydrostatic and strength > 0.0:
+            density += 3.0 * strength * self._liquid.depth(domain, -self._gravity / strength)
+        return density, self._liquid.velocity(domain)
+
+    def initial_fields(self, view):
+        """Cells and their filling.
+
+        Raises:
+            InputError: there is no liquid.
+        """
+        cell, filled = self._liquid.cells(view.domain, view.lattice)
+        if not view.communicator.total(int((cell != 0).sum())):
+            raise InputError("[[free_surface.liquid]]: no voxel of the geometry has liquid in it; move or enlarge it")
+        return initial_fields(cell, filled, self.initial_flow(view)[0])
+
+    def describe(self) -> str:
+        """The gas pressure, as text."""
+        return f"free surface: gas at density {1.0 + self.gas_deviation:.6g} in lattice units"
+
+    def observers(self, view, folder, resume_step):
+        """The time series of the liquid."""
+        return (SurfaceSeries(view, folder, resume_step),)
+
+    def _region(self, section):
+        """A region in voxels from the centre of the first one."""
+        origin, spacing = np.asarray(self._header.origin_m), self._header.spacing_m
+        velocity = self._units.velocity_to_lattice(np.array(section.velocity_m_s))
+        if section.box_m is not None:
+            low, high = (np.asarray(section.box_m) - origin) / spacing
+            return BoxRegion(velocity, low, high)
+        if section.centre_m is not None:
+            centre = (np.array(section.centre_m) - origin) / spacing
+            return SphereRegion(velocity, centre, section.radius_m / spacing)
+        strength = float(np.linalg.norm(self._gravity))
+        if strength == 0.0:
+            raise InputError(
+                "free_surface.liquid.level_m needs a direction: flow.acceleration_m_s2 is zero; give it, or a box_m"
+            )
+        up = -self._gravity / strength
+        return LevelRegion(velocity, (section.level_m - origin @ up) / spacing, up)
+
+
+def fill(view) -> np.ndarray | None:
+    """(n,) share of every voxel that is liquid, on rank 0; collective."""
+    cell, share = view.model_field(CELL), view.model_field(FILL)
+    if cell is None:
+        return None
+    return np.where(cell == LIQUID, 1.0, np.where(cell == INTERFACE, share, 0.0))
+
+
+def _refuse(case, header: GeometryHeader) -> None:
+    """Raise InputError for what a free surface does not go with."""
+    if case.compute.streaming != PULL.name:
+        raise InputError(
+            f"compute.streaming is {case.compute.streaming!r} with [free_surface], which changes populations between"
+            f" streaming and collision; allowed: {PULL.name!r}"
+        )
+    if case.compute.precision == FP16.name:
+        raise InputError(
+            "compute.precision is 'fp16' with [free_surface]: mass would be lost in its three digits; allowed: 'fp32',"
+            " 'fp64'"
+        )
+    if case.lattice.walls != HALF_WAY:
+        raise InputError(
+            f"lattice.walls is {case.lattice.walls!r} with [free_surface]: interpolation at walls needs populations"
+            f" that gas does not have; allowed: {HALF_WAY!r}"
+        )
+    if header.openings:
+        raise InputError(
+            f"the geometry has the opening {header.openings[0].name!r} with [free_surface], through which liquid would"
+            " leave or enter unasked; close it, or leave [free_surface] out"
+        )
+
+
+PHYSICS = FreeSurface

@@ -1,0 +1,50 @@
+"""What the case file says of a free surface: the section [free_surface]."""
+
+from typing import Annotated
+
+from pydantic import Field, NonNegativeFloat
+
+from muphy_lb.case.boundaries import Box
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one
+
+SERIES_FILE = "free_surface.csv"
+FILES = (SERIES_FILE,)
+OUTPUT_FIELDS = ("fill",)
+
+
+class LiquidSection(Section):
+    """A region that is liquid at the start: a box, a sphere, or all that lies below a level."""
+
+    box_m: Box | None = None
+    """lowest and highest corner [m]"""
+    centre_m: Vector | None = None
+    """centre of a sphere [m]"""
+    radius_m: Positive | None = None
+    """radius of the sphere [m]"""
+    level_m: float | None = None
+    """height of a level surface [m], measured against gravity from the origin of the coordinates"""
+    velocity_m_s: Vector = (0.0, 0.0, 0.0)
+    """velocity [m/s] with which the region starts"""
+
+    @classmethod
+    def rules(cls, given):
+        """One shape."""
+        yield from exactly_one(given, "box_m", "centre_m", "level_m")
+        if ("radius_m" in given) != ("centre_m" in given):
+            yield "has only one of centre_m and radius_m; give both for a sphere"
+
+
+class FreeSurfaceSection(Section):
+    """A liquid with a free surface; the rest of the geometry is filled with gas."""
+
+    liquid: Annotated[tuple[LiquidSection, ...], Field(strict=False, min_length=1)]
+    """regions that are liquid at the start, each in a table [[free_surface.liquid]]; they may overlap"""
+    surface_tension_n_m: NonNegativeFloat = 0.0
+    """surface tension [N/m]"""
+    gas_pressure_pa: float = 0.0
+    """pressure of the gas, relative to the reference pressure [Pa]"""
+    hydrostatic: bool = True
+    """whether the pressure of the liquid grows with depth at the start; else it is that of the gas"""
+
+
+SECTION = FreeSurfaceSection

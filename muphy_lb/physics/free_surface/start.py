@@ -1,0 +1,158 @@
+"""The liquid at the start: which share of every voxel it fills, and with which pressure and velocity."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from muphy_lb.domain import LocalDomain
+from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
+from muphy_lb.lattice import Lattice
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
+
+PARTS = 8
+"""Parts along each edge into which a voxel that the surface cuts is divided to measure its filling."""
+NEAR = 3.0
+"""Distance [voxels] from the surface beyond which no neighbour of a voxel lies on its other side."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region of liquid, in voxels from the centre of the first one.
+
+    Attributes:
+        velocity: (3,) lattice units.
+    """
+
+    velocity: np.ndarray
+
+    def distance(self, place: np.ndarray) -> np.ndarray:
+        """(m,) distance of places (m, 3) from the surface, negative inside; at least in sign and up to a voxel."""
+        raise NotImplementedError
+
+    def depth(self, place: np.ndarray, up: np.ndarray) -> np.ndarray:
+        """(m,) depth of places below the highest point of the region; 0 if it has no weight of its own."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class BoxRegion(Region):
+    """All between two corners (3,)."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    def distance(self, place):
+        """Largest distance beyond a face."""
+        return np.maximum(self.low - place, place - self.high).max(axis=1)
+
+    def depth(self, place, up):
+        """Below the highest corner."""
+        return np.maximum(self.low * up, self.high * up).sum() - place @ up
+
+
+@dataclass(frozen=True)
+class SphereRegion(Region):
+    """All within a radius."""
+
+    centre: np.ndarray
+    radius: float
+
+    def distance(self, place):
+        """Distance from the sphere."""
+        return np.linalg.norm(place - self.centre, axis=1) - self.radius
+
+    def depth(self, place, up):
+        """None: a drop falls freely."""
+        return np.zeros(len(place))
+
+
+@dataclass(frozen=True)
+class LevelRegion(Region):
+    """All below a height along ``up`` (3,)."""
+
+    height: float
+    up: np.ndarray
+
+    def distance(self, place):
+        """Height above the level."""
+        return place @ self.up - self.height
+
+    def depth(self, place, up):
+        """Below the level."""
+        return self.height - place @ up
+
+
+class InitialLiquid:
+    """The liquid at the start.
+
+    Args:
+        regions: what is liquid.
+        header: of the geometry.
+    """
+
+    def __init__(self, regions: Sequence[Region], header: GeometryHeader):
+        self._regions, self._header = regions, header
+        self._is_thick = np.array(header.shape[::-1]) > 1
+
+    def cells(self, domain: LocalDomain, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) cell and (n,) filling of every node of a rank. A full voxel beside an empty one is interface."""
+        place = voxel_coordinates(domain.voxel, self._header.shape)
+        fill = self._fill(place)
+        cell = np.where(fill >= 1.0, LIQUID, np.where(fill > 0.0, INTERFACE, GAS))
+        near = np.flatnonzero((cell == LIQUID) & (self._distance(place) > -NEAR))
+        for vector, code in zip(lattice.c[1:], self._neighbours(domain, lattice, near), strict=True):
+            beside = self._wrapped(place[near] + vector)
+            has_gas = (code >= 0) & (self._fill(beside) == 0.0)
+            cell[near[has_gas]] = INTERFACE
+        return cell.astype(np.uint8), fill
+
+    def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
+        """(n,) depth of every node of a rank below the top of the regions it lies in [voxels]; 0 outside."""
+        place = voxel_coordinates(domain.voxel, self._header.shape).astype(float)
+        found = np.zeros(len(place))
+        for region in self._regions:
+            inside = region.distance(place) < 1.0
+            found = np.maximum(found, np.where(inside, region.depth(place, up), 0.0))
+        return found
+
+    def velocity(self, domain: LocalDomain) -> np.ndarray:
+        """(3, n) velocity of every node of a rank, that of the last region that it lies in."""
+        place = voxel_coordinates(domain.voxel, self._header.shape).astype(float)
+        found = np.zeros((3, len(place)))
+        for region in self._regions:
+            inside = region.distance(place) < 1.0
+            found[:, inside] = region.velocity[:, None]
+        return found
+
+    def _distance(self, place: np.ndarray) -> np.ndarray:
+        return np.min([region.distance(place.astype(float)) for region in self._regions], axis=0)
+
+    def _fill(self, place: np.ndarray) -> np.ndarray:
+        """(m,) share of voxels (m, 3) that is liquid."""
+        distance = self._distance(place)
+        fill = (distance < 0.0).astype(float)
+        cut = np.flatnonzero(np.abs(distance) < NEAR)
+        steps = (np.arange(PARTS) + 0.5) / PARTS - 0.5
+        parts = np.stack(np.meshgrid(*[steps if thick else [0.0] for thick in self._is_thick], indexing="ij"), axis=-1)
+        parts = parts.reshape(-1, 3)
+        for first in range(0, cut.size, 4096):
+            some = cut[first : first + 4096]
+            within = self._distance((place[some, None] + parts).reshape(-1, 3)) < 0.0
+            fill[some] = within.reshape(some.size, -1).mean(axis=1)
+        return fill
+
+    def _neighbours(self, domain: LocalDomain, lattice: Lattice, nodes: np.ndarray) -> np.ndarray:
+        """(Q - 1, m) addresses of the neighbours of nodes; negative where they are none."""
+        codes = domain.neighbours_with_ghosts(lattice.c[1:], slice(0, domain.n_nodes))
+        return codes[:, nodes]
+
+    def _wrapped(self, place: np.ndarray) -> np.ndarray:
+        size = np.array(self._header.shape[::-1])
+        return np.where(self._header.periodic, place % size, place)
+
+
+def initial_fields(cell: np.ndarray, fill: np.ndarray, density: np.ndarray) -> dict[str, np.ndarray]:
+    """The fields of a free surface from cells, filling and density (n,)."""
+    share = np.where(cell == INTERFACE, fill, 0.0)
+    return {CELL: cell, MASS: share * density, FILL: share}

@@ -1,0 +1,77 @@
+"""Compiles the kernels of a free surface to PTX without a GPU, and prints the names of those that compile.
+
+Run as ``python -m tests.parity.ptx_surface`` in a process of its own.
+"""
+
+import sys
+
+import numpy as np
+from numba import typeof, types
+
+from muphy_lb.backends.cuda import skeletons, stage_skeletons
+from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.stage_skeletons import Found
+from muphy_lb.lattice import D3Q19
+from muphy_lb.physics.model import CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
+from muphy_lb.precision import FP32, FP64
+from tests.free_surface import SurfaceSetup
+from tests.parity.ptx import CAPABILITY, pretend
+from tests.support import build_engine, random_nodes
+
+WORDS = types.Array(types.uint32, 1, "C")
+TABLE = WORDS, WORDS
+RANGE = types.uint32, types.uint32
+CHOSEN = types.Array(types.uint8, 1, "C"), types.uint8
+
+
+def kernel_of(stage, operators, pattern, precision):
+    """The kernel of a stage, and the types of its arguments between the tables and the parameters."""
+    how = D3Q19, precision
+    rows = tuple(range(D3Q19.q))
+    near = Found(rows, 0, np.uint32, D3Q19.q - 1, np.uint32)
+    buffer = types.Array(typeof(precision.real(0)), 1, "C")
+    if stage.kernel == EACH:
+        return stage_skeletons.each(operators[0], *how), (*RANGE, *CHOSEN)
+    if stage.kernel == NEIGHBOURS:
+        return stage_skeletons.neighbours(operators[0], near.n_neighbours, *how, np.uint32, True), (
+            *TABLE,
+            *RANGE,
+            *CHOSEN,
+        )
+    tables = (buffer, *TABLE, *TABLE, *RANGE, *CHOSEN)
+    if stage.kernel == CROSSING:
+        found = near._replace(locations=pattern.load, n_entries=len(pattern.directions))
+        return stage_skeletons.crossing(operators[0], found, *how), tables
+    if stage.kernel == STORED:
+        return stage_skeletons.stored(operators[0], near, *how), tables
+    sources = types.Tuple((*CHOSEN, types.int64))
+    return stage_skeletons.refill(operators, near, *how), (*tables, sources, buffer)
+
+
+def main() -> int:
+    """All stages, and the step of nodes with fluid."""
+    pretend(CAPABILITY)
+    for precision in (FP32, FP64):
+        engine = build_engine(random_nodes(D3Q19, openings=False), SurfaceSetup(D3Q19, precision=precision))
+        pattern = engine.addresses.patterns[0]
+        for stage in engine.model.stages:
+            if stage.kernel == MOMENTS:
+                continue
+            given = [engine.parameters.values(each, stage.parameters, 0) for each in stage.operators]
+            both = stage.kernel == REFILL
+            values = typeof(tuple(given)) if both else typeof(given[0])
+            kernel, ahead = kernel_of(stage, stage.operators, pattern, precision)
+            cuda.compile_ptx(kernel.py_func, types.void(*ahead, values), cc=CAPABILITY)
+            print(precision.name, stage.name, flush=True)
+        collide = engine.model.collision
+        values = typeof(engine.parameters.values(collide, engine.model.parameters, 0))
+        buffer = types.Array(typeof(precision.real(0)), 1, "C")
+        kernel = skeletons.stream_collide_fluid(collide, pattern, D3Q19, precision, np.uint32)
+        numbers = types.int64, types.int64, *RANGE
+        cuda.compile_ptx(kernel.py_func, types.void(buffer, buffer, *TABLE, *numbers, values, CHOSEN[0]), cc=CAPABILITY)
+        print(precision.name, "stream and collide", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
