@@ -56,8 +56,8 @@ TANKS = ("box", "wedge", "stairs")
 def tank(length=64, height=32, width=1, bottom="box", spacing_m=1.0) -> Voxels:
     """A closed tank, ``length`` along x, ``height`` along y, ``width`` along z (a width of 1 is periodic along z).
 
-    Its bottom is flat (``box``), rises along x from the middle on by one voxel in two (``wedge``), or in four steps up to
-    half of the height (``stairs``). All walls lie half-way between voxel centres.
+    Its bottom is flat (``box``), rises along x from the middle on by one voxel in two (``wedge``), or in four steps up
+    to half of the height (``stairs``). All walls lie half-way between voxel centres.
     """
     check_positive(length=length, height=height, width=width, spacing_m=spacing_m)
     check_box((width, height, length))

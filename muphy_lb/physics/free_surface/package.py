@@ -7,7 +7,7 @@ from muphy_lb.domain import PULL
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.operators import COMPRESSIBLE
-from muphy_lb.physics.free_surface.capillarity import NO_TENSION
+from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import SurfaceSeries
@@ -27,6 +27,7 @@ class FreeSurface(Physics):
 
     Attributes:
         gas_deviation: density of the gas pressure minus 1.
+        tension: surface tension, lattice units.
     """
 
     name = "free_surface"
@@ -44,6 +45,13 @@ class FreeSurface(Physics):
                 f" {1.0 + self.gas_deviation:.3g} in lattice units; allowed: {1 - LARGEST_DEVIATION:g} to"
                 f" {1 + LARGEST_DEVIATION:g}; give pressures relative to that of the gas, or a shorter time step"
             )
+        self.tension = section.surface_tension_n_m * units.spacing_m**2 / units.energy_j
+        if 6.0 * self.tension > LARGEST_DEVIATION:
+            raise InputError(
+                f"free_surface.surface_tension_n_m is {section.surface_tension_n_m:g}, which is {self.tension:.3g} in"
+                f" lattice units: a drop of one voxel would be unstable; allowed: up to {LARGEST_DEVIATION / 6:g}; take a"
+                " shorter time step"
+            )
         self.output_fields = {"fill": OutputField("1", fill)}
 
     @classmethod
@@ -59,12 +67,14 @@ class FreeSurface(Physics):
                 f"lattice.equilibrium is {flow.fluid.equilibrium.name!r} with [free_surface], which sets the density"
                 f" of the gas pressure; allowed: {COMPRESSIBLE.name!r}"
             )
-        return free_surface(flow, self.gas_deviation, NO_TENSION, {})
+        if self.tension == 0.0:
+            return free_surface(flow, self.gas_deviation, NO_TENSION, {})
+        return free_surface(flow, self.gas_deviation, PARABOLOID, {TENSION: 6.0 * self.tension})
 
     def initial_flow(self, view):
-        """Density, growing with depth, and velocity."""
+        """Density, which grows with depth and is higher in drops, and velocity."""
         domain, strength = view.domain, float(np.linalg.norm(self._gravity))
-        density = np.full(domain.n_nodes, 1.0 + self.gas_deviation)
+        density = 1.0 + self.gas_deviation + 6.0 * self.tension * self._liquid.curvature(domain)
         if self._is_hydrostatic and strength > 0.0:
             density += 3.0 * strength * self._liquid.depth(domain, -self._gravity / strength)
         return density, self._liquid.velocity(domain)
@@ -81,8 +91,9 @@ class FreeSurface(Physics):
         return initial_fields(cell, filled, self.initial_flow(view)[0])
 
     def describe(self) -> str:
-        """The gas pressure, as text."""
-        return f"free surface: gas at density {1.0 + self.gas_deviation:.6g} in lattice units"
+        """Gas pressure and surface tension, as text."""
+        tension = f", surface tension {self.tension:.4g} in lattice units" if self.tension else ""
+        return f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
 
     def observers(self, view, folder, resume_step):
         """The time series of the liquid."""

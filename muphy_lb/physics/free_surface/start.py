@@ -34,6 +34,10 @@ class Region:
         """(m,) depth of places below the highest point of the region; 0 if it has no weight of its own."""
         raise NotImplementedError
 
+    def curvature(self, dimension: int) -> float:
+        """Mean curvature of its surface where it is curved."""
+        return 0.0
+
 
 @dataclass(frozen=True)
 class BoxRegion(Region):
@@ -65,6 +69,10 @@ class SphereRegion(Region):
     def depth(self, place, up):
         """None: a drop falls freely."""
         return np.zeros(len(place))
+
+    def curvature(self, dimension):
+        """That of a sphere, or of a circle."""
+        return (dimension - 1) / 2.0 / self.radius
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,15 @@ class InitialLiquid:
         for region in self._regions:
             inside = region.distance(place) < 1.0
             found = np.maximum(found, np.where(inside, region.depth(place, up), 0.0))
+        return found
+
+    def curvature(self, domain: LocalDomain) -> np.ndarray:
+        """(n,) mean curvature of the surface of the region that a node lies in; 0 outside."""
+        place = voxel_coordinates(domain.voxel, self._header.shape).astype(float)
+        found = np.zeros(len(place))
+        for region in self._regions:
+            inside = region.distance(place) < 1.0
+            found[inside] = region.curvature(int(self._is_thick.sum()))
         return found
 
     def velocity(self, domain: LocalDomain) -> np.ndarray:
