@@ -14,13 +14,14 @@ from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach
 from muphy_lb.physics.particles.beads.forces import Interactions
 from muphy_lb.physics.particles.beads.model import AT_REST, Beads, table, with_beads
 from muphy_lb.physics.particles.beads.names import VELOCITY
-from muphy_lb.physics.particles.beads.observers import BeadSeries, BeadSnapshots
+from muphy_lb.physics.particles.beads.observers import BeadSeries
 from muphy_lb.physics.particles.beads.potentials import WCA_RANGE
 from muphy_lb.physics.particles.beads.section import BeadsSection, BondsSection, PullSection, RepulsionSection
+from muphy_lb.physics.particles.beads.snapshots import BeadSnapshots
 from muphy_lb.physics.particles.beads.start import ChainBuilder, angle_tables, bond_tables, chain_bonds, keep_clear
 from muphy_lb.physics.particles.files.read import read_bonds, read_particles
+from muphy_lb.physics.particles.seeding import places_in_fluid, spread_over_fluid
 from muphy_lb.physics.particles.species import Species
-from muphy_lb.physics.particles.tracers.seeding import places_in_fluid, spread_over_fluid
 from muphy_lb.precision import FP16
 from muphy_lb.units import BOLTZMANN_J_K
 

@@ -23,10 +23,11 @@ from muphy_lb.physics.model import (
     Value,
 )
 from muphy_lb.physics.particles.files.read import read_particles
+from muphy_lb.physics.particles.seeding import places_in_fluid, spread_over_fluid
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.physics.particles.tracers.observers import TracerSeries
 from muphy_lb.physics.particles.tracers.section import TracersSection
-from muphy_lb.physics.particles.tracers.seeding import places_in_fluid, spread_over_fluid, spread_over_opening
+from muphy_lb.physics.particles.tracers.seeding import spread_over_opening
 from muphy_lb.physics.particles.tracers.snapshots import TracerSnapshots
 from muphy_lb.physics.particles.tracers.walk import BORN, INTEGERS, REALS, walk
 from muphy_lb.precision import PRECISIONS
