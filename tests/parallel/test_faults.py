@@ -23,7 +23,7 @@ from tests.vessel import command, vessel, write_case
 
 pytestmark = pytest.mark.mpi
 
-QUICK = {"backend": "numpy"}  # the same ranks before and after: then NumPy's sums are the same, too
+QUICK = {"backend": "numpy"}  # nothing is compiled
 N_RANKS, N_STEPS, EVERY, PATIENCE_S = 4, 150, 10, 30.0
 OUTPUT = {"checkpoint_every_steps": EVERY}
 MOMENTS = (Moment(ANY_MOMENT, 2, 50, 0.013), Moment(WRITING, 0, 80, 0.0))
