@@ -6,6 +6,8 @@ any rank, backend and order of nodes.
 Salmon, Moraes, Dror, Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC11), section 3.3.
 """
 
+from math import sqrt
+
 import numpy as np
 
 from muphy_lb.operators.unroll import unroll
@@ -14,6 +16,11 @@ MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 WEYL = 0x9E3779B9, 0xBB67AE85
 ROUNDS = 10
 WORD = 0xFFFFFFFF
+
+MIDDLE, SCALE = 2.0**31 - 0.5, sqrt(12.0) * 2.0**-32
+"""Mean of 2^32 equally likely numbers, 1 apart, and the inverse of their standard deviation."""
+LARGEST_NUMBER = sqrt(3.0)
+"""What no random number exceeds, nor its negative."""
 
 
 def philox(counter, key) -> np.ndarray:
@@ -46,3 +53,31 @@ def philox_node(jit):
         return c0, c1, c2, c3
 
     return jit(unroll(random_words))
+
+
+def random_numbers(identity: np.ndarray, step: int, seed: int, stream: int) -> np.ndarray:
+    """(4, n) independent, uniformly distributed numbers of mean 0 and variance 1 for ids (n,) in a step; ``stream``,
+    below 2^31, sets them apart from others with the same seed."""
+    counter = identity & WORD, identity >> 32, step & WORD, step >> 32
+    words = philox(counter, (int(seed) & WORD, (int(seed) >> 32) ^ stream))
+    return SCALE * (words.astype(np.float64) - MIDDLE)
+
+
+def random_numbers_node(jit, stream: int):
+    """The same for one id: ``(identity, step, seed)``, all int64, -> four numbers."""
+    words_at, word, low, high, own = philox_node(jit), np.uint32, np.int64(WORD), np.int64(32), np.int64(stream)
+    scale, middle, real = np.float64(SCALE), np.float64(MIDDLE), np.float64
+
+    def numbers(identity, step, seed):
+        a, b, c, d = words_at(
+            word(identity & low),
+            word(identity >> high),
+            word(step & low),
+            word(step >> high),
+            word(seed & low),
+            word((seed >> high) ^ own),
+        )
+        a, b, c, d = real(a), real(b), real(c), real(d)
+        return scale * (a - middle), scale * (b - middle), scale * (c - middle), scale * (d - middle)
+
+    return jit(numbers)

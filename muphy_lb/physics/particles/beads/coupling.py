@@ -20,7 +20,7 @@ from muphy_lb.domain.lookup import LAYER, look_up, look_up_node
 from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.operator import adder
-from muphy_lb.operators.philox import WORD, philox, philox_node
+from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.particles.beads.names import ARRIVED, FORCE_UNIT, OFFSET, PUSHES, VELOCITY, VOXEL, WANTED
 
@@ -31,8 +31,6 @@ KERNELS = ("linear", "point")
 """Whose velocity drags a bead: that of the corners of the cell around it, interpolated, or of the nearest node."""
 
 COUPLING = ("friction", "mass", "kt", "seed", "step")
-_SCALE = sqrt(12.0) * 2.0**-32  # of a centred 32-bit word, to variance one
-_MIDDLE = 2.0**31 - 0.5
 
 
 def _cells(parameters, i, lattice: Lattice, kernel: str) -> tuple[np.ndarray, np.ndarray]:
@@ -159,7 +157,7 @@ def couple(kernel: str, pushes_fluid: bool) -> Operator:
         friction, mass, kt = (parameters[name] for name in ("friction", "mass", "kt"))
         inertia = 1.0 / mass + (added(weight**2) if pushes_fluid else 0.0)
         velocity = np.stack([parameters[name][i] for name in VELOCITY])
-        xi = random_numbers(parameters["id"][i], parameters["step"][0], parameters["seed"])[: lattice.dimension]
+        xi = random_numbers(parameters["id"][i], parameters["step"][0], parameters["seed"], STREAM)[: lattice.dimension]
         for k in range(lattice.dimension):
             force = sqrt(2.0 * friction * kt) * xi[k] - friction * (velocity[k] - flow[k])
             force /= 1.0 + 0.5 * friction * inertia
@@ -177,7 +175,7 @@ def couple(kernel: str, pushes_fluid: bool) -> Operator:
 
 def _langevin(i, lattice, parameters):
     friction, mass, kt = (parameters[name] for name in ("friction", "mass", "kt"))
-    xi = random_numbers(parameters["id"][i], parameters["step"][0], parameters["seed"])
+    xi = random_numbers(parameters["id"][i], parameters["step"][0], parameters["seed"], STREAM)
     for k in range(lattice.dimension):
         v = parameters[VELOCITY[k]][i]
         force = (sqrt(2.0 * friction * kt) * xi[k] - friction * v) / (1.0 + 0.5 * friction / mass)
@@ -185,7 +183,7 @@ def _langevin(i, lattice, parameters):
 
 
 def _langevin_node(lattice, precision, jit, at):
-    random_at, own, speed = _random_node(jit), at["id"], tuple(at[name] for name in VELOCITY)
+    random_at, own, speed = random_numbers_node(jit, STREAM), at["id"], tuple(at[name] for name in VELOCITY)
     friction_at, mass_at, kt_at, seed_at, step_at = (at[name] for name in COUPLING)
     half, one, two, real, dimension = np.float64(0.5), np.float64(1.0), np.float64(2.0), np.float64, lattice.dimension
 
@@ -203,33 +201,6 @@ def _langevin_node(lattice, precision, jit, at):
 
 LANGEVIN = Operator("langevin", _langevin, _langevin_node, named("id", *VELOCITY, *COUPLING))
 """The friction with a fluid at rest that does not notice."""
-
-
-def random_numbers(number: np.ndarray, step: int, seed: int) -> np.ndarray:
-    """(4, n) independent numbers of mean 0 and variance 1 for ids (n,) in a step."""
-    counter = number & WORD, number >> 32, step & WORD, step >> 32
-    words = philox(counter, (int(seed) & WORD, (int(seed) >> 32) ^ STREAM))
-    return _SCALE * (words.astype(np.float64) - _MIDDLE)
-
-
-def _random_node(jit):
-    """Node function ``(number, step, seed)`` -> four numbers of mean 0 and variance 1."""
-    words_at, word, low, high = philox_node(jit), np.uint32, np.int64(WORD), np.int64(32)
-    scale, middle, stream, real = np.float64(_SCALE), np.float64(_MIDDLE), np.uint32(STREAM), np.float64
-
-    def numbers(number, step, seed):
-        a, b, c, d = words_at(
-            word(number & low),
-            word(number >> high),
-            word(step & low),
-            word(step >> high),
-            word(seed & low),
-            word(word(seed >> high) ^ stream),
-        )
-        a, b, c, d = real(a), real(b), real(c), real(d)
-        return scale * (a - middle), scale * (b - middle), scale * (c - middle), scale * (d - middle)
-
-    return jit(numbers)
 
 
 def _spread_node(jit, count: int, pushes_fluid: bool):
@@ -252,7 +223,7 @@ def _spread_node(jit, count: int, pushes_fluid: bool):
 
 def _couple_node(lattice, jit, at, kernel: str, pushes_fluid: bool):
     count = 1 if kernel == "point" else 1 << lattice.dimension
-    cell, random_at = _cell_node(lattice, jit, kernel), _random_node(jit)
+    cell, random_at = _cell_node(lattice, jit, kernel), random_numbers_node(jit, STREAM)
     spread = _spread_node(jit, count, pushes_fluid)
     lookup, own = at["lookup"], at["id"]
     place, speed, arrived = (tuple(at[name] for name in names) for names in ((*VOXEL, *OFFSET), VELOCITY, ARRIVED))

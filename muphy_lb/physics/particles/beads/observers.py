@@ -1,4 +1,4 @@
-"""What is recorded of beads: temperature, displacement, size of chains over time; their places for ParaView."""
+"""What is recorded of beads: temperature, displacement, size of chains over time."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,12 +8,9 @@ import numpy as np
 
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.measure.observer import Observer
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.beads.names import TRAVELLED, VELOCITY
-from muphy_lb.physics.particles.files.polydata import PolyDataSeries
-from muphy_lb.physics.particles.files.snapshot import Snapshot
 from muphy_lb.physics.particles.measures import radius_of_gyration
 from muphy_lb.units import BOLTZMANN_J_K
 
@@ -90,44 +87,3 @@ def unfolded(columns: Mapping[str, np.ndarray], length: int, header) -> np.ndarr
     with np.errstate(invalid="ignore"):  # infinity times 0, where an axis does not wrap
         bonds = np.where(np.isfinite(size), bonds - size * np.rint(bonds / size), bonds)
     return np.concatenate((place[:, :1], place[:, :1] + np.cumsum(bonds, axis=1)), axis=1)
-
-
-class BeadSnapshots(Observer):
-    """Writes places, velocities and bonds of all beads to ``particles_NAME.vtkhdf``."""
-
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, species: "BeadSpecies"):
-        self._view, self._species, self.every = view, species, species.section.snapshots_every_steps
-        self._series = None
-        if view.communicator.rank == 0:
-            path, text = folder / f"particles_{species.name}.vtkhdf", view.case.to_toml(folder)
-            self._series = PolyDataSeries(path, case_text=text, resume_step=resume_step)
-        self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
-
-    def act(self) -> None:
-        """Write one snapshot, unless this step is already written."""
-        if self._view.step_number == self._written_step:
-            return
-        self._written_step = self._view.step_number
-        particles = self._view.particles()
-        if particles is not None and self._series:
-            self._series.append(self._snapshot(particles[self._species.name]))
-
-    def close(self) -> None:
-        """Write the last snapshot."""
-        self.act()
-
-    def _snapshot(self, columns) -> Snapshot:
-        header, units, ids = self._view.header, self._view.units, self._species.ids
-        voxel, offset = (np.stack([columns[name] for name in names], axis=1) for names in POSITION)
-        place, bonds = voxel + offset, self._species.bonds
-        size = np.where(header.periodic, np.array(header.shape[::-1], float), np.inf)
-        whole = (np.abs(place[bonds[:, 0]] - place[bonds[:, 1]]) < size / 2).all(axis=1)
-        bonds = bonds[whole]  # a line across the whole box would be drawn for the others
-        return Snapshot(
-            step=self._view.step_number,
-            time_s=self._view.time_s,
-            id=columns["id"] if ids is None else ids,
-            position_m=np.asarray(header.origin_m) + header.spacing_m * place,
-            velocity_m_s=units.velocity_to_si(np.stack([columns[name] for name in VELOCITY], axis=1)),
-            bonds=bonds if ids is None else ids[bonds],
-        )

@@ -14,13 +14,21 @@ from muphy_lb.physics.particles.beads.checks import BeadChecks, check_reach
 from muphy_lb.physics.particles.beads.forces import Interactions
 from muphy_lb.physics.particles.beads.model import AT_REST, Beads, table, with_beads
 from muphy_lb.physics.particles.beads.names import VELOCITY
-from muphy_lb.physics.particles.beads.observers import BeadSeries, BeadSnapshots
+from muphy_lb.physics.particles.beads.observers import BeadSeries
 from muphy_lb.physics.particles.beads.potentials import WCA_RANGE
 from muphy_lb.physics.particles.beads.section import BeadsSection, BondsSection, PullSection, RepulsionSection
-from muphy_lb.physics.particles.beads.start import ChainBuilder, angle_tables, bond_tables, chain_bonds, keep_clear
+from muphy_lb.physics.particles.beads.snapshots import BeadSnapshots
+from muphy_lb.physics.particles.beads.start import (
+    AccessibleVolume,
+    ChainBuilder,
+    angle_tables,
+    bond_tables,
+    chain_bonds,
+    keep_clear,
+)
 from muphy_lb.physics.particles.files.read import read_bonds, read_particles
+from muphy_lb.physics.particles.seeding import places_in_fluid, spread_over_fluid
 from muphy_lb.physics.particles.species import Species
-from muphy_lb.physics.particles.tracers.seeding import places_in_fluid, spread_over_fluid
 from muphy_lb.precision import FP16
 from muphy_lb.units import BOLTZMANN_J_K
 
@@ -228,19 +236,20 @@ class BeadSpecies(Species[BeadsSection]):
             order = np.argsort(self._table.id)
             located = lambda row: self._table.location(order[row])  # noqa: E731
             return places_in_fluid(nodes, self._table.position_m[order], located)
+        volume = AccessibleVolume(nodes, dimension)
         if section.count is not None:
             voxel, offset = spread_over_fluid(nodes, section.count, random, section.box_m)
-            return voxel, keep_clear(nodes, voxel, offset, random)
-        place = np.concatenate([self._chain(nodes, random, dimension) for _ in range(section.chains or 0)])
+            return voxel, keep_clear(volume, voxel, offset, random)
+        place = np.concatenate([self._chain(nodes, volume, random) for _ in range(section.chains or 0)])
         position_m = np.asarray(nodes.origin_m) + nodes.spacing_m * place
         return places_in_fluid(nodes, position_m, lambda row: f"particles.{self.name}, bead {row}")
 
-    def _chain(self, nodes, random, dimension: int) -> np.ndarray:
+    def _chain(self, nodes, volume: AccessibleVolume, random) -> np.ndarray:
         """(length, 3) places of one chain, voxels."""
         section, spacing_m = self.section, self.units.spacing_m
         bond = self._starting_bond(section.bonds) if section.bonds else 0.0
         apart = 0.9 * section.repulsion.diameter_m / spacing_m if section.repulsion else 0.0
-        builder = ChainBuilder(nodes, bond, min(apart, 0.95 * bond), dimension, random)
+        builder = ChainBuilder(volume, bond, min(apart, 0.95 * bond), random)
 
         def first() -> np.ndarray:
             if section.start_m is not None:

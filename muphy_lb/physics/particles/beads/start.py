@@ -11,29 +11,52 @@ CLEARANCE = 0.45
 """Distance along every axis, in voxels, within which there must be fluid around a bead: nearer, walls push it away with
 a force that grows like the inverse of the distance to the 13th power."""
 
-TRIALS = 2000
-"""Directions that are tried for the next bead of a chain before it starts anew, and chains before it is given up."""
+TRIALS, TRIALS_OF_STEP = 2000, 100
+"""Chains that are tried before they are given up, and directions for the next bead of a chain before it starts anew."""
+TRIALS_OF_BEAD = 48
+"""Times that the place of a single bead in its voxel is drawn again before it starts in the middle."""
 
 
-class ChainBuilder:
-    """Builds chains in the fluid.
+class AccessibleVolume:
+    """The places where beads may start: in the fluid, and not nearer to a wall than ``CLEARANCE``.
 
     Args:
         nodes: the geometry.
+        dimension: of the lattice.
+
+    Attributes:
+        axes: (3,) along which of them beads move.
+        size: (3,) voxels of the box along x, y and z.
+    """
+
+    def __init__(self, nodes: NodeList, dimension: int):
+        self.axes, self.size = np.arange(3) < dimension, np.array(nodes.shape[::-1])
+        self._periodic, self._fluid = np.array(nodes.periodic), np.zeros(tuple(self.size), dtype=bool)
+        self._fluid[tuple(nodes.coordinates().T)] = True
+        around = np.array(np.meshgrid(*[(-CLEARANCE, 0.0, CLEARANCE)] * 3)).reshape(3, -1).T
+        self._around = np.unique(around * self.axes, axis=0)
+
+    def contains(self, voxel, offset: np.ndarray) -> np.ndarray:
+        """(...) whether the places voxel + offset (..., 3) are in it."""
+        there = np.asarray(voxel)[..., None, :] + np.floor(offset[..., None, :] + self._around + 0.5).astype(int)
+        there = np.where(self._periodic, there % self.size, there)
+        inside = ((there >= 0) & (there < self.size)).all(axis=-1)
+        x, y, z = np.moveaxis(np.clip(there, 0, self.size - 1), -1, 0)
+        return (inside & self._fluid[x, y, z]).all(axis=-1)
+
+
+class ChainBuilder:
+    """Builds chains.
+
+    Args:
+        volume: where their beads may be.
         bond: length of the bonds, voxels.
         apart: smallest distance of beads that are not neighbours, voxels.
-        dimension: of the lattice.
         random: a generator.
     """
 
-    def __init__(self, nodes: NodeList, bond: float, apart: float, dimension: int, random: np.random.Generator):
-        self._bond, self._apart, self._random = bond, apart, random
-        self._axes = np.arange(3) < dimension
-        self._size, self._periodic = np.array(nodes.shape[::-1]), np.array(nodes.periodic)
-        self._fluid = np.zeros(tuple(self._size), dtype=bool)
-        self._fluid[tuple(nodes.coordinates().T)] = True
-        around = np.array(np.meshgrid(*[(-CLEARANCE, 0.0, CLEARANCE)] * 3)).reshape(3, -1).T
-        self._around = np.unique(around * self._axes, axis=0)
+    def __init__(self, volume: AccessibleVolume, bond: float, apart: float, random: np.random.Generator):
+        self._volume, self._bond, self._apart, self._random = volume, bond, apart, random
 
     def walk(self, first: Callable[[], np.ndarray], length: int) -> np.ndarray:
         """(length, 3) places [voxels] of a chain on a random walk; ``first`` proposes where it begins.
@@ -61,7 +84,7 @@ class ChainBuilder:
             InputError: there is not enough room for it.
         """
         places, ahead = [np.asarray(first, float)], np.array([self._bond, 0.0, 0.0])
-        sideways = np.array([[0.0, self._bond, 0.0], [0.0, 0.0, self._bond]])[: 1 + bool(self._axes[2])]
+        sideways = np.array([[0.0, self._bond, 0.0], [0.0, 0.0, self._bond]])[: 1 + bool(self._volume.axes[2])]
         while len(places) < length:
             options = [ahead, *sideways, *-sideways]
             step = next((step for step in options if self._fits(places, places[-1] + step)), None)
@@ -73,8 +96,8 @@ class ChainBuilder:
         return np.array(places)
 
     def _step(self, places: list) -> np.ndarray | None:
-        for _ in range(TRIALS // 20):
-            direction = self._random.standard_normal(3) * self._axes
+        for _ in range(TRIALS_OF_STEP):
+            direction = self._random.standard_normal(3) * self._volume.axes
             step = self._bond * direction / np.linalg.norm(direction)
             if self._fits(places, places[-1] + step):
                 return step
@@ -86,31 +109,17 @@ class ChainBuilder:
         return is_apart and self._is_free(there)
 
     def _is_free(self, place: np.ndarray) -> bool:
-        voxel = np.floor(place + self._around + 0.5).astype(int)
-        voxel = np.where(self._periodic, voxel % self._size, voxel)
-        inside = ((voxel >= 0) & (voxel < self._size)).all()
-        return bool(inside and self._fluid[tuple(voxel.T)].all())
+        return bool(self._volume.contains(np.zeros(3, int), place))
 
 
-def keep_clear(nodes: NodeList, voxel: np.ndarray, offset: np.ndarray, random) -> np.ndarray:
-    """Offsets (n, 3) of beads in their voxels, of which those nearer to a wall than ``CLEARANCE`` are drawn again; in
-    passages of one voxel they start in the middle."""
-    size, periodic = np.array(nodes.shape[::-1]), np.array(nodes.periodic)
-    fluid = np.zeros(tuple(size), dtype=bool)
-    fluid[tuple(nodes.coordinates().T)] = True
-    axes = size > 1
-    around = np.unique(np.array(np.meshgrid(*[(-CLEARANCE, 0.0, CLEARANCE)] * 3)).reshape(3, -1).T * axes, axis=0)
+def keep_clear(volume: AccessibleVolume, voxel: np.ndarray, offset: np.ndarray, random) -> np.ndarray:
+    """Offsets (n, 3) of beads in their voxels, those outside the volume drawn again; in passages of one voxel they
+    start in the middle."""
     offset, near = offset.copy(), np.arange(len(voxel))
-    for trial in range(TRIALS // 40):
-        there = voxel[near, None] + np.floor(offset[near, None] + around + 0.5).astype(int)
-        there = np.where(periodic, there % size, there)
-        inside = ((there >= 0) & (there < size)).all(axis=-1)
-        x, y, z = np.moveaxis(np.clip(there, 0, size - 1), -1, 0)
-        near = near[~(inside & fluid[x, y, z]).all(axis=1)]
-        if not near.size:
-            break
-        is_last = trial == TRIALS // 40 - 2
-        offset[near] = 0.0 if is_last else random.uniform(-0.5, 0.5, (near.size, 3)) * axes
+    for _ in range(TRIALS_OF_BEAD):
+        near = near[~volume.contains(voxel[near], offset[near])]
+        offset[near] = random.uniform(-0.5, 0.5, (near.size, 3)) * (volume.size > 1)
+    offset[near[~volume.contains(voxel[near], offset[near])]] = 0.0
     return offset
 
 

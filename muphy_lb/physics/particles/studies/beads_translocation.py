@@ -17,7 +17,7 @@ from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.physics.particles.beads.names import TRAVELLED
-from muphy_lb.physics.particles.beads.start import ChainBuilder
+from muphy_lb.physics.particles.beads.start import AccessibleVolume, ChainBuilder
 from muphy_lb.physics.particles.studies.beads_boxes import (
     KT,
     bead_flow,
@@ -164,7 +164,7 @@ def starting_chains(pores: Pores, length: int) -> np.ndarray:
     cell, half = pores.cell, pores.half
     random = np.random.default_rng(length)
     room = build_nodes(Voxels(np.full((cell, cell, half), FLUID, FLAG_DTYPE)))
-    builder = ChainBuilder(room, BOND, 0.9 * SIGMA, 3, random)
+    builder = ChainBuilder(AccessibleVolume(room, 3), BOND, 0.9 * SIGMA, random)
     line = np.arange(half + THICKNESS - 1.0, half - 1.0, -BOND)[:length]
     threaded = np.full((len(line), 3), float(cell // 2))
     threaded[:, 0] = line

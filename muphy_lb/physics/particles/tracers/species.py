@@ -7,6 +7,7 @@ import numpy as np
 
 from muphy_lb.errors import InputError
 from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
+from muphy_lb.operators.philox import LARGEST_NUMBER
 from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import (
     AT_NEIGHBOURS,
@@ -22,12 +23,13 @@ from muphy_lb.physics.model import (
     Value,
 )
 from muphy_lb.physics.particles.files.read import read_particles
+from muphy_lb.physics.particles.seeding import places_in_fluid, spread_over_fluid
 from muphy_lb.physics.particles.species import Species
 from muphy_lb.physics.particles.tracers.observers import TracerSeries
 from muphy_lb.physics.particles.tracers.section import TracersSection
-from muphy_lb.physics.particles.tracers.seeding import places_in_fluid, spread_over_fluid, spread_over_opening
+from muphy_lb.physics.particles.tracers.seeding import spread_over_opening
 from muphy_lb.physics.particles.tracers.snapshots import TracerSnapshots
-from muphy_lb.physics.particles.tracers.walk import BORN, INTEGERS, LONGEST, REALS, walk
+from muphy_lb.physics.particles.tracers.walk import BORN, INTEGERS, REALS, walk
 from muphy_lb.precision import PRECISIONS
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
@@ -61,12 +63,13 @@ class Tracers(Species[TracersSection]):
     def _check_longest_step(self) -> None:
         """Refuse steps longer than a voxel, in which a tracer could pass through a wall."""
         speed = self.case.run.max_mach / sqrt(3.0)
-        largest = (1.0 - speed) ** 2 / (2.0 * LONGEST**2)
+        largest = (1.0 - speed) ** 2 / (2.0 * LARGEST_NUMBER**2)
         if self.diffusivity > largest:
             time_step_s = 0.999 * self.units.time_step_s * largest / self.diffusivity  # three digits are told
+            longest = LARGEST_NUMBER * sqrt(2.0 * self.diffusivity)
             raise InputError(
                 f"particles.{self.name}.diffusivity_m2_s is {self.section.diffusivity_m2_s:g}: tracers then walk up to"
-                f" {LONGEST * sqrt(2.0 * self.diffusivity):.3g} voxels at random in a time step, and with a flow of up"
+                f" {longest:.3g} voxels at random in a time step, and with a flow of up"
                 f" to {speed:.3g} (run.max_mach) more than one; take a time step of at most {time_step_s:.3g} s"
                 " (lattice.time_step_s), or larger voxels"
             )

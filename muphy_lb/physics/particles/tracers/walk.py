@@ -9,22 +9,18 @@ which keeps a uniform density of random walkers uniform exactly, or it sticks. B
 """
 
 from functools import cache
-from math import floor, sqrt
+from math import floor
 
 import numpy as np
 
 from muphy_lb.domain.lookup import OPENING, WALL, look_up, look_up_node
 from muphy_lb.operators import VELOCITY_FIELDS, Operator, named
-from muphy_lb.operators.philox import WORD, philox, philox_node
+from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.tracers.interpolation import velocity, velocity_node
 
 STREAM = 0x74726163
 """Second word of the key: sets tracers apart from other noise with the same seed."""
-SPREAD = sqrt(12.0 / ((WORD + 1.0) ** 2 - 1.0))
-"""Makes the variance of WORD + 1 equally likely numbers, 1 apart, one."""
-LONGEST = sqrt(3.0)
-"""Largest of these numbers."""
 
 VOXEL, OFFSET = POSITION
 TRAVELLED = ("travelled_x", "travelled_y", "travelled_z")
@@ -39,13 +35,6 @@ TOUCHING = 0.5 - 2.0**-30
 
 PARAMETERS = named("lookup", "step", "id", "seed", "amplitude", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VELOCITY_FIELDS)
 AROUND = ((0, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
-
-
-def random_numbers(identity: np.ndarray, step: int, seed: int) -> np.ndarray:
-    """(3, n) independent numbers of mean 0 and variance 1 for ids (n,) in a step."""
-    counter = identity & WORD, identity >> 32, step & WORD, step >> 32
-    words = philox(counter, (int(seed) & WORD, (int(seed) >> 32) ^ STREAM))
-    return SPREAD * (words[:3].astype(np.float64) - 0.5 * WORD)
 
 
 def _interpolated(i, p, n_axes: int) -> np.ndarray:
@@ -63,7 +52,7 @@ def _walk(sticks: bool, n_axes: int):
         moved = _interpolated(i, p, n_axes)
         before = np.stack([p[name][i] for name in BEFORE])
         move = np.where(p[BORN][i] + 1 == step, moved, 1.5 * moved - 0.5 * before)
-        move[:n_axes] += p["amplitude"] * random_numbers(p["id"][i], step, p["seed"])[:n_axes]
+        move[:n_axes] += p["amplitude"] * random_numbers(p["id"][i], step, p["seed"], STREAM)[:n_axes]
         voxel = np.stack([p[name][i] for name in VOXEL])
         end = np.zeros(i.size, dtype=np.int64)
         for axis in range(3):
@@ -107,30 +96,6 @@ def _flow_node(jit, n_axes: int):
     return jit(flow)
 
 
-def _random_node(jit):
-    """Node function: (id, step, seed) -> three numbers of mean 0 and variance 1."""
-    words = philox_node(jit)
-    low, high, stream, word = np.int64(WORD), np.int64(32), np.int64(STREAM), np.uint32
-    spread, middle = SPREAD, 0.5 * WORD
-
-    def numbers(identity, step, seed):
-        w0, w1, w2, _ = words(
-            word(identity & low),
-            word(identity >> high),
-            word(step & low),
-            word(step >> high),
-            word(seed & low),
-            word((seed >> high) ^ stream),
-        )
-        return (
-            spread * (np.float64(w0) - middle),
-            spread * (np.float64(w1) - middle),
-            spread * (np.float64(w2) - middle),
-        )
-
-    return jit(numbers)
-
-
 def _move_node(jit, sticks: bool):
     """Node function: a move along one axis -> offset, voxels crossed, and value of ``end``."""
     find = look_up_node(jit)
@@ -156,7 +121,7 @@ def _move_node(jit, sticks: bool):
 
 def _walk_node(sticks: bool, n_axes: int):
     def node(lattice, precision, jit, at):
-        flow, numbers, move = _flow_node(jit, n_axes), _random_node(jit), _move_node(jit, sticks)
+        flow, numbers, move = _flow_node(jit, n_axes), random_numbers_node(jit, STREAM), _move_node(jit, sticks)
         lookup, now, identity, seed, amplitude = (at[name] for name in ("lookup", "step", "id", "seed", "amplitude"))
         (vx, vy, vz), (ox, oy, oz) = (tuple(at[name] for name in names) for names in POSITION)
         born, end, end_step = (at[name] for name in INTEGERS)
@@ -176,7 +141,7 @@ def _walk_node(sticks: bool, n_axes: int):
             dx, dy, dz = new * x + old * p[bx][i], new * y + old * p[by][i], new * z + old * p[bz][i]
             p[bx][i], p[by][i], p[bz][i] = x, y, z
             if p[amplitude] > 0.0:
-                rx, ry, rz = numbers(p[identity][i], step, p[seed])
+                rx, ry, rz, _ = numbers(p[identity][i], step, p[seed])
                 dx, dy, dz = dx + p[amplitude] * rx, dy + p[amplitude] * ry, dz + p[amplitude] * depth * rz
             to, hop, how = move(p[lookup], offset[0], dx, voxel, along_x)
             p[ox][i], p[tx][i] = to, p[tx][i] + (to - offset[0])

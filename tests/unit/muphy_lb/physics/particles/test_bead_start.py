@@ -9,6 +9,7 @@ from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.physics.particles.beads.start import (
     CLEARANCE,
+    AccessibleVolume,
     ChainBuilder,
     angle_tables,
     bond_tables,
@@ -26,7 +27,8 @@ def nodes_of(shape_zyx, periodic=(False, False, False)) -> NodeList:
 
 def builder_in(shape_zyx, periodic=(False, False, False)) -> ChainBuilder:
     """A builder in a room full of fluid."""
-    return ChainBuilder(nodes_of(shape_zyx, periodic), BOND, APART, 3, np.random.default_rng(1))
+    volume = AccessibleVolume(nodes_of(shape_zyx, periodic), 3)
+    return ChainBuilder(volume, BOND, APART, np.random.default_rng(1))
 
 
 def distances(places: np.ndarray) -> np.ndarray:
@@ -54,7 +56,7 @@ def test_a_line_turns_back_at_a_wall():
 def test_single_beads_start_away_from_walls():
     nodes, random = nodes_of((4, 5, 6)), np.random.default_rng(1)
     voxel, offset = nodes.coordinates(), random.uniform(-0.5, 0.5, (nodes.n_nodes, 3))
-    places = voxel + keep_clear(nodes, voxel, offset, random)
+    places = voxel + keep_clear(AccessibleVolume(nodes, 3), voxel, offset, random)
     assert (places >= -0.5 + CLEARANCE).all() and (places <= np.array([5.5, 4.5, 3.5]) - CLEARANCE).all()
     assert np.abs(places - voxel).max() <= 0.5 and np.ptp(places - voxel) > 0.8
 

@@ -1,0 +1,68 @@
+"""Places of a set of particles over time for ParaView."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.physics.model import POSITION
+from muphy_lb.physics.particles.base_section import ParticlesSection
+from muphy_lb.physics.particles.files.polydata import PolyDataSeries
+from muphy_lb.physics.particles.files.snapshot import Snapshot
+
+
+class ParticleSnapshots(Observer):
+    """Base class: writes places and velocities of all particles of a set to ``particles_NAME.vtkhdf``.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+        resume_step: snapshots up to that step are kept; None for a new file.
+        section: table of the particles in the case file.
+
+    Attributes:
+        velocity: names of the columns of the velocity.
+        units: unit of each further scalar by name.
+    """
+
+    velocity: tuple[str, str, str]
+    units: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, section: ParticlesSection):
+        self._view, self._set, self.every = view, section.name, section.snapshots_every_steps
+        self._path = folder / f"particles_{section.name}.vtkhdf"
+        self._series = None
+        if view.communicator.rank == 0:
+            text = view.case.to_toml(folder)
+            self._series = PolyDataSeries(self._path, case_text=text, units=self.units, resume_step=resume_step)
+        self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
+
+    def act(self) -> None:
+        """Write one snapshot, unless this step is already written."""
+        if self._view.step_number == self._written_step:
+            return
+        self._written_step = self._view.step_number
+        particles = self._view.particles()
+        if particles is not None and self._series:
+            self._series.append(self.snapshot(particles[self._set]))
+
+    def close(self) -> None:
+        """Write the last snapshot."""
+        self.act()
+
+    def snapshot(self, columns: Mapping[str, np.ndarray]) -> Snapshot:
+        """The snapshot of the columns of all particles, on rank 0; derived classes add to it."""
+        header = self._view.header
+        voxel, offset, velocity = (
+            np.stack([columns[name] for name in names], axis=1) for names in (*POSITION, self.velocity)
+        )
+        return Snapshot(
+            step=self._view.step_number,
+            time_s=self._view.time_s,
+            id=columns["id"],
+            position_m=np.asarray(header.origin_m) + header.spacing_m * (voxel + offset),
+            velocity_m_s=self._view.units.velocity_to_si(velocity),
+        )
