@@ -49,8 +49,8 @@ class FreeSurface(Physics):
         if 6.0 * self.tension > LARGEST_DEVIATION:
             raise InputError(
                 f"free_surface.surface_tension_n_m is {section.surface_tension_n_m:g}, which is {self.tension:.3g} in"
-                f" lattice units: a drop of one voxel would be unstable; allowed: up to {LARGEST_DEVIATION / 6:g}; take a"
-                " shorter time step"
+                f" lattice units: a drop of one voxel would be unstable; allowed: up to {LARGEST_DEVIATION / 6:g}; take"
+                " a shorter time step"
             )
         self.output_fields = {"fill": OutputField("1", fill)}
 
