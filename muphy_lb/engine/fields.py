@@ -229,9 +229,9 @@ class Fields:
             return _OfMoments(self._backend, self._domain, shares)
         dtype = self._backend.precision.real if field.dtype == "real" else field.dtype
         dtype = np.int64 if field.accumulates else dtype
-        if field.corners and self._corners is None:
-            raise ValueError(f"field {field.name!r} asks for the corner layer, which only a model with particles has")
         if field.corners:
+            if self._corners is None:
+                raise ValueError(f"field {field.name!r} asks for the corner layer, which only particles have")
             return _Cornered(self._backend, self._domain, field, dtype, self._corners)
         halo = self.neighbours if field.outside is not None or field.accumulates else None
         return _Stored(self._backend, self._domain, field, dtype, halo, shares)

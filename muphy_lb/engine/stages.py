@@ -56,7 +56,9 @@ class StageBinder:
         """Values of the parameters of one of a stage's operators."""
         return self._engine.parameters.values(stage.operators[k], stage.parameters, parity)
 
-    def _where(self, where: Where, parity: int) -> Chosen:
+    def _where(self, where: Where | None, parity: int) -> Chosen:
+        if where is None:
+            raise ValueError("a refill needs sources")
         return Chosen(self._engine.fields.array(FieldValue(where.field), parity), where.mask)
 
     def _chosen(self, nodes: NodeRange, stage: Stage, parity: int) -> NodeRange:

@@ -67,8 +67,8 @@ class _Unroller(ast.NodeTransformer):
                 result += self._scalars_of(statement)
                 continue
             rewritten = self.visit(statement)
-            kept = rewritten if isinstance(rewritten, list) else [rewritten]
-            result += [each for each in kept if not (isinstance(each, ast.Pass) or self._adds_nothing(each))]
+            if not self._adds_nothing(rewritten):
+                result.append(rewritten)
         return result
 
     def visit_For(self, node):
@@ -77,13 +77,10 @@ class _Unroller(ast.NodeTransformer):
         return node
 
     def visit_If(self, node):
-        """Of a comparison of integers only the branch that is taken is kept."""
+        """The same of a condition."""
         node.test = self.visit(node.test)
-        truth = self._truth(node.test)
         node.body, node.orelse = self.statements(node.body) or [ast.Pass()], self.statements(node.orelse)
-        if truth is None:
-            return node
-        return (node.body if truth else node.orelse) or ast.Pass()
+        return node
 
     def visit_Name(self, node):
         """The name of a local vector becomes the tuple of its scalars."""
@@ -145,15 +142,6 @@ class _Unroller(ast.NodeTransformer):
     def _integer(self, node) -> int | None:
         """Value of a literal or of a name of a constant, else None."""
         return self.constants.get(getattr(node, "id", None), getattr(node, "value", None))
-
-    def _truth(self, node) -> bool | None:
-        """Value of ``integer > integer``, else None."""
-        if not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Gt) and len(node.ops) == 1):
-            return None
-        sides = (node.left, node.comparators[0])
-        if not all(isinstance(side, ast.Constant) and type(side.value) is int for side in sides):
-            return None
-        return node.left.value > node.comparators[0].value
 
     def _is_local_vector(self, statement) -> bool:
         """Whether a statement reads ``name = [value] * constant``."""

@@ -131,7 +131,7 @@ class Simulation:
             density, velocity = physics.initial_flow(self) or (density, velocity)
         self.engine.start_from(density, velocity)
         self.upload_schedule()
-        self.initial_mass = self._global_mass()
+        self.initial_mass = self.communicator.total(self.engine.totals().mass)
 
     def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float, fields=NO_FIELDS) -> None:
         """Continue from stored populations (Q, n) of the local nodes and, by name, fields (n,); what else belongs to
@@ -380,9 +380,6 @@ class Simulation:
 
     def _pressure_scale(self) -> float:
         return self.units.density_to_pressure(2.0, float(self.lattice.cs2))
-
-    def _global_mass(self) -> float:
-        return self.communicator.total(self.engine.totals().mass)
 
     def _collect(self, rows, finish):
         collected = [self._gather.collect(row) for row in rows]

@@ -129,7 +129,7 @@ class CorneredSetup(Setup):
 
 
 def test_a_field_of_the_corner_layer_needs_particles():
-    with pytest.raises(ValueError, match="'mark' asks for the corner layer, which only a model with particles has"):
+    with pytest.raises(ValueError, match="'mark' asks for the corner layer, which only particles have"):
         build_engine(random_nodes(D2Q9, openings=False), CorneredSetup(D2Q9))
 
 

@@ -13,3 +13,10 @@ def test_kernels_of_particles_compile():
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == N_STAGES + N_OF_MIGRATION
+
+
+def test_kernels_of_a_free_surface_compile():
+    line = [sys.executable, "-m", "tests.parity.ptx_surface"]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2 * 8

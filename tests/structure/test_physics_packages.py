@@ -16,6 +16,7 @@ WORDS = {
     "thermal": r"heat|(?<!iso)therm|temperat",
     "fluctuating": r"fluctuat|\bkT\b|brown",
     "particles": r"tracers?\b|beads?\b|polymers?\b",
+    "free_surface": r"free.?surface|liquid(?!s\b)|capillar|\bgas\b",
 }
 ROWS = ROOT / "muphy_lb" / "physics" / "table.py"
 ROW = f"PHYSICS = ({', '.join(map(json.dumps, PHYSICS))}{',' * (len(PHYSICS) == 1)})\n"

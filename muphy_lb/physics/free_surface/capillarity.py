@@ -14,6 +14,7 @@ positive for a drop.
 """
 
 import math
+from itertools import permutations, product
 
 import numpy as np
 
@@ -26,9 +27,11 @@ TENSION = "six_sigma"
 """Parameter: six times the surface tension, lattice units."""
 N_TERMS = 5
 SMALLEST = 1e-4
-"""Component of a normal below which a plane counts as parallel to an axis."""
+"""Component of a normal, whose components' sizes add up to 1, up to which a plane is parallel to an axis."""
 RIDGE = 1e-3
 """Added to the diagonal of the normal equations: without enough points the least curved paraboloid is taken."""
+HARDLY = 1e-3
+"""Share of liquid, or of gas, in a cell below which nothing is known of a surface in it."""
 SHARPEST = 1.0
 """Largest curvature, of a drop of one voxel."""
 
@@ -48,7 +51,8 @@ NO_TENSION = Operator("none", _nothing, _nothing_node)
 def plane_distance(fill: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """(n,) distance from the centre of a voxel of the plane with a normal (3, n) that cuts off a share (n,) of it."""
     size = np.abs(normal).sum(axis=0)
-    a, b, c = np.sort(np.maximum(np.abs(normal) / size, SMALLEST), axis=0)
+    least, middle, c = np.sort(np.abs(normal) / size, axis=0)
+    is_flat, a, b = least < SMALLEST, np.maximum(least, SMALLEST), np.maximum(middle, SMALLEST)
     share, both = np.minimum(fill, 1.0 - fill), a + b
     volume, is_narrow = 6.0 * a * b * c * share, c < both
     first = a * a / (6.0 * b * c)
@@ -66,6 +70,8 @@ def plane_distance(fill: np.ndarray, normal: np.ndarray) -> np.ndarray:
         ],
         np.where(is_narrow, hexagon, c * share + 0.5 * both),
     )
+    across = np.where(share < middle / (2.0 * c), np.sqrt(2.0 * middle * c * share), c * share + 0.5 * middle)
+    height = np.where(is_flat, across + 0.5 * least, height)
     return np.sign(fill - 0.5) * (0.5 - height) * size
 
 
@@ -110,7 +116,7 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     length = np.linalg.norm(gradient, axis=0)
     is_flat = length < 1e-12
     normal = np.where(is_flat, np.array([[1.0], [0.0], [0.0]]), -gradient / np.where(is_flat, 1.0, length))
-    is_surface = (kind & INTERFACE != 0) & (beside > 0.0) & (beside < 1.0)
+    is_surface = (kind & INTERFACE != 0) & (beside > HARDLY) & (beside < 1.0 - HARDLY)
     (*_, h, i), first, second = _paraboloid(normal, fill, beside, is_surface, lattice)
     normal = normal - h * first - i * second
     normal /= np.linalg.norm(normal, axis=0)
@@ -171,8 +177,9 @@ def _paraboloid_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal)`` -> A, B, C, H, I, and the normal tilted by H and I."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     _, cx, cy, cz = constants(lattice, precision)
-    zero, one, ridge = real(0), real(1), real(RIDGE)
+    zero, one, ridge, least, most = real(0), real(1), real(RIDGE), real(HARDLY), real(1 - HARDLY)
     count, n_entries = N_TERMS, N_TERMS * N_TERMS
+    row, column = (tuple(entries) for entries in zip(*product(range(count), repeat=2), strict=True))
     distance, across, solve = _distance_node(precision, jit), _frame_node(precision, jit), _solve_node(precision, jit)
 
     def paraboloid(neighbours, n, parameters, normal):
@@ -184,7 +191,7 @@ def _paraboloid_node(lattice, precision, jit, at):
             matrix[6 * i] = ridge
         for k in range(len(neighbours)):
             share = parameters[fill][neighbours[k]]
-            if parameters[cell][neighbours[k]] & INTERFACE and share > zero and share < one:
+            if parameters[cell][neighbours[k]] & INTERFACE and share > least and share < most:
                 ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
                 x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
                 z = ex * nx + ey * ny + ez * nz + distance(share, nx, ny, nz) - own
@@ -195,8 +202,8 @@ def _paraboloid_node(lattice, precision, jit, at):
                 term[4] = y
                 for i in range(count):
                     right[i] += term[i] * z
-                    for j in range(count):
-                        matrix[5 * i + j] += term[i] * term[j]
+                for e in range(n_entries):
+                    matrix[e] += term[row[e]] * term[column[e]]
         a, b, c, h, i = solve(matrix, right)
         tx, ty, tz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
         scale = one / real(math.sqrt(tx * tx + ty * ty + tz * tz))
@@ -222,29 +229,24 @@ def _frame_node(precision, jit):
 
 
 def _solve_node(precision, jit):
-    """Node function that solves a symmetric positive definite system, given as a tuple row by row."""
-    zero, one, count, n_entries = precision.real(0), precision.real(1), N_TERMS, N_TERMS * N_TERMS
+    """Node function that solves a symmetric positive definite system, given as a tuple row by row (Gauss, Jordan)."""
+    zero, count, n_entries = precision.real(0), N_TERMS, N_TERMS * N_TERMS
+    pivot, other = (tuple(rows) for rows in zip(*permutations(range(count), 2), strict=True))
+    n_pairs = len(pivot)
 
     def solve(matrix, right):
         m, x = [zero] * n_entries, [zero] * count
-        for i in range(n_entries):
-            m[i] = matrix[i]
+        for e in range(n_entries):
+            m[e] = matrix[e]
         for i in range(count):
             x[i] = right[i]
-        for i in range(count):
-            inverse = one / m[6 * i]
-            for j in range(count):
-                if j > i:
-                    factor = m[5 * j + i] * inverse
-                    x[j] -= factor * x[i]
-                    for k in range(count):
-                        if k > i:
-                            m[5 * j + k] -= factor * m[5 * i + k]
-        for r in range(count):
+        for p in range(n_pairs):
+            factor = m[5 * other[p] + pivot[p]] / m[6 * pivot[p]]
+            x[other[p]] -= factor * x[pivot[p]]
             for k in range(count):
-                if k > 4 - r:
-                    x[4 - r] -= m[5 * (4 - r) + k] * x[k]
-            x[4 - r] /= m[6 * (4 - r)]
+                m[5 * other[p] + k] -= factor * m[5 * pivot[p] + k]
+        for i in range(count):
+            x[i] /= m[6 * i]
         return x
 
     return jit(unroll(solve))
@@ -258,6 +260,11 @@ def _distance_node(precision, jit):
     middle_root = _middle_root_node(precision, jit)
 
     def height(share, a, b, c):
+        if a < smallest:
+            across = c * share + half * b
+            if share < b / (two * c):
+                across = real(math.sqrt(two * b * c * share))
+            return across + half * a
         both, volume = a + b, six * a * b * c * share
         first = a * a / (six * b * c)
         if share < first:
@@ -280,7 +287,7 @@ def _distance_node(precision, jit):
     def distance(fill, nx, ny, nz):
         a, b, c = abs(nx), abs(ny), abs(nz)
         size = a + b + c
-        a, b, c = max(a / size, smallest), max(b / size, smallest), max(c / size, smallest)
+        a, b, c = a / size, b / size, c / size
         low, high = min(a, min(b, c)), max(a, max(b, c))
         middle = max(min(a, b), min(max(a, b), c))
         beyond = half - height(min(fill, one - fill), low, middle, high)

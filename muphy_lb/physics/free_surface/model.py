@@ -92,10 +92,9 @@ def free_surface(flow: Flow, gas_deviation: float, capillarity: Operator, parame
 def _conversion(force: Operator, of_force) -> tuple[Stage, ...]:
     """The stages behind the collision."""
     moments = macroscopic(AFTER_COLLISION, COMPRESSIBLE, force)
-    cells = {"reads": (CELLS,), "writes": (CELL,)}
     return (
-        Stage("wet", NEIGHBOURS, (WET, GET_WET), OWN, where=Where(CELL, TURNING), **cells),
-        Stage("bare", NEIGHBOURS, (BARE, GET_BARE), OWN, where=Where(CELL, EMPTIED), **cells),
+        Stage("wet", NEIGHBOURS, (WET, GET_WET), OWN, "", (CELLS,), (CELL,), where=Where(CELL, TURNING)),
+        Stage("bare", NEIGHBOURS, (BARE, GET_BARE), OWN, "", (CELLS,), (CELL,), where=Where(CELL, EMPTIED)),
         Stage("edge moments", MOMENTS, (moments,), of_force, EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
         Stage(
             "refill",

@@ -1,0 +1,185 @@
+"""A free surface: mass is kept, cells turn without a race, and nothing depends on ranks, on gas, or on the backend."""
+
+import numpy as np
+import pytest
+
+from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.physics.free_surface import capillarity
+from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION, curvature, plane_distance
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
+from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, SphereRegion
+from muphy_lb.precision import FP32, FP64
+from tests.free_surface import SurfaceSetup, Tank, tank
+from tests.support import random_owner
+
+AT_REST = np.zeros(3)
+SPLASH = {D2Q9: ((1, 24, 40), (0.0, -2e-4, 0.0)), D3Q19: ((8, 12, 16), (1e-4, -3e-4, 5e-5))}
+EVERY_LATTICE = pytest.mark.parametrize("lattice", SPLASH, ids=lambda lattice: lattice.name)
+BACKENDS = pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+# Sums of rounding errors of some hundred steps, over the mass.
+KEPT = {FP64: 1e-13, FP32: 1e-6}
+TENSE = {"capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.01}}
+
+
+def splash(lattice, owner=None, solid=0.1, kind=SurfaceSetup, **changes) -> Tank:
+    """A column and a drop that falls, in a tank with obstacles."""
+    shape, force = SPLASH[lattice]
+    setup = kind(lattice, rates=(1.9,), force=force, **changes)
+    nodes = tank(shape, solid)
+    owner = None if owner is None else random_owner(nodes, owner)
+    nz, ny, nx = shape
+    column = BoxRegion(AT_REST, np.full(3, -1.0), np.array([0.3 * nx, 0.62 * ny, nz]))
+    drop = SphereRegion(np.array([0.0, -0.05, 0.0]), np.array([0.7 * nx, 0.6 * ny, (nz - 1) / 2]), 2.8)
+    return Tank(nodes, setup, [column, drop], owner)
+
+
+@EVERY_LATTICE
+@BACKENDS
+def test_backends_follow_the_specification(lattice, backend):
+    specified, found = splash(lattice, **TENSE), splash(lattice, backend=backend, **TENSE)
+    for each in (specified, found):
+        each.ranks.step(30)
+    assert np.array_equal(specified.field(CELL), found.field(CELL))
+    for name in (MASS, FILL):
+        assert np.abs(specified.field(name) - found.field(name)).max() < 1e-13
+    is_wet = specified.field(CELL) != GAS
+    assert np.abs(specified.ranks.populations() - found.ranks.populations())[:, is_wet].max() < 1e-13
+
+
+@pytest.mark.parametrize(("lattice", "precision"), [(D2Q9, FP64), (D3Q19, FP32)], ids=str)
+@BACKENDS
+def test_mass_is_kept_and_liquid_never_touches_gas(lattice, precision, backend):
+    flow = splash(lattice, backend=backend, precision=precision)
+    before, cells = flow.mass(), flow.field(CELL)
+    for _ in range(40):
+        flow.ranks.step(10)
+        assert flow.bad() == 0 and flow.is_between_steps()
+    assert abs(flow.mass() / before - 1.0) < KEPT[precision]
+    assert flow.counted() == pytest.approx(flow.mass(), rel=1e-6)
+    assert (flow.field(CELL) != cells).mean() > 0.05
+
+
+@EVERY_LATTICE
+@BACKENDS
+def test_ranks_change_no_bit(lattice, backend):
+    states = []
+    for n_ranks in (1, 3):
+        flow = splash(lattice, owner=n_ranks, backend=backend, **TENSE)
+        flow.ranks.step(150)
+        states.append(flow.state())
+    assert states[0] == states[1]
+
+
+def test_the_specification_changes_no_bit_on_ranks():
+    states = []
+    for n_ranks in (1, 3):
+        flow = splash(D2Q9, owner=n_ranks)
+        flow.ranks.step(60)
+        states.append(flow.state())
+    assert states[0] == states[1]
+
+
+@BACKENDS
+def test_what_lies_in_gas_is_read_by_nobody(backend):
+    states = []
+    for garbage in (0.0, 1e30):
+        flow = splash(D2Q9, backend=backend)
+        is_gas = flow.field(CELL) == GAS
+        flow.ranks.set_populations(np.where(is_gas, garbage, np.zeros((D2Q9.q, 1))))
+        flow.ranks.step(100)
+        states.append(flow.state())
+    assert states[0] == states[1]
+
+
+def test_cells_without_anyone_to_take_it_keep_what_they_have_too_much_of():
+    """Four voxels, all of them interface, all filled at once."""
+    flow = Tank(tank((1, 2, 2)), SurfaceSetup(D2Q9), [BoxRegion(AT_REST, np.full(3, -0.5), np.array([2.0, 0.25, 0.5]))])
+    (engine,) = flow.ranks.engines
+    engine.fields.set(CELL, np.full(4, INTERFACE, np.uint8))
+    engine.fields.set(MASS, np.full(4, 0.96))
+    flow.ranks.step(1)
+    assert flow.field(CELL).tolist() == [LIQUID] * 4
+    assert flow.mass() == pytest.approx(3.84, abs=1e-14) == flow.counted()
+
+
+def test_liquid_at_rest_stays_at_rest():
+    gravity, level = 1e-5, 20.5
+    nodes = tank((1, 30, 12), periodic=(True, False, False))
+    surface = LevelRegion(AT_REST, level - 0.5, np.array([0.0, 1.0, 0.0]))
+    flow = Tank(nodes, SurfaceSetup(D2Q9, backend="cpu", rates=(1.0,), force=(0.0, -gravity, 0.0)), [surface])
+    height = nodes.coordinates()[:, 1]
+    hydrostatic = np.where(height < level, 3.0 * gravity * (level - 0.5 - height), 0.0)
+    flow.ranks.set_populations(D2Q9.w[:, None] * np.maximum(hydrostatic, 0.0))
+    flow.ranks.step(8000)
+    moments, cell = flow.moments(), flow.field(CELL)
+    assert (np.abs(height[cell == INTERFACE] - 20.0) < 0.1).all()
+    assert np.abs(flow.field(FILL)[cell == INTERFACE] - 0.5).max() < 0.01
+    gradient = np.diff(moments[0].reshape(30, 12)[:20], axis=0)
+    assert np.abs(gradient / (-3.0 * gravity) - 1.0).max() < 1e-4
+    assert np.abs(moments[1:]).max() < 1e-8
+
+
+def test_a_drop_falls_freely():
+    gravity, n_steps = 2e-5, 200
+    nodes = tank((1, 60, 40))
+    drop = SphereRegion(AT_REST, np.array([20.3, 40.1, 0.0]), 9.0)
+    flow = Tank(nodes, SurfaceSetup(D2Q9, backend="cpu", rates=(1.5,), force=(0.0, -gravity, 0.0)), [drop])
+    flow.ranks.step(n_steps)
+    is_liquid, velocity = flow.field(CELL) == LIQUID, flow.moments()[1:]
+    assert velocity[1][is_liquid].mean() / (-gravity * n_steps) == pytest.approx(1.0, abs=0.01)
+    assert np.abs(velocity[0][is_liquid]).max() < 1e-3 * gravity * n_steps
+
+
+def test_a_drop_has_the_pressure_of_laplace():
+    radius, tension = 8.3, 1e-3
+    nodes, centre = tank((1, 26, 26)), np.array([12.6, 12.4, 0.0])
+    drop = SphereRegion(AT_REST, centre, radius)
+    of_capillarity = {TENSION: 6.0 * tension}
+    setup = SurfaceSetup(D2Q9, backend="cpu", rates=(1.0,), capillarity=PARABOLOID, of_capillarity=of_capillarity)
+    flow = Tank(nodes, setup, [drop])
+    flow.ranks.step(3000)
+    moments = flow.moments()
+    inside = np.linalg.norm(nodes.coordinates() - centre, axis=1) < 0.5 * radius
+    expected = 3.0 * tension / np.sqrt(flow.mass() / np.pi)
+    assert moments[0][inside].mean() / expected == pytest.approx(1.0, abs=0.05)
+    assert np.abs(moments[1:]).max() < 1e-3
+
+
+def test_a_plane_cuts_off_the_share_that_it_was_made_for():
+    random = np.random.default_rng(4)
+    normal = random.normal(size=(3, 60))
+    normal[:, :6] = np.concatenate((np.eye(3), -np.eye(3)), axis=1)
+    normal[2, 6:20] = 0.0
+    normal /= np.linalg.norm(normal, axis=0)
+    fill = random.random(60)
+    steps = (np.arange(40) + 0.5) / 40 - 0.5
+    place = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 3)
+    measured = (place @ normal < plane_distance(fill, normal)).mean(axis=0)
+    assert np.abs(measured - fill)[6:].max() < 5e-3 and np.abs(measured - fill)[:6].max() < 0.02
+
+
+@pytest.mark.parametrize("precision", KEPT, ids=lambda precision: precision.name)
+def test_the_curvature_of_a_sphere(precision):
+    size, radius, centre = 22, 8.0, np.array([10.13, 10.69, 10.4])
+    nodes = tank((size,) * 3)
+    flow = Tank(nodes, SurfaceSetup(D3Q19), [SphereRegion(AT_REST, centre, radius)])
+    cell, fill = flow.field(CELL).astype(np.uint8), flow.field(FILL)
+    surface = np.flatnonzero(cell == INTERFACE)
+    x, y, z = (nodes.coordinates()[surface][None] + D3Q19.c[1:, None]).T
+    neighbours = (z * size + y).T * size + x.T
+    found = curvature(neighbours, surface, D3Q19, {CELL: cell, FILL: fill})
+    assert radius * found.mean() == pytest.approx(1.0, abs=0.02) and radius * found.std() < 0.15
+    of_node = capillarity._curvature_node(D3Q19, precision, lambda function: function, {CELL: 0, FILL: 1})
+    values = cell, fill.astype(precision.real)
+    some = [of_node(neighbours[:, k], n, values) for k, n in enumerate(surface[:60])]
+    assert np.abs(np.array(some) - found[:60]).max() < {FP64: 1e-12, FP32: 1e-4}[precision]
+
+
+def test_a_full_voxel_beside_an_empty_one_is_interface():
+    nodes = tank((1, 4, 6))
+    liquid = InitialLiquid([BoxRegion(AT_REST, np.full(3, -1.0), np.array([2.5, 9.0, 9.0]))], nodes)
+    flow = Tank(nodes, SurfaceSetup(D2Q9), [BoxRegion(AT_REST, np.full(3, -1.0), np.array([2.5, 9.0, 9.0]))])
+    cell = flow.field(CELL).reshape(4, 6)
+    assert cell.tolist() == [[LIQUID, LIQUID, INTERFACE, GAS, GAS, GAS]] * 4
+    assert liquid.depth(flow.ranks.engines[0].domain, np.array([1.0, 0.0, 0.0])).max() == 2.5
+    assert flow.mass() == pytest.approx(12.0, abs=1e-14)
