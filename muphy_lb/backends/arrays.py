@@ -234,6 +234,15 @@ class NeighbourTable(NamedTuple):
     n_neighbours: int
 
 
+class CrossingArrays(NamedTuple):
+    """What crosses the links of a node: the arrays of the step that will load what arrives; the populations that the
+    step before has stored; the table of neighbours."""
+
+    step: StreamArrays
+    stored: State
+    table: NeighbourTable
+
+
 class RefillArrays(NamedTuple):
     """What a refill reads and overwrites.
 

@@ -126,9 +126,9 @@ class Backend(Protocol):
         neighbours(update, table: NeighbourTable, nodes, values)
             ``update(neighbours, n, values)``, ``neighbours`` the addresses of the node's neighbours in arrays of
             fields; it writes to fields among the values, at its own node.
-        crossing(update, arrays: StreamArrays, table: NeighbourTable, nodes, values)
-            ``update(arriving, leaving, neighbours, n, values)`` with the populations that a step with these arrays
-            will load, which it may change, and those in the node's own rows, which it stored in the step before.
+        crossing(update, arrays: CrossingArrays, nodes, values)
+            ``update(arriving, leaving, neighbours, n, values)`` with the populations that a step will load, which it
+            may change, and those that the step before has stored.
         stored(update, state: State, table: NeighbourTable, nodes, values)
             ``update(f, neighbours, n, values)`` with the stored populations.
         refill(operators, arrays: RefillArrays, nodes, values)

@@ -65,7 +65,7 @@ class Streaming:
         Raises:
             InputError: the populations that are about to arrive are not known ahead of the collision.
         """
-        if not self.fills_slots:
+        if self.stores_before_collision:
             raise InputError(
                 f"compute.streaming is {self.name!r}, with which nothing can act between streaming and collision; set"
                 " compute.streaming = 'pull'"

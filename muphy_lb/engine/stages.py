@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from muphy_lb.backends.arrays import ArrivingArrays, Chosen, NeighbourTable, NodeRange, RefillArrays
+from muphy_lb.backends.arrays import ArrivingArrays, Chosen, CrossingArrays, NeighbourTable, NodeRange, RefillArrays
 from muphy_lb.parallel.task import Task
 from muphy_lb.physics.model import (
     ARRIVING,
@@ -87,9 +87,9 @@ class StageBinder:
         yield self._backend.bind(ARRIVING, stage.operators[0], arrays, nodes, target, values)
 
     def _crossing(self, stage: Stage, parity: int, nodes: NodeRange):
-        arrays, values = self._engine.stream_arrays(parity), self._values(stage, parity)
-        chosen = self._chosen(nodes, stage, parity)
-        yield self._backend.bind(CROSSING, stage.operators[0], arrays, self._table(), chosen, values)
+        engine, chosen = self._engine, self._chosen(nodes, stage, parity)
+        arrays = CrossingArrays(engine.stream_arrays(parity), engine.state(parity), self._table())
+        yield self._backend.bind(CROSSING, stage.operators[0], arrays, chosen, self._values(stage, parity))
 
     def _stored(self, stage: Stage, parity: int, nodes: NodeRange):
         state, values = self._engine.state(1 - parity), self._values(stage, parity)

@@ -259,7 +259,7 @@ class Model:
         stored: names of the fields that the collision writes.
         before: stages before the flow's own step, in order.
         between: stages between the streaming and the collision, in order; an ``ARRIVING`` stage makes the moments of
-            the populations that have arrived known to them. Not with in-place streaming.
+            the populations that have arrived known to them. Not with streaming that stores before the collision.
         after: stages after the flow's collision, in order; those that read nothing at neighbours that was written in
             the same step overlap with its messages.
         particles: sets of particles.

@@ -70,6 +70,18 @@ def test_ranks_change_no_bit(lattice, backend):
     assert states[0] == states[1]
 
 
+@EVERY_LATTICE
+@pytest.mark.parametrize("n_ranks", [1, 3])
+@BACKENDS
+def test_in_place_streaming_changes_no_bit(lattice, n_ranks, backend):
+    states = []
+    for streaming in ("pull", "aa"):
+        flow = splash(lattice, owner=n_ranks, backend=backend, streaming=streaming)
+        flow.ranks.step(101)
+        states.append(flow.state())
+    assert states[0] == states[1]
+
+
 def test_the_specification_changes_no_bit_on_ranks():
     states = []
     for n_ranks in (1, 3):

@@ -12,6 +12,7 @@ from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.stage_skeletons import Found
 from muphy_lb.lattice import D3Q19
+from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.model import CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
 from muphy_lb.precision import FP32, FP64
 from tests.free_surface import SurfaceSetup
@@ -41,7 +42,7 @@ def kernel_of(stage, operators, pattern, precision):
     tables = (buffer, *TABLE, *TABLE, *RANGE, *CHOSEN)
     if stage.kernel == CROSSING:
         found = near._replace(locations=pattern.load, n_entries=len(pattern.directions))
-        return stage_skeletons.crossing(operators[0], found, *how), tables
+        return stage_skeletons.crossing(operators[0], found, rows, *how), (buffer, *TABLE, *tables[1:])
     if stage.kernel == STORED:
         return stage_skeletons.stored(operators[0], near, *how), tables
     sources = types.Tuple((*CHOSEN, types.int64))
@@ -52,7 +53,8 @@ def main() -> int:
     """All stages, and the step of nodes with fluid."""
     pretend(CAPABILITY)
     for precision in (FP32, FP64):
-        engine = build_engine(random_nodes(D3Q19, openings=False), SurfaceSetup(D3Q19, precision=precision))
+        setup = SurfaceSetup(D3Q19, precision=precision, capillarity=PARABOLOID, of_capillarity={TENSION: 0.01})
+        engine = build_engine(random_nodes(D3Q19, openings=False), setup)
         pattern = engine.addresses.patterns[0]
         for stage in engine.model.stages:
             if stage.kernel == MOMENTS:

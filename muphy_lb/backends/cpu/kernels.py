@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import (
     ArrivingArrays,
+    CrossingArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
@@ -66,12 +67,12 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
-def crossing(backend, update, arrays: StreamArrays, table: NeighbourTable, nodes: NodeRange, values):
+def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
     """Parallel over nodes."""
-    skeleton = stage_skeletons.crossing(
-        update, arrays.pattern.load, table.n_neighbours, backend.lattice, backend.precision
-    )
-    arguments = (arrays.old, *arrays.table, *table.runs, *_chosen(nodes), values)
+    step, stored, table = arrays
+    locations = step.pattern.load, stored.locations
+    skeleton = stage_skeletons.crossing(update, locations, table.n_neighbours, backend.lattice, backend.precision)
+    arguments = (step.old, (*step.table, *stored.table, *table.runs), *_chosen(nodes), values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 

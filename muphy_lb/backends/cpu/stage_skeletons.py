@@ -15,14 +15,14 @@ def places(locations, q_count):
     entries of the table."""
     in_table = tuple(is_entry(location) for location in locations)
     number = tuple(entry(location) if is_entry(location) else location for location in locations)
-    is_needed = any(in_table)
+    n_entries = 1 + max((entry(location) for location in locations if is_entry(location)), default=-1)
 
     @node_jit
     def find(entries, lines, bases, n, found):
         warp, lane = n // WARP, n % WARP
         start = first_address(warp, q_count) + lane
-        if is_needed:
-            decode(entries, lines, bases, warp, lane)
+        if n_entries:
+            decode(entries[:n_entries], lines, bases, warp, lane)
         for q in range(q_count):
             found[q] = entries[number[q]] if in_table[q] else start + number[q] * ROW
 
@@ -65,28 +65,26 @@ def each(update_operator, lattice, precision):
 
 @cache
 def crossing(update_operator, locations, n_neighbours, lattice, precision):
-    """Change what is about to arrive at the chosen nodes."""
+    """Change what is about to arrive at the chosen nodes; ``locations``: of what arrives, and of what has left."""
     update = update_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
-    find_arriving, find_own = places(locations, q_count), places(tuple(range(q_count)), q_count)
+    find_arriving, find_left = (places(each, q_count) for each in locations)
 
     @loop_jit
-    def skeleton(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, parameters):
+    def skeleton(buffer, tables, first, last, array, mask, parameters):
+        lines, bases, left_lines, left_bases, near_lines, near_bases = tables
         for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
-            there, own, entries = np.empty(q_count, np.int64), np.empty(q_count, np.int64), np.empty(q_count, np.int64)
-            arriving, leaving, addresses = (
-                np.empty(q_count, real),
-                np.empty(q_count, real),
-                np.empty(n_neighbours, np.int64),
-            )
+            there, left, entries = np.empty(q_count, np.int64), np.empty(q_count, np.int64), np.empty(q_count, np.int64)
+            arriving, leaving = np.empty(q_count, real), np.empty(q_count, real)
+            addresses = np.empty(n_neighbours, np.int64)
             start = first + chunk * CHUNK_NODES
             for n in range(start, min(last, start + CHUNK_NODES)):
                 if not array[n] & mask:
                     continue
                 find_arriving(entries, lines, bases, n, there)
-                find_own(entries, lines, bases, n, own)
+                find_left(entries, left_lines, left_bases, n, left)
                 for q in range(q_count):
-                    arriving[q], leaving[q] = buffer[there[q]], buffer[own[q]]
+                    arriving[q], leaving[q] = buffer[there[q]], buffer[left[q]]
                 decode(addresses, near_lines, near_bases, n // WARP, n % WARP)
                 changed = update(arriving, leaving, addresses, n, parameters)
                 change(buffer, there, arriving, changed)

@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import (
     ArrivingArrays,
+    CrossingArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
@@ -86,13 +87,14 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 
-def crossing(backend, update, arrays: StreamArrays, table: NeighbourTable, nodes: NodeRange, values):
+def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
     """One thread per node."""
-    far, near = arrays.table, table.runs
-    found = Found(arrays.pattern.load, far.n_entries, far.index_type, table.n_neighbours, near.index_type)
-    kernel = stage_skeletons.crossing(update, found, backend.lattice, backend.precision)
-    tables = far.lines, far.bases, near.lines, near.bases
-    arguments = (arrays.old, *tables, *_chosen(nodes), values)
+    step, stored, table = arrays
+    far, left, near = step.table, stored.table, table.runs
+    found = Found(step.pattern.load, far.n_entries, far.index_type, table.n_neighbours, near.index_type)
+    kernel = stage_skeletons.crossing(update, found, stored.locations, backend.lattice, backend.precision)
+    tables = far.lines, far.bases, left.lines, left.bases, near.lines, near.bases
+    arguments = (step.old, *tables, *_chosen(nodes), values)
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
 
 

@@ -65,24 +65,26 @@ def each(update_operator, lattice, precision):
 
 
 @cache
-def crossing(update_operator, found: Found, lattice, precision):
-    """Change what is about to arrive at the chosen nodes."""
+def crossing(update_operator, found: Found, left, lattice, precision):
+    """Change what is about to arrive at the chosen nodes; ``left``: locations of the populations that have left them,
+    in a table of as many entries."""
     update = update_operator.compile(lattice, precision, device_jit)
     locations, n_entries, index_type, n_neighbours, near_type = found
     own, find, load, _, size = access(locations, locations, n_entries, precision, index_type)
-    rows, q_count, real = tuple(range(lattice.q)), lattice.q, precision.real
-    load_own = access(rows, rows, 0, precision, index_type).load
+    q_count, real, load_left = lattice.q, precision.real, reader(left, n_entries, precision, index_type)
     change, near = changer(locations, precision), find_neighbours(n_neighbours, near_type)
 
     @cuda.jit
-    def kernel(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, parameters):
+    def kernel(
+        buffer, lines, bases, left_lines, left_bases, near_lines, near_bases, first, last, array, mask, parameters
+    ):
         n = np.uint32(first + cuda.grid(1))
         if n < last and array[n] & mask:
             arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
             entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, near_type)
             find(lines, bases, n, entries)
             load(buffer, own(n), entries, arriving)
-            load_own(buffer, own(n), entries, leaving)
+            load_left(buffer, left_lines, left_bases, n, leaving)
             near(near_lines, near_bases, n, addresses)
             changed = update(arriving, leaving, addresses, n, parameters)
             change(buffer, own(n), entries, arriving, changed)

@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import (
     ArrivingArrays,
+    CrossingArrays,
     NeighbourTable,
     NodeRange,
     RefillArrays,
@@ -30,17 +31,17 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     return advance
 
 
-def crossing(backend, update, arrays: StreamArrays, table: NeighbourTable, nodes: NodeRange, values):
+def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
     """Change what a step will load."""
-    whole = State(arrays.old, (), arrays.table, nodes.last)
-    load = backend.addresses(whole, arrays.pattern.load)
-    own = backend.addresses(whole, range(backend.lattice.q))
+    step, stored, table = arrays
+    load = backend.addresses(State(step.old, (), step.table, nodes.last), step.pattern.load)
+    left = backend.addresses(stored, stored.locations)
 
     def advance():
         n = _chosen(nodes)
-        arriving, leaving = arrays.old[load[:, n]], arrays.old[own[:, n]]
+        arriving, leaving = step.old[load[:, n]], stored.buffer[left[:, n]]
         update.reference(arriving, leaving, table.runs[:, n], n, backend.lattice, update.by_name(values))
-        arrays.old[load[:, n]] = arriving
+        step.old[load[:, n]] = arriving
 
     return advance
 

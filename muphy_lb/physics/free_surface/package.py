@@ -3,7 +3,7 @@
 import numpy as np
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY
-from muphy_lb.domain import PULL
+from muphy_lb.domain import streaming_named
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.operators import COMPRESSIBLE
@@ -128,10 +128,10 @@ def fill(view) -> np.ndarray | None:
 
 def _refuse(case, header: GeometryHeader) -> None:
     """Raise InputError for what a free surface does not go with."""
-    if case.compute.streaming != PULL.name:
+    if streaming_named(case.compute.streaming).stores_before_collision:
         raise InputError(
             f"compute.streaming is {case.compute.streaming!r} with [free_surface], which changes populations between"
-            f" streaming and collision; allowed: {PULL.name!r}"
+            " streaming and collision; allowed: 'pull', 'aa'"
         )
     if case.compute.precision == FP16.name:
         raise InputError(
