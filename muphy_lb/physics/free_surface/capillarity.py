@@ -186,7 +186,9 @@ def _paraboloid_node(lattice, precision, jit, at):
         nx, ny, nz = normal
         (px, py, pz), (qx, qy, qz) = across(nx, ny, nz)
         own = distance(parameters[fill][n], nx, ny, nz)
-        matrix, right, term = [zero] * n_entries, [zero] * count, [zero] * count
+        matrix = [zero] * n_entries
+        right = [zero] * count
+        term = [zero] * count
         for i in range(count):
             matrix[6 * i] = ridge
         for k in range(len(neighbours)):
@@ -235,7 +237,8 @@ def _solve_node(precision, jit):
     n_pairs = len(pivot)
 
     def solve(matrix, right):
-        m, x = [zero] * n_entries, [zero] * count
+        m = [zero] * n_entries
+        x = [zero] * count
         for e in range(n_entries):
             m[e] = matrix[e]
         for i in range(count):
