@@ -13,6 +13,11 @@ FIRST_OPENING_LINK = -2
 FIRST_WALL_LINK = FIRST_OPENING_LINK - FIRST_WALL_NUMBER
 
 
+def is_opening_link(codes: np.ndarray) -> np.ndarray:
+    """Whether links lead into openings, by what :func:`neighbour_table` finds at their ends."""
+    return (codes <= FIRST_OPENING_LINK) & (codes > FIRST_WALL_LINK)
+
+
 class NeighbourSearch:
     """Neighbour search among the nodes of a node list: indexed once, then queried for one subset of nodes after
     another.

@@ -14,6 +14,7 @@ from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.extrapolation import MOST_TERMS, Extrapolations, ScalarBoundary, extrapolate
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
+from muphy_lb.geometry.neighbours import is_opening_link
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoun
 
 def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
     """The table of the neighbours of every node, for fields without a boundary condition: where there is no node, it
-    leads to one slot behind the nodes of other ranks, ``first_extrapolated``.
+    leads to a slot behind the nodes of other ranks: at walls to ``first_extrapolated``, at openings to the next one.
 
     Args:
         domain: the nodes of a rank.
@@ -105,19 +106,20 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
     """
     layer, pitch = domain.ghost_layer, domain.pitch
     outside = pitch + layer.position.size
-    nodes, entries = [], []
+    nodes, entries, targets = [], [], []
     for first in range(0, domain.n_nodes, CHUNK_NODES):
         codes = domain.neighbours_with_ghosts(vectors, slice(first, min(first + CHUNK_NODES, domain.n_nodes)))
         node, k = np.nonzero(codes.T < 0)
         nodes.append(first + node)
         entries.append(k)
+        targets.append(outside + is_opening_link(codes[k, node]))
     node, k = np.concatenate(nodes), np.concatenate(entries)
-    index, weight = np.full((MOST_TERMS, k.size), outside), np.zeros((MOST_TERMS, k.size))
+    index, weight = np.tile(np.concatenate(targets), (MOST_TERMS, 1)), np.zeros((MOST_TERMS, k.size))
     beyond = Extrapolations(node, k, index, weight, np.zeros(k.size))
     return StencilTable(
         domain=domain,
         vectors=vectors,
-        n_slots=outside + 1,
+        n_slots=outside + 2,
         exchange=Exchange(layer.send_node, layer.send_start, slice(pitch, outside), layer.receive_start),
         first_extrapolated=outside,
         extrapolated=chosen(beyond, np.zeros(k.size, dtype=bool)),

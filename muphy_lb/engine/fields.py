@@ -103,8 +103,9 @@ class _Stored:
             return
         if field.outside is not None:
             for array in arrays:
-                outside = backend.view(array, halo.table.first_extrapolated, halo.table.first_extrapolated + 1)
-                backend.update(outside, np.full(1, field.outside, dtype))
+                outside = backend.view(array, halo.table.first_extrapolated, halo.table.first_extrapolated + 2)
+                beyond = field.outside, field.outside if field.at_openings is None else field.at_openings
+                backend.update(outside, np.array(beyond, dtype))
         plan = _returning(halo.table) if field.accumulates else _staged(halo.table.exchange)
         self.exchanges = bind_exchanges(
             Halo(domain.halo.neighbours, (plan, plan), tuple(self.arrays)), shares

@@ -113,6 +113,7 @@ class Field:
         dtype: ``"real"`` (the precision of the run), or a NumPy type for integers and flags.
         outside: value at neighbours where there is no node. If given, the field may be read at neighbours
             (``"name@neighbours"``) and is exchanged between ranks if it was written before such a stage.
+        at_openings: value at neighbours that belong to an opening, if another one.
         accumulates: whether it is an int64 field to which stages may add values at ghost nodes; after the stage that
             writes it they are added to the nodes' own ranks, exactly in any order.
         components: number of values per node, ``"name_0"``, ``"name_1"``, ... as parameters; more than one only with
@@ -131,6 +132,7 @@ class Field:
     alternates: bool = False
     dtype: str | type = "real"
     outside: float | None = None
+    at_openings: float | None = None
     accumulates: bool = False
     components: int = 1
     corners: bool = False

@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 
+from muphy_lb.boundaries.opening_geometry import Condition
+from muphy_lb.boundaries.profiles import parabolic
+from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.operators import PRESSURE, VELOCITY
 from muphy_lb.physics.free_surface import capillarity
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION, curvature, plane_distance
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, SphereRegion
 from muphy_lb.precision import FP32, FP64
 from tests.free_surface import SurfaceSetup, Tank, tank
-from tests.support import random_owner
+from tests.support import THROUGH_FLOW, random_nodes, random_owner, random_voxels, with_openings
 
 AT_REST = np.zeros(3)
 SPLASH = {D2Q9: ((1, 24, 40), (0.0, -2e-4, 0.0)), D3Q19: ((8, 12, 16), (1e-4, -3e-4, 5e-5))}
@@ -195,3 +199,33 @@ def test_a_full_voxel_beside_an_empty_one_is_interface():
     assert cell.tolist() == [[LIQUID, LIQUID, INTERFACE, GAS, GAS, GAS]] * 4
     assert liquid.depth(flow.ranks.engines[0].domain, np.array([1.0, 0.0, 0.0])).max() == 2.5
     assert flow.mass() == pytest.approx(12.0, abs=1e-14)
+
+
+@BACKENDS
+def test_filling_does_not_depend_on_ranks(backend):
+    nodes = random_nodes(D2Q9)
+    setup = SurfaceSetup(D2Q9, backend=backend, rates=(1.4,), conditions=THROUGH_FLOW)
+    start = BoxRegion(AT_REST, np.full(3, -1.0), np.array([2.5, 99.0, 99.0]))
+    states = set()
+    for n_ranks in (1, 3):
+        flow = Tank(nodes, setup, [start], random_owner(nodes, n_ranks))
+        flow.ranks.step(120)
+        states.add(flow.state())
+    assert len(states) == 1 and flow.bad() == 0
+
+
+def test_what_enters_is_what_the_inlet_was_asked_for():
+    """Until liquid reaches the outlet, the mass grows by the inflow of its links, to the last digits."""
+    voxels = random_voxels((1, 9, 24), fluid=1.0)
+    nodes = build_nodes(with_openings(voxels))
+    inlet = Condition(VELOCITY, 0.02, parabolic)
+    setup = SurfaceSetup(D2Q9, backend="cpu", rates=(1.4,), conditions=(inlet, Condition(PRESSURE, 0.0)))
+    flow = Tank(nodes, setup, [BoxRegion(AT_REST, np.full(3, -1.0), np.array([4.2, 99.0, 99.0]))])
+    (engine,) = flow.ranks.engines
+    before = flow.mass()
+    flow.ranks.step(200)
+    flux, _ = engine.link_fluxes()
+    is_inlet = engine.domain.links.boundary == 0
+    assert flux[is_inlet].sum() > 0.05
+    assert flow.mass() - before == pytest.approx(200 * flux[is_inlet].sum(), rel=1e-9)
+    assert flow.bad() == 0

@@ -20,6 +20,8 @@ BARED = 64
 """a liquid cell that becomes interface, since a neighbour becomes gas"""
 WALL = 128
 """what is no node"""
+OPENING = WALL | NEEDED
+"""what is no node, but an opening"""
 
 FLUID = INTERFACE | LIQUID
 TURNING = FILLED | EMPTIED

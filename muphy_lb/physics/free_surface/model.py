@@ -22,6 +22,7 @@ from muphy_lb.physics.free_surface.cells import (
     FLUID,
     INTERFACE,
     MASS,
+    OPENING,
     SURFACE,
     TURNING,
     WALL,
@@ -56,7 +57,7 @@ from muphy_lb.physics.model import (
 EDGE_MOMENTS = "edge_moments"
 CELLS, FILLS, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, EDGE_MOMENTS))
 FIELDS = (
-    Field(CELL, dtype=np.uint8, outside=WALL, is_state=True, guarded=True),
+    Field(CELL, dtype=np.uint8, outside=WALL, at_openings=OPENING, is_state=True, guarded=True),
     Field(MASS, is_state=True),
     Field(FILL, outside=0.0, is_state=True, guarded=True),
     Field(EDGE_MOMENTS, of_moments=True),

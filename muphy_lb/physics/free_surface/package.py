@@ -133,6 +133,12 @@ def _refuse(case, header: GeometryHeader) -> None:
             f"compute.streaming is {case.compute.streaming!r} with [free_surface], which changes populations between"
             " streaming and collision; allowed: 'pull', 'aa'"
         )
+    if header.openings and streaming_named(case.compute.streaming).in_place:
+        raise InputError(
+            f"compute.streaming is {case.compute.streaming!r} with [free_surface] and the opening"
+            f" {header.openings[0].name!r}, which overwrites what leaves before it is counted; set compute.streaming ="
+            " 'pull'"
+        )
     if case.compute.precision == FP16.name:
         raise InputError(
             "compute.precision is 'fp16' with [free_surface]: mass would be lost in its three digits; allowed: 'fp32',"
@@ -142,11 +148,6 @@ def _refuse(case, header: GeometryHeader) -> None:
         raise InputError(
             f"lattice.walls is {case.lattice.walls!r} with [free_surface]: interpolation at walls needs populations"
             f" that gas does not have; allowed: {HALF_WAY!r}"
-        )
-    if header.openings:
-        raise InputError(
-            f"the geometry has the opening {header.openings[0].name!r} with [free_surface], through which liquid would"
-            " leave or enter unasked; close it, or leave [free_surface] out"
         )
 
 

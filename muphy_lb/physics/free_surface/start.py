@@ -104,7 +104,10 @@ class InitialLiquid:
         self._is_thick = np.array(header.shape[::-1]) > 1
 
     def cells(self, domain: LocalDomain, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
-        """(n,) cell and (n,) filling of every node of a rank. A full voxel beside an empty one is interface."""
+        """(n,) cell and (n,) filling of every node of a rank.
+
+        A full voxel beside an empty one is interface. So are voxels beside openings; those beside inlets are full.
+        """
         place = voxel_coordinates(domain.voxel, self._header.shape)
         fill = self._fill(place)
         cell = np.where(fill >= 1.0, LIQUID, np.where(fill > 0.0, INTERFACE, GAS))
@@ -113,6 +116,10 @@ class InitialLiquid:
             beside = self._wrapped(place[near] + vector)
             has_gas = (code >= 0) & (self._fill(beside) == 0.0)
             cell[near[has_gas]] = INTERFACE
+        is_inlet = np.array([opening.kind == "inlet" for opening in self._header.openings], dtype=bool)
+        links = domain.links
+        fill[links.node[is_inlet[links.boundary]]] = 1.0
+        cell[links.node[cell[links.node] == GAS]] = INTERFACE
         return cell.astype(np.uint8), fill
 
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:

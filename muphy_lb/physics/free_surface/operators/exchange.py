@@ -10,6 +10,8 @@ computes the same with the other sign. What would come from gas has the density 
 of the cell itself:
 
     f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
+
+What crosses an opening is liquid by the cell's own filling; a cell beside an opening stays interface.
 """
 
 from collections.abc import Callable
@@ -22,7 +24,18 @@ from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, state_node
 from muphy_lb.operators.operator import constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.free_surface.cells import CELL, EMPTIED, FILL, FILLED, FLUID, INTERFACE, LIQUID, MASS, WALL
+from muphy_lb.physics.free_surface.cells import (
+    CELL,
+    EMPTIED,
+    FILL,
+    FILLED,
+    FLUID,
+    INTERFACE,
+    LIQUID,
+    MASS,
+    OPENING,
+    WALL,
+)
 
 GAS_DEVIATION = "gas_deviation"
 """Parameter: density of the gas pressure minus 1."""
@@ -52,20 +65,23 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
         rho = np.broadcast_to(1.0 + gas, n.shape)
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
         mass = parameters[MASS][n]
-        beside = cell[neighbours]
+        beside, through = cell[neighbours], np.zeros(n.shape)
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
             mean_fill = 0.5 * (fill[n] + fill[neighbours[q - 1]])
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, mean_fill, 0.0))
             mass = mass + share * gained
+            through = through + np.where(kind == OPENING, gained, 0.0)
             missing = equilibrium[back] + equilibrium[q] - leaving[q]
             arriving[back] = np.where(kind & (FLUID | WALL), arriving[back], missing)
+        mass = mass + fill[n] * through
         density = 1.0 + added(arriving)
         has_gas = (beside & (FLUID | WALL) == 0).any(axis=0)
         has_liquid = (beside & LIQUID != 0).any(axis=0)
         filled = (mass > (1.0 + HYSTERESIS) * density) | (~has_gas & (mass > (1.0 - ALONE) * density))
         emptied = (mass < -HYSTERESIS * density) | (~has_liquid & (mass < ALONE * density))
+        emptied &= ~(beside == OPENING).any(axis=0)
         parameters[MASS][n] = mass
         cell[n] = INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
 
@@ -82,7 +98,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
     n_neighbours, n_pairs = lattice.q - 1, lattice.q // 2
-    one, half, two = real(1), real(0.5), real(2)
+    zero, one, half, two = real(0), real(1), real(0.5), real(2)
     of_square, of_speed = real(4.5), real(1.5)
     turned = jit(_turned(precision))
     state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
@@ -93,7 +109,7 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
         deviation = parameters[gas] + pressure_at(neighbours, n, parameters)
         rho, square = one + deviation, of_speed * (ux * ux + uy * uy + uz * uz)
         own, held = parameters[fill][n], parameters[mass][n]
-        n_gas, n_liquid, changed = 0, 0, 0
+        n_gas, n_liquid, n_open, changed, through = 0, 0, 0, 0, zero
         for k in range(n_neighbours):
             kind = parameters[cell][neighbours[k]]
             gained = arriving[back[k + 1]] - leaving[k + 1]
@@ -102,17 +118,21 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
                 held += gained
             elif kind & INTERFACE:
                 held += half * (own + parameters[fill][neighbours[k]]) * gained
+            elif kind == OPENING:
+                n_open += 1
+                through += gained
             elif not kind & WALL:
                 n_gas += 1
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
                 even = deviation + rho * (of_square * along * along - square)
                 arriving[back[k + 1]] = two * w[k + 1] * even - leaving[k + 1]
                 changed |= bit[back[k + 1]]
+        held += own * through
         density = one + arriving[0]
         for p in range(n_pairs):
             density += arriving[2 * p + 1] + arriving[2 * p + 2]
         parameters[mass][n] = held
-        parameters[cell][n] = turned(held, density, n_gas, n_liquid)
+        parameters[cell][n] = turned(held, density, n_gas, n_liquid, n_open)
         return changed
 
     return jit(unroll(cross))
@@ -122,10 +142,10 @@ def _turned(precision):
     """Function that decides what becomes of an interface cell."""
     over, drawn, nearly, hardly = (precision.real(x) for x in (1 + HYSTERESIS, -HYSTERESIS, 1 - ALONE, ALONE))
 
-    def turned(held, density, n_gas, n_liquid):
+    def turned(held, density, n_gas, n_liquid, n_open):
         if held > over * density or (n_gas == 0 and held > nearly * density):
             return INTERFACE | FILLED
-        if held < drawn * density or (n_liquid == 0 and held < hardly * density):
+        if n_open == 0 and (held < drawn * density or (n_liquid == 0 and held < hardly * density)):
             return INTERFACE | EMPTIED
         return INTERFACE
 
