@@ -1,0 +1,119 @@
+"""Cases with a free surface: what they start with, how they go on, and what they may not ask for."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.errors import DivergedError, InputError
+from muphy_lb.physics.free_surface.cells import CELL, GAS, LIQUID, MASS
+from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation
+
+BOX = {"box_m": [[-1.0, -1.0, -1.0], [8.5e-3, 11.5e-3, 1.0]]}
+DAM = {
+    "title": "dam",
+    "geometry": {"shape": "tank", "spacing_m": 1e-3, "options": {"length": 30, "height": 20}},
+    "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 5e-5},
+    "flow": {"acceleration_m_s2": [0.0, -9.81, 0.0]},
+    "free_surface": {"liquid": [BOX]},
+    "lattice": {"name": "D2Q9", "time_step_s": 1e-4},
+    "compute": {"backend": "numpy", "precision": "fp64"},
+    "run": {"steps": 30, "check_interval_steps": 10},
+    "output": {"series_every_steps": 10, "picture": False, "report": False},
+}
+
+
+def dam(**changes):
+    """The case with some keys changed, by section."""
+    tables = {name: {**table} if isinstance(table, dict) else table for name, table in DAM.items()}
+    for name, keys in changes.items():
+        tables[name] = {**tables.get(name, {}), **keys}
+    return case_from_dict(tables)
+
+
+def test_liquid_starts_with_the_pressure_of_its_depth():
+    simulation = Simulation(dam())
+    gravity = float(simulation.units.acceleration_to_lattice(9.81))
+    cell, mass = simulation.model_field(CELL), simulation.model_field(MASS)
+    density = simulation.density().reshape(20, 30)
+    assert (cell.reshape(20, 30)[:11, :8] == LIQUID).all() and (cell.reshape(20, 30)[13:] == GAS).all()
+    depth = 11.5 - np.arange(11)
+    assert density[:11, 3] == pytest.approx(1.0 + 3.0 * gravity * depth, abs=1e-12)
+    held = np.where(cell == LIQUID, simulation.density(), 0.0).sum() + mass.sum()
+    assert held == pytest.approx(9 * 12, rel=0.02)
+    assert np.isnan(simulation.field("fill")).sum() == 0 and simulation.field("fill").sum() == pytest.approx(9 * 12)
+
+
+def test_a_drop_starts_with_the_pressure_of_its_surface_and_its_velocity():
+    drop = {"centre_m": [15e-3, 10e-3, 0.0], "radius_m": 6e-3, "velocity_m_s": [0.1, 0.0, 0.0]}
+    given = {"liquid": [drop], "surface_tension_n_m": 0.07}
+    simulation = Simulation(dam(free_surface=given, flow={"acceleration_m_s2": [0.0, 0.0, 0.0]}))
+    assert simulation.pressure_pa().max() == pytest.approx(0.07 / 6e-3, rel=1e-6)
+    assert simulation.velocity_m_s()[:, 0].max() == pytest.approx(0.1, rel=1e-9)
+
+
+def test_the_series_tells_volume_and_energies(tmp_path):
+    Run(Simulation(dam()), tmp_path).execute()
+    with open(tmp_path / "free_surface.csv") as file:
+        rows = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    assert [row["step"] for row in rows] == [10, 20, 30]
+    assert rows[-1]["volume_m3"] == pytest.approx(rows[0]["volume_m3"], rel=1e-12)
+    assert rows[0]["kinetic_energy_j"] < rows[-1]["kinetic_energy_j"]
+    assert rows[0]["potential_energy_j"] > rows[-1]["potential_energy_j"]
+    gained = rows[-1]["kinetic_energy_j"] - rows[0]["kinetic_energy_j"]
+    assert gained < rows[0]["potential_energy_j"] - rows[-1]["potential_energy_j"]
+    assert rows[-1]["x_max_m"] > 8.5e-3 and rows[-1]["y_min_m"] == pytest.approx(-0.5e-3)
+
+
+def test_a_resumed_run_goes_on_bit_by_bit(tmp_path):
+    case = dam(compute={"backend": "cpu"}, free_surface={"liquid": [BOX], "surface_tension_n_m": 0.05})
+    whole, first, second = (Simulation(case) for _ in range(3))
+    whole.step(300)
+    first.step(170)
+    write_checkpoint(checkpoint_path(tmp_path, 170), first, {})
+    restore(tmp_path, second)
+    second.step(130)
+    assert np.array_equal(second.engine.populations(), whole.engine.populations())
+    for name in (CELL, MASS):
+        assert np.array_equal(second.model_field(name), whole.model_field(name))
+    assert second.health().mass_drift == pytest.approx(0.0, abs=1e-12) == whole.health().mass_drift
+
+
+def test_a_value_that_is_not_finite_ends_the_run_with_its_place():
+    simulation = Simulation(dam())
+    populations = simulation.engine.populations()
+    populations[1, simulation.domain.voxel == 3 * 30 + 4] = np.nan
+    simulation.engine.set_populations(populations)
+    with pytest.raises(DivergedError, match=r"not finite at voxel \(4, 3, 0\)"):
+        simulation.health()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"compute": {"streaming": "push"}}, "compute.streaming is 'push' .* allowed: 'pull', 'aa'"),
+        ({"compute": {"precision": "fp16"}}, "compute.precision is 'fp16'"),
+        ({"lattice": {"equilibrium": "incompressible"}}, "lattice.equilibrium is 'incompressible'"),
+        ({"lattice": {"walls": "bouzidi"}}, "lattice.walls is 'bouzidi'"),
+        (
+            {"free_surface": {"liquid": [{"box_m": [[1.0, 1.0, -1.0], [2.0, 2.0, 1.0]]}]}},
+            "no voxel .* has liquid in it",
+        ),
+        ({"free_surface": {"liquid": []}}, "free_surface.liquid"),
+        ({"free_surface": {"liquid": [BOX | {"level_m": 0.1}]}}, "box_m.*level_m"),
+        ({"free_surface": {"liquid": [{"radius_m": 0.1, "level_m": 0.1}]}}, "centre_m and radius_m"),
+        ({"free_surface": {"liquid": [BOX], "surface_tension_n_m": 50.0}}, "surface_tension_n_m is 50.*allowed: up to"),
+        ({"free_surface": {"liquid": [BOX], "gas_pressure_pa": -1e6}}, "gas_pressure_pa is -1e.06.*allowed"),
+        (
+            {"flow": {"acceleration_m_s2": [0.0, 0.0, 0.0]}, "free_surface": {"liquid": [{"level_m": 0.01}]}},
+            "level_m needs a direction",
+        ),
+        ({"particles": {}}, "particles"),
+    ],
+)
+def test_what_does_not_go_with_it_is_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        Simulation(dam(**changes))
