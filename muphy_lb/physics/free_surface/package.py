@@ -20,6 +20,8 @@ from muphy_lb.setup.info import BYTES_PER_DIRECTION
 BYTES_OF_CELL = 1
 LARGEST_DEVIATION = 0.3
 """Density of the gas pressure, minus 1, up to which the liquid counts as incompressible."""
+FASTEST_FALL = 0.1
+"""Speed of falls [voxels a step] up to which the flow counts as incompressible."""
 
 
 class FreeSurface(Physics):
@@ -36,6 +38,7 @@ class FreeSurface(Physics):
         _refuse(case, header)
         section, self._units, self._header = case.free_surface, units, header
         self._gravity = units.acceleration_to_lattice(uniform_acceleration_m_s2(case, header))
+        self._viscosity = units.viscosity_to_lattice(case.fluid.kinematic_viscosity_m2_s)
         self._liquid = InitialLiquid([self._region(each) for each in section.liquid], header)
         self._is_hydrostatic = section.hydrostatic
         self.gas_deviation = float(units.pressure_to_density(section.gas_pressure_pa, 1.0 / 3.0) - 1.0)
@@ -91,9 +94,18 @@ class FreeSurface(Physics):
         return initial_fields(cell, filled, self.initial_flow(view)[0])
 
     def describe(self) -> str:
-        """Gas pressure and surface tension, as text."""
+        """Gas pressure, surface tension, and what a fall through the height of the liquid comes to, as text."""
         tension = f", surface tension {self.tension:.4g} in lattice units" if self.tension else ""
-        return f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
+        strength = float(np.linalg.norm(self._gravity))
+        if strength == 0.0:
+            return f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
+        height = self._liquid.fall(-self._gravity / strength)
+        speed = float(np.sqrt(2.0 * strength * height))
+        reynolds = speed * height / self._viscosity
+        return (
+            f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}; a fall through {height:.0f} voxels"
+            f" reaches {speed:.3g} voxels a step (best below {FASTEST_FALL:g}), Reynolds number {reynolds:.3g}"
+        )
 
     def observers(self, view, folder, resume_step):
         """The time series of the liquid."""

@@ -38,6 +38,10 @@ class Region:
         """Mean curvature of its surface where it is curved."""
         return 0.0
 
+    def span(self, up: np.ndarray) -> tuple[float, float]:
+        """Lowest and highest point along ``up`` (3,)."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class BoxRegion(Region):
@@ -52,7 +56,12 @@ class BoxRegion(Region):
 
     def depth(self, place, up):
         """Below the highest corner."""
-        return np.maximum(self.low * up, self.high * up).sum() - place @ up
+        return self.span(up)[1] - place @ up
+
+    def span(self, up):
+        """Of the corners."""
+        ends = self.low * up, self.high * up
+        return float(np.minimum(*ends).sum()), float(np.maximum(*ends).sum())
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,11 @@ class SphereRegion(Region):
         """That of a sphere, or of a circle."""
         return (dimension - 1) / 2.0 / self.radius
 
+    def span(self, up):
+        """The diameter."""
+        middle = float(self.centre @ up)
+        return middle - self.radius, middle + self.radius
+
 
 @dataclass(frozen=True)
 class LevelRegion(Region):
@@ -89,6 +103,10 @@ class LevelRegion(Region):
     def depth(self, place, up):
         """Below the level."""
         return self.height - place @ up
+
+    def span(self, up):
+        """All below the level."""
+        return -np.inf, self.height
 
 
 class InitialLiquid:
@@ -112,7 +130,8 @@ class InitialLiquid:
         fill = self._fill(place)
         cell = np.where(fill >= 1.0, LIQUID, np.where(fill > 0.0, INTERFACE, GAS))
         near = np.flatnonzero((cell == LIQUID) & (self._distance(place) > -NEAR))
-        for vector, code in zip(lattice.c[1:], self._neighbours(domain, lattice, near), strict=True):
+        codes = domain.neighbours_with_ghosts(lattice.c[1:], near)
+        for vector, code in zip(lattice.c[1:], codes, strict=True):
             beside = self._wrapped(place[near] + vector)
             has_gas = (code >= 0) & (self._fill(beside) == 0.0)
             cell[near[has_gas]] = INTERFACE
@@ -140,6 +159,13 @@ class InitialLiquid:
             found[inside] = region.curvature(int(self._is_thick.sum()))
         return found
 
+    def fall(self, up: np.ndarray) -> float:
+        """Height from the lowest point of the box to the highest point of the liquid in it [voxels]."""
+        last = np.array(self._header.shape[::-1]) - 0.5
+        lowest, highest = BoxRegion(np.zeros(3), np.full(3, -0.5), last).span(up)
+        top = max(region.span(up)[1] for region in self._regions)
+        return min(max(top - lowest, 0.0), highest - lowest)
+
     def velocity(self, domain: LocalDomain) -> np.ndarray:
         """(3, n) velocity of every node of a rank, that of the last region that it lies in."""
         place = voxel_coordinates(domain.voxel, self._header.shape).astype(float)
@@ -165,11 +191,6 @@ class InitialLiquid:
             within = self._distance((place[some, None] + parts).reshape(-1, 3)) < 0.0
             fill[some] = within.reshape(some.size, -1).mean(axis=1)
         return fill
-
-    def _neighbours(self, domain: LocalDomain, lattice: Lattice, nodes: np.ndarray) -> np.ndarray:
-        """(Q - 1, m) addresses of the neighbours of nodes; negative where they are none."""
-        codes = domain.neighbours_with_ghosts(lattice.c[1:], slice(0, domain.n_nodes))
-        return codes[:, nodes]
 
     def _wrapped(self, place: np.ndarray) -> np.ndarray:
         size = np.array(self._header.shape[::-1])
