@@ -43,6 +43,9 @@ HYSTERESIS = 1e-2
 """How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011)."""
 ALONE = 0.1
 """A cell without gas, or without liquid, beside it turns as soon as its filling is within this of 1, or of 0."""
+FASTEST = 0.2
+"""Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
+gas cells, and would fall faster and faster in its place."""
 
 
 @cache
@@ -80,7 +83,8 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
         has_gas = (beside & (FLUID | WALL) == 0).any(axis=0)
         has_liquid = (beside & LIQUID != 0).any(axis=0)
         filled = (mass > (1.0 + HYSTERESIS) * density) | (~has_gas & (mass > (1.0 - ALONE) * density))
-        emptied = (mass < -HYSTERESIS * density) | (~has_liquid & (mass < ALONE * density))
+        is_lost = (mass < ALONE * density) | (added(u * u) > FASTEST**2)
+        emptied = (mass < -HYSTERESIS * density) | (~has_liquid & is_lost)
         emptied &= ~(beside == OPENING).any(axis=0)
         parameters[MASS][n] = mass
         cell[n] = INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
@@ -132,20 +136,22 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
         for p in range(n_pairs):
             density += arriving[2 * p + 1] + arriving[2 * p + 2]
         parameters[mass][n] = held
-        parameters[cell][n] = turned(held, density, n_gas, n_liquid, n_open)
+        parameters[cell][n] = turned(held, density, n_gas, n_liquid, n_open, square)
         return changed
 
     return jit(unroll(cross))
 
 
 def _turned(precision):
-    """Function that decides what becomes of an interface cell."""
+    """Function that decides what becomes of an interface cell; ``square``: 3/2 of the square of its speed."""
     over, drawn, nearly, hardly = (precision.real(x) for x in (1 + HYSTERESIS, -HYSTERESIS, 1 - ALONE, ALONE))
+    fastest = precision.real(1.5 * FASTEST**2)
 
-    def turned(held, density, n_gas, n_liquid, n_open):
+    def turned(held, density, n_gas, n_liquid, n_open, square):
         if held > over * density or (n_gas == 0 and held > nearly * density):
             return INTERFACE | FILLED
-        if n_open == 0 and (held < drawn * density or (n_liquid == 0 and held < hardly * density)):
+        is_lost = n_liquid == 0 and (held < hardly * density or square > fastest)
+        if n_open == 0 and (held < drawn * density or is_lost):
             return INTERFACE | EMPTIED
         return INTERFACE
 
