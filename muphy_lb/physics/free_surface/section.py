@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from pydantic import Field, NonNegativeFloat
+from pydantic import Field, NonNegativeFloat, NonNegativeInt
 
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one
 
 SERIES_FILE = "free_surface.csv"
-FILES = (SERIES_FILE,)
+SURFACE_FILE = "surface.vtkhdf"
+FILES = (SERIES_FILE, SURFACE_FILE)
 OUTPUT_FIELDS = ("fill",)
 
 
@@ -45,6 +46,8 @@ class FreeSurfaceSection(Section):
     """pressure of the gas, relative to the reference pressure [Pa]"""
     hydrostatic: bool = True
     """whether the pressure of the liquid grows with depth at the start; else it is that of the gas"""
+    surface_every_steps: NonNegativeInt = 0
+    """steps between two snapshots of the surface in surface.vtkhdf; 0 for none"""
 
 
 SECTION = FreeSurfaceSection
