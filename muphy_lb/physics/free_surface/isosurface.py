@@ -70,6 +70,17 @@ def liquid_body(nodes: NodeList, fill: np.ndarray, velocity_m_s: np.ndarray) -> 
     return box.placed(points, facets, _velocity(box.number[_at(corner)], weight, filling, velocity))
 
 
+def wall_body(nodes: NodeList) -> Surface:
+    """The boundary of what is solid between the nodes of a geometry in three dimensions; it does not move."""
+    place = nodes.coordinates()
+    low = place.min(axis=0)
+    solid = np.ones(place.max(axis=0) - low + 1)
+    solid[_at(place - low)] = 0.0
+    points, facets = _contour(np.pad(solid, 1))
+    position_m = np.asarray(nodes.origin_m) + nodes.spacing_m * (low + points - 1)
+    return Surface(position_m, facets, np.zeros_like(position_m))
+
+
 class _Box:
     """The voxels around all that is wet, with a layer of walls or gas about them. Arrays are indexed by x, y, z.
 

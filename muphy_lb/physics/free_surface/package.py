@@ -12,6 +12,7 @@ from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TE
 from muphy_lb.physics.free_surface.filling import fill
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import SurfaceSeries
+from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
 from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
 from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, SphereRegion, initial_fields
 from muphy_lb.physics.package import OutputField, Physics
@@ -98,8 +99,8 @@ class FreeSurface(Physics):
         return f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
 
     def observers(self, view, folder, resume_step):
-        """The time series of the liquid, and its surface if the case asks for it."""
-        found: list[Observer] = [SurfaceSeries(view, folder, resume_step)]
+        """The time series of the liquid, pictures of it, and its surface if the case asks for it."""
+        found: list[Observer] = [SurfaceSeries(view, folder, resume_step), SurfacePicture(view, folder, resume_step)]
         if view.case.free_surface.surface_every_steps and view.case.output.vtk:
             found.append(SurfaceSnapshots(view, folder, resume_step))
         return tuple(found)

@@ -9,7 +9,9 @@ from muphy_lb.case.section import Positive, Section, Vector, exactly_one
 
 SERIES_FILE = "free_surface.csv"
 SURFACE_FILE = "surface.vtkhdf"
-FILES = (SERIES_FILE, SURFACE_FILE)
+PICTURE_FILE = "surface.png"
+FRAMES = "frames/surface_*.png"
+FILES = (SERIES_FILE, SURFACE_FILE, PICTURE_FILE, FRAMES)
 OUTPUT_FIELDS = ("fill",)
 
 
@@ -48,6 +50,8 @@ class FreeSurfaceSection(Section):
     """whether the pressure of the liquid grows with depth at the start; else it is that of the gas"""
     surface_every_steps: NonNegativeInt = 0
     """steps between two snapshots of the surface in surface.vtkhdf; 0 for none"""
+    frames_every_steps: NonNegativeInt = 0
+    """steps between two pictures of the liquid in the folder frames; 0 for none"""
 
 
 SECTION = FreeSurfaceSection
