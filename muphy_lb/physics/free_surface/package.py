@@ -10,6 +10,7 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.filling import fill
+from muphy_lb.physics.free_surface.gauges import GaugeSeries
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import SurfaceSeries
 from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
@@ -99,8 +100,10 @@ class FreeSurface(Physics):
         return f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
 
     def observers(self, view, folder, resume_step):
-        """The time series of the liquid, pictures of it, and its surface if the case asks for it."""
+        """The time series of the liquid, pictures of it, and gauges and surface if the case asks for them."""
         found: list[Observer] = [SurfaceSeries(view, folder, resume_step), SurfacePicture(view, folder, resume_step)]
+        if view.case.free_surface.gauges:
+            found.append(GaugeSeries(view, folder, resume_step))
         if view.case.free_surface.surface_every_steps and view.case.output.vtk:
             found.append(SurfaceSnapshots(view, folder, resume_step))
         return tuple(found)

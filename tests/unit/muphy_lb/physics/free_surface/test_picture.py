@@ -22,8 +22,7 @@ def scene(nodes, height):
     return Scene(nodes, fill, np.zeros((nodes.n_nodes, 3)), UP, 1.0, 0.1, "tank $1")
 
 
-@pytest.mark.parametrize("depth", [1, 8])
-@pytest.mark.parametrize("solid", [None, lambda x, y, z: (x > 6) & (y < 3)])
+@pytest.mark.parametrize(("depth", "solid"), [(1, None), (8, lambda x, y, z: (x > 6) & (y < 3))])
 def test_more_liquid_is_a_larger_area(tmp_path, depth, solid):
     nodes, shares = box((depth, 12, 20), solid), []
     for height in (-1.0, 3.5, 8.5):
