@@ -7,6 +7,7 @@ Versions of VTK look for the offsets of a part's cells at two rows: at ``CellOff
 has cells; therefore a part without cells takes the room of one empty cell.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import h5py
@@ -96,7 +97,7 @@ def create_parts(root: h5py.Group, n_points: int, compression: str | None = None
     root.create_group("PointData")
 
 
-def append_part(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: dict[str, Cells]) -> None:
+def append_part(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: Mapping[str, Cells]) -> None:
     """Add a part of so many points behind the others; kinds of cells that are not named have none."""
     set_row(root["NumberOfPoints"], extent.n_parts, n_points)
     for column, name in enumerate(TOPOLOGIES):
@@ -107,7 +108,7 @@ def append_part(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: d
         write_rows(group["Connectivity"], int(extent.connectivity_rows[column]), own.connectivity)
 
 
-def last_part_is(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: dict[str, Cells]) -> bool:
+def last_part_is(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: Mapping[str, Cells]) -> bool:
     """Whether the last part has so many points and these cells, so that the next step can share it."""
     if extent.n_parts == 0 or root["NumberOfPoints"][extent.n_parts - 1] != n_points:
         return False

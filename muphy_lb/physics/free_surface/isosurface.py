@@ -97,7 +97,7 @@ class _Box:
         self._nodes = nodes
         place, size = nodes.coordinates(), np.array(nodes.shape[::-1])
         wet = place[fill > 0.0] if np.any(fill > 0.0) else place[:1]
-        repeats, is_thick = np.array(nodes.periodic) & wraps, size > [0, 0, 1]
+        repeats, is_thick = np.logical_and(nodes.periodic, wraps), size > [0, 0, 1]
         self._low = np.where(repeats | ~is_thick, 0, wet.min(axis=0) - 1)
         high = np.where(repeats & is_thick, size + 1, wet.max(axis=0) + 1 + is_thick)
         inside = np.all((place >= self._low) & (place < high), axis=1)

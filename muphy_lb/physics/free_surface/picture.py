@@ -85,7 +85,7 @@ def draw_liquid(path: str | os.PathLike, scene: Scene) -> None:
             _draw_plane(figure, scene, colours, (unit, unit_m))
         else:
             _draw_body(figure, scene, colours, (unit, unit_m))
-        _draw_scale(figure, colours)
+        _draw_scale(figure, colours, scene.top_m_s)
         is_wet = scene.fill > 0.0
         fastest = float(np.linalg.norm(scene.velocity_m_s[is_wet], axis=1).max(initial=0.0))
         facts = (f"t = {scene.time_s:.4g} s", f"top speed of the liquid {fastest:.3g} m/s")
@@ -160,8 +160,8 @@ def _draw_triangles(
     lit = colours.copy()
     shine = SPECULAR * np.maximum(normal @ half, 0.0) ** SHININESS
     lit[:, :3] = np.clip(colours[:, :3] * bright[:, None] + shine[:, None], 0.0, 1.0)
-    mesh = TriMesh(Triangulation(*(points @ camera[:2].T).T, facets), zorder=2)
-    mesh.set_facecolors(lit)
+    mesh = TriMesh(Triangulation(points @ camera[0], points @ camera[1], facets), zorder=2)
+    mesh.set_facecolor(lit)
     axes.add_collection(mesh)
 
 
@@ -186,7 +186,9 @@ def _draw_plane(figure: Figure, scene: Scene, colours: ScalarMappable, unit: tup
     margin = MARGIN * np.ptp(box, axis=0).max()
     axes.set(xlim=box[:, 0] + [-margin, margin], ylim=box[:, 1] + [-margin, margin], aspect="equal")
     style_axes(axes, [f"{axis} [{name}]" for axis in "xy"])
-    axes.add_patch(Rectangle(box[0, :2], *np.ptp(box[:, :2], axis=0), facecolor=FACE_COLOUR, edgecolor=EDGE_COLOUR))
+    axes.add_patch(
+        Rectangle(tuple(box[0, :2]), *np.ptp(box[:, :2], axis=0), facecolor=FACE_COLOUR, edgecolor=EDGE_COLOUR)
+    )
     place = scene.nodes.coordinates()[:, :2]
     place -= place.min(axis=0)
     _draw_liquid(axes, scene, (place[:, 1], place[:, 0]), box, colours)
@@ -222,11 +224,10 @@ def _spread(values: np.ndarray, is_known: np.ndarray) -> np.ndarray:
     return values[tuple(distance_transform_edt(~is_known, return_distances=False, return_indices=True))]
 
 
-def _draw_scale(figure: Figure, colours: ScalarMappable) -> None:
+def _draw_scale(figure: Figure, colours: ScalarMappable, top: float) -> None:
     """The colour bar, in a unit suitable for the last colour."""
-    top = colours.norm.vmax
     unit, unit_m_s = suitable_unit(SPEED_UNITS, top, SMALLEST_SPEED)
     bar = draw_scale(figure, colours, f"speed [{unit}]", extend="max")
     bar.formatter = FuncFormatter(lambda speed, _: f"{speed / unit_m_s:.3g}")
-    ticks = unit_m_s * MaxNLocator(6).tick_values(0.0, top / unit_m_s)
-    bar.set_ticks(ticks[ticks <= top])
+    ticks = unit_m_s * np.asarray(MaxNLocator(6).tick_values(0.0, top / unit_m_s))
+    bar.set_ticks(ticks[ticks <= top].tolist())

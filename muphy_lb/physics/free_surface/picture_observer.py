@@ -18,8 +18,8 @@ from muphy_lb.physics.free_surface.section import FRAMES, PICTURE_FILE
 class SurfacePicture(Observer):
     """Draws the liquid.
 
-    All pictures of a run have one scale of colours, up to the speed of a fall through the whole box. Without gravity it
-    grows with the largest speed so far.
+    All pictures of a run have one scale of colours, up to the speed of a fall through the whole box, with the velocity
+    that the case starts with. Without either it grows with the largest speed so far.
 
     Args:
         view: the flow.
@@ -37,7 +37,9 @@ class SurfacePicture(Observer):
         strength = float(np.linalg.norm(gravity))
         self._up = -gravity / strength if strength > 0.0 else np.array([0.0, 0.0, 1.0])
         size_m = view.header.spacing_m * np.array(view.header.shape[::-1])
-        self._top_m_s = float(np.sqrt(2.0 * strength * (np.abs(self._up) @ size_m)))
+        starts = [np.linalg.norm(liquid.velocity_m_s) for liquid in view.case.free_surface.liquid]
+        self._top_m_s = float(np.sqrt(2.0 * strength * (np.abs(self._up) @ size_m) + max(starts) ** 2))
+        self._grows = self._top_m_s == 0.0
         if self.every and view.communicator.rank == 0:
             check_writable((folder / FRAMES).parent)
             _remove_later_frames(folder, resume_step)
@@ -63,7 +65,7 @@ class SurfacePicture(Observer):
         if filling is None or velocity is None:
             return
         fastest = float(np.linalg.norm(velocity[filling > 0.0], axis=1).max(initial=0.0))
-        if not gravity_m_s2(view).any():
+        if self._grows:
             self._top_m_s = max(self._top_m_s, _round_number_above(fastest))
         with drawing(file):
             top_m_s = self._top_m_s or 1.0
