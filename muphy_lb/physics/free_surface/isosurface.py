@@ -97,13 +97,14 @@ class _Box:
         self._nodes = nodes
         place, size = nodes.coordinates(), np.array(nodes.shape[::-1])
         wet = place[fill > 0.0] if np.any(fill > 0.0) else place[:1]
-        repeats, is_thick = np.logical_and(nodes.periodic, wraps), size > [0, 0, 1]
+        is_thick = np.array([True, True, size[2] > 1])
+        repeats = np.array(nodes.periodic) & is_thick & wraps
         self._low = np.where(repeats | ~is_thick, 0, wet.min(axis=0) - 1)
-        high = np.where(repeats & is_thick, size + 1, wet.max(axis=0) + 1 + is_thick)
+        high = np.where(repeats, size + 1, wet.max(axis=0) + 1 + is_thick)
         inside = np.all((place >= self._low) & (place < high), axis=1)
         self.number = np.full(high - self._low, -1)
         self.number[_at(place[inside] - self._low)] = np.flatnonzero(inside)
-        for axis in np.flatnonzero(repeats & is_thick):
+        for axis in np.flatnonzero(repeats):
             along = np.moveaxis(self.number, axis, 0)
             along[-1] = along[0]
 

@@ -160,9 +160,8 @@ def _draw_triangles(
     lit = colours.copy()
     shine = SPECULAR * np.maximum(normal @ half, 0.0) ** SHININESS
     lit[:, :3] = np.clip(colours[:, :3] * bright[:, None] + shine[:, None], 0.0, 1.0)
-    mesh = TriMesh(Triangulation(points @ camera[0], points @ camera[1], facets), zorder=2)
-    mesh.set_facecolor(lit)
-    axes.add_collection(mesh)
+    flat = Triangulation(points @ camera[0], points @ camera[1], facets)
+    axes.add_collection(TriMesh(flat, facecolors=lit, zorder=2))
 
 
 def _normals(points: np.ndarray, facets: np.ndarray) -> np.ndarray:
