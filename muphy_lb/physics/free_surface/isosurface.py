@@ -153,7 +153,7 @@ def _towards_wall(solid: np.ndarray, corner: np.ndarray, fluid: np.ndarray) -> n
         beside[..., axis] = np.clip(beside[..., axis] + 2 * side - 1, 0, last[axis])
         faces[side, ..., axis] = ~solid[_at(beside)]
     across = faces[1].astype(np.int64) - faces[0]
-    way = np.where(faces.any(axis=(0, -1))[..., None], across, fluid - corner)
+    way = np.where((faces[0] | faces[1]).any(axis=-1, keepdims=True), across, fluid - corner)
     return 0.5 * way * solid[_at(corner)][..., None]
 
 
