@@ -53,11 +53,12 @@ CIRCLE_BLOCKAGE = 5
 TANKS = ("box", "wedge", "stairs")
 
 
-def tank(length=64, height=32, width=1, bottom="box", spacing_m=1.0) -> Voxels:
+def tank(length=64, height=32, width=1, bottom="box", obstacle=(), spacing_m=1.0) -> Voxels:
     """A closed tank, ``length`` along x, ``height`` along y, ``width`` along z (a width of 1 is periodic along z).
 
     Its bottom is flat (``box``), rises along x from the middle on by one voxel in two (``wedge``), or in four steps up
-    to half of the height (``stairs``). All walls lie half-way between voxel centres.
+    to half of the height (``stairs``). ``obstacle``, if given, is a solid box in it: its lowest corner x, y, z and its
+    highest one, six numbers, face coordinates. All walls lie half-way between voxel centres.
     """
     check_positive(length=length, height=height, width=width, spacing_m=spacing_m)
     check_box((width, height, length))
@@ -70,8 +71,24 @@ def tank(length=64, height=32, width=1, bottom="box", spacing_m=1.0) -> Voxels:
         "wedge": np.maximum(0, (x - length // 2) // 2),
         "stairs": x * 5 // length * (height // 8),
     }
-    flags = np.where(y < rise[bottom], SOLID, FLUID).astype(FLAG_DTYPE)
-    return Voxels(np.repeat(flags[None], width, axis=0), spacing_m, periodic=(False, False, width == 1))
+    flags = np.repeat(np.where(y < rise[bottom], SOLID, FLUID).astype(FLAG_DTYPE)[None], width, axis=0)
+    if len(obstacle):
+        flags[_within(obstacle, flags.shape)] = SOLID
+    return Voxels(flags, spacing_m, periodic=(False, False, width == 1))
+
+
+def _within(obstacle, shape: tuple[int, int, int]) -> np.ndarray:
+    """Which voxels have their centre in a box, given by six face coordinates."""
+    low, high = vector("obstacle", obstacle, 6).reshape(2, 3)
+    z, y, x = (np.arange(n) + 0.5 for n in shape)
+    inside = [(low[axis] <= place) & (place < high[axis]) for axis, place in enumerate((x, y, z))]
+    is_solid = inside[2][:, None, None] & inside[1][:, None] & inside[0]
+    if not is_solid.any() or is_solid.all():
+        raise GeometryError(
+            f"obstacle is {shown(obstacle)}, which takes {'all' if is_solid.any() else 'none'} of the tank's voxels, of"
+            f" {shape[2]} x {shape[1]} x {shape[0]}; give its lowest x, y, z and its highest ones [voxels]"
+        )
+    return is_solid
 
 
 def cavity(size=64, dimension=2, spacing_m=1.0) -> Voxels:

@@ -35,6 +35,7 @@ IMPORT_NAMES = {
     "numba-cuda": ("numba",),
     "pillow": ("PIL",),
     "pydantic": ("pydantic", "pydantic_core"),
+    "scikit-image": ("skimage",),
 }
 
 

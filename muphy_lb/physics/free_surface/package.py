@@ -6,11 +6,15 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.domain import streaming_named
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.measure.observer import Observer
 from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
-from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID
+from muphy_lb.physics.free_surface.filling import fill
+from muphy_lb.physics.free_surface.gauges import GaugeSeries
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import SurfaceSeries
+from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
+from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
 from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, SphereRegion, initial_fields
 from muphy_lb.physics.package import OutputField, Physics
 from muphy_lb.precision import FP16, PRECISIONS
@@ -108,8 +112,13 @@ class FreeSurface(Physics):
         )
 
     def observers(self, view, folder, resume_step):
-        """The time series of the liquid."""
-        return (SurfaceSeries(view, folder, resume_step),)
+        """The time series of the liquid, pictures of it, and gauges and surface if the case asks for them."""
+        found: list[Observer] = [SurfaceSeries(view, folder, resume_step), SurfacePicture(view, folder, resume_step)]
+        if view.case.free_surface.gauges:
+            found.append(GaugeSeries(view, folder, resume_step))
+        if view.case.free_surface.surface_every_steps and view.case.output.vtk:
+            found.append(SurfaceSnapshots(view, folder, resume_step))
+        return tuple(found)
 
     def _region(self, section):
         """A region in voxels from the centre of the first one."""
@@ -128,14 +137,6 @@ class FreeSurface(Physics):
             )
         up = -self._gravity / strength
         return LevelRegion(velocity, (section.level_m - origin @ up) / spacing, up)
-
-
-def fill(view) -> np.ndarray | None:
-    """(n,) share of every voxel that is liquid, on rank 0; collective."""
-    cell, share = view.model_field(CELL), view.model_field(FILL)
-    if cell is None:
-        return None
-    return np.where(cell == LIQUID, 1.0, np.where(cell == INTERFACE, share, 0.0))
 
 
 def _refuse(case, header: GeometryHeader) -> None:

@@ -2,13 +2,17 @@
 
 from typing import Annotated
 
-from pydantic import Field, NonNegativeFloat
+from pydantic import Field, NonNegativeFloat, NonNegativeInt
 
 from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one
+from muphy_lb.case.section import Name, Positive, Section, Vector, exactly_one, given_tables
 
 SERIES_FILE = "free_surface.csv"
-FILES = (SERIES_FILE,)
+SURFACE_FILE = "surface.vtkhdf"
+GAUGES_FILE = "gauges.csv"
+PICTURE_FILE = "surface.png"
+FRAMES = "frames/surface_*.png"
+FILES = (SERIES_FILE, SURFACE_FILE, PICTURE_FILE, FRAMES, GAUGES_FILE)
 OUTPUT_FIELDS = ("fill",)
 
 
@@ -34,6 +38,16 @@ class LiquidSection(Section):
             yield "has only one of centre_m and radius_m; give both for a sphere"
 
 
+class GaugeSection(Section):
+    """A point over which the level of the liquid is recorded, and its pressure there, in gauges.csv every
+    output.series_every_steps steps."""
+
+    name: Name
+    """letters, digits, _ and -, a letter first; the beginning of its columns"""
+    position_m: Vector
+    """point (x, y, z) [m] in the geometry; its level is that of the column along the axis nearest to gravity"""
+
+
 class FreeSurfaceSection(Section):
     """A liquid with a free surface; the rest of the geometry is filled with gas."""
 
@@ -45,6 +59,19 @@ class FreeSurfaceSection(Section):
     """pressure of the gas, relative to the reference pressure [Pa]"""
     hydrostatic: bool = True
     """whether the pressure of the liquid grows with depth at the start; else it is that of the gas"""
+    surface_every_steps: NonNegativeInt = 0
+    """steps between two snapshots of the surface in surface.vtkhdf; 0 for none"""
+    frames_every_steps: NonNegativeInt = 0
+    """steps between two pictures of the liquid in the folder frames; 0 for none"""
+    gauges: Annotated[tuple[GaugeSection, ...], Field(strict=False)] = ()
+    """gauges of level and pressure, each in a table [[free_surface.gauges]]"""
+
+    @classmethod
+    def rules(cls, given):
+        """Gauges have names of their own."""
+        names = [gauge.get("name") for gauge in given_tables(given.get("gauges"))]
+        for name in sorted({name for name in names if isinstance(name, str) and names.count(name) > 1}):
+            yield f"has two gauges named {name!r}; give each a name of its own"
 
 
 SECTION = FreeSurfaceSection

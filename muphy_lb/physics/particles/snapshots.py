@@ -10,7 +10,7 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.physics.model import POSITION
 from muphy_lb.physics.particles.base_section import ParticlesSection
-from muphy_lb.physics.particles.files.polydata import PolyDataSeries
+from muphy_lb.physics.particles.files.polydata import ParticleSeries
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 
 
@@ -37,7 +37,7 @@ class ParticleSnapshots(Observer):
         self._series = None
         if view.communicator.rank == 0:
             text = view.case.to_toml(folder)
-            self._series = PolyDataSeries(self._path, case_text=text, units=self.units, resume_step=resume_step)
+            self._series = ParticleSeries(self._path, case_text=text, units=self.units, resume_step=resume_step)
         self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
 
     def act(self) -> None:

@@ -167,5 +167,18 @@ def test_bad_options_are_named(name, options, text):
         build_shape(name, **options)
 
 
+def test_an_obstacle_in_a_tank_is_the_box_asked_for():
+    solid = build_shape("tank", length=9, height=6, width=5, obstacle=[3, 0, 1, 5, 2.6, 4]).flags == SOLID
+    z, y, x = np.nonzero(solid)
+    assert sorted(set(x)) == [3, 4] and sorted(set(y)) == [0, 1, 2] and sorted(set(z)) == [1, 2, 3]
+    assert solid.sum() == 2 * 3 * 3
+
+
+@pytest.mark.parametrize("corners", [[20, 0, 0, 30, 5, 5], [3, 3, 0, 2, 5, 1], [0, 0, 0, 9, 9, 9]])
+def test_an_obstacle_that_leaves_the_tank_as_it_is_or_full_is_refused(corners):
+    with pytest.raises(GeometryError, match="obstacle is .* which takes (none|all) of the tank's voxels, of 9 x 6 x 5"):
+        build_shape("tank", length=9, height=6, width=5, obstacle=corners)
+
+
 def test_load_knows_shapes_by_prefix():
     assert load_voxels("shape:square_duct", side=3).shape == (5, 5, 32)

@@ -14,8 +14,8 @@ from muphy_lb.errors import InputError
 from muphy_lb.files.atomic import atomic_write
 from muphy_lb.files.hdf5 import opened
 from muphy_lb.geometry.limits import ask_for
+from muphy_lb.output.polydata_parts import Cells, append_part, create_parts, extent_of, write_rows
 from muphy_lb.output.vtkhdf_tables import create_growing, create_provenance, create_root
-from muphy_lb.physics.particles.files.polydata_parts import Cells, append_part, create_parts, extent_of, write_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Paths:
 
 
 def read_paths(path: str | os.PathLike, ids: ArrayLike) -> Paths:
-    """Paths of particles in the snapshots of a :class:`~muphy_lb.physics.particles.files.polydata.PolyDataSeries`.
+    """Paths of particles in the snapshots of a :class:`~muphy_lb.physics.particles.files.polydata.ParticleSeries`.
 
     Args:
         path: the file of snapshots.

@@ -6,7 +6,7 @@ import pytest
 
 from muphy_lb.errors import InputError, OutputError
 from muphy_lb.physics.particles.files.path_lines import Paths, read_paths, write_path_lines
-from muphy_lb.physics.particles.files.polydata import PolyDataSeries
+from muphy_lb.physics.particles.files.polydata import ParticleSeries
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 
 
@@ -55,7 +55,7 @@ def test_without_positions_there_are_no_lines(tmp_path):
 
 
 def test_paths_are_found_in_the_snapshots(tmp_path):
-    series, random = PolyDataSeries(tmp_path / "a.vtkhdf"), np.random.default_rng(1)
+    series, random = ParticleSeries(tmp_path / "a.vtkhdf"), np.random.default_rng(1)
     for step, ids in enumerate(([3, 1, 2], [2, 3, 1], [1, 2], [9, 1, 3, 2])):
         position = np.array(ids)[:, None] + 0.1 * step + np.zeros(3)
         series.append(Snapshot(step, 0.5 * step, random.permutation(ids), position[random.permutation(len(ids))]))
@@ -67,7 +67,7 @@ def test_paths_are_found_in_the_snapshots(tmp_path):
 
 
 def test_particles_that_were_never_there_are_named(tmp_path):
-    PolyDataSeries(tmp_path / "a.vtkhdf").append(Snapshot(0, 0.0, np.array([4]), np.zeros((1, 3))))
+    ParticleSeries(tmp_path / "a.vtkhdf").append(Snapshot(0, 0.0, np.array([4]), np.zeros((1, 3))))
     with pytest.raises(InputError, match="has no particle 8; the ids of path lines"):
         read_paths(tmp_path / "a.vtkhdf", [4, 8])
     with pytest.raises(InputError, match="particle 4 is asked for twice"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.errors import OutputError
-from muphy_lb.physics.particles.files.polydata import PolyDataSeries
+from muphy_lb.physics.particles.files.polydata import ParticleSeries
 from muphy_lb.physics.particles.files.snapshot import Snapshot
 
 TOPOLOGIES = ("Vertices", "Lines", "Polygons", "Strips")
@@ -20,9 +20,9 @@ KINDS = ("red", "blue")
 APPEND_FOR_EVER = """
 import sys
 import numpy as np
-from muphy_lb.physics.particles.files.polydata import PolyDataSeries
+from muphy_lb.physics.particles.files.polydata import ParticleSeries
 from muphy_lb.physics.particles.files.snapshot import Snapshot
-series = PolyDataSeries(sys.argv[1])
+series = ParticleSeries(sys.argv[1])
 for step in range(10**9):
     n = 1000 + step % 2
     series.append(Snapshot(step, float(step), np.arange(n), np.full((n, 3), step), bonds=np.array([[0, step % 3]])))
@@ -43,7 +43,7 @@ def snapshot(step, n=4, bonds=((10, 11), (13, 12))):
 
 def write(path, snapshots, **options):
     """Append snapshots; return the series."""
-    series = PolyDataSeries(path, KINDS, "title = 'x'", {"load": "N"}, **options)
+    series = ParticleSeries(path, KINDS, "title = 'x'", {"load": "N"}, **options)
     for each in snapshots:
         series.append(each)
     return series
@@ -124,7 +124,7 @@ def test_bonds_may_break_and_form(tmp_path, by_part):
 
 def test_cells_that_stay_are_written_once(tmp_path):
     still = {"id": np.arange(5), "position_m": np.ones((5, 3)), "bonds": np.array([[0, 1]])}
-    series = PolyDataSeries(tmp_path / "a.vtkhdf")
+    series = ParticleSeries(tmp_path / "a.vtkhdf")
     for step in range(20):
         series.append(Snapshot(step, float(step), **still))
     with h5py.File(tmp_path / "a.vtkhdf") as file:
@@ -165,7 +165,7 @@ def test_resuming_cuts_later_snapshots_away(tmp_path, by_part):
 
 def test_resuming_before_the_first_snapshot_starts_anew(tmp_path):
     write(tmp_path / "a.vtkhdf", [snapshot(10)])
-    series = PolyDataSeries(tmp_path / "a.vtkhdf", KINDS, resume_step=5)
+    series = ParticleSeries(tmp_path / "a.vtkhdf", KINDS, resume_step=5)
     series.append(Snapshot(7, 0.1, np.array([1]), np.zeros((1, 3))))
     with h5py.File(tmp_path / "a.vtkhdf") as file:
         assert series.last_step is None and list(file["VTKHDF/PointData"]) == ["id"]
@@ -173,8 +173,8 @@ def test_resuming_before_the_first_snapshot_starts_anew(tmp_path):
 
 def test_other_kinds_are_refused_when_resuming(tmp_path):
     write(tmp_path / "a.vtkhdf", [snapshot(0)])
-    with pytest.raises(OutputError, match=r"its kinds of particles are \['red', 'blue'\], those of this run \[\]"):
-        PolyDataSeries(tmp_path / "a.vtkhdf", resume_step=5)
+    with pytest.raises(OutputError, match=r"its kinds are \['red', 'blue'\], those of this run \[\]"):
+        ParticleSeries(tmp_path / "a.vtkhdf", resume_step=5)
 
 
 def test_a_file_of_others_is_refused_when_resuming(tmp_path):
@@ -210,12 +210,12 @@ def test_other_fields_than_before_are_refused(tmp_path):
 def test_fields_that_do_not_fit_are_refused(tmp_path, changes, message):
     given = {"id": np.arange(2), "position_m": np.zeros((2, 3))} | changes
     with pytest.raises(OutputError, match=message):
-        PolyDataSeries(tmp_path / "a.vtkhdf").append(Snapshot(0, 0.0, **given))
+        ParticleSeries(tmp_path / "a.vtkhdf").append(Snapshot(0, 0.0, **given))
 
 
 def test_a_refusing_disk_leaves_the_earlier_snapshots(tmp_path, monkeypatch):
     series = write(tmp_path / "a.vtkhdf", [snapshot(0), snapshot(10)])
-    monkeypatch.setattr("muphy_lb.physics.particles.files.polydata.TABLE_BYTES", 2**62)
+    monkeypatch.setattr("muphy_lb.output.polydata.TABLE_BYTES", 2**62)
     with pytest.raises(OutputError, match=r"a\.vtkhdf"):
         series.append(snapshot(20))
     check(tmp_path / "a.vtkhdf", [snapshot(0), snapshot(10)])
@@ -241,7 +241,7 @@ def test_a_kill_while_appending_leaves_the_earlier_snapshots(tmp_path):
     time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    last_step = PolyDataSeries(path, resume_step=10**9).last_step
+    last_step = ParticleSeries(path, resume_step=10**9).last_step
     assert last_step >= 20
     with h5py.File(path) as file:
         for k in range(last_step + 1):

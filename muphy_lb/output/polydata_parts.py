@@ -7,6 +7,7 @@ Versions of VTK look for the offsets of a part's cells at two rows: at ``CellOff
 has cells; therefore a part without cells takes the room of one empty cell.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import h5py
@@ -41,14 +42,9 @@ class Cells:
 NO_CELLS = Cells(np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
 
 
-def vertices(n_points: int) -> Cells:
-    """One vertex for each point."""
-    return Cells(np.arange(n_points), np.arange(n_points + 1))
-
-
-def lines(ends: np.ndarray) -> Cells:
-    """One line for each row of (m, 2) numbers of points."""
-    return Cells(np.ravel(ends), 2 * np.arange(len(ends) + 1))
+def cells_of(points: np.ndarray) -> Cells:
+    """Cells from (m, k) numbers of their points: vertices (k = 1), lines (2), triangles (3)."""
+    return Cells(np.ravel(points), points.shape[1] * np.arange(len(points) + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +97,7 @@ def create_parts(root: h5py.Group, n_points: int, compression: str | None = None
     root.create_group("PointData")
 
 
-def append_part(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: dict[str, Cells]) -> None:
+def append_part(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: Mapping[str, Cells]) -> None:
     """Add a part of so many points behind the others; kinds of cells that are not named have none."""
     set_row(root["NumberOfPoints"], extent.n_parts, n_points)
     for column, name in enumerate(TOPOLOGIES):
@@ -112,15 +108,26 @@ def append_part(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: d
         write_rows(group["Connectivity"], int(extent.connectivity_rows[column]), own.connectivity)
 
 
-def last_part_is(root: h5py.Group, extent: WrittenExtent, n_points: int, bonds: Cells) -> bool:
-    """Whether the last part has so many points and these lines, so that the next step can share it."""
+def last_part_is(root: h5py.Group, extent: WrittenExtent, n_points: int, cells: Mapping[str, Cells]) -> bool:
+    """Whether the last part has so many points and these cells, so that the next step can share it."""
     if extent.n_parts == 0 or root["NumberOfPoints"][extent.n_parts - 1] != n_points:
         return False
-    column, group = TOPOLOGIES.index("Lines"), root["Lines"]
-    if group["NumberOfConnectivityIds"][extent.n_parts - 1] != len(bonds.connectivity):
+    return all(
+        _last_cells_are(root[name], extent, column, cells.get(name, NO_CELLS)) for column, name in enumerate(TOPOLOGIES)
+    )
+
+
+def _last_cells_are(group: h5py.Group, extent: WrittenExtent, column: int, cells: Cells) -> bool:
+    """Whether the last part has these cells of one kind."""
+    n_connected = len(cells.connectivity)
+    if group["NumberOfCells"][extent.n_parts - 1] != cells.n_cells:
         return False
-    end = int(extent.connectivity_rows[column])
-    return np.array_equal(group["Connectivity"][end - len(bonds.connectivity) : end], bonds.connectivity)
+    if group["NumberOfConnectivityIds"][extent.n_parts - 1] != n_connected:
+        return False
+    end, end_of_offsets = int(extent.connectivity_rows[column]), int(extent.offset_rows[column])
+    offsets = group["Offsets"][end_of_offsets - len(cells.stored_offsets) : end_of_offsets]
+    connectivity = group["Connectivity"][end - n_connected : end]
+    return np.array_equal(offsets, cells.stored_offsets) and np.array_equal(connectivity, cells.connectivity)
 
 
 def part_lengths(root: h5py.Group, extent: WrittenExtent) -> list[tuple[h5py.Dataset, int]]:

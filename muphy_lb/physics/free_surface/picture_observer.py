@@ -1,0 +1,90 @@
+"""Pictures of the liquid: ``surface.png`` at the end, and ``frames/surface_STEP.png`` while the run goes on."""
+
+from collections.abc import Mapping
+from math import floor, log10
+from pathlib import Path
+
+import numpy as np
+
+from muphy_lb.files.atomic import check_writable, output_errors
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.observer import Observer
+from muphy_lb.output.drawing import drawing
+from muphy_lb.output.report_html import ReportPart
+from muphy_lb.physics.free_surface.filling import fill, gravity_m_s2
+from muphy_lb.physics.free_surface.section import FRAMES, PICTURE_FILE
+
+
+class SurfacePicture(Observer):
+    """Draws the liquid.
+
+    All pictures of a run have one scale of colours, up to the speed of a fall through the whole box, with the velocity
+    that the case starts with. Without either it grows with the largest speed so far.
+
+    Args:
+        view: the flow.
+        folder: output folder.
+        resume_step: frames up to that step are kept; None for a new run.
+
+    Raises:
+        OutputError: the folder of the frames cannot be made.
+    """
+
+    def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
+        self.every = view.case.free_surface.frames_every_steps
+        self._view, self._folder = view, folder
+        gravity = gravity_m_s2(view)
+        strength = float(np.linalg.norm(gravity))
+        self._up = -gravity / strength if strength > 0.0 else np.array([0.0, 0.0, 1.0])
+        size_m = view.header.spacing_m * np.array(view.header.shape[::-1])
+        starts = [np.linalg.norm(liquid.velocity_m_s) for liquid in view.case.free_surface.liquid]
+        self._top_m_s = float(np.sqrt(2.0 * strength * (np.abs(self._up) @ size_m) + max(starts) ** 2))
+        self._grows = self._top_m_s == 0.0
+        if self.every and view.communicator.rank == 0:
+            check_writable((folder / FRAMES).parent)
+            _remove_later_frames(folder, resume_step)
+
+    def act(self) -> None:
+        """Draw a frame."""
+        self._draw(FRAMES.replace("*", f"{self._view.step_number:08d}"))
+
+    def close(self) -> None:
+        """Draw the last picture, unless the case disables pictures."""
+        if self._view.case.output.picture:
+            self._draw(PICTURE_FILE)
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """The last picture for report.html."""
+        return ReportPart(pictures={PICTURE_FILE: "liquid and its speed"})
+
+    def _draw(self, file: str) -> None:
+        from muphy_lb.physics.free_surface.picture import Scene, draw_liquid
+
+        view = self._view
+        filling, velocity = fill(view), view.velocity_m_s()
+        if filling is None or velocity is None:
+            return
+        fastest = float(np.linalg.norm(velocity[filling > 0.0], axis=1).max(initial=0.0))
+        if self._grows:
+            self._top_m_s = max(self._top_m_s, _round_number_above(fastest))
+        with drawing(file):
+            top_m_s = self._top_m_s or 1.0
+            scene = Scene(whole_nodes(view), filling, velocity, self._up, top_m_s, view.time_s, view.case.title)
+            draw_liquid(self._folder / file, scene)
+
+
+def _remove_later_frames(folder: Path, step: int | None) -> None:
+    """Remove frames of an earlier run behind a step; all of them without one."""
+    with output_errors(folder):
+        for path in folder.glob(FRAMES):
+            number = path.stem.rpartition("_")[2]
+            if step is None or (number.isdecimal() and int(number) > step):
+                path.unlink()
+
+
+def _round_number_above(value: float) -> float:
+    """The smallest 1, 2 or 5 times a power of ten that is not below a value; 0 for 0."""
+    if value == 0.0:
+        return 0.0
+    power = 10.0 ** floor(log10(value))
+    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= value)
