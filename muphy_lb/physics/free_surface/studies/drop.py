@@ -24,7 +24,7 @@ from muphy_lb.physics.free_surface.studies.liquids import (
 )
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.plot import Plot, Series
-from muphy_lb.studies.validation.record import Row, Validation, absolute, relative, shown
+from muphy_lb.studies.validation.record import Validation, absolute, relative, shown
 from muphy_lb.studies.validation.settings import DEFAULT, Settings
 
 NAME = "surface-drop"
@@ -68,8 +68,10 @@ class Ellipsoid(Region):
     axes: np.ndarray
 
     def distance(self, place):
-        """Distance from the surface, up to the share by which axes differ."""
-        return (np.linalg.norm((place - self.centre) / self.axes, axis=1) - 1.0) * self.axes.min()
+        """Distance from the surface, to first order in it."""
+        scaled = (place - self.centre) / self.axes
+        length = np.maximum(np.linalg.norm(scaled, axis=1), 1e-12)
+        return (length - 1.0) * length / np.maximum(np.linalg.norm(scaled / self.axes, axis=1), 1e-12)
 
 
 def drop(radius: float, stretch: float, tension: float, viscosity: float, settings: Settings) -> Simulation:

@@ -96,8 +96,10 @@ class WaveRegion(Region):
     wave: Wave
 
     def distance(self, place):
-        """Height above the surface."""
-        return place[:, 1] - self.height - self.wave.amplitude * np.cos(self.wave.number * (place[:, 0] + 0.5))
+        """Distance from the surface, to first order in it."""
+        phase, steepness = self.wave.number * (place[:, 0] + 0.5), self.wave.number * self.wave.amplitude
+        above = place[:, 1] - self.height - self.wave.amplitude * np.cos(phase)
+        return above / np.sqrt(1.0 + (steepness * np.sin(phase)) ** 2)
 
 
 def amplitudes(wave: Wave, settings: Settings, n_samples: int, interval: int) -> np.ndarray:
