@@ -16,9 +16,11 @@ import numpy as np
 
 from muphy_lb.physics.free_surface.start import Region
 from muphy_lb.physics.free_surface.studies.liquids import (
+    MISSED,
     columns,
     damped_oscillation,
     fill_with,
+    judged_in_full,
     liquid_flow,
     skipped,
 )
@@ -150,10 +152,12 @@ def surface_waves(settings: Settings = DEFAULT) -> Validation:
     for wave in CAPILLARY_WAVES[: 1 if settings.quick else None]:
         found, plot = _measured(wave, settings)
         what = f"tension, wavelength {wave.length}: "
-        rows.append(relative(f"{what}omega^2 rho / sigma k^3 tanh k h", 1.0, found.omega**2, CAPILLARY_TOLERANCE))
+        row = relative(f"{what}omega^2 rho / sigma k^3 tanh k h", 1.0, found.omega**2, CAPILLARY_TOLERANCE)
+        rows.append(judged_in_full(row, settings))
         rows += _beside_theory(what, found)
         plots.append(plot)
-    return Validation(NAME, CITATION, tuple(rows), plots=tuple(plots))
+    left_out = (MISSED,) if settings.quick else ()
+    return Validation(NAME, CITATION, tuple(rows), plots=tuple(plots), left_out=left_out)
 
 
 @dataclass(frozen=True)
