@@ -29,9 +29,9 @@ from muphy_lb.studies.validation.settings import DEFAULT, Settings
 
 NAME = "surface-drop"
 CITATION = "Laplace: dp = 2 sigma / R; Rayleigh, Proc. R. Soc. 29, 71 (1879): omega^2 = 8 sigma / (rho R^3)"
-RADII, QUICK_RADII = (8, 16), (8,)
+RADII, QUICK_RADII = (8, 16), (5,)
 TENSION, LAPLACE_VISCOSITY = 1e-3, 0.1
-LAPLACE_STEPS, QUICK_LAPLACE_STEPS = 6000, 400
+LAPLACE_STEPS, QUICK_LAPLACE_STEPS = 6000, 60
 RAYLEIGH_TENSION, RAYLEIGH_VISCOSITY = 1e-2, 0.01
 STRETCH = 1.08
 PERIODS, SAMPLES_PER_PERIOD = 2, 40

@@ -27,10 +27,11 @@ VISCOSITY = 1 / 6
 GRAVITY = 1e-5
 FLAT_LENGTH, FLAT_HEIGHT = 8, 32
 DEPTH, FLAT_STEPS = 20.5, 20000
-QUICK_DEPTH, QUICK_FLAT_STEPS = 8.5, 3000
+QUICK_DEPTH, QUICK_FLAT_STEPS = 4.5, 1000
 TILT = np.array([1.0, 2.0, 3.0]) / sqrt(14.0)
 BOTTOMS, QUICK_BOTTOMS = ("box", "wedge", "stairs"), ("stairs",)
 TILTED, TILTED_STEPS, QUICK_TILTED_STEPS = (24, 20, 16), 10000, 200
+QUICK_TILTED = (16, 14, 12)
 MASS = MappingProxyType({"fp64": 1e-12, "fp32": 1e-6})
 STILL = MappingProxyType({"fp64": 1e-12, "fp32": 1e-7})
 TOLERANCE, TOLERANCE_OF_HEIGHT, SPURIOUS = 1e-3, 0.01, 1e-4
@@ -72,9 +73,10 @@ def _flat(settings: Settings) -> tuple[list[Row], Plot]:
 
 def _tilted(bottom: str, settings: Settings) -> list[Row]:
     """A tank half full whose gravity points into a corner."""
-    length, height, width = TILTED
+    edges = QUICK_TILTED if settings.quick else TILTED
+    length, height, width = edges
     geometry = {"shape": TANK, "options": {"length": length, "height": height, "width": width, "bottom": bottom}}
-    middle = 0.5 * (np.array(TILTED) - 1.0)
+    middle = 0.5 * (np.array(edges) - 1.0)
     liquid = ({"level_m": float(middle @ TILT)},)
     lattice = {"name": "D3Q19"}
     simulation = liquid_flow(settings, geometry, VISCOSITY, -GRAVITY * TILT, liquid=liquid, lattice=lattice)
