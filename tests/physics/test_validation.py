@@ -48,8 +48,7 @@ def run_command(*arguments):
 NEED_DATA = ("permeability", "gmy-pipe", "aorta", "data", "ketton")
 SOON_SPECIFIED = (
     "bead-",
-    "surface-rest",
-    "surface-drop",
+    "surface-",
 )  # cases of so few steps that the specification takes less time than compilation
 
 

@@ -40,7 +40,7 @@ TOP = 2.1
 LENGTH, LATEST, FARTHEST = 7.0, 4.7, 6.0
 QUICK_LENGTH, QUICK_LATEST, QUICK_FARTHEST = 4.5, 3.0, 3.5
 FASTEST = 0.1  # sqrt(2 g H), lattice units
-VISCOSITY, SMAGORINSKY = 1e-3, 0.17
+VISCOSITY, SMAGORINSKY = 1e-3 / 32, 0.17  # viscosity over the width: all widths have one Reynolds number
 SAMPLES_PER_UNIT = 20
 LONGEST_SHIFT = 0.25
 TOLERANCE = 0.2
@@ -79,7 +79,9 @@ def collapse(width: int, settings: Settings) -> tuple[np.ndarray, np.ndarray, np
     geometry = {"shape": TANK, "options": {"length": round(length * width), "height": round(TOP * width)}}
     liquid = ({"box_m": [[-1.0, -1.0, -1.0], [width - 0.5, 2.0 * width - 0.5, 1.0]]},)
     lattice = {"smagorinsky": SMAGORINSKY}
-    simulation = liquid_flow(settings, geometry, VISCOSITY, (0.0, -gravity, 0.0), liquid=liquid, lattice=lattice)
+    simulation = liquid_flow(
+        settings, geometry, VISCOSITY * width, (0.0, -gravity, 0.0), liquid=liquid, lattice=lattice
+    )
     unit = sqrt(width / (2.0 * gravity))
     time, fronts, heights = [0.0], [1.0], [1.0]
     for sample in range(1, round(latest * SAMPLES_PER_UNIT) + 1):
