@@ -46,7 +46,10 @@ def run_command(*arguments):
 
 
 NEED_DATA = ("permeability", "gmy-pipe", "aorta", "data", "ketton")
-SOON_SPECIFIED = "bead-"  # cases of so few steps that the specification takes less time than compilation
+SOON_SPECIFIED = (
+    "bead-",
+    "surface-",
+)  # cases of so few steps that the specification takes less time than compilation
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in NEED_DATA])

@@ -11,7 +11,11 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
 
 PARTS = 8
-"""Parts along each edge into which a voxel that the surface cuts is divided to measure its filling."""
+"""Parts along each edge into which a voxel that the surface cuts is divided to measure its filling; each is filled by
+the distance of its centre from the surface, as if that were parallel to a face. To count whole parts would make level
+surfaces wrong by up to a sixteenth of a voxel, and the curvature of a drop of 16 voxels by a quarter."""
+NOTHING = 1e-9
+"""Share of a voxel that is rounding."""
 NEAR = 3.0
 """Distance [voxels] from the surface beyond which no neighbour of a voxel lies on its other side."""
 
@@ -188,9 +192,9 @@ class InitialLiquid:
         parts = parts.reshape(-1, 3)
         for first in range(0, cut.size, 4096):
             some = cut[first : first + 4096]
-            within = self._distance((place[some, None] + parts).reshape(-1, 3)) < 0.0
-            fill[some] = within.reshape(some.size, -1).mean(axis=1)
-        return fill
+            distance_of_parts = self._distance((place[some, None] + parts).reshape(-1, 3))
+            fill[some] = np.clip(0.5 - PARTS * distance_of_parts, 0.0, 1.0).reshape(some.size, -1).mean(axis=1)
+        return np.where(fill < NOTHING, 0.0, np.where(fill > 1.0 - NOTHING, 1.0, fill))
 
     def _wrapped(self, place: np.ndarray) -> np.ndarray:
         size = np.array(self._header.shape[::-1])

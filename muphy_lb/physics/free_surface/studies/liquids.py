@@ -1,0 +1,124 @@
+"""Liquids of the validation cases, in lattice units (density 1, time step 1, voxel edge 1), and what is measured there.
+
+Places are in voxels from the centre of the first one, as in :mod:`muphy_lb.physics.free_surface.start`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from math import inf, sqrt
+
+import numpy as np
+
+from muphy_lb.domain import PULL
+from muphy_lb.physics.free_surface.cells import CELL, LIQUID, MASS
+from muphy_lb.physics.free_surface.package import fill
+from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.studies.validation.fields import on_box
+from muphy_lb.studies.validation.flows import lattice_simulation
+from muphy_lb.studies.validation.limits import HALF
+from muphy_lb.studies.validation.record import Row, Validation
+from muphy_lb.studies.validation.settings import Settings
+
+TANK = "tank"
+NO_FORCE = (0.0, 0.0, 0.0)
+EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)
+"""Liquid of a simulation whose own start :func:`fill_with` replaces."""
+MISSED = (
+    "quick: what the method misses is shown, not judged (the full case judges it): gas presses half a link above an"
+    " interface cell whatever its filling, which is an error of first order"
+)
+FIT_ROUNDS, FIT_STEP = 60, 1e-5
+
+
+def skipped(name: str, citation: str, settings: Settings) -> Validation | None:
+    """The outcome of a case in half precision, or with a streaming, that free surfaces refuse; None in others."""
+    if settings.precision == HALF:
+        return Validation(name, citation, skipped="free surfaces refuse fp16: mass would be lost in its three digits")
+    if settings.streaming != PULL.name:
+        return Validation(name, citation, skipped=f"free surfaces need pull, streaming is {settings.streaming}")
+    return None
+
+
+def judged_in_full(row: Row, settings: Settings) -> Row:
+    """A row that the method misses for the reason ``MISSED``: judged in the full case, shown in the quick one."""
+    return replace(row, tolerance=inf) if settings.quick else row
+
+
+def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=NO_FORCE, **more) -> Simulation:
+    """A liquid with a free surface, at rest.
+
+    Args:
+        settings: backend and precision.
+        geometry: the table ``[geometry]`` of a case, without spacing.
+        viscosity: kinematic.
+        force: body force per mass (x, y, z).
+        more: ``liquid``, its regions as in the case file; ``tension``; ``lattice``, keys of that table.
+    """
+    liquid, tension = more.pop("liquid", EVERYTHING), more.pop("tension", 0.0)
+    section = {"liquid": [dict(each) for each in liquid], "surface_tension_n_m": tension}
+    drive = {"acceleration_m_s2": [float(component) for component in force]}
+    return lattice_simulation(settings, geometry, viscosity, flow=drive, free_surface=section, **more)
+
+
+def fill_with(
+    simulation: Simulation, region: Region, density: Callable[[np.ndarray], np.ndarray] | None = None
+) -> None:
+    """Start again with one region of liquid, at rest.
+
+    Args:
+        simulation: with a free surface.
+        region: the liquid.
+        density: (m, 3) places -> (m,) density minus 1; none without it.
+    """
+    domain, header = simulation.domain, simulation.header
+    cell, share = InitialLiquid([region], header).cells(domain, simulation.lattice)
+    place = simulation.nodes.coordinates()[domain.number]
+    rho = 1.0 + (np.zeros(len(place)) if density is None else density(place))
+    simulation.set_fields(initial_fields(cell, share, rho))
+    simulation.engine.start_from(rho, np.zeros((3, 1)))
+
+
+def mass(simulation: Simulation) -> np.ndarray:
+    """(n,) mass of liquid in every voxel, in double precision."""
+    of_cells = np.where(simulation.model_field(CELL) == LIQUID, simulation.density().astype(float), 0.0)
+    return of_cells + simulation.model_field(MASS)
+
+
+def columns(simulation: Simulation) -> np.ndarray:
+    """(nx,) height of the liquid in every column along y, of two-dimensional boxes: the sum of its fillings."""
+    return np.nansum(on_box(simulation, fill(simulation).astype(float))[0], axis=0)
+
+
+def speed(simulation: Simulation) -> float:
+    """Largest velocity of voxels with liquid."""
+    wet = simulation.model_field(CELL) != 0
+    return float(np.linalg.norm(simulation.velocity_m_s()[wet], axis=1).max())
+
+
+def damped_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, damping: float) -> tuple[float, float]:
+    """(angular frequency, rate of decay) of the damped oscillation about a constant that fits values best.
+
+    Args:
+        time: (n,).
+        values: (n,).
+        frequency, damping: to start the search from.
+    """
+
+    def misfit(guess):
+        rate, angle = np.exp(-guess[1] * time), guess[0] * time
+        terms = np.stack((rate * np.cos(angle), rate * np.sin(angle), np.ones_like(time)), axis=1)
+        return values - terms @ np.linalg.lstsq(terms, values, rcond=None)[0]
+
+    found = np.array([frequency, damping])
+    scale = FIT_STEP * frequency
+    for _ in range(FIT_ROUNDS):
+        now = misfit(found)
+        slopes = np.stack([(misfit(found + scale * axis) - now) / scale for axis in np.eye(2)], axis=1)
+        found = found - 0.7 * np.linalg.lstsq(slopes, now, rcond=None)[0]
+    return float(found[0]), float(found[1])
+
+
+def natural_frequency(frequency: float, damping: float) -> float:
+    """Angular frequency that a damped oscillator has without its damping."""
+    return sqrt(frequency**2 + damping**2)
