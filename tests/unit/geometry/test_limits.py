@@ -76,6 +76,7 @@ SHAPES_TOO_LARGE = [
     ("random_spheres", {"size": 1e9}),
     ("blurred_noise", {"shape_zyx": [1, 1, 1e12]}),
     ("random_solid", {"shape_zyx": [1e6, 1e6, 1e6]}),
+    ("tank", {"length": 1e9, "height": 1e9}),
     ("cavity", {"size": 1e9}),
     ("facing_walls", {"size": 1e9}),
     ("cylinder_array", {"size": 1e7}),

@@ -20,7 +20,7 @@ SMALL = {
     "obstacle_channel": {"cells_per_diameter": 8},
     "sphere_array": {"size": 20},
 }
-ROUGH = ("random_solid", "random_porous", "blurred_noise")
+ROUGH = ("random_solid", "random_porous", "blurred_noise", "tank")
 SMOOTH = [name for name in SHAPES if name not in ROUGH]
 
 

@@ -26,6 +26,7 @@ from muphy_lb.physics.free_surface.cells import (
     NEEDED,
     WETTED,
 )
+from muphy_lb.physics.free_surface.operators.mass import density_node
 
 
 def _vanishes(cell):
@@ -149,9 +150,8 @@ def _give(f, neighbours, n, lattice, parameters):
 
 def _give_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
-    n_neighbours, n_pairs, real = lattice.q - 1, lattice.q // 2, precision.real
-    zero, one = real(0), real(1)
-    takes = jit(_takes)
+    n_neighbours, real, zero = lattice.q - 1, precision.real, precision.real(0)
+    takes, density_of = jit(_takes), density_node(lattice, precision, jit)
 
     def give(f, neighbours, n, parameters):
         own = parameters[cell][n]
@@ -159,10 +159,7 @@ def _give_node(lattice, precision, jit, at):
             return
         excess = parameters[mass][n]
         if own & FILLED:
-            density = one + f[0]
-            for p in range(n_pairs):
-                density += f[2 * p + 1] + f[2 * p + 2]
-            excess -= density
+            excess -= density_of(f)
         count = 0
         for k in range(n_neighbours):
             if takes(parameters[cell][neighbours[k]]):
@@ -195,17 +192,14 @@ def _take(f, neighbours, n, lattice, parameters):
 
 def _take_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
-    n_neighbours, n_pairs, real = lattice.q - 1, lattice.q // 2, precision.real
-    zero, one = real(0), real(1)
-    takes = jit(_takes)
+    n_neighbours, zero, one = lattice.q - 1, precision.real(0), precision.real(1)
+    takes, density_of = jit(_takes), density_node(lattice, precision, jit)
 
     def take(f, neighbours, n, parameters):
         own = parameters[cell][n]
         if not takes(own):
             return
-        density = one + f[0]
-        for p in range(n_pairs):
-            density += f[2 * p + 1] + f[2 * p + 2]
+        density = density_of(f)
         held = parameters[mass][n]
         if own & BARED:
             held += density

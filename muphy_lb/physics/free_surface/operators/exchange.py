@@ -36,6 +36,7 @@ from muphy_lb.physics.free_surface.cells import (
     OPENING,
     WALL,
 )
+from muphy_lb.physics.free_surface.operators.mass import density_node
 
 GAS_DEVIATION = "gas_deviation"
 """Parameter: density of the gas pressure minus 1."""
@@ -101,10 +102,10 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
     real = precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
-    n_neighbours, n_pairs = lattice.q - 1, lattice.q // 2
+    n_neighbours = lattice.q - 1
     zero, one, half, two = real(0), real(1), real(0.5), real(2)
     of_square, of_speed = real(4.5), real(1.5)
-    turned = jit(_turned(precision))
+    turned, density = jit(_turned(precision)), density_node(lattice, precision, jit)
     state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
     pressure_at = capillarity.node(lattice, precision, jit, at)
 
@@ -132,11 +133,8 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
                 arriving[back[k + 1]] = two * w[k + 1] * even - leaving[k + 1]
                 changed |= bit[back[k + 1]]
         held += own * through
-        density = one + arriving[0]
-        for p in range(n_pairs):
-            density += arriving[2 * p + 1] + arriving[2 * p + 2]
         parameters[mass][n] = held
-        parameters[cell][n] = turned(held, density, n_gas, n_liquid, n_open, square)
+        parameters[cell][n] = turned(held, density(arriving), n_gas, n_liquid, n_open, square)
         return changed
 
     return jit(unroll(cross))

@@ -1,4 +1,4 @@
-"""The mass of a cell, for sums over all nodes."""
+"""The mass of a cell."""
 
 from functools import cache
 
@@ -6,7 +6,21 @@ import numpy as np
 
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import joined, named
+from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID, MASS
+
+
+def density_node(lattice, precision, jit):
+    """Node function: density of populations."""
+    one, n_pairs = precision.real(1), lattice.q // 2
+
+    def density(f):
+        found = one + f[0]
+        for p in range(n_pairs):
+            found += f[2 * p + 1] + f[2 * p + 2]
+        return found
+
+    return jit(unroll(density))
 
 
 @cache

@@ -113,9 +113,14 @@ def _front_rows(what: str, table: np.ndarray, time: np.ndarray, fronts: np.ndarr
 
 
 def _plots(what, time, fronts, height) -> list[Plot]:
-    points = [Series(f"Martin, Moyce, {name}", *np.array(table).T, "points") for name, table in FRONT.items()]
-    columns_ = Series("Martin, Moyce, a = 2.25 in", *np.array(HEIGHT).T, "points")
+    points = [_points(f"Martin, Moyce, {name}", table) for name, table in FRONT.items()]
+    columns_ = _points("Martin, Moyce, a = 2.25 in", HEIGHT)
     return [
         Plot(f"Front, {what}", "t sqrt(2 g / a)", "z / a", (Series("computed", time, fronts), *points)),
         Plot(f"Column, {what}", "t sqrt(2 g / a)", "h / 2 a", (Series("computed", time, height), columns_)),
     ]
+
+
+def _points(name: str, table) -> Series:
+    x, y = np.array(table).T
+    return Series(name, x, y, "points")

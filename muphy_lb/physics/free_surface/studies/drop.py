@@ -10,6 +10,7 @@ from math import ceil, pi, sqrt
 
 import numpy as np
 
+from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID
 from muphy_lb.physics.free_surface.start import Region
 from muphy_lb.physics.free_surface.studies.liquids import (
@@ -98,10 +99,10 @@ def by_laplace(radius: int, settings: Settings) -> tuple[float, float]:
     simulation = drop(radius, 1.0, TENSION, LAPLACE_VISCOSITY, settings)
     simulation.step(QUICK_LAPLACE_STEPS if settings.quick else LAPLACE_STEPS)
     of_drop = mass(simulation)
-    place = simulation.nodes.coordinates()
+    place = whole_nodes(simulation).coordinates()
     far = np.linalg.norm(place - of_drop @ place / of_drop.sum(), axis=1)
-    within = (simulation.model_field(CELL) == LIQUID) & (far < 0.5 * radius)
-    excess = float(simulation.density()[within].astype(float).mean()) - 1.0
+    within = (on_root(simulation.model_field(CELL)) == LIQUID) & (far < 0.5 * radius)
+    excess = float(on_root(simulation.density())[within].astype(float).mean()) - 1.0
     true_radius = (3.0 * of_drop.sum() / (1.0 + excess) / (4.0 * pi)) ** (1.0 / 3.0)
     return excess / 3.0 * true_radius / (2.0 * TENSION), speed(simulation)
 
@@ -111,7 +112,7 @@ def by_rayleigh(radius: int, settings: Settings) -> tuple[float, float, Plot]:
     tension, viscosity = RAYLEIGH_TENSION, RAYLEIGH_VISCOSITY
     simulation = drop(radius, STRETCH, tension, viscosity, settings)
     place, frequency, damping = (
-        simulation.nodes.coordinates(),
+        whole_nodes(simulation).coordinates(),
         sqrt(8.0 * tension / radius**3),
         5.0 * viscosity / radius**2,
     )

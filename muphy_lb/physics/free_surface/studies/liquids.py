@@ -10,6 +10,7 @@ from math import inf, sqrt
 import numpy as np
 
 from muphy_lb.domain import PULL
+from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID, MASS
 from muphy_lb.physics.free_surface.package import fill
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
@@ -73,7 +74,7 @@ def fill_with(
     """
     domain, header = simulation.domain, simulation.header
     cell, share = InitialLiquid([region], header).cells(domain, simulation.lattice)
-    place = simulation.nodes.coordinates()[domain.number]
+    place = whole_nodes(simulation).coordinates()[domain.number]
     rho = 1.0 + (np.zeros(len(place)) if density is None else density(place))
     simulation.set_fields(initial_fields(cell, share, rho))
     simulation.engine.start_from(rho, np.zeros((3, 1)))
@@ -81,19 +82,21 @@ def fill_with(
 
 def mass(simulation: Simulation) -> np.ndarray:
     """(n,) mass of liquid in every voxel, in double precision."""
-    of_cells = np.where(simulation.model_field(CELL) == LIQUID, simulation.density().astype(float), 0.0)
-    return of_cells + simulation.model_field(MASS)
+    of_cells = np.where(
+        on_root(simulation.model_field(CELL)) == LIQUID, on_root(simulation.density()).astype(float), 0.0
+    )
+    return of_cells + on_root(simulation.model_field(MASS))
 
 
 def columns(simulation: Simulation) -> np.ndarray:
     """(nx,) height of the liquid in every column along y, of two-dimensional boxes: the sum of its fillings."""
-    return np.nansum(on_box(simulation, fill(simulation).astype(float))[0], axis=0)
+    return np.nansum(on_box(simulation, on_root(fill(simulation)).astype(float))[0], axis=0)
 
 
 def speed(simulation: Simulation) -> float:
     """Largest velocity of voxels with liquid."""
-    wet = simulation.model_field(CELL) != 0
-    return float(np.linalg.norm(simulation.velocity_m_s()[wet], axis=1).max())
+    wet = on_root(simulation.model_field(CELL)) != 0
+    return float(np.linalg.norm(on_root(simulation.velocity_m_s())[wet], axis=1).max())
 
 
 def damped_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, damping: float) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.free_surface.cells import CELL, LIQUID
 from muphy_lb.physics.free_surface.studies.liquids import (
     MISSED,
@@ -96,5 +97,5 @@ def _tilted(bottom: str, settings: Settings) -> list[Row]:
 
 def liquid_density(simulation: Simulation, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Height along ``up`` and density of all liquid cells."""
-    liquid = simulation.model_field(CELL) == LIQUID
-    return simulation.nodes.coordinates()[liquid] @ up, simulation.density()[liquid].astype(float)
+    liquid = on_root(simulation.model_field(CELL)) == LIQUID
+    return whole_nodes(simulation).coordinates()[liquid] @ up, on_root(simulation.density())[liquid].astype(float)
