@@ -209,3 +209,21 @@ def test_a_traceback_shows_the_generated_line():
         function([1.0], np.float32(0))
     assert "total += f[1]" in "".join(traceback.format_exception(caught.value))
     assert linecache.getline(function.__code__.co_filename, 1).startswith("def node")
+
+
+def test_loops_within_a_loop_of_unknown_length_and_within_a_condition_are_unrolled():
+    count, zero, factor = 2, np.float64(0), (np.float64(3), np.float64(5))
+
+    def node(values, is_wanted):
+        total = [zero] * count
+        for k in range(len(values)):
+            for i in range(count):
+                total[i] += factor[i] * values[k]
+        if is_wanted:
+            for i in range(count):
+                total[i] += factor[i]
+        return total
+
+    unrolled = unroll(node)
+    assert unrolled([1.0, 2.0], True) == (12.0, 20.0) and unrolled([1.0], False) == (3.0, 5.0)
+    assert unrolled.__generated_source__.count("for ") == 1
