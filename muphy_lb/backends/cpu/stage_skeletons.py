@@ -10,7 +10,7 @@ from muphy_lb.domain import ROW, WARP, entry, is_entry
 
 
 @cache
-def places(locations, q_count):
+def population_addresses(locations, q_count):
     """Factory of the function that finds the addresses of a node's populations; its first argument is memory for the
     entries of the table."""
     in_table = tuple(is_entry(location) for location in locations)
@@ -68,7 +68,7 @@ def crossing(update_operator, locations, n_neighbours, lattice, precision):
     """Change what is about to arrive at the chosen nodes; ``locations``: of what arrives, and of what has left."""
     update = update_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
-    find_arriving, find_left = (places(each, q_count) for each in locations)
+    find_arriving, find_left = (population_addresses(each, q_count) for each in locations)
 
     @loop_jit
     def skeleton(buffer, tables, first, last, array, mask, parameters):
@@ -104,7 +104,7 @@ def change(buffer, there, f, changed):
 def stored(update_operator, locations, n_neighbours, lattice, precision):
     """Call the update with the stored populations of the chosen nodes."""
     update = update_operator.compile(lattice, precision, node_jit)
-    q_count, real, find = lattice.q, precision.real, places(locations, lattice.q)
+    q_count, real, find = lattice.q, precision.real, population_addresses(locations, lattice.q)
 
     @loop_jit
     def skeleton(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, parameters):
@@ -128,7 +128,7 @@ def stored(update_operator, locations, n_neighbours, lattice, precision):
 def mean_moments(macroscopic_operator, locations, n_neighbours, lattice, precision):
     """Function that averages the moments of the sources among a node's neighbours; those of other ranks are known."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
-    find = places(locations, lattice.q)
+    find = population_addresses(locations, lattice.q)
 
     @node_jit
     def average(memory, populations, addresses, sources, others, parameters, mean):
@@ -163,7 +163,7 @@ def refill(operators, locations, n_neighbours, lattice, precision):
     """Replace the populations of the chosen nodes."""
     update = operators[0].compile(lattice, precision, node_jit)
     average = mean_moments(operators[1], locations, n_neighbours, lattice, precision)
-    q_count, real, find = lattice.q, precision.real, places(locations, lattice.q)
+    q_count, real, find = lattice.q, precision.real, population_addresses(locations, lattice.q)
 
     @loop_jit
     def skeleton(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, sources, others, values):

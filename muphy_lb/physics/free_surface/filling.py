@@ -1,9 +1,9 @@
-"""The filling of the voxels with liquid, and where it falls."""
+"""The filling of the voxels with liquid, its mass, and where it falls."""
 
 import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID
+from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, MASS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 
 
@@ -13,6 +13,14 @@ def fill(view: FlowView) -> np.ndarray | None:
     if cell is None or share is None:
         return None
     return np.where(cell == LIQUID, 1.0, np.where(cell == INTERFACE, share, 0.0))
+
+
+def liquid_mass(view: FlowView) -> np.ndarray | None:
+    """(n,) mass of liquid in every voxel [lattice units], on rank 0; collective."""
+    cell, held, density = view.model_field(CELL), view.model_field(MASS), view.density()
+    if cell is None or held is None or density is None:
+        return None
+    return np.where(cell == LIQUID, density, 0.0) + held
 
 
 def gravity_m_s2(view: FlowView) -> np.ndarray:

@@ -69,7 +69,7 @@ def free_surface(flow: Flow, gas_deviation: float, capillarity: Operator, parame
     """The flow with a free surface.
 
     Args:
-        flow: compressible, streamed by pull.
+        flow: compressible, streamed by a scheme that stores behind the collision.
         gas_deviation: density of the gas pressure minus 1, lattice units.
         capillarity: pressure of surface tension; see :func:`exchange`.
         parameters: values of its parameters.

@@ -7,7 +7,8 @@ import numpy as np
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.output.report_html import ReportPart
-from muphy_lb.physics.free_surface.cells import CELL, INTERFACE, LIQUID, MASS
+from muphy_lb.physics.free_surface.cells import CELL, FLUID
+from muphy_lb.physics.free_surface.filling import liquid_mass
 from muphy_lb.physics.free_surface.section import SERIES_FILE
 
 AXES = "xyz"
@@ -29,16 +30,14 @@ class SurfaceSeries(SeriesObserver):
         """Volume [m3], kinetic and potential energy [J] (by the uniform body force), and bounds [m] of the voxels with
         liquid, on rank 0; collective."""
         view = self._view
-        cell, held = view.model_field(CELL), view.model_field(MASS)
-        density, velocity, nodes = view.density(), view.velocity_m_s(), view.nodes
-        if cell is None or held is None or density is None or velocity is None or not isinstance(nodes, NodeList):
+        cell, mass, velocity, nodes = view.model_field(CELL), liquid_mass(view), view.velocity_m_s(), view.nodes
+        if cell is None or mass is None or velocity is None or not isinstance(nodes, NodeList):
             return None
-        mass = np.where(cell == LIQUID, density, 0.0) + held
         units, place = view.units, nodes.coordinates()
         speed = units.velocity_to_lattice(velocity)
         kinetic = 0.5 * float(mass @ (speed**2).sum(axis=1))
         potential = -float(mass @ (place @ view.present_force))
-        wet = place[(cell & (INTERFACE | LIQUID)) != 0]
+        wet = place[(cell & FLUID) != 0]
         low, high = wet.min(axis=0) - 0.5, wet.max(axis=0) + 0.5
         bounds = np.asarray(nodes.origin_m) + nodes.spacing_m * np.stack((low, high))
         energies = (units.energy_j * kinetic, units.energy_j * potential)

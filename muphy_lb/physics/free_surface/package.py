@@ -6,7 +6,6 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.domain import streaming_named
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.measure.observer import Observer
 from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.filling import fill
@@ -41,7 +40,9 @@ class FreeSurface(Physics):
     def __init__(self, case, header: GeometryHeader, units):
         _refuse(case, header)
         section, self._units, self._header = case.free_surface, units, header
-        self._gravity = units.acceleration_to_lattice(uniform_acceleration_m_s2(case, header))
+        gravity = units.acceleration_to_lattice(uniform_acceleration_m_s2(case, header))
+        self._gravity = float(np.linalg.norm(gravity))
+        self._up = -gravity / self._gravity if self._gravity else None
         self._viscosity = units.viscosity_to_lattice(case.fluid.kinematic_viscosity_m2_s)
         self._liquid = InitialLiquid([self._region(each) for each in section.liquid], header)
         self._is_hydrostatic = section.hydrostatic
@@ -80,10 +81,10 @@ class FreeSurface(Physics):
 
     def initial_flow(self, view):
         """Density, which grows with depth and is higher in drops, and velocity."""
-        domain, strength = view.domain, float(np.linalg.norm(self._gravity))
+        domain = view.domain
         density = 1.0 + self.gas_deviation + 6.0 * self.tension * self._liquid.curvature(domain)
-        if self._is_hydrostatic and strength > 0.0:
-            density += 3.0 * strength * self._liquid.depth(domain, -self._gravity / strength)
+        if self._is_hydrostatic and self._up is not None:
+            density += 3.0 * self._gravity * self._liquid.depth(domain, self._up)
         return density, self._liquid.velocity(domain)
 
     def initial_fields(self, view):
@@ -100,20 +101,20 @@ class FreeSurface(Physics):
     def describe(self) -> str:
         """Gas pressure, surface tension, and what a fall through the height of the liquid comes to, as text."""
         tension = f", surface tension {self.tension:.4g} in lattice units" if self.tension else ""
-        strength = float(np.linalg.norm(self._gravity))
-        if strength == 0.0:
-            return f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
-        height = self._liquid.fall(-self._gravity / strength)
-        speed = float(np.sqrt(2.0 * strength * height))
+        text = f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
+        if self._up is None:
+            return text
+        height = self._liquid.fall(self._up)
+        speed = float(np.sqrt(2.0 * self._gravity * height))
         reynolds = speed * height / self._viscosity
         return (
-            f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}; a fall through {height:.0f} voxels"
-            f" reaches {speed:.3g} voxels a step (best below {FASTEST_FALL:g}), Reynolds number {reynolds:.3g}"
+            f"{text}; a fall through {height:.0f} voxels reaches {speed:.3g} voxels a step (best below"
+            f" {FASTEST_FALL:g}), Reynolds number {reynolds:.3g}"
         )
 
     def observers(self, view, folder, resume_step):
         """The time series of the liquid, pictures of it, and gauges and surface if the case asks for them."""
-        found: list[Observer] = [SurfaceSeries(view, folder, resume_step), SurfacePicture(view, folder, resume_step)]
+        found = [SurfaceSeries(view, folder, resume_step), SurfacePicture(view, folder, resume_step)]
         if view.case.free_surface.gauges:
             found.append(GaugeSeries(view, folder, resume_step))
         if view.case.free_surface.surface_every_steps and view.case.output.vtk:
@@ -130,13 +131,11 @@ class FreeSurface(Physics):
         if section.centre_m is not None:
             centre = (np.array(section.centre_m) - origin) / spacing
             return SphereRegion(velocity, centre, section.radius_m / spacing)
-        strength = float(np.linalg.norm(self._gravity))
-        if strength == 0.0:
+        if self._up is None:
             raise InputError(
                 "free_surface.liquid.level_m needs a direction: flow.acceleration_m_s2 is zero; give it, or a box_m"
             )
-        up = -self._gravity / strength
-        return LevelRegion(velocity, (section.level_m - origin @ up) / spacing, up)
+        return LevelRegion(velocity, (section.level_m - origin @ self._up) / spacing, self._up)
 
 
 def _refuse(case, header: GeometryHeader) -> None:

@@ -1,6 +1,6 @@
 """The liquid at the start: which share of every voxel it fills, and with which pressure and velocity."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -147,20 +147,23 @@ class InitialLiquid:
 
     def depth(self, domain: LocalDomain, up: np.ndarray) -> np.ndarray:
         """(n,) depth of every node of a rank below the top of the regions it lies in [voxels]; 0 outside."""
-        place = voxel_coordinates(domain.voxel, self._header.shape).astype(float)
-        found = np.zeros(len(place))
-        for region in self._regions:
-            inside = region.distance(place) < 1.0
+        found = np.zeros(domain.n_nodes)
+        for region, place, inside in self._insides(domain):
             found = np.maximum(found, np.where(inside, region.depth(place, up), 0.0))
         return found
 
     def curvature(self, domain: LocalDomain) -> np.ndarray:
         """(n,) mean curvature of the surface of the region that a node lies in; 0 outside."""
-        place = voxel_coordinates(domain.voxel, self._header.shape).astype(float)
-        found = np.zeros(len(place))
-        for region in self._regions:
-            inside = region.distance(place) < 1.0
+        found = np.zeros(domain.n_nodes)
+        for region, _, inside in self._insides(domain):
             found[inside] = region.curvature(int(self._is_thick.sum()))
+        return found
+
+    def velocity(self, domain: LocalDomain) -> np.ndarray:
+        """(3, n) velocity of every node of a rank, that of the last region that it lies in."""
+        found = np.zeros((3, domain.n_nodes))
+        for region, _, inside in self._insides(domain):
+            found[:, inside] = region.velocity[:, None]
         return found
 
     def fall(self, up: np.ndarray) -> float:
@@ -170,14 +173,10 @@ class InitialLiquid:
         top = max(region.span(up)[1] for region in self._regions)
         return min(max(top - lowest, 0.0), highest - lowest)
 
-    def velocity(self, domain: LocalDomain) -> np.ndarray:
-        """(3, n) velocity of every node of a rank, that of the last region that it lies in."""
+    def _insides(self, domain: LocalDomain) -> Iterator[tuple[Region, np.ndarray, np.ndarray]]:
+        """Each region, the nodes (n, 3) of a rank, and which of them may have liquid of the region in them."""
         place = voxel_coordinates(domain.voxel, self._header.shape).astype(float)
-        found = np.zeros((3, len(place)))
-        for region in self._regions:
-            inside = region.distance(place) < 1.0
-            found[:, inside] = region.velocity[:, None]
-        return found
+        return ((region, place, region.distance(place) < 1.0) for region in self._regions)
 
     def _distance(self, place: np.ndarray) -> np.ndarray:
         return np.min([region.distance(place.astype(float)) for region in self._regions], axis=0)

@@ -11,8 +11,8 @@ import numpy as np
 
 from muphy_lb.domain import PULL
 from muphy_lb.measure.flow_view import on_root, whole_nodes
-from muphy_lb.physics.free_surface.cells import CELL, LIQUID, MASS
-from muphy_lb.physics.free_surface.package import fill
+from muphy_lb.physics.free_surface.cells import CELL
+from muphy_lb.physics.free_surface.filling import fill, liquid_mass
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.fields import on_box
@@ -82,10 +82,7 @@ def fill_with(
 
 def mass(simulation: Simulation) -> np.ndarray:
     """(n,) mass of liquid in every voxel, in double precision."""
-    of_cells = np.where(
-        on_root(simulation.model_field(CELL)) == LIQUID, on_root(simulation.density()).astype(float), 0.0
-    )
-    return of_cells + on_root(simulation.model_field(MASS))
+    return on_root(liquid_mass(simulation)).astype(float)
 
 
 def columns(simulation: Simulation) -> np.ndarray:
