@@ -16,8 +16,10 @@ the distance of its centre from the surface, as if that were parallel to a face.
 surfaces wrong by up to a sixteenth of a voxel, and the curvature of a drop of 16 voxels by a quarter."""
 NOTHING = 1e-9
 """Share of a voxel that is rounding."""
-NEAR = 3.0
-"""Distance [voxels] from the surface beyond which no neighbour of a voxel lies on its other side."""
+CUT = 1.0
+"""Distance [voxels] from the surface beyond which it does not cut a voxel, whose corners are 0.87 from its centre."""
+NEAR = CUT + 2.0
+"""Distance [voxels] from the surface beyond which it does not cut a neighbour of a voxel."""
 
 
 @dataclass(frozen=True)
@@ -130,15 +132,16 @@ class InitialLiquid:
 
         A full voxel beside an empty one is interface. So are voxels beside openings; those beside inlets are full.
         """
-        place = voxel_coordinates(domain.voxel, self._header.shape)
-        fill = self._fill(place)
+        n_nodes, ghosts = domain.n_nodes, domain.part.nodes.voxel[domain.ghost_layer.position]
+        place = voxel_coordinates(np.concatenate([domain.voxel, ghosts]), self._header.shape)
+        distance = self._distance(place)
+        shares = self._fill(place, distance)
+        fill = shares[:n_nodes]
         cell = np.where(fill >= 1.0, LIQUID, np.where(fill > 0.0, INTERFACE, GAS))
-        near = np.flatnonzero((cell == LIQUID) & (self._distance(place) > -NEAR))
-        codes = domain.neighbours_with_ghosts(lattice.c[1:], near)
-        for vector, code in zip(lattice.c[1:], codes, strict=True):
-            beside = self._wrapped(place[near] + vector)
-            has_gas = (code >= 0) & (self._fill(beside) == 0.0)
-            cell[near[has_gas]] = INTERFACE
+        near = np.flatnonzero((cell == LIQUID) & (distance[:n_nodes] > -NEAR))
+        for code in domain.neighbours_with_ghosts(lattice.c[1:], near):
+            beside = np.where(code < domain.pitch, code, code - domain.pitch + n_nodes)
+            cell[near[(code >= 0) & (shares[np.maximum(beside, 0)] == 0.0)]] = INTERFACE
         is_inlet = np.array([opening.kind == "inlet" for opening in self._header.openings], dtype=bool)
         links = domain.links
         fill[links.node[is_inlet[links.boundary]]] = 1.0
@@ -181,11 +184,10 @@ class InitialLiquid:
     def _distance(self, place: np.ndarray) -> np.ndarray:
         return np.min([region.distance(place.astype(float)) for region in self._regions], axis=0)
 
-    def _fill(self, place: np.ndarray) -> np.ndarray:
-        """(m,) share of voxels (m, 3) that is liquid."""
-        distance = self._distance(place)
+    def _fill(self, place: np.ndarray, distance: np.ndarray) -> np.ndarray:
+        """(m,) share of voxels (m, 3), at distances (m,), that is liquid."""
         fill = (distance < 0.0).astype(float)
-        cut = np.flatnonzero(np.abs(distance) < NEAR)
+        cut = np.flatnonzero(np.abs(distance) < CUT)
         steps = (np.arange(PARTS) + 0.5) / PARTS - 0.5
         parts = np.stack(np.meshgrid(*[steps if thick else [0.0] for thick in self._is_thick], indexing="ij"), axis=-1)
         parts = parts.reshape(-1, 3)
@@ -194,10 +196,6 @@ class InitialLiquid:
             distance_of_parts = self._distance((place[some, None] + parts).reshape(-1, 3))
             fill[some] = np.clip(0.5 - PARTS * distance_of_parts, 0.0, 1.0).reshape(some.size, -1).mean(axis=1)
         return np.where(fill < NOTHING, 0.0, np.where(fill > 1.0 - NOTHING, 1.0, fill))
-
-    def _wrapped(self, place: np.ndarray) -> np.ndarray:
-        size = np.array(self._header.shape[::-1])
-        return np.where(self._header.periodic, place % size, place)
 
 
 def initial_fields(cell: np.ndarray, fill: np.ndarray, density: np.ndarray) -> dict[str, np.ndarray]:
