@@ -92,7 +92,7 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
     step, stored, table = arrays
     far, left, near = step.table, stored.table, table.runs
     found = Found(step.pattern.load, far.n_entries, far.index_type, table.n_neighbours, near.index_type)
-    kernel = stage_skeletons.crossing(update, found, stored.locations, backend.lattice, backend.precision)
+    kernel = stage_skeletons.crossing(update, found, _addressing(stored), backend.lattice, backend.precision)
     tables = far.lines, far.bases, left.lines, left.bases, near.lines, near.bases
     arguments = (step.old, *tables, *_chosen(nodes), values)
     return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)

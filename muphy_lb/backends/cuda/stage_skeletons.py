@@ -65,13 +65,13 @@ def each(update_operator, lattice, precision):
 
 
 @cache
-def crossing(update_operator, found: Found, left, lattice, precision):
+def crossing(update_operator, found: Found, left: tuple, lattice, precision):
     """Change what is about to arrive at the chosen nodes; ``left``: locations of the populations that have left them,
-    in a table of as many entries."""
+    and number of entries of the table that they refer to."""
     update = update_operator.compile(lattice, precision, device_jit)
     locations, n_entries, index_type, n_neighbours, near_type = found
     own, find, load, _, size = access(locations, locations, n_entries, precision, index_type)
-    q_count, real, load_left = lattice.q, precision.real, reader(left, n_entries, precision, index_type)
+    q_count, real, load_left = lattice.q, precision.real, reader(*left, precision, index_type)
     change, near = changer(locations, precision), find_neighbours(n_neighbours, near_type)
 
     @cuda.jit
