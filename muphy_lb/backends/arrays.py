@@ -27,11 +27,23 @@ class State:
     n_nodes: int
 
 
+class Collected(NamedTuple):
+    """Some nodes: their number (1,) int32 and, in any order, the nodes (capacity,) uint32.
+
+    If there are more than the capacity, nothing is known of them.
+    """
+
+    count: Any
+    nodes: Any
+
+
 class Chosen(NamedTuple):
-    """Nodes at which an integer array has at least one bit of a mask."""
+    """Nodes at which an integer array has at least one bit of a mask; ``among``: a list of nodes that contains all of
+    them, if there is one."""
 
     array: Any
     mask: int
+    among: Collected | None = None
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ class Backend(Protocol):
     Attributes:
         name: ``"numpy"``, ``"cpu"`` or ``"cuda"``.
         device: name of the device.
+        makes_lists: whether it is faster to list chosen nodes than to look for them in every kernel.
         on_host: whether device arrays are host arrays, ready as soon as a call returns.
         precision: number formats.
         allocated_bytes: size of all live device arrays.
@@ -54,6 +55,7 @@ class Backend(Protocol):
 
     name: str
     device: str
+    makes_lists: bool
     on_host: bool
     precision: Precision
     allocated_bytes: int
@@ -162,6 +164,9 @@ class Backend(Protocol):
             ``update(i, values)`` for every particle.
         each(update, nodes, values)
             ``update(n, values)`` for every node of a range.
+        collect(nodes, target: Collected, emptied)
+            List the chosen nodes of a range. The count of ``target`` must be 0; ``emptied`` is another one, to be set
+            to 0. Only of devices that make lists.
         by_id(update, count, values)
             ``update(i, values)`` for i = 0, ..., count - 1.
         arriving(macroscopic, arrays: StreamArrays, nodes, target: ArrivingArrays, values)

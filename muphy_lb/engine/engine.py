@@ -294,6 +294,7 @@ class Engine:
     def _set(self, chunk) -> None:
         """Overwrite the state by ``chunk(first, last)`` -> (Q, m) or (Q, 1); the next step is an even one."""
         self.parity = self.steps_kept = 0
+        self.fields.collected.forget()
         self._access.write(self.state(0), chunk)
         self._barrier()
 

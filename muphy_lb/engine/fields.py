@@ -16,6 +16,7 @@ from muphy_lb.domain import (
 )
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.lookup import VoxelLookup
+from muphy_lb.engine.collected import CollectedNodes
 from muphy_lb.parallel import Halo
 from muphy_lb.parallel.exchange import HaloExchange, bind_exchanges
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, Task
@@ -214,6 +215,7 @@ class Fields:
         if any(field.outside is not None or field.accumulates for field in of_links):
             table = build_neighbours(domain, model.lattice.c[1:])
             self.neighbours = DeviceTable(table, backend.stream_table(table, 0))
+        self.collected = CollectedNodes(backend, domain, model)
         self._bound = {field.name: self._bind_field(field, model, shares) for field in model.fields}
         self._rows = {
             name: (field.name, q * self._bound[field.name].row)
@@ -292,6 +294,7 @@ class Fields:
         for array in self._bound[field].arrays[1 if is_before else 0 :]:
             target = backend.view(array, first, first + n)
             backend.update(target, np.broadcast_to(values, n).astype(array.dtype))
+        self.collected.forget()
 
 
 def _read_behind(model: Model) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from muphy_lb.backends.arrays import ArrivingArrays, Chosen, CrossingArrays, Nei
 from muphy_lb.parallel.task import Task
 from muphy_lb.physics.model import (
     ARRIVING,
+    COLLECT,
     CROSSING,
     EACH,
     MOMENTS,
@@ -29,6 +30,7 @@ class StageBinder:
         self._engine, self._backend = engine, engine.backend
         self._of_kernel = {
             ARRIVING: self._arriving,
+            COLLECT: self._collect,
             NEIGHBOURS: self._neighbours,
             EACH: self._each,
             CROSSING: self._crossing,
@@ -44,6 +46,8 @@ class StageBinder:
 
     def bind(self, stage: Stage, parity: int, nodes: NodeRange) -> list[Task]:
         """Tasks of a stage over some nodes in a step from buffer ``parity``."""
+        if stage.only_edge and not nodes.is_edge:
+            return []
         of_kernel = self._of_kernel.get(stage.kernel)
         if of_kernel:
             return [Task(stage.name, nodes.queue, launch) for launch in of_kernel(stage, parity, nodes)]
@@ -63,7 +67,14 @@ class StageBinder:
 
     def _chosen(self, nodes: NodeRange, stage: Stage, parity: int) -> NodeRange:
         """Those nodes of a range at which a stage runs."""
-        return replace(nodes, where=self._where(stage.where, parity)) if stage.where else nodes
+        if stage.where is None:
+            return nodes
+        where, name = self._where(stage.where, parity), stage.where.among
+        if name:
+            where = where._replace(
+                among=self._engine.fields.collected.known_to(stage.name, name, nodes.is_edge, parity)
+            )
+        return replace(nodes, where=where)
 
     def _table(self) -> NeighbourTable:
         table = self._engine.fields.neighbours
@@ -78,6 +89,12 @@ class StageBinder:
     def _each(self, stage: Stage, parity: int, nodes: NodeRange):
         chosen = self._chosen(nodes, stage, parity)
         yield self._backend.bind(EACH, stage.operators[0], chosen, self._values(stage, parity))
+
+    def _collect(self, stage: Stage, parity: int, nodes: NodeRange):
+        if self._backend.makes_lists:
+            collected = self._engine.fields.collected
+            target, other = (collected.made(stage.name, nodes.is_edge, p) for p in (parity, 1 - parity))
+            yield self._backend.bind(COLLECT, self._chosen(nodes, stage, parity), target, other.count)
 
     def _arriving(self, stage: Stage, parity: int, nodes: NodeRange):
         fields, (wanted,) = self._engine.fields, stage.reads

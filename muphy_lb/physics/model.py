@@ -22,6 +22,7 @@ STENCIL = "stencil"
 SCALAR_STREAMING = "scalar_streaming"
 NEIGHBOURS = "neighbours"
 EACH = "each"
+COLLECT = "collect"
 ARRIVING = "arriving"
 CROSSING = "crossing"
 STORED = "stored"
@@ -80,10 +81,16 @@ class Table(NamedTuple):
 
 
 class Where(NamedTuple):
-    """The nodes at which an integer field has at least one bit of a mask."""
+    """The nodes at which an integer field has at least one bit of a mask.
+
+    Attributes:
+        among: name of a ``COLLECT`` stage, if no other nodes than those that it has collected can be such nodes before
+            it runs again. They may be looked for among those alone.
+    """
 
     field: str
     mask: int
+    among: str = ""
 
 
 Value = float | np.ndarray | np.integer | FieldValue | Provided | Table
@@ -201,6 +208,9 @@ class Stage:
     and velocity, as its operator computes them, at the nodes where the field that it ``reads`` is not 0. An ``EACH``
     stage calls ``update(n, parameters)`` for every node, its specification with an array of them.
 
+    A ``COLLECT`` stage, behind the collision, has no operator: it makes a list of its nodes for stages behind it and,
+    in the next step, ahead of it.
+
     A ``NEIGHBOURS`` stage may also write at the neighbours of its nodes, where all write the same. What it writes there
     is lost at nodes of other ranks: a second operator, which runs at all edge nodes, looks for itself.
 
@@ -221,9 +231,10 @@ class Stage:
         reads: fields that it reads, ``"name"`` at its own node or ``"name@neighbours"``.
         writes: fields that it writes, at its own node.
         over: ``"nodes"``, or the name of a particle set.
-        where: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED`` or ``REFILL`` stage runs; all
-            if not given.
+        where: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED``, ``REFILL`` or ``COLLECT``
+            stage runs; all if not given.
         sources: the neighbours that a ``REFILL`` takes the mean of.
+        only_edge: whether it has nothing to do in the interior of a rank.
     """
 
     name: str
@@ -236,6 +247,7 @@ class Stage:
     over: str = NODES
     where: Where | None = None
     sources: Where | None = None
+    only_edge: bool = False
 
     @property
     def reads_at_neighbours(self) -> tuple[str, ...]:

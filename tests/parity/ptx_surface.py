@@ -8,12 +8,13 @@ import sys
 import numpy as np
 from numba import typeof, types
 
+from muphy_lb.backends.arrays import Collected
 from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.stage_skeletons import Found
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
-from muphy_lb.physics.model import CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
+from muphy_lb.physics.model import COLLECT, CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
 from muphy_lb.precision import FP32, FP64
 from tests.free_surface import SurfaceSetup
 from tests.parity.ptx import CAPABILITY, pretend
@@ -22,7 +23,9 @@ from tests.support import build_engine, random_nodes
 WORDS = types.Array(types.uint32, 1, "C")
 TABLE = WORDS, WORDS
 RANGE = types.uint32, types.uint32
-CHOSEN = types.Array(types.uint8, 1, "C"), types.uint8
+CELLS = types.Array(types.uint8, 1, "C")
+AMONG = types.NamedTuple((types.Array(types.int32, 1, "C"), WORDS), Collected)
+CHOSEN = AMONG, CELLS, types.uint8
 
 
 def kernel_of(stage, operators, pattern, precision):
@@ -42,22 +45,26 @@ def kernel_of(stage, operators, pattern, precision):
     tables = (buffer, *TABLE, *TABLE, *RANGE, *CHOSEN)
     if stage.kernel == CROSSING:
         found = near._replace(locations=pattern.load, n_entries=len(pattern.directions))
-        return stage_skeletons.crossing(operators[0], found, rows, *how), (buffer, *TABLE, *tables[1:])
+        return stage_skeletons.crossing(operators[0], found, (rows, 0), *how), (buffer, *TABLE, *tables[1:])
     if stage.kernel == STORED:
         return stage_skeletons.stored(operators[0], near, *how), tables
-    sources = types.Tuple((*CHOSEN, types.int64))
+    sources = types.Tuple((CELLS, types.uint8, types.int64))
     return stage_skeletons.refill(operators, near, *how), (*tables, sources, buffer)
 
 
 def main() -> int:
     """All stages, and the step of nodes with fluid."""
     pretend(CAPABILITY)
+    counts = AMONG.types[0]
+    arguments = WORDS, types.uint32, *RANGE, AMONG, counts
+    cuda.compile_ptx(stage_skeletons.collect.py_func, types.void(*arguments), cc=CAPABILITY)
+    print("collect", flush=True)
     for precision in (FP32, FP64):
         setup = SurfaceSetup(D3Q19, precision=precision, capillarity=PARABOLOID, of_capillarity={TENSION: 0.01})
         engine = build_engine(random_nodes(D3Q19, openings=False), setup)
         pattern = engine.addresses.patterns[0]
         for stage in engine.model.stages:
-            if stage.kernel == MOMENTS:
+            if stage.kernel in (MOMENTS, COLLECT):
                 continue
             given = [engine.parameters.values(each, stage.parameters, 0) for each in stage.operators]
             both = stage.kernel == REFILL
@@ -70,7 +77,8 @@ def main() -> int:
         buffer = types.Array(typeof(precision.real(0)), 1, "C")
         kernel = skeletons.stream_collide_fluid(collide, pattern, D3Q19, precision, np.uint32)
         numbers = types.int64, types.int64, *RANGE
-        cuda.compile_ptx(kernel.py_func, types.void(buffer, buffer, *TABLE, *numbers, values, CHOSEN[0]), cc=CAPABILITY)
+        arguments = buffer, buffer, *TABLE, *numbers, values, CELLS, types.int64
+        cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=CAPABILITY)
         print(precision.name, "stream and collide", flush=True)
     return 0
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import (
     ArrivingArrays,
+    Chosen,
     CrossingArrays,
     ExtrapolationArrays,
     FeedbackArrays,
@@ -30,7 +31,7 @@ from muphy_lb.domain import WARP
 # Larger buffers do not fit into the caches and are written with non-temporal stores.
 CACHED_BYTES = 1 << 24
 # In the place of a choice of nodes where there is none.
-EVERYWHERE = (np.zeros(0, np.uint8), 0)
+EVERYWHERE = Chosen(np.zeros(0, np.uint8), 0)
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
@@ -89,14 +90,15 @@ def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
     skeleton = stage_skeletons.refill(
         operators, state.locations, table.n_neighbours, backend.lattice, backend.precision
     )
-    sources = (*arrays.sources, arrays.first)
+    sources = arrays.sources.array, arrays.sources.mask, arrays.first
     arguments = (state.buffer, *state.table, *table.runs, *_chosen(nodes), sources, arrays.others, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
 def _chosen(nodes: NodeRange) -> tuple:
     """Bounds of a range, and the array and the mask that choose nodes in it."""
-    return nodes.first, nodes.last, *(nodes.where or EVERYWHERE)
+    array, mask, _ = nodes.where or EVERYWHERE
+    return nodes.first, nodes.last, array, mask
 
 
 def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):

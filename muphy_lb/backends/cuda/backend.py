@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.arrays import StreamArrays
+from muphy_lb.backends.arrays import Collected, StreamArrays
 from muphy_lb.backends.cuda import peers
 from muphy_lb.backends.cuda.device import (
     SIMULATOR,
@@ -58,6 +58,7 @@ class CudaBackend(KernelTable):
 
     name = "cuda"
     kernels = KERNELS
+    makes_lists = True
     on_host = False
     has_peers = not SIMULATOR
 
@@ -74,6 +75,8 @@ class CudaBackend(KernelTable):
         self._edge_done = event()
         self._edge_recorded = event()
         self._openings_done = event()
+        unknown = self.array(np.ones(1, np.int32))
+        self.nothing_known = Collected(unknown, self.zeros(0, np.uint32))
         self._opened = {}
         self._awaited = []
 

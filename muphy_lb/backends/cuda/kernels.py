@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import (
     ArrivingArrays,
+    Collected,
     CrossingArrays,
     ExtrapolationArrays,
     FeedbackArrays,
@@ -31,6 +32,12 @@ from muphy_lb.backends.cuda.stage_skeletons import Found
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = 128
+FLUID_THREADS = 1 << 19
+"""Threads of a step that passes over nodes without fluid, if there are nodes for more of them."""
+MOST_ROUNDS = 16
+LISTED_BLOCK = 128
+LISTED_THREADS = 1 << 16
+"""Threads that share the nodes of a list: some for every place of a large GPU."""
 
 
 def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
@@ -44,18 +51,19 @@ def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
-    """One thread per one or two nodes, or one per node if there is not fluid in all of them."""
+    """One thread per one or two nodes, or for more of them if there is not fluid in all."""
     shape = shape or backend.launch_shapes(arrays.pattern)[0]
+    n_nodes, per_thread = nodes.last - nodes.first, NODES_PER_THREAD[shape.threads]
     if arrays.occupied is not None:
-        shape = Shape(SINGLE, shape.block)
+        shape, per_thread = Shape(SINGLE, shape.block), min(max(n_nodes // FLUID_THREADS, 1), MOST_ROUNDS)
     kernel = stream_kernel(backend, collide, arrays, shape)
-    n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
+    n_threads = -(-n_nodes // per_thread)
     n_blocks = -(-n_threads // shape.block)
     sweep = (n_blocks - 1, -1) if nodes.is_reversed else (0, 1)
     new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
     table, bounds = arrays.table, (np.uint32(nodes.first), np.uint32(nodes.last))
     arguments = (arrays.old, new, table.lines, table.bases, *sweep, *bounds, values)
-    fluid = () if arrays.occupied is None else (arrays.occupied,)
+    fluid = () if arrays.occupied is None else (arrays.occupied, per_thread)
     return backend.launch(kernel, n_threads, (*arguments, *fluid), queue=nodes.queue, block=shape.block)
 
 
@@ -83,35 +91,47 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     """One thread per node."""
     runs, how = table.runs, (backend.lattice, backend.precision, table.runs.index_type, nodes.where is not None)
     kernel = stage_skeletons.neighbours(update, table.n_neighbours, *how)
-    arguments = (runs.lines, runs.bases, *_chosen(nodes), values)
-    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+    tables = runs.lines, runs.bases
+    if nodes.where is not None:
+        return _over_chosen(backend, kernel, tables, nodes, (values,))
+    bounds = np.uint32(nodes.first), np.uint32(nodes.last)
+    return backend.launch(kernel, nodes.last - nodes.first, (*tables, *bounds, values), queue=nodes.queue)
 
 
 def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
-    """One thread per node."""
+    """Nodes of the list, or of the range, shared among threads."""
     step, stored, table = arrays
     far, left, near = step.table, stored.table, table.runs
     found = Found(step.pattern.load, far.n_entries, far.index_type, table.n_neighbours, near.index_type)
     kernel = stage_skeletons.crossing(update, found, _addressing(stored), backend.lattice, backend.precision)
     tables = far.lines, far.bases, left.lines, left.bases, near.lines, near.bases
-    arguments = (step.old, *tables, *_chosen(nodes), values)
-    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+    return _over_chosen(backend, kernel, (step.old, *tables), nodes, (values,))
 
 
 def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
-    """One thread per node."""
+    """Nodes of the list, or of the range, shared among threads."""
     kernel = stage_skeletons.stored(update, _found(state, table), backend.lattice, backend.precision)
-    arguments = (*_tables(state, table), *_chosen(nodes), values)
-    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+    return _over_chosen(backend, kernel, _tables(state, table), nodes, (values,))
 
 
 def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
-    """One thread per node."""
+    """Nodes of the list, or of the range, shared among threads."""
     found = _found(arrays.state, arrays.table)
     kernel = stage_skeletons.refill(operators, found, backend.lattice, backend.precision)
     sources = arrays.sources.array, np.uint8(arrays.sources.mask), arrays.first
-    arguments = (*_tables(arrays.state, arrays.table), *_chosen(nodes), sources, arrays.others, values)
-    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+    return _over_chosen(backend, kernel, _tables(arrays.state, arrays.table), nodes, (sources, arrays.others, values))
+
+
+def collect(backend, nodes: NodeRange, target: Collected, emptied):
+    """One thread per 16 nodes."""
+    where = nodes.where
+    words = backend.view(where.array, 0, where.array.size // 16 * 16).view(np.uint32)
+    mask, size = np.uint32(where.mask * 0x01010101), stage_skeletons.NODES_PER_THREAD
+    arguments = (words, mask, np.uint32(nodes.first), np.uint32(nodes.last), target, emptied)
+    n_threads = -(-nodes.last // size) - nodes.first // size
+    return backend.launch(
+        stage_skeletons.collect, n_threads, arguments, queue=nodes.queue, block=stage_skeletons.COLLECT_BLOCK
+    )
 
 
 def _found(state: State, table: NeighbourTable) -> Found:
@@ -124,11 +144,17 @@ def _tables(state: State, table: NeighbourTable) -> tuple:
     return state.buffer, state.table.lines, state.table.bases, near.lines, near.bases
 
 
-def _chosen(nodes: NodeRange) -> tuple:
-    """Bounds of a range, and the array and the mask that choose nodes in it, if there are any."""
-    where = nodes.where
-    chosen = () if where is None else (where.array, np.uint8(where.mask))
-    return np.uint32(nodes.first), np.uint32(nodes.last), *chosen
+def _over_chosen(backend, kernel, ahead: tuple, nodes: NodeRange, behind: tuple):
+    """Launch over the chosen nodes of a range, between whose arguments stand bounds, list, array and mask."""
+    where, n_threads = nodes.where, nodes.last - nodes.first
+    among = where.among
+    if among is None:
+        among = backend.nothing_known
+    else:
+        n_threads = min(n_threads, LISTED_THREADS)
+    bounds = np.uint32(nodes.first), np.uint32(nodes.last)
+    arguments = (*ahead, *bounds, among, where.array, np.uint8(where.mask), *behind)
+    return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=LISTED_BLOCK)
 
 
 def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
@@ -215,12 +241,12 @@ def particles(backend, update, particles: ParticleArrays, capacity: int, values)
 
 
 def each(backend, update, nodes: NodeRange, values):
-    """One thread per node."""
+    """One thread per node, or nodes of a list shared among threads."""
     if nodes.where is None:
         kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
         return backend.launch(kernel, nodes.last - nodes.first, (nodes.first, nodes.last, values), queue=nodes.queue)
     kernel = stage_skeletons.each(update, backend.lattice, backend.precision)
-    return backend.launch(kernel, nodes.last - nodes.first, (*_chosen(nodes), values), queue=nodes.queue)
+    return _over_chosen(backend, kernel, (), nodes, (values,))
 
 
 def by_id(backend, update, count: int, values):
@@ -330,6 +356,7 @@ KERNELS = MappingProxyType(
             feedback,
             particles,
             each,
+            collect,
             by_id,
             arriving,
             crossing,

@@ -1,4 +1,7 @@
-"""Kernels of stages over nodes: one thread per node of a range; those that are not chosen end at once."""
+"""Kernels of stages over nodes.
+
+Threads share the nodes of a list, or of a range if there is no list; nodes that are not chosen are passed over.
+"""
 
 from functools import cache
 from typing import NamedTuple
@@ -7,6 +10,12 @@ import numpy as np
 
 from muphy_lb.backends.cuda.access import access, changer, device_jit, find_neighbours, reader, writer
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.vectors import load_words
+
+COLLECT_BLOCK = 256
+NODES_PER_THREAD = 16
+"""Nodes that a thread looks at to collect them, a byte each."""
+WORDS, NODES_PER_WORD, BITS_PER_NODE = 4, 4, 8
 
 
 class Found(NamedTuple):
@@ -25,6 +34,52 @@ class Found(NamedTuple):
     near_type: type
 
 
+@device_jit
+def number_of(among, first, last):
+    """Number of nodes to look at: those of a list, or all of a range if there are more than the list has room for."""
+    count = among.count[0]
+    return np.int64(count) if count <= among.nodes.size else np.int64(last) - np.int64(first)
+
+
+@device_jit
+def node(among, first, i):
+    """One of them."""
+    return among.nodes[i] if among.count[0] <= among.nodes.size else np.uint32(first + np.uint32(i))
+
+
+@cuda.jit
+def collect(words, mask, first, last, target, emptied):
+    """List those nodes of a range whose bytes have a bit of the mask; ``words``: four bytes each, as in ``mask``."""
+    shared = cuda.shared.array(2, np.int32)
+    if cuda.threadIdx.x == 0:
+        shared[0] = 0
+        if cuda.blockIdx.x == 0:
+            emptied[0] = 0
+    cuda.syncthreads()
+    start = (first // np.uint32(NODES_PER_THREAD) + np.uint32(cuda.grid(1))) * np.uint32(NODES_PER_THREAD)
+    found, position = np.uint32(0), np.int32(0)
+    if start < last:
+        four = load_words(words, np.uint64(start // np.uint32(NODES_PER_WORD)))
+        if (four[0] | four[1] | four[2] | four[3]) & mask:
+            for k in range(NODES_PER_THREAD):
+                n = start + np.uint32(k)
+                byte = (four[k // NODES_PER_WORD] & mask) >> np.uint32(k % NODES_PER_WORD * BITS_PER_NODE)
+                if byte & np.uint32(0xFF) and first <= n and n < last:
+                    found |= np.uint32(1 << k)
+            if found:
+                position = cuda.atomic.add(shared, 0, np.int32(cuda.popc(found)))
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0 and shared[0] > 0:
+        shared[1] = cuda.atomic.add(target.count, 0, shared[0])
+    cuda.syncthreads()
+    position += shared[1]
+    for k in range(NODES_PER_THREAD):
+        if found >> np.uint32(k) & np.uint32(1):
+            if position < target.nodes.size:
+                target.nodes[position] = start + np.uint32(k)
+            position += 1
+
+
 @cache
 def neighbours(update_operator, n_neighbours, lattice, precision, index_type, is_chosen):
     """Call the update of every node with the addresses of its neighbours."""
@@ -40,12 +95,13 @@ def neighbours(update_operator, n_neighbours, lattice, precision, index_type, is
             update(addresses, n, parameters)
 
     @cuda.jit
-    def of_chosen(lines, bases, first, last, array, mask, parameters):
-        n = np.uint32(first + cuda.grid(1))
-        if n < last and array[n] & mask:
-            addresses = cuda.local.array(n_neighbours, index_type)
-            find(lines, bases, n, addresses)
-            update(addresses, n, parameters)
+    def of_chosen(lines, bases, first, last, among, array, mask, parameters):
+        for i in range(cuda.grid(1), number_of(among, first, last), cuda.gridsize(1)):
+            n = node(among, first, i)
+            if array[n] & mask:
+                addresses = cuda.local.array(n_neighbours, index_type)
+                find(lines, bases, n, addresses)
+                update(addresses, n, parameters)
 
     return of_chosen if is_chosen else kernel
 
@@ -56,10 +112,11 @@ def each(update_operator, lattice, precision):
     update = update_operator.compile(lattice, precision, device_jit)
 
     @cuda.jit
-    def kernel(first, last, array, mask, parameters):
-        n = np.uint32(first + cuda.grid(1))
-        if n < last and array[n] & mask:
-            update(n, parameters)
+    def kernel(first, last, among, array, mask, parameters):
+        for i in range(cuda.grid(1), number_of(among, first, last), cuda.gridsize(1)):
+            n = node(among, first, i)
+            if array[n] & mask:
+                update(n, parameters)
 
     return kernel
 
@@ -76,18 +133,19 @@ def crossing(update_operator, found: Found, left: tuple, lattice, precision):
 
     @cuda.jit
     def kernel(
-        buffer, lines, bases, left_lines, left_bases, near_lines, near_bases, first, last, array, mask, parameters
+        buffer, lines, bases, left_lines, left_bases, near_lines, near_bases, first, last, among, array, mask, values
     ):
-        n = np.uint32(first + cuda.grid(1))
-        if n < last and array[n] & mask:
-            arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
-            entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, near_type)
-            find(lines, bases, n, entries)
-            load(buffer, own(n), entries, arriving)
-            load_left(buffer, left_lines, left_bases, n, leaving)
-            near(near_lines, near_bases, n, addresses)
-            changed = update(arriving, leaving, addresses, n, parameters)
-            change(buffer, own(n), entries, arriving, changed)
+        for i in range(cuda.grid(1), number_of(among, first, last), cuda.gridsize(1)):
+            n = node(among, first, i)
+            if array[n] & mask:
+                arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
+                entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, near_type)
+                find(lines, bases, n, entries)
+                load(buffer, own(n), entries, arriving)
+                load_left(buffer, left_lines, left_bases, n, leaving)
+                near(near_lines, near_bases, n, addresses)
+                changed = update(arriving, leaving, addresses, n, values)
+                change(buffer, own(n), entries, arriving, changed)
 
     return kernel
 
@@ -101,13 +159,14 @@ def stored(update_operator, found: Found, lattice, precision):
     load = reader(locations, n_entries, precision, index_type)
 
     @cuda.jit
-    def kernel(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, parameters):
-        n = np.uint32(first + cuda.grid(1))
-        if n < last and array[n] & mask:
-            f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, near_type)
-            load(buffer, lines, bases, n, f)
-            near(near_lines, near_bases, n, addresses)
-            update(f, addresses, n, parameters)
+    def kernel(buffer, lines, bases, near_lines, near_bases, first, last, among, array, mask, parameters):
+        for i in range(cuda.grid(1), number_of(among, first, last), cuda.gridsize(1)):
+            n = node(among, first, i)
+            if array[n] & mask:
+                f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, near_type)
+                load(buffer, lines, bases, n, f)
+                near(near_lines, near_bases, n, addresses)
+                update(f, addresses, n, parameters)
 
     return kernel
 
@@ -122,24 +181,25 @@ def refill(operators, found: Found, lattice, precision):
     store, zero, one = writer(locations, n_entries, precision, index_type), precision.real(0), precision.real(1)
 
     @cuda.jit
-    def kernel(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, sources, others, values):
-        n = np.uint32(first + cuda.grid(1))
-        if n < last and array[n] & mask:
-            known, source_mask, first_other = sources
-            f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, near_type)
-            near(near_lines, near_bases, n, addresses)
-            count, deviation, ux, uy, uz = zero, zero, zero, zero, zero
-            for k in range(n_neighbours):
-                if known[addresses[k]] & source_mask:
-                    d, x, y, z = moments_at(buffer, lines, bases, addresses[k], first_other, others, values[1])
-                    count += one
-                    deviation += d
-                    ux += x
-                    uy += y
-                    uz += z
-            scale = one / max(count, one)
-            update(f, (deviation * scale, ux * scale, uy * scale, uz * scale), n, values[0])
-            store(buffer, lines, bases, n, f)
+    def kernel(buffer, lines, bases, near_lines, near_bases, first, last, among, array, mask, sources, others, values):
+        for i in range(cuda.grid(1), number_of(among, first, last), cuda.gridsize(1)):
+            n = node(among, first, i)
+            if array[n] & mask:
+                known, source_mask, first_other = sources
+                f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, near_type)
+                near(near_lines, near_bases, n, addresses)
+                count, deviation, ux, uy, uz = zero, zero, zero, zero, zero
+                for k in range(n_neighbours):
+                    if known[addresses[k]] & source_mask:
+                        d, x, y, z = moments_at(buffer, lines, bases, addresses[k], first_other, others, values[1])
+                        count += one
+                        deviation += d
+                        ux += x
+                        uy += y
+                        uz += z
+                scale = one / max(count, one)
+                update(f, (deviation * scale, ux * scale, uy * scale, uz * scale), n, values[0])
+                store(buffer, lines, bases, n, f)
 
     return kernel
 

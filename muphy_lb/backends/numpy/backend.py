@@ -19,6 +19,7 @@ class NumpyBackend(KernelTable):
 
     name = "numpy"
     device = "CPU (NumPy specification)"
+    makes_lists = False
     on_host = True
     kernels = KERNELS
 

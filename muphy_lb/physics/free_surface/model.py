@@ -1,7 +1,8 @@
 """A flow with a free surface: its fields, and the stages of a step.
 
 between streaming and collision   exchange       mass crosses links, what gas does not send is completed, cells decide
-behind the collision              wet, bare      neighbours of cells that turn are marked
+behind the collision              mark           neighbours of cells that turn are marked
+                                  surface        the cells that all other stages work on are listed
                                   refill         wetted cells get populations
                                   give, take     what cells that turn have too much of goes to interface cells
                                   turn           cells become what they turn into
@@ -17,7 +18,6 @@ from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.free_surface.cells import (
     CELL,
     CHANGED,
-    EMPTIED,
     FILL,
     FLUID,
     INTERFACE,
@@ -29,19 +29,19 @@ from muphy_lb.physics.free_surface.cells import (
     WETTED,
 )
 from muphy_lb.physics.free_surface.operators.conversion import (
-    BARE,
     GET_BARE,
     GET_WET,
     GIVE,
+    MARK,
     TAKE,
     TURN,
-    WET,
     start_at_equilibrium,
 )
 from muphy_lb.physics.free_surface.operators.exchange import GAS_DEVIATION, exchange
 from muphy_lb.physics.free_surface.operators.mass import counted
 from muphy_lb.physics.model import (
     AT_NEIGHBOURS,
+    COLLECT,
     CROSSING,
     EACH,
     MOMENTS,
@@ -54,7 +54,7 @@ from muphy_lb.physics.model import (
     Where,
 )
 
-EDGE_MOMENTS = "edge_moments"
+EDGE_MOMENTS, SURFACE_CELLS = "edge_moments", "surface"
 CELLS, FILLS, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, EDGE_MOMENTS))
 FIELDS = (
     Field(CELL, dtype=np.uint8, outside=WALL, at_openings=OPENING, is_state=True, guarded=True),
@@ -84,18 +84,24 @@ def free_surface(flow: Flow, gas_deviation: float, capillarity: Operator, parame
         given,
         reads=(CELLS, FILLS),
         writes=(CELL, MASS),
-        where=Where(CELL, INTERFACE),
+        where=_surface(INTERFACE),
     )
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=_conversion(force, of_force))
     return replace(extended, name="free surface", occupied=CELL, counted=counted)
+
+
+def _surface(mask: int) -> Where:
+    """Some of the cells that have been interface, or become so."""
+    return Where(CELL, mask, among=SURFACE_CELLS)
 
 
 def _conversion(force: Operator, of_force) -> tuple[Stage, ...]:
     """The stages behind the collision."""
     moments = macroscopic(AFTER_COLLISION, COMPRESSIBLE, force)
     return (
-        Stage("wet", NEIGHBOURS, (WET, GET_WET), OWN, "", (CELLS,), (CELL,), where=Where(CELL, TURNING)),
-        Stage("bare", NEIGHBOURS, (BARE, GET_BARE), OWN, "", (CELLS,), (CELL,), where=Where(CELL, EMPTIED)),
+        Stage("mark", NEIGHBOURS, (MARK, GET_WET), OWN, "", (CELLS,), (CELL,), where=_surface(TURNING)),
+        Stage("get bare", NEIGHBOURS, (GET_BARE,), OWN, "", (CELLS,), (CELL,), only_edge=True),
+        Stage(SURFACE_CELLS, COLLECT, reads=(CELLS,), where=Where(CELL, SURFACE | CHANGED)),
         Stage("edge moments", MOMENTS, (moments,), of_force, EDGE_MOMENTS, writes=(EDGE_MOMENTS,)),
         Stage(
             "refill",
@@ -104,10 +110,10 @@ def _conversion(force: Operator, of_force) -> tuple[Stage, ...]:
             of_force,
             EDGE_MOMENTS,
             reads=(CELLS, MOMENTS_BESIDE),
-            where=Where(CELL, WETTED),
+            where=_surface(WETTED),
             sources=Where(CELL, FLUID),
         ),
-        Stage("give", STORED, (GIVE,), OWN, reads=(CELLS,), writes=(FILL, MASS), where=Where(CELL, TURNING)),
-        Stage("take", STORED, (TAKE,), OWN, reads=(CELLS, FILLS), writes=(FILL, MASS), where=Where(CELL, SURFACE)),
-        Stage("turn", EACH, (TURN,), OWN, writes=(CELL,), where=Where(CELL, CHANGED)),
+        Stage("give", STORED, (GIVE,), OWN, reads=(CELLS,), writes=(FILL, MASS), where=_surface(TURNING)),
+        Stage("take", STORED, (TAKE,), OWN, reads=(CELLS, FILLS), writes=(FILL, MASS), where=_surface(SURFACE)),
+        Stage("turn", EACH, (TURN,), OWN, writes=(CELL,), where=_surface(CHANGED)),
     )

@@ -1,8 +1,9 @@
 """Cells that turn into others: who with whom, and what becomes of the mass that they have too much or too little of.
 
-Schreiber et al. (2011), after Thuerey; here without a race, in stages between which marks cross between ranks. Each
-stage reads at neighbours what an earlier one has left. A cell that turns marks neighbours of its own rank itself; those
-of other ranks find by themselves that they have such a neighbour, which only cells at the edge of a rank can have.
+Schreiber et al. (2011), after Thuerey; here without a race, in stages between which marks cross between ranks: what a
+stage writes at neighbours is the same whoever writes it, and what it reads there is nothing that it writes. A cell that
+turns marks neighbours of its own rank itself; those of other ranks find by themselves that they have such a neighbour,
+which only cells at the edge of a rank can have.
 """
 
 from functools import cache
@@ -44,35 +45,42 @@ def _is_taking(cell):
     return (cell & (WETTED | BARED) != 0) | ((cell & INTERFACE != 0) & ~_is_giving(cell))
 
 
-def _mark(parameters, neighbours, chosen, old: int, new: int) -> None:
-    """Turn those neighbours of the chosen nodes that are ``old`` into ``new``."""
-    cell, beside = parameters[CELL], neighbours[:, chosen].ravel()
+def _mark(neighbours, n, lattice, parameters):
+    """Filled cells wet the gas beside them; emptied ones are needed beside filled ones, and else bare the liquid."""
+    cell = parameters[CELL]
+    own, has_filled = cell[n], (cell[neighbours] & FILLED != 0).any(axis=0)
+    own = np.where((own & EMPTIED != 0) & has_filled, own | NEEDED, own)
+    cell[n] = own
+    _turn_neighbours(cell, neighbours[:, own & FILLED != 0], GAS, WETTED)
+    _turn_neighbours(cell, neighbours[:, _vanishes(own)], LIQUID, LIQUID | BARED)
+
+
+def _turn_neighbours(cell, neighbours, old: int, new: int) -> None:
+    beside = neighbours.ravel()
     cell[beside[cell[beside] == old]] = new
 
 
-def _wet(neighbours, n, lattice, parameters):
-    """Filled cells wet the gas beside them; emptied ones beside them are needed."""
-    cell = parameters[CELL]
-    own, has_filled = cell[n], (cell[neighbours] & FILLED != 0).any(axis=0)
-    cell[n] = np.where((own & EMPTIED != 0) & has_filled, own | NEEDED, own)
-    _mark(parameters, neighbours, own & FILLED != 0, GAS, WETTED)
-
-
-def _wet_node(lattice, precision, jit, at):
+def _mark_node(lattice, precision, jit, at):
     cell, count = at[CELL], lattice.q - 1
 
-    def wet(neighbours, n, parameters):
-        own = parameters[cell][n]
-        if own & FILLED:
+    def mark(neighbours, n, parameters):
+        if parameters[cell][n] & FILLED:
             for k in range(count):
                 if parameters[cell][neighbours[k]] == GAS:
                     parameters[cell][neighbours[k]] = WETTED
-        else:
-            for k in range(count):
-                if parameters[cell][neighbours[k]] & FILLED:
-                    parameters[cell][n] = INTERFACE | EMPTIED | NEEDED
+            return
+        has_filled = False
+        for k in range(count):
+            if parameters[cell][neighbours[k]] & FILLED:
+                has_filled = True
+        if has_filled:
+            parameters[cell][n] = INTERFACE | EMPTIED | NEEDED
+            return
+        for k in range(count):
+            if parameters[cell][neighbours[k]] == LIQUID:
+                parameters[cell][neighbours[k]] = LIQUID | BARED
 
-    return jit(wet)
+    return jit(mark)
 
 
 def _get_wet(neighbours, n, lattice, parameters):
@@ -94,23 +102,6 @@ def _get_wet_node(lattice, precision, jit, at):
     return jit(get_wet)
 
 
-def _bare(neighbours, n, lattice, parameters):
-    """Cells that become gas bare the liquid beside them."""
-    _mark(parameters, neighbours, _vanishes(parameters[CELL][n]), LIQUID, LIQUID | BARED)
-
-
-def _bare_node(lattice, precision, jit, at):
-    cell, count = at[CELL], lattice.q - 1
-
-    def bare(neighbours, n, parameters):
-        if not parameters[cell][n] & NEEDED:
-            for k in range(count):
-                if parameters[cell][neighbours[k]] == LIQUID:
-                    parameters[cell][neighbours[k]] = LIQUID | BARED
-
-    return jit(bare)
-
-
 def _get_bare(neighbours, n, lattice, parameters):
     """Liquid cells beside those that become gas become interface."""
     cell = parameters[CELL]
@@ -130,9 +121,8 @@ def _get_bare_node(lattice, precision, jit, at):
     return jit(get_bare)
 
 
-WET = Operator("wet", _wet, _wet_node, named(CELL))
+MARK = Operator("mark", _mark, _mark_node, named(CELL))
 GET_WET = Operator("get-wet", _get_wet, _get_wet_node, named(CELL))
-BARE = Operator("bare", _bare, _bare_node, named(CELL))
 GET_BARE = Operator("get-bare", _get_bare, _get_bare_node, named(CELL))
 
 
