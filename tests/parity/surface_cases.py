@@ -1,0 +1,44 @@
+"""A free surface on the CUDA backend, for Numba's simulator: run as ``python -m tests.parity.surface_cases FILE``."""
+
+import sys
+
+import numpy as np
+
+from muphy_lb.engine import collected
+from muphy_lb.lattice import D3Q19
+from muphy_lb.physics.free_surface.cells import CELL, MASS
+from muphy_lb.physics.free_surface.start import BoxRegion, SphereRegion
+from tests.free_surface import SurfaceSetup, Tank, tank
+from tests.support import random_owner
+
+SHAPE = (4, 6, 8)
+N_STEPS = 5
+CASES = {
+    "pull": {"streaming": "pull"},
+    "aa": {"streaming": "aa"},
+    "no room": {"streaming": "pull"},
+    "two ranks": {"streaming": "pull"},
+}
+
+
+def splash(label: str, backend: str) -> Tank:
+    """A column and a fast drop in a tank; the list of cells has room for all of them, or for hardly any."""
+    collected.NODES_PER_ENTRY = 1000 if label == "no room" else 1
+    nodes = tank(SHAPE, 0.05)
+    nz, ny, nx = SHAPE
+    column = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([0.3 * nx, 0.7 * ny, nz]))
+    drop = SphereRegion(np.array([-0.15, -0.25, 0.0]), np.array([0.7 * nx, 0.6 * ny, (nz - 1) / 2]), 1.7)
+    setup = SurfaceSetup(D3Q19, rates=(1.8,), force=(1e-4, -3e-4, 5e-5), backend=backend, **CASES[label])
+    return Tank(nodes, setup, [column, drop], random_owner(nodes, 2) if label == "two ranks" else None)
+
+
+def state(label: str, backend: str) -> np.ndarray:
+    """(Q + 2, n) populations, cells and masses after the steps."""
+    flow = splash(label, backend)
+    flow.ranks.step(N_STEPS)
+    cell = flow.field(CELL)
+    return np.vstack([np.where(cell == 0, 0.0, flow.ranks.populations()), cell, flow.field(MASS)])
+
+
+if __name__ == "__main__":
+    np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES})
