@@ -28,7 +28,8 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import cut
 from muphy_lb.physics.table import sections
 
-FILE_KEYS = ("file", "acceleration_file", "profile_file")
+FILE_KEY = "file"
+"""Keys of files are called so, or end so."""
 
 
 class _Flow(Section):
@@ -135,7 +136,7 @@ def _move_files(table: dict, old: Path, new: Path) -> None:
         for entry in entries:
             if isinstance(entry, dict) and key not in ("options", "rates"):
                 _move_files(entry, old, new)
-        if key in FILE_KEYS and not Path(value).is_absolute():
+        if key.rpartition("_")[2] == FILE_KEY and not Path(value).is_absolute():
             table[key] = Path(os.path.relpath(old / value, new)).as_posix()
 
 

@@ -5,15 +5,11 @@ import numpy as np
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain, check_dimension
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.images.arrays import READ_ERRORS
-from muphy_lb.geometry.limits import cut, regular_file
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.operators import FIELD, UNIFORM, VARYING, Operator
 from muphy_lb.physics.model import SCHEDULED
+from muphy_lb.setup.box_array import read_box_array
 from muphy_lb.units import Units
-
-MAX_QUOTED = 200
-"""Longest part of an error of NumPy that a message repeats [characters]."""
 
 
 def uniform_acceleration_m_s2(case: Case, nodes: GeometryHeader) -> np.ndarray:
@@ -54,16 +50,7 @@ def build_force(
 def _field_m_s2(case: Case, nodes: GeometryHeader, domain: LocalDomain) -> np.ndarray:
     """(n, 3) accelerations of the local nodes from the case's file."""
     path, shape = case.folder / case.flow.acceleration_file, (*nodes.shape, 3)
-    try:
-        field = np.load(regular_file(path), mmap_mode="r")
-    except READ_ERRORS as error:
-        text = cut(" ".join(str(error).split()), MAX_QUOTED)
-        raise InputError(f"flow.acceleration_file: cannot read {path} ({text}); it must be a .npy array") from error
-    if getattr(field, "shape", None) != shape or field.dtype.kind not in "iuf":
-        what = f"{field.dtype} of shape {field.shape}" if isinstance(field, np.ndarray) else "several arrays"
-        raise InputError(
-            f"flow.acceleration_file: {path} holds {what}; it must hold numbers of shape {shape}: nz, ny, nx, 3"
-        )
+    field = read_box_array("flow.acceleration_file", path, shape, "nz, ny, nx, 3")
     local = np.asarray(field.reshape(-1, 3)[domain.voxel], dtype=np.float64)
     if not np.isfinite(local).all():
         raise InputError(f"flow.acceleration_file: {path} has values that are not finite at fluid nodes; give numbers")

@@ -11,7 +11,8 @@ from muphy_lb.operators import PRESSURE, VELOCITY
 from muphy_lb.physics.free_surface import capillarity
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION, curvature, plane_distance
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
-from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, SphereRegion
+from muphy_lb.physics.free_surface.regions import BoxRegion, LevelRegion, sphere_region
+from muphy_lb.physics.free_surface.start import InitialLiquid
 from muphy_lb.precision import FP32, FP64
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import THROUGH_FLOW, random_nodes, random_owner, random_voxels, with_openings
@@ -33,7 +34,7 @@ def splash(lattice, owner=None, solid=0.1, kind=SurfaceSetup, **changes) -> Tank
     owner = None if owner is None else random_owner(nodes, owner)
     nz, ny, nx = shape
     column = BoxRegion(AT_REST, np.full(3, -1.0), np.array([0.3 * nx, 0.62 * ny, nz]))
-    drop = SphereRegion(np.array([0.0, -0.05, 0.0]), np.array([0.7 * nx, 0.6 * ny, (nz - 1) / 2]), 2.8)
+    drop = sphere_region(np.array([0.0, -0.05, 0.0]), np.array([0.7 * nx, 0.6 * ny, (nz - 1) / 2]), 2.8)
     return Tank(nodes, setup, [column, drop], owner)
 
 
@@ -138,7 +139,7 @@ def test_liquid_at_rest_stays_at_rest():
 def test_a_drop_falls_freely():
     gravity, n_steps = 2e-5, 200
     nodes = tank((1, 60, 40))
-    drop = SphereRegion(AT_REST, np.array([20.3, 40.1, 0.0]), 9.0)
+    drop = sphere_region(AT_REST, np.array([20.3, 40.1, 0.0]), 9.0)
     flow = Tank(nodes, SurfaceSetup(D2Q9, backend="cpu", rates=(1.5,), force=(0.0, -gravity, 0.0)), [drop])
     flow.ranks.step(n_steps)
     is_liquid, velocity = flow.field(CELL) == LIQUID, flow.moments()[1:]
@@ -149,7 +150,7 @@ def test_a_drop_falls_freely():
 def test_a_drop_has_the_pressure_of_laplace():
     radius, tension = 8.3, 1e-3
     nodes, centre = tank((1, 26, 26)), np.array([12.6, 12.4, 0.0])
-    drop = SphereRegion(AT_REST, centre, radius)
+    drop = sphere_region(AT_REST, centre, radius)
     of_capillarity = {TENSION: 6.0 * tension}
     setup = SurfaceSetup(D2Q9, backend="cpu", rates=(1.0,), capillarity=PARABOLOID, of_capillarity=of_capillarity)
     flow = Tank(nodes, setup, [drop])
@@ -178,7 +179,7 @@ def test_a_plane_cuts_off_the_share_that_it_was_made_for():
 def test_the_curvature_of_a_sphere(precision):
     size, radius, centre = 22, 8.0, np.array([10.13, 10.69, 10.4])
     nodes = tank((size,) * 3)
-    flow = Tank(nodes, SurfaceSetup(D3Q19), [SphereRegion(AT_REST, centre, radius)])
+    flow = Tank(nodes, SurfaceSetup(D3Q19), [sphere_region(AT_REST, centre, radius)])
     cell, fill = flow.field(CELL).astype(np.uint8), flow.field(FILL)
     surface = np.flatnonzero(cell == INTERFACE)
     x, y, z = (nodes.coordinates()[surface][None] + D3Q19.c[1:, None]).T

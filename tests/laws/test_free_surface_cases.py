@@ -7,7 +7,7 @@ import pytest
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import DivergedError, InputError
-from muphy_lb.physics.free_surface.cells import CELL, GAS, LIQUID, MASS
+from muphy_lb.physics.free_surface.cells import CELL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
@@ -26,12 +26,17 @@ DAM = {
 }
 
 
-def dam(**changes):
-    """The case with some keys changed, by section."""
-    tables = {name: {**table} if isinstance(table, dict) else table for name, table in DAM.items()}
+def tables(**changes):
+    """The tables of the case with some keys changed, by section."""
+    found = {name: {**table} if isinstance(table, dict) else table for name, table in DAM.items()}
     for name, keys in changes.items():
-        tables[name] = {**tables.get(name, {}), **keys}
-    return case_from_dict(tables)
+        found[name] = {**found.get(name, {}), **keys}
+    return found
+
+
+def dam(**changes):
+    """The case with some keys changed."""
+    return case_from_dict(tables(**changes))
 
 
 def test_liquid_starts_with_the_pressure_of_its_depth():
@@ -53,6 +58,42 @@ def test_a_drop_starts_with_the_pressure_of_its_surface_and_its_velocity():
     simulation = Simulation(dam(free_surface=given, flow={"acceleration_m_s2": [0.0, 0.0, 0.0]}))
     assert simulation.pressure_pa().max() == pytest.approx(0.07 / 6e-3, rel=1e-6)
     assert simulation.velocity_m_s()[:, 0].max() == pytest.approx(0.1, rel=1e-9)
+
+
+def test_liquid_starts_as_an_image_says(tmp_path):
+    shares = np.zeros((1, 20, 30))
+    shares[0, :10, 4:8], shares[0, 10, 4:8] = 1.0, 0.25
+    np.save(tmp_path / "liquid.npy", shares)
+    simulation = Simulation(case_from_dict(tables(free_surface={"liquid": [{"image_file": "liquid.npy"}]}), tmp_path))
+    cell = simulation.model_field(CELL).reshape(20, 30)
+    assert (cell[:10, 5:7] == LIQUID).all() and (cell[10, 4:8] == INTERFACE).all() and (cell[:10, 4] == INTERFACE).all()
+    assert np.array_equal(simulation.field("fill").reshape(20, 30), shares[0])
+    gravity = float(simulation.units.acceleration_to_lattice(9.81))
+    assert simulation.density().reshape(20, 30)[0, 5] == pytest.approx(1.0 + 30.0 * gravity)
+
+
+def test_drops_start_as_a_list_says(tmp_path):
+    (tmp_path / "drops.txt").write_text("7e-3 10e-3 0 4e-3\n20e-3 10e-3 0 5e-3\n")
+    given = {"liquid": [{"spheres_file": "drops.txt"}], "surface_tension_n_m": 0.03}
+    simulation = Simulation(case_from_dict(tables(free_surface=given), tmp_path))
+    pressure = simulation.pressure_pa().reshape(20, 30)
+    assert pressure[10, 7] == pytest.approx(0.03 / 4e-3, rel=1e-6)
+    assert pressure[10, 20] == pytest.approx(0.03 / 5e-3, rel=1e-6)
+    assert simulation.field("fill").sum() == pytest.approx(np.pi * (16 + 25), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        (np.zeros((2, 2)), "liquid.npy holds float64 of shape .2, 2.; it must hold numbers of shape .1, 20, 30."),
+        (np.full((1, 20, 30), 2.0), "values from 2 to 2; allowed: shares from 0 to 1"),
+        (np.full((1, 20, 30), np.nan), "values from nan to nan; allowed"),
+    ],
+)
+def test_an_image_that_is_none_of_the_liquid_is_refused(shares, message, tmp_path):
+    np.save(tmp_path / "liquid.npy", shares)
+    with pytest.raises(InputError, match=message):
+        Simulation(case_from_dict(tables(free_surface={"liquid": [{"image_file": "liquid.npy"}]}), tmp_path))
 
 
 def test_the_series_tells_volume_and_energies(tmp_path):
@@ -104,7 +145,7 @@ def test_a_value_that_is_not_finite_ends_the_run_with_its_place():
         ),
         ({"free_surface": {"liquid": []}}, "free_surface.liquid"),
         ({"free_surface": {"liquid": [BOX | {"level_m": 0.1}]}}, "box_m.*level_m"),
-        ({"free_surface": {"liquid": [{"radius_m": 0.1, "level_m": 0.1}]}}, "centre_m and radius_m"),
+        ({"free_surface": {"liquid": [{"radius_m": 0.1, "level_m": 0.1}]}}, "neither centre_m nor spheres_file"),
         ({"free_surface": {"liquid": [BOX], "surface_tension_n_m": 50.0}}, "surface_tension_n_m is 50.*allowed: up to"),
         ({"free_surface": {"liquid": [BOX], "gas_pressure_pa": -1e6}}, "gas_pressure_pa is -1e.06.*allowed"),
         (

@@ -7,7 +7,7 @@ import numpy as np
 from muphy_lb.engine import collected
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.free_surface.cells import CELL, MASS
-from muphy_lb.physics.free_surface.start import BoxRegion, SphereRegion
+from muphy_lb.physics.free_surface.regions import BoxRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import random_owner
 
@@ -27,7 +27,7 @@ def splash(label: str, backend: str) -> Tank:
     nodes = tank(SHAPE, 0.05)
     nz, ny, nx = SHAPE
     column = BoxRegion(np.zeros(3), np.full(3, -1.0), np.array([0.3 * nx, 0.7 * ny, nz]))
-    drop = SphereRegion(np.array([-0.15, -0.25, 0.0]), np.array([0.7 * nx, 0.6 * ny, (nz - 1) / 2]), 1.7)
+    drop = sphere_region(np.array([-0.15, -0.25, 0.0]), np.array([0.7 * nx, 0.6 * ny, (nz - 1) / 2]), 1.7)
     setup = SurfaceSetup(D3Q19, rates=(1.8,), force=(1e-4, -3e-4, 5e-5), backend=backend, **CASES[label])
     return Tank(nodes, setup, [column, drop], random_owner(nodes, 2) if label == "two ranks" else None)
 

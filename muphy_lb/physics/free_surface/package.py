@@ -10,11 +10,12 @@ from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.filling import fill
 from muphy_lb.physics.free_surface.gauges import GaugeSeries
+from muphy_lb.physics.free_surface.liquid import Regions
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import SurfaceSeries
 from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
 from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
-from muphy_lb.physics.free_surface.start import BoxRegion, InitialLiquid, LevelRegion, SphereRegion, initial_fields
+from muphy_lb.physics.free_surface.start import InitialLiquid, initial_fields
 from muphy_lb.physics.package import OutputField, Physics
 from muphy_lb.precision import FP16, PRECISIONS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
@@ -44,7 +45,7 @@ class FreeSurface(Physics):
         self._gravity = float(np.linalg.norm(gravity))
         self._up = -gravity / self._gravity if self._gravity else None
         self._viscosity = units.viscosity_to_lattice(case.fluid.kinematic_viscosity_m2_s)
-        self._liquid = InitialLiquid([self._region(each) for each in section.liquid], header)
+        self._liquid = InitialLiquid(Regions(case, header, units, self._up).all(), header)
         self._is_hydrostatic = section.hydrostatic
         self.gas_deviation = float(units.pressure_to_density(section.gas_pressure_pa, 1.0 / 3.0) - 1.0)
         if abs(self.gas_deviation) > LARGEST_DEVIATION:
@@ -120,22 +121,6 @@ class FreeSurface(Physics):
         if view.case.free_surface.surface_every_steps and view.case.output.vtk:
             found.append(SurfaceSnapshots(view, folder, resume_step))
         return tuple(found)
-
-    def _region(self, section):
-        """A region in voxels from the centre of the first one."""
-        origin, spacing = np.asarray(self._header.origin_m), self._header.spacing_m
-        velocity = self._units.velocity_to_lattice(np.array(section.velocity_m_s))
-        if section.box_m is not None:
-            low, high = (np.asarray(section.box_m) - origin) / spacing
-            return BoxRegion(velocity, low, high)
-        if section.centre_m is not None:
-            centre = (np.array(section.centre_m) - origin) / spacing
-            return SphereRegion(velocity, centre, section.radius_m / spacing)
-        if self._up is None:
-            raise InputError(
-                "free_surface.liquid.level_m needs a direction: flow.acceleration_m_s2 is zero; give it, or a box_m"
-            )
-        return LevelRegion(velocity, (section.level_m - origin @ self._up) / spacing, self._up)
 
 
 def _refuse(case, header: GeometryHeader) -> None:

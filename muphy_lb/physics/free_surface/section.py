@@ -17,7 +17,7 @@ OUTPUT_FIELDS = ("fill",)
 
 
 class LiquidSection(Section):
-    """A region that is liquid at the start: a box, a sphere, or all that lies below a level."""
+    """A region that is liquid at the start: a box, one sphere or many, all below a level, or an image."""
 
     box_m: Box | None = None
     """lowest and highest corner [m]"""
@@ -27,15 +27,21 @@ class LiquidSection(Section):
     """radius of the sphere [m]"""
     level_m: float | None = None
     """height of a level surface [m], measured against gravity from the origin of the coordinates"""
+    spheres_file: str | None = None
+    """text file of spheres, a line each: x y z r [m], or x y z with radius_m for all"""
+    image_file: str | None = None
+    """.npy array (nz, ny, nx) over the voxels of the box: the share that is liquid, 0 to 1, or true and false"""
     velocity_m_s: Vector = (0.0, 0.0, 0.0)
     """velocity [m/s] with which the region starts"""
 
     @classmethod
     def rules(cls, given):
         """One shape."""
-        yield from exactly_one(given, "box_m", "centre_m", "level_m")
-        if ("radius_m" in given) != ("centre_m" in given):
-            yield "has only one of centre_m and radius_m; give both for a sphere"
+        yield from exactly_one(given, "box_m", "centre_m", "spheres_file", "level_m", "image_file")
+        if "radius_m" in given and not given.keys() & {"centre_m", "spheres_file"}:
+            yield "has a radius_m and neither centre_m nor spheres_file; give the centre of the sphere"
+        if "centre_m" in given and "radius_m" not in given:
+            yield "has a centre_m and no radius_m; give both for a sphere"
 
 
 class GaugeSection(Section):

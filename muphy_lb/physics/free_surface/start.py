@@ -1,7 +1,6 @@
 """The liquid at the start: which share of every voxel it fills, and with which pressure and velocity."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.nodes import GeometryHeader, voxel_coordinates
 from muphy_lb.lattice import Lattice
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
+from muphy_lb.physics.free_surface.regions import BoxRegion, ImageRegion, Region
 
 PARTS = 8
 """Parts along each edge into which a voxel that the surface cuts is divided to measure its filling; each is filled by
@@ -22,99 +22,6 @@ NEAR = CUT + 2.0
 """Distance [voxels] from the surface beyond which it does not cut a neighbour of a voxel."""
 
 
-@dataclass(frozen=True)
-class Region:
-    """A region of liquid, in voxels from the centre of the first one.
-
-    Attributes:
-        velocity: (3,) lattice units.
-    """
-
-    velocity: np.ndarray
-
-    def distance(self, place: np.ndarray) -> np.ndarray:
-        """(m,) distance of places (m, 3) from the surface, negative inside; at least in sign and up to a voxel."""
-        raise NotImplementedError
-
-    def depth(self, place: np.ndarray, up: np.ndarray) -> np.ndarray:
-        """(m,) depth of places below the highest point of the region; 0 if it has no weight of its own."""
-        raise NotImplementedError
-
-    def curvature(self, dimension: int) -> float:
-        """Mean curvature of its surface where it is curved."""
-        return 0.0
-
-    def span(self, up: np.ndarray) -> tuple[float, float]:
-        """Lowest and highest point along ``up`` (3,)."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class BoxRegion(Region):
-    """All between two corners (3,)."""
-
-    low: np.ndarray
-    high: np.ndarray
-
-    def distance(self, place):
-        """Largest distance beyond a face."""
-        return np.maximum(self.low - place, place - self.high).max(axis=1)
-
-    def depth(self, place, up):
-        """Below the highest corner."""
-        return self.span(up)[1] - place @ up
-
-    def span(self, up):
-        """Of the corners."""
-        ends = self.low * up, self.high * up
-        return float(np.minimum(*ends).sum()), float(np.maximum(*ends).sum())
-
-
-@dataclass(frozen=True)
-class SphereRegion(Region):
-    """All within a radius."""
-
-    centre: np.ndarray
-    radius: float
-
-    def distance(self, place):
-        """Distance from the sphere."""
-        return np.linalg.norm(place - self.centre, axis=1) - self.radius
-
-    def depth(self, place, up):
-        """None: a drop falls freely."""
-        return np.zeros(len(place))
-
-    def curvature(self, dimension):
-        """That of a sphere, or of a circle."""
-        return (dimension - 1) / 2.0 / self.radius
-
-    def span(self, up):
-        """The diameter."""
-        middle = float(self.centre @ up)
-        return middle - self.radius, middle + self.radius
-
-
-@dataclass(frozen=True)
-class LevelRegion(Region):
-    """All below a height along ``up`` (3,)."""
-
-    height: float
-    up: np.ndarray
-
-    def distance(self, place):
-        """Height above the level."""
-        return place @ self.up - self.height
-
-    def depth(self, place, up):
-        """Below the level."""
-        return self.height - place @ up
-
-    def span(self, up):
-        """All below the level."""
-        return -np.inf, self.height
-
-
 class InitialLiquid:
     """The liquid at the start.
 
@@ -125,6 +32,7 @@ class InitialLiquid:
 
     def __init__(self, regions: Sequence[Region], header: GeometryHeader):
         self._regions, self._header = regions, header
+        self._images = [region for region in regions if isinstance(region, ImageRegion)]
         self._is_thick = np.array(header.shape[::-1]) > 1
 
     def cells(self, domain: LocalDomain, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
@@ -158,8 +66,8 @@ class InitialLiquid:
     def curvature(self, domain: LocalDomain) -> np.ndarray:
         """(n,) mean curvature of the surface of the region that a node lies in; 0 outside."""
         found = np.zeros(domain.n_nodes)
-        for region, _, inside in self._insides(domain):
-            found[inside] = region.curvature(int(self._is_thick.sum()))
+        for region, place, inside in self._insides(domain):
+            found[inside] = region.curvature(place[inside], int(self._is_thick.sum()))
         return found
 
     def velocity(self, domain: LocalDomain) -> np.ndarray:
@@ -179,7 +87,7 @@ class InitialLiquid:
     def _insides(self, domain: LocalDomain) -> Iterator[tuple[Region, np.ndarray, np.ndarray]]:
         """Each region, the nodes (n, 3) of a rank, and which of them may have liquid of the region in them."""
         place = voxel_coordinates(domain.voxel, self._header.shape).astype(float)
-        return ((region, place, region.distance(place) < 1.0) for region in self._regions)
+        return ((region, place, region.holds(place)) for region in self._regions)
 
     def _distance(self, place: np.ndarray) -> np.ndarray:
         return np.min([region.distance(place.astype(float)) for region in self._regions], axis=0)
@@ -195,6 +103,8 @@ class InitialLiquid:
             some = cut[first : first + 4096]
             distance_of_parts = self._distance((place[some, None] + parts).reshape(-1, 3))
             fill[some] = np.clip(0.5 - PARTS * distance_of_parts, 0.0, 1.0).reshape(some.size, -1).mean(axis=1)
+        for image in self._images:
+            fill = np.maximum(fill, image.share(place))
         return np.where(fill < NOTHING, 0.0, np.where(fill > 1.0 - NOTHING, 1.0, fill))
 
 

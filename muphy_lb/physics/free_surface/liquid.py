@@ -1,0 +1,75 @@
+"""From the tables ``[[free_surface.liquid]]`` of the case to regions in voxels."""
+
+import numpy as np
+
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.geometry.shapes.packings import read_spheres
+from muphy_lb.physics.free_surface.regions import (
+    BoxRegion,
+    ImageRegion,
+    LevelRegion,
+    Region,
+    SpheresRegion,
+    sphere_region,
+)
+from muphy_lb.setup.box_array import read_box_array
+
+
+class Regions:
+    """The regions of a case, in voxels from the centre of the first one.
+
+    Args:
+        case: the case.
+        header: of the geometry.
+        units: of the case.
+        up: (3,) direction against gravity; None without gravity.
+    """
+
+    def __init__(self, case, header: GeometryHeader, units, up: np.ndarray | None):
+        self._case, self._header, self._units, self._up = case, header, units, up
+        self._origin, self._spacing = np.asarray(header.origin_m), header.spacing_m
+
+    def all(self) -> list[Region]:
+        """The regions in the order of the case.
+
+        Raises:
+            InputError: a file cannot be read, or a level has no direction.
+        """
+        return [self._region(section) for section in self._case.free_surface.liquid]
+
+    def _region(self, section) -> Region:
+        velocity = self._units.velocity_to_lattice(np.array(section.velocity_m_s))
+        if section.box_m is not None:
+            low, high = self._voxels(section.box_m)
+            return BoxRegion(velocity, low, high)
+        if section.centre_m is not None:
+            return sphere_region(velocity, self._voxels(section.centre_m), section.radius_m / self._spacing)
+        if section.spheres_file is not None:
+            return self._spheres(section, velocity)
+        if section.image_file is not None:
+            return ImageRegion(velocity, self._shares(section.image_file))
+        if self._up is None:
+            raise InputError(
+                "free_surface.liquid.level_m needs a direction: flow.acceleration_m_s2 is zero; give it, or a box_m"
+            )
+        return LevelRegion(velocity, (section.level_m - self._origin @ self._up) / self._spacing, self._up)
+
+    def _voxels(self, place_m) -> np.ndarray:
+        return (np.asarray(place_m) - self._origin) / self._spacing
+
+    def _spheres(self, section, velocity: np.ndarray) -> Region:
+        try:
+            centres, radii = read_spheres(self._case.folder / section.spheres_file, section.radius_m)
+        except GeometryError as error:
+            raise InputError(f"free_surface.liquid.spheres_file: {error}") from error
+        return SpheresRegion(velocity, self._voxels(centres), radii / self._spacing)
+
+    def _shares(self, file: str) -> np.ndarray:
+        key, path = "free_surface.liquid.image_file", self._case.folder / file
+        shares = read_box_array(key, path, self._header.shape, "nz, ny, nx")
+        low, high = float(shares.min()), float(shares.max())
+        if not (low >= 0.0 and high <= 1.0):
+            raise InputError(f"{key}: {path} has values from {low:g} to {high:g}; allowed: shares from 0 to 1")
+        return shares
