@@ -11,7 +11,7 @@ from numba import typeof, types
 from muphy_lb.backends.arrays import Collected
 from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.stage_skeletons import Found
+from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.model import COLLECT, CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
@@ -25,7 +25,7 @@ TABLE = WORDS, WORDS
 RANGE = types.uint32, types.uint32
 CELLS = types.Array(types.uint8, 1, "C")
 AMONG = types.NamedTuple((types.Array(types.int32, 1, "C"), WORDS), Collected)
-CHOSEN = AMONG, CELLS, types.uint8
+CANDIDATES = types.NamedTuple((*RANGE, *AMONG.types, CELLS, types.uint8), Candidates)
 
 
 def kernel_of(stage, operators, pattern, precision):
@@ -35,14 +35,13 @@ def kernel_of(stage, operators, pattern, precision):
     near = Found(rows, 0, np.uint32, D3Q19.q - 1, np.uint32)
     buffer = types.Array(typeof(precision.real(0)), 1, "C")
     if stage.kernel == EACH:
-        return stage_skeletons.each(operators[0], *how), (*RANGE, *CHOSEN)
+        return stage_skeletons.each(operators[0], *how), (CANDIDATES,)
     if stage.kernel == NEIGHBOURS:
         return stage_skeletons.neighbours(operators[0], near.n_neighbours, *how, np.uint32, True), (
             *TABLE,
-            *RANGE,
-            *CHOSEN,
+            CANDIDATES,
         )
-    tables = (buffer, *TABLE, *TABLE, *RANGE, *CHOSEN)
+    tables = (buffer, *TABLE, *TABLE, CANDIDATES)
     if stage.kernel == CROSSING:
         found = near._replace(locations=pattern.load, n_entries=len(pattern.directions))
         return stage_skeletons.crossing(operators[0], found, (rows, 0), *how), (buffer, *TABLE, *tables[1:])

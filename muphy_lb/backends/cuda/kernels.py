@@ -28,7 +28,7 @@ from muphy_lb.backends.arrays import (
 from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cuda.boundary_skeletons import LINK_NODES
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
-from muphy_lb.backends.cuda.stage_skeletons import Found
+from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = 128
@@ -145,15 +145,16 @@ def _tables(state: State, table: NeighbourTable) -> tuple:
 
 
 def _over_chosen(backend, kernel, ahead: tuple, nodes: NodeRange, behind: tuple):
-    """Launch over the chosen nodes of a range, between whose arguments stand bounds, list, array and mask."""
+    """Launch over the chosen nodes of a range, with its candidates between other arguments."""
     where, n_threads = nodes.where, nodes.last - nodes.first
     among = where.among
     if among is None:
         among = backend.nothing_known
     else:
         n_threads = min(n_threads, LISTED_THREADS)
-    bounds = np.uint32(nodes.first), np.uint32(nodes.last)
-    arguments = (*ahead, *bounds, among, where.array, np.uint8(where.mask), *behind)
+    chosen = where.array, np.uint8(where.mask)
+    candidates = Candidates(np.uint32(nodes.first), np.uint32(nodes.last), *among, *chosen)
+    arguments = (*ahead, candidates, *behind)
     return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=LISTED_BLOCK)
 
 

@@ -34,17 +34,56 @@ class Found(NamedTuple):
     near_type: type
 
 
-@device_jit
-def number_of(among, first, last):
-    """Number of nodes to look at: those of a list, or all of a range if there are more than the list has room for."""
-    count = among.count[0]
-    return np.int64(count) if count <= among.nodes.size else np.int64(last) - np.int64(first)
+class Candidates(NamedTuple):
+    """The nodes of a range, or of a list, of which an array of bytes and a mask choose some.
+
+    Attributes:
+        first, last: the range.
+        count, nodes: the list; if there are more than it has room for, all of the range are looked at.
+        array, mask: nodes are chosen where the array has a bit of the mask.
+    """
+
+    first: np.uint32
+    last: np.uint32
+    count: object
+    nodes: object
+    array: object
+    mask: np.uint8
 
 
 @device_jit
-def node(among, first, i):
+def number_of(candidates):
+    """Number of nodes to look at."""
+    count = candidates.count[0]
+    if count <= candidates.nodes.size:
+        return np.int64(count)
+    return np.int64(candidates.last) - np.int64(candidates.first)
+
+
+@device_jit
+def node(candidates, i):
     """One of them."""
-    return among.nodes[i] if among.count[0] <= among.nodes.size else np.uint32(first + np.uint32(i))
+    if candidates.count[0] <= candidates.nodes.size:
+        return candidates.nodes[i]
+    return np.uint32(candidates.first + np.uint32(i))
+
+
+@device_jit
+def has_bit(candidates, n):
+    """Whether a node is chosen."""
+    return candidates.array[n] & candidates.mask != 0
+
+
+@device_jit
+def chosen_bits(four, mask, start, first, last):
+    """Bit k for node ``start + k``: whether it lies in the range, and its byte of four words has a bit of the mask."""
+    found = np.uint32(0)
+    for k in range(NODES_PER_THREAD):
+        n = start + np.uint32(k)
+        byte = (four[k // NODES_PER_WORD] & mask) >> np.uint32(k % NODES_PER_WORD * BITS_PER_NODE)
+        if byte & np.uint32(0xFF) and first <= n and n < last:
+            found |= np.uint32(1 << k)
+    return found
 
 
 @cuda.jit
@@ -61,13 +100,8 @@ def collect(words, mask, first, last, target, emptied):
     if start < last:
         four = load_words(words, np.uint64(start // np.uint32(NODES_PER_WORD)))
         if (four[0] | four[1] | four[2] | four[3]) & mask:
-            for k in range(NODES_PER_THREAD):
-                n = start + np.uint32(k)
-                byte = (four[k // NODES_PER_WORD] & mask) >> np.uint32(k % NODES_PER_WORD * BITS_PER_NODE)
-                if byte & np.uint32(0xFF) and first <= n and n < last:
-                    found |= np.uint32(1 << k)
-            if found:
-                position = cuda.atomic.add(shared, 0, np.int32(cuda.popc(found)))
+            found = chosen_bits(four, mask, start, first, last)
+            position = cuda.atomic.add(shared, 0, np.int32(cuda.popc(found)))
     cuda.syncthreads()
     if cuda.threadIdx.x == 0 and shared[0] > 0:
         shared[1] = cuda.atomic.add(target.count, 0, shared[0])
@@ -95,10 +129,10 @@ def neighbours(update_operator, n_neighbours, lattice, precision, index_type, is
             update(addresses, n, parameters)
 
     @cuda.jit
-    def of_chosen(lines, bases, first, last, among, array, mask, parameters):
-        for i in range(cuda.grid(1), number_of(among, first, last), cuda.gridsize(1)):
-            n = node(among, first, i)
-            if array[n] & mask:
+    def of_chosen(lines, bases, candidates, parameters):
+        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
+            n = node(candidates, i)
+            if has_bit(candidates, n):
                 addresses = cuda.local.array(n_neighbours, index_type)
                 find(lines, bases, n, addresses)
                 update(addresses, n, parameters)
@@ -112,10 +146,10 @@ def each(update_operator, lattice, precision):
     update = update_operator.compile(lattice, precision, device_jit)
 
     @cuda.jit
-    def kernel(first, last, among, array, mask, parameters):
-        for i in range(cuda.grid(1), number_of(among, first, last), cuda.gridsize(1)):
-            n = node(among, first, i)
-            if array[n] & mask:
+    def kernel(candidates, parameters):
+        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
+            n = node(candidates, i)
+            if has_bit(candidates, n):
                 update(n, parameters)
 
     return kernel
@@ -132,12 +166,10 @@ def crossing(update_operator, found: Found, left: tuple, lattice, precision):
     change, near = changer(locations, precision), find_neighbours(n_neighbours, near_type)
 
     @cuda.jit
-    def kernel(
-        buffer, lines, bases, left_lines, left_bases, near_lines, near_bases, first, last, among, array, mask, values
-    ):
-        for i in range(cuda.grid(1), number_of(among, first, last), cuda.gridsize(1)):
-            n = node(among, first, i)
-            if array[n] & mask:
+    def kernel(buffer, lines, bases, left_lines, left_bases, near_lines, near_bases, candidates, values):
+        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
+            n = node(candidates, i)
+            if has_bit(candidates, n):
                 arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
                 entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, near_type)
                 find(lines, bases, n, entries)
@@ -159,10 +191,10 @@ def stored(update_operator, found: Found, lattice, precision):
     load = reader(locations, n_entries, precision, index_type)
 
     @cuda.jit
-    def kernel(buffer, lines, bases, near_lines, near_bases, first, last, among, array, mask, parameters):
-        for i in range(cuda.grid(1), number_of(among, first, last), cuda.gridsize(1)):
-            n = node(among, first, i)
-            if array[n] & mask:
+    def kernel(buffer, lines, bases, near_lines, near_bases, candidates, parameters):
+        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
+            n = node(candidates, i)
+            if has_bit(candidates, n):
                 f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, near_type)
                 load(buffer, lines, bases, n, f)
                 near(near_lines, near_bases, n, addresses)
@@ -177,31 +209,43 @@ def refill(operators, found: Found, lattice, precision):
     update = operators[0].compile(lattice, precision, device_jit)
     locations, n_entries, index_type, n_neighbours, near_type = found
     q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours, near_type)
-    moments_at = _moments_at(operators[1], found, lattice, precision)
-    store, zero, one = writer(locations, n_entries, precision, index_type), precision.real(0), precision.real(1)
+    mean_of = _mean(operators[1], found, lattice, precision)
+    store = writer(locations, n_entries, precision, index_type)
 
     @cuda.jit
-    def kernel(buffer, lines, bases, near_lines, near_bases, first, last, among, array, mask, sources, others, values):
-        for i in range(cuda.grid(1), number_of(among, first, last), cuda.gridsize(1)):
-            n = node(among, first, i)
-            if array[n] & mask:
-                known, source_mask, first_other = sources
+    def kernel(buffer, lines, bases, near_lines, near_bases, candidates, sources, others, values):
+        for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
+            n = node(candidates, i)
+            if has_bit(candidates, n):
                 f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, near_type)
                 near(near_lines, near_bases, n, addresses)
-                count, deviation, ux, uy, uz = zero, zero, zero, zero, zero
-                for k in range(n_neighbours):
-                    if known[addresses[k]] & source_mask:
-                        d, x, y, z = moments_at(buffer, lines, bases, addresses[k], first_other, others, values[1])
-                        count += one
-                        deviation += d
-                        ux += x
-                        uy += y
-                        uz += z
-                scale = one / max(count, one)
-                update(f, (deviation * scale, ux * scale, uy * scale, uz * scale), n, values[0])
+                mean = mean_of((buffer, lines, bases), addresses, sources, others, values[1])
+                update(f, mean, n, values[0])
                 store(buffer, lines, bases, n, f)
 
     return kernel
+
+
+def _mean(macroscopic_operator, found: Found, lattice, precision):
+    """Device function: mean moments of the sources among the neighbours of a node."""
+    moments_at, n_neighbours = _moments_at(macroscopic_operator, found, lattice, precision), found.n_neighbours
+    zero, one = precision.real(0), precision.real(1)
+
+    def mean(populations, addresses, sources, others, parameters):
+        known, mask, first_other = sources
+        count, deviation, ux, uy, uz = zero, zero, zero, zero, zero
+        for k in range(n_neighbours):
+            if known[addresses[k]] & mask:
+                d, x, y, z = moments_at(populations, addresses[k], first_other, others, parameters)
+                count += one
+                deviation += d
+                ux += x
+                uy += y
+                uz += z
+        scale = one / max(count, one)
+        return deviation * scale, ux * scale, uy * scale, uz * scale
+
+    return device_jit(mean)
 
 
 def _moments_at(macroscopic_operator, found: Found, lattice, precision):
@@ -210,7 +254,8 @@ def _moments_at(macroscopic_operator, found: Found, lattice, precision):
     load = reader(found.locations, found.n_entries, precision, found.index_type)
     q_count, real = lattice.q, precision.real
 
-    def moments(buffer, lines, bases, address, first_other, others, parameters):
+    def moments(populations, address, first_other, others, parameters):
+        buffer, lines, bases = populations
         if address >= first_other:
             i, n_others = np.int64(address) - first_other, others.size // 4
             return others[i], others[i + n_others], others[i + 2 * n_others], others[i + 3 * n_others]
