@@ -230,3 +230,14 @@ def test_what_enters_is_what_the_inlet_was_asked_for():
     assert flux[is_inlet].sum() > 0.05
     assert flow.mass() - before == pytest.approx(200 * flux[is_inlet].sum(), rel=1e-9)
     assert flow.bad() == 0
+
+
+def test_a_cell_without_liquid_at_an_outlet_does_not_fall_for_ever():
+    """It stays interface, so that liquid that comes may leave; the weight of what it holds must not speed it up."""
+    nodes = build_nodes(with_openings(random_voxels((1, 9, 24), fluid=1.0)))
+    conditions = (Condition(VELOCITY, 0.0), Condition(PRESSURE, 0.0))
+    setup = SurfaceSetup(D2Q9, backend="cpu", rates=(1.4,), force=(-1e-3, 0.0, 0.0), conditions=conditions)
+    flow = Tank(nodes, setup, [BoxRegion(AT_REST, np.full(3, -1.0), np.array([4.2, 99.0, 99.0]))])
+    flow.ranks.step(1500)
+    is_wet = flow.field(CELL) != GAS
+    assert np.abs(flow.moments()[1:, is_wet]).max() < 0.25

@@ -11,7 +11,8 @@ of the cell itself:
 
     f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
 
-What crosses an opening is liquid by the cell's own filling; a cell beside an opening stays interface.
+What crosses an opening is liquid by the cell's own filling. A cell beside an opening stays interface; it comes to rest
+where others would become gas, so that it does not fall for ever.
 """
 
 from collections.abc import Callable
@@ -80,15 +81,11 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
             missing = equilibrium[back] + equilibrium[q] - leaving[q]
             arriving[back] = np.where(kind & (FLUID | WALL), arriving[back], missing)
         mass = mass + fill[n] * through
-        density = 1.0 + added(arriving)
-        has_gas = (beside & (FLUID | WALL) == 0).any(axis=0)
-        has_liquid = (beside & LIQUID != 0).any(axis=0)
-        filled = (mass > (1.0 + HYSTERESIS) * density) | (~has_gas & (mass > (1.0 - ALONE) * density))
-        is_lost = (mass < ALONE * density) | (added(u * u) > FASTEST**2)
-        emptied = (mass < -HYSTERESIS * density) | (~has_liquid & is_lost)
-        emptied &= ~(beside == OPENING).any(axis=0)
+        is_fast = added(u * u) > FASTEST**2
+        stops = (beside == OPENING).any(axis=0) & ~(beside & LIQUID != 0).any(axis=0) & is_fast
+        arriving[:, stops] = (lattice.w[:, None] * (rho - 1.0))[:, stops]
         parameters[MASS][n] = mass
-        cell[n] = INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
+        cell[n] = _decided(mass, 1.0 + added(arriving), beside, is_fast)
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), capillarity)
@@ -96,16 +93,24 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
     return Operator(f"exchange-{force.name}-{capillarity.name}", reference, node, parameters)
 
 
+def _decided(mass, density, beside, is_fast):
+    """(m,) cells, with what becomes of them, from their mass, density, neighbours (Q - 1, m) and speed."""
+    has_gas = (beside & (FLUID | WALL) == 0).any(axis=0)
+    has_liquid, is_open = (beside & LIQUID != 0).any(axis=0), (beside == OPENING).any(axis=0)
+    filled = (mass > (1.0 + HYSTERESIS) * density) | (~has_gas & (mass > (1.0 - ALONE) * density))
+    is_lost = (mass < ALONE * density) | is_fast
+    emptied = ~is_open & ((mass < -HYSTERESIS * density) | (~has_liquid & is_lost))
+    return INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
+
+
 def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator):
     """The node function; returns the bits of the populations that it has completed."""
-    cell, mass, fill, gas = at[CELL], at[MASS], at[FILL], at[GAS_DEVIATION]
-    real = precision.real
+    cell, mass, fill, gas, real = at[CELL], at[MASS], at[FILL], at[GAS_DEVIATION], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
-    n_neighbours = lattice.q - 1
-    zero, one, half, two = real(0), real(1), real(0.5), real(2)
-    of_square, of_speed = real(4.5), real(1.5)
-    turned, density = jit(_turned(precision)), density_node(lattice, precision, jit)
+    n_neighbours, fastest = lattice.q - 1, real(1.5 * FASTEST**2)
+    zero, one, half, two, of_square, of_speed = (real(x) for x in (0, 1, 0.5, 2, 4.5, 1.5))
+    turned, stop, density = jit(_turned(precision)), _stop_node(w, jit), density_node(lattice, precision, jit)
     state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
     pressure_at = capillarity.node(lattice, precision, jit, at)
 
@@ -133,11 +138,25 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
                 arriving[back[k + 1]] = two * w[k + 1] * even - leaving[k + 1]
                 changed |= bit[back[k + 1]]
         held += own * through
+        if n_open > 0 and n_liquid == 0 and square > fastest:
+            changed = stop(arriving, deviation)
         parameters[mass][n] = held
         parameters[cell][n] = turned(held, density(arriving), n_gas, n_liquid, n_open, square)
         return changed
 
     return jit(unroll(cross))
+
+
+def _stop_node(w, jit):
+    """Node function that sets populations to those at rest, with a deviation of the density; returns all their bits."""
+    n_populations, every = len(w), (1 << len(w)) - 1
+
+    def stop(f, deviation):
+        for q in range(n_populations):
+            f[q] = w[q] * deviation
+        return every
+
+    return jit(unroll(stop))
 
 
 def _turned(precision):
