@@ -11,8 +11,14 @@ of the cell itself:
 
     f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
 
-What crosses an opening is liquid by the cell's own filling. A cell beside an opening stays interface; it comes to rest
+A cell without gas beside it that is not full, a pocket, draws liquid: its density is lowered in proportion to what it
+lacks, so that its neighbours send more than they get.
+
+What crosses an opening is liquid by the cell's own filling. A cell beside an opening stays interface; gas stops it
 where others would become gas, so that it does not fall for ever.
+
+Only what comes from gas, and the population at rest, may be changed: all others are read by the neighbour that sent
+them as well.
 """
 
 from collections.abc import Callable
@@ -44,10 +50,13 @@ GAS_DEVIATION = "gas_deviation"
 HYSTERESIS = 1e-2
 """How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011)."""
 ALONE = 0.1
-"""A cell without gas, or without liquid, beside it turns as soon as its filling is within this of 1, or of 0."""
+"""Filling below which a cell without liquid beside it becomes gas."""
 FASTEST = 0.2
 """Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
 gas cells, and would fall faster and faster in its place."""
+
+DRAWN = 1e-2
+"""Share of what a pocket lacks by which its density is lowered in a step."""
 
 
 @cache
@@ -67,10 +76,11 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
         momentum = combined(lattice.c.T, f) + AFTER_COLLISION * force.reference(n, parameters)
         u = COMPRESSIBLE.velocity(momentum, added(f))
         gas = parameters[GAS_DEVIATION] + capillarity.reference(neighbours, n, lattice, parameters)
-        rho = np.broadcast_to(1.0 + gas, n.shape)
+        rho, is_fast = np.broadcast_to(1.0 + gas, n.shape), added(u * u) > FASTEST**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
         mass = parameters[MASS][n]
         beside, through = cell[neighbours], np.zeros(n.shape)
+        stops = (beside == OPENING).any(axis=0) & ~(beside & LIQUID != 0).any(axis=0) & is_fast
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
@@ -78,12 +88,11 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, mean_fill, 0.0))
             mass = mass + share * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
-            missing = equilibrium[back] + equilibrium[q] - leaving[q]
+            missing = np.where(stops, lattice.w[q] * (rho - 1.0), equilibrium[back] + equilibrium[q] - leaving[q])
             arriving[back] = np.where(kind & (FLUID | WALL), arriving[back], missing)
         mass = mass + fill[n] * through
-        is_fast = added(u * u) > FASTEST**2
-        stops = (beside == OPENING).any(axis=0) & ~(beside & LIQUID != 0).any(axis=0) & is_fast
-        arriving[:, stops] = (lattice.w[:, None] * (rho - 1.0))[:, stops]
+        lacking = 1.0 + added(arriving) - mass
+        arriving[0] -= np.where(_is_pocket(beside), DRAWN * np.maximum(lacking, 0.0), 0.0)
         parameters[MASS][n] = mass
         cell[n] = _decided(mass, 1.0 + added(arriving), beside, is_fast)
 
@@ -93,24 +102,30 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
     return Operator(f"exchange-{force.name}-{capillarity.name}", reference, node, parameters)
 
 
+def _is_pocket(beside):
+    """(m,) whether cells have neither gas nor openings beside them."""
+    return ~((beside & (FLUID | WALL) == 0) | (beside == OPENING)).any(axis=0)
+
+
 def _decided(mass, density, beside, is_fast):
     """(m,) cells, with what becomes of them, from their mass, density, neighbours (Q - 1, m) and speed."""
     has_gas = (beside & (FLUID | WALL) == 0).any(axis=0)
     has_liquid, is_open = (beside & LIQUID != 0).any(axis=0), (beside == OPENING).any(axis=0)
-    filled = (mass > (1.0 + HYSTERESIS) * density) | (~has_gas & (mass > (1.0 - ALONE) * density))
+    filled = (mass > (1.0 + HYSTERESIS) * density) | (~has_gas & (mass > (1.0 - HYSTERESIS) * density))
     is_lost = (mass < ALONE * density) | is_fast
     emptied = ~is_open & ((mass < -HYSTERESIS * density) | (~has_liquid & is_lost))
     return INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
 
 
 def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator):
-    """The node function; returns the bits of the populations that it has completed."""
-    cell, mass, fill, gas, real = at[CELL], at[MASS], at[FILL], at[GAS_DEVIATION], precision.real
+    """The node function; returns the bits of the populations that it has changed."""
+    cell, mass, fill, gas = at[CELL], at[MASS], at[FILL], at[GAS_DEVIATION]
+    real = precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
-    n_neighbours, fastest = lattice.q - 1, real(1.5 * FASTEST**2)
+    n_neighbours = lattice.q - 1
     zero, one, half, two, of_square, of_speed = (real(x) for x in (0, 1, 0.5, 2, 4.5, 1.5))
-    turned, stop, density = jit(_turned(precision)), _stop_node(w, jit), density_node(lattice, precision, jit)
+    outcome_of = _outcome_node(lattice, precision, jit)
     state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
     pressure_at = capillarity.node(lattice, precision, jit, at)
 
@@ -138,38 +153,52 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
                 arriving[back[k + 1]] = two * w[k + 1] * even - leaving[k + 1]
                 changed |= bit[back[k + 1]]
         held += own * through
-        if n_open > 0 and n_liquid == 0 and square > fastest:
-            changed = stop(arriving, deviation)
+        kind, changed = outcome_of(arriving, changed, held, (n_gas, n_liquid, n_open), deviation, square)
         parameters[mass][n] = held
-        parameters[cell][n] = turned(held, density(arriving), n_gas, n_liquid, n_open, square)
+        parameters[cell][n] = kind
         return changed
 
     return jit(unroll(cross))
 
 
-def _stop_node(w, jit):
-    """Node function that sets populations to those at rest, with a deviation of the density; returns all their bits."""
-    n_populations, every = len(w), (1 << len(w)) - 1
+def _outcome_node(lattice, precision, jit):
+    """Node function ``(f, changed, held, counts, deviation, square)`` -> what becomes of an interface cell of mass
+    ``held``, and the bits of its changed populations, to which the one at rest may be added.
 
-    def stop(f, deviation):
+    ``changed``: bits of those that come from gas; ``counts``: of its neighbours that are gas, liquid, openings;
+    ``deviation``: of the gas; ``square``: 3/2 of the square of its speed.
+    """
+    real = precision.real
+    over, drained, almost, hardly = (real(x) for x in (1 + HYSTERESIS, -HYSTERESIS, 1 - HYSTERESIS, ALONE))
+    zero, fastest, drawn = real(0), real(1.5 * FASTEST**2), real(DRAWN)
+    stop, density_of = _stop_node(lattice, precision, jit), density_node(lattice, precision, jit)
+
+    def outcome(f, changed, held, counts, deviation, square):
+        n_gas, n_liquid, n_open = counts
+        is_stray = n_liquid == 0 and square > fastest
+        if n_open > 0 and is_stray:
+            stop(f, changed, deviation)
+        if n_gas == 0 and n_open == 0:
+            f[0] -= drawn * max(density_of(f) - held, zero)
+            changed |= 1
+        density = density_of(f)
+        if held > over * density or (n_gas == 0 and held > almost * density):
+            return INTERFACE | FILLED, changed
+        if n_open == 0 and (held < drained * density or is_stray or (n_liquid == 0 and held < hardly * density)):
+            return INTERFACE | EMPTIED, changed
+        return INTERFACE, changed
+
+    return jit(outcome)
+
+
+def _stop_node(lattice, precision, jit):
+    """Node function that replaces populations whose bit is set by those at rest, with a deviation of the density."""
+    n_populations, bit = lattice.q, tuple(1 << q for q in range(lattice.q))
+    w, _, _, _ = constants(lattice, precision)
+
+    def stop(f, changed, deviation):
         for q in range(n_populations):
-            f[q] = w[q] * deviation
-        return every
+            if changed & bit[q]:
+                f[q] = w[q] * deviation
 
     return jit(unroll(stop))
-
-
-def _turned(precision):
-    """Function that decides what becomes of an interface cell; ``square``: 3/2 of the square of its speed."""
-    over, drawn, nearly, hardly = (precision.real(x) for x in (1 + HYSTERESIS, -HYSTERESIS, 1 - ALONE, ALONE))
-    fastest = precision.real(1.5 * FASTEST**2)
-
-    def turned(held, density, n_gas, n_liquid, n_open, square):
-        if held > over * density or (n_gas == 0 and held > nearly * density):
-            return INTERFACE | FILLED
-        is_lost = n_liquid == 0 and (held < hardly * density or square > fastest)
-        if n_open == 0 and (held < drawn * density or is_lost):
-            return INTERFACE | EMPTIED
-        return INTERFACE
-
-    return turned
