@@ -11,8 +11,9 @@ of the cell itself:
 
     f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
 
-A cell without gas beside it that is not full, a pocket, draws liquid: its density is lowered in proportion to what it
-lacks, so that its neighbours send more than they get.
+A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
+the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
+full.
 
 What crosses an opening is liquid by the cell's own filling. A cell beside an opening stays interface; gas stops it
 where others would become gas, so that it does not fall for ever.
@@ -55,8 +56,8 @@ FASTEST = 0.2
 """Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
 gas cells, and would fall faster and faster in its place."""
 
-DRAWN = 1e-2
-"""Share of what a pocket lacks by which its density is lowered in a step."""
+RELAXED = 0.1
+"""Share of the difference of densities, of the liquid in a pocket less that of the gas, that is taken in a step."""
 
 
 @cache
@@ -91,8 +92,9 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
             missing = np.where(stops, lattice.w[q] * (rho - 1.0), equilibrium[back] + equilibrium[q] - leaving[q])
             arriving[back] = np.where(kind & (FLUID | WALL), arriving[back], missing)
         mass = mass + fill[n] * through
-        lacking = 1.0 + added(arriving) - mass
-        arriving[0] -= np.where(_is_pocket(beside), DRAWN * np.maximum(lacking, 0.0), 0.0)
+        density = 1.0 + added(arriving)
+        is_pocket = ~_touches_gas(beside) & (mass < density)
+        arriving[0] -= np.where(is_pocket, RELAXED * np.maximum(density - rho, 0.0), 0.0)
         parameters[MASS][n] = mass
         cell[n] = _decided(mass, 1.0 + added(arriving), beside, is_fast)
 
@@ -102,9 +104,9 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
     return Operator(f"exchange-{force.name}-{capillarity.name}", reference, node, parameters)
 
 
-def _is_pocket(beside):
-    """(m,) whether cells have neither gas nor openings beside them."""
-    return ~((beside & (FLUID | WALL) == 0) | (beside == OPENING)).any(axis=0)
+def _touches_gas(beside):
+    """(m,) whether cells have gas or openings beside them."""
+    return ((beside & (FLUID | WALL) == 0) | (beside == OPENING)).any(axis=0)
 
 
 def _decided(mass, density, beside, is_fast):
@@ -170,7 +172,7 @@ def _outcome_node(lattice, precision, jit):
     """
     real = precision.real
     over, drained, almost, hardly = (real(x) for x in (1 + HYSTERESIS, -HYSTERESIS, 1 - HYSTERESIS, ALONE))
-    zero, fastest, drawn = real(0), real(1.5 * FASTEST**2), real(DRAWN)
+    zero, one, fastest, relaxed = real(0), real(1), real(1.5 * FASTEST**2), real(RELAXED)
     stop, density_of = _stop_node(lattice, precision, jit), density_node(lattice, precision, jit)
 
     def outcome(f, changed, held, counts, deviation, square):
@@ -178,10 +180,11 @@ def _outcome_node(lattice, precision, jit):
         is_stray = n_liquid == 0 and square > fastest
         if n_open > 0 and is_stray:
             stop(f, changed, deviation)
-        if n_gas == 0 and n_open == 0:
-            f[0] -= drawn * max(density_of(f) - held, zero)
-            changed |= 1
         density = density_of(f)
+        if n_gas == 0 and n_open == 0 and held < density:
+            f[0] -= relaxed * max(density - (one + deviation), zero)
+            density = density_of(f)
+            changed |= 1
         if held > over * density or (n_gas == 0 and held > almost * density):
             return INTERFACE | FILLED, changed
         if n_open == 0 and (held < drained * density or is_stray or (n_liquid == 0 and held < hardly * density)):
