@@ -337,7 +337,7 @@ def describe(
         "steps": f"{numerics.steps:,} ({units.steps_to_time(numerics.steps):.4g} s)",
         "fluid nodes": f"{n_nodes:,}",
         "memory per rank": f"{math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20:,.1f} MiB on {n_ranks} rank(s)",
-        "estimated time": f"{_clock(seconds)} at {source} {mflups:.4g} MFLUPS",
+        "estimated time": f"{_clock(seconds)} of stepping alone, at {source} {mflups:.4g} MFLUPS",
     }
     lines = [f"{name:<20}{value}" for name, value in rows.items()]
     return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])

@@ -17,6 +17,7 @@ from muphy_lb.files.sealed import seal
 from muphy_lb.run import checkpoint as checkpoint_module
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run, StopSignals
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.conftest import find_launcher, launcher_settings, stop_group
 from tests.vessel import command, vessel, write_case
 
@@ -249,7 +250,7 @@ def test_a_steady_run_that_died_behind_its_last_step_is_not_stepped_on(tmp_path,
     command("run", case, "-o", out)
     before = summary(out)
     (out / "summary.json").unlink()
-    assert command("resume", out) == 0
+    assert command("resume", out) == DOUBTFUL_EXIT_CODE  # such a tolerance is met long before anything has left
     assert summary(out)["ended"] == before["ended"] == "steady" and summary(out)["steps"] == before["steps"]
 
 
@@ -447,7 +448,7 @@ def test_a_diverged_flow_takes_no_checkpoint_away(case, out):
             "resume",
             out,
             "--set",
-            "run.max_mach=0.09",
+            "run.max_mach=0.04",
             "--set",
             "run.check_interval_steps=1000",
             "--set",
@@ -456,7 +457,7 @@ def test_a_diverged_flow_takes_no_checkpoint_away(case, out):
     assert state(out)[0] == 40
 
 
-STEADY = ["--set", "run.steady_tolerance=0.02", "--set", "run.steady_interval_steps=20", "--set", "run.steps=3000"]
+STEADY = ["--set", "run.steady_tolerance=0.002", "--set", "run.steady_interval_steps=20", "--set", "run.steps=3000"]
 
 
 def test_a_steady_flow_ends_the_run_as_converged(case, out):

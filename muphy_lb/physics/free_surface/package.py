@@ -36,6 +36,8 @@ class FreeSurface(Physics):
     """
 
     name = "free_surface"
+    keeps_balance = False  # what enters may stay and take the place of gas
+    allowed_density_change = LARGEST_DEVIATION
 
     def __init__(self, case, header: GeometryHeader, units):
         _refuse(case, header)
