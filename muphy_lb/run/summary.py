@@ -70,7 +70,7 @@ def _of_scale(view: FlowView, openings: Mapping[str, OpeningState]) -> dict:
     None without openings."""
     across = [2.0 * frame.radius for frame in view.frames]
     speeds_m_s = [abs(state.flow_rate_m3_s) / state.area_m2 for state in openings.values()]
-    scale = view.header.spacing_m / view.case.fluid.kinematic_viscosity_m2_s
+    scale = view.header.spacing_m / view.case.fluid.viscosity_m2_s
     numbers = [speed_m_s * width * scale for speed_m_s, width in zip(speeds_m_s, across, strict=True)]
     return {"reynolds": max(numbers, default=None), "voxels_across": min(across, default=None)}
 
