@@ -194,6 +194,7 @@ def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
         simulation = Simulation(case, communicator)
         say(simulation.describe())
         run = Run(simulation, folder, resume, clock)
+        signals.set_up()
         reason, summary = run.execute(signals)
     if summary:
         say(_closing_text(summary, run.closing_lines(summary), folder))

@@ -90,7 +90,7 @@ class _Newtonian(Section):
         """Kinematic viscosity [m2/s], of whichever of the two is given."""
         if self.dynamic_viscosity_pa_s is not None:
             return self.dynamic_viscosity_pa_s / self.density_kg_m3
-        return self.kinematic_viscosity_m2_s
+        return self.kinematic_viscosity_m2_s  # type: ignore[return-value]  # the rules want one of the two
 
 
 class FluidSection(*key_classes("FluidKeys"), _Newtonian):  # type: ignore[misc]  # bases are known at run time

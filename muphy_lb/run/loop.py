@@ -19,7 +19,7 @@ from muphy_lb.run.observers import check_observers, create_observers, remove_fil
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY
 from muphy_lb.run.summary import SUMMARY_FILE, summarise
-from muphy_lb.run.verdict import DOUBTFUL, flows_m3_s, judge
+from muphy_lb.run.verdict import DOUBTFUL, balance_of, judge
 
 LOG = logging.getLogger(__name__)
 CASE_FILE = "case.toml"
@@ -28,6 +28,7 @@ CHECKPOINTS = "checkpoints"
 N_CHECKPOINTS = 2
 COMPLETED = "completed"
 STOPPED_EXIT_CODE = 75
+SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent to its children as well
 STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -50,9 +51,19 @@ class Clock:
 
 
 class StopSignals:
-    """Context in which stop signals raise a flag instead of ending the process; ``nohup`` keeps SIGHUP ignored."""
+    """Context in which stop signals raise a flag instead of ending the process; ``nohup`` keeps SIGHUP ignored.
+
+    A flag raised during set-up is obeyed only when the flow has begun, which is told; a second Ctrl-C does not wait.
+    """
 
     received = 0
+
+    def __init__(self):
+        self._is_set_up, self._first_s = False, 0.0
+
+    def set_up(self) -> None:
+        """The set-up is over."""
+        self._is_set_up = True
 
     def __enter__(self):
         under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
@@ -65,6 +76,13 @@ class StopSignals:
             signal.signal(number, handler)
 
     def _note(self, number, _frame):
+        is_first, now = not self.received, time.perf_counter()
+        if is_first:
+            self._first_s = now
+            if not self._is_set_up:
+                LOG.info("signal %s: stopping after set-up; Ctrl-C once more to stop now", signal.Signals(number).name)
+        elif number == signal.SIGINT and not self._is_set_up and now - self._first_s > SAME_PRESS_S:
+            raise KeyboardInterrupt
         self.received = int(number)
 
 
@@ -185,10 +203,11 @@ class Run:
 
     def _longer(self) -> str:
         """The command that gives the run, or what is left of it, as much again."""
-        run, resume = self.simulation.case.run, f"muphy-lb resume {shlex.quote(str(self.folder))}"
-        if self.simulation.step_number < self.simulation.numerics.steps:
+        run, last = self.simulation.case.run, self.simulation.numerics.steps
+        resume = f"muphy-lb resume {shlex.quote(str(self.folder))}"
+        if self.simulation.step_number < last:
             return resume
-        longer = f"run.time_s={2 * run.time_s:.6g}" if run.steps is None else f"run.steps={2 * run.steps}"
+        longer = f"run.steps={2 * last}" if run.time_s is None else f"run.time_s={2 * run.time_s:.6g}"
         return f"{resume} --set {longer}"
 
     def _forget_earlier_run(self) -> None:
@@ -266,10 +285,10 @@ class Run:
 
     def _balance_text(self, health) -> str:
         """What shows whether the flow is in order: inflow less outflow, of a closed one the mass; collective."""
-        flows = flows_m3_s(self.simulation)
-        if flows is None or not any(flows):
+        balance = balance_of(self.simulation)
+        if balance is None:
             return f"mass drift {health.mass_drift:+.2e}"
-        return f"inflow - outflow {100.0 * (flows[0] - flows[1]) / max(flows):+.2g} %"
+        return f"inflow - outflow {100.0 * balance.imbalance:+.3g} %"
 
     def _progress_line(self, health, balance: str) -> str:
         step, last = self.simulation.step_number, self.simulation.numerics.steps

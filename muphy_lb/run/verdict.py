@@ -28,12 +28,28 @@ LARGEST_DENSITY_CHANGE = 0.1
 
 
 @dataclass(frozen=True)
+class Balance:
+    """All that enters, and all that leaves through openings."""
+
+    inflow_m3_s: float
+    outflow_m3_s: float
+
+    @property
+    def imbalance(self) -> float:
+        """Inflow less outflow over the larger of them; 0 where nothing flows."""
+        larger = max(self.inflow_m3_s, self.outflow_m3_s)
+        return (self.inflow_m3_s - self.outflow_m3_s) / larger if larger > 0.0 else 0.0
+
+    def __str__(self):
+        return f"{self.inflow_m3_s:.5g} m3/s in, {self.outflow_m3_s:.5g} m3/s out"
+
+
+@dataclass(frozen=True)
 class Findings:
     """What a run came to.
 
     Attributes:
-        inflow_m3_s: all that enters through openings [m3/s]; None for a closed flow.
-        outflow_m3_s: all that leaves through openings [m3/s]; None for a closed flow.
+        balance: of the openings; None for a closed flow.
         mass_drift: relative change of the mass since the start.
         density_change: largest relative change of the density.
         allowed_density_change: how much that may be.
@@ -43,8 +59,7 @@ class Findings:
         walls_rule: ``lattice.walls`` of the case.
     """
 
-    inflow_m3_s: float | None
-    outflow_m3_s: float | None
+    balance: Balance | None
     mass_drift: float
     density_change: float
     allowed_density_change: float = LARGEST_DENSITY_CHANGE
@@ -54,15 +69,9 @@ class Findings:
     walls_rule: str = HALF_WAY
 
     @property
-    def imbalance(self) -> float | None:
-        """Difference of inflow and outflow over the larger of them; None without a flow through openings."""
-        larger = max(self.inflow_m3_s or 0.0, self.outflow_m3_s or 0.0)
-        return abs(self.inflow_m3_s - self.outflow_m3_s) / larger if larger > 0.0 else None
-
-    @property
-    def is_to_be_steady(self) -> bool:
-        """Whether steadiness was asked for, of a flow that can be steady."""
-        return self.steadiness is not None and not self.is_driven_in_time
+    def asked(self) -> Steadiness | None:
+        """The criterion, of a flow that can meet it."""
+        return None if self.is_driven_in_time else self.steadiness
 
 
 @dataclass(frozen=True)
@@ -80,15 +89,13 @@ class Verdict:
     def record(self) -> dict:
         """All of it for ``summary.json``: numbers, and the sentences that terminal and report show."""
         found = self.findings
-        steadiness = asdict(found.steadiness) if found.steadiness else None
+        balance, steadiness = found.balance, found.steadiness
         return {
             "verdict": SOUND if self.is_sound else DOUBTFUL,
             "objections": list(self.objections),
             "statements": list(statements(found)),
-            "inflow_m3_s": found.inflow_m3_s,
-            "outflow_m3_s": found.outflow_m3_s,
-            "imbalance": found.imbalance,
-            "steadiness": steadiness,
+            "balance": asdict(balance) | {"imbalance": balance.imbalance} if balance else None,
+            "steadiness": asdict(steadiness) if steadiness else None,
             "largest_density_change": found.density_change,
         }
 
@@ -106,22 +113,22 @@ def judge(view: FlowView, observers: Sequence[Observer], go_on: str) -> Verdict:
     return view.communicator.broadcast(verdict if view.communicator.rank == 0 else None)
 
 
-def flows_m3_s(view: FlowView) -> tuple[float, float] | None:
-    """All that enters, and all that leaves through openings [m3/s], on rank 0; None without openings; collective."""
+def balance_of(view: FlowView) -> Balance | None:
+    """The balance of the openings, on rank 0; None without openings; collective."""
     states = view.openings() if view.header.openings else None
     if not states:
         return None
     entering = [state.flow_rate_m3_s * (1.0 if state.kind == "inlet" else -1.0) for state in states.values()]
-    return sum(rate for rate in entering if rate > 0.0), -sum(rate for rate in entering if rate < 0.0)
+    inflow_m3_s, outflow_m3_s = (sum(max(sign * rate, 0.0) for rate in entering) for sign in (1.0, -1.0))
+    return Balance(inflow_m3_s, outflow_m3_s)
 
 
 def statements(findings: Findings) -> Iterator[str]:
     """What was found of balance, steadiness and density, one sentence each without a full stop."""
-    if findings.inflow_m3_s is None:
+    if findings.balance is None:
         yield f"balance: closed, relative change of mass {findings.mass_drift:+.2e}"
     else:
-        share = "" if findings.imbalance is None else f", imbalance {_percent(findings.imbalance)}"
-        yield f"balance: {findings.inflow_m3_s:.5g} m3/s in, {findings.outflow_m3_s:.5g} m3/s out{share}"
+        yield f"balance: {findings.balance}, imbalance {_percent(abs(findings.balance.imbalance))}"
     yield f"steadiness: {_steadiness_text(findings)}"
     yield f"density: largest relative change {findings.density_change:.2g}"
 
@@ -135,14 +142,12 @@ def _steadiness_text(findings: Findings) -> str:
 
 def _found(view: FlowView, observers: Sequence[Observer]) -> Findings:
     case = view.case
-    health, density_change, flows = view.health(), view.largest_density_change(), flows_m3_s(view)
+    health, density_change, balance = view.health(), view.largest_density_change(), balance_of(view)
     criteria = [observer.steadiness() for observer in observers]
     bounds = [physics.allowed_density_change for physics in view.physics]
     given = [bound for bound in bounds if bound is not None]
-    inflow, outflow = flows or (None, None)
     return Findings(
-        inflow_m3_s=inflow,
-        outflow_m3_s=outflow,
+        balance=balance,
         mass_drift=health.mass_drift,
         density_change=density_change,
         # The density of linear equations may be anything: it enters only by its gradient.
@@ -160,11 +165,12 @@ def _is_driven_in_time(case: Case) -> bool:
 
 def _objections(findings: Findings, go_on: str) -> Iterator[str]:
     """What speaks against a result, and a remedy."""
-    if findings.is_to_be_steady and not findings.steadiness.is_reached:
-        yield f"the flow is NOT steady: {findings.steadiness}; go on with: {go_on}"
-    if findings.is_to_be_steady and findings.keeps_balance and (findings.imbalance or 0.0) > LARGEST_IMBALANCE:
-        yield _missing_flow(findings)
-    if findings.inflow_m3_s is None and not abs(findings.mass_drift) <= LARGEST_DRIFT:
+    asked, balance = findings.asked, findings.balance
+    if asked and not asked.is_reached:
+        yield f"the flow is NOT steady: {asked}; go on with: {go_on}"
+    if asked and balance and findings.keeps_balance and abs(balance.imbalance) > LARGEST_IMBALANCE:
+        yield _missing_flow(balance, asked, findings.walls_rule)
+    if balance is None and not abs(findings.mass_drift) <= LARGEST_DRIFT:
         yield (
             f"the mass of a closed flow changed by {_percent(findings.mass_drift)}, allowed is"
             f" {_percent(LARGEST_DRIFT)}: half-way walls, fp64 or a shorter run lose less"
@@ -178,16 +184,15 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
         )
 
 
-def _missing_flow(findings: Findings) -> str:
-    inflow, outflow = findings.inflow_m3_s, findings.outflow_m3_s
-    word = "less" if inflow > outflow else "more"
-    text = f"{_percent(findings.imbalance)} {word} leaves than enters ({inflow:.5g} m3/s in, {outflow:.5g} m3/s out)"
-    if not findings.steadiness.is_reached:
+def _missing_flow(balance: Balance, asked: Steadiness, walls_rule: str) -> str:
+    word = "less" if balance.imbalance > 0.0 else "more"
+    text = f"{_percent(abs(balance.imbalance))} {word} leaves than enters ({balance})"
+    if not asked.is_reached:
         return text
-    smaller = f"go on with run.steady_tolerance = {findings.steadiness.tolerance / 10.0:.1g} to see whether it stays"
-    if findings.walls_rule == HALF_WAY:
-        return f"the flow is called steady, but {text}: {smaller}"
-    return f"the flow is called steady, but {text}: {smaller}; finer voxels, bgk or mrt, or half-way walls lose less"
+    remedy = f"go on with run.steady_tolerance = {asked.tolerance / 10.0:.1g} to see whether it stays"
+    if walls_rule != HALF_WAY:
+        remedy += "; finer voxels, bgk or mrt, or half-way walls lose less"
+    return f"the flow is called steady, but {text}: {remedy}"
 
 
 def _percent(share: float) -> str:

@@ -15,6 +15,7 @@ import pytest
 from muphy_lb.errors import InputError, OutputError
 from muphy_lb.files.sealed import seal
 from muphy_lb.run import checkpoint as checkpoint_module
+from muphy_lb.run import loop
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run, StopSignals
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
@@ -119,6 +120,19 @@ def test_a_hangup_is_a_stop_signal_unless_nohup_has_it_ignored(usual, received):
         assert signals.received == received and signal.getsignal(signal.SIGHUP) == usual
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_during_set_up_the_first_ctrl_c_is_told_of_and_the_second_stops(monkeypatch, caplog):
+    with caplog.at_level("INFO", logger="muphy_lb"), StopSignals() as signals:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # the same press, passed on
+        assert caplog.text.count("stopping after set-up; Ctrl-C once more to stop now") == 1
+        monkeypatch.setattr(loop, "SAME_PRESS_S", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signals.set_up()
+        signal.raise_signal(signal.SIGINT)
+    assert signals.received == signal.SIGINT
 
 
 def test_a_signal_to_mpirun_stops_all_ranks_with_a_checkpoint(tmp_path, out):

@@ -10,14 +10,15 @@ from muphy_lb.measure.observer import Steadiness
 from muphy_lb.physics.fluctuating.package import Fluctuating
 from muphy_lb.physics.free_surface.package import FreeSurface
 from muphy_lb.run.loop import CHECKPOINTS, Run
-from muphy_lb.run.verdict import Findings, Verdict, _objections, statements
+from muphy_lb.run.steady_state import SteadyWatch
+from muphy_lb.run.verdict import Balance, Findings, Verdict, _objections, statements
 from tests.channel import OPEN, open_channel, periodic_channel, simulate
 
 REACHED, MISSED = Steadiness(1e-3, 7.9e-4, True), Steadiness(1e-3, 1.8e-2, False)
 GO_ON = "muphy-lb resume out --set run.steps=200"
-SOUND = Findings(inflow_m3_s=1e-6, outflow_m3_s=0.999e-6, mass_drift=0.0, density_change=0.01, steadiness=REACHED)
-LEAKING = replace(SOUND, outflow_m3_s=0.95e-6)
-CLOSED = replace(SOUND, inflow_m3_s=None, outflow_m3_s=None)
+SOUND = Findings(Balance(1e-6, 0.999e-6), mass_drift=0.0, density_change=0.01, steadiness=REACHED)
+LEAKING = replace(SOUND, balance=Balance(1e-6, 0.95e-6))
+CLOSED = replace(SOUND, balance=None)
 DEVELOPING = replace(LEAKING, steadiness=None)
 
 
@@ -33,7 +34,7 @@ def objections(findings):
         DEVELOPING,
         replace(LEAKING, steadiness=MISSED, is_driven_in_time=True),
         replace(LEAKING, keeps_balance=False),
-        replace(SOUND, inflow_m3_s=0.0, outflow_m3_s=0.0),
+        replace(SOUND, balance=Balance(0.0, 0.0)),
         replace(SOUND, density_change=9.0, allowed_density_change=inf),
     ],
 )
@@ -49,7 +50,7 @@ def test_a_flow_that_did_not_become_steady_is_told_how_to_go_on():
 def test_a_steady_flow_that_loses_mass_is_told_of():
     (text,) = objections(replace(LEAKING, walls_rule="bouzidi"))
     assert "5 % less leaves than enters" in text and "half-way walls lose less" in text
-    (text,) = objections(replace(SOUND, outflow_m3_s=1.1e-6))
+    (text,) = objections(replace(SOUND, balance=Balance(1e-6, 1.1e-6)))
     assert "9.09 % more leaves than enters" in text and "run.steady_tolerance = 0.0001" in text
 
 
@@ -101,6 +102,24 @@ def test_physics_in_which_fluid_stays_or_noise_crosses_openings_are_not_asked_fo
     assert Fluctuating.allowed_density_change == inf
 
 
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ((), "change not yet known (steady at 1e-03)"),
+        ((0.5,), "change 5.00e-01 (steady at 1e-03)"),
+        ((0.5, 5e-4), "change 5.00e-04 (steady at 1e-03, below it once, twice needed)"),
+        ((5e-4, 5e-4), "change 5.00e-04 (steady at 1e-03)"),
+    ],
+)
+def test_the_progress_of_a_criterion_says_what_is_still_needed(changes, text):
+    watch, value = SteadyWatch(1e-3), 1.0
+    watch.look({"group": {"x": value}})
+    for change in changes:
+        value /= 1.0 - change
+        watch.look({"group": {"x": value}})
+    assert str(watch) == text and str(SteadyWatch(None)) == ""
+
+
 def summary_of(folder, case):
     run = Run(simulate(case), folder)
     run.execute()
@@ -111,7 +130,7 @@ def summary_of(folder, case):
 
 def test_a_starting_flow_without_a_criterion_is_sound_and_its_imbalance_is_stated(tmp_path):
     found = summary_of(tmp_path, open_channel(run={"steps": 10}))
-    assert found["verdict"] == "sound" and found["objections"] == [] and found["imbalance"] > 0.01
+    assert found["verdict"] == "sound" and found["objections"] == [] and found["balance"]["imbalance"] > 0.01
     assert not (tmp_path / CHECKPOINTS).exists()
 
 
@@ -124,7 +143,7 @@ def test_a_pulsatile_flow_is_not_doubtful_for_being_unsteady(tmp_path):
 
 def test_a_closed_flow_states_its_mass(tmp_path):
     found = summary_of(tmp_path, periodic_channel(flow={"acceleration_m_s2": [1e-3, 0.0, 0.0]}))
-    assert found["verdict"] == "sound" and found["imbalance"] is None and found["reynolds"] is None
+    assert found["verdict"] == "sound" and found["balance"] is None and found["reynolds"] is None
     assert "closed, relative change of mass" in found["statements"][0]
 
 
