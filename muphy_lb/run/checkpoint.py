@@ -305,7 +305,7 @@ def _refusal(checkpoint: Checkpoint, file: h5py.File, simulation: Simulation) ->
 def _another(name: str, found, expected, checkpoint: Checkpoint, simulation: Simulation) -> str:
     """The refusal of a state that belongs to something else, and the keys of the case that make the difference."""
     what, sections = BELONGS_TO[name]
-    values = "" if name == GEOMETRY else f" ({found!r}; this run: {expected!r})"
+    values = "" if name == GEOMETRY else f" ({_shown(found)}; this run: {_shown(expected)})"
     why = ", with which its numbers would mean other velocities and pressures" if name in UNITS else ""
     changes = listed(changed_keys(checkpoint.case, _case_text(checkpoint, simulation), sections))
     cause = changes or f"no key of {' or '.join(sections)} has changed, but perhaps a file that the case names"
@@ -313,6 +313,10 @@ def _another(name: str, found, expected, checkpoint: Checkpoint, simulation: Sim
         f"checkpoint {checkpoint.path} belongs to another {what}{values}{why}: {cause}; resume without that change, or"
         " start anew with muphy-lb run"
     )
+
+
+def _shown(value) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
 def _tell_changes(checkpoint: Checkpoint, simulation: Simulation) -> None:

@@ -236,16 +236,18 @@ def _refuse_unstable(plan: _Plan) -> None:
 
 def _too_long(tau: float, plan: _Plan) -> str:
     """What is wrong with a relaxation time that no flow can have, and what it usually comes from."""
-    fluid = plan.case.fluid
-    text = (
-        f"the relaxation time is {tau:.4g}; at most {MAX_RELAXATION_TIME:g} is allowed, as walls become inaccurate: set"
-        f" {_good_key(plan)}, with the voxel edge of {plan.spacing_m:.4g} m"
+    fluid, cause = (
+        plan.case.fluid,
+        f"check fluid.dynamic_viscosity_pa_s = {plan.case.fluid.dynamic_viscosity_pa_s} Pa s",
     )
-    if fluid.kinematic_viscosity_m2_s is None:
-        return text + f", or check fluid.dynamic_viscosity_pa_s = {fluid.dynamic_viscosity_pa_s:g} Pa s"
-    return text + (
-        f", or check fluid.kinematic_viscosity_m2_s = {fluid.kinematic_viscosity_m2_s:g} m2/s: a dynamic viscosity"
-        " [Pa s] belongs into fluid.dynamic_viscosity_pa_s"
+    if fluid.kinematic_viscosity_m2_s is not None:
+        cause = (
+            f"check fluid.kinematic_viscosity_m2_s = {fluid.kinematic_viscosity_m2_s:g} m2/s (a dynamic viscosity"
+            " [Pa s] belongs into fluid.dynamic_viscosity_pa_s)"
+        )
+    return (
+        f"the relaxation time is {tau:.4g}; at most {MAX_RELAXATION_TIME:g} is allowed, as walls become inaccurate:"
+        f" {cause}; if it is right, with the voxel edge of {plan.spacing_m:.4g} m: set {_good_key(plan)}"
     )
 
 

@@ -212,11 +212,11 @@ def test_a_dynamic_viscosity_given_as_a_kinematic_one_is_refused_by_its_relaxati
     text = refusal(make_case({"time_step_s": 1e-3}, fluid=fluid))
     assert "the relaxation time is 300.5; at most 5 is allowed" in text and "lattice.time_step_s = 1e-06" in text
     assert "voxel edge of 0.0001 m" in text
-    assert "fluid.kinematic_viscosity_m2_s = 0.001 m2/s: a dynamic viscosity [Pa s] belongs into" in text
+    assert "fluid.kinematic_viscosity_m2_s = 0.001 m2/s (a dynamic viscosity [Pa s] belongs into" in text
     fluid = {"density_kg_m3": 1000.0, "dynamic_viscosity_pa_s": 0.001}
     assert resolve(make_case({"time_step_s": 1e-3}, fluid=fluid)).warnings == ()
     fluid["dynamic_viscosity_pa_s"] = 1.0
-    assert "check fluid.dynamic_viscosity_pa_s = 1 Pa s" in refusal(make_case({"time_step_s": 1e-3}, fluid=fluid))
+    assert "check fluid.dynamic_viscosity_pa_s = 1.0 Pa s" in refusal(make_case({"time_step_s": 1e-3}, fluid=fluid))
 
 
 @pytest.mark.parametrize("velocity", [1.01 * LIMIT, 0.4, 2.0])
