@@ -128,7 +128,8 @@ def statements(findings: Findings) -> Iterator[str]:
     if findings.balance is None:
         yield f"balance: closed, relative change of mass {findings.mass_drift:+.2e}"
     else:
-        yield f"balance: {findings.balance}, imbalance {_percent(abs(findings.balance.imbalance))}"
+        when = " at this moment of the waveform" if findings.is_driven_in_time else ""
+        yield f"balance: {findings.balance}, imbalance {_percent(abs(findings.balance.imbalance))}{when}"
     yield f"steadiness: {_steadiness_text(findings)}"
     yield f"density: largest relative change {findings.density_change:.2g}"
 
