@@ -184,6 +184,7 @@ def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
     from muphy_lb.files.atomic import check_writable
     from muphy_lb.run.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.run.simulation import Simulation
+    from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
     from muphy_lb.run.watchdog import Sentry
 
     if communicator.rank == 0:
@@ -193,11 +194,12 @@ def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
         simulation = Simulation(case, communicator)
         say(simulation.describe())
         run = Run(simulation, folder, resume, clock)
+        signals.set_up()
         reason, summary = run.execute(signals)
     if summary:
         say(_closing_text(summary, run.closing_lines(summary), folder))
     if reason in (COMPLETED, STEADY):
-        return 0
+        return 0 if run.is_sound else DOUBTFUL_EXIT_CODE
     say(f"stopped by {reason}; continue with: muphy-lb resume {folder}")
     return STOPPED_EXIT_CODE
 
@@ -240,12 +242,13 @@ def _closing_text(summary: dict, measured: list[str], folder) -> str:
     lines = [
         f"ended: {summary['ended']} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
         f" {summary['wall_time_s']:.1f} s, {summary['mflups']:.1f} MFLUPS",
-        f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s;"
-        f" relative mass change {summary['mass_relative_drift']:+.2e}",
+        f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s",
     ]
+    verdict = [*summary["statements"], f"verdict: {summary['verdict']}"]
+    verdict += [f"  - {objection}" for objection in summary["objections"]]
     names = (path.name for path in Path(folder).iterdir() if path.is_file())
     files = ", ".join(sorted(name for name in names if not name.startswith(".")))
-    return "\n".join([*lines, *measured, f"written to {folder}: {files}"])
+    return "\n".join([*lines, *measured, *verdict, f"written to {folder}: {files}"])
 
 
 class _Parser(argparse.ArgumentParser):

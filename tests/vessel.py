@@ -17,7 +17,7 @@ TABLE = {
         {"name": "outlet_2", "pressure_pa": 0.0},
     ],
     "fluid": {"density_kg_m3": 1060.0, "kinematic_viscosity_m2_s": 4e-5},
-    "lattice": {"lattice_velocity": 0.05},
+    "lattice": {"lattice_velocity": 0.015},
     "compute": {"backend": "cpu"},
     "run": {"steps": 60, "ramp_steps": 30, "check_interval_steps": 10},
     "output": {"series_every_steps": 10, "picture": False, "vtk": False},

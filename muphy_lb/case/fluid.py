@@ -1,7 +1,7 @@
 """Sections of the case file about the fluid: its viscosity, and what drives it."""
 
 from muphy_lb.case.boundaries import WaveformSection
-from muphy_lb.case.section import Positive, Section, Vector
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one
 from muphy_lb.physics.table import key_classes
 
 
@@ -75,8 +75,22 @@ class _Newtonian(Section):
 
     density_kg_m3: Positive
     """density [kg/m3]"""
-    kinematic_viscosity_m2_s: Positive
+    kinematic_viscosity_m2_s: Positive | None = None
     """kinematic viscosity [m2/s]; of a non-Newtonian fluid a typical one, which fixes the time step"""
+    dynamic_viscosity_pa_s: Positive | None = None
+    """dynamic viscosity [Pa s], instead of the kinematic one: that times the density"""
+
+    @classmethod
+    def rules(cls, given):
+        """One viscosity."""
+        yield from exactly_one(given, "kinematic_viscosity_m2_s", "dynamic_viscosity_pa_s")
+
+    @property
+    def viscosity_m2_s(self) -> float:
+        """Kinematic viscosity [m2/s], of whichever of the two is given."""
+        if self.dynamic_viscosity_pa_s is not None:
+            return self.dynamic_viscosity_pa_s / self.density_kg_m3
+        return self.kinematic_viscosity_m2_s  # type: ignore[return-value]  # the rules want one of the two
 
 
 class FluidSection(*key_classes("FluidKeys"), _Newtonian):  # type: ignore[misc]  # bases are known at run time

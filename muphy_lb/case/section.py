@@ -7,7 +7,7 @@ section's own ``rules`` what must hold between keys.
 import math
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -21,6 +21,9 @@ SMALLEST = 1e-30
 
 MOST_PROBLEMS = 20
 """Problems of a case that one message lists: more are the same mistake, or no case file."""
+
+AS_NEAR = 0.05
+"""Difference of likeness up to which two names are as near to a third."""
 
 _WORDED = "worded"  # type of the validation errors that already carry the text for the user
 
@@ -65,9 +68,11 @@ Duration = Annotated[str, Field(pattern=r"^[0-9]+:[0-5][0-9]:[0-5][0-9]$")]
 
 
 def did_you_mean(name: str, allowed: Sequence[str]) -> str:
-    """The remedy for an unknown name: the nearest allowed one, else all of them."""
-    nearest = get_close_matches(name[:MAX_SHOWN], allowed, n=1, cutoff=0.5)
-    return f"did you mean {nearest[0]!r}?" if nearest else f"allowed: {', '.join(allowed)}"
+    """The remedy for an unknown name: the nearest allowed one, or two that are as near, else all of them."""
+    nearest = get_close_matches(name[:MAX_SHOWN], allowed, n=2, cutoff=0.5)
+    likeness = [SequenceMatcher(None, other, name[:MAX_SHOWN]).ratio() for other in nearest]
+    as_near = [other for other, ratio in zip(nearest, likeness, strict=True) if ratio > likeness[0] - AS_NEAR]
+    return f"did you mean {' or '.join(map(repr, as_near))}?" if nearest else f"allowed: {', '.join(allowed)}"
 
 
 def names_among(text: str, allowed: Sequence[str], option: str) -> tuple[str, ...]:

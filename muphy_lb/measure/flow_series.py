@@ -10,7 +10,6 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.output.series import CsvSeries
-from muphy_lb.output.summary import flow_warnings
 
 OPENING_QUANTITIES = {"flow_rate_m3_s": "flow rate [m3/s]", "pressure_pa": "pressure [Pa]"}
 WALL_QUANTITIES = (
@@ -97,7 +96,7 @@ class OpeningSeries(SeriesObserver):
         ]
 
     def lines(self, summary: Mapping) -> list[str]:
-        """State of each opening, flow split, pressure drops, and warnings."""
+        """State of each opening, flow split, pressure drops."""
         return opening_lines(summary)
 
     def section(self, summary: Mapping) -> ReportPart:
@@ -117,7 +116,6 @@ class OpeningSeries(SeriesObserver):
         return ReportPart(
             results=(*shares, *drops),
             tables=(ReportTable("Openings", ("", "flow rate [m3/s]", "pressure [Pa]", "area [m2]"), rows),),
-            warnings=flow_warnings(summary),
             charts=partial(series_charts, self._folder / self.file, "Openings", OPENING_QUANTITIES),
         )
 
@@ -174,7 +172,7 @@ def opening_lines(summary: Mapping) -> list[str]:
     if summary.get("pressure_drops_pa"):
         drops = ", ".join(f"{name} {drop:.5g} Pa" for name, drop in summary["pressure_drops_pa"].items())
         lines.append(f"pressure drop from the inlets to: {drops}")
-    return lines + [f"warning: {text}" for text in flow_warnings(summary)]
+    return lines
 
 
 def wall_lines(walls: Mapping) -> list[str]:

@@ -165,6 +165,9 @@ class FlowView(Protocol):
             DivergedError: the flow is unstable.
         """
 
+    def largest_density_change(self) -> float:
+        """Largest difference of the lattice density from 1, on every rank."""
+
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name."""
 

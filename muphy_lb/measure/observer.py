@@ -13,12 +13,32 @@ so the summary contains what :meth:`Observer.finish` returns, and is written bef
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.report_html import ReportPart
 
 NOTHING = ReportPart()
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """How far a criterion of steadiness is met.
+
+    Attributes:
+        tolerance: allowed relative change.
+        change: the last one; None before the flow was looked at twice.
+        is_reached: whether the criterion is met.
+    """
+
+    tolerance: float
+    change: float | None
+    is_reached: bool
+
+    def __str__(self):
+        change = "not yet known" if self.change is None else f"{self.change:.2e}"
+        return f"last change {change}, asked for {self.tolerance:.2g}"
 
 
 class Observer:
@@ -68,6 +88,10 @@ class Observer:
     def is_satisfied(self) -> bool:
         """Whether its own criterion for the end of the run is met, on rank 0."""
         return False
+
+    def steadiness(self) -> Steadiness | None:
+        """How far its criterion of steadiness is met, on rank 0; None if it has none."""
+        return None
 
     def status(self) -> str:
         """Its part of the progress line, on rank 0."""

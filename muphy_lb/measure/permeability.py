@@ -92,7 +92,7 @@ def measured_permeability(view: FlowView) -> Permeability | None:
     velocity = velocity.astype(np.float64)
     direction, in_pores = acceleration / strength, velocity.mean(axis=0)
     porosity = header.n_nodes / float(np.prod(header.shape, dtype=np.float64))
-    nu = view.case.fluid.kinematic_viscosity_m2_s
+    nu = view.case.fluid.viscosity_m2_s
     column = nu * porosity * in_pores / strength
     k, along = float(column @ direction), float(in_pores @ direction)
     lengths = {

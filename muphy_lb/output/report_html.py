@@ -71,7 +71,9 @@ def write_report(folder: Path, summary: Mapping, parts: Sequence[ReportPart], wi
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>',
         f"<style>{STYLE}</style></head><body>",
         f"<h1>{escape(title)}</h1>",
-        f'<p>{escape(_verdict(summary))}</p><p class="note">muphy_lb {escape(summary["version"])}</p>',
+        f"<p>{escape(_ending(summary))}</p>",
+        *_verdict_lines(summary),
+        f'<p class="note">{escape(_origin(summary))}</p>',
         *(_pictures(folder, parts) if with_plots else ()),
         "<h2>Results</h2>",
         _table(("quantity", "value", "unit"), [*_results(summary), *results]),
@@ -86,14 +88,30 @@ def write_report(folder: Path, summary: Mapping, parts: Sequence[ReportPart], wi
     write_text(folder / REPORT_FILE, "\n".join(page))
 
 
-def _verdict(summary: Mapping) -> str:
+def _ending(summary: Mapping) -> str:
     steady = "; the flow is steady" if summary["converged"] else ""
     return f"Ended: {summary['ended']} at step {summary['steps']:,}, t = {summary['time_s']:.5g} s{steady}."
+
+
+def _verdict_lines(summary: Mapping) -> Iterator[str]:
+    """The verdict, what speaks against the result, and what was found of it."""
+    yield f"<p><strong>Verdict: {escape(summary['verdict'])}</strong></p>"
+    for text in summary["objections"]:
+        yield f'<p class="warning">{escape(text)}</p>'
+    yield f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in summary['statements'])}</ul>"
+
+
+def _origin(summary: Mapping) -> str:
+    return f"muphy_lb {summary['version']}, {summary['date']}, on {', '.join(summary['hosts'])}"
 
 
 def _results(summary: Mapping) -> Iterator[tuple]:
     yield "largest velocity", summary["max_velocity_m_s"], "m/s"
     yield "mean velocity", summary["mean_velocity_m_s"], "m/s"
+    yield "Mach number of the largest velocity", summary["mach"], ""
+    if summary["reynolds"] is not None:
+        yield "largest Reynolds number of an opening", summary["reynolds"], ""
+    yield "largest relative change of density", summary["largest_density_change"], ""
     yield "relative change of mass", summary["mass_relative_drift"], ""
 
 
@@ -108,6 +126,8 @@ def _table_lines(table: ReportTable) -> list[str]:
 def _computation(summary: Mapping) -> Iterator[tuple]:
     yield "fluid nodes", f"{summary['n_fluid']:,}", ""
     yield "voxel edge", summary["spacing_m"], "m"
+    if summary["voxels_across"] is not None:
+        yield "smallest opening", summary["voxels_across"], "voxels across"
     yield "time step", summary["time_step_s"], "s"
     yield "relaxation time", summary["relaxation_time"], "time steps"
     yield "method", f"{summary['lattice']}, {summary['collision']}, walls {summary['walls_rule']}", ""

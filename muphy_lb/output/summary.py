@@ -10,8 +10,6 @@ import numpy as np
 
 from muphy_lb.files.atomic import write_text
 
-LARGEST_LOSS = 0.01  # of a steady flow between inlets and outlets that needs no word
-
 
 def write_summary(path: str | os.PathLike, record: dict) -> None:
     """Write ``record`` as strict JSON, whole or not at all; a NaN or infinite number becomes ``null``.
@@ -47,25 +45,6 @@ def pressure_drops_pa(openings: Mapping[str, Mapping]) -> dict[str, float]:
     upstream_pa = sum(state["mean_pressure_pa"] * state["area_m2"] for state in inlets) / area_m2
     outlets = {name: state for name, state in openings.items() if state["kind"] == "outlet"}
     return {name: upstream_pa - state["mean_pressure_pa"] for name, state in outlets.items()}
-
-
-def flow_warnings(summary: Mapping) -> list[str]:
-    """What is wrong with the flow rates of a steady flow, in words: interpolated walls lose mass where voxels are
-    coarse."""
-    states = summary.get("openings", {}).values()
-    entering, leaving = (
-        sum(state["flow_rate_m3_s"] for state in states if state["kind"] == kind) for kind in ("inlet", "outlet")
-    )
-    if not summary.get("converged") or not max(entering, leaving) > 0.0:
-        return []
-    lost = (entering - leaving) / max(entering, leaving)
-    if abs(lost) <= LARGEST_LOSS:
-        return []
-    text = f"the flow is steady, but {100 * abs(lost):.2g} % {'less' if lost > 0 else 'more'} leaves than enters"
-    remedy = (
-        "" if summary.get("walls_rule") == "half-way" else "; finer voxels, bgk or mrt, or half-way walls lose less"
-    )
-    return [text + remedy]
 
 
 def _plain(value):

@@ -58,6 +58,10 @@ class Physics:
             other.
         output_fields: fields that every field file holds, by name.
         probed: scalars that probes record in addition to velocity and pressure.
+        keeps_balance: whether as much leaves through openings as enters once the flow is steady; else the balance is
+            told at the end of a run, but not judged.
+        allowed_density_change: relative change of the density at the end of a run up to which its result is not
+            doubtful; None for that of any flow.
         cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
     """
 
@@ -65,6 +69,8 @@ class Physics:
     combines_with: ClassVar[frozenset[str]] = frozenset()
     output_fields: Mapping[str, OutputField] = MappingProxyType({})
     probed: Sequence[ProbedScalar] = ()
+    keeps_balance: ClassVar[bool] = True
+    allowed_density_change: ClassVar[float | None] = None
     cut_field: ClassVar[str | None] = None
 
     def __init__(self, case: Case, header: GeometryHeader, units: Units):

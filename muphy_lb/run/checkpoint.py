@@ -13,7 +13,6 @@ voxel_digest, and the units of its numbers, time_step_s, spacing_m and density_k
 import json
 import logging
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import isclose
@@ -22,12 +21,14 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from muphy_lb.case.changes import changed_keys, listed
 from muphy_lb.errors import InputError
 from muphy_lb.files.atomic import atomic_write, output_errors
 from muphy_lb.files.hdf5 import opened
 from muphy_lb.files.hdf5_input import elsewhere, oversized
 from muphy_lb.files.sealed import HEADER_BYTES, DamagedFileError, seal, verify, version_of
 from muphy_lb.measure.flow_view import on_root
+from muphy_lb.physics.table import PHYSICS
 from muphy_lb.run.simulation import Simulation
 
 LOG = logging.getLogger(__name__)
@@ -38,11 +39,23 @@ LEFT_OVER = ".step_*.tmp"
 SETS = ("populations", "fields")
 PARTICLES, OBSERVERS = "particles", "observers"
 UNITS = ("time_step_s", "spacing_m", "density_kg_m3")
-IDENTITY = ("lattice", "streaming", "precision", "fields", "particles", "voxel_digest", *UNITS)
+GEOMETRY = "voxel_digest"
+SCALES = ("geometry", "lattice", "openings", "walls", "fluid")  # a velocity of the case may fix the time step
+BELONGS_TO = {  # what a state belongs to, in words, and the sections of the case that say so
+    "lattice": ("velocity set", ("lattice",)),
+    "streaming": ("streaming", ("compute",)),
+    "precision": ("precision", ("compute",)),
+    "fields": ("set of fields", PHYSICS),
+    "particles": ("set of particles", PHYSICS),
+    GEOMETRY: ("geometry", ("geometry", "openings")),
+    "time_step_s": ("time step [s]", SCALES),
+    "spacing_m": ("voxel edge [m]", ("geometry",)),
+    "density_kg_m3": ("density [kg/m3]", ("fluid",)),
+}
+IDENTITY = tuple(BELONGS_TO)
 OWN_ATTRIBUTES = {*IDENTITY, "step", "initial_mass", "feedback", "wall_forces"}  # the others are states of observers
 SAME = 1e-9  # relative difference of units that rounding in another release may make
 CHUNK = 1 << 20  # values of a row read at once
-MANY = 8  # changed keys of a case that are listed
 
 
 @dataclass(frozen=True)
@@ -148,8 +161,9 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
     refusal = None
     if communicator.rank == 0:
         with _readable(path) as file:
-            refusal = _refusal(path, file, simulation)
-        _tell_changes(checkpoint, simulation)
+            refusal = _refusal(checkpoint, file, simulation)
+        if refusal is None:
+            _tell_changes(checkpoint, simulation)
     if refusal := communicator.broadcast(refusal):
         raise InputError(refusal)
     with _readable(path) as file:
@@ -272,17 +286,14 @@ def _identity(simulation: Simulation) -> dict:
     }
 
 
-def _refusal(path: Path, file: h5py.File, simulation: Simulation) -> str | None:
+def _refusal(checkpoint: Checkpoint, file: h5py.File, simulation: Simulation) -> str | None:
     """Why a checkpoint cannot be continued, if so."""
+    path = checkpoint.path
     for name, expected in _identity(simulation).items():
         found = file.attrs.get(name)
         is_same = isclose(found, expected, rel_tol=SAME) if name in UNITS else found == expected
         if not is_same:
-            why = ", with which its numbers would mean other velocities and pressures" if name in UNITS else ""
-            return (
-                f"checkpoint {path} has {name} = {found}, this run has {expected}{why}; resume with the case that wrote"
-                " it"
-            )
+            return _another(name, found, expected, checkpoint, simulation)
     engine, n = simulation.engine, simulation.header.n_nodes
     shapes = {"populations": (simulation.lattice.q, n), "fields": (len(engine.fields.evolving), n)}
     for name, shape in shapes.items():
@@ -291,23 +302,29 @@ def _refusal(path: Path, file: h5py.File, simulation: Simulation) -> str | None:
     return None
 
 
+def _another(name: str, found, expected, checkpoint: Checkpoint, simulation: Simulation) -> str:
+    """The refusal of a state that belongs to something else, and the keys of the case that make the difference."""
+    what, sections = BELONGS_TO[name]
+    values = "" if name == GEOMETRY else f" ({_shown(found)}; this run: {_shown(expected)})"
+    why = ", with which its numbers would mean other velocities and pressures" if name in UNITS else ""
+    changes = listed(changed_keys(checkpoint.case, _case_text(checkpoint, simulation), sections))
+    cause = changes or f"no key of {' or '.join(sections)} has changed, but perhaps a file that the case names"
+    return (
+        f"checkpoint {checkpoint.path} belongs to another {what}{values}{why}: {cause}; resume without that change, or"
+        " start anew with muphy-lb run"
+    )
+
+
+def _shown(value) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
+
+
 def _tell_changes(checkpoint: Checkpoint, simulation: Simulation) -> None:
     """Name the keys of the case that the checkpoint was written with other values of."""
-    old = _flat(tomllib.loads(checkpoint.case))
-    new = _flat(tomllib.loads(simulation.case.to_toml(checkpoint.path.parent)))
-    changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    for name in changed[:MANY]:
-        LOG.info("resumed with %s = %s; the checkpoint was written with %s", name, new.get(name), old.get(name))
-    if len(changed) > MANY:
-        LOG.info("resumed with %d more keys that differ from those of the checkpoint", len(changed) - MANY)
+    changes = changed_keys(checkpoint.case, _case_text(checkpoint, simulation))
+    if changes:
+        LOG.info("changed since the checkpoint: %s", listed(changes))
 
 
-def _flat(table, name: str = "") -> dict:
-    """Values of a TOML table by dotted key; of lists of tables by number."""
-    pairs = table.items() if isinstance(table, dict) else enumerate(table)
-    found: dict[str, object] = {}
-    for key, value in pairs:
-        dotted = f"{name}.{key}" if name else str(key)
-        is_nested = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, dict) for v in value))
-        found.update(_flat(value, dotted) if is_nested else {dotted: value})
-    return found
+def _case_text(checkpoint: Checkpoint, simulation: Simulation) -> str:
+    return simulation.case.to_toml(checkpoint.path.parent)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shlex
 import signal
 import time
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from muphy_lb.run.observers import check_observers, create_observers, remove_fil
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY
 from muphy_lb.run.summary import SUMMARY_FILE, summarise
+from muphy_lb.run.verdict import DOUBTFUL, balance_of, judge
 
 LOG = logging.getLogger(__name__)
 CASE_FILE = "case.toml"
@@ -26,6 +28,7 @@ CHECKPOINTS = "checkpoints"
 N_CHECKPOINTS = 2
 COMPLETED = "completed"
 STOPPED_EXIT_CODE = 75
+SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent to its children as well
 STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -48,9 +51,19 @@ class Clock:
 
 
 class StopSignals:
-    """Context in which stop signals raise a flag instead of ending the process; ``nohup`` keeps SIGHUP ignored."""
+    """Context in which stop signals raise a flag instead of ending the process; ``nohup`` keeps SIGHUP ignored.
+
+    A flag raised during set-up is obeyed only when the flow has begun, which is told; a second Ctrl-C does not wait.
+    """
 
     received = 0
+
+    def __init__(self):
+        self._is_set_up, self._first_s = False, 0.0
+
+    def set_up(self) -> None:
+        """The set-up is over."""
+        self._is_set_up = True
 
     def __enter__(self):
         under_nohup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
@@ -63,6 +76,13 @@ class StopSignals:
             signal.signal(number, handler)
 
     def _note(self, number, _frame):
+        is_first, now = not self.received, time.perf_counter()
+        if is_first:
+            self._first_s = now
+            if not self._is_set_up:
+                LOG.info("signal %s: stopping after set-up; Ctrl-C once more to stop now", signal.Signals(number).name)
+        elif number == signal.SIGINT and not self._is_set_up and now - self._first_s > SAME_PRESS_S:
+            raise KeyboardInterrupt
         self.received = int(number)
 
 
@@ -107,7 +127,8 @@ class Run:
         resume: continue from the newest checkpoint in the folder.
         clock: counts the wall time; made here if not given.
 
-    The folder is locked until :meth:`execute` ends.
+    The folder is locked until :meth:`execute` ends. From then on ``is_sound`` says, on every rank, whether nothing
+    speaks against the result (:mod:`muphy_lb.run.verdict`).
 
     Raises:
         OutputError: the folder cannot be written, or another run writes there.
@@ -131,7 +152,7 @@ class Run:
         for observer in self.observers:
             if checkpoint and observer.name in checkpoint.states:
                 observer.restore(checkpoint.states[observer.name])
-        self._is_resumed = checkpoint is not None
+        self._is_resumed, self.is_sound = checkpoint is not None, True
         written = (checkpoint.path,) if checkpoint else ()
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)
         self._clock = clock or Clock()
@@ -150,6 +171,7 @@ class Run:
             reason = self._reason_to_finish()
             if reason is None and self.simulation.step_number >= self.simulation.numerics.steps:
                 self._say_that_nothing_is_left()
+                self.is_sound = self.simulation.communicator.broadcast(self._summary().get("verdict") != DOUBTFUL)
                 return COMPLETED, None
             reason = reason or self._advance(signals or StopSignals())
             return reason, self._finish(reason)
@@ -160,25 +182,33 @@ class Run:
     def _reason_to_finish(self) -> str | None:
         """Why a resumed run, which had come to its end, has but to write its last files."""
         simulation, reason = self.simulation, None
-        if self._root and self._is_resumed and not self._has_summary():
+        if self._root and self._is_resumed and self._summary().get("steps") != simulation.step_number:
             is_steady = any(observer.is_satisfied for observer in self.observers)
             is_complete = simulation.step_number >= simulation.numerics.steps
             reason = STEADY if is_steady else COMPLETED if is_complete else None
         return simulation.communicator.broadcast(reason)
 
-    def _has_summary(self) -> bool:
-        """Whether there is a summary of the state at hand."""
+    def _summary(self) -> dict:
+        """The summary that an earlier run has left in the folder; empty if there is none, or another process's."""
         try:
             summary = json.loads((self.folder / SUMMARY_FILE).read_text(encoding="utf-8"))
-            return summary["steps"] == self.simulation.step_number
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
+        except (OSError, ValueError):
+            return {}
+        return summary if isinstance(summary, dict) else {}
 
     def _say_that_nothing_is_left(self) -> None:
         if self._root:
             last = self.simulation.numerics.steps
-            more = f"muphy-lb resume {self.folder} --set run.steps={2 * last}"
-            LOG.info("the run in %s has made all its %d steps; to go on: %s", self.folder, last, more)
+            LOG.info("the run in %s has made all its %d steps; to go on: %s", self.folder, last, self._longer())
+
+    def _longer(self) -> str:
+        """The command that gives the run, or what is left of it, as much again."""
+        run, last = self.simulation.case.run, self.simulation.numerics.steps
+        resume = f"muphy-lb resume {shlex.quote(str(self.folder))}"
+        if self.simulation.step_number < last:
+            return resume
+        longer = f"run.steps={2 * last}" if run.time_s is None else f"run.time_s={2 * run.time_s:.6g}"
+        return f"{resume} --set {longer}"
 
     def _forget_earlier_run(self) -> None:
         """Remove results and checkpoints: a failure must not leave those of an earlier run in their place."""
@@ -249,18 +279,27 @@ class Run:
 
     def _report_progress(self, health) -> None:
         self._last_progress = time.perf_counter()
+        balance = self._balance_text(health)
         if self._root:
-            LOG.info("%s", self._progress_line(health))
+            LOG.info("%s", self._progress_line(health, balance))
 
-    def _progress_line(self, health) -> str:
+    def _balance_text(self, health) -> str:
+        """What shows whether the flow is in order: inflow less outflow, of a closed one the mass; collective."""
+        balance = balance_of(self.simulation)
+        if balance is None:
+            return f"mass drift {health.mass_drift:+.2e}"
+        return f"inflow - outflow {100.0 * balance.imbalance:+.3g} %"
+
+    def _progress_line(self, health, balance: str) -> str:
         step, last = self.simulation.step_number, self.simulation.numerics.steps
         remaining = (last - step) * self._clock.stepping_s / max(self._clock.steps, 1)
+        at_most = "" if self.simulation.case.run.steady_tolerance is None else "at most "  # a steady flow ends the run
         velocity = self.simulation.units.velocity_to_si(health.max_speed)
         status = "".join(f" | {text}" for observer in self.observers if (text := observer.status()))
         mflups = self._clock.mflups(self.simulation.header.n_nodes)
         return (
             f"step {step}/{last} ({100 * step / last:.1f} %) | {mflups:.1f} MFLUPS"
-            f" | ETA {remaining:.0f} s | max velocity {velocity:.4g} m/s | mass drift {health.mass_drift:+.2e}{status}"
+            f" | ETA {at_most}{remaining:.0f} s | max velocity {velocity:.4g} m/s | {balance}{status}"
         )
 
     def _finish(self, reason: str) -> dict | None:
@@ -270,13 +309,16 @@ class Run:
             "stepping_time_s": self._clock.stepping_s,
             "mflups": self._clock.mflups(simulation.header.n_nodes),
         }
-        if self.checkpoints.every or reason not in (COMPLETED, STEADY):
-            self.checkpoints.act()
+        verdict = judge(simulation, self.observers, self._longer())
+        self.is_sound = verdict.is_sound
+        if self.checkpoints.every or reason not in (COMPLETED, STEADY) or not verdict.is_sound:
+            self.checkpoints.act()  # of a doubtful flow too: it may only need more steps
         records = {observer.name: observer.finish() for observer in self.observers}
         outcome = {
             "version": __version__,
             "ended": reason,
             "converged": any(observer.is_satisfied for observer in self.observers),
+            **verdict.record(),
             **{name: record for name, record in records.items() if record is not None},
         }
         summary = summarise(simulation, self.folder, speed, outcome)

@@ -147,7 +147,7 @@ def _criterion(simulation: Simulation) -> tuple[int, SteadyWatch]:
     time_s = case.run.steady_time_s
     if time_s is None:
         pore_size_m = mean_pore_size(simulation) * simulation.header.spacing_m
-        time_s = min(pore_size_m**2 / case.fluid.kinematic_viscosity_m2_s, simulation.numerics.steps * time_step_s)
+        time_s = min(pore_size_m**2 / case.fluid.viscosity_m2_s, simulation.numerics.steps * time_step_s)
     interval = max(case.run.steady_interval_steps, ceil(time_s / time_step_s / LOOKS_PER_TIME))
     return interval, SteadyWatch(case.run.steady_tolerance, max(1.0, time_s / (interval * time_step_s)))
 

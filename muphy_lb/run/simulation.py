@@ -13,13 +13,13 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part, streaming_named
 from muphy_lb.engine.autotune import tune
-from muphy_lb.engine.boundary_links import SUM_SCALE
 from muphy_lb.engine.engine import Engine
 from muphy_lb.errors import DivergedError, InputError
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
+from muphy_lb.measure.opening_states import opening_states
 from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.parallel import HaloConnector, NodeGather, connect
@@ -31,6 +31,7 @@ from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described
 from muphy_lb.run.divergence import divergence_message
 from muphy_lb.run.monitored import refuse_to_watch_nothing
+from muphy_lb.run.stepping import steps_covering, whole_steps
 from muphy_lb.setup.boundaries import build_schedule, link_conditions, opening_conditions, wall_motions
 from muphy_lb.setup.collision import build_fluid
 from muphy_lb.setup.distribute import DistributedGeometry
@@ -158,15 +159,28 @@ class Simulation:
         for name, columns in found.items():
             self.engine.particle_sets.set(name, columns)
 
-    def step(self, n_steps: int = 1) -> None:
-        """Advance."""
-        while n_steps > 0:
+    def step(self, n_steps: float = 1) -> None:
+        """Advance by a whole number of steps.
+
+        Raises:
+            InputError: ``n_steps`` is not whole, or negative.
+        """
+        left = whole_steps(n_steps)
+        while left > 0:
             if self.step_number >= self._scheduled_until:
                 self.upload_schedule()
-            stretch = int(min(n_steps, self._scheduled_until - self.step_number))
+            stretch = int(min(left, self._scheduled_until - self.step_number))
             self.engine.advance(stretch)
             self.step_number += stretch
-            n_steps -= stretch
+            left -= stretch
+
+    def run_for(self, time_s: float) -> None:
+        """Advance by a time [s], rounded up to whole steps: by less than ``units.time_step_s`` more than asked for.
+
+        Raises:
+            InputError: ``time_s`` is not a finite number, or negative.
+        """
+        self.step(steps_covering(time_s, self.units.time_step_s))
 
     def timed_mflups(self, n_steps: int) -> float:
         """Million node updates per second of all ranks over some steps, which the step number does not count."""
@@ -245,13 +259,7 @@ class Simulation:
         sums = self.communicator.total(self.engine.opening_sums(count))
         if self.communicator.rank:
             return None
-        flow = sums[:, 0] / SUM_SCALE
-        mean = sums[:, 1] / SUM_SCALE / np.maximum(sums[:, 2], 1)
-        states = self.engine.feedback.record() if self.engine.feedback else {}
-        return {
-            record.name: self._opening_state(k, flow[k], mean[k], states.get(str(k), ()))
-            for k, record in enumerate(self.header.openings)
-        }
+        return opening_states(self, sums, self.engine.feedback.record() if self.engine.feedback else {})
 
     def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
         """Force and torque of the fluid on every labelled wall, on rank 0; collective.
@@ -295,6 +303,10 @@ class Simulation:
         mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
         drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
         return Health(drift, max_speed, mean_speed)
+
+    def largest_density_change(self) -> float:
+        """Largest difference of the lattice density from 1, on every rank; collective."""
+        return self.communicator.maximum(float(np.abs(self.engine.moments()[0]).max(initial=0.0)))
 
     @cached_property
     def _gather(self) -> NodeGather:
@@ -384,15 +396,3 @@ class Simulation:
     def _collect(self, rows, finish):
         collected = [self._gather.collect(row) for row in rows]
         return finish(collected) if self.communicator.rank == 0 else None
-
-    def _opening_state(self, number: int, entering: float, mean_deviation: float, answer) -> OpeningState:
-        """``answer``: state and value of a condition with feedback, else empty."""
-        record, feedback = self.header.openings[number], self.conditions[number].feedback
-        sign = 1.0 if record.kind == "inlet" else -1.0
-        return OpeningState(
-            kind=record.kind,
-            area_m2=self.frames[number].area * self.header.spacing_m**2,
-            flow_rate_m3_s=sign * self.units.flow_rate_to_si(float(entering)),
-            mean_pressure_pa=self._pressure_scale() * float(mean_deviation),
-            feedback=feedback.in_si(answer[:-1]) if feedback else {},
-        )

@@ -20,7 +20,7 @@ from math import inf
 from pathlib import Path
 
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.observer import Observer, Steadiness
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.output.series import CsvSeries, read_series
@@ -46,12 +46,24 @@ class SteadyWatch:
         self._last: dict = {}
 
     def __str__(self):
-        return f"change {self.change:.2e} (steady at {self.tolerance:.0e})"
+        if self.tolerance is None:
+            return ""
+        if self.change == inf:
+            return f"change not yet known (steady at {self.tolerance:.0e})"
+        once = self.change <= self.tolerance < self._change_before
+        return f"change {self.change:.2e} (steady at {self.tolerance:.0e}{', below it once, twice needed' * once})"
 
     @property
     def is_steady(self) -> bool:
         """Whether the last two changes were within the tolerance."""
         return self.tolerance is not None and max(self.change, self._change_before) <= self.tolerance
+
+    @property
+    def steadiness(self) -> Steadiness | None:
+        """How far the criterion is met; None for never steady."""
+        if self.tolerance is None:
+            return None
+        return Steadiness(self.tolerance, self.change if self.change < inf else None, self.is_steady)
 
     def look(self, groups: dict[str, dict[str, float]]) -> bool:
         """Compare quantities, by group and name, with the last look and remember these."""
@@ -133,9 +145,13 @@ class SteadyState(Observer):
         """Whether the flow is steady."""
         return self.watch.is_steady
 
+    def steadiness(self) -> Steadiness | None:
+        """The last change, and what is wanted."""
+        return self.watch.steadiness
+
     def status(self) -> str:
         """The last change, and what is wanted."""
-        return "" if self.watch.tolerance is None else str(self.watch)
+        return str(self.watch)
 
     def state(self) -> dict:
         """The last look and the last two changes."""

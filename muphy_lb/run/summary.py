@@ -1,8 +1,12 @@
 """What ``summary.json`` holds of a run."""
 
+import platform
 import resource
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, replace
+from datetime import datetime
+from math import sqrt
 from pathlib import Path
 
 from muphy_lb.measure.flow_view import FlowView, OpeningState, on_root
@@ -23,11 +27,14 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
     walls = view.wall_forces() if view.header.walls else None
     openings, health = view.openings(), view.health()
     peak_memory_mib = view.communicator.gather(process_peak_mib())
+    hosts = view.communicator.gather(platform.node())
     if view.communicator.rank:
         return None
     compute, numerics = view.case.compute, view.numerics
     record = {
         "title": view.case.title,
+        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "hosts": sorted(set(hosts)),
         "ranks": view.communicator.size,
         "backend": view.backend_name,
         "device": view.device,
@@ -47,6 +54,8 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
         "mass_relative_drift": health.mass_drift,
         "max_velocity_m_s": view.units.velocity_to_si(health.max_speed),
         "mean_velocity_m_s": view.units.velocity_to_si(health.mean_speed),
+        "mach": health.max_speed / sqrt(float(view.lattice.cs2)),
+        **_of_scale(view, on_root(openings)),
         **outcome,
         "case_toml": view.case.to_toml(folder),
         **_of_openings({name: _opening_record(state) for name, state in on_root(openings).items()}),
@@ -54,6 +63,16 @@ def summarise(view: FlowView, folder: Path, speed: dict, outcome: dict) -> dict 
     }
     write_summary(folder / SUMMARY_FILE, record)
     return record
+
+
+def _of_scale(view: FlowView, openings: Mapping[str, OpeningState]) -> dict:
+    """The largest Reynolds number of an opening, by its mean velocity and diameter, and the voxels across the smallest;
+    None without openings."""
+    across = [2.0 * frame.radius for frame in view.frames]
+    speeds_m_s = [abs(state.flow_rate_m3_s) / state.area_m2 for state in openings.values()]
+    scale = view.header.spacing_m / view.case.fluid.viscosity_m2_s
+    numbers = [speed_m_s * width * scale for speed_m_s, width in zip(speeds_m_s, across, strict=True)]
+    return {"reynolds": max(numbers, default=None), "voxels_across": min(across, default=None)}
 
 
 def _opening_record(state: OpeningState) -> dict:

@@ -23,6 +23,7 @@ GOOD_MACH = 0.175  # that of GOOD_LATTICE_VELOCITY, 0.1 * sqrt(3), rounded up
 SHORT_RELAXATION_TIME = 0.51
 LONG_RELAXATION_TIME = 2.0
 GOOD_RELAXATION_TIME = 0.8
+MAX_RELAXATION_TIME = 5.0  # the error of walls and viscosity grows with its square; far above, flows lose their mass
 MAX_CELL_REYNOLDS = 10.0
 MAX_DENSITY_CHANGE = 0.5
 GOOD_DENSITY_CHANGE = 0.1
@@ -74,7 +75,7 @@ class _Plan:
     @property
     def viscosity_m2_s(self) -> float:
         """Kinematic viscosity of the fluid [m2/s]."""
-        return self.case.fluid.kinematic_viscosity_m2_s
+        return self.case.fluid.viscosity_m2_s
 
     def time_step_s(self) -> float:
         """Time step [s] from that one of the three keys of [lattice] that is given."""
@@ -229,6 +230,25 @@ def _refuse_unstable(plan: _Plan) -> None:
             f" {velocity / math.sqrt(plan.cs2):.3g}); at most {plan.max_lattice_velocity:.3g} is allowed"
             f" (run.max_mach = {plan.case.run.max_mach:g}): {_remedy(plan)}"
         )
+    if tau > MAX_RELAXATION_TIME:
+        raise InputError(_too_long(tau, plan))
+
+
+def _too_long(tau: float, plan: _Plan) -> str:
+    """What is wrong with a relaxation time that no flow can have, and what it usually comes from."""
+    fluid, cause = (
+        plan.case.fluid,
+        f"check fluid.dynamic_viscosity_pa_s = {plan.case.fluid.dynamic_viscosity_pa_s} Pa s",
+    )
+    if fluid.kinematic_viscosity_m2_s is not None:
+        cause = (
+            f"check fluid.kinematic_viscosity_m2_s = {fluid.kinematic_viscosity_m2_s:g} m2/s (a dynamic viscosity"
+            " [Pa s] belongs into fluid.dynamic_viscosity_pa_s)"
+        )
+    return (
+        f"the relaxation time is {tau:.4g}; at most {MAX_RELAXATION_TIME:g} is allowed, as walls become inaccurate:"
+        f" {cause}; if it is right, with the voxel edge of {plan.spacing_m:.4g} m: set {_good_key(plan)}"
+    )
 
 
 def _refuse_aliased(plan: _Plan) -> None:
@@ -337,7 +357,7 @@ def describe(
         "steps": f"{numerics.steps:,} ({units.steps_to_time(numerics.steps):.4g} s)",
         "fluid nodes": f"{n_nodes:,}",
         "memory per rank": f"{math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20:,.1f} MiB on {n_ranks} rank(s)",
-        "estimated time": f"{_clock(seconds)} at {source} {mflups:.4g} MFLUPS",
+        "estimated time": f"{_clock(seconds)} of stepping alone, at {source} {mflups:.4g} MFLUPS",
     }
     lines = [f"{name:<20}{value}" for name, value in rows.items()]
     return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])

@@ -43,7 +43,7 @@ LIMIT_MIB = 2048
 GRANTED = 2**31
 """Bytes of address space that a child is granted beyond what it begins with: what asks first is told what is free."""
 
-STOPPED = 75
+STOPPED, DOUBTFUL = 75, 6
 """Exit code of a run that ended before its last step, since the fuzzer allows it a few seconds only."""
 
 MAX_LINES, MAX_LETTERS = 6, 1000
@@ -139,7 +139,7 @@ def judge(damage: Damage, ending: Ending) -> str:
         return "MEMORY"
     if "Unable to allocate" in said or "MemoryError" in said:
         return "NOT ASKED"
-    if ending.exit_code in (0, STOPPED):
+    if ending.exit_code in (0, STOPPED, DOUBTFUL):
         return _judge_reading(damage, ending)
     lines = ending.err.strip().splitlines()
     most = len(re.findall(LISTED, ending.err, re.MULTILINE)) if damage.sample.program == SOLVER else 0

@@ -54,7 +54,9 @@ def message_of(table):
 
 MISTAKES = [
     (("run", "stepz"), 5, "run.stepz is an unknown key; did you mean 'steps'?"),
-    (("fluid", "viscosity"), 5, "fluid.viscosity is an unknown key; did you mean 'kinematic_viscosity_m2_s'?"),
+    (("fluid", "viscosity"), 5, "did you mean 'dynamic_viscosity_pa_s' or 'kinematic_viscosity_m2_s'?"),
+    (("fluid", "dynamic_viscosity_pa_s"), 1e-3, "fluid needs exactly one of kinematic_viscosity_m2_s, dynamic_visc"),
+    (("fluid", "kinematic_viscosity_m2_s"), REMOVED, "fluid needs exactly one of kinematic_viscosity_m2_s, dynamic_"),
     (("run", "qqq"), 5, "run.qqq is an unknown key; allowed: steps, time_s"),
     (("lattices",), {}, "lattices is an unknown key; did you mean 'lattice'?"),
     (("folder",), "x", "folder is an unknown key"),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from html import escape
 
 import h5py
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from muphy_lb.domain import ROW, TILE
 from muphy_lb.geometry.__main__ import main as geometry
 from muphy_lb.partition.__main__ import main as partition
+from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.vessel import command, write_case
 
 QUICK = {"backend": "numpy", "precision": "fp64"}
@@ -92,13 +94,42 @@ def test_the_case_written_back_runs_again_to_the_same_flow(finished, summary, tm
 
 
 @pytest.mark.parametrize(
-    "text", ["step 10/60 (16.7 %)", "MFLUPS", "ETA", "max velocity", "m/s", "mass drift", "ended: completed at step 60"]
+    "text",
+    [
+        "step 10/60 (16.7 %)",
+        "MFLUPS",
+        "ETA",
+        "max velocity",
+        "m/s",
+        "inflow - outflow",
+        "ended: completed at step 60",
+        "balance: ",
+        "steadiness: not asked for",
+        "density: largest relative change",
+        "verdict: sound",
+    ],
 )
 def test_rank_0_tells_the_progress_once(finished, text):
     done, _ = finished
     assert text in done.stdout
     assert done.stdout.count("step 10/60") == 1
     assert done.stderr == ""
+
+
+def test_a_doubtful_run_completes_with_an_exit_code_of_its_own_and_says_why(tmp_path, capsys, caplog):
+    case = write_case(tmp_path, compute=QUICK, output={"progress_every_s": 0.001})
+    steady = ["--set", "run.steady_tolerance=1e-9", "--set", "run.steady_interval_steps=20"]
+    with caplog.at_level("INFO", logger="muphy_lb"):
+        assert command("run", case, "-o", tmp_path / "out", *steady) == DOUBTFUL_EXIT_CODE == 6
+    text = capsys.readouterr().out
+    assert "verdict: doubtful" in text and "the flow is NOT steady" in text
+    found = json.loads((tmp_path / "out" / "summary.json").read_text())
+    report = (tmp_path / "out" / "report.html").read_text()
+    for sentence in (*found["statements"], *found["objections"]):
+        assert sentence in text and escape(sentence) in report
+    assert "ETA at most" in caplog.text and "change not yet known (steady at 1e-09)" in caplog.text
+    more = "run.steps=70", "run.steady_tolerance="
+    assert command("resume", tmp_path / "out", *(word for key in more for word in ("--set", key))) == 0
 
 
 def test_default_output_folder_has_the_name_of_the_case(tmp_path, monkeypatch):
@@ -111,7 +142,7 @@ def test_a_failing_run_leaves_no_summary_of_an_earlier_one(tmp_path):
     case = write_case(tmp_path, compute=QUICK)
     command("run", case, "-o", tmp_path / "out", "--set", "run.steps=10")
     with pytest.raises(Exception, match="diverged"):
-        command("run", case, "-o", tmp_path / "out", "--set", "run.max_mach=0.09", "--set", "run.ramp_steps=0")
+        command("run", case, "-o", tmp_path / "out", "--set", "run.max_mach=0.04", "--set", "run.ramp_steps=0")
     assert not (tmp_path / "out" / "summary.json").exists()
 
 

@@ -99,7 +99,7 @@ def test_particles_go_on_from_a_checkpoint(tmp_path, monkeypatch):
         assert sorted(file["particles/tracers"]) == sorted(whole)
 
 
-WAVE = {"waveform": {"period_s": 0.1, "mean": 1.0, "sine": [0.5]}}
+WAVE = {"waveform": {"period_s": 0.03, "mean": 1.0, "sine": [0.5]}}
 PULSATILE = [
     {"name": "inlet", "velocity_m_s": 0.02, **WAVE},
     {"name": "outlet_1", "pressure_pa": 0.0},

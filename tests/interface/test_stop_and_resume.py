@@ -15,8 +15,10 @@ import pytest
 from muphy_lb.errors import InputError, OutputError
 from muphy_lb.files.sealed import seal
 from muphy_lb.run import checkpoint as checkpoint_module
+from muphy_lb.run import loop
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Run, StopSignals
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.conftest import find_launcher, launcher_settings, stop_group
 from tests.vessel import command, vessel, write_case
 
@@ -118,6 +120,19 @@ def test_a_hangup_is_a_stop_signal_unless_nohup_has_it_ignored(usual, received):
         assert signals.received == received and signal.getsignal(signal.SIGHUP) == usual
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_during_set_up_the_first_ctrl_c_is_told_of_and_the_second_stops(monkeypatch, caplog):
+    with caplog.at_level("INFO", logger="muphy_lb"), StopSignals() as signals:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # the same press, passed on
+        assert caplog.text.count("stopping after set-up; Ctrl-C once more to stop now") == 1
+        monkeypatch.setattr(loop, "SAME_PRESS_S", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signals.set_up()
+        signal.raise_signal(signal.SIGINT)
+    assert signals.received == signal.SIGINT
 
 
 def test_a_signal_to_mpirun_stops_all_ranks_with_a_checkpoint(tmp_path, out):
@@ -249,17 +264,22 @@ def test_a_steady_run_that_died_behind_its_last_step_is_not_stepped_on(tmp_path,
     command("run", case, "-o", out)
     before = summary(out)
     (out / "summary.json").unlink()
-    assert command("resume", out) == 0
+    assert command("resume", out) == DOUBTFUL_EXIT_CODE  # such a tolerance is met long before anything has left
     assert summary(out)["ended"] == before["ended"] == "steady" and summary(out)["steps"] == before["steps"]
 
 
 @pytest.mark.parametrize(
-    "changed",
-    ["lattice.lattice_velocity=0.04", "geometry.spacing_m=0.0009", "fluid.density_kg_m3=1000"],
+    ("changed", "told"),
+    [
+        ("lattice.lattice_velocity=0.01", r"time step \[s\] .*: lattice.lattice_velocity was 0.015, is 0.01"),
+        ("openings.inlet.velocity_m_s=0.04", r"time step \[s\] .*: openings.inlet.velocity_m_s was 0.02, is 0.04"),
+        ("geometry.spacing_m=0.0009", "geometry: geometry.spacing_m was 0.001, is 0.0009"),
+        ("fluid.density_kg_m3=1000", r"density \[kg/m3\] .*: fluid.density_kg_m3 was 1060.0, is 1000.0"),
+    ],
 )
-def test_a_state_is_not_taken_into_other_units(case, out, changed):
+def test_a_state_is_not_taken_into_other_units(case, out, changed, told):
     command("run", case, "-o", out, "--set", "run.steps=20")
-    with pytest.raises(InputError, match="checkpoint .* has (time_step_s|spacing_m|density_kg_m3|voxel_digest) = "):
+    with pytest.raises(InputError, match=f"checkpoint .* belongs to another {told}; resume without that change"):
         command("resume", out, "--set", changed)
 
 
@@ -267,8 +287,7 @@ def test_what_else_has_changed_is_told(case, out, caplog):
     command("run", case, "-o", out, "--set", "run.steps=20")
     with caplog.at_level("INFO", logger="muphy_lb"):
         command("resume", out, "--set", "lattice.collision='trt'")
-    assert "resumed with lattice.collision = trt; the checkpoint was written with bgk" in caplog.text
-    assert "run.steps" in caplog.text and "fluid" not in caplog.text.split("resumed with lattice")[1]
+    assert "changed since the checkpoint: lattice.collision was 'bgk', is 'trt'\n" in caplog.text
 
 
 def test_a_checkpoint_of_another_version_is_refused_and_kept(case, out):
@@ -430,13 +449,13 @@ def test_resume_without_a_checkpoint_says_how_to_get_one(case, out):
 
 def test_resume_of_another_geometry_is_refused(case, out):
     command("run", case, "-o", out)
-    with pytest.raises(InputError, match="has voxel_digest"):
+    with pytest.raises(InputError, match="belongs to another geometry: geometry"):
         command("resume", out, "--set", "geometry.spacing_m=0.0012")
 
 
 def test_resume_with_another_streaming_is_refused(case, out):
     command("run", case, "-o", out)
-    with pytest.raises(InputError, match="has streaming = pull, this run has push"):
+    with pytest.raises(InputError, match="another streaming .*: compute.streaming was 'pull', is 'push'"):
         command("resume", out, "--set", "compute.streaming=push")
 
 
@@ -447,7 +466,7 @@ def test_a_diverged_flow_takes_no_checkpoint_away(case, out):
             "resume",
             out,
             "--set",
-            "run.max_mach=0.09",
+            "run.max_mach=0.04",
             "--set",
             "run.check_interval_steps=1000",
             "--set",
@@ -456,7 +475,7 @@ def test_a_diverged_flow_takes_no_checkpoint_away(case, out):
     assert state(out)[0] == 40
 
 
-STEADY = ["--set", "run.steady_tolerance=0.02", "--set", "run.steady_interval_steps=20", "--set", "run.steps=3000"]
+STEADY = ["--set", "run.steady_tolerance=0.002", "--set", "run.steady_interval_steps=20", "--set", "run.steps=3000"]
 
 
 def test_a_steady_flow_ends_the_run_as_converged(case, out):

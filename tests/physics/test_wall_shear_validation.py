@@ -99,7 +99,7 @@ def test_the_inflow_of_the_aorta_has_its_reynolds_number_and_the_check_sees_that
     simulation.step(20)
     states = simulation.openings()
     inlet, outflow = states["inlet"], states["left"].flow_rate_m3_s + states["right"].flow_rate_m3_s
-    viscosity_m2_s = simulation.case.fluid.kinematic_viscosity_m2_s
+    viscosity_m2_s = simulation.case.fluid.viscosity_m2_s
     reynolds = inlet.flow_rate_m3_s / inlet.area_m2 * PUBLISHED_DIAMETER_M / viscosity_m2_s
     assert reynolds == pytest.approx(size.reynolds, rel=1e-3)
     assert not relative("outflow", inlet.flow_rate_m3_s, outflow, size.tolerance).passed

@@ -1,6 +1,7 @@
 """Thermal fluctuations as a physics package (:mod:`muphy_lb.physics.package`)."""
 
 from functools import partial
+from math import inf
 
 import numpy as np
 
@@ -30,6 +31,8 @@ class Fluctuating(Physics):
     """
 
     name = "fluctuating"
+    keeps_balance = False  # at any one moment noise crosses openings as well
+    allowed_density_change = inf  # that of a node fluctuates
 
     def __init__(self, case, header: GeometryHeader, units):
         _refuse_what_breaks_balance(case)

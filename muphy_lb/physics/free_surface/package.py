@@ -37,6 +37,8 @@ class FreeSurface(Physics):
     """
 
     name = "free_surface"
+    keeps_balance = False  # what enters may stay and take the place of gas
+    allowed_density_change = LARGEST_DEVIATION
 
     def __init__(self, case, header: GeometryHeader, units):
         _refuse(case, header)
@@ -44,7 +46,7 @@ class FreeSurface(Physics):
         gravity = units.acceleration_to_lattice(uniform_acceleration_m_s2(case, header))
         self._gravity = float(np.linalg.norm(gravity))
         self._up = -gravity / self._gravity if self._gravity else None
-        self._viscosity = units.viscosity_to_lattice(case.fluid.kinematic_viscosity_m2_s)
+        self._viscosity = units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
         self._liquid = InitialLiquid(Regions(case, header, units, self._up).all(), header)
         self._is_hydrostatic = section.hydrostatic
         self.gas_deviation = float(units.pressure_to_density(section.gas_pressure_pa, 1.0 / 3.0) - 1.0)

@@ -68,7 +68,7 @@ def thermal_setup(case: Case, header: GeometryHeader, units: Units) -> ThermalSe
     zero_k = thermal.reference_k
     if temperatures and thermal.method == POPULATION_METHOD:
         zero_k = 0.5 * (max(temperatures) + min(temperatures))
-    diffusivity_m2_s = thermal.diffusivity_m2_s or case.fluid.kinematic_viscosity_m2_s / thermal.prandtl
+    diffusivity_m2_s = thermal.diffusivity_m2_s or case.fluid.viscosity_m2_s / thermal.prandtl
     buoyancy = -_expansion(case, diffusivity_m2_s, difference_k) * np.array(thermal.gravity_m_s2)
     heat = Heat(
         diffusivity=units.viscosity_to_lattice(diffusivity_m2_s),
@@ -125,7 +125,7 @@ def _expansion(case: Case, diffusivity_m2_s: float, difference_k: float) -> floa
             " give thermal.expansion_1_k"
         )
     scale = np.linalg.norm(thermal.gravity_m_s2) * difference_k * thermal.length_m**3
-    return thermal.rayleigh * case.fluid.kinematic_viscosity_m2_s * diffusivity_m2_s / scale
+    return thermal.rayleigh * case.fluid.viscosity_m2_s * diffusivity_m2_s / scale
 
 
 def _conductance(wall: WallSection, spacing_m: float) -> float:

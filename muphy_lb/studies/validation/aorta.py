@@ -155,7 +155,7 @@ def straight_segment(simulation: Simulation, shear: WallShear, magnitude_pa: np.
     n_section = np.unique(layer[_is_inside(y_m)], return_counts=True)[1]
     radius_m = float(np.sqrt(n_section / pi).mean()) * spacing_m
     own = magnitude_pa[_is_inside(shear.nodes().positions_m()[:, 1])]
-    viscosity_pa_s = fluid.density_kg_m3 * fluid.kinematic_viscosity_m2_s
+    viscosity_pa_s = fluid.density_kg_m3 * fluid.viscosity_m2_s
     inflow = simulation.openings()["inlet"].flow_rate_m3_s
     return StraightSegment(radius_m, float(own.mean()), 4.0 * viscosity_pa_s * inflow / (pi * radius_m**3))
 

@@ -200,6 +200,25 @@ def test_relaxation_time_of_one_half_or_less_is_refused(lattice):
     assert "must be above 0.5" in refusal(make_case(lattice))
 
 
+def test_a_dynamic_viscosity_is_the_kinematic_one_times_the_density():
+    fluid = {"density_kg_m3": 1050.0, "dynamic_viscosity_pa_s": 1050.0 * VISCOSITY_M2_S}
+    case = make_case({"time_step_s": 1e-3}, fluid=fluid)
+    assert resolve(case).relaxation_time == pytest.approx(0.8, rel=EXACT)
+    assert "dynamic_viscosity_pa_s" in case.to_toml() and "kinematic" not in case.to_toml()
+
+
+def test_a_dynamic_viscosity_given_as_a_kinematic_one_is_refused_by_its_relaxation_time():
+    fluid = {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 1000.0 * VISCOSITY_M2_S}
+    text = refusal(make_case({"time_step_s": 1e-3}, fluid=fluid))
+    assert "the relaxation time is 300.5; at most 5 is allowed" in text and "lattice.time_step_s = 1e-06" in text
+    assert "voxel edge of 0.0001 m" in text
+    assert "fluid.kinematic_viscosity_m2_s = 0.001 m2/s (a dynamic viscosity [Pa s] belongs into" in text
+    fluid = {"density_kg_m3": 1000.0, "dynamic_viscosity_pa_s": 0.001}
+    assert resolve(make_case({"time_step_s": 1e-3}, fluid=fluid)).warnings == ()
+    fluid["dynamic_viscosity_pa_s"] = 1.0
+    assert "check fluid.dynamic_viscosity_pa_s = 1.0 Pa s" in refusal(make_case({"time_step_s": 1e-3}, fluid=fluid))
+
+
 @pytest.mark.parametrize("velocity", [1.01 * LIMIT, 0.4, 2.0])
 def test_too_fast_a_flow_is_refused(velocity):
     assert "voxels per time step" in refusal(make_case({"lattice_velocity": velocity}))
@@ -277,7 +296,7 @@ def test_description_tells_memory_per_rank():
 def test_description_estimates_the_time():
     numerics = resolve(make_case(run={"steps": 1000}))
     text = describe(numerics, n_nodes=36_000_000, n_ranks=10, bytes_per_node=100.0, measured_mflups=10.0)
-    assert "01:00:00 at a measured 10 MFLUPS" in text
+    assert "01:00:00 of stepping alone, at a measured 10 MFLUPS" in text
 
 
 def test_description_ends_with_the_warnings():

@@ -99,6 +99,14 @@ def test_the_page_tells_results_speed_and_case(vessel):
         f"{summary['mflups']:.5g}",
         "wall shear stress",
         "[run]",
+        "Verdict: doubtful",
+        *summary["objections"],
+        *summary["statements"],
+        summary["date"],
+        *summary["hosts"],
+        f"{summary['reynolds']:.5g}",
+        f"{summary['mach']:.5g}",
+        "voxels across",
     ):
         assert word in text
 

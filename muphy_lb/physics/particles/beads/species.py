@@ -119,7 +119,7 @@ class BeadSpecies(Species[BeadsSection]):
         section, units = self.section, self.units
         friction = section.friction_kg_s
         if friction is None:
-            viscosity_pa_s = self.case.fluid.density_kg_m3 * self.case.fluid.kinematic_viscosity_m2_s
+            viscosity_pa_s = self.case.fluid.density_kg_m3 * self.case.fluid.viscosity_m2_s
             friction = 6.0 * pi * viscosity_pa_s * (section.radius_m or 0.0)
         temperature = self.case.fluid.temperature_k or 0.0
         kt = BOLTZMANN_J_K * temperature / units.energy_j

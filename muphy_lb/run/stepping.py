@@ -1,0 +1,37 @@
+"""How many steps somebody asks for: a whole number, or those that a time takes."""
+
+from math import ceil, isfinite
+from numbers import Real
+
+from muphy_lb.errors import InputError
+
+ROUNDING = 1e-9
+"""Share of a step by which the quotient of two times may miss a whole number of steps."""
+
+
+def whole_steps(n_steps) -> int:
+    """A number of steps; a float counts if it is whole.
+
+    Raises:
+        InputError: it is not a whole number of 0 or more.
+    """
+    is_number = isinstance(n_steps, Real) and not isinstance(n_steps, bool)
+    if not is_number or not isfinite(n_steps) or n_steps < 0 or n_steps != int(n_steps):
+        raise InputError(
+            f"step: the number of steps is {n_steps!r}; it must be a whole number, 0 or more: round it, or give the"
+            " time to run_for(time_s), which takes as many steps as cover it"
+        )
+    return int(n_steps)
+
+
+def steps_covering(time_s, time_step_s: float) -> int:
+    """The least number of steps that cover a time [s].
+
+    Raises:
+        InputError: it is not a finite time of 0 or more.
+    """
+    is_number = isinstance(time_s, Real) and not isinstance(time_s, bool)
+    if not is_number or not isfinite(time_s) or time_s < 0:
+        raise InputError(f"run_for: the time is {time_s!r}; it must be a finite number of seconds, 0 or more")
+    steps = float(time_s) / time_step_s
+    return ceil(steps - ROUNDING * max(1.0, steps))

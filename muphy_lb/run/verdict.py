@@ -1,0 +1,200 @@
+"""What the end of a run is worth: what was found of balance, steadiness and density, and what speaks against it.
+
+A run is *sound* where nothing does, else *doubtful*: it ends as any other, with a checkpoint to continue from, and with
+an exit code of its own (:data:`DOUBTFUL_EXIT_CODE`). A flow that changes by itself is not doubtful for that: where no
+steadiness was asked for, and where a waveform drives the flow, the balance is told and not judged.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from math import inf, sqrt
+
+from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.case.case import Case
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer, Steadiness
+
+DOUBTFUL_EXIT_CODE = 6
+SOUND, DOUBTFUL = "sound", "doubtful"
+
+LARGEST_IMBALANCE = 0.01
+"""Share of a steady flow that may be missing: walls between voxels lose some tenths of a percent where voxels are
+fine; more is either an error of the walls, or a flow that only seems to be steady."""
+LARGEST_DRIFT = 0.01
+"""Relative change of the mass of a closed flow: it is conserved up to rounding; interpolated walls let it drift, and
+what density gains, momentum and shear stress gain as well."""
+LARGEST_DENSITY_CHANGE = 0.1
+"""Relative change of the density up to which a flow counts as incompressible: velocities err by about as much."""
+
+
+@dataclass(frozen=True)
+class Balance:
+    """All that enters, and all that leaves through openings."""
+
+    inflow_m3_s: float
+    outflow_m3_s: float
+
+    @property
+    def imbalance(self) -> float:
+        """Inflow less outflow over the larger of them; 0 where nothing flows."""
+        larger = max(self.inflow_m3_s, self.outflow_m3_s)
+        return (self.inflow_m3_s - self.outflow_m3_s) / larger if larger > 0.0 else 0.0
+
+    def __str__(self):
+        return f"{self.inflow_m3_s:.5g} m3/s in, {self.outflow_m3_s:.5g} m3/s out"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a run came to.
+
+    Attributes:
+        balance: of the openings; None for a closed flow.
+        mass_drift: relative change of the mass since the start.
+        density_change: largest relative change of the density.
+        allowed_density_change: how much that may be.
+        steadiness: of the criterion, if the case has one.
+        keeps_balance: whether as much leaves as enters once the flow is steady.
+        is_driven_in_time: whether a waveform drives the flow.
+        walls_rule: ``lattice.walls`` of the case.
+    """
+
+    balance: Balance | None
+    mass_drift: float
+    density_change: float
+    allowed_density_change: float = LARGEST_DENSITY_CHANGE
+    steadiness: Steadiness | None = None
+    keeps_balance: bool = True
+    is_driven_in_time: bool = False
+    walls_rule: str = HALF_WAY
+
+    @property
+    def asked(self) -> Steadiness | None:
+        """The criterion, of a flow that can meet it."""
+        return None if self.is_driven_in_time else self.steadiness
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found and what speaks against it, one sentence each without a full stop."""
+
+    findings: Findings
+    objections: tuple[str, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing speaks against the result."""
+        return not self.objections
+
+    def record(self) -> dict:
+        """All of it for ``summary.json``: numbers, and the sentences that terminal and report show."""
+        found = self.findings
+        balance, steadiness = found.balance, found.steadiness
+        return {
+            "verdict": SOUND if self.is_sound else DOUBTFUL,
+            "objections": list(self.objections),
+            "statements": list(statements(found)),
+            "balance": asdict(balance) | {"imbalance": balance.imbalance} if balance else None,
+            "steadiness": asdict(steadiness) if steadiness else None,
+            "largest_density_change": found.density_change,
+        }
+
+
+def judge(view: FlowView, observers: Sequence[Observer], go_on: str) -> Verdict:
+    """The verdict on the flow as it is, on every rank; collective.
+
+    Args:
+        view: the flow.
+        observers: of the run; one of them may have a criterion of steadiness.
+        go_on: command with which a run that is not steady is continued.
+    """
+    findings = _found(view, observers)
+    verdict = Verdict(findings, tuple(_objections(findings, go_on)))
+    return view.communicator.broadcast(verdict if view.communicator.rank == 0 else None)
+
+
+def balance_of(view: FlowView) -> Balance | None:
+    """The balance of the openings, on rank 0; None without openings; collective."""
+    states = view.openings() if view.header.openings else None
+    if not states:
+        return None
+    entering = [state.flow_rate_m3_s * (1.0 if state.kind == "inlet" else -1.0) for state in states.values()]
+    inflow_m3_s, outflow_m3_s = (sum(max(sign * rate, 0.0) for rate in entering) for sign in (1.0, -1.0))
+    return Balance(inflow_m3_s, outflow_m3_s)
+
+
+def statements(findings: Findings) -> Iterator[str]:
+    """What was found of balance, steadiness and density, one sentence each without a full stop."""
+    if findings.balance is None:
+        yield f"balance: closed, relative change of mass {findings.mass_drift:+.2e}"
+    else:
+        when = " at this moment of the waveform" if findings.is_driven_in_time else ""
+        yield f"balance: {findings.balance}, imbalance {_percent(abs(findings.balance.imbalance))}{when}"
+    yield f"steadiness: {_steadiness_text(findings)}"
+    yield f"density: largest relative change {findings.density_change:.2g}"
+
+
+def _steadiness_text(findings: Findings) -> str:
+    if findings.steadiness is None:
+        return "not asked for (run.steady_tolerance)"
+    driven = "; a waveform drives the flow" if findings.is_driven_in_time else ""
+    return f"{'steady' if findings.steadiness.is_reached else 'NOT steady'}, {findings.steadiness}{driven}"
+
+
+def _found(view: FlowView, observers: Sequence[Observer]) -> Findings:
+    case = view.case
+    health, density_change, balance = view.health(), view.largest_density_change(), balance_of(view)
+    criteria = [observer.steadiness() for observer in observers]
+    bounds = [physics.allowed_density_change for physics in view.physics]
+    given = [bound for bound in bounds if bound is not None]
+    return Findings(
+        balance=balance,
+        mass_drift=health.mass_drift,
+        density_change=density_change,
+        # The density of linear equations may be anything: it enters only by its gradient.
+        allowed_density_change=inf if view.fluid.equilibrium.is_linear else max(given, default=LARGEST_DENSITY_CHANGE),
+        steadiness=next((criterion for criterion in criteria if criterion), None),
+        keeps_balance=all(physics.keeps_balance for physics in view.physics),
+        is_driven_in_time=_is_driven_in_time(case),
+        walls_rule=case.lattice.walls,
+    )
+
+
+def _is_driven_in_time(case: Case) -> bool:
+    return any(section.waveform is not None for section in (*case.openings, *case.walls, case.flow))
+
+
+def _objections(findings: Findings, go_on: str) -> Iterator[str]:
+    """What speaks against a result, and a remedy."""
+    asked, balance = findings.asked, findings.balance
+    if asked and not asked.is_reached:
+        yield f"the flow is NOT steady: {asked}; go on with: {go_on}"
+    if asked and balance and findings.keeps_balance and abs(balance.imbalance) > LARGEST_IMBALANCE:
+        yield _missing_flow(balance, asked, findings.walls_rule)
+    if balance is None and not abs(findings.mass_drift) <= LARGEST_DRIFT:
+        yield (
+            f"the mass of a closed flow changed by {_percent(findings.mass_drift)}, allowed is"
+            f" {_percent(LARGEST_DRIFT)}: half-way walls, fp64 or a shorter run lose less"
+        )
+    if not findings.density_change <= findings.allowed_density_change:
+        shorter = sqrt(findings.density_change / findings.allowed_density_change)
+        yield (
+            f"the density changes by up to {_percent(findings.density_change)}, where a flow counts as incompressible"
+            f" up to {_percent(findings.allowed_density_change)}: check viscosity and pressures, or take a time step"
+            f" {shorter:.2g} times as short"
+        )
+
+
+def _missing_flow(balance: Balance, asked: Steadiness, walls_rule: str) -> str:
+    word = "less" if balance.imbalance > 0.0 else "more"
+    text = f"{_percent(abs(balance.imbalance))} {word} leaves than enters ({balance})"
+    if not asked.is_reached:
+        return text
+    remedy = f"go on with run.steady_tolerance = {asked.tolerance / 10.0:.1g} to see whether it stays"
+    if walls_rule != HALF_WAY:
+        remedy += "; finer voxels, bgk or mrt, or half-way walls lose less"
+    return f"the flow is called steady, but {text}: {remedy}"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g} %"

@@ -1,0 +1,168 @@
+"""What the end of a run is worth: each objection has a cause, and a flow that merely changes has none."""
+
+import json
+from dataclasses import replace
+from math import inf, nan
+
+import pytest
+
+from muphy_lb.measure.observer import Steadiness
+from muphy_lb.physics.fluctuating.package import Fluctuating
+from muphy_lb.physics.free_surface.package import FreeSurface
+from muphy_lb.run.loop import CHECKPOINTS, Run
+from muphy_lb.run.steady_state import SteadyWatch
+from muphy_lb.run.verdict import Balance, Findings, Verdict, _objections, statements
+from tests.channel import OPEN, open_channel, periodic_channel, simulate
+
+REACHED, MISSED = Steadiness(1e-3, 7.9e-4, True), Steadiness(1e-3, 1.8e-2, False)
+GO_ON = "muphy-lb resume out --set run.steps=200"
+SOUND = Findings(Balance(1e-6, 0.999e-6), mass_drift=0.0, density_change=0.01, steadiness=REACHED)
+LEAKING = replace(SOUND, balance=Balance(1e-6, 0.95e-6))
+CLOSED = replace(SOUND, balance=None)
+DEVELOPING = replace(LEAKING, steadiness=None)
+
+
+def objections(findings):
+    return list(_objections(findings, GO_ON))
+
+
+@pytest.mark.parametrize(
+    "findings",
+    [
+        SOUND,
+        CLOSED,
+        DEVELOPING,
+        replace(LEAKING, steadiness=MISSED, is_driven_in_time=True),
+        replace(LEAKING, keeps_balance=False),
+        replace(SOUND, balance=Balance(0.0, 0.0)),
+        replace(SOUND, density_change=9.0, allowed_density_change=inf),
+    ],
+)
+def test_nothing_speaks_against_a_flow_that_is_steady_closed_developing_or_pulsatile(findings):
+    assert objections(findings) == []
+
+
+def test_a_flow_that_did_not_become_steady_is_told_how_to_go_on():
+    (text,) = objections(replace(SOUND, steadiness=MISSED))
+    assert "NOT steady: last change 1.80e-02, asked for 0.001" in text and text.endswith(GO_ON)
+
+
+def test_a_steady_flow_that_loses_mass_is_told_of():
+    (text,) = objections(replace(LEAKING, walls_rule="bouzidi"))
+    assert "5 % less leaves than enters" in text and "half-way walls lose less" in text
+    (text,) = objections(replace(SOUND, balance=Balance(1e-6, 1.1e-6)))
+    assert "9.09 % more leaves than enters" in text and "run.steady_tolerance = 0.0001" in text
+
+
+@pytest.mark.parametrize("change", [0.2, 9.1, nan])
+def test_a_flow_that_is_not_incompressible_is_told_of(change):
+    (text,) = objections(replace(SOUND, density_change=change))
+    assert f"changes by up to {100 * change:.3g} %" in text and "up to 10 %" in text
+
+
+@pytest.mark.parametrize("drift", [0.02, -0.02, nan])
+def test_a_closed_flow_whose_mass_changes_is_told_of(drift):
+    (text,) = objections(replace(CLOSED, mass_drift=drift))
+    assert f"mass of a closed flow changed by {100 * drift:.3g} %" in text
+
+
+@pytest.mark.parametrize(
+    ("findings", "sentences"),
+    [
+        (
+            SOUND,
+            (
+                "balance: 1e-06 m3/s in, 9.99e-07 m3/s out, imbalance 0.1 %",
+                "steadiness: steady, last change 7.90e-04, asked for 0.001",
+                "density: largest relative change 0.01",
+            ),
+        ),
+        (
+            replace(CLOSED, steadiness=None, mass_drift=1e-7),
+            (
+                "balance: closed, relative change of mass +1.00e-07",
+                "steadiness: not asked for (run.steady_tolerance)",
+                "density: largest relative change 0.01",
+            ),
+        ),
+    ],
+)
+def test_balance_steadiness_and_density_are_always_stated(findings, sentences):
+    assert tuple(statements(findings)) == sentences
+
+
+def test_a_verdict_is_sound_without_objections_only():
+    assert Verdict(SOUND, ()).record()["verdict"] == "sound"
+    doubtful = Verdict(SOUND, ("no",)).record()
+    assert (doubtful["verdict"], doubtful["objections"]) == ("doubtful", ["no"])
+
+
+def test_physics_in_which_fluid_stays_or_noise_crosses_openings_are_not_asked_for_balance():
+    assert not FreeSurface.keeps_balance and not Fluctuating.keeps_balance
+    assert Fluctuating.allowed_density_change == inf
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ((), "change not yet known (steady at 1e-03)"),
+        ((0.5,), "change 5.00e-01 (steady at 1e-03)"),
+        ((0.5, 5e-4), "change 5.00e-04 (steady at 1e-03, below it once, twice needed)"),
+        ((5e-4, 5e-4), "change 5.00e-04 (steady at 1e-03)"),
+    ],
+)
+def test_the_progress_of_a_criterion_says_what_is_still_needed(changes, text):
+    watch, value = SteadyWatch(1e-3), 1.0
+    watch.look({"group": {"x": value}})
+    for change in changes:
+        value /= 1.0 - change
+        watch.look({"group": {"x": value}})
+    assert str(watch) == text and str(SteadyWatch(None)) == ""
+
+
+def summary_of(folder, case):
+    run = Run(simulate(case), folder)
+    run.execute()
+    found = json.loads((folder / "summary.json").read_text())
+    assert run.is_sound == (found["verdict"] == "sound")
+    return found
+
+
+def test_a_starting_flow_without_a_criterion_is_sound_and_its_imbalance_is_stated(tmp_path):
+    found = summary_of(tmp_path, open_channel(run={"steps": 10}))
+    assert found["verdict"] == "sound" and found["objections"] == [] and found["balance"]["imbalance"] > 0.01
+    assert not (tmp_path / CHECKPOINTS).exists()
+
+
+def test_a_pulsatile_flow_is_not_doubtful_for_being_unsteady(tmp_path):
+    wave = {"period_s": 0.4, "mean": 1.0, "sine": [0.5]}
+    openings = [OPEN["openings"][0] | {"waveform": wave}, OPEN["openings"][1]]
+    found = summary_of(tmp_path, open_channel(openings=openings, run={"steady_tolerance": 1e-9}))
+    assert found["verdict"] == "sound" and "a waveform drives the flow" in found["statements"][1]
+    assert found["statements"][0].endswith("at this moment of the waveform")
+
+
+def test_a_closed_flow_states_its_mass(tmp_path):
+    found = summary_of(tmp_path, periodic_channel(flow={"acceleration_m_s2": [1e-3, 0.0, 0.0]}))
+    assert found["verdict"] == "sound" and found["balance"] is None and found["reynolds"] is None
+    assert "closed, relative change of mass" in found["statements"][0]
+
+
+def test_a_run_that_did_not_become_steady_leaves_a_checkpoint_and_goes_on_from_it(tmp_path):
+    run = {"steps": 20, "steady_tolerance": 1e-9, "steady_interval_steps": 5}
+    found = summary_of(tmp_path, open_channel(run=run))
+    assert found["verdict"] == "doubtful" and found["ended"] == "completed"
+    assert f"muphy-lb resume {tmp_path} --set run.steps=40" in found["objections"][0]
+    assert found["steadiness"]["tolerance"] == 1e-9 and not found["steadiness"]["is_reached"]
+    longer = Run(simulate(open_channel(run=run | {"steps": 40})), tmp_path, resume=True)
+    assert longer.simulation.step_number == 20
+    longer.execute()
+    assert json.loads((tmp_path / "summary.json").read_text())["steps"] == 40
+    again = Run(simulate(open_channel(run=run | {"steps": 40})), tmp_path, resume=True)
+    assert again.execute() == ("completed", None) and not again.is_sound
+
+
+def test_a_run_for_a_time_that_is_not_steady_goes_on_for_a_longer_time(tmp_path):
+    run = {"steps": None, "time_s": 0.2, "steady_tolerance": 1e-9}
+    found = summary_of(tmp_path, open_channel(run=run))
+    assert "--set run.time_s=0.4" in found["objections"][0]
