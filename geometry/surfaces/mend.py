@@ -176,7 +176,7 @@ def _judge_caps(surface: Surface, number: np.ndarray) -> tuple[tuple[np.ndarray,
         notes.append(f"{np.count_nonzero(~is_end)} small holes closed, at {positions}")
     if np.any(is_end):
         positions = "; ".join(surface.position_text(c) for c in faces.centre[is_end][:5])
-        notes.append(f"{np.count_nonzero(is_end)} open ends closed with caps (to be openings), at {positions}")
+        notes.append(f"{np.count_nonzero(is_end)} open ends closed with caps, at {positions}")
     return tuple(np.flatnonzero(number == k) for k in np.flatnonzero(is_end)), notes
 
 
