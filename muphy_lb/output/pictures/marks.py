@@ -9,8 +9,9 @@ KIND_COLOURS = {"inlet": "#7ee0a1", "outlet": "#ffb36b"}
 ARROW_LENGTH = 0.07  # this and the following lengths: fractions of the longer side of the panel
 GAP = 0.012
 BORDER = 0.03
-LABEL_SIZE = (0.11, 0.06)  # space for a short name, horizontally and vertically
-BAR_LENGTH = 0.2
+CHARACTER_SIZE = (0.0155, 0.045)  # width and height of a character of a label
+FRAMINGS = 8  # arrows and labels grow with the panel that must hold them
+BAR_LENGTH, FOOTER = 0.2, 0.12
 ROUND_NUMBERS = np.array([1.0, 2.0, 5.0, 10.0])
 
 
@@ -33,22 +34,35 @@ def draw_opening(axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, 
     _draw_label(axes, text, far + GAP * size * outwards, outwards, KIND_COLOURS[kind])
 
 
-def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.ndarray]]) -> None:
+def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.ndarray]], texts: list[str]) -> None:
     """Set the limits of a panel so that its content and the marks of its openings fit.
 
     Args:
         axes: the panel.
         extent: left, right, bottom, top of the content, in units of the axes.
         openings: (centre, normal) of each opening as in :func:`draw_opening`.
+        texts: the label of each.
     """
     low, high = np.array(extent[::2]), np.array(extent[1::2])
     size = (high - low).max()
-    corners = [low - BORDER * size, high + BORDER * size]
-    for centre, normal in openings:
-        label = centre + (2 * GAP + ARROW_LENGTH) * size * _outwards(normal)
-        corners += [label - np.array(LABEL_SIZE) * size, label + np.array(LABEL_SIZE) * size]
-    (left, bottom), (right, top) = np.min(corners, axis=0), np.max(corners, axis=0)
+    for _ in range(FRAMINGS):
+        corners = [low - BORDER * size, high + BORDER * size]
+        for (centre, normal), text in zip(openings, texts, strict=True):
+            outwards = _outwards(normal)
+            label = centre + (2 * GAP + ARROW_LENGTH) * size * outwards
+            room = size * np.array([CHARACTER_SIZE[0] * len(text), CHARACTER_SIZE[1]])
+            across = [_is_sideways(outwards), not _is_sideways(outwards)]
+            away = np.where(across, np.sign(outwards), 0.0)
+            corners += [label + room * (away - 1.0) / 2, label + room * (away + 1.0) / 2]
+        (left, bottom), (right, top) = np.min(corners, axis=0), np.max(corners, axis=0)
+        size = max(right - left, top - bottom)
     axes.set(xlim=(left, right), ylim=(bottom, top))
+
+
+def add_footer(axes: Axes) -> None:
+    """Extend a panel downwards, for a scale bar and axis directions below all labels."""
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom - FOOTER * _longer_side(axes), top)
 
 
 def draw_length_bar(axes: Axes, unit: str) -> None:
@@ -56,9 +70,8 @@ def draw_length_bar(axes: Axes, unit: str) -> None:
     length = _round_below(BAR_LENGTH * _longer_side(axes))
     right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
     axes.plot([right - length, right], [bottom, bottom], color=FAINT, lw=3, solid_capstyle="butt", clip_on=False)
-    axes.annotate(
-        f"{length:g} {unit}", (right - length / 2, bottom), (0, 5), textcoords="offset points", color=FAINT, ha="center"
-    )
+    place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "annotation_clip": False}
+    axes.annotate(f"{length:g} {unit}", (right - length / 2, bottom), color=FAINT, **place)
 
 
 def draw_directions(axes: Axes, camera: np.ndarray, at_top: bool) -> None:
@@ -84,7 +97,7 @@ def style_axes(axes: Axes, names: list[str]) -> None:
 
 def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarray, colour: str) -> None:
     """Write text that starts at ``position`` and extends away from the vessel."""
-    sideways = abs(outwards[0]) > abs(outwards[1])
+    sideways = _is_sideways(outwards)
     horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
     vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
     label = axes.text(*position, text, color=colour, fontsize=10.5, ha=horizontal, va=vertical, zorder=6)
@@ -95,6 +108,10 @@ def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarra
 def _outwards(normal: np.ndarray) -> np.ndarray:
     """Direction out of the vessel, of length at most 1: an arrow nearly along the line of sight stays short."""
     return -normal / max(np.linalg.norm(normal), 0.3)
+
+
+def _is_sideways(outwards: np.ndarray) -> bool:
+    return bool(abs(outwards[0]) > abs(outwards[1]))
 
 
 def _longer_side(axes: Axes) -> float:

@@ -116,7 +116,7 @@ def cut_title(cut: PlaneCut, style: Style) -> str:
 
 def draw_openings(axes: Axes, extent: np.ndarray, openings, marks, style: Style) -> None:
     """Set the limits of the panel around ``extent`` and mark each opening at its (centre, normal)."""
-    frame(axes, extent, marks)
+    frame(axes, extent, marks, [style.labels[opening.name] for opening in openings])
     for opening, (centre, normal) in zip(openings, marks, strict=True):
         draw_opening(axes, opening.kind, centre, normal, style.labels[opening.name])
 

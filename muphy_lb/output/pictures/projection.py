@@ -1,12 +1,14 @@
 """A shaded three-dimensional image of the vessel by ray casting, without a graphics library.
 
 The fluid voxels are binned to a coarse occupancy volume; rays find its smoothed surface; every surface point is
-coloured by the highest speed along the inward normal, so that the walls display the flow behind them.
+coloured by the highest speed along the inward normal as far as the middle of the vessel, so that walls display the
+flow below them; the cap of an opening is coloured by the speed there.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import distance_transform_edt
 
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.pictures import rays
@@ -31,16 +33,18 @@ class Volume:
     """The vessel on a coarser grid.
 
     Attributes:
-        channels: (4, nz, ny, nx) float32, see :mod:`muphy_lb.output.pictures.rays`.
+        channels: (5, nz, ny, nx) float32, see :mod:`muphy_lb.output.pictures.rays`.
         voxels: (n, 3) int64 coordinates (x, y, z) of the cells that hold fluid.
         edge_m: edge of a cell [m].
         origin_m: (3,) centre (x, y, z) of cell (0, 0, 0) [m].
+        discs: (k, 7) centre, normal and radius of every opening, in cells.
     """
 
     channels: np.ndarray
     voxels: np.ndarray
     edge_m: float
     origin_m: np.ndarray
+    discs: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int
     pixel = size.max() / (OVERSAMPLING * n_pixels)
     buffer = tuple(int(np.ceil(edge)) + 1 for edge in size[::-1])
     limits = rays.depth_limits(volume.voxels, camera, corner, buffer)
-    hits = rays.trace(volume.channels, camera, corner, pixel, limits)
+    hits = rays.trace(volume.channels, camera, corner, pixel, limits, volume.discs)
     image = _downsample(_shade(hits, camera, colours))
     shape = np.array(image.shape[1::-1]) * OVERSAMPLING * pixel
     left, bottom = low[:2] * volume.edge_m + camera[:2] @ volume.origin_m
@@ -114,7 +118,18 @@ def coarse_volume(nodes: NodeList, speed_m_s: np.ndarray) -> Volume:
     total = np.bincount(index, weights=speed_m_s, minlength=np.prod(shape)).reshape(shape)
     occupied = np.argwhere(count)[:, ::-1]
     origin_m = np.asarray(nodes.origin_m) + nodes.spacing_m * (first + 0.5 * (factor - 1) - factor * MARGIN)
-    return Volume(_channels(count, total), occupied, factor * nodes.spacing_m, origin_m)
+    edge_m = factor * nodes.spacing_m
+    discs = _discs(nodes, origin_m, edge_m)
+    return Volume(_channels(count, total, discs), occupied, edge_m, origin_m, discs)
+
+
+def _discs(nodes: NodeList, origin_m: np.ndarray, edge_m: float) -> np.ndarray:
+    """(k, 7) centre, normal and radius of every opening, in cells of a volume."""
+    discs = np.empty((len(nodes.openings), 7))
+    for disc, opening in zip(discs, nodes.openings, strict=True):
+        disc[:3] = (np.array(opening.centre_m) - origin_m) / edge_m
+        disc[3:6], disc[6] = opening.normal, opening.radius_m / edge_m
+    return discs
 
 
 def best_camera(voxels: np.ndarray) -> np.ndarray:
@@ -138,15 +153,29 @@ def _covered_area(voxels: np.ndarray, camera: np.ndarray) -> int:
     return np.unique(u * (2 * np.ptp(v) + 1) + v).size
 
 
-def _channels(count: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """(4, nz, ny, nx) channels of the ray caster from fluid count and speed sum of each cell."""
+def _channels(count: np.ndarray, total: np.ndarray, discs: np.ndarray) -> np.ndarray:
+    """(5, nz, ny, nx) channels of the ray caster from fluid count and speed sum of each cell."""
     occupancy = (count > 0).astype(np.float32)
     body = _smoothed(occupancy)
     normals = _smoothed(_smoothed(_smoothed(body), 2), 2)
     vicinity = _smoothed(normals, 4)
     weight = _smoothed(count.astype(np.float32))
     speed = _smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
-    return np.stack((body, normals, vicinity, speed))
+    return np.stack((body, normals, vicinity, speed, _wall_distance(count > 0, discs)))
+
+
+def _wall_distance(fluid: np.ndarray, discs: np.ndarray) -> np.ndarray:
+    """(nz, ny, nx) float32 distance of the nearest wall from every cell; vessels go on behind their openings."""
+    longer = fluid.copy()
+    for x, y, z, *normal, radius in discs[np.isfinite(discs[:, 6])]:
+        low = [max(int(c - 2.0 * radius), 0) for c in (z, y, x)]
+        part = longer[tuple(slice(a, int(c + 2.0 * radius) + 1) for a, c in zip(low, (z, y, x), strict=True))]
+        away = [np.arange(a, a + n) - c for a, n, c in zip(low, part.shape, (z, y, x), strict=True)]
+        dz, dy, dx = np.meshgrid(*away, indexing="ij", sparse=True)
+        along = normal[0] * dx + normal[1] * dy + normal[2] * dz
+        square = dx * dx + dy * dy + dz * dz
+        part |= (along <= 0.5) & (along >= -radius) & (square - along * along <= radius * radius)
+    return distance_transform_edt(longer).astype(np.float32)
 
 
 def _smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:

@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import best_cut
-from muphy_lb.output.pictures.marks import FAINT, draw_directions, draw_length_bar
+from muphy_lb.output.pictures.marks import FAINT, add_footer, draw_directions, draw_length_bar
 from muphy_lb.output.pictures.panels import (
     LENGTH_UNITS,
     SMALLEST_LENGTH,
@@ -39,6 +39,7 @@ TOP_PERCENTILE = 99.7  # robust against single fast nodes
 SKEWED = 0.12  # a square-root scale is used if the median is below this fraction of the top speed
 N_RENDER_PIXELS = 980
 SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
+BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the vessel; at openings the speed itself
 SMALLEST_SPEED = 0.01  # smallest value displayed in a unit
 
 
@@ -52,7 +53,8 @@ def draw_vessel(
 ) -> None:
     """Write a PNG of the vessel and the speed of the flow.
 
-    Three dimensions: the shaded vessel, coloured by the highest speed behind each point of the wall, and the
+    Three dimensions: the shaded vessel, coloured by the highest speed between each point of the wall and the middle of
+    the vessel, and the
     axis-aligned cut that shows most fluid (for a branching vessel the highest speed along an axis). Two dimensions
     (nz = 1): the speed alone.
 
@@ -77,6 +79,7 @@ def draw_vessel(
             view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS)
             solid, flat = add_panels(figure, [view.extent_m, cut.extent_m])
             _draw_view(solid, nodes, view, style)
+            solid.set_title(BELOW_SURFACE, color=FAINT, fontsize=10, loc="left")
             flat.set_title(cut_title(cut, style), color=FAINT, fontsize=10, loc="left")
         draw_cut(flat, nodes, cut, style)
         _draw_speed_scale(figure, style)
@@ -98,10 +101,9 @@ def _draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
     axes.set_axis_off()
     marks = [_mark_on_view(opening, view, style) for opening in nodes.openings]
     draw_openings(axes, extent, nodes.openings, marks, style)
+    add_footer(axes)
     draw_length_bar(axes, style.unit)
-    rows, columns = (edge // 4 for edge in view.image.shape[:2])
-    covered = view.image[:, :columns, 3]
-    draw_directions(axes, view.camera, at_top=covered[-rows:].mean() < covered[:rows].mean())
+    draw_directions(axes, view.camera, at_top=False)
 
 
 def _mark_on_view(opening: Opening, view: View, style: Style) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +118,8 @@ def _draw_speed_scale(figure: Figure, style: Style) -> None:
     """Draw the colour bar, in a unit suitable for the top speed."""
     top = style.colours.norm.vmax
     unit, unit_m_s = suitable_unit(SPEED_UNITS, top, SMALLEST_SPEED)
-    bar = draw_scale(figure, style.colours, f"speed [{unit}]", extend="max")
+    shape = ", square-root scale" if isinstance(style.colours.norm, PowerNorm) else ""
+    bar = draw_scale(figure, style.colours, f"speed [{unit}]{shape}", extend="max")
     bar.formatter = FuncFormatter(lambda speed, _: f"{speed / unit_m_s:.3g}")
     bar.set_ticks(unit_m_s * MaxNLocator(6).tick_values(0.0, top / unit_m_s)[:-1])
 

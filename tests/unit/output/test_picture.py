@@ -7,8 +7,9 @@ from matplotlib.image import imread
 
 from muphy_lb.errors import OutputError
 from muphy_lb.geometry.voxels import Opening
+from muphy_lb.output.pictures import rays
 from muphy_lb.output.pictures.cut import best_cut
-from muphy_lb.output.pictures.projection import render_vessel
+from muphy_lb.output.pictures.projection import MARGIN, coarse_volume, render_vessel
 from muphy_lb.output.pictures.vessel import draw_vessel
 from tests.unit.output.conftest import node_list
 
@@ -124,3 +125,32 @@ def test_a_rock_is_cut_even_where_the_plane_shows_little():
     fluid = np.random.default_rng(0).random((20, 20, 20)) < 0.2
     cut = best_cut(node_list(fluid), np.ones(fluid.sum()))
     assert cut.position_m is not None and np.isfinite(cut.values).mean() < 0.4
+
+
+def peak_below(nodes, speed, point, normal):
+    """Highest speed that the picture shows at a point of the surface, in voxels from the first node."""
+    volume = coarse_volume(nodes, speed)
+    point = np.array(point) + MARGIN
+    deepest = rays.depth_allowed(point, np.array(normal), volume.discs)
+    return rays.peak_inwards(volume.channels, point, np.array(normal), deepest)
+
+
+def test_a_dome_does_not_show_what_flows_beyond_its_middle():
+    x, y, z = np.mgrid[:31, :31, :31]
+    ball = node_list((x - 15) ** 2 + (y - 15) ** 2 + (z - 15) ** 2 <= 15.5**2)
+    depth = ball.coordinates()[:, 2] - ball.coordinates()[:, 2].min()
+    speed = np.where(depth > 20, 1.0, 0.1)
+    assert peak_below(ball, speed, (15.0, 15.0, 0.0), (0.0, 0.0, -1.0)) == pytest.approx(0.1)
+    assert peak_below(ball, speed, (15.0, 15.0, 30.0), (0.0, 0.0, 1.0)) == pytest.approx(1.0)
+
+
+def test_the_cap_of_an_opening_shows_the_flow_through_it_and_the_wall_beside_it_that_of_the_axis(tube):
+    x = tube.coordinates()[:, 0]
+    speed = np.where(x - x.min() > 4, 1.0, 0.1) * tube_speed(tube)
+    centre = tuple(np.array(tube.positions_m().min(axis=0)) + tube.spacing_m * np.array([-0.5, 5.5, 5.5]))
+    end = Opening("o", "outlet", centre, (1.0, 0.0, 0.0), 6 * tube.spacing_m)
+    closed, opened = (type(tube)(**{**vars(tube), "openings": openings}) for openings in ((), (end,)))
+    at_cap, of_cap = (0.0, 5.5, 5.5), (-1.0, 0.0, 0.0)
+    assert peak_below(closed, speed, at_cap, of_cap) > 0.9
+    assert peak_below(opened, speed, at_cap, of_cap) < 0.15
+    assert peak_below(opened, speed, (12.0, 5.5, 0.0), (0.0, 0.0, -1.0)) > 0.9
