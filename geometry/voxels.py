@@ -50,6 +50,11 @@ class Opening:
         scale = 1.0 if abs(length - 1.0) < UNIT_ROUND_OFF else length
         object.__setattr__(self, "normal", tuple(float(c) / scale for c in self.normal))
 
+    @property
+    def title(self) -> str:
+        """Its kind and name, such as "outlet left"; the kind once if the name begins with it."""
+        return self.name if self.name.startswith(self.kind) else f"{self.kind} {self.name}"
+
     def flipped(self) -> "Opening":
         """The same opening with its normal reversed."""
         return replace(self, normal=tuple(-c for c in self.normal))

@@ -62,11 +62,13 @@ class FoundOpening:
             circle about the centre that encloses the opening, or infinite for a whole face of the box.
         area_m2: area [m2].
         source: text: how it was found.
+        face: name that the input gives to it; empty if it has none.
     """
 
     opening: Opening
     area_m2: float
     source: str
+    face: str = ""
 
     @property
     def equivalent_radius_m(self) -> float:
@@ -97,7 +99,9 @@ def ends_of_surface(mended: Mended) -> list[tuple[FoundOpening, np.ndarray]]:
     regions = measure_faces(surface, flat, n_flat)
     found = [(_opening_of_face(surface, ends, k, END), end) for k, end in enumerate(mended.ends)]
     caps = np.flatnonzero(regions.are_ends(CLOSED_END))
-    found += [(_opening_of_face(surface, regions, k, CAP), np.flatnonzero(flat == k)) for k in caps]
+    for k in caps:
+        cap = np.flatnonzero(flat == k)
+        found.append((replace(_opening_of_face(surface, regions, k, CAP), face=_face_name(surface, cap)), cap))
     largest = max((item.area_m2 for item, _ in found), default=0.0)
     return [pair for pair in found if not _is_sliver(pair[0], largest)]
 
@@ -154,6 +158,14 @@ def _flat_regions(surface: Surface, excluded: np.ndarray) -> tuple[np.ndarray, i
     chosen = allowed & (projected >= FLATNESS * total) & (total > MIN_AREA_SHARE * total.sum())
     renumbered = np.where(chosen, np.cumsum(chosen) - 1, -1)
     return renumbered[region], int(np.count_nonzero(chosen))
+
+
+def _face_name(surface: Surface, cap: np.ndarray) -> str:
+    """Name of the model's face that is this cap and nothing else; empty if there is none."""
+    if surface.faces is None or (face := surface.faces[cap[0]]) < 0:
+        return ""
+    alone = np.all(surface.faces[cap] == face) and np.count_nonzero(surface.faces == face) == len(cap)
+    return f"face_{face}" if alone else ""
 
 
 def _is_sliver(item: FoundOpening, largest: float) -> bool:
@@ -297,7 +309,8 @@ def _link_area(voxels: Voxels, number: int) -> float:
 
 
 def _sorted_and_named(found: Iterable[FoundOpening]) -> tuple[FoundOpening, ...]:
-    """The openings by decreasing area (equal areas by z, y, x) as opening_1, opening_2, ...; the first is the inlet."""
+    """The openings by decreasing area (equal areas by z, y, x) as inlet, outlet_1, outlet_2, ...; names of the
+    input are kept."""
 
     def sort_key(item: FoundOpening) -> tuple:
         zyx = np.round(np.array(item.opening.centre_m[::-1]) / item.equivalent_radius_m, POSITION_DIGITS)
@@ -306,13 +319,13 @@ def _sorted_and_named(found: Iterable[FoundOpening]) -> tuple[FoundOpening, ...]
     ordered = sorted(found, key=sort_key)
     if len(ordered) > MAX_OPENINGS:
         raise GeometryError(f"{len(ordered)} openings found; at most {MAX_OPENINGS} are supported: give them yourself")
-    return tuple(_named(item, k) for k, item in enumerate(ordered, start=1))
+    return tuple(_named(item, k) for k, item in enumerate(ordered))
 
 
 def _named(item: FoundOpening, number: int) -> FoundOpening:
-    o = item.opening
-    kind = "inlet" if number == 1 else "outlet"
-    return FoundOpening(Opening(f"opening_{number}", kind, o.centre_m, o.normal, o.radius_m), item.area_m2, item.source)
+    kind = "outlet" if number else "inlet"
+    name = item.face or (f"outlet_{number}" if number else "inlet")
+    return replace(item, opening=replace(item.opening, name=name, kind=kind))
 
 
 def _table_row(item: FoundOpening) -> str:

@@ -100,7 +100,8 @@ def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
         notes.append(
             f"{np.count_nonzero(empty & needed)} triangles without area kept: the surface needs them to be closed"
         )
-    return replace(surface, triangles=triangles[keep]), notes
+    faces = None if surface.faces is None else surface.faces[keep]
+    return replace(surface, triangles=triangles[keep], faces=faces), notes
 
 
 def _orient_consistently(surface: Surface, pairs: Pairs) -> Surface:
@@ -149,8 +150,11 @@ def _cap(surface: Surface) -> tuple[Surface, np.ndarray]:
         points.append(surface.points[rim].mean(axis=0)[np.newaxis])
         triangles.append(np.stack([np.roll(rim, -1), rim, hub], axis=1))
         numbers.append(np.full(len(rim), k))
-    closed = replace(surface, points=np.concatenate(points), triangles=np.concatenate(triangles))
-    return closed, np.concatenate(numbers)
+    number = np.concatenate(numbers)
+    n_caps = np.count_nonzero(number >= 0)
+    faces = None if surface.faces is None else np.append(surface.faces, np.full(n_caps, -1))
+    closed = replace(surface, points=np.concatenate(points), triangles=np.concatenate(triangles), faces=faces)
+    return closed, number
 
 
 def _judge_caps(surface: Surface, number: np.ndarray) -> tuple[tuple[np.ndarray, ...], list[str]]:

@@ -40,7 +40,7 @@ def test_ends_with_openings_are_named_and_not_warned_of(ends):
     voxels, openings = turned_tube(ends)
     found = states(voxels, openings)
     assert list(end_warnings(found)) == []
-    assert describe_ends(found) == "2 ends of the input: opened by opening_1, opening_2"
+    assert describe_ends(found) == "2 ends of the input: opened by inlet, outlet_1"
 
 
 @pytest.mark.parametrize("ends", [("open", "open"), ("flat", "flat")])
