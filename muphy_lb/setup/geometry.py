@@ -29,6 +29,9 @@ from muphy_lb.geometry.openings.ends_of_input import (
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.store import open_nodes, read_arrays
+from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
+from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import lattice_named
 from muphy_lb.partition.choice import choose
@@ -169,6 +172,19 @@ def stored_name(case: Case, n_ranks: int) -> str | None:
 def is_prepared(case: Case) -> bool:
     """Whether the geometry is a prepared one (CASE.h5)."""
     return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
+
+
+def input_surface(case: Case) -> Surface | None:
+    """The mended surface of a case, triangles oriented outwards; None if its geometry is something else.
+
+    Raises:
+        GeometryError: the file cannot be read.
+    """
+    file = case.geometry.file
+    if file is None or Path(file).suffix.lower() not in SURFACE_FORMATS:
+        return None
+    unit = case.geometry.unit or case.geometry.options.get("unit")
+    return mend(read_surface(case.folder / file, unit)).surface
 
 
 def opening_sections(nodes: NodeList | GeometryHeader, case: Case) -> tuple[OpeningSection, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import OpeningSection, WaveformSection
 from muphy_lb.case.case import Case
@@ -26,6 +27,10 @@ GOOD_RELAXATION_TIME = 0.8
 MAX_CELL_REYNOLDS = 10.0
 MAX_DENSITY_CHANGE = 0.5
 GOOD_DENSITY_CHANGE = 0.1
+HALF_WAY_SHEAR = (
+    "walls are half-way: on staircases the wall shear stress at the first nodes scatters by a sixth of itself and does"
+    " not converge with the voxel edge; use lattice.walls = 'bouzidi' or 'central-linear'"
+)
 FLOW_KEYS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s")
 ASSUMED_MFLUPS = 50.0
 
@@ -302,6 +307,8 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
     for opening, change in _density_changes(numerics, plan):
         if abs(change) > GOOD_DENSITY_CHANGE:
             yield f"openings.{opening.name}: its pressure changes the lattice density by {change:.2g} (compressible)"
+    if plan.case.output.wall_shear and plan.case.lattice.walls == HALF_WAY:
+        yield HALF_WAY_SHEAR
     openings = plan.case.openings
     if openings and all(opening.pressure_pa is None for opening in openings):
         yield _without_pressure(openings)

@@ -1,7 +1,7 @@
 """Common parts of the images of a run: layout and heading, panels with a cut, and suitable units."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import shorten
@@ -46,11 +46,15 @@ class Style:
 
 
 def make_style(
-    nodes: NodeList, quantity: str, colours: ScalarMappable, labels: Mapping[str, str] | None = None
+    nodes: NodeList,
+    quantity: str,
+    colours: ScalarMappable,
+    labels: Mapping[str, str] | None = None,
+    openings: Sequence[Opening] = (),
 ) -> Style:
-    """The style for a geometry; openings without a text in ``labels`` are labelled with their names."""
+    """The style for a geometry; openings, by default its own, without a text in ``labels`` show their names."""
     unit, unit_m = suitable_unit(LENGTH_UNITS, max(nodes.shape) * nodes.spacing_m, SMALLEST_LENGTH)
-    names = [opening.name for opening in nodes.openings]
+    names = [opening.name for opening in openings or nodes.openings]
     texts = {name: (labels or {}).get(name, name) if len(names) <= MANY_OPENINGS else "" for name in names}
     return Style(quantity, colours, unit, unit_m, texts)
 

@@ -11,6 +11,7 @@ from muphy_lb.output.pictures import rays
 from muphy_lb.output.pictures.cut import best_cut
 from muphy_lb.output.pictures.projection import MARGIN, coarse_volume, render_vessel
 from muphy_lb.output.pictures.vessel import draw_vessel
+from muphy_lb.output.pictures.wall import UNCOUNTED, draw_walls
 from tests.unit.output.conftest import node_list
 
 MAX_BYTES = 1_000_000
@@ -154,3 +155,15 @@ def test_the_cap_of_an_opening_shows_the_flow_through_it_and_the_wall_beside_it_
     assert peak_below(closed, speed, at_cap, of_cap) > 0.9
     assert peak_below(opened, speed, at_cap, of_cap) < 0.15
     assert peak_below(opened, speed, (12.0, 5.5, 0.0), (0.0, 0.0, -1.0)) > 0.9
+
+
+def test_wall_nodes_that_do_not_count_are_grey(tmp_path, tube):
+    counted = tube.coordinates()[:, 0] > 20
+    for name, mask in (("all", None), ("some", counted)):
+        draw_walls(tmp_path / f"{name}.png", tube, tube_speed(tube), "stress [Pa]", tube.openings, mask)
+    grey = np.array([int(UNCOUNTED[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    share = {
+        name: np.all(np.abs(imread(tmp_path / f"{name}.png")[..., :3] - grey) < 0.01, axis=-1).mean()
+        for name in ("all", "some")
+    }
+    assert share["all"] < 0.001 < 0.02 < share["some"]
