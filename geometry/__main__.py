@@ -10,6 +10,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
     elif inspection.found:
         _tell(f"\n{openings_toml(inspection.found)}")
     if arguments.preview:
-        inspection.draw(arguments.preview, f"{arguments.input}: {len(inspection.found)} openings")
+        inspection.draw(arguments.preview, f"{Path(arguments.input).name}: {len(inspection.found)} openings")
     for path in filter(None, (arguments.toml, arguments.preview)):
         _tell(f"written     {path}")
     return inspection.new_openings
