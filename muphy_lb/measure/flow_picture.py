@@ -39,7 +39,8 @@ class FlowPicture(Observer):
         if velocity is not None:
             speed = (velocity**2).sum(axis=1) ** 0.5
             with drawing(self.file):
-                draw_vessel(self._folder / self.file, whole_nodes(view), speed, view.case.title, telling=telling)
+                mirrors = str(view.case.geometry.options.get("mirror", ""))
+                draw_vessel(self._folder / self.file, whole_nodes(view), speed, view.case.title, mirrors, telling)
 
     def section(self, summary: Mapping) -> ReportPart:
         """The picture for report.html."""

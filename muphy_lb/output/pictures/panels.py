@@ -20,10 +20,10 @@ from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
 from muphy_lb.output.pictures.marks import BACKGROUND, FAINT, FOREGROUND, draw_opening, frame, style_axes
 
-WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 0.95, 0.65
+WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 1.25, 0.65
 PANELS_WIDTH_IN, PANELS_HEIGHT_IN = 10.5, (3.0, 6.0)
 DPI = 150
-SHADOW = "#232c40"
+SHADOW, GRAINS = "#232c40", "#6b7079"
 WIDE = 1.9  # panels of a larger aspect ratio are stacked
 MAX_TITLE_LENGTH = 70  # characters
 MANY_OPENINGS = 30  # with more openings, only arrows are drawn
@@ -97,11 +97,11 @@ def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
     return [figure.add_subplot(cell) for cell in grid]
 
 
-def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style) -> None:
-    """Draw the values of the cut over the silhouette of the vessel."""
+def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, grains: bool = False) -> None:
+    """Draw the values of the cut over the silhouette of the vessel or, with ``grains``, over a grey block of solid."""
     extent = np.asarray(cut.extent_m) / style.unit_m
-    shadow = np.where(cut.shadow, 1.0, np.nan)
-    axes.imshow(shadow, origin="lower", extent=extent, cmap=ListedColormap([SHADOW]), interpolation="nearest")
+    behind, colour = (np.ones(cut.shadow.shape), GRAINS) if grains else (np.where(cut.shadow, 1.0, np.nan), SHADOW)
+    axes.imshow(behind, origin="lower", extent=extent, cmap=ListedColormap([colour]), interpolation="nearest")
     image = axes.imshow(cut.values, origin="lower", extent=extent, interpolation="nearest")
     image.set(norm=style.colours.norm, cmap=style.colours.cmap)
     in_plane = list(cut.in_plane)
@@ -116,6 +116,14 @@ def cut_title(cut: PlaneCut, style: Style) -> str:
     if cut.position_m is None:
         return f"highest {style.quantity} along {AXES[cut.axis]}"
     return f"cut at {AXES[cut.axis]} = {cut.position_m / style.unit_m:.3g} {style.unit}"
+
+
+def mark_mirrors(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, mirrors: str) -> None:
+    """Draw the planes in the middle of the box in which it was mirrored, as far as they cross the cut."""
+    for axis in (AXES.index(name) for name in mirrors if AXES.index(name) in cut.in_plane):
+        middle_m = nodes.origin_m[axis] + 0.5 * nodes.spacing_m * (nodes.shape[2 - axis] - 1)
+        draw = axes.axvline if axis == cut.in_plane[0] else axes.axhline
+        draw(middle_m / style.unit_m, color=FOREGROUND, linestyle="--", linewidth=1.0, alpha=0.8)
 
 
 def draw_openings(axes: Axes, extent: np.ndarray, openings, marks, style: Style) -> None:

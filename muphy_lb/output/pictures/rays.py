@@ -1,6 +1,6 @@
 """Ray casting of a voxel volume: intersection with the body, surface normal, ambient occlusion, and peak speed below.
 
-A volume is a (5, nz, ny, nx) float32 array whose channels are numbered below; its outermost voxels are empty.
+A volume is a (6, nz, ny, nx) float32 array whose channels are numbered below; its outermost voxels are empty.
 Positions and lengths are in voxels, columns (x, y, z).
 """
 
@@ -9,11 +9,12 @@ import math
 import numpy as np
 from numba import njit, prange
 
-BODY, SMOOTH, AROUND, SPEED, WALL = range(5)
-"""Channels: occupancy; smoothed for normals; more strongly smoothed for occlusion; speed; distance of the wall."""
+BODY, SMOOTH, AROUND, SPEED, WALL, GRAIN = range(6)
+"""Channels: occupancy; smoothed for normals; more strongly smoothed for occlusion; speed; distance of the wall; share
+of grains in the body of a rock."""
 
-DEPTH, NORMAL_X, NORMAL_Y, NORMAL_Z, SHADE, PEAK = range(6)  # results of a ray
-N_RESULTS = 6
+DEPTH, NORMAL_X, NORMAL_Y, NORMAL_Z, SHADE, PEAK, SOLID = range(7)  # results of a ray
+N_RESULTS = 7
 SURFACE_LEVEL = 0.25  # a body one voxel thick, smoothed once, still has this occupancy
 STEP = 0.5
 N_BISECTIONS = 5
@@ -114,7 +115,7 @@ def trace(volume, camera, corner, pixel, limits, discs):
     """Cast one ray per pixel.
 
     Args:
-        volume: (5, nz, ny, nx) channels.
+        volume: (6, nz, ny, nx) channels.
         camera: (3, 3) unit vectors right, up, forward.
         corner: (3,) point of the image plane at image position (0, 0).
         pixel: edge of a pixel.
@@ -122,7 +123,7 @@ def trace(volume, camera, corner, pixel, limits, discs):
         discs: (k, 7) centre, unit normal and radius of each opening, whose cap shows the flow through it.
 
     Returns:
-        (n_rows, n_columns, 6) float32, row 0 at the bottom; depth is nan where a ray misses.
+        (n_rows, n_columns, N_RESULTS) float32, row 0 at the bottom; depth is nan where a ray misses.
     """
     n_rows, n_columns = int(limits.shape[1] / pixel), int(limits.shape[2] / pixel)
     result = np.zeros((n_rows, n_columns, N_RESULTS), dtype=np.float32)
@@ -141,13 +142,15 @@ def trace(volume, camera, corner, pixel, limits, discs):
 
 @njit(cache=True)
 def describe_hit(volume, point, discs, result):
-    """Set normal, ambient occlusion (0 open to 1 enclosed) and peak speed of a surface point."""
+    """Set normal, ambient occlusion (0 open to 1 enclosed), share of grains and peak speed of a surface point."""
     normal = outward_normal(volume[SMOOTH], point[0], point[1], point[2])
     result[NORMAL_X], result[NORMAL_Y], result[NORMAL_Z] = normal
     out = SHADE_DISTANCE
     result[SHADE] = sample(
         volume[AROUND], point[0] + out * normal[0], point[1] + out * normal[1], point[2] + out * normal[2]
     )
+    x, y, z = point[0] - 0.5 * normal[0], point[1] - 0.5 * normal[1], point[2] - 0.5 * normal[2]
+    result[SOLID] = sample(volume[GRAIN], x, y, z) / max(sample(volume[BODY], x, y, z), SURFACE_LEVEL)
     result[PEAK] = peak_inwards(volume, point, normal, depth_allowed(point, normal, discs))
 
 

@@ -1,7 +1,6 @@
 """The image of a run: the vessel in three dimensions and the speed on a plane."""
 
 import os
-from collections.abc import Mapping
 
 import numpy as np
 from matplotlib import colormaps
@@ -13,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.output.pictures.cut import best_cut
+from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut
 from muphy_lb.output.pictures.marks import FAINT, add_footer, draw_directions, draw_length_bar
 from muphy_lb.output.pictures.panels import (
     LENGTH_UNITS,
@@ -27,9 +26,10 @@ from muphy_lb.output.pictures.panels import (
     draw_scale,
     figure_at,
     make_style,
+    mark_mirrors,
     suitable_unit,
 )
-from muphy_lb.output.pictures.projection import View, render_vessel
+from muphy_lb.output.pictures.projection import View, is_rock, render_vessel
 
 COLOUR_MAP, COLOUR_RANGE = (
     "plasma",
@@ -39,6 +39,7 @@ TOP_PERCENTILE = 99.7  # robust against single fast nodes
 SKEWED = 0.12  # a square-root scale is used if the median is below this fraction of the top speed
 N_RENDER_PIXELS = 980
 SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
+ROCK = "speed at the surface of the block, without its front octant\ngrey: grains"
 BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the vessel; at openings the speed itself
 SMALLEST_SPEED = 0.01  # smallest value displayed in a unit
 
@@ -48,7 +49,7 @@ def draw_vessel(
     nodes: NodeList,
     speed_m_s: np.ndarray,
     title: str = "",
-    labels: Mapping[str, str] | None = None,
+    mirrors: str = "",
     telling: np.ndarray | None = None,
 ) -> None:
     """Write a PNG of the vessel and the speed of the flow.
@@ -63,27 +64,40 @@ def draw_vessel(
         nodes: the geometry; its openings are marked with arrows and labels.
         speed_m_s: (n,) speed [m/s] in the order of the nodes; non-finite values are replaced by 0.
         title: heading.
-        labels: text shown at an opening instead of its name, by name (for instance with its flow rate).
+        mirrors: axes ("x", "y", "z") along which the geometry was mirrored.
         telling: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`.
 
     Raises:
         OutputError: the file cannot be written.
     """
     speed_m_s = np.nan_to_num(np.asarray(speed_m_s, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    style = make_style(nodes, "speed", _colours(speed_m_s), labels)
+    style = make_style(nodes, "speed", _colours(speed_m_s))
     cut = best_cut(nodes, speed_m_s, telling)
+    rock = nodes.shape[0] > 1 and is_rock(nodes)
     with figure_at(path) as figure:
         if nodes.shape[0] == 1:
             (flat,) = add_panels(figure, [cut.extent_m])
         else:
             view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS)
-            solid, flat = add_panels(figure, [view.extent_m, cut.extent_m])
-            _draw_view(solid, nodes, view, style)
-            solid.set_title(BELOW_SURFACE, color=FAINT, fontsize=10, loc="left")
-            flat.set_title(cut_title(cut, style), color=FAINT, fontsize=10, loc="left")
-        draw_cut(flat, nodes, cut, style)
+            body, flat = add_panels(figure, [view.extent_m, cut.extent_m])
+            _draw_view(body, nodes, view, style)
+            _title(body, ROCK if rock else BELOW_SURFACE)
+            _title(flat, cut_title(cut, style) + _meanings(cut, rock, mirrors))
+        draw_cut(flat, nodes, cut, style, rock)
+        mark_mirrors(flat, nodes, cut, style, mirrors)
         _draw_speed_scale(figure, style)
         draw_heading(figure, title, _facts(nodes, float(speed_m_s.max())))
+
+
+def _title(axes: Axes, text: str) -> None:
+    axes.set_title(text, color=FAINT, fontsize=10, loc="left")
+
+
+def _meanings(cut: PlaneCut, rock: bool, mirrors: str) -> str:
+    """What else than the speed is to be seen on a cut."""
+    if rock:
+        return "\ngrey: grains" + "; dashed: mirror plane" * any(AXES.index(name) in cut.in_plane for name in mirrors)
+    return "\ngrey: fluid before or behind" * bool(np.any(cut.shadow & np.isnan(cut.values)))
 
 
 def _colours(speed_m_s: np.ndarray) -> ScalarMappable:

@@ -9,7 +9,7 @@ from muphy_lb.errors import OutputError
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures import rays
 from muphy_lb.output.pictures.cut import best_cut
-from muphy_lb.output.pictures.projection import MARGIN, coarse_volume, render_vessel
+from muphy_lb.output.pictures.projection import MARGIN, coarse_volume, is_rock, render_vessel
 from muphy_lb.output.pictures.vessel import draw_vessel
 from muphy_lb.output.pictures.wall import UNCOUNTED, draw_walls
 from tests.unit.output.conftest import node_list
@@ -167,3 +167,21 @@ def test_wall_nodes_that_do_not_count_are_grey(tmp_path, tube):
         for name in ("all", "some")
     }
     assert share["all"] < 0.001 < 0.02 < share["some"]
+
+
+def test_pores_of_a_block_are_a_rock_and_vessels_and_full_boxes_are_not(tube):
+    pores = np.random.default_rng(0).random((16, 16, 16)) < 0.4
+    assert is_rock(node_list(pores))
+    assert not is_rock(tube) and not is_rock(bent_tube()) and not is_rock(node_list(np.ones((16, 16, 16), bool)))
+
+
+def test_the_grains_of_a_rock_are_grey_on_the_block_and_fluid_has_the_colour_of_its_speed():
+    fluid = np.zeros((24, 24, 24), dtype=bool)
+    fluid[::2, ::2, ::2] = fluid[:, :, 12:] = True
+    nodes = node_list(fluid)
+    assert is_rock(nodes)
+    volume = coarse_volume(nodes, np.ones(nodes.n_nodes))
+    result = np.zeros(rays.N_RESULTS, dtype=np.float32)
+    for x, solid in ((4.0, True), (20.0, False)):
+        rays.describe_hit(volume.channels, np.array([x, 12.0, 0.0]) + MARGIN, volume.discs, result)
+        assert (result[rays.SOLID] > 0.5) == solid
