@@ -10,11 +10,13 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.case import Case
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.wall_shear import Mean, WallShear, statistics
 from muphy_lb.output.drawing import drawing
-from muphy_lb.output.pictures.wall import draw_walls
+from muphy_lb.output.pictures.theme import THEMES
+from muphy_lb.output.pictures.wall import Marks, draw_walls
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
@@ -121,14 +123,28 @@ class WallShearObserver(Observer):
         text = view.case.to_toml(self._folder)
         series = VtkHdfSeries(self._folder / SHEAR_FILE, nodes, text, SHEAR_UNITS)
         series.append(view.time_s, view.step_number, written)
-        if view.case.output.vtk and (surface := input_surface(view.case)) is not None:
-            weights = on_surface(surface, self._shear.wall_points_m(), self._shear.surface.normal, nodes.spacing_m)
-            weights.write(self._folder / SHEAR_SURFACE, written)
+        if view.case.output.vtk:
+            self._write_on_surface(written)
         if view.case.output.picture:
             shown = fields.get("time_averaged_wall_shear_stress", np.linalg.norm(fields["wall_shear_stress"], axis=1))
             what = "time-averaged wall shear stress [Pa]" if len(fields) > 1 else "wall shear stress [Pa]"
+            theme = THEMES[view.case.output.picture_style]
             with drawing(SHEAR_PICTURE):
-                draw_walls(self._folder / SHEAR_PICTURE, nodes, shown, what, view.header.openings, counted)
+                draw_walls(
+                    self._folder / SHEAR_PICTURE, nodes, shown, what, Marks(view.header.openings, counted, theme)
+                )
+
+    def _write_on_surface(self, fields: dict) -> None:
+        """Write the fields on the input surface, if the geometry is one and still there."""
+        view, shear = self._view, self._shear
+        try:
+            surface = input_surface(view.case)
+        except GeometryError as error:
+            LOG.warning("warning: %s is not written: %s", SHEAR_SURFACE, error)
+            return
+        if surface is not None:
+            weights = on_surface(surface, shear.wall_points_m(), shear.surface.normal, view.header.spacing_m)
+            weights.write(self._folder / SHEAR_SURFACE, fields)
 
     def lines(self, summary: Mapping) -> list[str]:
         """Statistics over the wall, now and of the period."""

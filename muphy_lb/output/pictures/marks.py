@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
-BACKGROUND, FOREGROUND, FAINT = "#0d1320", "#e8ecf4", "#7d8aa5"
-KIND_COLOURS = {"inlet": "#7ee0a1", "outlet": "#ffb36b"}
+from muphy_lb.output.pictures.theme import theme_of
+
 ARROW_LENGTH = 0.07  # this and the following lengths: fractions of the longer side of the panel
 GAP = 0.012
 BORDER = 0.03
@@ -29,9 +29,9 @@ def draw_opening(axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, 
     outwards = _outwards(normal)
     near, far = centre + GAP * size * outwards, centre + (GAP + ARROW_LENGTH) * size * outwards
     start, end = (far, near) if kind == "inlet" else (near, far)
-    arrow = {"arrowstyle": "-|>", "color": KIND_COLOURS[kind], "lw": 2.2, "mutation_scale": 16}
+    arrow = {"arrowstyle": "-|>", "color": theme_of(axes).kinds[kind], "lw": 2.2, "mutation_scale": 16}
     axes.annotate("", end, start, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=5, annotation_clip=False)
-    _draw_label(axes, text, far + GAP * size * outwards, outwards, KIND_COLOURS[kind])
+    _draw_label(axes, text, far + GAP * size * outwards, outwards, theme_of(axes).kinds[kind])
 
 
 def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.ndarray]], texts: list[str]) -> None:
@@ -69,9 +69,16 @@ def draw_length_bar(axes: Axes, unit: str) -> None:
     """Draw a scale bar of a round length in the lower right corner."""
     length = _round_below(BAR_LENGTH * _longer_side(axes))
     right, bottom = axes.get_xlim()[1], axes.get_ylim()[0]
-    axes.plot([right - length, right], [bottom, bottom], color=FAINT, lw=3, solid_capstyle="butt", clip_on=False)
+    axes.plot(
+        [right - length, right],
+        [bottom, bottom],
+        color=theme_of(axes).faint,
+        lw=3,
+        solid_capstyle="butt",
+        clip_on=False,
+    )
     place = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "annotation_clip": False}
-    axes.annotate(f"{length:g} {unit}", (right - length / 2, bottom), color=FAINT, **place)
+    axes.annotate(f"{length:g} {unit}", (right - length / 2, bottom), color=theme_of(axes).faint, **place)
 
 
 def draw_directions(axes: Axes, camera: np.ndarray, at_top: bool) -> None:
@@ -80,19 +87,21 @@ def draw_directions(axes: Axes, camera: np.ndarray, at_top: bool) -> None:
     height = axes.get_ylim()[1] - 1.5 * size if at_top else axes.get_ylim()[0] + size
     base = np.array([axes.get_xlim()[0] + size, height])
     for name, direction in zip("xyz", camera[:2].T, strict=True):
-        line = {"arrowstyle": "-", "color": FAINT, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
+        line = {"arrowstyle": "-", "color": theme_of(axes).faint, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
         axes.annotate("", base + size * direction, base, arrowprops=line, annotation_clip=False)
-        axes.text(*(base + 1.3 * size * direction), name, color=FAINT, fontsize=9, ha="center", va="center")
+        axes.text(
+            *(base + 1.3 * size * direction), name, color=theme_of(axes).faint, fontsize=9, ha="center", va="center"
+        )
 
 
 def style_axes(axes: Axes, names: list[str]) -> None:
     """Set a thin frame, faint ticks and the names of the two axes."""
     axes.set_facecolor("none")
-    axes.set_xlabel(names[0], color=FAINT)
-    axes.set_ylabel(names[1], color=FAINT)
-    axes.tick_params(colors=FAINT, labelsize=9)
+    axes.set_xlabel(names[0], color=theme_of(axes).faint)
+    axes.set_ylabel(names[1], color=theme_of(axes).faint)
+    axes.tick_params(colors=theme_of(axes).faint, labelsize=9)
     for side, spine in axes.spines.items():
-        spine.set(visible=side in ("left", "bottom"), color=FAINT, linewidth=0.8)
+        spine.set(visible=side in ("left", "bottom"), color=theme_of(axes).faint, linewidth=0.8)
 
 
 def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarray, colour: str) -> None:
@@ -102,7 +111,7 @@ def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarra
     vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
     label = axes.text(*position, text, color=colour, fontsize=10.5, ha=horizontal, va=vertical, zorder=6)
     label.set_parse_math(False)
-    label.set_path_effects([withStroke(linewidth=3, foreground=BACKGROUND)])
+    label.set_path_effects([withStroke(linewidth=3, foreground=theme_of(axes).background)])
 
 
 def _outwards(normal: np.ndarray) -> np.ndarray:

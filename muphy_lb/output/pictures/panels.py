@@ -18,12 +18,13 @@ from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
-from muphy_lb.output.pictures.marks import BACKGROUND, FAINT, FOREGROUND, draw_opening, frame, style_axes
+from muphy_lb.output.pictures.marks import draw_opening, frame, style_axes
+from muphy_lb.output.pictures.theme import DARK, Theme, ThemedFigure, theme_of
 
 WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 1.25, 0.65
 PANELS_WIDTH_IN, PANELS_HEIGHT_IN = 10.5, (3.0, 6.0)
 DPI = 150
-SHADOW, GRAINS = "#232c40", "#6b7079"
+GRAINS = "#6b7079"
 WIDE = 1.9  # panels of a larger aspect ratio are stacked
 MAX_TITLE_LENGTH = 70  # characters
 MANY_OPENINGS = 30  # with more openings, only arrows are drawn
@@ -65,13 +66,13 @@ def suitable_unit(units: tuple[tuple[str, float], ...], value: float, smallest: 
 
 
 @contextmanager
-def figure_at(path: str | os.PathLike) -> Iterator[Figure]:
+def figure_at(path: str | os.PathLike, theme: Theme = DARK) -> Iterator[Figure]:
     """An empty figure that is written as a PNG when the context ends.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    figure = Figure(dpi=DPI, facecolor=BACKGROUND)
+    figure = ThemedFigure(theme, dpi=DPI)
     canvas = FigureCanvasAgg(figure)
     yield figure
     with atomic_write(path) as temporary:
@@ -99,8 +100,8 @@ def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
 
 def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, grains: bool = False) -> None:
     """Draw the values of the cut over the silhouette of the vessel or, with ``grains``, over a grey block of solid."""
-    extent = np.asarray(cut.extent_m) / style.unit_m
-    behind, colour = (np.ones(cut.shadow.shape), GRAINS) if grains else (np.where(cut.shadow, 1.0, np.nan), SHADOW)
+    extent, shadow = np.asarray(cut.extent_m) / style.unit_m, theme_of(axes).shadow
+    behind, colour = (np.ones(cut.shadow.shape), GRAINS) if grains else (np.where(cut.shadow, 1.0, np.nan), shadow)
     axes.imshow(behind, origin="lower", extent=extent, cmap=ListedColormap([colour]), interpolation="nearest")
     image = axes.imshow(cut.values, origin="lower", extent=extent, interpolation="nearest")
     image.set(norm=style.colours.norm, cmap=style.colours.cmap)
@@ -123,7 +124,7 @@ def mark_mirrors(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, mirro
     for axis in (AXES.index(name) for name in mirrors if AXES.index(name) in cut.in_plane):
         middle_m = nodes.origin_m[axis] + 0.5 * nodes.spacing_m * (nodes.shape[2 - axis] - 1)
         draw = axes.axvline if axis == cut.in_plane[0] else axes.axhline
-        draw(middle_m / style.unit_m, color=FOREGROUND, linestyle="--", linewidth=1.0, alpha=0.8)
+        draw(middle_m / style.unit_m, color=theme_of(axes).foreground, linestyle="--", linewidth=1.0, alpha=0.8)
 
 
 def draw_openings(axes: Axes, extent: np.ndarray, openings, marks, style: Style) -> None:
@@ -138,8 +139,8 @@ def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str 
     panels = figure.get_axes()
     area = _beside(panels[0]) if len(panels) == 1 else figure.add_axes(SCALE_AREA)
     bar = figure.colorbar(colours, cax=area, extend=extend)
-    bar.set_label(label, color=FOREGROUND, fontsize=11)
-    bar.ax.tick_params(colors=FOREGROUND, labelsize=9)
+    bar.set_label(label, color=theme_of(figure).foreground, fontsize=11)
+    bar.ax.tick_params(colors=theme_of(figure).foreground, labelsize=9)
     bar.outline.set_visible(False)
     return bar
 
@@ -151,9 +152,9 @@ def draw_heading(figure: Figure, title: str, facts: tuple[str, ...]) -> None:
     line = 1.0 - 0.4 / height_in
     below = 1.0 - 0.7 / height_in
     heading = shorten(title, MAX_TITLE_LENGTH, placeholder=" ...")
-    words = figure.text(left, line, heading, color=FOREGROUND, fontsize=17, weight="bold", va="center")
+    words = figure.text(left, line, heading, color=theme_of(figure).foreground, fontsize=17, weight="bold", va="center")
     words.set_parse_math(False)
-    figure.text(left, below, "   ·   ".join(facts), color=FAINT, fontsize=10.5, va="center")
+    figure.text(left, below, "   ·   ".join(facts), color=theme_of(figure).faint, fontsize=10.5, va="center")
 
 
 def _beside(panel: Axes) -> Axes:

@@ -1,6 +1,7 @@
 """The image of a run: the vessel in three dimensions and the speed on a plane."""
 
 import os
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib import colormaps
@@ -13,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut
-from muphy_lb.output.pictures.marks import FAINT, add_footer, draw_directions, draw_length_bar
+from muphy_lb.output.pictures.marks import add_footer, draw_directions, draw_length_bar
 from muphy_lb.output.pictures.panels import (
     LENGTH_UNITS,
     SMALLEST_LENGTH,
@@ -30,6 +31,7 @@ from muphy_lb.output.pictures.panels import (
     suitable_unit,
 )
 from muphy_lb.output.pictures.projection import View, is_rock, render_vessel
+from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
 
 COLOUR_MAP, COLOUR_RANGE = (
     "plasma",
@@ -44,37 +46,48 @@ BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the
 SMALLEST_SPEED = 0.01  # smallest value displayed in a unit
 
 
+@dataclass(frozen=True)
+class Presentation:
+    """How a flow is shown.
+
+    Attributes:
+        mirrors: axes ("x", "y", "z") along which the geometry was mirrored.
+        telling: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`.
+        theme: the colours.
+    """
+
+    mirrors: str = ""
+    telling: np.ndarray | None = None
+    theme: Theme = DARK
+
+
+PLAIN = Presentation()
+
+
 def draw_vessel(
-    path: str | os.PathLike,
-    nodes: NodeList,
-    speed_m_s: np.ndarray,
-    title: str = "",
-    mirrors: str = "",
-    telling: np.ndarray | None = None,
+    path: str | os.PathLike, nodes: NodeList, speed_m_s: np.ndarray, title: str = "", how: Presentation = PLAIN
 ) -> None:
     """Write a PNG of the vessel and the speed of the flow.
 
     Three dimensions: the shaded vessel, coloured by the highest speed between each point of the wall and the middle of
-    the vessel, and the
-    axis-aligned cut that shows most fluid (for a branching vessel the highest speed along an axis). Two dimensions
-    (nz = 1): the speed alone.
+    the vessel, and the axis-aligned cut that shows most fluid (for a branching vessel the highest speed along an axis).
+    Two dimensions (nz = 1): the speed alone.
 
     Args:
         path: the PNG file.
         nodes: the geometry; its openings are marked with arrows and labels.
         speed_m_s: (n,) speed [m/s] in the order of the nodes; non-finite values are replaced by 0.
         title: heading.
-        mirrors: axes ("x", "y", "z") along which the geometry was mirrored.
-        telling: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`.
+        how: how it is shown.
 
     Raises:
         OutputError: the file cannot be written.
     """
     speed_m_s = np.nan_to_num(np.asarray(speed_m_s, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     style = make_style(nodes, "speed", _colours(speed_m_s))
-    cut = best_cut(nodes, speed_m_s, telling)
+    cut = best_cut(nodes, speed_m_s, how.telling)
     rock = nodes.shape[0] > 1 and is_rock(nodes)
-    with figure_at(path) as figure:
+    with figure_at(path, how.theme) as figure:
         if nodes.shape[0] == 1:
             (flat,) = add_panels(figure, [cut.extent_m])
         else:
@@ -82,15 +95,15 @@ def draw_vessel(
             body, flat = add_panels(figure, [view.extent_m, cut.extent_m])
             _draw_view(body, nodes, view, style)
             _title(body, ROCK if rock else BELOW_SURFACE)
-            _title(flat, cut_title(cut, style) + _meanings(cut, rock, mirrors))
+            _title(flat, cut_title(cut, style) + _meanings(cut, rock, how.mirrors))
         draw_cut(flat, nodes, cut, style, rock)
-        mark_mirrors(flat, nodes, cut, style, mirrors)
+        mark_mirrors(flat, nodes, cut, style, how.mirrors)
         _draw_speed_scale(figure, style)
         draw_heading(figure, title, _facts(nodes, float(speed_m_s.max())))
 
 
 def _title(axes: Axes, text: str) -> None:
-    axes.set_title(text, color=FAINT, fontsize=10, loc="left")
+    axes.set_title(text, color=theme_of(axes).faint, fontsize=10, loc="left")
 
 
 def _meanings(cut: PlaneCut, rock: bool, mirrors: str) -> str:

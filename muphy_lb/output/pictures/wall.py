@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib import colormaps
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import AXES
-from muphy_lb.output.pictures.marks import FAINT, style_axes
+from muphy_lb.output.pictures.marks import style_axes
 from muphy_lb.output.pictures.panels import (
     FOOTER_IN,
     HEADER_IN,
@@ -26,22 +27,36 @@ from muphy_lb.output.pictures.panels import (
     figure_at,
     make_style,
 )
+from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
 
 MAX_PIXELS = 900
 TOP_PERCENTILE = 99.0  # robust against single nodes at rims
 COLOUR_MAP = "viridis"
-UNCOUNTED = "#5b6477"
+UNCOUNTED = "#8a919e"
 VIEWS = ((0, 2, 1, -1), (1, 2, 0, 1), (0, 1, 2, 1))  # axes to the right, upwards, of sight; side of the viewer
 GAP_IN, LARGEST_HEIGHT_IN = 0.95, 5.0
 
 
+@dataclass(frozen=True)
+class Marks:
+    """What is marked on the walls.
+
+    Attributes:
+        openings: those to be named.
+        counted: (n,) bool, the nodes that the statistics count; the others are grey. All of them if None.
+        theme: the colours.
+    """
+
+    openings: Sequence[Opening] = ()
+    counted: np.ndarray | None = None
+    theme: Theme = DARK
+
+
+NO_MARKS = Marks()
+
+
 def draw_walls(
-    path: str | os.PathLike,
-    nodes: NodeList,
-    values: np.ndarray,
-    what: str,
-    openings: Sequence[Opening] = (),
-    counted: np.ndarray | None = None,
+    path: str | os.PathLike, nodes: NodeList, values: np.ndarray, what: str, marks: Marks = NO_MARKS
 ) -> None:
     """Write a PNG with three views of the walls, at one scale.
 
@@ -50,23 +65,22 @@ def draw_walls(
         nodes: the wall-adjacent nodes.
         values: (n,) non-negative quantity.
         what: name and unit of the quantity.
-        openings: those to be marked and named.
-        counted: (n,) bool, the nodes that the statistics count; the others are grey. All of them if None.
+        marks: what is marked.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    counted = np.ones(values.size, dtype=bool) if counted is None else counted
+    counted = np.ones(values.size, dtype=bool) if marks.counted is None else marks.counted
     top = float(np.percentile(values[counted], TOP_PERCENTILE)) or float(values[counted].max()) or 1.0
     colours = ScalarMappable(Normalize(0.0, top, clip=True), ListedColormap(colormaps[COLOUR_MAP].colors))
-    style = make_style(nodes, what, colours, openings=openings)
+    style = make_style(nodes, what, colours, openings=marks.openings)
     shown = np.where(counted, values, np.nan)
     views = [view for view in VIEWS if nodes.shape[0] > 1 or view[2] == 2]
-    with figure_at(path) as figure:
+    with figure_at(path, marks.theme) as figure:
         panels = [figure.add_subplot(1, len(views), k + 1) for k in range(len(views))]
         for axes, view in zip(panels, views, strict=True):
             _draw_view(axes, nodes, shown, view, style)
-            _mark(axes, openings, view, style)
+            _mark(axes, marks.openings, view, style)
         _arrange(figure, panels)
         bar = draw_scale(figure, colours, what, extend="max")
         bar.ax.set_position(SCALE_AREA)
@@ -88,7 +102,7 @@ def _draw_view(axes: Axes, nodes: NodeList, values: np.ndarray, view, style: Sty
     drawn = axes.imshow(image, origin="lower", extent=extent, interpolation="nearest")
     drawn.set(norm=style.colours.norm, cmap=style.colours.cmap)
     axes.set(xlim=extent[:2], ylim=extent[2:])
-    axes.set_title(f"seen along {AXES[view[2]]}", color=FAINT, fontsize=10, loc="left")
+    axes.set_title(f"seen along {AXES[view[2]]}", color=theme_of(axes).faint, fontsize=10, loc="left")
     style_axes(axes, [f"{AXES[i]} [{style.unit}]" for i in view[:2]])
 
 

@@ -10,8 +10,9 @@ from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures import rays
 from muphy_lb.output.pictures.cut import best_cut
 from muphy_lb.output.pictures.projection import MARGIN, coarse_volume, is_rock, render_vessel
-from muphy_lb.output.pictures.vessel import draw_vessel
-from muphy_lb.output.pictures.wall import UNCOUNTED, draw_walls
+from muphy_lb.output.pictures.theme import THEMES
+from muphy_lb.output.pictures.vessel import Presentation, draw_vessel
+from muphy_lb.output.pictures.wall import UNCOUNTED, Marks, draw_walls
 from tests.unit.output.conftest import node_list
 
 MAX_BYTES = 1_000_000
@@ -160,7 +161,7 @@ def test_the_cap_of_an_opening_shows_the_flow_through_it_and_the_wall_beside_it_
 def test_wall_nodes_that_do_not_count_are_grey(tmp_path, tube):
     counted = tube.coordinates()[:, 0] > 20
     for name, mask in (("all", None), ("some", counted)):
-        draw_walls(tmp_path / f"{name}.png", tube, tube_speed(tube), "stress [Pa]", tube.openings, mask)
+        draw_walls(tmp_path / f"{name}.png", tube, tube_speed(tube), "stress [Pa]", Marks(tube.openings, mask))
     grey = np.array([int(UNCOUNTED[k : k + 2], 16) / 255 for k in (1, 3, 5)])
     share = {
         name: np.all(np.abs(imread(tmp_path / f"{name}.png")[..., :3] - grey) < 0.01, axis=-1).mean()
@@ -185,3 +186,12 @@ def test_the_grains_of_a_rock_are_grey_on_the_block_and_fluid_has_the_colour_of_
     for x, solid in ((4.0, True), (20.0, False)):
         rays.describe_hit(volume.channels, np.array([x, 12.0, 0.0]) + MARGIN, volume.discs, result)
         assert (result[rays.SOLID] > 0.5) == solid
+
+
+@pytest.mark.parametrize("style", THEMES)
+def test_pictures_have_the_ground_of_their_style(tmp_path, tube, style):
+    draw_vessel(tmp_path / "p.png", tube, tube_speed(tube), "title", Presentation(theme=THEMES[style]))
+    draw_walls(tmp_path / "w.png", tube, tube_speed(tube), "stress [Pa]", Marks(tube.openings, theme=THEMES[style]))
+    for name in ("p.png", "w.png"):
+        corner = imread(tmp_path / name)[0, 0, :3]
+        assert (corner > 0.99).all() == (style == "light") and (corner < 0.2).all() == (style == "dark")
