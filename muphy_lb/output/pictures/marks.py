@@ -15,8 +15,10 @@ BAR_LENGTH, FOOTER = 0.2, 0.12
 ROUND_NUMBERS = np.array([1.0, 2.0, 5.0, 10.0])
 
 
-def draw_opening(axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, text: str) -> None:
-    """Draw an arrow into or out of the vessel, and a label at its outer end.
+def draw_opening(
+    axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, text: str, taken: list[np.ndarray]
+) -> None:
+    """Draw an arrow into or out of the vessel, and a label at its outer end, beside labels that are there already.
 
     Args:
         axes: the panel, its limits set.
@@ -24,6 +26,7 @@ def draw_opening(axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, 
         centre: (2,) position of the opening in units of the axes.
         normal: (2,) in-plane part of the unit vector into the fluid.
         text: the label; may be empty.
+        taken: (2,) places of the labels so far; the new one is added.
     """
     size = _longer_side(axes)
     outwards = _outwards(normal)
@@ -31,7 +34,12 @@ def draw_opening(axes: Axes, kind: str, centre: np.ndarray, normal: np.ndarray, 
     start, end = (far, near) if kind == "inlet" else (near, far)
     arrow = {"arrowstyle": "-|>", "color": theme_of(axes).kinds[kind], "lw": 2.2, "mutation_scale": 16}
     axes.annotate("", end, start, arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0}, zorder=5, annotation_clip=False)
-    _draw_label(axes, text, far + GAP * size * outwards, outwards, theme_of(axes).kinds[kind])
+    place = far + GAP * size * outwards
+    room = size * np.array([CHARACTER_SIZE[0] * len(text), 0.8 * CHARACTER_SIZE[1]])
+    while any(np.all(np.abs(place - other) < room) for other in taken):
+        place = place - (0.0, 0.4 * room[1])
+    taken.append(place)
+    _draw_label(axes, text, place, outwards, theme_of(axes).kinds[kind])
 
 
 def frame(axes: Axes, extent: np.ndarray, openings: list[tuple[np.ndarray, np.ndarray]], texts: list[str]) -> None:

@@ -130,8 +130,9 @@ def mark_mirrors(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, mirro
 def draw_openings(axes: Axes, extent: np.ndarray, openings, marks, style: Style) -> None:
     """Set the limits of the panel around ``extent`` and mark each opening at its (centre, normal)."""
     frame(axes, extent, marks, [style.labels[opening.name] for opening in openings])
+    taken: list[np.ndarray] = []
     for opening, (centre, normal) in zip(openings, marks, strict=True):
-        draw_opening(axes, opening.kind, centre, normal, style.labels[opening.name])
+        draw_opening(axes, opening.kind, centre, normal, style.labels[opening.name], taken)
 
 
 def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str = "neither") -> Colorbar:
