@@ -10,6 +10,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
     elif inspection.found:
         _tell(f"\n{openings_toml(inspection.found)}")
     if arguments.preview:
-        inspection.draw(arguments.preview, f"{arguments.input}: {len(inspection.found)} openings")
+        inspection.draw(arguments.preview, f"{Path(arguments.input).name}: {len(inspection.found)} openings")
     for path in filter(None, (arguments.toml, arguments.preview)):
         _tell(f"written     {path}")
     return inspection.new_openings
@@ -114,11 +115,12 @@ def _tell(text: str) -> None:
 
 def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     from muphy_lb.geometry.clean import clean
+    from muphy_lb.geometry.openings.ends_of_input import end_states, end_warnings, with_image_ends
     from muphy_lb.geometry.store import write_geometry
 
     start = time.perf_counter()
     loaded = load_with_notes(arguments.input, **_input_options(arguments))
-    voxels = loaded.voxels
+    voxels = loaded.voxels if arguments.input.startswith(SHAPE_PREFIX) else with_image_ends(loaded.voxels)
     for note in loaded.notes:
         _tell(f"input       {note}")
     _tell(f"voxels      {_describe(voxels)}")
@@ -133,6 +135,8 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     for wall in nodes.walls:
         _tell(f"wall        {wall.name}: {wall.n_voxels} voxels")
     _tell(f"cleaning    {report}")
+    for text in end_warnings(end_states(voxels, nodes)):
+        _tell(f"warning     {text}")
     if arguments.cut_distances:
         nodes = _cut(nodes, voxels, arguments.input)
     if arguments.solid:

@@ -20,6 +20,7 @@ from muphy_lb.geometry.images.tiff import read_tiff
 from muphy_lb.geometry.images.vti import read_vti
 from muphy_lb.geometry.images.vtu import read_vtu
 from muphy_lb.geometry.limits import regular_file, shown
+from muphy_lb.geometry.openings.ends_of_input import with_surface_ends
 from muphy_lb.geometry.options import check_names, check_text
 from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, prepare_image, split_preparation
 from muphy_lb.geometry.shapes.catalogue import build_shape
@@ -135,7 +136,7 @@ def _with_segmentation(read: Callable[..., Image]) -> Callable[..., Noted]:
 
 def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN) -> Noted:
     mended = mend(surface.read_surface(path, unit))
-    return Noted(surface.voxelise(mended.surface, spacing_m, margin), mended.notes)
+    return Noted(with_surface_ends(surface.voxelise(mended.surface, spacing_m, margin), mended), mended.notes)
 
 
 def _load_gmy(path, spacing_m, origin_m=(0.0, 0.0, 0.0)) -> Voxels:

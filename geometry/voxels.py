@@ -50,9 +50,42 @@ class Opening:
         scale = 1.0 if abs(length - 1.0) < UNIT_ROUND_OFF else length
         object.__setattr__(self, "normal", tuple(float(c) / scale for c in self.normal))
 
+    @property
+    def title(self) -> str:
+        """Its kind and name, such as "outlet left"; the kind once if the name begins with it."""
+        return self.name if self.name.startswith(self.kind) else f"{self.kind} {self.name}"
+
     def flipped(self) -> "Opening":
         """The same opening with its normal reversed."""
         return replace(self, normal=tuple(-c for c in self.normal))
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """An end of an input, where fluid could enter or leave.
+
+    Attributes:
+        source: text: what kind of end it is.
+        centre_m: its centre (x, y, z) [m].
+        normal: unit vector (x, y, z) into the fluid.
+        area_m2: its area [m2].
+        outer_radius_m: radius [m] about the centre that encloses it; ``inf`` for a whole face of the box.
+        points_m: (n, 3) points on it [m].
+        areas_m2: (n,) area that each of them stands for [m2].
+    """
+
+    source: str
+    centre_m: tuple[float, float, float]
+    normal: tuple[float, float, float]
+    area_m2: float
+    outer_radius_m: float
+    points_m: np.ndarray
+    areas_m2: np.ndarray
+
+    @property
+    def radius_m(self) -> float:
+        """Radius [m] of a circle of the same area."""
+        return float(np.sqrt(self.area_m2 / np.pi))
 
 
 @dataclass(frozen=True)
@@ -67,6 +100,7 @@ class Voxels:
         openings: ``openings[k]`` describes the voxels flagged ``FIRST_OPENING + k``.
         walls: ``walls[k]`` is the name of the solid voxels flagged ``FIRST_WALL + k``.
         wall_shape: the true wall, in voxel coordinates of this box; ``None`` if only the voxels are known.
+        ends: where the input ends without being closed, as far as that is known.
     """
 
     flags: np.ndarray
@@ -76,6 +110,7 @@ class Voxels:
     openings: tuple[Opening, ...] = field(default=())
     walls: tuple[str, ...] = field(default=())
     wall_shape: WallShape | None = field(default=None, compare=False)
+    ends: tuple[End, ...] = field(default=(), compare=False)
 
     def __post_init__(self):
         if self.flags.ndim != 3 or self.flags.dtype != FLAG_DTYPE:

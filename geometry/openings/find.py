@@ -1,7 +1,7 @@
 """Automatic detection of openings: flat caps and open ends of a surface, and fluid at the faces of an image's box."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations, product
 
 import numpy as np
@@ -62,11 +62,13 @@ class FoundOpening:
             circle about the centre that encloses the opening, or infinite for a whole face of the box.
         area_m2: area [m2].
         source: text: how it was found.
+        face: name that the input gives to it; empty if it has none.
     """
 
     opening: Opening
     area_m2: float
     source: str
+    face: str = ""
 
     @property
     def equivalent_radius_m(self) -> float:
@@ -77,9 +79,16 @@ class FoundOpening:
 def openings_of_surface(mended: Mended) -> tuple[FoundOpening, ...]:
     """The openings of a closed surface: ends that were open, and flat caps across a vessel.
 
+    Raises GeometryError for more openings than are supported.
+    """
+    return _sorted_and_named(item for item, _ in ends_of_surface(mended))
+
+
+def ends_of_surface(mended: Mended) -> list[tuple[FoundOpening, np.ndarray]]:
+    """Each end of a closed surface that was open, and each flat cap across a vessel, with the numbers of its triangles.
+
     A cap is a flat region bounded by edges of more than 30 degrees; the adjacent wall runs along its normal, and there
     is a free path along the normal of at least the cap's outer radius.
-    Raises GeometryError for more openings than are supported.
     """
     surface = mended.surface
     number = np.full(len(surface.triangles), -1)
@@ -88,10 +97,13 @@ def openings_of_surface(mended: Mended) -> tuple[FoundOpening, ...]:
     ends = measure_faces(surface, number, len(mended.ends))
     flat, n_flat = _flat_regions(surface, number >= 0)
     regions = measure_faces(surface, flat, n_flat)
-    found = [_opening_of_face(surface, ends, k, END) for k in range(len(mended.ends))]
-    found += [_opening_of_face(surface, regions, k, CAP) for k in np.flatnonzero(regions.are_ends(CLOSED_END))]
-    largest = max((item.area_m2 for item in found), default=0.0)
-    return _sorted_and_named(item for item in found if not _is_sliver(item, largest))
+    found = [(_opening_of_face(surface, ends, k, END), end) for k, end in enumerate(mended.ends)]
+    caps = np.flatnonzero(regions.are_ends(CLOSED_END))
+    for k in caps:
+        cap = np.flatnonzero(flat == k)
+        found.append((replace(_opening_of_face(surface, regions, k, CAP), face=_face_name(surface, cap)), cap))
+    largest = max((item.area_m2 for item, _ in found), default=0.0)
+    return [pair for pair in found if not _is_sliver(pair[0], largest)]
 
 
 def openings_of_voxels(voxels: Voxels) -> tuple[FoundOpening, ...]:
@@ -148,6 +160,14 @@ def _flat_regions(surface: Surface, excluded: np.ndarray) -> tuple[np.ndarray, i
     return renumbered[region], int(np.count_nonzero(chosen))
 
 
+def _face_name(surface: Surface, cap: np.ndarray) -> str:
+    """Name of the model's face that is this cap and nothing else; empty if there is none."""
+    if surface.faces is None or (face := surface.faces[cap[0]]) < 0:
+        return ""
+    alone = np.all(surface.faces[cap] == face) and np.count_nonzero(surface.faces == face) == len(cap)
+    return f"face_{face}" if alone else ""
+
+
 def _is_sliver(item: FoundOpening, largest: float) -> bool:
     slender = item.equivalent_radius_m < SLENDER * item.opening.radius_m
     return item.source == CAP and slender and item.area_m2 < SMALL * largest
@@ -165,26 +185,58 @@ def _opening_of_face(surface: Surface, faces: Faces, k: int, source: str) -> Fou
 
 def _on_faces(voxels: Voxels) -> list[tuple[FoundOpening, bool]]:
     """The sections at all faces of the box, and whether each is a spurious contact."""
+    return [(section.opening, section.is_spurious) for section in _sections(voxels)]
+
+
+def sections_at_faces(voxels: Voxels) -> list[tuple[FoundOpening, tuple[np.ndarray, np.ndarray]]]:
+    """The sections where fluid meets a face of the box, without :func:`spurious_contacts`: each as an opening, and
+    ((n, 3) middles of its voxels' faces [m], (n,) area of each [m2])."""
+    pairs = []
+    for section in _sections(voxels):
+        if not section.is_spurious:
+            height = (-0.5, voxels.shape[2 - section.axis] - 0.5)[section.side]
+            points = np.insert(section.pixels.astype(float), 2 - section.axis, height, axis=1)[:, ::-1]
+            points = np.array(voxels.origin_m) + voxels.spacing_m * points
+            pairs.append((section.opening, (points, np.full(len(points), voxels.spacing_m**2))))
+    return pairs
+
+
+@dataclass(frozen=True)
+class _Section:
+    """A section of the fluid at a face of the box: (n, 2) pixels, slow axis first, and how it widens inwards."""
+
+    axis: int
+    side: int
+    pixels: np.ndarray
+    growth: float
+    opening: FoundOpening
+    is_spurious: bool = False
+
+
+def _sections(voxels: Voxels) -> list[_Section]:
+    """The sections at all faces of the box that could be openings."""
     axes = [i for i in range(3) if not voxels.periodic[i] and voxels.shape[2 - i] > 1]
-    sections = [pair for i, side in product(axes, (0, 1)) for pair in _on_face(voxels, i, side)]
-    large = CONTACT_SHARE * max((item.area_m2 for item, _ in sections), default=0.0)
-    return [(item, growth >= CONTACT_GROWTH and item.area_m2 < large) for item, growth in sections]
+    sections = [section for i, side in product(axes, (0, 1)) for section in _on_face(voxels, i, side)]
+    large = CONTACT_SHARE * max((section.opening.area_m2 for section in sections), default=0.0)
+    return [replace(s, is_spurious=s.growth >= CONTACT_GROWTH and s.opening.area_m2 < large) for s in sections]
 
 
-def _on_face(voxels: Voxels, axis: int, side: int) -> list[tuple[FoundOpening, float]]:
-    """The sections on the lower (side 0) or upper face of the box across an axis, and the growth of each inwards."""
+def _on_face(voxels: Voxels, axis: int, side: int) -> list[_Section]:
+    """The sections on the lower (side 0) or upper face of the box across an axis."""
     layers = np.moveaxis(voxels.flags, 2 - axis, 0)[:: 1 - 2 * side][: CONTACT_LAYERS + 1] == FLUID
     pixels, component = _components(layers[0])
     if not len(pixels):
         return []
     if component.max() >= MAX_SECTIONS:
         middle = (np.array(layers[0].shape) - 1) / 2
-        return [(_opening_on_face(voxels, (axis, side), middle, len(pixels), np.inf), 1.0)]
+        opening = _opening_on_face(voxels, (axis, side), middle, len(pixels), np.inf)
+        return [_Section(axis, side, pixels, 1.0, opening)]
     sections = _merge_overlapping([pixels[component == k] for k in range(component.max() + 1)])
-    return [
-        (_opening_on_face(voxels, (axis, side), s.mean(axis=0), len(s), _outer_radius(s)), _growth(layers, s))
-        for s in sections
+    radii = [_outer_radius(s) for s in sections]
+    found = [
+        _opening_on_face(voxels, (axis, side), s.mean(axis=0), len(s), r) for s, r in zip(sections, radii, strict=True)
     ]
+    return [_Section(axis, side, s, _growth(layers, s), o) for s, o in zip(sections, found, strict=True)]
 
 
 def _merge_overlapping(sections: list[np.ndarray]) -> list[np.ndarray]:
@@ -257,7 +309,8 @@ def _link_area(voxels: Voxels, number: int) -> float:
 
 
 def _sorted_and_named(found: Iterable[FoundOpening]) -> tuple[FoundOpening, ...]:
-    """The openings by decreasing area (equal areas by z, y, x) as opening_1, opening_2, ...; the first is the inlet."""
+    """The openings by decreasing area (equal areas by z, y, x) as inlet, outlet_1, outlet_2, ...; names of the
+    input are kept."""
 
     def sort_key(item: FoundOpening) -> tuple:
         zyx = np.round(np.array(item.opening.centre_m[::-1]) / item.equivalent_radius_m, POSITION_DIGITS)
@@ -266,13 +319,13 @@ def _sorted_and_named(found: Iterable[FoundOpening]) -> tuple[FoundOpening, ...]
     ordered = sorted(found, key=sort_key)
     if len(ordered) > MAX_OPENINGS:
         raise GeometryError(f"{len(ordered)} openings found; at most {MAX_OPENINGS} are supported: give them yourself")
-    return tuple(_named(item, k) for k, item in enumerate(ordered, start=1))
+    return tuple(_named(item, k) for k, item in enumerate(ordered))
 
 
 def _named(item: FoundOpening, number: int) -> FoundOpening:
-    o = item.opening
-    kind = "inlet" if number == 1 else "outlet"
-    return FoundOpening(Opening(f"opening_{number}", kind, o.centre_m, o.normal, o.radius_m), item.area_m2, item.source)
+    kind = "outlet" if number else "inlet"
+    name = item.face or (f"outlet_{number}" if number else "inlet")
+    return replace(item, opening=replace(item.opening, name=name, kind=kind))
 
 
 def _table_row(item: FoundOpening) -> str:

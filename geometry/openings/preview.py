@@ -6,6 +6,7 @@ shaded by its slope. Depths of triangles come from a depth buffer, depths of vox
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,11 +35,53 @@ WALL_COLOUR = (0.82, 0.85, 0.9)
 INLET_COLOUR, OUTLET_COLOUR = "#c03020", "#1050b0"
 N_RIM = 60
 LARGEST_SIZE_IN, DPI = 6.0, 110
-BORDER = 0.16
+BORDER = 0.22
 """Margin for names around the box, as a fraction of its longest edge."""
+
+HALF_LABEL_IN = (0.5, 0.15)
+"""Half the width and height of a label [inches]."""
+
+ARROW = 0.4
+"""Length of an arrow, as a fraction of the margin."""
+
+HIDDEN = 0.015
+"""Depth, as a fraction of the picture, by which a wall must lie before a point to hide it."""
+
+FACING = 0.5
+"""An opening is seen from the front if the part of its normal across the line of sight is at most this."""
 
 MANY_NAMES = 40
 LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
+
+
+@dataclass(frozen=True)
+class View:
+    """The input seen along an axis.
+
+    Attributes:
+        axes: (axis to the right, axis upwards, viewing axis).
+        from_low: whether it is seen from the lower end of the viewing axis.
+        depth: (h, w) distance of the first wall from the front of the box [pixels], infinite where there is none.
+        size: length of the box along the viewing axis [pixels].
+        low_m: lowest corner (x, y, z) of the box [m].
+        pixel_m: edge of a pixel [m].
+    """
+
+    axes: tuple[int, int, int]
+    from_low: bool
+    depth: np.ndarray
+    size: float
+    low_m: np.ndarray
+    pixel_m: float
+
+    def are_visible(self, points_m: np.ndarray) -> np.ndarray:
+        """(n,) bool: whether no wall lies before each of the points (n, 3), by more than HIDDEN of the picture."""
+        right, up, along = ((points_m - self.low_m) / self.pixel_m)[:, list(self.axes)].T
+        depth = along if self.from_low else self.size - along
+        n_rows, n_columns = self.depth.shape
+        row = np.clip(up.astype(np.int64), 0, n_rows - 1)
+        column = np.clip(right.astype(np.int64), 0, n_columns - 1)
+        return depth <= self.depth[row, column] + HIDDEN * max(n_rows, n_columns)
 
 
 def draw_surface_openings(path: str | os.PathLike, surface: Surface, found: Sequence[FoundOpening], title="") -> None:
@@ -47,13 +90,15 @@ def draw_surface_openings(path: str | os.PathLike, surface: Surface, found: Sequ
     low, high = points.min(axis=0), points.max(axis=0)
     pixel = float(np.max(high - low)) / N_PIXELS
     size = np.ceil((high - low) / pixel).astype(np.int64) + 1
-    maps = []
-    for (right, up, sight), is_low in zip(VIEWS, FROM_LOW, strict=True):
+    views = []
+    for axes, is_low in zip(VIEWS, FROM_LOW, strict=True):
+        right, up, sight = axes
         corners = ((points[surface.triangles] - low) / pixel)[:, :, [right, up, sight]]
         if not is_low:
             corners[:, :, 2] = size[sight] - corners[:, :, 2]
-        maps.append(_depth_buffer(corners, int(size[right]), int(size[up])))
-    _draw(path, maps, (low, pixel), found, title)
+        depth = _depth_buffer(corners, int(size[right]), int(size[up]))
+        views.append(View(axes, is_low, depth, float(size[sight]), low, pixel))
+    _draw(path, views, found, title)
 
 
 def draw_voxel_openings(path: str | os.PathLike, voxels: Voxels, found: Sequence[FoundOpening], title="") -> None:
@@ -61,9 +106,12 @@ def draw_voxel_openings(path: str | os.PathLike, voxels: Voxels, found: Sequence
     first, last = _box_of_fluid(voxels.flags)
     step = -(-int(np.max(last - first)) // N_PIXELS)
     fluid = voxels.flags[tuple(slice(a, b, step) for a, b in zip(first, last, strict=True))] == FLUID
-    maps = [_first_fluid(fluid, view, is_low) for view, is_low in zip(VIEWS, FROM_LOW, strict=True)]
-    low = np.array(voxels.origin_m) + (first[::-1] - 0.5) * voxels.spacing_m
-    _draw(path, maps, (low, voxels.spacing_m * step), found, title)
+    low, pixel = np.array(voxels.origin_m) + (first[::-1] - 0.5) * voxels.spacing_m, voxels.spacing_m * step
+    views = [
+        View(axes, is_low, _first_fluid(fluid, axes, is_low), float(fluid.shape[2 - axes[2]]), low, pixel)
+        for axes, is_low in zip(VIEWS, FROM_LOW, strict=True)
+    ]
+    _draw(path, views, found, title)
 
 
 def shade(depth: np.ndarray) -> np.ndarray:
@@ -131,76 +179,107 @@ def _draw_row(depth_row, triangle, row):
             depth_row[column] = min(depth_row[column], u * a[2] + v * b[2] + (1.0 - u - v) * c[2])
 
 
-def _draw(path, maps: Sequence[np.ndarray], frame: tuple[np.ndarray, float], found, title: str) -> None:
-    """Draw the panels side by side, at one scale; ``frame``: lowest corner [m] and edge of a pixel [m]."""
+def _draw(path, views: Sequence[View], found: Sequence[FoundOpening], title: str) -> None:
+    """Draw the panels side by side, at one scale."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    border = BORDER * max(max(m.shape) for m in maps)
-    widths, heights = [m.shape[1] + 2 * border for m in maps], [m.shape[0] + 2 * border for m in maps]
+    shapes = np.array([view.depth.shape for view in views])
+    border = BORDER * shapes.max()
+    heights, widths = (shapes + 2 * border).T
     scale = LARGEST_SIZE_IN / max(*widths, *heights)
-    size = (sum(widths) * scale + 3.0, max(heights) * scale + 1.4)
-    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+    figure = Figure(figsize=(sum(widths) * scale + 3.0, max(heights) * scale + 1.4), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
-    panels = figure.subplots(1, len(maps), width_ratios=widths, squeeze=False)[0]
-    for panel, depth, view in zip(panels, maps, VIEWS, strict=True):
-        _draw_panel(panel, depth, view, frame, border)
+    panels = figure.subplots(1, len(views), width_ratios=widths, squeeze=False)[0]
+    for panel, view in zip(panels, views, strict=True):
+        _draw_panel(panel, view, border)
         for item in found:
-            _draw_opening(panel, view, item, 0.6 * border * frame[1])
+            _draw_opening(panel, view, item, ARROW * border * view.pixel_m)
         if len(found) <= MANY_NAMES:
-            _write_names(panel, view, found, 0.75 * border * frame[1])
-    figure.suptitle(title or f"{len(found)} openings", parse_math=False)
+            _write_names(panel, view, found, (ARROW * border * view.pixel_m, view.pixel_m / scale))
+    figure.suptitle(title or f"{len(found)} openings", y=1.02, va="bottom", parse_math=False)
     with atomic_write(path) as temporary:
         try:
-            figure.savefig(temporary, format=Path(path).suffix[1:] or "png")
+            figure.savefig(temporary, format=Path(path).suffix[1:] or "png", bbox_inches="tight", pad_inches=0.15)
         except ValueError as error:
             raise GeometryError(f"cannot write the picture {path}: {error}") from error
 
 
-def _draw_panel(panel, depth: np.ndarray, view: tuple[int, int, int], frame, border: float) -> None:
-    (low, pixel), (height, width) = frame, depth.shape
-    left, bottom = low[view[0]], low[view[1]]
+def _draw_panel(panel, view: View, border: float) -> None:
+    (height, width), pixel = view.depth.shape, view.pixel_m
+    right, up, sight = view.axes
+    left, bottom = view.low_m[right], view.low_m[up]
     extent = (left, left + width * pixel, bottom, bottom + height * pixel)
-    panel.imshow(shade(depth), origin="lower", extent=extent, interpolation="nearest")
+    panel.imshow(shade(view.depth), origin="lower", extent=extent, interpolation="nearest")
     panel.set_xlim(extent[0] - border * pixel, extent[1] + border * pixel)
     panel.set_ylim(extent[2] - border * pixel, extent[3] + border * pixel)
     unit, metres = _unit(max(height, width) * pixel)
-    panel.set_xlabel(f"{AXES[view[0]]} [{unit}]")
-    panel.set_ylabel(f"{AXES[view[1]]} [{unit}]")
-    panel.set_title(f"seen along {AXES[view[2]]}", fontsize="medium")
+    panel.set_xlabel(f"{AXES[right]} [{unit}]")
+    panel.set_ylabel(f"{AXES[up]} [{unit}]")
+    panel.set_title(f"seen along {AXES[sight]}", fontsize="medium")
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value / metres:.6g}")
     panel.locator_params(nbins=5)
 
 
-def _draw_opening(panel, view: tuple[int, int, int], item: FoundOpening, length: float) -> None:
-    """Draw the rim as a circle of the opening's area, and an arrow in the presumed direction of flow."""
+def _draw_opening(panel, view: View, item: FoundOpening, length: float) -> None:
+    """Draw the rim as a circle of the opening's area, dotted where a wall hides it, and an arrow in the presumed
+    direction of flow."""
     opening = item.opening
-    colour, plane = _colour(item), list(view[:2])
+    colour, plane = _colour(item), list(view.axes[:2])
     centre, normal = np.array(opening.centre_m), np.array(opening.normal)
     tangent_1, tangent_2 = np.linalg.svd(normal[np.newaxis])[2][1:]
     angle = np.linspace(0.0, 2.0 * np.pi, N_RIM)[:, np.newaxis]
     rim = centre + item.equivalent_radius_m * (np.cos(angle) * tangent_1 + np.sin(angle) * tangent_2)
-    panel.plot(*rim[:, plane].T, color=colour, linewidth=1.5)
+    visible = view.are_visible(rim)[:, np.newaxis]
+    panel.plot(*np.where(visible, rim[:, plane], np.nan).T, color=colour, linewidth=1.5)
+    panel.plot(*rim[:, plane].T, color=colour, linewidth=0.8, linestyle=":", alpha=0.7)
     outside, inside = (centre - length * normal)[plane], centre[plane]
     start, end = (outside, inside) if opening.kind == "inlet" else (inside, outside)
     if np.linalg.norm(end - start) > 0.2 * length:
-        panel.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.5})
+        arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
+        panel.annotate("", end, start, arrowprops=arrow)
 
 
-def _write_names(panel, view: tuple[int, int, int], found: Sequence[FoundOpening], distance: float) -> None:
-    """Write the name and radius of each opening outside of it; labels that would overlap are shifted down."""
+def _write_names(panel, view: View, found: Sequence[FoundOpening], scale: tuple[float, float]) -> None:
+    """Write the name and radius of each opening beside it; labels that would overlap are shifted outwards.
+
+    ``scale``: length of an arrow [m], and of an inch of the picture [m].
+    """
+    limits = np.array([panel.get_xlim(), panel.get_ylim()]).T
+    half = scale[1] * np.array(HALF_LABEL_IN)
     taken: list[np.ndarray] = []
     for item in found:
-        centre, normal = np.array(item.opening.centre_m), np.array(item.opening.normal)
-        position = (centre - distance * normal)[list(view[:2])]
-        while any(np.all(np.abs(position - other) < (0.9 * distance, 0.45 * distance)) for other in taken):
-            position = position - (0.0, 0.5 * distance)
+        centre = np.array(item.opening.centre_m)[list(view.axes[:2])]
+        away = _away(item, view, limits.mean(axis=0))
+        position = centre + away * (_space(item, view, scale[0]) + np.abs(away) @ half)
+        position = np.clip(position, limits[0] + half, limits[1] - half)
+        shift = (0.0, 0.5 * half[1] * (1.0 if position[1] > limits[:, 1].mean() else -1.0))
+        while any(np.all(np.abs(position - other) < 2.0 * half) for other in taken):
+            position = position + shift
         taken.append(position)
-        box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": _colour(item), "alpha": 0.85}
+        colour = _colour(item)
+        box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": colour, "alpha": 0.85}
+        line = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "linestyle": ":"}
         text = f"{item.opening.name}\n{item.opening.kind}, r = {_length(item.equivalent_radius_m)}"
-        label = panel.annotate(text, position, color=_colour(item), fontsize=6.5, ha="center", va="center", bbox=box)
+        place = {"xytext": position, "ha": "center", "va": "center", "annotation_clip": False}
+        label = panel.annotate(text, centre, color=colour, fontsize=6.5, bbox=box, arrowprops=line, **place)
         label.set_parse_math(False)
+
+
+def _away(item: FoundOpening, view: View, middle: np.ndarray) -> np.ndarray:
+    """(2,) unit vector out of an opening; of one seen from the front, away from the middle (2,) of the panel [m]."""
+    plane = list(view.axes[:2])
+    outwards = -np.array(item.opening.normal)[plane]
+    if np.linalg.norm(outwards) <= FACING:
+        outwards = np.array(item.opening.centre_m)[plane] - middle
+    return outwards / np.linalg.norm(outwards) if np.any(outwards) else np.array((0.0, 1.0))
+
+
+def _space(item: FoundOpening, view: View, arrow_m: float) -> float:
+    """Distance [m] of a label from the centre of an opening: beyond its arrow and its rim."""
+    normal = np.array(item.opening.normal)
+    return max(1.1 * arrow_m, 1.1 * item.equivalent_radius_m * abs(normal[view.axes[2]]))
 
 
 def _colour(item: FoundOpening) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.surfaces.ends import OPEN_END, measure_faces
-from muphy_lb.geometry.surfaces.surface import Surface, diagnose
+from muphy_lb.geometry.surfaces.surface import MAX_POSITIONS, Surface, diagnose
 from muphy_lb.geometry.surfaces.surface_cuts import MIN_CELL, crossing_edges
 from muphy_lb.geometry.surfaces.triangles import (
     Pairs,
@@ -100,7 +100,8 @@ def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
         notes.append(
             f"{np.count_nonzero(empty & needed)} triangles without area kept: the surface needs them to be closed"
         )
-    return replace(surface, triangles=triangles[keep]), notes
+    faces = None if surface.faces is None else surface.faces[keep]
+    return replace(surface, triangles=triangles[keep], faces=faces), notes
 
 
 def _orient_consistently(surface: Surface, pairs: Pairs) -> Surface:
@@ -149,8 +150,11 @@ def _cap(surface: Surface) -> tuple[Surface, np.ndarray]:
         points.append(surface.points[rim].mean(axis=0)[np.newaxis])
         triangles.append(np.stack([np.roll(rim, -1), rim, hub], axis=1))
         numbers.append(np.full(len(rim), k))
-    closed = replace(surface, points=np.concatenate(points), triangles=np.concatenate(triangles))
-    return closed, np.concatenate(numbers)
+    number = np.concatenate(numbers)
+    n_caps = np.count_nonzero(number >= 0)
+    faces = None if surface.faces is None else np.append(surface.faces, np.full(n_caps, -1))
+    closed = replace(surface, points=np.concatenate(points), triangles=np.concatenate(triangles), faces=faces)
+    return closed, number
 
 
 def _judge_caps(surface: Surface, number: np.ndarray) -> tuple[tuple[np.ndarray, ...], list[str]]:
@@ -171,13 +175,18 @@ def _judge_caps(surface: Surface, number: np.ndarray) -> tuple[tuple[np.ndarray,
             " automatically); close it (MeshLab, Blender, vmtk)"
         )
     notes = []
-    if np.any(~is_end):
-        positions = "; ".join(surface.position_text(c) for c in faces.centre[~is_end][:5])
-        notes.append(f"{np.count_nonzero(~is_end)} small holes closed, at {positions}")
-    if np.any(is_end):
-        positions = "; ".join(surface.position_text(c) for c in faces.centre[is_end][:5])
-        notes.append(f"{np.count_nonzero(is_end)} open ends closed with caps (to be openings), at {positions}")
+    for chosen, what in ((~is_end, "small hole{} closed"), (is_end, "open end{} closed with caps")):
+        if n_chosen := int(np.count_nonzero(chosen)):
+            text = what.format("s"[: n_chosen != 1])
+            notes.append(f"{n_chosen} {text}, at {_places(surface, faces.centre[chosen])}")
     return tuple(np.flatnonzero(number == k) for k in np.flatnonzero(is_end)), notes
+
+
+def _places(surface: Surface, points: np.ndarray) -> str:
+    """Points (k, 3) as text in units of the file, the first few of them."""
+    shown = "; ".join(f"({', '.join(f'{round(c, 12) + 0.0:.6g}' for c in point)})" for point in points[:MAX_POSITIONS])
+    more = f" and {len(points) - MAX_POSITIONS} more" * (len(points) > MAX_POSITIONS)
+    return f"{shown}{more}{', in units of the file' * (surface.metres_per_unit != 1.0)}"
 
 
 def _crossings(surface: Surface) -> list[str]:

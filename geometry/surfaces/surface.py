@@ -21,7 +21,7 @@ from muphy_lb.geometry.surfaces.triangles import (
     sides,
     signed_volumes,
 )
-from muphy_lb.geometry.surfaces.vtp import read_vtp
+from muphy_lb.geometry.surfaces.vtp import VtpSurface, read_vtp
 from muphy_lb.geometry.voxels import Voxels
 
 FORMATS = (".stl", ".obj", ".ply", ".vtp")
@@ -42,12 +42,14 @@ class Surface:
         triangles: (n, 3) int64 vertex numbers.
         metres_per_unit: length of one file unit [m].
         n_collapsed: number of triangles of the file that were dropped because two of their vertices are equal.
+        faces: (n,) number of the model's face that each triangle belongs to, -1 for none; None if it is unknown.
     """
 
     points: np.ndarray
     triangles: np.ndarray
     metres_per_unit: float
     n_collapsed: int = 0
+    faces: np.ndarray | None = None
 
     def position_text(self, point: np.ndarray) -> str:
         """A point (x, y, z) as text, in units of the file and in metres."""
@@ -135,7 +137,7 @@ def read_surface(path, unit: str) -> Surface:
     Raises GeometryError for an unknown unit or extension and for a file that is missing, corrupt or without triangles.
     """
     metres = metres_per_unit(unit)
-    points, corners = _points_and_corners(regular_file(path))
+    points, corners, faces = _points_and_corners(regular_file(path))
     if not len(corners):
         raise GeometryError(f"cannot read {path}: it holds no triangle (broken or not a surface)")
     if points.ndim != 2 or points.shape[1] != 3:
@@ -157,7 +159,8 @@ def read_surface(path, unit: str) -> Surface:
     distinct = np.all(triangles != np.roll(triangles, 1, axis=1), axis=1)
     if not np.any(distinct):
         raise GeometryError(f"cannot read {path}: all of its {len(triangles)} triangles have two equal vertices")
-    return Surface(points, triangles[distinct], metres, int(np.count_nonzero(~distinct)))
+    faces = None if faces is None else faces[distinct]
+    return Surface(points, triangles[distinct], metres, int(np.count_nonzero(~distinct)), faces)
 
 
 def diagnose(surface: Surface) -> SurfaceReport:
@@ -224,13 +227,14 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
     return Voxels(flags, float(spacing_m), origin_m, wall_shape=wall)
 
 
-def _points_and_corners(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """((m, 3) float64 points, (n, 3) vertex numbers of triangles) as stored in the file."""
+def _points_and_corners(path: Path) -> VtpSurface:
+    """The points and triangles as stored in the file."""
     if path.suffix.lower() == ".vtp":
         return read_vtp(path)
     mesh = _parse(path)
     corners = [_fans(block.data) for block in mesh.cells if block.dim == 2]
-    return np.asarray(mesh.points, dtype=np.float64), np.concatenate([np.empty((0, 3), np.int64), *corners])
+    triangles = np.concatenate([np.empty((0, 3), np.int64), *corners])
+    return VtpSurface(np.asarray(mesh.points, dtype=np.float64), triangles, None)
 
 
 def _parse(path: Path):

@@ -6,6 +6,7 @@ Source: the VTK XML file formats page of docs.vtk.org.
 """
 
 import xml.etree.ElementTree as ElementTree
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +15,26 @@ from muphy_lb.geometry.images.stored import LARGEST_RATIO, file_size, numbers
 from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parse_file
 from muphy_lb.geometry.limits import shown
 
+FACE_IDS = ("ModelFaceID", "CellEntityIds", "BC_FaceID", "FaceID")
+"""Names of cell data that number the faces of a model, walls and caps: those of SimVascular and vmtk first."""
 
-def read_vtp(path) -> tuple[np.ndarray, np.ndarray]:
-    """((m, 3) float64 points, (n, 3) int64 vertex numbers of triangles) of a ``.vtp`` file, all of its pieces together.
+
+class VtpSurface(NamedTuple):
+    """The triangles of a ``.vtp`` file.
+
+    Attributes:
+        points: (m, 3) float64.
+        triangles: (n, 3) int64 vertex numbers.
+        faces: (n,) int64 number of the model's face that each triangle belongs to; None if the file does not say.
+    """
+
+    points: np.ndarray
+    triangles: np.ndarray
+    faces: np.ndarray | None
+
+
+def read_vtp(path) -> VtpSurface:
+    """The triangles of a ``.vtp`` file, all of its pieces together.
 
     Polygons are cut into fans around their first vertex, strips into their triangles.
 
@@ -28,14 +46,31 @@ def read_vtp(path) -> tuple[np.ndarray, np.ndarray]:
         raise GeometryError(
             f"cannot read {path}: it is a VTK file of type {shown(file.root.get('type'))}, not PolyData"
         )
-    points, triangles, n_before = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], 0
+    points, triangles, faces, n_before = [np.empty((0, 3))], [np.empty((0, 3), np.int64)], [], 0
     for piece in file.root.iterfind("PolyData/Piece"):
         points.append(_points(file, piece))
+        ids = _face_ids(file, piece)
         for group, cut in (("Polys", _fans), ("Strips", _strips)):
             corners, ends = _cells(file, piece, group, len(points[-1]))
             triangles.append(n_before + cut(corners, ends))
+            counts = np.maximum(np.diff(ends, prepend=0) - 2, 0)
+            faces.append(None if ids is None else np.repeat(ids[group], counts))
         n_before += len(points[-1])
-    return np.concatenate(points), np.concatenate(triangles)
+    known = bool(faces) and all(part is not None for part in faces)
+    return VtpSurface(np.concatenate(points), np.concatenate(triangles), np.concatenate(faces) if known else None)
+
+
+def _face_ids(file: VtkFile, piece: ElementTree.Element) -> dict[str, np.ndarray] | None:
+    """The number of the model's face of every polygon and strip; None without such cell data."""
+    arrays = {element.get("Name"): element for element in piece.iterfind("CellData/DataArray")}
+    name = next((name for name in FACE_IDS if name in arrays), None)
+    if name is None or not arrays[name].get("type", "").lstrip("U").startswith("Int"):
+        return None
+    counts = [_count(file, piece, f"NumberOf{group}") for group in ("Verts", "Lines", "Strips", "Polys")]
+    before, n_strips, n_polys = sum(counts[:2]), counts[2], counts[3]
+    ids = array_values(file, arrays[name], (sum(counts),)).astype(np.int64)
+    polys = slice(before, before + n_polys)
+    return {"Polys": ids[polys], "Strips": ids[polys.stop : polys.stop + n_strips]}
 
 
 def _count(file: VtkFile, piece: ElementTree.Element, key: str) -> int:

@@ -38,6 +38,8 @@ class OutputSection(Section):
     """tell the permeability of a flow that a uniform body force drives"""
     picture: bool = True
     """draw pictures at the end"""
+    picture_style: Literal["dark", "light"] = "dark"
+    """ground of the pictures of flow and wall shear: dark for screens, light for papers"""
     vtk: bool = True
     """write files for ParaView"""
     report: bool = True

@@ -30,7 +30,8 @@ class FlowPicture(Observer):
 
     def close(self) -> None:
         """Draw; where a physics has a field of its own, on the cut that shows most of that."""
-        from muphy_lb.output.pictures.vessel import draw_vessel
+        from muphy_lb.output.pictures.theme import THEMES
+        from muphy_lb.output.pictures.vessel import Presentation, draw_vessel
 
         view = self._view
         velocity = view.velocity_m_s()
@@ -39,7 +40,9 @@ class FlowPicture(Observer):
         if velocity is not None:
             speed = (velocity**2).sum(axis=1) ** 0.5
             with drawing(self.file):
-                draw_vessel(self._folder / self.file, whole_nodes(view), speed, view.case.title, telling=telling)
+                mirrors = str(view.case.geometry.options.get("mirror", ""))
+                how = Presentation(mirrors, telling, THEMES[view.case.output.picture_style])
+                draw_vessel(self._folder / self.file, whole_nodes(view), speed, view.case.title, how)
 
     def section(self, summary: Mapping) -> ReportPart:
         """The picture for report.html."""

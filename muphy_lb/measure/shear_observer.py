@@ -1,4 +1,4 @@
-"""The wall shear stress of a run: ``wall_shear.vtkhdf``, a picture of it, and its statistics."""
+"""The wall shear stress of a run: at the nodes, on the input surface, a picture of it, and its statistics."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -10,16 +10,22 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.case import Case
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.wall_shear import HALF_WAY_WARNING, Mean, WallShear, statistics
+from muphy_lb.measure.wall_shear import Mean, WallShear, statistics
 from muphy_lb.output.drawing import drawing
-from muphy_lb.output.pictures.wall import draw_walls
+from muphy_lb.output.pictures.theme import THEMES
+from muphy_lb.output.pictures.wall import Marks, draw_walls
 from muphy_lb.output.report_html import ReportPart, ReportTable
+from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
+from muphy_lb.setup.geometry import input_surface
+from muphy_lb.setup.numerics import HALF_WAY_SHEAR
 
 SHEAR_FILE = "wall_shear.vtkhdf"
 SHEAR_PICTURE = "wall_shear.png"
+SHEAR_SURFACE = "wall_shear_surface.vtu"
 TABLE_ROWS = {
     "magnitude_pa": "wall shear stress [Pa]",
     "time_averaged_pa": "time-averaged [Pa]",
@@ -27,7 +33,12 @@ TABLE_ROWS = {
 }
 SAMPLES_PER_PERIOD = 40
 LOG = logging.getLogger(__name__)
-SHEAR_UNITS = {"wall_shear_stress": "Pa", "time_averaged_wall_shear_stress": "Pa", "oscillatory_shear_index": "1"}
+SHEAR_UNITS = {
+    "wall_shear_stress": "Pa",
+    "time_averaged_wall_shear_stress": "Pa",
+    "oscillatory_shear_index": "1",
+    "counted": "1",
+}
 
 
 class WallShearObserver(Observer):
@@ -41,7 +52,7 @@ class WallShearObserver(Observer):
         folder: output folder.
     """
 
-    files = (SHEAR_FILE, SHEAR_PICTURE)
+    files = (SHEAR_FILE, SHEAR_PICTURE, SHEAR_SURFACE)
     name = "wall_shear"
 
     def __init__(self, view: FlowView, folder: Path):
@@ -90,11 +101,11 @@ class WallShearObserver(Observer):
             record["magnitude_pa"] = statistics(magnitude[counted])
             if self._mean.count:
                 fields |= self._of_the_period(counted, record)
-            self._write(fields)
+            self._write(fields, counted)
         return record
 
     def _warnings(self) -> list[str]:
-        return [HALF_WAY_WARNING] if self._view.case.lattice.walls == HALF_WAY else []
+        return [HALF_WAY_SHEAR] if self._view.case.lattice.walls == HALF_WAY else []
 
     def _of_the_period(self, counted, record: dict) -> dict:
         """Fields of the average; adds its statistics to the record."""
@@ -105,16 +116,35 @@ class WallShearObserver(Observer):
         record["oscillatory_index"] = statistics(mean.oscillation[counted])
         return {"time_averaged_wall_shear_stress": mean.magnitude, "oscillatory_shear_index": mean.oscillation}
 
-    def _write(self, fields: dict) -> None:
+    def _write(self, fields: dict, counted: np.ndarray) -> None:
+        """Write the files; ``counted`` marks the nodes that the statistics count."""
         view, nodes = self._view, self._shear.nodes()
+        written = fields | {"counted": counted.astype(np.float32)}
         text = view.case.to_toml(self._folder)
         series = VtkHdfSeries(self._folder / SHEAR_FILE, nodes, text, SHEAR_UNITS)
-        series.append(view.time_s, view.step_number, fields)
+        series.append(view.time_s, view.step_number, written)
+        if view.case.output.vtk:
+            self._write_on_surface(written)
         if view.case.output.picture:
             shown = fields.get("time_averaged_wall_shear_stress", np.linalg.norm(fields["wall_shear_stress"], axis=1))
             what = "time-averaged wall shear stress [Pa]" if len(fields) > 1 else "wall shear stress [Pa]"
+            theme = THEMES[view.case.output.picture_style]
             with drawing(SHEAR_PICTURE):
-                draw_walls(self._folder / SHEAR_PICTURE, nodes, shown, what)
+                draw_walls(
+                    self._folder / SHEAR_PICTURE, nodes, shown, what, Marks(view.header.openings, counted, theme)
+                )
+
+    def _write_on_surface(self, fields: dict) -> None:
+        """Write the fields on the input surface, if the geometry is one and still there."""
+        view, shear = self._view, self._shear
+        try:
+            surface = input_surface(view.case)
+        except GeometryError as error:
+            LOG.warning("warning: %s is not written: %s", SHEAR_SURFACE, error)
+            return
+        if surface is not None:
+            weights = on_surface(surface, shear.wall_points_m(), shear.surface.normal, view.header.spacing_m)
+            weights.write(self._folder / SHEAR_SURFACE, fields)
 
     def lines(self, summary: Mapping) -> list[str]:
         """Statistics over the wall, now and of the period."""

@@ -21,10 +21,6 @@ from muphy_lb.measure.stress import viscous_stress
 from muphy_lb.measure.surface import WallSurface, wall_surface
 from muphy_lb.output.region import chosen_nodes
 
-HALF_WAY_WARNING = (
-    "walls are half-way: on staircases the stress at the first nodes scatters by a sixth of itself and does not"
-    " converge with the voxel edge; use lattice.walls = 'bouzidi' or 'central-linear'"
-)
 PERCENTILES = (5, 50, 95, 99)
 
 
@@ -81,6 +77,12 @@ class WallShear:
             centre = (np.array(opening.centre_m) - header.origin_m) / header.spacing_m
             mask &= np.linalg.norm(position - centre, axis=1) > 2.0 * sqrt(frame.area / pi)
         return mask if mask.any() else np.ones_like(mask)
+
+    def wall_points_m(self) -> np.ndarray:
+        """(m, 3) points of the wall beside the nodes of ``surface`` [m], on rank 0."""
+        header, surface = self._view.header, self.surface
+        place = voxel_coordinates(surface.voxel, header.shape) + surface.distance[:, None] * surface.normal
+        return np.asarray(header.origin_m) + header.spacing_m * place
 
     def nodes(self) -> NodeList:
         """The nodes of ``surface`` as a geometry of their own, on rank 0, for files and pictures."""

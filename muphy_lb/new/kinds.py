@@ -240,7 +240,7 @@ def _opening(found: FoundOpening, placed: bool, velocity_m_s: float) -> dict:
 def _note(found: FoundOpening, vessel_geometry: VesselGeometry) -> str:
     opening, across = found.opening, 2.0 * found.equivalent_radius_m / vessel_geometry.spacing_m
     few = f"; fewer than {MIN_ACROSS} voxels are not reliable" if across < MIN_ACROSS else ""
-    return f"{opening.kind} {opening.name}: {found.source}, {across:.1f} voxels across{few}"
+    return f"{opening.title}: {found.source}, {across:.1f} voxels across{few}"
 
 
 def _common(requested: CaseOptions, drive: sizing.Drive, lattice: str = "D3Q19") -> dict:

@@ -1,7 +1,7 @@
 """From a case to the node list and the owner of every node."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +19,19 @@ from muphy_lb.geometry.labels import label_box
 from muphy_lb.geometry.load import SHAPE_PREFIX, load_with_notes
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
+from muphy_lb.geometry.openings.ends_of_input import (
+    EndState,
+    describe_ends,
+    end_states,
+    end_warnings,
+    with_image_ends,
+)
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.store import open_nodes, read_arrays
+from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
+from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import lattice_named
 from muphy_lb.partition.choice import choose
@@ -50,10 +60,12 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
     if is_prepared(case):
         with open_case_nodes(case) as nodes:
             return read_arrays(nodes), f"read {case.geometry.file}"
-    voxels = _cut(_labelled(_load(case), case), case)
+    loaded = _labelled(_load(case), case)
+    voxels = _cut(loaded if case.geometry.shape else with_image_ends(loaded), case)
     keep = case.geometry.keep or ("openings" if voxels.openings else "all")
     nodes, cleaned = clean(build_nodes(voxels), keep)
     report = str(cleaned)
+    _log_ends(end_states(voxels, nodes))
     if case.lattice.walls != HALF_WAY and voxels.wall_shape is not None:
         nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
         report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
@@ -162,6 +174,19 @@ def is_prepared(case: Case) -> bool:
     return case.geometry.file is not None and Path(case.geometry.file).suffix == PREPARED
 
 
+def input_surface(case: Case) -> Surface | None:
+    """The mended surface of a case, triangles oriented outwards; None if its geometry is something else.
+
+    Raises:
+        GeometryError: the file cannot be read.
+    """
+    file = case.geometry.file
+    if file is None or Path(file).suffix.lower() not in SURFACE_FORMATS:
+        return None
+    unit = case.geometry.unit or case.geometry.options.get("unit")
+    return mend(read_surface(case.folder / file, unit)).surface
+
+
 def opening_sections(nodes: NodeList | GeometryHeader, case: Case) -> tuple[OpeningSection, ...]:
     """The case's section for each opening, in the geometry's order."""
     sections = {section.name: section for section in case.openings}
@@ -194,6 +219,14 @@ def _lacks_spacing(case: Case) -> bool:
     """Whether the image format carries no voxel edge and the case gives none."""
     given = case.geometry.spacing_m is not None or "spacing_m" in case.geometry.options
     return not given and case.geometry.file is not None and Path(case.geometry.file).suffix in BARE_FORMATS
+
+
+def _log_ends(states: Sequence[EndState]) -> None:
+    """Log what the openings of the case make of the ends of the input, and warn of those that they leave closed."""
+    if states:
+        LOG.info("geometry: %s", describe_ends(states))
+    for text in end_warnings(states):
+        LOG.warning("warning: %s", text)
 
 
 def _labelled(voxels: Voxels, case: Case) -> Voxels:

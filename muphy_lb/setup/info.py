@@ -69,7 +69,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     for opening, section in zip(nodes.openings, opening_sections(nodes, case), strict=True):
         area_m2 = areas_m2[opening.name]
         size = f"area {area_m2:.4g} m2 (equivalent radius {np.sqrt(area_m2 / np.pi):.4g} m)"
-        yield f"{opening.kind} {opening.name}: {size}, {_condition(section)}"
+        yield f"{opening.title}: {size}, {_condition(section)}"
     for wall in nodes.walls:
         yield f"wall {wall.name}: {wall.n_voxels:,} solid voxels"
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
@@ -92,7 +92,7 @@ def _prepared_lines(path) -> Iterator[str]:
     for opening in nodes.openings:
         centre, normal = (" ".join(f"{c:.4g}" for c in vector) for vector in (opening.centre_m, opening.normal))
         extent = f"radius {opening.radius_m:.4g} m" if np.isfinite(opening.radius_m) else "the whole plane"
-        yield f"{opening.kind} {opening.name}: centre ({centre}) m, normal ({normal}), {extent}"
+        yield f"{opening.title}: centre ({centre}) m, normal ({normal}), {extent}"
     yield from _partition_lines(path)
 
 

@@ -5,10 +5,11 @@ The bounds follow Krueger et al., The Lattice Boltzmann Method (2017), chapter 7
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import OpeningSection, WaveformSection
 from muphy_lb.case.case import Case
@@ -27,6 +28,11 @@ MAX_RELAXATION_TIME = 5.0  # the error of walls and viscosity grows with its squ
 MAX_CELL_REYNOLDS = 10.0
 MAX_DENSITY_CHANGE = 0.5
 GOOD_DENSITY_CHANGE = 0.1
+HALF_WAY_SHEAR = (
+    "walls are half-way: on staircases the wall shear stress at the first nodes scatters by a sixth of itself and does"
+    " not converge with the voxel edge; use lattice.walls = 'bouzidi' or 'central-linear'"
+)
+FLOW_KEYS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s")
 ASSUMED_MFLUPS = 50.0
 
 # Largest over mean velocity of the profiles.
@@ -321,9 +327,24 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
     for opening, change in _density_changes(numerics, plan):
         if abs(change) > GOOD_DENSITY_CHANGE:
             yield f"openings.{opening.name}: its pressure changes the lattice density by {change:.2g} (compressible)"
+    if plan.case.output.wall_shear and plan.case.lattice.walls == HALF_WAY:
+        yield HALF_WAY_SHEAR
     openings = plan.case.openings
     if openings and all(opening.pressure_pa is None for opening in openings):
-        yield "no opening of the case has a pressure: if flow rates do not cancel exactly, the pressure drifts"
+        yield _without_pressure(openings)
+
+
+def _without_pressure(openings: Sequence[OpeningSection]) -> str:
+    """What is to be expected where every opening has a velocity or a flow rate."""
+    values = [value for opening in openings for key in FLOW_KEYS if (value := getattr(opening, key))]
+    names = ", ".join(opening.name for opening in openings)
+    if all(opening.waveform is None for opening in openings) and values and min(values) * max(values) > 0.0:
+        way, other, change = ("enters", "leave", "rises") if values[0] > 0.0 else ("leaves", "enter", "falls")
+        return (
+            f"no opening of the case has a pressure: fluid {way} by {names} and can {other} nowhere, so that the"
+            f" pressure {change} without end; add an opening with pressure_pa = 0.0"
+        )
+    return "no opening of the case has a pressure: if flow rates do not cancel exactly, the pressure drifts"
 
 
 def _good_key(plan: _Plan) -> str:

@@ -5,10 +5,13 @@ import tomllib
 import numpy as np
 import pytest
 
+from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.__main__ import main
 from muphy_lb.geometry.store import read_geometry
+from muphy_lb.setup.geometry import load_nodes
 from tests.unit.geometry.surfaces import sphere, tube
 from tests.unit.geometry.test_surface import write_stl
+from tests.vessel import changed
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def vessel(tmp_path):
 def test_the_command_says_what_was_mended_and_found(vessel, capsys):
     assert main([vessel, "--unit", "mm", "--find-openings"]) == 0
     text = capsys.readouterr().out
-    for part in ("NOT closed: 24 boundary edges", "1 open ends closed with caps", "opening_2", "[[openings]]"):
+    for part in ("NOT closed: 24 boundary edges", "1 open end closed with caps", "outlet_1", "[[openings]]"):
         assert part in text
 
 
@@ -35,7 +38,7 @@ def test_found_openings_are_taken_for_the_nodes(tmp_path):
     path = write_stl(tmp_path / "tube.stl", tube())
     words = ["--unit", "mm", "--spacing-m", "2e-4", "--find-openings"]
     assert main([str(path), str(tmp_path / "out.h5"), *words]) == 0
-    assert [o.name for o in read_geometry(tmp_path / "out.h5").openings] == ["opening_1", "opening_2"]
+    assert [o.name for o in read_geometry(tmp_path / "out.h5").openings] == ["inlet", "outlet_1"]
 
 
 def test_openings_of_an_image_are_found(tmp_path, capsys):
@@ -81,3 +84,20 @@ def test_a_surface_beyond_mending_is_one_line(tmp_path, capsys):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "half.stl" in error and "neither the end of a vessel nor small" in error
+
+
+def test_an_end_without_an_opening_is_warned_of_by_the_command_and_by_a_run(vessel, tmp_path, capsys, caplog):
+    main([vessel, "--unit", "mm", "--find-openings", "--toml", str(tmp_path / "o.toml")])
+    one, _ = tomllib.loads((tmp_path / "o.toml").read_text())["openings"]
+    words = " ".join(f"{key}={_word(one[key])}" for key in ("name", "kind", "centre_m", "normal", "radius_m"))
+    assert main([vessel, str(tmp_path / "out.h5"), "--unit", "mm", "--spacing-m", "2e-4", "--opening", words]) == 0
+    assert "has no opening: it is a wall now" in capsys.readouterr().out
+    table = changed(geometry={"file": vessel, "unit": "mm", "spacing_m": 2e-4, "shape": None, "options": None})
+    with caplog.at_level("INFO", "muphy_lb"):
+        load_nodes(case_from_dict(table | {"openings": [one]}))
+    assert "2 ends of the input: opened by inlet; 1 without an opening" in caplog.text
+    assert "has no opening: it is a wall now" in caplog.text
+
+
+def _word(value):
+    return ",".join(map(str, value)) if isinstance(value, list) else value

@@ -150,7 +150,7 @@ def test_a_failing_run_leaves_no_summary_of_an_earlier_one(tmp_path):
     "text",
     [
         "1,908 fluid nodes",
-        "inlet inlet: area 4.5e-05 m2",
+        "inlet: area 4.5e-05 m2",
         "mean velocity 0.02 m/s",
         "outlet outlet_2",
         "pressure 0 Pa",

@@ -73,7 +73,7 @@ def test_the_openings_of_the_level_set_can_be_pasted(data_dir):
         "run": {"steps": 1},
     }
     nodes, _ = load_nodes(case_from_dict(table))
-    assert [opening.name for opening in nodes.openings] == ["opening_1", "opening_2"]
+    assert [opening.name for opening in nodes.openings] == ["inlet", "outlet_1"]
 
 
 @pytest.mark.parametrize("turn", [1.0, -1.0])

@@ -1,7 +1,7 @@
 """Common parts of the images of a run: layout and heading, panels with a cut, and suitable units."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import shorten
@@ -18,12 +18,13 @@ from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
-from muphy_lb.output.pictures.marks import BACKGROUND, FAINT, FOREGROUND, draw_opening, frame, style_axes
+from muphy_lb.output.pictures.marks import draw_opening, frame, style_axes
+from muphy_lb.output.pictures.theme import DARK, Theme, ThemedFigure, theme_of
 
-WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 0.95, 0.65
+WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 1.25, 0.65
 PANELS_WIDTH_IN, PANELS_HEIGHT_IN = 10.5, (3.0, 6.0)
 DPI = 150
-SHADOW = "#232c40"
+GRAINS = "#6b7079"
 WIDE = 1.9  # panels of a larger aspect ratio are stacked
 MAX_TITLE_LENGTH = 70  # characters
 MANY_OPENINGS = 30  # with more openings, only arrows are drawn
@@ -46,11 +47,15 @@ class Style:
 
 
 def make_style(
-    nodes: NodeList, quantity: str, colours: ScalarMappable, labels: Mapping[str, str] | None = None
+    nodes: NodeList,
+    quantity: str,
+    colours: ScalarMappable,
+    labels: Mapping[str, str] | None = None,
+    openings: Sequence[Opening] = (),
 ) -> Style:
-    """The style for a geometry; openings without a text in ``labels`` are labelled with their names."""
+    """The style for a geometry; openings, by default its own, without a text in ``labels`` show their names."""
     unit, unit_m = suitable_unit(LENGTH_UNITS, max(nodes.shape) * nodes.spacing_m, SMALLEST_LENGTH)
-    names = [opening.name for opening in nodes.openings]
+    names = [opening.name for opening in openings or nodes.openings]
     texts = {name: (labels or {}).get(name, name) if len(names) <= MANY_OPENINGS else "" for name in names}
     return Style(quantity, colours, unit, unit_m, texts)
 
@@ -61,13 +66,13 @@ def suitable_unit(units: tuple[tuple[str, float], ...], value: float, smallest: 
 
 
 @contextmanager
-def figure_at(path: str | os.PathLike) -> Iterator[Figure]:
+def figure_at(path: str | os.PathLike, theme: Theme = DARK) -> Iterator[Figure]:
     """An empty figure that is written as a PNG when the context ends.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    figure = Figure(dpi=DPI, facecolor=BACKGROUND)
+    figure = ThemedFigure(theme, dpi=DPI)
     canvas = FigureCanvasAgg(figure)
     yield figure
     with atomic_write(path) as temporary:
@@ -93,11 +98,11 @@ def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:
     return [figure.add_subplot(cell) for cell in grid]
 
 
-def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style) -> None:
-    """Draw the values of the cut over the silhouette of the vessel."""
-    extent = np.asarray(cut.extent_m) / style.unit_m
-    shadow = np.where(cut.shadow, 1.0, np.nan)
-    axes.imshow(shadow, origin="lower", extent=extent, cmap=ListedColormap([SHADOW]), interpolation="nearest")
+def draw_cut(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, grains: bool = False) -> None:
+    """Draw the values of the cut over the silhouette of the vessel or, with ``grains``, over a grey block of solid."""
+    extent, shadow = np.asarray(cut.extent_m) / style.unit_m, theme_of(axes).shadow
+    behind, colour = (np.ones(cut.shadow.shape), GRAINS) if grains else (np.where(cut.shadow, 1.0, np.nan), shadow)
+    axes.imshow(behind, origin="lower", extent=extent, cmap=ListedColormap([colour]), interpolation="nearest")
     image = axes.imshow(cut.values, origin="lower", extent=extent, interpolation="nearest")
     image.set(norm=style.colours.norm, cmap=style.colours.cmap)
     in_plane = list(cut.in_plane)
@@ -114,11 +119,20 @@ def cut_title(cut: PlaneCut, style: Style) -> str:
     return f"cut at {AXES[cut.axis]} = {cut.position_m / style.unit_m:.3g} {style.unit}"
 
 
+def mark_mirrors(axes: Axes, nodes: NodeList, cut: PlaneCut, style: Style, mirrors: str) -> None:
+    """Draw the planes in the middle of the box in which it was mirrored, as far as they cross the cut."""
+    for axis in (AXES.index(name) for name in mirrors if AXES.index(name) in cut.in_plane):
+        middle_m = nodes.origin_m[axis] + 0.5 * nodes.spacing_m * (nodes.shape[2 - axis] - 1)
+        draw = axes.axvline if axis == cut.in_plane[0] else axes.axhline
+        draw(middle_m / style.unit_m, color=theme_of(axes).foreground, linestyle="--", linewidth=1.0, alpha=0.8)
+
+
 def draw_openings(axes: Axes, extent: np.ndarray, openings, marks, style: Style) -> None:
     """Set the limits of the panel around ``extent`` and mark each opening at its (centre, normal)."""
-    frame(axes, extent, marks)
+    frame(axes, extent, marks, [style.labels[opening.name] for opening in openings])
+    taken: list[np.ndarray] = []
     for opening, (centre, normal) in zip(openings, marks, strict=True):
-        draw_opening(axes, opening.kind, centre, normal, style.labels[opening.name])
+        draw_opening(axes, opening.kind, centre, normal, style.labels[opening.name], taken)
 
 
 def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str = "neither") -> Colorbar:
@@ -126,8 +140,8 @@ def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str 
     panels = figure.get_axes()
     area = _beside(panels[0]) if len(panels) == 1 else figure.add_axes(SCALE_AREA)
     bar = figure.colorbar(colours, cax=area, extend=extend)
-    bar.set_label(label, color=FOREGROUND, fontsize=11)
-    bar.ax.tick_params(colors=FOREGROUND, labelsize=9)
+    bar.set_label(label, color=theme_of(figure).foreground, fontsize=11)
+    bar.ax.tick_params(colors=theme_of(figure).foreground, labelsize=9)
     bar.outline.set_visible(False)
     return bar
 
@@ -139,9 +153,9 @@ def draw_heading(figure: Figure, title: str, facts: tuple[str, ...]) -> None:
     line = 1.0 - 0.4 / height_in
     below = 1.0 - 0.7 / height_in
     heading = shorten(title, MAX_TITLE_LENGTH, placeholder=" ...")
-    words = figure.text(left, line, heading, color=FOREGROUND, fontsize=17, weight="bold", va="center")
+    words = figure.text(left, line, heading, color=theme_of(figure).foreground, fontsize=17, weight="bold", va="center")
     words.set_parse_math(False)
-    figure.text(left, below, "   ·   ".join(facts), color=FAINT, fontsize=10.5, va="center")
+    figure.text(left, below, "   ·   ".join(facts), color=theme_of(figure).faint, fontsize=10.5, va="center")
 
 
 def _beside(panel: Axes) -> Axes:

@@ -1,12 +1,15 @@
 """A shaded three-dimensional image of the vessel by ray casting, without a graphics library.
 
 The fluid voxels are binned to a coarse occupancy volume; rays find its smoothed surface; every surface point is
-coloured by the highest speed along the inward normal, so that the walls display the flow behind them.
+coloured by the highest speed along the inward normal as far as the middle of the vessel, so that walls display the
+flow below them; the cap of an opening is coloured by the speed there. A rock is shown as a block, its grains grey,
+without the octant in front.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import distance_transform_edt
 
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.pictures import rays
@@ -24,6 +27,12 @@ AMBIENT, DIFFUSE, FILL, SPECULAR, SHININESS = 0.52, 0.50, 0.16, 0.22, 40.0
 RIM, RIM_COLOUR = 0.16, (0.55, 0.70, 1.0)  # rim light, visible at grazing angles
 SHADE_STRENGTH = 1.1
 OUTLINE_STRENGTH = 0.5
+GRAIN_COLOUR = (0.42, 0.44, 0.48)
+MOST_PORES, LEAST_PORES, LEAST_EDGE = 0.9, 0.03, 8
+"""Of a rock: largest porosity, smallest porosity of each of its six faces, least voxels along an edge."""
+
+INWARDS, WIDENING = 3, 1.6
+"""What widens more than so much, so many layers inwards, touches a face of the box only."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +40,18 @@ class Volume:
     """The vessel on a coarser grid.
 
     Attributes:
-        channels: (4, nz, ny, nx) float32, see :mod:`muphy_lb.output.pictures.rays`.
-        voxels: (n, 3) int64 coordinates (x, y, z) of the cells that hold fluid.
+        channels: (6, nz, ny, nx) float32, see :mod:`muphy_lb.output.pictures.rays`.
+        voxels: (n, 3) int64 coordinates (x, y, z) of the cells of the body.
         edge_m: edge of a cell [m].
         origin_m: (3,) centre (x, y, z) of cell (0, 0, 0) [m].
+        discs: (k, 7) centre, normal and radius of every opening, in cells.
     """
 
     channels: np.ndarray
     voxels: np.ndarray
     edge_m: float
     origin_m: np.ndarray
+    discs: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int
     pixel = size.max() / (OVERSAMPLING * n_pixels)
     buffer = tuple(int(np.ceil(edge)) + 1 for edge in size[::-1])
     limits = rays.depth_limits(volume.voxels, camera, corner, buffer)
-    hits = rays.trace(volume.channels, camera, corner, pixel, limits)
+    hits = rays.trace(volume.channels, camera, corner, pixel, limits, volume.discs)
     image = _downsample(_shade(hits, camera, colours))
     shape = np.array(image.shape[1::-1]) * OVERSAMPLING * pixel
     left, bottom = low[:2] * volume.edge_m + camera[:2] @ volume.origin_m
@@ -112,9 +123,54 @@ def coarse_volume(nodes: NodeList, speed_m_s: np.ndarray) -> Volume:
     index = np.ravel_multi_index(cell.T[::-1], shape)
     count = np.bincount(index, minlength=np.prod(shape)).reshape(shape)
     total = np.bincount(index, weights=speed_m_s, minlength=np.prod(shape)).reshape(shape)
-    occupied = np.argwhere(count)[:, ::-1]
     origin_m = np.asarray(nodes.origin_m) + nodes.spacing_m * (first + 0.5 * (factor - 1) - factor * MARGIN)
-    return Volume(_channels(count, total), occupied, factor * nodes.spacing_m, origin_m)
+    edge_m = factor * nodes.spacing_m
+    discs = _discs(nodes, origin_m, edge_m)
+    if is_rock(nodes):
+        body = _block(shape)
+        channels = _channels(body, count, total)
+        channels[rays.GRAIN] = _smoothed((body & (2 * count < factor**3)).astype(np.float32))
+    else:
+        body = count > 0
+        channels = _channels(body, count, total)
+        channels[rays.WALL] = _wall_distance(body, discs)
+    return Volume(channels, np.argwhere(body)[:, ::-1], edge_m, origin_m, discs)
+
+
+def is_rock(nodes: NodeList) -> bool:
+    """Whether the fluid fills the pores of a block: it is cut through by all six faces of its box, not only touches
+    them as the wall of a vessel does, and much else is solid."""
+    coordinates = nodes.coordinates()
+    low, size = coordinates.min(axis=0), np.ptp(coordinates, axis=0) + 1
+    ends = any(np.isfinite(opening.radius_m) for opening in nodes.openings)
+    if ends or nodes.n_nodes > MOST_PORES * size.prod() or size.min() < LEAST_EDGE:
+        return False
+    for axis in range(3):
+        counts = np.bincount(coordinates[:, axis] - low[axis])
+        outer, inner = counts[[0, -1]], counts[[INWARDS, -1 - INWARDS]]
+        if np.any(outer < LEAST_PORES * size.prod() / size[axis]) or np.any(inner > WIDENING * outer):
+            return False
+    return True
+
+
+def _block(shape: tuple[int, int, int]) -> np.ndarray:
+    """The body of a rock: the whole block without the octant towards the viewer."""
+    body = np.zeros(shape, dtype=bool)
+    inner = body[(slice(MARGIN, -MARGIN),) * 3]
+    inner[...] = True
+    towards = best_camera(np.argwhere(body)[:, ::-1])[2][::-1] < 0.0
+    octant = [slice(n // 2, None) if high else slice(n // 2) for n, high in zip(inner.shape, towards, strict=True)]
+    inner[tuple(octant)] = False
+    return body
+
+
+def _discs(nodes: NodeList, origin_m: np.ndarray, edge_m: float) -> np.ndarray:
+    """(k, 7) centre, normal and radius of every opening, in cells of a volume."""
+    discs = np.empty((len(nodes.openings), 7))
+    for disc, opening in zip(discs, nodes.openings, strict=True):
+        disc[:3] = (np.array(opening.centre_m) - origin_m) / edge_m
+        disc[3:6], disc[6] = opening.normal, opening.radius_m / edge_m
+    return discs
 
 
 def best_camera(voxels: np.ndarray) -> np.ndarray:
@@ -138,15 +194,30 @@ def _covered_area(voxels: np.ndarray, camera: np.ndarray) -> int:
     return np.unique(u * (2 * np.ptp(v) + 1) + v).size
 
 
-def _channels(count: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """(4, nz, ny, nx) channels of the ray caster from fluid count and speed sum of each cell."""
-    occupancy = (count > 0).astype(np.float32)
-    body = _smoothed(occupancy)
-    normals = _smoothed(_smoothed(_smoothed(body), 2), 2)
-    vicinity = _smoothed(normals, 4)
+def _channels(body: np.ndarray, count: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """(6, nz, ny, nx) channels of the ray caster from the cells of the body and the fluid count and speed sum of each;
+    neither distances of walls nor grains."""
+    channels = np.zeros((6, *body.shape), dtype=np.float32)
+    channels[rays.BODY] = _smoothed(body.astype(np.float32))
+    channels[rays.SMOOTH] = _smoothed(_smoothed(_smoothed(channels[rays.BODY]), 2), 2)
+    channels[rays.AROUND] = _smoothed(channels[rays.SMOOTH], 4)
     weight = _smoothed(count.astype(np.float32))
-    speed = _smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
-    return np.stack((body, normals, vicinity, speed))
+    channels[rays.SPEED] = _smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
+    return channels
+
+
+def _wall_distance(fluid: np.ndarray, discs: np.ndarray) -> np.ndarray:
+    """(nz, ny, nx) float32 distance of the nearest wall from every cell; vessels go on behind their openings."""
+    longer = fluid.copy()
+    for x, y, z, *normal, radius in discs[np.isfinite(discs[:, 6])]:
+        low = [max(int(c - 2.0 * radius), 0) for c in (z, y, x)]
+        part = longer[tuple(slice(a, int(c + 2.0 * radius) + 1) for a, c in zip(low, (z, y, x), strict=True))]
+        away = [np.arange(a, a + n) - c for a, n, c in zip(low, part.shape, (z, y, x), strict=True)]
+        dz, dy, dx = np.meshgrid(*away, indexing="ij", sparse=True)
+        along = normal[0] * dx + normal[1] * dy + normal[2] * dz
+        square = dx * dx + dy * dy + dz * dz
+        part |= (along <= 0.5) & (along >= -radius) & (square - along * along <= radius * radius)
+    return distance_transform_edt(longer).astype(np.float32)
 
 
 def _smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:
@@ -171,7 +242,8 @@ def _shade(hits: np.ndarray, camera: np.ndarray, colours) -> np.ndarray:
     bright *= 1.0 - OUTLINE_STRENGTH * _outline(hits[..., rays.DEPTH])[seen]
     highlight = SPECULAR * np.maximum(normal @ half, 0.0) ** SHININESS
     rim = RIM * np.clip(1.0 + normal[:, 2], 0.0, 1.0) ** 3
-    lit = colours(found[:, rays.PEAK])[:, :3] * bright[:, None] + highlight[:, None] + np.outer(rim, RIM_COLOUR)
+    colour = np.where(found[:, rays.SOLID, None] > 0.5, GRAIN_COLOUR, colours(found[:, rays.PEAK])[:, :3])
+    lit = colour * bright[:, None] + highlight[:, None] + np.outer(rim, RIM_COLOUR)
     image = np.zeros((*seen.shape, 4))
     image[seen, :3] = np.clip(lit, 0.0, 1.0)
     image[seen, 3] = 1.0

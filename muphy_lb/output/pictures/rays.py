@@ -1,6 +1,6 @@
-"""Ray casting of a voxel volume: intersection with the body, surface normal, ambient occlusion, and peak speed behind.
+"""Ray casting of a voxel volume: intersection with the body, surface normal, ambient occlusion, and peak speed below.
 
-A volume is a (4, nz, ny, nx) float32 array whose channels are numbered below; its outermost voxels are empty.
+A volume is a (6, nz, ny, nx) float32 array whose channels are numbered below; its outermost voxels are empty.
 Positions and lengths are in voxels, columns (x, y, z).
 """
 
@@ -9,14 +9,19 @@ import math
 import numpy as np
 from numba import njit, prange
 
-BODY, SMOOTH, AROUND, SPEED = range(4)  # occupancy; smoothed for normals; more strongly smoothed for occlusion; speed
-DEPTH, NORMAL_X, NORMAL_Y, NORMAL_Z, SHADE, PEAK = range(6)  # results of a ray
-N_RESULTS = 6
+BODY, SMOOTH, AROUND, SPEED, WALL, GRAIN = range(6)
+"""Channels: occupancy; smoothed for normals; more strongly smoothed for occlusion; speed; distance of the wall; share
+of grains in the body of a rock."""
+
+DEPTH, NORMAL_X, NORMAL_Y, NORMAL_Z, SHADE, PEAK, SOLID = range(7)  # results of a ray
+N_RESULTS = 7
 SURFACE_LEVEL = 0.25  # a body one voxel thick, smoothed once, still has this occupancy
 STEP = 0.5
 N_BISECTIONS = 5
 SPLAT_RADIUS = 2  # distance from a fluid voxel within which its smoothed body may intersect a ray
 SHADE_DISTANCE = 3.0
+TILT, NEAR_WALL = 0.15, 1.5  # by how much a normal may be wrong before the wall behind it counts as another one
+CAP_DEPTH, CAP_FACING = 2.0, 0.7  # a surface near the plane of an opening is its cap if it faces the same way
 
 
 @njit(inline="always", cache=True)
@@ -69,37 +74,60 @@ def outward_normal(smooth, x, y, z):
 
 
 @njit(cache=True)
-def peak_inwards(volume, point, normal, longest):
-    """Highest speed along the inward normal from a surface point to the end of the body, up to ``longest`` away."""
+def peak_inwards(volume, point, normal, deepest):
+    """Highest speed along the inward normal from a surface point to the middle of the body, at most ``deepest`` away.
+
+    The middle is where the wall at the start is no longer the nearest one: the axis of a vessel, the centre of a sac.
+    """
     peak = 0.0
     distance = 0.0
-    while distance <= longest:
+    while distance <= deepest:
         x, y, z = point[0] - distance * normal[0], point[1] - distance * normal[1], point[2] - distance * normal[2]
-        if distance > 2.0 and sample(volume[BODY], x, y, z) < SURFACE_LEVEL:
+        if sample(volume[WALL], x, y, z) < (1.0 - TILT) * distance - NEAR_WALL:
             break
         peak = max(peak, sample(volume[SPEED], x, y, z))
         distance += STEP
     return peak
 
 
+@njit(cache=True)
+def depth_allowed(point, normal, discs):
+    """How far below a surface point speeds are looked for: CAP_DEPTH on the cap of an opening, elsewhere unlimited.
+
+    ``discs`` (k, 7): centre, unit normal, radius of the openings.
+    """
+    for disc in discs:
+        along = 0.0
+        facing = 0.0
+        square = 0.0
+        for i in range(3):
+            along += (point[i] - disc[i]) * disc[3 + i]
+            square += (point[i] - disc[i]) ** 2
+            facing -= normal[i] * disc[3 + i]
+        beside = square - along * along <= (disc[6] + CAP_DEPTH) ** 2
+        if beside and abs(along) <= CAP_DEPTH + 1.0 and facing > CAP_FACING:
+            return CAP_DEPTH
+    return np.inf
+
+
 @njit(parallel=True, cache=True)
-def trace(volume, camera, corner, pixel, limits):
+def trace(volume, camera, corner, pixel, limits, discs):
     """Cast one ray per pixel.
 
     Args:
-        volume: (4, nz, ny, nx) channels.
+        volume: (6, nz, ny, nx) channels.
         camera: (3, 3) unit vectors right, up, forward.
         corner: (3,) point of the image plane at image position (0, 0).
         pixel: edge of a pixel.
         limits: (2, n_v, n_u) nearest and farthest depth of the body, from :func:`depth_limits`.
+        discs: (k, 7) centre, unit normal and radius of each opening, whose cap shows the flow through it.
 
     Returns:
-        (n_rows, n_columns, 6) float32, row 0 at the bottom; depth is nan where a ray misses.
+        (n_rows, n_columns, N_RESULTS) float32, row 0 at the bottom; depth is nan where a ray misses.
     """
     n_rows, n_columns = int(limits.shape[1] / pixel), int(limits.shape[2] / pixel)
     result = np.zeros((n_rows, n_columns, N_RESULTS), dtype=np.float32)
     right, up, forward = camera[0], camera[1], camera[2]
-    longest = 0.5 * max(volume.shape)
     for row in prange(n_rows):
         for column in range(n_columns):
             u, v = (column + 0.5) * pixel, (row + 0.5) * pixel
@@ -108,20 +136,22 @@ def trace(volume, camera, corner, pixel, limits):
             depth = hit_depth(volume[BODY], start, forward, near, far)
             result[row, column, DEPTH] = depth
             if not np.isnan(depth):
-                describe_hit(volume, start + depth * forward, longest, result[row, column])
+                describe_hit(volume, start + depth * forward, discs, result[row, column])
     return result
 
 
 @njit(cache=True)
-def describe_hit(volume, point, longest, result):
-    """Set normal, ambient occlusion (0 open to 1 enclosed) and peak speed of a surface point."""
+def describe_hit(volume, point, discs, result):
+    """Set normal, ambient occlusion (0 open to 1 enclosed), share of grains and peak speed of a surface point."""
     normal = outward_normal(volume[SMOOTH], point[0], point[1], point[2])
     result[NORMAL_X], result[NORMAL_Y], result[NORMAL_Z] = normal
     out = SHADE_DISTANCE
     result[SHADE] = sample(
         volume[AROUND], point[0] + out * normal[0], point[1] + out * normal[1], point[2] + out * normal[2]
     )
-    result[PEAK] = peak_inwards(volume, point, normal, longest)
+    x, y, z = point[0] - 0.5 * normal[0], point[1] - 0.5 * normal[1], point[2] - 0.5 * normal[2]
+    result[SOLID] = sample(volume[GRAIN], x, y, z) / max(sample(volume[BODY], x, y, z), SURFACE_LEVEL)
+    result[PEAK] = peak_inwards(volume, point, normal, depth_allowed(point, normal, discs))
 
 
 @njit(cache=True)

@@ -1,7 +1,7 @@
 """The image of a run: the vessel in three dimensions and the speed on a plane."""
 
 import os
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib import colormaps
@@ -13,8 +13,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.output.pictures.cut import best_cut
-from muphy_lb.output.pictures.marks import FAINT, draw_directions, draw_length_bar
+from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut
+from muphy_lb.output.pictures.marks import add_footer, draw_directions, draw_length_bar
 from muphy_lb.output.pictures.panels import (
     LENGTH_UNITS,
     SMALLEST_LENGTH,
@@ -27,9 +27,11 @@ from muphy_lb.output.pictures.panels import (
     draw_scale,
     figure_at,
     make_style,
+    mark_mirrors,
     suitable_unit,
 )
-from muphy_lb.output.pictures.projection import View, render_vessel
+from muphy_lb.output.pictures.projection import View, is_rock, render_vessel
+from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
 
 COLOUR_MAP, COLOUR_RANGE = (
     "plasma",
@@ -39,48 +41,76 @@ TOP_PERCENTILE = 99.7  # robust against single fast nodes
 SKEWED = 0.12  # a square-root scale is used if the median is below this fraction of the top speed
 N_RENDER_PIXELS = 980
 SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
+ROCK = "speed at the surface of the block, without its front octant\ngrey: grains"
+BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the vessel; at openings the speed itself
 SMALLEST_SPEED = 0.01  # smallest value displayed in a unit
 
 
+@dataclass(frozen=True)
+class Presentation:
+    """How a flow is shown.
+
+    Attributes:
+        mirrors: axes ("x", "y", "z") along which the geometry was mirrored.
+        telling: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`.
+        theme: the colours.
+    """
+
+    mirrors: str = ""
+    telling: np.ndarray | None = None
+    theme: Theme = DARK
+
+
+PLAIN = Presentation()
+
+
 def draw_vessel(
-    path: str | os.PathLike,
-    nodes: NodeList,
-    speed_m_s: np.ndarray,
-    title: str = "",
-    labels: Mapping[str, str] | None = None,
-    telling: np.ndarray | None = None,
+    path: str | os.PathLike, nodes: NodeList, speed_m_s: np.ndarray, title: str = "", how: Presentation = PLAIN
 ) -> None:
     """Write a PNG of the vessel and the speed of the flow.
 
-    Three dimensions: the shaded vessel, coloured by the highest speed behind each point of the wall, and the
-    axis-aligned cut that shows most fluid (for a branching vessel the highest speed along an axis). Two dimensions
-    (nz = 1): the speed alone.
+    Three dimensions: the shaded vessel, coloured by the highest speed between each point of the wall and the middle of
+    the vessel, and the axis-aligned cut that shows most fluid (for a branching vessel the highest speed along an axis).
+    Two dimensions (nz = 1): the speed alone.
 
     Args:
         path: the PNG file.
         nodes: the geometry; its openings are marked with arrows and labels.
         speed_m_s: (n,) speed [m/s] in the order of the nodes; non-finite values are replaced by 0.
         title: heading.
-        labels: text shown at an opening instead of its name, by name (for instance with its flow rate).
-        telling: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`.
+        how: how it is shown.
 
     Raises:
         OutputError: the file cannot be written.
     """
     speed_m_s = np.nan_to_num(np.asarray(speed_m_s, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    style = make_style(nodes, "speed", _colours(speed_m_s), labels)
-    cut = best_cut(nodes, speed_m_s, telling)
-    with figure_at(path) as figure:
+    style = make_style(nodes, "speed", _colours(speed_m_s))
+    cut = best_cut(nodes, speed_m_s, how.telling)
+    rock = nodes.shape[0] > 1 and is_rock(nodes)
+    with figure_at(path, how.theme) as figure:
         if nodes.shape[0] == 1:
             (flat,) = add_panels(figure, [cut.extent_m])
         else:
             view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS)
-            solid, flat = add_panels(figure, [view.extent_m, cut.extent_m])
-            _draw_view(solid, nodes, view, style)
-            flat.set_title(cut_title(cut, style), color=FAINT, fontsize=10, loc="left")
-        draw_cut(flat, nodes, cut, style)
+            body, flat = add_panels(figure, [view.extent_m, cut.extent_m])
+            _draw_view(body, nodes, view, style)
+            _title(body, ROCK if rock else BELOW_SURFACE)
+            _title(flat, cut_title(cut, style) + _meanings(cut, rock, how.mirrors))
+        draw_cut(flat, nodes, cut, style, rock)
+        mark_mirrors(flat, nodes, cut, style, how.mirrors)
         _draw_speed_scale(figure, style)
         draw_heading(figure, title, _facts(nodes, float(speed_m_s.max())))
+
+
+def _title(axes: Axes, text: str) -> None:
+    axes.set_title(text, color=theme_of(axes).faint, fontsize=10, loc="left")
+
+
+def _meanings(cut: PlaneCut, rock: bool, mirrors: str) -> str:
+    """What else than the speed is to be seen on a cut."""
+    if rock:
+        return "\ngrey: grains" + "; dashed: mirror plane" * any(AXES.index(name) in cut.in_plane for name in mirrors)
+    return "\ngrey: fluid before or behind" * bool(np.any(cut.shadow & np.isnan(cut.values)))
 
 
 def _colours(speed_m_s: np.ndarray) -> ScalarMappable:
@@ -98,10 +128,9 @@ def _draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
     axes.set_axis_off()
     marks = [_mark_on_view(opening, view, style) for opening in nodes.openings]
     draw_openings(axes, extent, nodes.openings, marks, style)
+    add_footer(axes)
     draw_length_bar(axes, style.unit)
-    rows, columns = (edge // 4 for edge in view.image.shape[:2])
-    covered = view.image[:, :columns, 3]
-    draw_directions(axes, view.camera, at_top=covered[-rows:].mean() < covered[:rows].mean())
+    draw_directions(axes, view.camera, at_top=False)
 
 
 def _mark_on_view(opening: Opening, view: View, style: Style) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +145,8 @@ def _draw_speed_scale(figure: Figure, style: Style) -> None:
     """Draw the colour bar, in a unit suitable for the top speed."""
     top = style.colours.norm.vmax
     unit, unit_m_s = suitable_unit(SPEED_UNITS, top, SMALLEST_SPEED)
-    bar = draw_scale(figure, style.colours, f"speed [{unit}]", extend="max")
+    shape = ", square-root scale" if isinstance(style.colours.norm, PowerNorm) else ""
+    bar = draw_scale(figure, style.colours, f"speed [{unit}]{shape}", extend="max")
     bar.formatter = FuncFormatter(lambda speed, _: f"{speed / unit_m_s:.3g}")
     bar.set_ticks(unit_m_s * MaxNLocator(6).tick_values(0.0, top / unit_m_s)[:-1])
 

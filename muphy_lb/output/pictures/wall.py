@@ -1,63 +1,145 @@
 """An image of a quantity on walls: the wall-adjacent nodes viewed along each axis, the nearest in front."""
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 
-from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.nodes import NodeList
-from muphy_lb.output.pictures.marks import BACKGROUND, FAINT, FOREGROUND, style_axes
+from muphy_lb.geometry.voxels import Opening
+from muphy_lb.output.pictures.cut import AXES
+from muphy_lb.output.pictures.marks import style_axes
+from muphy_lb.output.pictures.panels import (
+    FOOTER_IN,
+    HEADER_IN,
+    SCALE_AREA,
+    WIDTH_IN,
+    Style,
+    draw_heading,
+    draw_openings,
+    draw_scale,
+    figure_at,
+    make_style,
+)
+from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
 
-WIDTH_IN, HEIGHT_IN, DPI = 13.0, 5.0, 130
 MAX_PIXELS = 900
 TOP_PERCENTILE = 99.0  # robust against single nodes at rims
-COLOUR_MAP = "turbo"
-VIEWS = ((0, 2, 1), (0, 1, 2), (1, 2, 0))  # axes to the right, upwards, towards the viewer
+COLOUR_MAP = "viridis"
+UNCOUNTED = "#8a919e"
+VIEWS = ((0, 2, 1, -1), (1, 2, 0, 1), (0, 1, 2, 1))  # axes to the right, upwards, of sight; side of the viewer
+GAP_IN, LARGEST_HEIGHT_IN = 0.95, 5.0
 
 
-def draw_walls(path: str | os.PathLike, nodes: NodeList, values: np.ndarray, what: str) -> None:
-    """Write a PNG with three views of the walls.
+@dataclass(frozen=True)
+class Marks:
+    """What is marked on the walls.
+
+    Attributes:
+        openings: those to be named.
+        counted: (n,) bool, the nodes that the statistics count; the others are grey. All of them if None.
+        theme: the colours.
+    """
+
+    openings: Sequence[Opening] = ()
+    counted: np.ndarray | None = None
+    theme: Theme = DARK
+
+
+NO_MARKS = Marks()
+
+
+def draw_walls(
+    path: str | os.PathLike, nodes: NodeList, values: np.ndarray, what: str, marks: Marks = NO_MARKS
+) -> None:
+    """Write a PNG with three views of the walls, at one scale.
 
     Args:
         path: the PNG file.
         nodes: the wall-adjacent nodes.
         values: (n,) non-negative quantity.
         what: name and unit of the quantity.
+        marks: what is marked.
 
     Raises:
         OutputError: the file cannot be written.
     """
-    figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), dpi=DPI, facecolor=BACKGROUND)
-    canvas = FigureCanvasAgg(figure)
-    top = float(np.percentile(values, TOP_PERCENTILE)) or float(values.max()) or 1.0
+    counted = np.ones(values.size, dtype=bool) if marks.counted is None else marks.counted
+    top = float(np.percentile(values[counted], TOP_PERCENTILE)) or float(values[counted].max()) or 1.0
+    colours = ScalarMappable(Normalize(0.0, top, clip=True), ListedColormap(colormaps[COLOUR_MAP].colors))
+    style = make_style(nodes, what, colours, openings=marks.openings)
+    shown = np.where(counted, values, np.nan)
     views = [view for view in VIEWS if nodes.shape[0] > 1 or view[2] == 2]
-    panels = figure.subplots(1, len(views), squeeze=False)[0]
-    for axes, view in zip(panels, views, strict=True):
-        image, extent = _front_values(nodes, values, view)
-        drawn = axes.imshow(image, origin="lower", extent=extent, vmin=0.0, vmax=top, cmap=COLOUR_MAP)
-        drawn.set_interpolation("nearest")
-        style_axes(axes, [f"{'xyz'[axis]} [m]" for axis in view[:2]])
-        axes.ticklabel_format(style="sci", scilimits=(-2, 3))
-        for offset in (axes.xaxis.get_offset_text(), axes.yaxis.get_offset_text()):
-            offset.set_color(FAINT)
-    bar = figure.colorbar(drawn, ax=list(panels), extend="max", fraction=0.03)
-    bar.set_label(what, color=FOREGROUND)
-    bar.ax.tick_params(colors=FOREGROUND)
-    with atomic_write(path) as temporary:
-        canvas.print_png(temporary)
+    with figure_at(path, marks.theme) as figure:
+        panels = [figure.add_subplot(1, len(views), k + 1) for k in range(len(views))]
+        for axes, view in zip(panels, views, strict=True):
+            _draw_view(axes, nodes, shown, view, style)
+            _mark(axes, marks.openings, view, style)
+        _arrange(figure, panels)
+        bar = draw_scale(figure, colours, what, extend="max")
+        bar.ax.set_position(SCALE_AREA)
+        name = what.partition(" [")[0]
+        draw_heading(figure, name[:1].upper() + name[1:], _facts(counted))
 
 
-def _front_values(nodes: NodeList, values: np.ndarray, view) -> tuple[np.ndarray, tuple[float, ...]]:
-    """((rows, columns) values of the front nodes, nan where there is none; left, right, bottom, top [m])."""
-    position = nodes.coordinates()[:, view]
+def _facts(counted: np.ndarray) -> tuple[str, ...]:
+    n_left_out = int(np.count_nonzero(~counted))
+    facts = (f"{counted.size:,} wall nodes",)
+    return (*facts, f"grey: {n_left_out:,} near openings, left out of the statistics") if n_left_out else facts
+
+
+def _draw_view(axes: Axes, nodes: NodeList, values: np.ndarray, view, style: Style) -> None:
+    image, there, extent = _front_values(nodes, values, view)
+    extent = np.asarray(extent) / style.unit_m
+    grey = np.where(there & np.isnan(image), 1.0, np.nan)
+    axes.imshow(grey, origin="lower", extent=extent, cmap=ListedColormap([UNCOUNTED]), interpolation="nearest")
+    drawn = axes.imshow(image, origin="lower", extent=extent, interpolation="nearest")
+    drawn.set(norm=style.colours.norm, cmap=style.colours.cmap)
+    axes.set(xlim=extent[:2], ylim=extent[2:])
+    axes.set_title(f"seen along {AXES[view[2]]}", color=theme_of(axes).faint, fontsize=10, loc="left")
+    style_axes(axes, [f"{AXES[i]} [{style.unit}]" for i in view[:2]])
+
+
+def _mark(axes: Axes, openings: Sequence[Opening], view, style: Style) -> None:
+    """Mark the openings whose normals do not point along the line of sight."""
+    in_plane = list(view[:2])
+    seen = [o for o in openings if np.linalg.norm(np.asarray(o.normal)[in_plane]) > 0.3]
+    marks = [(np.asarray(o.centre_m)[in_plane] / style.unit_m, np.asarray(o.normal)[in_plane]) for o in seen]
+    extent = np.array([*axes.get_xlim(), *axes.get_ylim()])
+    draw_openings(axes, extent, seen, marks, style)
+
+
+def _arrange(figure: Figure, panels: list[Axes]) -> None:
+    """Place the panels side by side, a length in each as long as in the others; sets the height of the figure."""
+    sizes = np.array([(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())) for axes in panels])
+    room_in = WIDTH_IN * (SCALE_AREA[0] - 0.02) - GAP_IN * len(panels)
+    inches = min(room_in / sizes[:, 0].sum(), LARGEST_HEIGHT_IN / sizes[:, 1].max())
+    height_in = float(np.max(sizes[:, 1]) * inches + HEADER_IN + FOOTER_IN + 0.3)
+    figure.set_size_inches(WIDTH_IN, height_in)
+    left_in = GAP_IN
+    for axes, (width, height) in zip(panels, sizes * inches, strict=True):
+        axes.set_position((left_in / WIDTH_IN, FOOTER_IN / height_in, width / WIDTH_IN, height / height_in))
+        left_in += width + GAP_IN
+
+
+def _front_values(nodes: NodeList, values: np.ndarray, view) -> tuple[np.ndarray, np.ndarray, tuple[float, ...]]:
+    """((rows, columns) values of the front nodes, nan where there is none; where there is one; left, right, bottom, top
+    [m])."""
+    position = nodes.coordinates()[:, view[:3]]
     low, high = position.min(axis=0), position.max(axis=0)
     stride = -(-int((high - low)[:2].max() + 1) // MAX_PIXELS)
     column, row = ((position[:, :2] - low[:2]) // stride).T
     image = np.full((row.max() + 1, column.max() + 1), np.nan)
-    order = np.argsort(position[:, 2], kind="stable")
+    there = np.zeros(image.shape, dtype=bool)
+    there[row, column] = True
+    order = np.argsort(view[3] * position[:, 2], kind="stable")
     image[row[order], column[order]] = values[order]
     left, bottom = np.asarray(nodes.origin_m)[list(view[:2])] + nodes.spacing_m * (low[:2] - 0.5)
     height, width = stride * nodes.spacing_m * np.array(image.shape)
-    return image, (left, left + width, bottom, bottom + height)
+    return image, there, (left, left + width, bottom, bottom + height)

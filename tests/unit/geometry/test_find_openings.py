@@ -86,7 +86,7 @@ def test_the_largest_is_the_first_and_the_inlet():
     wide = surface.points * np.where(surface.points[:, 2:] > 5.9, (1.1, 1.1, 1.0), 1.0)
     found = found_in(replace(surface, points=wide))
     names = [(item.opening.name, item.opening.kind) for item in found]
-    assert names == [("opening_1", "inlet"), ("opening_2", "outlet")]
+    assert names == [("inlet", "inlet"), ("outlet_1", "outlet")]
     assert found[0].opening.centre_m[2] == pytest.approx(6.0)
 
 
@@ -190,7 +190,7 @@ def test_openings_of_the_input_keep_their_names_and_places():
 def test_the_toml_makes_openings_of_a_case():
     tables = tomllib.loads(openings_toml(found_in(rotated(tube())[0])))["openings"]
     sections = [OpeningSection.model_validate(table) for table in tables]
-    assert [(s.name, s.kind) for s in sections] == [("opening_1", "inlet"), ("opening_2", "outlet")]
+    assert [(s.name, s.kind) for s in sections] == [("inlet", "inlet"), ("outlet_1", "outlet")]
 
 
 def test_the_toml_can_be_read_back(tmp_path):
@@ -204,7 +204,7 @@ def test_the_toml_can_be_read_back(tmp_path):
 
 def test_the_table_has_a_row_for_each():
     lines = openings_table(found_in(tube(ends=("open", "flat")))).split("\n")
-    assert [line.split()[0] for line in lines] == ["name", "opening_1", "opening_2"]
+    assert [line.split()[0] for line in lines] == ["name", "inlet", "outlet_1"]
     assert {line.rsplit("  ")[-1].strip() for line in lines[1:]} == {"open end", "flat cap"}
     assert openings_table(()) == "no opening found"
 

@@ -91,8 +91,8 @@ def test_a_small_hole_is_closed_and_reported_with_its_position():
     mended = mend(without(surface, [7]))
     assert diagnose(mended.surface).is_closed
     assert mended.ends == ()
-    centre = mended.surface.position_text(surface.points[surface.triangles[7]].mean(axis=0))
-    assert mended.notes == (f"1 small holes closed, at {centre}",)
+    centre = ", ".join(f"{c:.6g}" for c in surface.points[surface.triangles[7]].mean(axis=0))
+    assert mended.notes == (f"1 small hole closed, at ({centre})",)
 
 
 def test_volume_of_a_mended_sphere_is_that_before_the_damage():

@@ -6,6 +6,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import openings_of_surface, openings_of_voxels
 from muphy_lb.geometry.openings.preview import (
+    View,
     _depth_buffer,
     _first_fluid,
     draw_surface_openings,
@@ -61,3 +62,14 @@ def test_nothing_is_clear_and_what_faces_the_light_is_brighter():
     towards, away = shade(np.where(right < 5, -right, np.inf)), shade(np.where(right < 5, right, np.inf))
     assert towards[2, 5, 3] == 0.0
     assert towards[2, 2, 0] > away[2, 2, 0]
+
+
+@pytest.mark.parametrize("from_low", [True, False])
+def test_points_behind_a_wall_are_hidden(from_low):
+    depth = np.full((10, 10), np.inf)
+    depth[:, 5:] = 4.0  # a wall, 4 pixels behind the front
+    view = View((0, 1, 2), from_low, depth, 20.0, np.zeros(3), 0.5)
+    heights = np.array([1.0, 4.0, 9.0]) if from_low else 20.0 - np.array([1.0, 4.0, 9.0])
+    for column, seen in ((2.5, [True, True, True]), (7.5, [True, True, False])):
+        points = 0.5 * np.stack([np.full(3, column), np.full(3, 5.0), heights], axis=1)
+        assert view.are_visible(points).tolist() == seen

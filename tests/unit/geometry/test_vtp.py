@@ -5,9 +5,11 @@ import pytest
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.load import load_voxels
+from muphy_lb.geometry.openings.find import openings_of_surface
+from muphy_lb.geometry.surfaces.mend import mend
 from muphy_lb.geometry.surfaces.surface import diagnose, read_surface
 from muphy_lb.geometry.surfaces.vtp import read_vtp
-from tests.unit.geometry.surfaces import FACES, box
+from tests.unit.geometry.surfaces import FACES, box, tube
 from tests.unit.geometry.vtp import STORAGES, write_vtp
 
 QUADS = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
@@ -22,7 +24,7 @@ def volume_m3(path, unit="m"):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_points_and_triangles_survive_every_storage(tmp_path, storage):
-    points, triangles = read_vtp(write_vtp(tmp_path / "box.vtp", POINTS, FACES.tolist(), storage=storage))
+    points, triangles, _ = read_vtp(write_vtp(tmp_path / "box.vtp", POINTS, FACES.tolist(), storage=storage))
     np.testing.assert_array_equal(points, POINTS)
     np.testing.assert_array_equal(triangles, FACES)
 
@@ -98,3 +100,26 @@ def test_truncated_files_are_one_clear_error(tmp_path, storage, share):
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
     with pytest.raises(GeometryError, match=r"box\.vtp"):
         read_surface(path, "m")
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_numbers_of_faces_are_read_for_polygons_and_strips(tmp_path, storage):
+    polygons, strips = [[0, 2, 3, 1], [4, 5, 7]], [[0, 1, 4, 5]]
+    ids = [("ModelFaceID", np.array([3, 5, 8], np.int32))]
+    read = read_vtp(write_vtp(tmp_path / "box.vtp", POINTS, polygons, strips, storage, 2, ids))
+    assert read.faces.tolist() == 2 * [3, 3, 5, 8, 8]
+
+
+def test_a_cap_that_is_a_face_of_the_model_keeps_its_number_as_name(tmp_path):
+    surface = tube(n_sides=24)  # 48 triangles of caps behind those of the wall
+    faces = np.full(len(surface.triangles), 1)
+    faces[-48:-24], faces[-24:] = 2, 7
+    path = write_vtp(
+        tmp_path / "tube.vtp", surface.points, surface.triangles.tolist(), cell_data=[("ModelFaceID", faces)]
+    )
+    found = openings_of_surface(mend(read_surface(path, "m")))
+    assert {item.opening.name: round(item.opening.centre_m[2]) for item in found} == {"face_2": 0, "face_7": 6}
+    faces[-48:] = 1
+    write_vtp(path, surface.points, surface.triangles.tolist(), cell_data=[("ModelFaceID", faces)])
+    found = openings_of_surface(mend(read_surface(path, "m")))
+    assert {item.opening.name for item in found} == {"inlet", "outlet_1"}

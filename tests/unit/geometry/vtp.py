@@ -48,15 +48,18 @@ class _Writer:
         return f"<{group}>".encode() + inner + f"</{group}>".encode()
 
 
-def write_vtp(path, points, polygons, strips=(), storage="ascii", n_pieces=1):
-    """A file of (m, 3) points and of polygons and strips of any number of vertices; pieces repeat all of them."""
+def write_vtp(path, points, polygons, strips=(), storage="ascii", n_pieces=1, cell_data=()):
+    """A file of (m, 3) points and of polygons and strips of any number of vertices; pieces repeat all of them.
+
+    ``cell_data``: (name, (n,) values of polygons, then strips) pairs.
+    """
     writer, content = _Writer(storage), b""
     for k in range(n_pieces):
         head = f'<Piece NumberOfPoints="{len(points)}" NumberOfPolys="{len(polygons)}" NumberOfStrips="{len(strips)}">'
         place = b"<Points>" + writer.array("Points", np.asarray(points, np.float32) + 10 * k, 3) + b"</Points>"
-        content += (
-            head.encode() + place + writer.cells("Strips", strips) + writer.cells("Polys", polygons) + b"</Piece>"
-        )
+        cells = writer.cells("Strips", strips) + writer.cells("Polys", polygons)
+        data = b"".join(writer.array(name, np.asarray(values)) for name, values in cell_data)
+        content += head.encode() + place + cells + b"<CellData>" + data + b"</CellData></Piece>"
     compressor = 'compressor="vtkZLibDataCompressor"' if "zlib" in storage else ""
     head = f'<VTKFile type="PolyData" version="0.1" byte_order="LittleEndian" header_type="UInt32" {compressor}>'
     content = head.encode() + b"<PolyData>" + content + b"</PolyData>"

@@ -7,9 +7,12 @@ from matplotlib.image import imread
 
 from muphy_lb.errors import OutputError
 from muphy_lb.geometry.voxels import Opening
+from muphy_lb.output.pictures import rays
 from muphy_lb.output.pictures.cut import best_cut
-from muphy_lb.output.pictures.projection import render_vessel
-from muphy_lb.output.pictures.vessel import draw_vessel
+from muphy_lb.output.pictures.projection import MARGIN, coarse_volume, is_rock, render_vessel
+from muphy_lb.output.pictures.theme import THEMES
+from muphy_lb.output.pictures.vessel import Presentation, draw_vessel
+from muphy_lb.output.pictures.wall import UNCOUNTED, Marks, draw_walls
 from tests.unit.output.conftest import node_list
 
 MAX_BYTES = 1_000_000
@@ -124,3 +127,71 @@ def test_a_rock_is_cut_even_where_the_plane_shows_little():
     fluid = np.random.default_rng(0).random((20, 20, 20)) < 0.2
     cut = best_cut(node_list(fluid), np.ones(fluid.sum()))
     assert cut.position_m is not None and np.isfinite(cut.values).mean() < 0.4
+
+
+def peak_below(nodes, speed, point, normal):
+    """Highest speed that the picture shows at a point of the surface, in voxels from the first node."""
+    volume = coarse_volume(nodes, speed)
+    point = np.array(point) + MARGIN
+    deepest = rays.depth_allowed(point, np.array(normal), volume.discs)
+    return rays.peak_inwards(volume.channels, point, np.array(normal), deepest)
+
+
+def test_a_dome_does_not_show_what_flows_beyond_its_middle():
+    x, y, z = np.mgrid[:31, :31, :31]
+    ball = node_list((x - 15) ** 2 + (y - 15) ** 2 + (z - 15) ** 2 <= 15.5**2)
+    depth = ball.coordinates()[:, 2] - ball.coordinates()[:, 2].min()
+    speed = np.where(depth > 20, 1.0, 0.1)
+    assert peak_below(ball, speed, (15.0, 15.0, 0.0), (0.0, 0.0, -1.0)) == pytest.approx(0.1)
+    assert peak_below(ball, speed, (15.0, 15.0, 30.0), (0.0, 0.0, 1.0)) == pytest.approx(1.0)
+
+
+def test_the_cap_of_an_opening_shows_the_flow_through_it_and_the_wall_beside_it_that_of_the_axis(tube):
+    x = tube.coordinates()[:, 0]
+    speed = np.where(x - x.min() > 4, 1.0, 0.1) * tube_speed(tube)
+    centre = tuple(np.array(tube.positions_m().min(axis=0)) + tube.spacing_m * np.array([-0.5, 5.5, 5.5]))
+    end = Opening("o", "outlet", centre, (1.0, 0.0, 0.0), 6 * tube.spacing_m)
+    closed, opened = (type(tube)(**{**vars(tube), "openings": openings}) for openings in ((), (end,)))
+    at_cap, of_cap = (0.0, 5.5, 5.5), (-1.0, 0.0, 0.0)
+    assert peak_below(closed, speed, at_cap, of_cap) > 0.9
+    assert peak_below(opened, speed, at_cap, of_cap) < 0.15
+    assert peak_below(opened, speed, (12.0, 5.5, 0.0), (0.0, 0.0, -1.0)) > 0.9
+
+
+def test_wall_nodes_that_do_not_count_are_grey(tmp_path, tube):
+    counted = tube.coordinates()[:, 0] > 20
+    for name, mask in (("all", None), ("some", counted)):
+        draw_walls(tmp_path / f"{name}.png", tube, tube_speed(tube), "stress [Pa]", Marks(tube.openings, mask))
+    grey = np.array([int(UNCOUNTED[k : k + 2], 16) / 255 for k in (1, 3, 5)])
+    share = {
+        name: np.all(np.abs(imread(tmp_path / f"{name}.png")[..., :3] - grey) < 0.01, axis=-1).mean()
+        for name in ("all", "some")
+    }
+    assert share["all"] < 0.001 < 0.02 < share["some"]
+
+
+def test_pores_of_a_block_are_a_rock_and_vessels_and_full_boxes_are_not(tube):
+    pores = np.random.default_rng(0).random((16, 16, 16)) < 0.4
+    assert is_rock(node_list(pores))
+    assert not is_rock(tube) and not is_rock(bent_tube()) and not is_rock(node_list(np.ones((16, 16, 16), bool)))
+
+
+def test_the_grains_of_a_rock_are_grey_on_the_block_and_fluid_has_the_colour_of_its_speed():
+    fluid = np.zeros((24, 24, 24), dtype=bool)
+    fluid[::2, ::2, ::2] = fluid[:, :, 12:] = True
+    nodes = node_list(fluid)
+    assert is_rock(nodes)
+    volume = coarse_volume(nodes, np.ones(nodes.n_nodes))
+    result = np.zeros(rays.N_RESULTS, dtype=np.float32)
+    for x, solid in ((4.0, True), (20.0, False)):
+        rays.describe_hit(volume.channels, np.array([x, 12.0, 0.0]) + MARGIN, volume.discs, result)
+        assert (result[rays.SOLID] > 0.5) == solid
+
+
+@pytest.mark.parametrize("style", THEMES)
+def test_pictures_have_the_ground_of_their_style(tmp_path, tube, style):
+    draw_vessel(tmp_path / "p.png", tube, tube_speed(tube), "title", Presentation(theme=THEMES[style]))
+    draw_walls(tmp_path / "w.png", tube, tube_speed(tube), "stress [Pa]", Marks(tube.openings, theme=THEMES[style]))
+    for name in ("p.png", "w.png"):
+        corner = imread(tmp_path / name)[0, 0, :3]
+        assert (corner > 0.99).all() == (style == "light") and (corner < 0.2).all() == (style == "dark")
