@@ -8,6 +8,7 @@ back with all defaults filled in, so that every output can carry the case that m
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +26,7 @@ from muphy_lb.case.run import RunSection
 from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
 from muphy_lb.case.toml import numbers_beyond, override_value, read_toml, toml_lines
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.limits import cut
+from muphy_lb.geometry.limits import cut, shown
 from muphy_lb.physics.table import sections
 
 FILE_KEYS = ("file", "acceleration_file", "profile_file")
@@ -158,6 +159,31 @@ def load_case(path, overrides: Sequence[str] = ()) -> Case:
     table = read_toml(path)
     problems = [problem for override in overrides if (problem := override_value(table, override))]
     return _build(table, path.parent, f"case file {path}", problems)
+
+
+def as_case(given, overrides: Sequence[str] = ()) -> Case:
+    """A case from what a user may hold in its place.
+
+    Args:
+        given: a case, the path of its file, or its tables by name.
+        overrides: changes of single keys, as of :func:`load_case`.
+
+    Raises:
+        InputError: it is none of these, or no valid case.
+    """
+    if isinstance(given, Case) and not overrides:
+        return given
+    if isinstance(given, str | os.PathLike):
+        return load_case(given, overrides)
+    if not isinstance(given, Case | Mapping):
+        raise InputError(
+            f"a case is {shown(given)}, of type {type(given).__name__}; give the path of a case file (TOML), its tables"
+            " as a dictionary, or a Case"
+        )
+    table = given.model_dump(exclude_none=True) if isinstance(given, Case) else deepcopy(dict(given))
+    folder = given.folder if isinstance(given, Case) else Path()
+    problems = [problem for override in overrides if (problem := override_value(table, override))]
+    return _build(table, folder, "case", problems)
 
 
 def case_from_dict(table: Mapping, folder=".") -> Case:

@@ -14,7 +14,6 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.wall_shear import HALF_WAY_WARNING, Mean, WallShear, statistics
 from muphy_lb.output.drawing import drawing
-from muphy_lb.output.pictures.wall import draw_walls
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 
@@ -111,6 +110,8 @@ class WallShearObserver(Observer):
         series = VtkHdfSeries(self._folder / SHEAR_FILE, nodes, text, SHEAR_UNITS)
         series.append(view.time_s, view.step_number, fields)
         if view.case.output.picture:
+            from muphy_lb.output.pictures.wall import draw_walls
+
             shown = fields.get("time_averaged_wall_shear_stress", np.linalg.norm(fields["wall_shear_stress"], axis=1))
             what = "time-averaged wall shear stress [Pa]" if len(fields) > 1 else "wall shear stress [Pa]"
             with drawing(SHEAR_PICTURE):

@@ -25,6 +25,15 @@ def described(simulation: "Simulation") -> str:
     return "\n".join((*head, table)).lstrip()
 
 
+def short(simulation: "Simulation") -> str:
+    """One line for notebooks; not collective."""
+    header, title = simulation.header, simulation.case.title
+    return (
+        f"<Simulation {title!r}: {header.n_nodes:,} nodes of {header.spacing_m:.4g} m, {simulation.lattice.name} on"
+        f" {simulation.backend_name}, step {simulation.step_number:,} (t = {simulation.time_s:.4g} s)>"
+    )
+
+
 def _walls(simulation: "Simulation") -> str:
     """The rule of the walls and what it cannot do here; collective."""
     rule, total = simulation.case.lattice.walls, simulation.communicator.total

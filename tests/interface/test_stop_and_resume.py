@@ -255,7 +255,7 @@ def test_a_steady_run_that_died_behind_its_last_step_is_not_stepped_on(tmp_path,
 
 @pytest.mark.parametrize(
     "changed",
-    ["lattice.lattice_velocity=0.04", "geometry.spacing_m=0.0009", "fluid.density_kg_m3=1000"],
+    ["lattice.lattice_velocity=0.04", "fluid.density_kg_m3=1000"],
 )
 def test_a_state_is_not_taken_into_other_units(case, out, changed):
     command("run", case, "-o", out, "--set", "run.steps=20")
@@ -424,19 +424,19 @@ def test_what_a_killed_write_left_is_removed(case, out):
 
 def test_resume_without_a_checkpoint_says_how_to_get_one(case, out):
     command("run", case, "-o", out, "--set", "output.checkpoint_every_steps=0")
-    with pytest.raises(InputError, match="holds no valid checkpoint.*checkpoint_every_steps"):
+    with pytest.raises(InputError, match="holds no checkpoint.*checkpoint_every_steps"):
         command("resume", out)
 
 
 def test_resume_of_another_geometry_is_refused(case, out):
     command("run", case, "-o", out)
-    with pytest.raises(InputError, match="has voxel_digest"):
+    with pytest.raises(InputError, match=r"geometry.spacing_m is 0.0012, and was 0.001 when"):
         command("resume", out, "--set", "geometry.spacing_m=0.0012")
 
 
 def test_resume_with_another_streaming_is_refused(case, out):
     command("run", case, "-o", out)
-    with pytest.raises(InputError, match="has streaming = pull, this run has push"):
+    with pytest.raises(InputError, match="compute.streaming is 'push', and was 'pull'"):
         command("resume", out, "--set", "compute.streaming=push")
 
 

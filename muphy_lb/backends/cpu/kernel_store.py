@@ -74,15 +74,15 @@ class KernelStore(_Cache):
         """The compiled form for a signature; None if there is none that can be used."""
         target_context.refresh()  # what is loaded needs Numba's runtime, as Numba's own store says
         path = self._path(sig, target_context)
-        try:
-            data = path.read_bytes() if path else b""
-            checksum, data = data[:CHECKSUM_BYTES], data[CHECKSUM_BYTES:]
-            if not data or checksum != _checksum(data):
-                return None
-            return CompileResult._rebuild(target_context, *pickle.loads(data))
-        except Exception as error:  # whatever a file holds, the kernel can be compiled
-            LOG.debug("the kernel in %s is compiled again: %s", path, error)
-            return None
+        if path is not None and path.exists():
+            try:
+                data = path.read_bytes()
+                if data[:CHECKSUM_BYTES] == _checksum(data[CHECKSUM_BYTES:]):
+                    return CompileResult._rebuild(target_context, *pickle.loads(data[CHECKSUM_BYTES:]))
+            except Exception as error:  # whatever a file holds, the kernel can be compiled
+                LOG.debug("the kernel in %s is compiled again: %s", path, error)
+        _tell_that_it_takes_time()
+        return None
 
     def save_overload(self, sig, data):
         """Keep the compiled form for a signature, if it can be kept."""
@@ -116,6 +116,11 @@ class KernelStore(_Cache):
             return None
         name = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         return folder() / name if folder().is_absolute() else None  # it is not below the "~" of a user without a home
+
+
+@cache
+def _tell_that_it_takes_time() -> None:
+    LOG.info("compiling kernels (once; later starts find them in %s)", folder())
 
 
 @cache
