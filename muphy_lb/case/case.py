@@ -108,6 +108,12 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
                 " give lattice.reference_velocity_m_s"
             )
 
+    @classmethod
+    def _words(cls, error):
+        """As of any section; of a key of a section that is given without it, where it belongs."""
+        places = _places(error["loc"][0]) if error["type"] == "extra_forbidden" and len(error["loc"]) == 1 else []
+        return f"is no section; did you mean {' or '.join(places)}?" if places else super()._words(error)
+
     def model_post_init(self, context):
         """Keep the folder that the case was read from."""
         self._folder = Path((context or {}).get("folder", ""))
@@ -138,6 +144,12 @@ def _move_files(table: dict, old: Path, new: Path) -> None:
                 _move_files(entry, old, new)
         if key in FILE_KEYS and not Path(value).is_absolute():
             table[key] = Path(os.path.relpath(old / value, new)).as_posix()
+
+
+def _places(key) -> list[str]:
+    """Dotted keys of sections that end in a key."""
+    sections = {name: field.annotation for name, field in Case.model_fields.items()}
+    return [f"{name}.{key}" for name, kind in sections.items() if key in getattr(kind, "model_fields", {})]
 
 
 def _no_rules(_given) -> tuple:

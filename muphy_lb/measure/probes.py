@@ -14,6 +14,7 @@ import numpy as np
 from muphy_lb.case.output import ProbeSection
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.geometry.openings.scale import unit_hint
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -192,7 +193,9 @@ def _refuse(section: ProbeSection, nodes: NodeList, what: str):
     """Raise an InputError: the probe lies outside the fluid."""
     low, high = np.array(nodes.origin_m), np.array(nodes.origin_m) + nodes.spacing_m * np.array(nodes.shape[::-1])
     box = " to ".join("(" + ", ".join(f"{x:.4g}" for x in corner) + ")" for corner in (low, high))
-    raise InputError(f"probes.{section.name}: {what} in the fluid; the box of voxels is {box} m: move it")
+    point_m = section.plane_m if section.plane_m is not None else _points_m(section)[0]
+    hint = unit_hint(point_m, nodes.origin_m, nodes.shape, nodes.spacing_m)
+    raise InputError(f"probes.{section.name}: {what} in the fluid; the box of voxels is {box} m{hint}: move it")
 
 
 def corner_weights(nodes: NodeList, points_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

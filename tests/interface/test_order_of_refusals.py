@@ -2,12 +2,16 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from muphy_lb import Simulation
 from muphy_lb.errors import InputError
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.description import more_ranks_than_cores
 from muphy_lb.setup import distribute
+from muphy_lb.setup.info import describe_file
 from tests.vessel import TABLE, command, write_case
 
 PROBE = 'probes=[{name="p", point_m=[1.0, 1.0, 1.0]}]'
@@ -90,3 +94,18 @@ def test_nothing_heavy_is_imported_before_it_is_needed():
     code = f"import sys, muphy_lb.run.loop; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_an_opening_of_few_voxels_is_warned_of_before_the_run_and_by_info(tmp_path):
+    case = write_case(tmp_path, compute={"backend": "numpy"})
+    texts = [describe_file(case), Simulation(case).describe()]
+    for text in texts:
+        assert "warning: few voxels across openings: inlet 7.6, outlet_1 6.0, outlet_2 4.7; 8 or more" in text
+        assert "geometry.spacing_m = 0.00058 or finer" in text
+
+
+def test_more_ranks_than_cores_are_warned_of():
+    crowded = SimpleNamespace(size=10_000, machine_ranks=frozenset(range(10_000)))
+    (text,) = more_ranks_than_cores(crowded, "cpu")
+    assert "10000 ranks share" in text and "start at most" in text
+    assert more_ranks_than_cores(crowded, "cuda") == more_ranks_than_cores(SerialCommunicator(), "cpu") == []
