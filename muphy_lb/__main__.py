@@ -241,14 +241,15 @@ def _say(communicator, text: str) -> None:
 
 def _closing_text(summary: dict, measured: list[str], folder) -> str:
     """The summary in a few lines in physical units, with measured quantities."""
+    from muphy_lb.run.observers import written_files
+
     lines = [
         f"ended: {summary['ended']} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
         f" {summary['wall_time_s']:.1f} s, {summary['mflups']:.1f} MFLUPS",
         f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s;"
         f" relative mass change {summary['mass_relative_drift']:+.2e}",
     ]
-    names = (path.name for path in Path(folder).iterdir() if path.is_file())
-    files = ", ".join(sorted(name for name in names if not name.startswith(".")))
+    files = ", ".join(written_files(folder))
     return "\n".join([*lines, *measured, f"written to {folder}: {files}"])
 
 
