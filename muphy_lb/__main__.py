@@ -5,12 +5,10 @@ modules of a command are imported when it is executed, so that help and usage er
 """
 
 import argparse
-import logging
 import os
 import signal
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
@@ -21,10 +19,12 @@ from typing import NamedTuple
 from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError, printable
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.output.terminal import configure_logging, missing_package, silence
 from muphy_lb.partition.errors import PartitionError
 
 INPUT_EXIT_CODE = 2
 INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
+BROKEN_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
 DEFAULT_OUTPUT = "out"
 PREPARING = {
     "geometry": "prepare an image or a surface as CASE.h5",
@@ -50,7 +50,11 @@ def main(arguments=None) -> int:
     """Run one command; returns the exit code. A failure on any rank is reported once and ends all ranks."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     with _KeptInterrupt() as interrupt:
-        communicator, options, usage_error = _begin(words)
+        try:
+            communicator, options, usage_error = _begin(words)
+        except ModuleNotFoundError as error:
+            print(f"muphy-lb: error: {missing_package(error)}", file=sys.stderr)
+            return 1
     try:
         interrupt.obey()
         if usage_error is not None:
@@ -61,6 +65,11 @@ def main(arguments=None) -> int:
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more would interrupt the ending
         _end_all(communicator, "muphy-lb: interrupted", INTERRUPTED_EXIT_CODE)
+    except BrokenPipeError:  # a reader of the output that has seen enough
+        silence()
+        code = BROKEN_PIPE_EXIT_CODE
+    except ModuleNotFoundError as error:
+        _end_all(communicator, f"muphy-lb: error: {missing_package(error)}", 1)
     except Exception:  # no rank may die alone: the others would wait for it for ever
         _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
     communicator.finalise()
@@ -102,7 +111,7 @@ def _begin(words):
         communicator = connect()
     except InputError as error:
         _end_all(SerialCommunicator(), f"muphy-lb: error: {error}", error.exit_code)
-    _configure_logging(communicator)
+    configure_logging(communicator)
     return communicator, options, usage_error
 
 
@@ -124,28 +133,8 @@ def _end_all(communicator, message: str, exit_code: int):
     communicator.abort(exit_code)
 
 
-class _PrintableFormatter(logging.Formatter):
-    """What is logged may hold text of files and users."""
-
-    def format(self, record):
-        return printable(super().format(record))
-
-
-def _make_warnings_printable() -> None:
-    """Warnings of libraries may hold such text, too: matplotlib's of a character that its font does not have."""
-    as_given = warnings.formatwarning
-    warnings.formatwarning = lambda *warning: printable(as_given(*warning))
-
-
-def _configure_logging(communicator) -> None:
-    _make_warnings_printable()
-    handler = logging.StreamHandler(sys.stdout)
-    handler.setFormatter(_PrintableFormatter())
-    logging.basicConfig(handlers=[handler])
-    logging.getLogger("muphy_lb").setLevel(logging.INFO if communicator.rank == 0 else logging.WARNING)
-
-
 def _run(options, say, communicator) -> int:
+    _say_what_begins(options.case, say, communicator)
     case = _load_case(options.case, options, communicator)
     folder = options.output or Path(DEFAULT_OUTPUT) / Path(options.case).stem
     if communicator.rank == 0 and not options.overwrite:
@@ -154,15 +143,27 @@ def _run(options, say, communicator) -> int:
 
 
 def _resume(options, say, communicator) -> int:
-    from muphy_lb.run.loop import CASE_FILE
+    from muphy_lb.run.early import CASE_FILE, refuse_to_resume_nothing, refuse_to_resume_other
 
-    case = _load_case(Path(options.folder) / CASE_FILE, options, communicator)
+    _say_what_begins(options.folder, say, communicator)
+    folder = Path(options.folder)
+    if communicator.rank == 0:
+        refuse_to_resume_nothing(folder)
+    case = _load_case(folder / CASE_FILE, options, communicator)
+    if communicator.rank == 0:
+        refuse_to_resume_other(folder, case)
     return _run_case(case, options.folder, say, communicator, resume=True)
+
+
+def _say_what_begins(what, say, communicator) -> None:
+    """The first line, at once: all that follows takes seconds, or minutes."""
+    n_ranks = "1 rank" if communicator.size == 1 else f"{communicator.size} ranks"
+    say(f"muphy-lb {__version__} on {n_ranks}: {what}")
 
 
 def _refuse_to_forget(folder) -> None:
     """Refuse a new run that would remove checkpoints of an earlier one, which may be days of work."""
-    from muphy_lb.run.loop import CHECKPOINTS
+    from muphy_lb.run.early import CHECKPOINTS
 
     checkpoints = Path(folder) / CHECKPOINTS
     found = sorted(checkpoints.glob("*.h5")) if os.path.isdir(checkpoints) else []  # Path.is_dir fails for long names
@@ -234,11 +235,16 @@ def _info(options, say, communicator) -> int:
 
 def _say(communicator, text: str) -> None:
     if communicator.rank == 0:
-        print(printable(text), flush=True)
+        try:
+            print(printable(text), flush=True)
+        except BrokenPipeError:
+            silence()
 
 
 def _closing_text(summary: dict, measured: list[str], folder) -> str:
     """The summary in a few lines in physical units, with measured quantities."""
+    from muphy_lb.run.observers import written_files
+
     lines = [
         f"ended: {summary['ended']} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
         f" {summary['wall_time_s']:.1f} s, {summary['mflups']:.1f} MFLUPS",
@@ -246,8 +252,7 @@ def _closing_text(summary: dict, measured: list[str], folder) -> str:
     ]
     verdict = [*summary["statements"], f"verdict: {summary['verdict']}"]
     verdict += [f"  - {objection}" for objection in summary["objections"]]
-    names = (path.name for path in Path(folder).iterdir() if path.is_file())
-    files = ", ".join(sorted(name for name in names if not name.startswith(".")))
+    files = ", ".join(written_files(folder))
     return "\n".join([*lines, *measured, *verdict, f"written to {folder}: {files}"])
 
 

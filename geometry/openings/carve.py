@@ -19,6 +19,7 @@ from muphy_lb.geometry.flags import FIRST_OPENING, FIRST_WALL, FLUID, MAX_OPENIN
 from muphy_lb.geometry.images.stored import read_bytes
 from muphy_lb.geometry.implicit import MovedWall
 from muphy_lb.geometry.limits import ask_for_voxels, check_name, cut, shown
+from muphy_lb.geometry.openings.scale import unit_hint
 from muphy_lb.geometry.options import check_names
 from muphy_lb.geometry.slabs import copied, indices_of, padded
 from muphy_lb.geometry.voxels import Opening, Voxels
@@ -312,7 +313,8 @@ def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
     if not np.any(touching & ahead):
         raise GeometryError(
             f"opening {opening.name!r} touches no fluid: centre {opening.centre_m} m, radius {opening.radius_m:.6g} m;"
-            f" the nearest fluid voxel is {_nearest_fluid(voxels, opening):.6g} m from its centre;"
+            f" the nearest fluid voxel is {_nearest_fluid(voxels, opening):.6g} m from its centre"
+            f"{unit_hint(opening.centre_m, voxels.origin_m, voxels.shape, voxels.spacing_m)};"
             " move the centre into the lumen, enlarge radius_m or refine the spacing"
         )
     beside = np.count_nonzero(touching & ~ahead)

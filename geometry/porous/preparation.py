@@ -236,7 +236,13 @@ def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels
 
 def _dropped(voxels: Voxels, axes: str, connected_by: str) -> tuple[Voxels, str]:
     voxels, n_voxels, n_pores = drop_unconnected(voxels, axes, connected_by)
-    return voxels, f"{n_pores} pores of {n_voxels} voxels dropped that do not percolate along {' or '.join(axes)}"
+    pores, size = ("1 pore", "") if n_pores == 1 else (f"{n_pores} pores", " together")
+    many = "1 voxel" if n_voxels == 1 else f"{n_voxels} voxels"
+    along = " or ".join(axes)
+    return (
+        voxels,
+        f"{pores} of{size} {many} that {'does' if n_pores == 1 else 'do'} not percolate along {along} dropped",
+    )
 
 
 def _axis_numbers(axes: str, name: str) -> list[int]:

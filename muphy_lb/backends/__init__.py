@@ -1,9 +1,11 @@
 """backends: kernel skeletons, which contain the loops over nodes; one package per kind of device."""
 
 import importlib
+import logging
 
 from muphy_lb.errors import BackendError, InputError
 
+LOG = logging.getLogger(__name__)
 _CLASSES = {
     "numpy": ("muphy_lb.backends.numpy.backend", "NumpyBackend"),
     "cpu": ("muphy_lb.backends.cpu.backend", "CpuBackend"),
@@ -38,6 +40,7 @@ def make_backend(name: str, lattice, precision, local_rank: int = 0):
         BackendError: the device cannot be used, or not with this precision.
     """
     module, cls = _CLASSES[name]
+    LOG.info("preparing the kernels (%s)", name)
     backend = getattr(importlib.import_module(module), cls)
     return backend(lattice, precision, local_rank) if cls == "CudaBackend" else backend(lattice, precision)
 

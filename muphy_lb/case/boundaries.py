@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Direction, Name, Positive, Section, Vector, exactly_one
+from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
+from muphy_lb.case.values import Name
 from muphy_lb.physics.table import key_classes
 
 

@@ -8,6 +8,7 @@ back with all defaults filled in, so that every output can carry the case that m
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +26,7 @@ from muphy_lb.case.run import RunSection
 from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
 from muphy_lb.case.toml import numbers_beyond, override_value, read_toml, toml_lines
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.limits import cut
+from muphy_lb.geometry.limits import cut, shown
 from muphy_lb.physics.table import sections
 
 FILE_KEY = "file"
@@ -108,6 +109,12 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
                 " give lattice.reference_velocity_m_s"
             )
 
+    @classmethod
+    def _words(cls, error):
+        """As of any section; of a key of a section that is given without it, where it belongs."""
+        places = _places(error["loc"][0]) if error["type"] == "extra_forbidden" and len(error["loc"]) == 1 else []
+        return f"is no section; did you mean {' or '.join(places)}?" if places else super()._words(error)
+
     def model_post_init(self, context):
         """Keep the folder that the case was read from."""
         self._folder = Path((context or {}).get("folder", ""))
@@ -140,6 +147,12 @@ def _move_files(table: dict, old: Path, new: Path) -> None:
             table[key] = Path(os.path.relpath(old / value, new)).as_posix()
 
 
+def _places(key) -> list[str]:
+    """Dotted keys of sections that end in a key."""
+    sections = {name: field.annotation for name, field in Case.model_fields.items()}
+    return [f"{name}.{key}" for name, kind in sections.items() if key in getattr(kind, "model_fields", {})]
+
+
 def _no_rules(_given) -> tuple:
     return ()
 
@@ -159,6 +172,31 @@ def load_case(path, overrides: Sequence[str] = ()) -> Case:
     table = read_toml(path)
     problems = [problem for override in overrides if (problem := override_value(table, override))]
     return _build(table, path.parent, f"case file {path}", problems)
+
+
+def as_case(given, overrides: Sequence[str] = ()) -> Case:
+    """A case from what a user may hold in its place.
+
+    Args:
+        given: a case, the path of its file, or its tables by name.
+        overrides: changes of single keys, as of :func:`load_case`.
+
+    Raises:
+        InputError: it is none of these, or no valid case.
+    """
+    if isinstance(given, Case) and not overrides:
+        return given
+    if isinstance(given, str | os.PathLike):
+        return load_case(given, overrides)
+    if not isinstance(given, Case | Mapping):
+        raise InputError(
+            f"a case is {shown(given)}, of type {type(given).__name__}; give the path of a case file (TOML), its tables"
+            " as a dictionary, or a Case"
+        )
+    table = given.model_dump(exclude_none=True) if isinstance(given, Case) else deepcopy(dict(given))
+    folder = given.folder if isinstance(given, Case) else Path()
+    problems = [problem for override in overrides if (problem := override_value(table, override))]
+    return _build(table, folder, "case", problems)
 
 
 def case_from_dict(table: Mapping, folder=".") -> Case:

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, NonNegativeInt
+from pydantic import Field
 
 from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Direction, Name, Positive, Section, Vector, exactly_one
+from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
+from muphy_lb.case.values import AtLeastZero, Name
 from muphy_lb.physics.table import offered
 
 FLOW_FIELDS = ("density", "velocity", "pressure")
@@ -22,13 +23,13 @@ class OutputSection(Section):
 
     fields: FieldNames = ("density", "velocity", "pressure")
     """fields in the field files"""
-    fields_every_steps: NonNegativeInt = 0
+    fields_every_steps: AtLeastZero = 0
     """steps between two field files"""
     region_m: Box | None = None
     """lowest and highest corner [m] of a box; the field files hold only the nodes in it"""
-    series_every_steps: NonNegativeInt = 100
+    series_every_steps: AtLeastZero = 100
     """steps between two rows of the time series of openings, walls and probes"""
-    checkpoint_every_steps: NonNegativeInt = 0
+    checkpoint_every_steps: AtLeastZero = 0
     """steps between two checkpoints"""
     progress_every_s: Positive = 2.0
     """seconds between two progress lines"""

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt
+from pydantic import AfterValidator, Field
 
-from muphy_lb.case.section import Duration, Positive, Section, exactly_one
+from muphy_lb.case.section import Positive, Section, exactly_one
+from muphy_lb.case.values import AtLeastOne, AtLeastZero, Duration
 from muphy_lb.physics.table import offered
 
 FLOW_MONITORED = ("mean_speed", "flow_rates", "forces", "permeability")
@@ -27,24 +28,24 @@ Monitored = Annotated[tuple[Quantity, ...], Field(strict=False), AfterValidator(
 class RunSection(Section):
     """How long to run, and when to stop early."""
 
-    steps: PositiveInt | None = None
+    steps: AtLeastOne | None = None
     """number of time steps"""
     time_s: Positive | None = None
     """physical time [s]"""
     wall_time: Duration | None = None
     """clock time HH:MM:SS after which to stop, as a string"""
-    ramp_steps: NonNegativeInt = 200
+    ramp_steps: AtLeastZero = 200
     """steps over which the openings' values rise smoothly from rest; 0 = at once"""
     steady_tolerance: Positive | None = None
     """relative change of the watched quantities per characteristic time below which the run ends"""
-    steady_interval_steps: PositiveInt = 200
+    steady_interval_steps: AtLeastOne = 200
     """steps between two looks at the change"""
     steady_time_s: Positive | None = None
     """characteristic time [s]; without it the interval between two looks"""
     steady_watch: Monitored = Field(
         ("mean_speed", "flow_rates"), description=f"what is watched: {', '.join(MONITORED)}"
     )
-    check_interval_steps: PositiveInt = 50
+    check_interval_steps: AtLeastOne = 50
     """steps between two checks for divergence and stop requests"""
     max_mach: Positive = 0.5
     """Mach number beyond which the run is refused or stopped"""

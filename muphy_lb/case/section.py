@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError
 
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.limits import MAX_SHOWN, NAME, shown
+from muphy_lb.geometry.limits import MAX_SHOWN, shown
 
 SMALLEST = 1e-30
 """Smallest number that is to be positive: the square of a smaller one may be zero."""
@@ -63,8 +63,6 @@ Positive = Annotated[float, Field(gt=0.0), AfterValidator(_not_tiny)]
 Vector = Annotated[tuple[float, ...], Field(strict=False), AfterValidator(_three_components)]
 Direction = Annotated[Vector, AfterValidator(_non_zero)]
 Options = Annotated[dict[str, Any], AfterValidator(_plain_values)]
-Name = Annotated[str, Field(pattern=NAME)]
-Duration = Annotated[str, Field(pattern=r"^[0-9]+:[0-5][0-9]:[0-5][0-9]$")]
 
 
 def did_you_mean(name: str, allowed: Sequence[str]) -> str:
@@ -94,6 +92,18 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
     )
+
+    def __setattr__(self, name, value):
+        """Refuse to change a key: what has been computed from it would stay as it was."""
+        if name.startswith("_"):
+            super().__setattr__(name, value)
+            return
+        if name not in type(self).model_fields:
+            raise InputError(f"{name!r} is no key of a case; {did_you_mean(name, list(type(self).model_fields))}")
+        raise InputError(
+            f"{name} = {shown(value)}: a case that has been read does not change; make another one, as in"
+            f' Simulation.from_case(simulation.case, ["SECTION.{name}=..."])'
+        )
 
     @classmethod
     def rules(cls, given: Mapping) -> Iterator[str]:
@@ -145,7 +155,12 @@ class Section(BaseModel):
         meaning = f" ({cls.model_fields[key].description})"
         if error["type"] == "missing":
             return "is missing" + meaning
-        allowed = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        allowed = (
+            error["msg"]
+            .removeprefix("Value error, ")
+            .replace("Input should be", "must be")
+            .replace("a valid integer", "a whole number")
+        )
         return f"is {value}: {allowed.replace('valid tuple', 'list')}{meaning}"
 
 

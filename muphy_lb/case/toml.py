@@ -16,6 +16,8 @@ MAX_BYTES = 2**22
 MAX_DEPTH = 32
 """Most parts of a dotted key. What is read keeps all beginnings of a key, which grows with the square of its parts."""
 
+PREPARED = ".h5"
+
 MAX_QUOTED = 200
 """Longest part of an input quoted in a message [characters]."""
 
@@ -37,6 +39,7 @@ def read_toml(path: Path) -> dict:
             raise InputError(f"case file {path} is a pipe or a device; a case is a regular file")
         if (size := path.stat().st_size) > MAX_BYTES:
             raise InputError(f"case file {path} holds {size} bytes; at most {MAX_BYTES}: put tables into files")
+        _refuse_geometry(path)
         return _tables(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"case file {path} does not exist; check the path") from error
@@ -46,6 +49,18 @@ def read_toml(path: Path) -> dict:
         raise InputError(f"case file {path} is not text in UTF-8; a case is a TOML file") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"case file {path} is not valid TOML: {_short(error)}") from error
+
+
+def _refuse_geometry(path: Path) -> None:
+    """Refuse an image or a surface, of which a case can be made."""
+    from muphy_lb.geometry.load import LOADERS, file_ending
+
+    ending = file_ending(path)
+    if ending in (*LOADERS, PREPARED):
+        raise InputError(
+            f"{path} is a geometry ({ending}), and a case file is wanted (TOML); make one of it:"
+            f" muphy-lb new vessel {path}, or muphy-lb new rock {path}"
+        )
 
 
 def _tables(text: str) -> dict:
@@ -129,13 +144,21 @@ def _parsed(text: str):
 def _child(table, key: str):
     """What lies below a key: of a table, made if absent; of a list of tables, the entry of that name."""
     if isinstance(table, dict):
+        if numbered := re.fullmatch(r"(\w+)\[\d+\]", key):
+            names = [entry.get("name") for entry in table.get(numbered[1]) or () if isinstance(entry, dict)]
+            as_in = f"{numbered[1]}.{names[0] if names else 'NAME'}"
+            raise ValueError(f"an entry of a list goes by its name, as in {as_in}; there are: {_listed(names)}")
         return table.setdefault(key, {})
     if not isinstance(table, list):
         raise ValueError(f"{_quoted(key)} lies below a plain value, not below a table")
     entries = {str(entry.get("name")): entry for entry in table if isinstance(entry, dict)}
     if key not in entries:
-        raise ValueError(f"there is no entry named {_quoted(key)}; there are: {', '.join(map(str, entries)) or 'none'}")
+        raise ValueError(f"there is no entry named {_quoted(key)}; there are: {_listed(entries)}")
     return entries[key]
+
+
+def _listed(names) -> str:
+    return ", ".join(map(str, names)) or "none"
 
 
 def _quoted(text: str) -> str:

@@ -60,6 +60,12 @@ def check_writable(folder: str | os.PathLike) -> None:
     Raises:
         OutputError: the folder cannot be made or written.
     """
+    existing = next((path for path in (Path(folder), *Path(folder).parents) if os.path.lexists(path)), Path())
+    if not os.path.isdir(existing):
+        raise OutputError(
+            f"cannot write {folder}: {existing} is a file, not a folder; give another output folder (-o), or move it"
+            " away"
+        )
     with output_errors(folder):
         Path(folder).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=os.fspath(folder)) as probe:

@@ -14,6 +14,7 @@ import numpy as np
 from muphy_lb.case.output import ProbeSection
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.geometry.openings.scale import unit_hint
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
@@ -52,6 +53,23 @@ class ProbeSeries(SeriesObserver):
         """One observer per probe of the case."""
         return [probe_series(section, view, folder, resume_step) for section in view.case.probes]
 
+    @classmethod
+    def check(cls, view: FlowView) -> None:
+        """Refuse probes outside the fluid."""
+        if view.case.probes and view.communicator.rank == 0:
+            nodes = whole_nodes(view)
+            for section in view.case.probes:
+                _kind(section).weights(section, nodes)
+
+    @staticmethod
+    def weights(section: ProbeSection, nodes: NodeList) -> tuple[np.ndarray, np.ndarray]:
+        """Voxel ids of the nodes that a probe reads, and their weights.
+
+        Raises:
+            InputError: the probe lies outside the fluid.
+        """
+        raise NotImplementedError
+
     def choose(self, nodes: NodeList) -> np.ndarray:
         """Ascending voxel ids of the nodes to read."""
         raise NotImplementedError
@@ -70,22 +88,22 @@ class ProbeSeries(SeriesObserver):
         scalars += [scalar.in_si(state.fields[scalar.field]) for scalar in self._scalars]
         return self.reduce(view.units.velocity_to_si(velocity), np.array(scalars)).ravel().tolist()
 
-    def refuse(self, nodes: NodeList, what: str):
-        """Raise an InputError: the probe lies outside the fluid."""
-        low, high = np.array(nodes.origin_m), np.array(nodes.origin_m) + nodes.spacing_m * np.array(nodes.shape[::-1])
-        box = " to ".join("(" + ", ".join(f"{x:.4g}" for x in corner) + ")" for corner in (low, high))
-        raise InputError(f"probes.{self._section.name}: {what} in the fluid; the box of voxels is {box} m: move it")
-
 
 class _PointSeries(ProbeSeries):
     """Velocity, pressure and scalars at a point, or at the points of a line."""
 
+    @staticmethod
+    def weights(section, nodes) -> tuple[np.ndarray, np.ndarray]:
+        """(k, 8) nodes around each point and their trilinear weights."""
+        voxel, weight = corner_weights(nodes, _points_m(section))
+        if not weight.any():
+            _refuse(section, nodes, "no point of it lies")
+        return voxel, weight
+
     def choose(self, nodes: NodeList) -> np.ndarray:
         """The nodes around the points."""
-        voxel, weight = corner_weights(nodes, self._points_m())
+        voxel, weight = self.weights(self._section, nodes)
         total = weight.sum(axis=1, keepdims=True)
-        if not total.any():
-            self.refuse(nodes, "no point of it lies")
         wanted = np.unique(voxel[weight > 0.0])
         position = np.minimum(np.searchsorted(wanted, voxel), wanted.size - 1)
         with np.errstate(invalid="ignore"):
@@ -94,7 +112,7 @@ class _PointSeries(ProbeSeries):
 
     def columns(self) -> list[str]:
         """Velocity and scalars, for a line at each distance from its start."""
-        points_m = self._points_m()
+        points_m = _points_m(self._section)
         names = (*AT_POINTS, *(scalar.column for scalar in self._scalars))
         if len(points_m) == 1:
             return list(names)
@@ -106,34 +124,31 @@ class _PointSeries(ProbeSeries):
         values = np.vstack((velocity_m_s, scalars)).T[self._position]
         return (self._weight[:, :, None] * values).sum(axis=1)
 
-    def _points_m(self) -> np.ndarray:
-        section = self._section
-        if section.line_m is None:
-            return np.array([section.point_m])
-        first, last = map(np.array, section.line_m)
-        return np.linspace(first, last, section.n_points)
-
 
 class _PlaneSeries(ProbeSeries):
     """Flow rate, pressure and speeds on a plane."""
 
-    def choose(self, nodes: NodeList) -> np.ndarray:
-        """The nodes within a voxel of the plane."""
-        section, spacing_m = self._section, nodes.spacing_m
-        normal = np.array(section.normal)
-        self._normal = normal / np.linalg.norm(normal)
+    @staticmethod
+    def weights(section, nodes) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) nodes within a voxel of the plane, ascending, and their weights."""
+        normal, spacing_m = _unit_normal(section), nodes.spacing_m
         voxel = np.sort(nodes.voxel)
         arm = voxel_coordinates(voxel, nodes.shape) - (np.array(section.plane_m) - nodes.origin_m) / spacing_m
-        across = arm @ self._normal
+        across = arm @ normal
         weight = np.maximum(0.0, 1.0 - np.abs(across))
         if section.radius_m is not None:
-            in_plane = np.linalg.norm(arm - across[:, None] * self._normal, axis=1)
+            in_plane = np.linalg.norm(arm - across[:, None] * normal, axis=1)
             weight[in_plane > section.radius_m / spacing_m] = 0.0
         near = weight > 0.0
         if not near.any():
-            self.refuse(nodes, "no part of the plane lies")
-        self._area_m2 = weight[near] * spacing_m**2
-        return voxel[near]
+            _refuse(section, nodes, "no part of the plane lies")
+        return voxel[near], weight[near]
+
+    def choose(self, nodes: NodeList) -> np.ndarray:
+        """The nodes within a voxel of the plane."""
+        voxel, weight = self.weights(self._section, nodes)
+        self._normal, self._area_m2 = _unit_normal(self._section), weight * nodes.spacing_m**2
+        return voxel
 
     def columns(self) -> list[str]:
         """Flow rate, pressure, speeds, means of scalars."""
@@ -155,8 +170,32 @@ def probe_series(section: ProbeSection, view: FlowView, folder: Path, resume_ste
     Raises:
         InputError: the probe lies outside the fluid.
     """
-    kind = _PlaneSeries if section.plane_m is not None else _PointSeries
-    return kind(section, view, folder, resume_step)
+    return _kind(section)(section, view, folder, resume_step)
+
+
+def _kind(section: ProbeSection) -> type[ProbeSeries]:
+    return _PlaneSeries if section.plane_m is not None else _PointSeries
+
+
+def _points_m(section: ProbeSection) -> np.ndarray:
+    """(k, 3) the point, or the points of the line."""
+    if section.line_m is None:
+        return np.array([section.point_m])
+    first, last = map(np.array, section.line_m)
+    return np.linspace(first, last, section.n_points)
+
+
+def _unit_normal(section: ProbeSection) -> np.ndarray:
+    return np.array(section.normal) / np.linalg.norm(section.normal)
+
+
+def _refuse(section: ProbeSection, nodes: NodeList, what: str):
+    """Raise an InputError: the probe lies outside the fluid."""
+    low, high = np.array(nodes.origin_m), np.array(nodes.origin_m) + nodes.spacing_m * np.array(nodes.shape[::-1])
+    box = " to ".join("(" + ", ".join(f"{x:.4g}" for x in corner) + ")" for corner in (low, high))
+    point_m = section.plane_m if section.plane_m is not None else _points_m(section)[0]
+    hint = unit_hint(point_m, nodes.origin_m, nodes.shape, nodes.spacing_m)
+    raise InputError(f"probes.{section.name}: {what} in the fluid; the box of voxels is {box} m{hint}: move it")
 
 
 def corner_weights(nodes: NodeList, points_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,11 @@ def add_options(parser) -> None:
     parser.add_argument("--across", type=int, metavar="N", help="voxels across inlet, cube or channel, instead")
     parser.add_argument("--fluid", metavar="NAME", help=f"{', '.join(FLUIDS)} (default: blood in vessels, else water)")
     parser.add_argument("--velocity", type=float, metavar="M/S", help="mean velocity at the inlet [m/s]")
-    parser.add_argument("--unit", metavar="UNIT", help="length unit of a surface: m, cm, mm, um (default: mm)")
+    parser.add_argument(
+        "--unit",
+        metavar="UNIT",
+        help="length unit of a surface (default: mm), or of --spacing for an image: m, cm, mm, um",
+    )
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="repeatable: option of the file's reader"
     )
@@ -51,6 +55,7 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     from muphy_lb.new.kinds import DRAFTS
     from muphy_lb.new.prompt import prompt_options
     from muphy_lb.new.text import case_text
+    from muphy_lb.new.voxel_edge import check_voxel_edge
     from muphy_lb.setup.info import describe_case
 
     path = Path(options.output)
@@ -59,6 +64,7 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     if ask is None and sys.stdin.isatty():
         ask = _ask_terminal
     requested = prompt_options(_options_by_name(options), None if options.yes else ask)
+    check_voxel_edge(requested, options.unit)
     draft = DRAFTS[requested.kind](requested, path.parent)
     text = case_text(draft.table, _head(requested, path))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))
@@ -76,10 +82,15 @@ def _ask_terminal(question: str) -> str:
 
 def _options_by_name(options) -> dict:
     """The command-line options under the names of the attributes of CaseOptions."""
+    from muphy_lb.new.prompt import SURFACES
+    from muphy_lb.new.voxel_edge import in_metres
+
+    file = Path(options.file) if options.file else None
+    is_surface = file is not None and file.suffix.lower() in SURFACES
     return {
         "kind": options.kind,
         "file": options.file,
-        "spacing_m": options.spacing,
+        "spacing_m": in_metres(options.spacing, options.unit, file, is_surface),
         "across": options.across,
         "fluid": options.fluid,
         "velocity_m_s": options.velocity,

@@ -4,8 +4,6 @@ import io
 from collections.abc import Mapping
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 SIZE_IN, DPI = (6.4, 3.8), 110
 MOST_NAMES = 12
@@ -20,6 +18,9 @@ def line_chart(title: str, x_label: str, y_label: str, lines: Mapping[str, tuple
         lines: (x, y) arrays by name; values that are not finite leave gaps.
         log: logarithmic scale upwards, of what is positive.
     """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # slow to import, and needed only at the end of a run
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=SIZE_IN, dpi=DPI, layout="constrained")
     canvas = FigureCanvasAgg(figure)
     axes = figure.subplots()

@@ -1,5 +1,6 @@
 """What a simulation will compute, for people."""
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from muphy_lb.boundaries.opening_geometry import PRESSURE
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.setup.numerics import describe
+from muphy_lb.setup.resolution import coarse_openings
 
 if TYPE_CHECKING:
     from muphy_lb.run.simulation import Simulation
@@ -22,7 +24,35 @@ def described(simulation: "Simulation") -> str:
     method = [f"{simulation.lattice.name}, {simulation.collision_name}", f"walls: {_walls(simulation)}"]
     method += [text for physics in simulation.physics if (text := physics.describe())]
     head = (case.title, simulation.geometry.report, f"backend: {how}", f"method: {'; '.join(method)}")
-    return "\n".join((*head, table)).lstrip()
+    names = (opening.name for opening in simulation.header.openings)
+    coarse = coarse_openings(names, simulation.frames, simulation.header.spacing_m)
+    advice = [f"warning: {text}" for text in coarse] + more_ranks_than_cores(communicator, simulation.backend_name)
+    return "\n".join((*head, table, *advice)).lstrip()
+
+
+def cores_here() -> int:
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def more_ranks_than_cores(communicator, backend: str) -> list[str]:
+    """A warning where this machine has fewer cores than ranks that compute on them."""
+    n_cores, n_ranks = cores_here(), len(communicator.machine_ranks) if communicator.size > 1 else 1
+    if backend == "cuda" or n_ranks <= n_cores:
+        return []
+    return [
+        f"warning: {n_ranks} ranks share {n_cores} cores of this machine and wait for each other; start at most"
+        f" {n_cores} ranks here"
+    ]
+
+
+def short(simulation: "Simulation") -> str:
+    """One line for notebooks; not collective."""
+    header, title = simulation.header, simulation.case.title
+    return (
+        f"<Simulation {title!r}: {header.n_nodes:,} nodes of {header.spacing_m:.4g} m, {simulation.lattice.name} on"
+        f" {simulation.backend_name}, step {simulation.step_number:,} (t = {simulation.time_s:.4g} s)>"
+    )
 
 
 def _walls(simulation: "Simulation") -> str:

@@ -14,6 +14,7 @@ from muphy_lb.files.atomic import check_writable, output_errors, write_text
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
+from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
 from muphy_lb.run.lock import FolderLock
 from muphy_lb.run.observers import check_observers, create_observers, remove_files
 from muphy_lb.run.simulation import Simulation
@@ -22,9 +23,7 @@ from muphy_lb.run.summary import SUMMARY_FILE, summarise
 from muphy_lb.run.verdict import DOUBTFUL, balance_of, judge
 
 LOG = logging.getLogger(__name__)
-CASE_FILE = "case.toml"
 STOP_FILE = "STOP"
-CHECKPOINTS = "checkpoints"
 N_CHECKPOINTS = 2
 COMPLETED = "completed"
 STOPPED_EXIT_CODE = 75

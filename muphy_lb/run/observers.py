@@ -11,8 +11,11 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.permeability_observer import PermeabilityObserver
 from muphy_lb.measure.probes import ProbeSeries
 from muphy_lb.measure.shear_observer import WallShearObserver
+from muphy_lb.output.report_html import REPORT_FILE
 from muphy_lb.physics.table import offered
+from muphy_lb.run.early import CASE_FILE
 from muphy_lb.run.steady_state import SteadyState
+from muphy_lb.run.summary import SUMMARY_FILE
 
 
 class PhysicsObservers(Observer):
@@ -56,6 +59,12 @@ def remove_files(folder: Path) -> None:
         for pattern in kind.files:
             for path in folder.glob(pattern):
                 path.unlink()
+
+
+def written_files(folder: Path) -> list[str]:
+    """Names of the files in a folder that a run writes, sorted; what else a user keeps there is not among them."""
+    patterns = (CASE_FILE, SUMMARY_FILE, REPORT_FILE, *(pattern for kind in OBSERVERS for pattern in kind.files))
+    return sorted({path.name for pattern in patterns for path in Path(folder).glob(pattern) if path.is_file()})
 
 
 def create_observers(view: FlowView, folder: Path, resume_step: int | None) -> list[Observer]:

@@ -1,8 +1,6 @@
 """The command ``muphy-lb permeability``: the permeability of a rock, along one direction or as a tensor."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -10,38 +8,17 @@ import numpy as np
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.errors import InputError
 from muphy_lb.files.atomic import atomic_write, check_writable
-from muphy_lb.measure.permeability import (
-    DARCY_M2,
-    Permeability,
-    driving_acceleration,
-    mean_pore_size,
-    measured_permeability,
-)
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
 from muphy_lb.output.summary import write_summary
-from muphy_lb.run.monitored import monitored
-from muphy_lb.run.simulation import Simulation
-from muphy_lb.run.steady_state import SteadyWatch
+from muphy_lb.run.loop import STOPPED_EXIT_CODE, Clock, StopSignals
+from muphy_lb.run.settled_flow import Desk, Flow, forget_flow, is_done, settled_flow
+from muphy_lb.run.watchdog import Sentry
+from muphy_lb.setup.geometry import is_prepared, load_nodes, open_case_nodes
 
-TOLERANCE = 1e-4
-LOOKS_PER_TIME = 10
 UNSETTLED_EXIT_CODE = 1
-
-
-@dataclass(frozen=True)
-class Flow:
-    """One flow: what it tells, whether it settled, after how many steps, and the limit of k along the force [m2] that
-    the last three looks point to."""
-
-    permeability: Permeability
-    settled: bool
-    steps: int
-    limit_m2: float
-
-    def record(self) -> dict:
-        """All of it, for files."""
-        own = {"settled": self.settled, "steps": self.steps, "permeability_limit_m2": self.limit_m2}
-        return own | self.permeability.record()
+DEFAULT_OUTPUT = "out"
 
 
 def add_options(parser) -> None:
@@ -50,16 +27,25 @@ def add_options(parser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--axis", choices="xyz", help="turn the force along this axis (default: as in the case)")
     which.add_argument("--tensor", action="store_true", help="one flow along each axis: the whole tensor")
-    parser.add_argument("--json", metavar="FILE", help="write the outcome")
+    parser.add_argument("--json", metavar="FILE", help="write the outcome, after each flow")
     parser.add_argument("--plot", metavar="FILE", help="draw the distribution of the velocity in the pores (PNG)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help=f"folder with one folder for each flow; the same command again goes on from what it holds (default:"
+        f" {DEFAULT_OUTPUT}/CASE-permeability)",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="begin anew, whatever OUT holds of earlier flows")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
 
 
 def permeability(options, say: Callable[[str], None], communicator) -> int:
-    """Run one flow, or one along each axis, until k settles; returns the exit code: 1 if one did not.
+    """Run one flow, or one along each axis, until k settles; returns the exit code: 1 if one did not, 75 if a flow was
+    stopped, from where the same command goes on.
 
     The tolerance is ``run.steady_tolerance``, 1e-4 without it, per ``run.steady_time_s``, without it d^2 / nu with the
-    mean pore size d; ``run.steps`` is the most.
+    mean pore size d; ``run.steps`` is the most. Files are written after every flow.
 
     Args:
         options: parsed options, see :func:`add_options`.
@@ -71,50 +57,51 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
         DivergedError: a flow became unstable.
         OutputError: a file cannot be written.
     """
-    is_root = communicator.rank == 0
-    if is_root:
-        for file in filter(None, (options.json, options.plot)):
-            check_writable(Path(file).parent)
-    case = communicator.broadcast(load_case(options.case, options.set) if is_root else None)
-    flows: dict[str, Flow] = {}
-    for name, turned in _cases(case, options):
-        flow = settled_flow(turned, communicator)
-        if flow is not None:
-            flows[name] = flow
-            say(_described(flow))
-    if is_root:
-        _conclude(flows, options, say)
-    settled = communicator.broadcast(all(flow.settled for flow in flows.values()) if is_root else None)
+    case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
+    cases = dict(_cases(case, options))
+    folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-permeability")
+    if communicator.rank == 0:
+        _prepare(folder, cases, options)
+    with StopSignals() as signals, Sentry(communicator, folder):
+        nodes = _checked_nodes(cases, folder, say) if communicator.rank == 0 else None
+        flows, stopped = _run_all(cases, folder, nodes, options, Desk(say, signals, Clock()), communicator)
+    if stopped:
+        say(f"stopped by {stopped}; to go on, give the same command again (what is done is in {folder})")
+        return STOPPED_EXIT_CODE
+    settled = communicator.broadcast(all(flow.settled for flow in flows.values()))
     return 0 if settled else UNSETTLED_EXIT_CODE
 
 
-def settled_flow(case: Case, communicator, nodes=None) -> Flow | None:
-    """The flow of a case once k has settled, on rank 0; collective.
-
-    Args:
-        case: what to run.
-        communicator: the ranks.
-        nodes: the geometry, on rank 0, if it is already there.
-    """
-    simulation = Simulation(_watching(case), communicator, nodes)
-    driving_acceleration(case, simulation.header)
-    interval, watch = _criterion(simulation)
-    last, looks, settled = simulation.numerics.steps, [], False
-    while simulation.step_number < last and not settled:
-        simulation.step(min(interval, last - simulation.step_number))
-        simulation.health()
-        groups = monitored(simulation)
-        if groups:
-            looks.append(list(groups["permeability"].values()))
-            settled = watch.look(groups)
-        settled = communicator.broadcast(settled)
-    found = measured_permeability(simulation)
-    return Flow(found, settled, simulation.step_number, _limit_m2(found, looks)) if found else None
+def _run_all(cases, folder: Path, nodes, options, desk: Desk, communicator) -> tuple[dict[str, Flow], str | None]:
+    """The flows by name on rank 0, and why one was stopped, if so."""
+    flows: dict[str, Flow] = {}
+    for number, (name, case) in enumerate(cases.items(), start=1):
+        if len(cases) > 1:
+            desk.say(f"\nflow along {name}, {number} of {len(cases)}")
+        flow = settled_flow(case, communicator, nodes, folder / name, desk)
+        if flow is not None:
+            flows[name] = flow
+            desk.say(_described(flow))
+            _conclude(flows, len(cases), options, desk.say)
+        stopped = communicator.broadcast(flow.ended if flow is not None and flow.is_stopped else None)
+        if stopped:
+            return flows, stopped
+    return flows, None
 
 
 def tensor_m2(flows) -> np.ndarray:
     """(k, k) permeability tensor [m2] of flows along x, y (and z); column j belongs to the force along axis j."""
     return np.array([flow.permeability.column_m2[: len(flows)] for flow in flows]).T
+
+
+def _prepare(folder: Path, cases, options) -> None:
+    """Prove that all files can be written, and forget earlier flows if that is asked for."""
+    for file in filter(None, (options.json, options.plot)):
+        check_writable(Path(file).parent)
+    for name in cases:
+        check_writable(folder / name)
+        if options.overwrite:
+            forget_flow(folder / name)
 
 
 def _cases(case: Case, options):
@@ -131,36 +118,47 @@ def _cases(case: Case, options):
     axes = ("xy" if case.lattice.name.startswith("D2") else "xyz") if options.tensor else options.axis
     for axis in axes:
         force = tuple(strength * (axis == other) for other in "xyz")
-        yield axis, case.model_copy(update={"flow": case.flow.model_copy(update={"acceleration_m_s2": force})})
+        flow = case.flow.model_copy(update={"acceleration_m_s2": force})
+        yield axis, case.model_copy(update={"flow": flow, "geometry": _mirrored_along(case.geometry, axis)})
 
 
-def _watching(case: Case) -> Case:
-    """The case with a criterion on k."""
-    tolerance = case.run.steady_tolerance or TOLERANCE
-    watch = {"steady_watch": ("permeability",), "steady_tolerance": tolerance}
-    return case.model_copy(update={"run": case.run.model_copy(update=watch)})
+def _mirrored_along(geometry, axis: str):
+    """The section of an image that is mirrored along a single axis, with ``axis`` in its place: two nodes for one in
+    each flow, where mirroring along all axes at once would take eight."""
+    options = geometry.options
+    mirrored = options.get("mirror", "")
+    if len(mirrored) != 1 or axis in (mirrored, *geometry.periodic):
+        return geometry
+    turned = {name: axis for name in ("mirror", "drop_unconnected") if options.get(name) == mirrored}
+    return geometry.model_copy(update={"options": {**options, **turned}})
 
 
-def _criterion(simulation: Simulation) -> tuple[int, SteadyWatch]:
-    """Steps between two looks, and the criterion; collective."""
-    case, time_step_s = simulation.case, simulation.units.time_step_s
-    time_s = case.run.steady_time_s
-    if time_s is None:
-        pore_size_m = mean_pore_size(simulation) * simulation.header.spacing_m
-        time_s = min(pore_size_m**2 / case.fluid.viscosity_m2_s, simulation.numerics.steps * time_step_s)
-    interval = max(case.run.steady_interval_steps, ceil(time_s / time_step_s / LOOKS_PER_TIME))
-    return interval, SteadyWatch(case.run.steady_tolerance, max(1.0, time_s / (interval * time_step_s)))
+def _checked_nodes(cases, folder: Path, say) -> NodeList | None:
+    """Refuse, before the first flow, a direction in which nothing can be measured; on rank 0.
+
+    Returns:
+        The geometry, if it has been read and is that of all flows.
+    """
+    cases = {name: case for name, case in cases.items() if not is_done(folder / name, case)}
+    first, *others = [case.geometry for case in cases.values()] or [None]
+    if all(section == first for section in others):
+        nodes, header = _read(next(iter(cases.values()))) if cases else (None, None)
+        for case in cases.values():
+            driving_acceleration(case, header)
+        return nodes
+    say(f"checking the image along {', '.join(cases)}, mirrored along each in turn (so across them the tensor is zero)")
+    for case in cases.values():
+        driving_acceleration(case, _read(case)[1])
+    return None
 
 
-def _limit_m2(found: Permeability, looks) -> float:
-    """Aitken's limit of k along the force from the last three looks; k itself where they do not converge."""
-    if len(looks) < 3:
-        return found.permeability_m2
-    first, second, third = (float(np.dot(look, found.acceleration_m_s2)) for look in looks[-3:])
-    step, before = third - second, second - first
-    if third <= 0.0 or not 0.0 <= step * before < before**2:
-        return found.permeability_m2
-    return found.permeability_m2 * (third + step**2 / (before - step)) / third
+def _read(case: Case) -> tuple[NodeList | None, GeometryHeader]:
+    """The nodes of a case, unless they stay in their file, and the rest of the geometry."""
+    if is_prepared(case):
+        with open_case_nodes(case) as nodes:
+            return None, nodes.header
+    nodes, _ = load_nodes(case)
+    return nodes, nodes.header
 
 
 def _described(flow: Flow) -> str:
@@ -169,10 +167,10 @@ def _described(flow: Flow) -> str:
     return "\n".join([*lines, f"{word} after {flow.steps:,} steps; limit {flow.limit_m2:.5g} m2"])
 
 
-def _conclude(flows: dict[str, Flow], options, say) -> None:
-    """The tensor, and the files."""
+def _conclude(flows: dict[str, Flow], n_flows: int, options, say) -> None:
+    """The tensor, once it is whole, and the files."""
     record: dict[str, object] = {"flows": {name: flow.record() for name, flow in flows.items()}}
-    if options.tensor:
+    if options.tensor and len(flows) == n_flows:
         tensor = tensor_m2(list(flows.values()))
         record["tensor_m2"] = tensor
         say(_tensor_text(tensor))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 from math import ceil, inf, log2, sqrt
+from os import PathLike
 from types import MappingProxyType
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.boundaries.opening_geometry import link_weights, opening_areas_m2, opening_frames, unscaled_flow
 from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
-from muphy_lb.case.case import Case, load_case
+from muphy_lb.case.case import Case, as_case
 from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part, streaming_named
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
@@ -28,9 +29,11 @@ from muphy_lb.physics.model import Model
 from muphy_lb.physics.package import Physics, combined
 from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
-from muphy_lb.run.description import described
+from muphy_lb.run.description import described, short
 from muphy_lb.run.divergence import divergence_message
+from muphy_lb.run.gathered import gathered_particles
 from muphy_lb.run.monitored import refuse_to_watch_nothing
+from muphy_lb.run.observers import check_observers
 from muphy_lb.run.stepping import steps_covering, whole_steps
 from muphy_lb.setup.boundaries import build_schedule, link_conditions, opening_conditions, wall_motions
 from muphy_lb.setup.collision import build_fluid
@@ -51,7 +54,7 @@ class Simulation:
     Field methods are collective: every rank calls them, rank 0 gets node-list-ordered arrays, the others None.
 
     Args:
-        case: the checked case.
+        case: the case, the path of its file, or its tables by name.
         communicator: the ranks; found by itself if not given.
         nodes: the geometry, on rank 0, if it is already there; else the case's geometry is read.
 
@@ -59,14 +62,15 @@ class Simulation:
         MuphyError, GeometryError, PartitionError: the case cannot be run; the message says why.
     """
 
-    def __init__(self, case: Case, communicator=None, nodes: NodeList | None = None):
-        self.case = case
+    def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes: NodeList | None = None):
+        self.case = case = as_case(case)
         self.communicator = communicator or connect()
         self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
         self.geometry = DistributedGeometry(case, self.communicator, nodes)
         self.lattice = lattice_named(case.lattice.name)
         self._survey_openings()
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
+        check_observers(self)  # before kernels are compiled, which may take a minute
         self.domain = self._build_domain()
         self.engine = self._build_engine()
         self._has_started = False
@@ -75,9 +79,12 @@ class Simulation:
         self.start_from_rest()
 
     @classmethod
-    def from_case(cls, path, overrides=(), communicator=None) -> "Simulation":
-        """Read a case file, change single keys (``"run.steps=100"``), and build the simulation."""
-        return cls(load_case(path, overrides), communicator)
+    def from_case(cls, case, overrides=(), communicator=None) -> "Simulation":
+        """Read a case file (or take its tables), change single keys (``"run.steps=100"``), and build the simulation."""
+        return cls(as_case(case, overrides), communicator)
+
+    def __repr__(self):
+        return short(self)
 
     def describe(self) -> str:
         """What will be computed, for people; collective."""
@@ -235,14 +242,7 @@ class Simulation:
 
     def particles(self) -> dict[str, dict[str, np.ndarray]] | None:
         """Columns of all particles by set and name, by ascending id, on rank 0."""
-        found = {}
-        for each in self.engine.model.particles:
-            parts = self.communicator.gather(self.engine.particle_sets.get(each.name))
-            if parts:
-                joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-                order = np.argsort(joined["id"])
-                found[each.name] = {name: column[order] for name, column in joined.items()}
-        return None if self.communicator.rank else found
+        return gathered_particles(self.engine, self.communicator)
 
     def populations(self):
         """Yield, direction by direction, the (n,) stored populations in node-list order (None off rank 0)."""

@@ -1,6 +1,7 @@
 """Distribution of the geometry: every rank gets its part, and of the whole only small records."""
 
 import hashlib
+import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property
@@ -16,6 +17,7 @@ from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.store import open_partition
 from muphy_lb.setup.geometry import load_nodes, open_case_nodes, share_nodes, stored_name
 
+LOG = logging.getLogger(__name__)
 NODE_TYPES = {"voxel": np.int64, "group_start": np.int64, "label_voxel": np.int64, "label_number": np.uint8}
 CUT_TYPES = {"voxel": np.int64, "direction": np.uint8, "distance": np.float64}
 PART_TYPES = {"number": np.int64, "owner": np.int32}
@@ -51,6 +53,7 @@ class DistributedGeometry:
         if self._nodes is not None:
             return self._nodes.header, "geometry handed over as it is", None
         case, name = self._case, stored_name(self._case, self._communicator.size)
+        LOG.info("reading the geometry: %s", case.geometry.file or case.geometry.shape)
         if name is None:
             self._nodes, report = load_nodes(case)
             return self._nodes.header, report, None

@@ -19,6 +19,7 @@ from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.setup.geometry import PREPARED, load_nodes, opening_sections
 from muphy_lb.setup.numerics import describe, resolve
+from muphy_lb.setup.resolution import coarse_openings
 
 # Of the run table per node and direction: 0.34 to 0.44 in vessels and sphere packs, more in pores a few voxels wide.
 BYTES_PER_DIRECTION = 0.5
@@ -60,7 +61,8 @@ def bytes_per_node(case: Case, lattice: Lattice) -> float:
 def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     nodes, cleaning = load_nodes(case)
     lattice = lattice_named(case.lattice.name)
-    areas_m2 = opening_areas_m2(nodes, opening_frames(nodes, lattice))
+    frames = opening_frames(nodes, lattice)
+    areas_m2 = opening_areas_m2(nodes, frames)
     numerics = resolve(case, nodes.spacing_m, areas_m2, float(lattice.cs2))
     if case.title:
         yield case.title
@@ -73,6 +75,8 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     for wall in nodes.walls:
         yield f"wall {wall.name}: {wall.n_voxels:,} solid voxels"
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
+    names = [opening.name for opening in nodes.openings]
+    yield from (f"warning: {text}" for text in coarse_openings(names, frames, nodes.spacing_m))
 
 
 def _condition(section: OpeningSection) -> str:

@@ -72,7 +72,9 @@ MISTAKES = [
     (("openings", 1, "pressure_pa"), -math.inf, "openings.outlet.pressure_pa is -inf: must be a finite number"),
     (("fluid", "density_kg_m3"), "1000", "fluid.density_kg_m3 is '1000': must be a valid number"),
     (("fluid", "density_kg_m3"), True, "fluid.density_kg_m3 is True: must be a valid number"),
-    (("run", "steps"), 1e4, "run.steps is 10000.0: must be a valid integer"),
+    (("run", "steps"), 1.5, "run.steps is 1.5: must be a whole number"),
+    (("steps",), 100, "steps is no section; did you mean run.steps?"),
+    (("run", "wall_time"), 120, 'run.wall_time is 120: must be a text "HH:MM:SS"; 120 s are "00:02:00"'),
     (("run", "steps"), 0, "run.steps is 0: must be greater than 0"),
     (("run", "wall_time"), "1:99:00", "run.wall_time is '1:99:00'"),
     (("run", "time_s"), 1.0, "run needs exactly one of steps, time_s; it has steps and time_s"),
@@ -93,7 +95,11 @@ MISTAKES = [
     (("openings", 0, "pressure_pa"), 0.0, "openings.inlet needs exactly one of velocity_m_s, flow_rate_m3_s, mass"),
     (("openings", 1, "profile"), "parabolic", "openings.outlet has the parabolic profile with pressure_pa"),
     (("openings", 1, "name"), "inlet", "the case has 2 openings named 'inlet'; give each its own name"),
-    (("openings", 1, "name"), "left lung", "openings.left lung.name is 'left lung'"),
+    (
+        ("openings", 1, "name"),
+        "left lung",
+        "openings.left lung.name is 'left lung': must be letters, digits, _ and -, a letter first",
+    ),
     (("openings", 1, "name"), "a,b", "openings.a,b.name is 'a,b'"),
     (("openings", 1, "name"), REMOVED, "openings[1].name is missing"),
     (("flow", "acceleration_m_s2"), [1.0], "flow.acceleration_m_s2 is [1.0]: must have 3 components"),
@@ -144,7 +150,11 @@ OVERRIDES = [
     ("=3", "override '=3' is not of the form section.key=value"),
     ("run.steps=[1", "override 'run.steps=[1': '[1' is not a TOML value; put a text in double quotes"),
     ("run.steps=two words", "'two words' is not a TOML value"),
-    ("run.steps=many", "run.steps is 'many': must be a valid integer"),
+    ("run.steps=many", "run.steps is 'many': must be a whole number"),
+    (
+        "openings[0].velocity_m_s=1",
+        "an entry of a list goes by its name, as in openings.inlet; there are: inlet, outlet",
+    ),
     ("run.stepz=1", "run.stepz is an unknown key; did you mean 'steps'?"),
     ("openings.inlt.velocity_m_s=1.0", "there is no entry named 'inlt'; there are: inlet, outlet"),
     ("openings.inlet=1.0", "openings.inlet cannot be set; name a key of a table"),
@@ -197,3 +207,22 @@ def test_message_starts_with_the_name_of_the_file(tmp_path):
 
 def test_input_errors_end_with_their_own_exit_code():
     assert InputError.exit_code == 2
+
+
+def test_a_whole_number_may_have_an_exponent():
+    assert case_from_dict(changed(("run", "steps"), 1e4)).run.steps == 10_000
+
+
+def test_a_case_that_has_been_read_does_not_change():
+    case = case_from_dict(tomllib.loads(TEXT))
+    with pytest.raises(InputError, match=r"steps = 5: a case that has been read does not change.*from_case"):
+        case.run.steps = 5
+    with pytest.raises(InputError, match="'stepz' is no key of a case; did you mean 'steps'"):
+        case.run.stepz = 5
+
+
+@pytest.mark.parametrize(("name", "kind"), [("artery.vtp", "vessel"), ("rock.mha", "rock"), ("case.h5", "vessel")])
+def test_a_geometry_in_place_of_a_case_is_pointed_to_new(tmp_path, name, kind):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(InputError, match=f"is a geometry .* muphy-lb new {kind} .*{name}"):
+        load_case(tmp_path / name)

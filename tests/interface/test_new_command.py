@@ -19,6 +19,7 @@ from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.info import describe_case
 from tests.unit.geometry.surfaces import tube
+from tests.vessel import command
 
 KINDS = ("vessel", "rock", "channel")
 SMALL = {"vessel": ["--across", "10"], "rock": ["--across", "20"], "channel": ["--across", "12"]}
@@ -73,7 +74,8 @@ def test_a_new_case_runs(kind, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fluid", ["blood", "water", "air"])
 def test_a_new_case_raises_no_warning(kind, fluid, tmp_path):
-    path, said = write(tmp_path, [kind, "--fluid", fluid, *SMALL[kind]])
+    resolved = ["--across", "16"] if kind == "vessel" else SMALL[kind]  # 8 voxels across the smallest outlet
+    path, said = write(tmp_path, [kind, "--fluid", fluid, *resolved])
     assert "warning" not in said and "relaxation time" in said
     assert "Mach number" in describe_case(load_case(path))
 
@@ -187,7 +189,7 @@ def test_the_voxel_edge_of_an_image_is_asked_for(tmp_path):
 
 
 def test_an_image_without_voxel_edge_is_told(tmp_path):
-    with pytest.raises(InputError, match="spacing_m is missing"):
+    with pytest.raises(InputError, match="does not contain its voxel edge"):
         write(tmp_path, ["rock", rock_file(tmp_path), "--option", "fluid_value=0", "--yes"])
 
 
@@ -265,3 +267,25 @@ def test_a_vessel_without_two_openings_is_told(tmp_path):
     np.save(tmp_path / "sack.npy", flags)
     with pytest.raises(GeometryError, match="1 inlets and 0 outlets found"):
         write(tmp_path, ["vessel", tmp_path / "sack.npy", "--spacing", 1e-4])
+
+
+def test_the_voxel_edge_of_an_image_is_checked_before_it_is_read(tmp_path, monkeypatch):
+    np.save(tmp_path / "rock.npy", np.ones((4, 4, 4), np.uint8))
+    monkeypatch.setattr("muphy_lb.new.kinds.load_voxels", lambda *_, **__: pytest.fail("the image was read"))
+    start = ["new", "rock", tmp_path / "rock.npy", "--yes", "-o", tmp_path / "rock.toml"]
+    for options, words in (
+        ([], "does not contain its voxel edge; give it in metres, such as --spacing 5e-6"),
+        (["--spacing", "5.345"], r"the voxel edge of .* is 5.345 m, .* Give --spacing 5.345e-06"),
+        (["--spacing", "5e-6", "--unit", "um"], "5e-12 m, less than an atom"),
+    ):
+        with pytest.raises(InputError, match=words):
+            command(*start, *options)
+
+
+def test_the_voxel_edge_of_an_image_takes_a_unit(tmp_path):
+    pores = np.zeros((8, 8, 8), np.uint8)
+    pores[:, 2:6, 2:6] = pores[2:6, 2:6, :] = 1
+    np.save(tmp_path / "rock.npy", pores)
+    case = tmp_path / "rock.toml"
+    command("new", "rock", tmp_path / "rock.npy", "--yes", "-o", case, "--spacing", "5.345", "--unit", "um")
+    assert load_case(case).geometry.spacing_m == pytest.approx(5.345e-6)

@@ -202,3 +202,12 @@ def test_info_foretells_the_memory_of_a_run(tmp_path, capsys):
 def test_velocity_is_finite_in_every_cell(finished):
     with h5py.File(finished[1] / "fields.vtkhdf") as file:
         assert np.isfinite(file["VTKHDF/CellData/velocity"][...]).all()
+
+
+def test_a_run_names_the_files_that_it_has_written_and_no_others(tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "notes.txt").touch()
+    command("run", write_case(tmp_path, compute={"backend": "numpy"}, run={"steps": 10}), "-o", out)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("written to")]
+    assert line == f"written to {out}: case.toml, openings.csv, report.html, summary.json"

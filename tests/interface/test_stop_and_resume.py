@@ -273,7 +273,6 @@ def test_a_steady_run_that_died_behind_its_last_step_is_not_stepped_on(tmp_path,
     [
         ("lattice.lattice_velocity=0.01", r"time step \[s\] .*: lattice.lattice_velocity was 0.015, is 0.01"),
         ("openings.inlet.velocity_m_s=0.04", r"time step \[s\] .*: openings.inlet.velocity_m_s was 0.02, is 0.04"),
-        ("geometry.spacing_m=0.0009", "geometry: geometry.spacing_m was 0.001, is 0.0009"),
         ("fluid.density_kg_m3=1000", r"density \[kg/m3\] .*: fluid.density_kg_m3 was 1060.0, is 1000.0"),
     ],
 )
@@ -443,19 +442,19 @@ def test_what_a_killed_write_left_is_removed(case, out):
 
 def test_resume_without_a_checkpoint_says_how_to_get_one(case, out):
     command("run", case, "-o", out, "--set", "output.checkpoint_every_steps=0")
-    with pytest.raises(InputError, match="holds no valid checkpoint.*checkpoint_every_steps"):
+    with pytest.raises(InputError, match="holds no checkpoint.*checkpoint_every_steps"):
         command("resume", out)
 
 
 def test_resume_of_another_geometry_is_refused(case, out):
     command("run", case, "-o", out)
-    with pytest.raises(InputError, match="belongs to another geometry: geometry"):
+    with pytest.raises(InputError, match=r"geometry.spacing_m is 0.0012, and was 0.001 when"):
         command("resume", out, "--set", "geometry.spacing_m=0.0012")
 
 
 def test_resume_with_another_streaming_is_refused(case, out):
     command("run", case, "-o", out)
-    with pytest.raises(InputError, match="another streaming .*: compute.streaming was 'pull', is 'push'"):
+    with pytest.raises(InputError, match="compute.streaming is 'push', and was 'pull'"):
         command("resume", out, "--set", "compute.streaming=push")
 
 

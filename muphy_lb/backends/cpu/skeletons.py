@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
+from muphy_lb.backends.cpu.kernel_store import stored
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
 
@@ -26,8 +27,8 @@ ONE = np.uint32(1)
 # wrappers for that would take a quarter of the time of compilation.
 node_jit = njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # Parallel loops take twice as long to compile; kernels that run once per output are serial.
-sweep_jit = njit(error_model="numpy", no_cfunc_wrapper=True)
-loop_jit = njit(error_model="numpy", parallel=True, no_cfunc_wrapper=True)
+sweep_jit = stored(njit(error_model="numpy", no_cfunc_wrapper=True))
+loop_jit = stored(njit(error_model="numpy", parallel=True, no_cfunc_wrapper=True))
 
 
 class BlockRows(NamedTuple):

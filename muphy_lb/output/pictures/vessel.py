@@ -156,6 +156,6 @@ def _facts(nodes: NodeList, top_speed_m_s: float) -> tuple[str, ...]:
     speed_unit, unit_m_s = suitable_unit(SPEED_UNITS, top_speed_m_s, SMALLEST_SPEED)
     return (
         f"{nodes.n_nodes:,} fluid nodes",
-        f"spacing {nodes.spacing_m / unit_m:.3g} {unit}",
+        f"spacing {nodes.spacing_m / unit_m:.4g} {unit}",
         f"top speed {top_speed_m_s / unit_m_s:.3g} {speed_unit}",
     )

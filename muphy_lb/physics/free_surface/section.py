@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field, NonNegativeFloat, NonNegativeInt
 
 from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Name, Positive, Section, Vector, exactly_one, given_tables
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables
+from muphy_lb.case.values import Name
 
 SERIES_FILE = "free_surface.csv"
 SURFACE_FILE = "surface.vtkhdf"

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, NonNegativeInt
 
-from muphy_lb.case.section import Name, Section
+from muphy_lb.case.section import Section
+from muphy_lb.case.values import Name
 
 LARGEST_SEED = 2**63 - 1
 KINDS = ("tracers", "beads")

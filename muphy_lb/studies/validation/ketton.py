@@ -30,7 +30,7 @@ from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.porous.preparation import add_reservoirs, porosity
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.permeability import settled_flow
+from muphy_lb.run.settled_flow import settled_flow
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.flows import until_steady
 from muphy_lb.studies.validation.permeability import DATA_VARIABLE

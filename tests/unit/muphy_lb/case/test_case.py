@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from muphy_lb.case.case import case_from_dict, load_case
+from muphy_lb.errors import InputError
 
 TEXT = """
 title = "a pipe"
@@ -100,7 +100,7 @@ def test_any_text_and_options_survive_writing(title, options):
 
 
 def test_case_cannot_be_changed(case_file):
-    with pytest.raises(ValidationError, match="frozen"):
+    with pytest.raises(InputError, match="does not change"):
         load_case(case_file).run.steps = 1
 
 

@@ -1,6 +1,7 @@
 """Permeability is that of known flows, and what does not allow one is refused."""
 
 import json
+import signal
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,9 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.measure.permeability import DARCY_M2
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.run.permeability import permeability, settled_flow, tensor_m2
+from muphy_lb.run.loop import Clock, StopSignals
+from muphy_lb.run.permeability import permeability, tensor_m2
+from muphy_lb.run.settled_flow import Desk, settled_flow
 from muphy_lb.studies.validation.references.poiseuille import duct_flow_rate
 from tests.channel import open_channel, simulate
 
@@ -112,11 +115,12 @@ def test_inertia_is_warned_of():
     assert found.reynolds > 1.0 and any("Reynolds" in text for text in found.warnings)
 
 
-def command(tmp_path, **options):
-    """Exit code of the command on the duct, what it said, and what it wrote."""
-    said, case = [], tmp_path / "duct.toml"
-    case.write_text(case_from_dict(DUCT).to_toml())
+def command(tmp_path, table=DUCT, **options):
+    """Exit code of the command, on the duct by default, what it said, and what it wrote."""
+    said, case = [], tmp_path / "case.toml"
+    case.write_text(case_from_dict(table).to_toml())
     given = {"case": case, "set": [], "axis": None, "tensor": False, "json": tmp_path / "k.json", "plot": None}
+    given |= {"output": tmp_path / "out", "overwrite": False}
     code = permeability(SimpleNamespace(**given | options), said.append, SerialCommunicator())
     return code, "\n".join(said), json.loads((tmp_path / "k.json").read_text())
 
@@ -136,3 +140,47 @@ def test_the_command_tells_that_a_flow_did_not_settle(tmp_path):
 def test_the_tensor_of_a_closed_box_is_refused(tmp_path):
     with pytest.raises(InputError, match="closed"):
         command(tmp_path, tensor=True)
+    assert not list((tmp_path / "out").rglob("*.*"))  # before the first flow
+
+
+SHORT = DUCT | {"run": {"steps": 120, "ramp_steps": 0, "steady_interval_steps": 20}}
+
+
+def flow_in(folder, signal_number=0, **change):
+    """The short flow of the duct in a folder, stopped at the first check if a signal has come, and what was said."""
+    signals, said = StopSignals(), []
+    signals.received = signal_number
+    desk = Desk(said.append, signals, Clock())
+    return settled_flow(case_from_dict(SHORT | change), SerialCommunicator(), folder=folder, desk=desk), said
+
+
+def test_a_stopped_flow_tells_what_it_has_and_goes_on_to_the_same_numbers(tmp_path):
+    stopped, said = flow_in(tmp_path / "a", signal.SIGINT)
+    assert stopped.is_stopped and stopped.steps == 50 and stopped.permeability.permeability_m2 > 0.0
+    assert "relaxation time" in said[0]
+    resumed, whole = flow_in(tmp_path / "a")[0], flow_in(tmp_path / "b")[0]
+    assert resumed.record() == whole.record() and resumed.steps == 120 and not resumed.is_stopped
+
+
+def test_a_flow_that_has_ended_is_not_run_again(tmp_path):
+    first, again = flow_in(tmp_path)[0], flow_in(tmp_path)
+    assert json.dumps(again[0].record()) == json.dumps(first.record())
+    assert len(again[1]) == 1 and "not run again" in again[1][0]
+
+
+def test_checkpoints_of_another_flow_are_not_gone_on_with(tmp_path):
+    flow_in(tmp_path, signal.SIGINT)
+    with pytest.raises(InputError, match="differs in fluid; give --overwrite"):
+        flow_in(tmp_path, fluid={"density_kg_m3": 900.0, "kinematic_viscosity_m2_s": 1e-6})
+
+
+def test_an_image_mirrored_along_one_axis_is_mirrored_along_each_in_turn(tmp_path):
+    solid = np.zeros((9, 9, 9), np.uint8)
+    solid[2:5, 3:7, 2:6] = 1
+    np.save(tmp_path / "rock.npy", 1 - solid)
+    geometry = {"file": "rock.npy", "spacing_m": SPACING_M, "options": {"mirror": "x", "drop_unconnected": "x"}}
+    rock = SHORT | {"geometry": geometry, "flow": {"acceleration_m_s2": [1.0, 0.0, 0.0]}}
+    code, said, record = command(tmp_path, rock, tensor=True, set=["run.steps=30"])
+    assert code == 1 and "mirrored along each in turn" in said
+    assert all(record["flows"][axis]["permeability_m2"] > 0.0 for axis in "xyz")
+    assert np.count_nonzero(np.abs(record["tensor_m2"]) > 1e-6 * np.max(record["tensor_m2"])) == 3

@@ -1,0 +1,142 @@
+"""A digest of what a function computes: its byte code, and every constant, function and global name that it uses.
+
+Two functions with the same digest compile to the same machine code; names, places in a file and addresses do not count.
+"""
+
+import builtins
+import hashlib
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib.resources import files
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+
+import numpy as np
+from numba import types
+from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), range, slice)
+PACKAGE = "muphy_lb"
+TRUSTED = (PACKAGE, "numba", "numpy", "llvmlite")
+
+
+class NoDigestError(Exception):
+    """Something whose value a digest cannot tell; the message says what."""
+
+
+def digest(function) -> str:
+    """Hexadecimal digest of a function, compiled or not, with all that it calls.
+
+    Raises:
+        NoDigestError: it depends on an object that is neither data nor a function.
+    """
+    text, seen = hashlib.sha256(), {}
+    for piece in _pieces(function, seen):
+        text.update(piece.encode() if isinstance(piece, str) else piece)
+        text.update(b"\0")
+    return text.hexdigest()
+
+
+@cache
+def package_digest() -> str:
+    """Hexadecimal digest of all modules of this package: what intrinsics generate is their text."""
+    text, folders = hashlib.sha256(), [files(PACKAGE)]
+    while folders:
+        for entry in sorted(folders.pop().iterdir(), key=lambda entry: entry.name):
+            if entry.is_dir():
+                folders.append(entry)
+            elif entry.name.endswith(".py"):
+                text.update(entry.read_bytes())
+    return text.hexdigest()
+
+
+def _pieces(value, seen: dict) -> Iterator[str | bytes]:
+    """What distinguishes a value, piece by piece; a value that was met before by its number."""
+    if isinstance(value, PLAIN):
+        yield f"{type(value).__name__} {value!r}"
+        return
+    if id(value) in seen:
+        yield f"seen {seen[id(value)][0]}"
+        return
+    seen[id(value)] = len(seen), value  # kept, lest another gets its id
+    if isinstance(value, Dispatcher):
+        yield f"compiled with {sorted(value.targetoptions.items())}"
+        yield from _pieces(value.py_func, seen)
+    elif isinstance(value, FunctionType):
+        yield from _of_function(value, seen)
+    elif isinstance(value, CodeType):
+        yield from _of_code(value, seen)
+    else:
+        yield from _of_data(value, seen)
+
+
+def _of_function(function: FunctionType, seen) -> Iterator[str | bytes]:
+    yield "function"
+    yield from _pieces(function.__code__, seen)
+    yield from _pieces((function.__defaults__, tuple(sorted((function.__kwdefaults__ or {}).items()))), seen)
+    for cell in function.__closure__ or ():
+        try:
+            inner = cell.cell_contents
+        except ValueError as error:
+            raise NoDigestError(f"a variable of {function.__qualname__} that has no value yet") from error
+        yield from _pieces(inner, seen)
+    for name in sorted(_names(function.__code__)):
+        if name in function.__globals__:
+            yield name
+            yield from _pieces(function.__globals__[name], seen)
+
+
+def _names(code: CodeType) -> set[str]:
+    """Names of globals (and attributes) in a code and in those nested in it."""
+    nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*map(_names, nested))
+
+
+def _of_code(code: CodeType, seen) -> Iterator[str | bytes]:
+    yield code.co_code
+    yield f"{code.co_argcount} {code.co_flags} {code.co_names} {code.co_varnames} {code.co_freevars} {code.co_cellvars}"
+    yield from _pieces(code.co_consts, seen)
+
+
+def _of_data(value, seen) -> Iterator[str | bytes]:
+    if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+        yield f"array {value.dtype.descr} {value.shape}"
+        yield value.tobytes()
+    elif isinstance(value, tuple | list):
+        yield f"{type(value).__qualname__} {len(value)}"
+        for entry in value:
+            yield from _pieces(entry, seen)
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield type(value).__qualname__
+        for field in fields(value):
+            yield from _pieces(getattr(value, field.name), seen)
+    else:
+        yield _named(value)
+
+
+def _named(value) -> str:
+    """A value that its name alone tells: a part of a library whose version counts, or of this package, whose text
+    counts."""
+    if isinstance(value, ModuleType):
+        return f"module {_trusted(value.__name__, value)}"
+    if isinstance(value, _Intrinsic):
+        value = value._defn
+        return f"intrinsic {_trusted(value.__module__, value)}.{value.__qualname__}"
+    if isinstance(value, np.dtype):
+        return f"dtype {value.descr}"
+    if isinstance(value, np.ufunc):
+        return f"ufunc {value.__name__}"
+    if isinstance(value, BuiltinFunctionType | type):
+        return f"{_trusted(value.__module__ or builtins.__name__, value)}.{value.__qualname__}"
+    if isinstance(value, types.Type):
+        return f"{type(value).__qualname__} {value!r}"
+    raise NoDigestError(f"{value!r} of type {type(value).__qualname__}")
+
+
+def _trusted(module: str, value) -> str:
+    """The name of a module, if what is in it cannot change while the digests of this package and its libraries stay."""
+    if module.split(".")[0] in (*TRUSTED, *sys.stdlib_module_names):
+        return module
+    raise NoDigestError(f"{value!r} of {module}")

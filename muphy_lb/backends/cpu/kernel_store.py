@@ -1,0 +1,162 @@
+"""Compiled kernels on disk, so that a second start of the program compiles nothing.
+
+Numba's own store knows a function by its file and line, and so cannot tell kernels apart that are put together from
+injected functions. Here a kernel has a file of its own, which is found by a digest of all that its machine code follows
+from: what it computes (:mod:`muphy_lb.backends.cpu.code_digest`), types of the arguments, the text of this package, the
+compiler and the processor. So several processes may write at once, in any order; what cannot be read, was damaged, or
+cannot be written is as if it was not there.
+"""
+
+import hashlib
+import itertools
+import logging
+import os
+import pickle
+import secrets
+import shutil
+import sys
+import zlib
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core.bytecode import FunctionIdentity
+from numba.core.caching import NullCache, _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from muphy_lb.backends.cpu.code_digest import NoDigestError, digest, package_digest
+from muphy_lb.errors import MuphyError
+from muphy_lb.files.atomic import atomic_write
+
+LOG = logging.getLogger(__name__)
+FOLDER = "muphy_lb-kernels"
+CHECKSUM_BYTES = 4
+UNIQUE_BITS = 60
+MOST_FOLDERS = 4
+"""Versions of the package, or of libraries, whose kernels are kept."""
+
+UNRELATED = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
+"""Settings of Numba that do not change machine code."""
+
+
+def stored(jit):
+    """A decorator for kernels: ``jit``, whose compiled code is kept on disk."""
+
+    def decorate(function):
+        kernel = jit(function)
+        if _symbols_are_unique():
+            kernel._cache = KernelStore(kernel)
+        return kernel
+
+    return decorate
+
+
+class KernelStore(_Cache):
+    """The compiled forms of one kernel; takes the place of Numba's own store.
+
+    Args:
+        kernel: the dispatcher.
+    """
+
+    def __init__(self, kernel):
+        self._kernel = kernel
+
+    @property
+    def cache_path(self):
+        """The folder."""
+        return str(folder())
+
+    def load_overload(self, sig, target_context):
+        """The compiled form for a signature; None if there is none that can be used."""
+        target_context.refresh()  # what is loaded needs Numba's runtime, as Numba's own store says
+        path = self._path(sig, target_context)
+        if path is not None and path.exists():
+            try:
+                data = path.read_bytes()
+                if data[:CHECKSUM_BYTES] == _checksum(data[CHECKSUM_BYTES:]):
+                    return CompileResult._rebuild(target_context, *pickle.loads(data[CHECKSUM_BYTES:]))
+            except Exception as error:  # whatever a file holds, the kernel can be compiled
+                LOG.debug("the kernel in %s is compiled again: %s", path, error)
+        _tell_that_it_takes_time()
+        return None
+
+    def save_overload(self, sig, data):
+        """Keep the compiled form for a signature, if it can be kept."""
+        path = self._path(sig, data.target_context)
+        if path is None or data.lifted or data.library.has_dynamic_globals:
+            return
+        try:
+            content = dumps(data._reduce())
+            _make(path.parent)
+            with atomic_write(path) as temporary:
+                temporary.write_bytes(_checksum(content) + content)
+        except (OSError, MuphyError, pickle.PicklingError, TypeError) as error:
+            LOG.debug("a compiled kernel is not kept in %s: %s", path, error)
+
+    def enable(self):
+        """Part of the contract; it always is."""
+
+    def disable(self):
+        """Numba asks for this where its own store is switched off."""
+        self._kernel._cache = NullCache()
+
+    def flush(self):
+        """Part of the contract; other signatures are other files."""
+
+    def _path(self, sig, target_context) -> Path | None:
+        """The file of a signature; None where none can be named."""
+        try:
+            parts = (digest(self._kernel), str(sig), str(target_context.codegen().magic_tuple()))
+        except NoDigestError as error:
+            LOG.debug("kernel %s is not kept: %s", self._kernel.py_func.__qualname__, error)
+            return None
+        name = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return folder() / name if folder().is_absolute() else None  # it is not below the "~" of a user without a home
+
+
+@cache
+def _tell_that_it_takes_time() -> None:
+    LOG.info("compiling kernels (once; later starts find them in %s)", folder())
+
+
+@cache
+def folder() -> Path:
+    """Where kernels are that this version has compiled: beside what else Numba keeps for this user."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    users = Path(given or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    return users / FOLDER / hashlib.sha256(_surroundings().encode()).hexdigest()
+
+
+def _make(version: Path) -> None:
+    """Make the folder of a version, and remove those that were made long before it."""
+    if version.is_dir():
+        return
+    version.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):
+        newest = sorted(version.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in newest[MOST_FOLDERS:]:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _surroundings() -> str:
+    """What machine code depends on beside the function."""
+    versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version, package_digest()
+    settings = (f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_"))
+    return "\n".join((*versions, *(text for text in settings if not text.startswith(UNRELATED))))
+
+
+def _checksum(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(CHECKSUM_BYTES, "big")
+
+
+@cache
+def _symbols_are_unique() -> bool:
+    """Let the numbers that Numba gives to functions, and puts into the names of their machine code, differ between
+    processes: else a kernel from a file could bear the name of another one that is compiled here."""
+    first = secrets.randbits(UNIQUE_BITS)
+    FunctionIdentity._unique_ids = itertools.count(first)
+    return FunctionIdentity.from_function(_checksum).unique_id == first

@@ -1,0 +1,218 @@
+"""One flow through a rock, run until its permeability settles: a run like any other, in a folder of its own."""
+
+import json
+import tempfile
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from math import ceil, inf
+from pathlib import Path
+
+import numpy as np
+
+from muphy_lb.case.case import Case
+from muphy_lb.errors import InputError
+from muphy_lb.measure.permeability import Permeability, driving_acceleration, mean_pore_size
+from muphy_lb.output.series import read_series
+from muphy_lb.run.checkpoint import PATTERN
+from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
+from muphy_lb.run.loop import COMPLETED, Clock, Run, StopSignals
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.steady_state import STEADY, SteadyState
+from muphy_lb.run.summary import SUMMARY_FILE
+
+TOLERANCE = 1e-4
+LOOKS_PER_TIME = 10
+BARE = {"permeability": True, "fields": (), "picture": False, "vtk": False, "report": False, "wall_shear": False}
+"""Output of a flow: its permeability; fields and pictures are those of ``muphy-lb run``."""
+FREE = ("title", "run", "output", "compute")
+"""Sections that may differ between a flow and the case that goes on with it."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One flow.
+
+    Attributes:
+        permeability: what it tells.
+        ended: why it ended.
+        settled: whether k settled.
+        steps: after how many steps.
+        limit_m2: the limit of k along the force [m2] that the last three looks point to.
+    """
+
+    permeability: Permeability
+    ended: str
+    settled: bool
+    steps: int
+    limit_m2: float
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was stopped before its end, and can go on."""
+        return self.ended not in (STEADY, COMPLETED)
+
+    def record(self) -> dict:
+        """All of it, for files."""
+        own = {"ended": self.ended, "settled": self.settled, "steps": self.steps}
+        return own | {"permeability_limit_m2": self.limit_m2} | self.permeability.record()
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What the flows of one command share.
+
+    Attributes:
+        say: called with text on every rank, on rank 0 for people.
+        signals: stop signals of the surrounding context; None: they keep their usual effect.
+        clock: wall time since the command started.
+    """
+
+    say: Callable[[str], None]
+    signals: StopSignals | None
+    clock: Clock
+
+
+def settled_flow(case: Case, communicator, nodes=None, folder=None, desk: Desk | None = None) -> Flow | None:
+    """The flow of a case once k has settled or the flow was stopped, on rank 0; collective.
+
+    Args:
+        case: what to run.
+        communicator: the ranks.
+        nodes: the geometry, on rank 0, if it is already there.
+        folder: output folder; what it holds of the same flow is gone on with. Without one, nothing is kept.
+        desk: what it shares with other flows; without one it is silent.
+
+    Raises:
+        InputError: no flow of which this can be told; the folder holds checkpoints of another case.
+        DivergedError: the flow became unstable.
+        OutputError: a file cannot be written.
+    """
+    temporary = tempfile.TemporaryDirectory() if folder is None and communicator.rank == 0 else nullcontext("")
+    with temporary as made:
+        folder = Path(made if folder is None else folder)
+        desk = desk or Desk(lambda text: None, None, Clock())
+        case = _watching(case)
+        is_root = communicator.rank == 0
+        earlier, resume = communicator.broadcast(_earlier(folder, case) if is_root else None)
+        if earlier:
+            desk.say(f"{folder} holds this flow, which has ended: it is not run again")
+            return _flow(earlier, folder) if is_root else None
+        simulation = Simulation(case, communicator, nodes)
+        driving_acceleration(case, simulation.header)
+        simulation.case = _looking(simulation)
+        desk.say(simulation.describe())
+        reason, summary = Run(simulation, folder, resume, Clock(desk.clock.started)).execute(desk.signals)
+        summary = summary or _summary(folder) | {"ended": reason}  # none where no step was left
+        return _flow(summary, folder) if is_root else None
+
+
+def is_done(folder: Path, case: Case) -> bool:
+    """Whether a folder holds the flow of a case, and it has ended; on rank 0.
+
+    Raises:
+        InputError: the folder holds checkpoints of another flow.
+    """
+    return _earlier(folder, _watching(case))[0] is not None
+
+
+def forget_flow(folder: Path) -> None:
+    """Remove what a folder holds of an earlier flow; on rank 0."""
+    for path in (*(folder / CHECKPOINTS).glob(PATTERN), folder / SUMMARY_FILE):
+        path.unlink(missing_ok=True)
+
+
+def _earlier(folder: Path, case: Case) -> tuple[dict | None, bool]:
+    """What a folder holds of this flow: its summary if that says all that is asked, and whether to go on from a
+    checkpoint."""
+    has_checkpoint = any((folder / CHECKPOINTS).glob(PATTERN))
+    old = _case_in(folder)
+    changed = _changed(old, case, folder)
+    if has_checkpoint and changed:
+        raise InputError(
+            f"permeability: {folder} holds checkpoints of another flow, whose case differs in {', '.join(changed)};"
+            " give --overwrite to begin anew, or another output folder with -o"
+        )
+    if changed:
+        return None, False
+    summary, tolerance = _summary(folder), old["run"].get("steady_tolerance", inf)
+    is_as_strict = "permeability" in summary and tolerance <= case.run.steady_tolerance
+    has_all_steps = summary.get("steps", 0) >= (case.run.steps or inf) and summary.get("ended") == COMPLETED
+    is_ended = is_as_strict and (summary["converged"] or has_all_steps)
+    return (summary if is_ended else None), has_checkpoint
+
+
+def _changed(old: Mapping, case: Case, folder: Path) -> list[str]:
+    """Keys in which the case that a folder holds is another."""
+    then, now = _identity(old), _identity(tomllib.loads(case.to_toml(folder)))
+    return [key for key in sorted({*then, *now}) if then.get(key) != now.get(key)]
+
+
+def _identity(table: Mapping) -> dict:
+    """What of a raw case makes a flow this flow, by name."""
+    compute = table.get("compute", {})
+    own = {f"compute.{key}": compute.get(key) for key in ("precision", "streaming")}
+    return own | {key: value for key, value in table.items() if key not in FREE}
+
+
+def _case_in(folder: Path) -> dict:
+    """The raw case in a folder; empty without one."""
+    try:
+        return tomllib.loads((folder / CASE_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _summary(folder: Path) -> dict:
+    """The summary in a folder; empty without one."""
+    try:
+        return json.loads((folder / SUMMARY_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _watching(case: Case) -> Case:
+    """The case with a criterion on k, and no output but that."""
+    tolerance = case.run.steady_tolerance or TOLERANCE
+    run = case.run.model_copy(update={"steady_watch": ("permeability",), "steady_tolerance": tolerance})
+    return case.model_copy(update={"run": run, "output": case.output.model_copy(update=BARE)})
+
+
+def _looking(simulation: Simulation) -> Case:
+    """The case with the time between two looks, which follows from the size of the pores; collective."""
+    case, time_step_s = simulation.case, simulation.units.time_step_s
+    time_s = case.run.steady_time_s
+    if time_s is None:
+        pore_size_m = mean_pore_size(simulation) * simulation.header.spacing_m
+        time_s = min(pore_size_m**2 / case.fluid.viscosity_m2_s, simulation.numerics.steps * time_step_s)
+    interval = max(case.run.steady_interval_steps, ceil(time_s / time_step_s / LOOKS_PER_TIME))
+    looks = {"steady_interval_steps": interval, "steady_time_s": max(time_s, interval * time_step_s)}
+    return case.model_copy(update={"run": case.run.model_copy(update=looks)})
+
+
+def _flow(summary: Mapping, folder: Path) -> Flow:
+    record = summary["permeability"]
+    known = {field.name: inf if record[field.name] is None else record[field.name] for field in fields(Permeability)}
+    found = Permeability(**known)
+    limit_m2 = _limit_m2(found, _looks(folder / SteadyState.file))
+    return Flow(found, summary["ended"], bool(summary["converged"]), summary["steps"], limit_m2)
+
+
+def _looks(path: Path) -> np.ndarray:
+    """(m, 3) mean velocities [m/s] at the looks so far."""
+    if not path.exists():
+        return np.empty((0, 3))
+    series = read_series(path)
+    return np.stack([series[f"permeability.{axis}"] for axis in "xyz"], axis=-1)
+
+
+def _limit_m2(found: Permeability, looks: np.ndarray) -> float:
+    """Aitken's limit of k along the force from the last three looks; k itself where they do not converge."""
+    if len(looks) < 3:
+        return found.permeability_m2
+    first, second, third = looks[-3:] @ np.array(found.acceleration_m_s2)
+    step, before = third - second, second - first
+    if third <= 0.0 or not 0.0 <= step * before < before**2:
+        return found.permeability_m2
+    return float(found.permeability_m2 * (third + step**2 / (before - step)) / third)

@@ -1,0 +1,111 @@
+"""What cannot work is refused before what takes long is begun; and what reads the output may stop reading."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from muphy_lb import Simulation
+from muphy_lb.errors import InputError
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.description import more_ranks_than_cores
+from muphy_lb.setup import distribute
+from muphy_lb.setup.info import describe_file
+from tests.vessel import TABLE, command, write_case
+
+PROBE = 'probes=[{name="p", point_m=[1.0, 1.0, 1.0]}]'
+HEAVY = ("matplotlib", "skimage", "vtk", "pyvista", "numba.cuda", "mpi4py")
+
+
+@pytest.fixture
+def nothing_is_read(monkeypatch):
+    """Whoever reads a geometry fails."""
+    monkeypatch.setattr(distribute, "load_nodes", lambda case: pytest.fail("a geometry was read"))
+
+
+@pytest.fixture
+def nothing_is_compiled(monkeypatch):
+    """Whoever builds an engine fails."""
+    monkeypatch.setattr(Simulation, "_build_engine", lambda self: pytest.fail("kernels were compiled"))
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """The output folder of a run that has left a checkpoint."""
+    out = tmp_path / "out"
+    settings = ["--set", "run.steps=10", "--set", "output.checkpoint_every_steps=10", "--set", "compute.backend=numpy"]
+    command("run", write_case(tmp_path), "-o", out, *settings)
+    return out
+
+
+def test_a_probe_outside_the_fluid_is_refused_before_kernels_are_compiled(tmp_path, nothing_is_compiled):
+    with pytest.raises(InputError, match=r"probes\.p: no point of it lies in the fluid"):
+        command("run", write_case(tmp_path), "-o", tmp_path / "out", "--set", PROBE)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("geometry.spacing_m=0.002", r"geometry\.spacing_m is 0\.002, and was 0\.001 when .* start anew"),
+        ("compute.precision=fp64", r"compute\.precision is 'fp64', and was 'fp32'"),
+    ],
+)
+def test_a_changed_geometry_is_refused_before_it_is_read(stopped, request, change, words):
+    request.getfixturevalue("nothing_is_read")
+    with pytest.raises(InputError, match=words):
+        command("resume", stopped, "--set", change)
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path, nothing_is_read):
+    with pytest.raises(InputError, match="is no folder; give the output folder"):
+        command("resume", tmp_path / "nowhere")
+    with pytest.raises(InputError, match="is no output folder of a run"):
+        command("resume", tmp_path)
+
+
+def test_a_simulation_takes_a_file_or_tables_and_says_what_it_is(tmp_path):
+    changes = ["compute.backend=numpy"]
+    from_file, from_tables = (Simulation.from_case(given, changes) for given in (str(write_case(tmp_path)), TABLE))
+    assert repr(from_file) == repr(from_tables)
+    assert "small vessel" in repr(from_file) and "nodes of 0.001 m" in repr(from_file)
+    with pytest.raises(InputError, match="a case is 3, of type int; give the path"):
+        Simulation(3)
+
+
+def test_a_reader_that_stops_reading_stops_no_run(tmp_path):
+    case, out = write_case(tmp_path, compute={"backend": "numpy"}), tmp_path / "out"
+    run = [sys.executable, "-m", "muphy_lb", "run", str(case), "-o", str(out), "--set", "run.steps=20"]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("muphy-lb ")
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0 and (out / "summary.json").exists()
+
+
+def test_a_python_without_the_packages_is_told_in_a_line():
+    done = subprocess.run([sys.executable, "-S", "-m", "muphy_lb", "--version"], capture_output=True, text=True)
+    assert done.returncode == 0
+    done = subprocess.run([sys.executable, "-S", "-m", "muphy_lb", "info", "x"], capture_output=True, text=True)
+    assert done.returncode == 1 and "has no package" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed():
+    code = f"import sys, muphy_lb.run.loop; print([name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_an_opening_of_few_voxels_is_warned_of_before_the_run_and_by_info(tmp_path):
+    case = write_case(tmp_path, compute={"backend": "numpy"})
+    texts = [describe_file(case), Simulation(case).describe()]
+    for text in texts:
+        assert "warning: few voxels across openings: inlet 7.6, outlet_1 6.0, outlet_2 4.7; 8 or more" in text
+        assert "geometry.spacing_m = 0.00058 or finer" in text
+
+
+def test_more_ranks_than_cores_are_warned_of():
+    crowded = SimpleNamespace(size=10_000, machine_ranks=frozenset(range(10_000)))
+    (text,) = more_ranks_than_cores(crowded, "cpu")
+    assert "10000 ranks share" in text and "start at most" in text
+    assert more_ranks_than_cores(crowded, "cuda") == more_ranks_than_cores(SerialCommunicator(), "cpu") == []
