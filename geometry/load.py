@@ -30,7 +30,7 @@ from muphy_lb.geometry.tagged import read_tagged
 from muphy_lb.geometry.voxels import Voxels
 
 SHAPE_PREFIX = "shape:"
-TEXTS = ("unit", "array", "frame", "dtype")
+TEXTS = ("array", "frame", "dtype")
 """Options that are texts."""
 
 FOLDER = "folder"

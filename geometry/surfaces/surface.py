@@ -10,7 +10,8 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE
 from muphy_lb.geometry.images.stored import MAX_HEADER, read_start
 from muphy_lb.geometry.limits import ask_for, ask_for_voxels, regular_file, shown
-from muphy_lb.geometry.options import LARGEST, SMALLEST, check_positive, is_whole, metres_per_unit
+from muphy_lb.geometry.options import LARGEST, SMALLEST, check_positive, is_whole
+from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.surfaces.triangles import (
     Edges,
