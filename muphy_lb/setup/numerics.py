@@ -294,8 +294,8 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
         yield f"the Mach number {numerics.mach:.3g} is above {GOOD_MACH} (compressible): {_remedy(plan)}"
     if is_coarse and is_modelled:
         yield (
-            f"the Reynolds number of one voxel is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the Smagorinsky model"
-            " keeps the flow stable, but what lies between the voxels, and the wall shear stress, are estimates"
+            f"the Reynolds number of one voxel is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the Smagorinsky"
+            " model keeps the flow stable, but what lies between the voxels, and the wall shear stress, are estimates"
         )
     elif is_coarse:
         yield (
