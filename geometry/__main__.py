@@ -42,6 +42,7 @@ INPUT_OPTIONS = (
     "header_bytes",
     "unit",
     "margin",
+    "vote",
 )
 
 
@@ -259,6 +260,8 @@ def _add_input_options(group) -> None:
     group.add_argument("--dtype", help=".raw: numpy type name, such as uint8 or '>u2'", **absent)
     group.add_argument("--header-bytes", type=int, metavar="N", help=".raw: bytes to skip, 0 if none", **absent)
     group.add_argument("--unit", help=f"length unit of the file: {UNIT_WORDS}", **absent)
+    votes = "surface that cannot be mended: voxels by votes along the three axes"
+    group.add_argument("--vote", action="store_true", help=votes, **absent)
     group.add_argument("--margin", type=int, metavar="N", help="surface: solid layers around its box", **absent)
     group.add_argument(
         "--shape-option", action="append", default=[], metavar="NAME=VALUE", help="repeatable: argument of the shape"

@@ -57,6 +57,13 @@ def check_whole(least: int, most: int, **values: int) -> None:
             raise GeometryError(f"{name} is {shown(value)}; give a whole number, {least} or more, at most {most}")
 
 
+def check_flag(**values: bool) -> None:
+    """Raise GeometryError for the first keyword whose value is neither true nor false."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise GeometryError(f"{name} is {shown(value)}; it must be true or false")
+
+
 def check_text(**values: str | None) -> None:
     """Raise GeometryError for the first keyword whose value is given and no text."""
     for name, value in values.items():

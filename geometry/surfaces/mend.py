@@ -76,6 +76,20 @@ def mend(surface: Surface) -> Mended:
     return Mended(outward, ends, (*notes, *cap_notes, *_crossings(outward)))
 
 
+def close_roughly(surface: Surface) -> Mended:
+    """Close what can be closed of a surface that :func:`mend` refuses, for voxels by votes along the axes: superfluous
+    triangles are dropped and all holes closed by fans, whatever their size; other defects stay."""
+    surface, notes = _drop_superfluous(surface)
+    closed, number = _cap(surface)
+    if signed_volumes(closed.points, closed.triangles).sum() < 0.0:
+        closed = replace(closed, triangles=closed.triangles[:, ::-1])
+    n_caps = int(number.max(initial=-1)) + 1
+    is_end = measure_faces(closed, number, n_caps).are_ends(OPEN_END) if n_caps else np.empty(0, dtype=bool)
+    if n_caps:
+        notes.append(f"{n_caps} holes closed, of which {np.count_nonzero(is_end)} may be the end of a vessel")
+    return Mended(closed, tuple(np.flatnonzero(number == k) for k in np.flatnonzero(is_end)), tuple(notes))
+
+
 def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
     """Drop duplicate and degenerate triangles as far as that opens no hole.
 
@@ -117,7 +131,8 @@ def _cut_out(surface: Surface) -> tuple[Surface, list[str]]:
     if share > SMALL_HOLE:
         raise GeometryError(
             f"the surface cannot be mended: {diagnose(surface).leaks()}; the triangles there are {share:.1%} of its"
-            f" area, and at most {SMALL_HOLE:.0%} are cut out: repair it (MeshLab, Blender)"
+            f" area, and at most {SMALL_HOLE:.0%} are cut out: repair it (MeshLab, Blender), or take the option"
+            " vote = true (voxels by votes along the three axes)"
         )
     notes = []
     if not np.all(keep):
