@@ -13,7 +13,7 @@ from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.openings.find import FoundOpening, openings_of_surface, openings_of_voxels
 from muphy_lb.geometry.porous.preparation import porosity
 from muphy_lb.geometry.shapes.catalogue import build_shape
-from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import read_surface
 from muphy_lb.geometry.surfaces.triangles import signed_volumes
 from muphy_lb.geometry.voxels import Voxels
@@ -182,7 +182,7 @@ def _built_in_vessel(requested: CaseOptions, folder: Path) -> VesselGeometry:
 
 def _surface_vessel(requested: CaseOptions, folder: Path) -> VesselGeometry:
     surface = read_surface(requested.file, requested.unit)
-    mended = mend(surface)
+    mended = close_roughly(surface) if requested.reader.get("vote") else mend(surface)
     found = openings_of_surface(mended)
     volume_m3 = abs(float(signed_volumes(mended.surface.points_m, mended.surface.triangles).sum()))
     inlets, outlets = _sorted(found, requested)

@@ -10,7 +10,7 @@ import numpy as np
 
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SMAGORINSKY
+from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SMAGORINSKY, STABLE
 from muphy_lb.units import CS2, Units, viscosity
 
 GOOD_LATTICE_VELOCITY = 0.04
@@ -78,7 +78,7 @@ class Resolution:
     @property
     def model(self) -> dict:
         """The keys of [lattice] that make up for what the voxels do not resolve; empty if they resolve the flow."""
-        return {"smagorinsky": SMAGORINSKY} if self.cell_reynolds > MAX_CELL_REYNOLDS else {}
+        return {"collision": STABLE, "smagorinsky": SMAGORINSKY} if self.cell_reynolds > MAX_CELL_REYNOLDS else {}
 
     def __str__(self):
         text = f"{self.across:.3g} voxels across, about {rounded(self.nodes, 2):,.0f} nodes"
@@ -86,9 +86,9 @@ class Resolution:
             return f"{text}; Reynolds number of a voxel {self.cell_reynolds:.2g} (at most {MAX_CELL_REYNOLDS:g})"
         return (
             f"{text}; Reynolds number of a voxel {self.cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: therefore"
-            f" lattice.smagorinsky = {SMAGORINSKY} (large-eddy simulation), which keeps the flow stable and makes the"
-            f" wall shear stress an estimate. --across {self.needed} resolves the flow, with about"
-            f" {self.nodes_needed:.2g} nodes; without --across and --spacing at most {NODE_BUDGET:,} are taken"
+            f" lattice.smagorinsky = {SMAGORINSKY} and collision = '{STABLE}' (large-eddy simulation), which keep the"
+            f" flow stable and make the wall shear stress an estimate. --across {self.needed} resolves the flow, with"
+            f" about {self.nodes_needed:.2g} nodes; without --across and --spacing at most {NODE_BUDGET:,} are taken"
         )
 
 

@@ -13,7 +13,7 @@ from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import OpeningSection, WaveformSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
-from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SHORT_RELAXATION_TIME, resolving, time_step_key
+from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SHORT_RELAXATION_TIME, STABLE, resolving, time_step_key
 from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
 MAX_STEPS = 10**12
@@ -292,6 +292,11 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
         yield f"the relaxation time {tau:.4g} is long (inaccurate walls): set {_good_key(plan)}"
     if (numerics.mach or 0.0) > GOOD_MACH:
         yield f"the Mach number {numerics.mach:.3g} is above {GOOD_MACH} (compressible): {_remedy(plan)}"
+    if is_coarse and is_modelled and plan.case.lattice.collision == "trt":
+        yield (
+            f"trt at a relaxation time of {tau:.5g} leaves a checkerboard of velocities behind inlets, which falsifies"
+            f" pressures: set lattice.collision = '{STABLE}'"
+        )
     if is_coarse and is_modelled:
         yield (
             f"the Reynolds number of one voxel is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the Smagorinsky"

@@ -21,6 +21,10 @@ MARGIN = 0.9
 SMAGORINSKY = 0.16
 """Smagorinsky constant that is proposed; of isotropic turbulence, Lilly (1967): 0.16 to 0.18."""
 
+STABLE = "regularised"
+"""Collision that goes with it: trt at a fixed Lambda hardly damps the odd moments when the relaxation time is close to
+1/2, and leaves a checkerboard of velocities behind an inlet."""
+
 SHORT_RELAXATION_TIME = 0.51
 MAX_FASTEST = 0.1
 """Largest velocity in the flow [voxels per time step] beyond which errors of compressibility are large."""
@@ -54,11 +58,11 @@ def resolving(case: Case, units: Units, cell_reynolds: float) -> str:
     if case.lattice.time_step_s is not None:
         finer += f" and lattice.time_step_s = {factor * units.time_step_s:.3g}"
     finer += f" ({factor**-3:.3g} times the nodes)" if 1.1 < factor**-3 < 1e6 else ""
-    if case.lattice.smagorinsky is not None:
-        return (
-            f"set {finer}, or a larger lattice.smagorinsky (it is {case.lattice.smagorinsky:g}, at most 0.3 is usual)"
-        )
-    return f"set {finer}, or keep the voxels and set lattice.smagorinsky = {SMAGORINSKY} (large-eddy simulation)"
+    collision = "" if case.lattice.collision == STABLE else f"lattice.collision = '{STABLE}'"
+    if case.lattice.smagorinsky is None:
+        model = f"lattice.smagorinsky = {SMAGORINSKY}" + (f" and {collision}" if collision else "")
+        return f"set {finer}, or keep the voxels and set {model} (large-eddy simulation)"
+    return f"set {collision or f'a larger lattice.smagorinsky (it is {case.lattice.smagorinsky:g})'}, or {finer}"
 
 
 def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_m_s: float | None, cs2: float) -> str:

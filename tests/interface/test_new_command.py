@@ -243,7 +243,8 @@ def test_a_velocity_beyond_the_budget_of_nodes_gets_a_model_and_is_told_why(tmp_
     """Reynolds number 1500 in a vessel of blood: 750 voxels across would resolve it."""
     words = ["vessel", "--velocity", "1.65 m/s", "--across", 12, "--yes"]
     path, said = write(tmp_path, words)
-    assert load_case(path).lattice.smagorinsky == 0.16
+    lattice = load_case(path).lattice
+    assert (lattice.smagorinsky, lattice.collision) == (0.16, "regularised")
     for text in ("Reynolds number of a voxel", "smagorinsky", "--across", "2,000,000"):
         assert text in said
     run_shortly(path, tmp_path)
