@@ -11,8 +11,8 @@ from muphy_lb.geometry.load import LOADERS
 from muphy_lb.geometry.quantities import UNIT_WORDS, metres_per_unit, number_in_si
 from muphy_lb.new.presets import FLUIDS, KINDS, Substance
 from muphy_lb.setup.geometry import PREPARED
+from muphy_lb.setup.stability import SURFACES
 
-SURFACES = (".stl", ".obj", ".ply", ".vtp")
 ATTEMPTS = 3
 
 DEFAULT_FLUID = MappingProxyType({"vessel": "blood", "rock": "water", "channel": "water"})

@@ -37,6 +37,9 @@ FLOW_THROUGH_TIMES, MOST_FLOW_THROUGH_TIMES = 4.0, 10.0
 """Smallest length of a run, and largest one that waits for viscous diffusion, in flow-through times of the box at the
 mean velocity: a flow that leaves the vessel before its profile has developed settles with the flow-through time."""
 
+SETTLING_TIMES = 40.0
+"""Length of a run of creeping flow, in its slowest time; narrower branches take longer than the inlet."""
+
 ARTERIAL_SHEAR_PA, AORTIC_VELOCITY_M_S = 1.5, 0.33
 """Mean wall shear stress in arteries (Malek, Alper, Izumo, JAMA 282, 2035 (1999)), and mean velocity in the aorta
 (Guyton and Hall, Textbook of Medical Physiology (1996))."""
@@ -174,8 +177,17 @@ def drive(cell_reynolds: float, diameter: float, length: float, narrowing: float
     viscous = (0.5 * diameter) ** 2 * cell_reynolds / velocity
     interval = round(rounded(max(200.0, FLOW_THROUGH_TIMES * length / math.sqrt(CS2)), 1))
     flow_through = length / velocity
-    settled = max(FLOW_THROUGH_TIMES * flow_through, min(2.0 * viscous, MOST_FLOW_THROUGH_TIMES * flow_through))
+    if cell_reynolds * diameter < 1.0:
+        settled = SETTLING_TIMES * max(viscous, _pressure_time(velocity / cell_reynolds, 0.5 * diameter, length))
+    else:
+        settled = max(FLOW_THROUGH_TIMES * flow_through, min(2.0 * viscous, MOST_FLOW_THROUGH_TIMES * flow_through))
     return Drive(velocity, _round_up(max(settled, 10 * interval)), interval)
+
+
+def _pressure_time(viscosity_lattice: float, radius: float, length: float) -> float:
+    """Slowest time [steps] in which the pressure spreads by diffusion along a tube, with the coefficient
+    cs^2 R^2 / (8 nu), between an end of fixed flow rate and one of fixed pressure."""
+    return (2.0 * length / math.pi) ** 2 * 8.0 * viscosity_lattice / (CS2 * radius**2)
 
 
 def creep(voxels: Voxels, viscosity_m2_s: float, density_kg_m3: float) -> Creep:

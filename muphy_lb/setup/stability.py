@@ -31,6 +31,7 @@ MAX_FASTEST = 0.1
 
 GOOD_FASTEST = 0.05
 SURFACES = (".stl", ".obj", ".ply", ".vtp")
+"""Endings of files whose voxel edge is free."""
 
 
 def time_step_key(case: Case, units: Units, reference_m_s: float | None, cs2: float) -> str:

@@ -265,6 +265,7 @@ def test_a_capillary_is_not_driven_at_metres_a_second(tmp_path):
     stl_of(tube(radius=8.0, length=60.0), tmp_path / "capillary.stl")
     path, said = write(tmp_path, ["vessel", tmp_path / "capillary.stl", "--unit", "um", "--across", 10, "--yes"])
     assert load_case(path).openings[0].velocity_m_s < 2e-3
+    assert load_case(path).run.steps < 200_000  # not some flow-through times, which are millions of steps
     assert "that of blood at rest in a vessel of 1.6e-05 m" in said
 
 

@@ -8,7 +8,7 @@ from muphy_lb.errors import DivergedError
 from muphy_lb.setup.numerics import resolve
 from tests.channel import open_channel, simulate
 
-STEPS = 1000
+STEPS = 700
 COARSE = {"kinematic_viscosity_m2_s": 1e-7}
 WIDE = {"spacing_m": 1e-3, "options": {"length": 40, "height": 12, "width": 1, "ends": "open"}}
 PLUG = {"velocity_m_s": 0.05, "profile": "plug"}
@@ -69,6 +69,7 @@ def test_a_velocity_too_large_for_the_lattice_is_named_and_the_proposed_one_is_s
     lattice = {"lattice_velocity": 0.28, "collision": "trt"}
     viscous = {"kinematic_viscosity_m2_s": 8e-6}
     message = message_of(case_with(lattice, fluid=viscous))
+    assert "next to opening 'outlet'" in message
     assert "the velocity is 0.28 voxels per time step (Mach number 0.48)" in message
     slower = proposed(message, "lattice.lattice_velocity")
     assert slower == pytest.approx(0.05)
