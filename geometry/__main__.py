@@ -22,6 +22,7 @@ from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.load import LOADERS, SHAPE_PREFIX, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve, opening_from_mapping, read_openings
+from muphy_lb.geometry.quantities import UNIT_WORDS
 from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.geometry.voxels import Opening, Voxels
 
@@ -42,6 +43,7 @@ INPUT_OPTIONS = (
     "header_bytes",
     "unit",
     "margin",
+    "vote",
 )
 
 
@@ -261,7 +263,9 @@ def _add_input_options(group) -> None:
     group.add_argument("--shape-zyx", type=int, nargs="+", metavar="N", help=".raw: nz ny nx", **absent)
     group.add_argument("--dtype", help=".raw: numpy type name, such as uint8 or '>u2'", **absent)
     group.add_argument("--header-bytes", type=int, metavar="N", help=".raw: bytes to skip, 0 if none", **absent)
-    group.add_argument("--unit", help="length unit of the file: m, cm, mm, um", **absent)
+    group.add_argument("--unit", help=f"length unit of the file: {UNIT_WORDS}", **absent)
+    votes = "surface that cannot be mended: voxels by votes along the three axes"
+    group.add_argument("--vote", action="store_true", help=votes, **absent)
     group.add_argument("--margin", type=int, metavar="N", help="surface: solid layers around its box", **absent)
     group.add_argument(
         "--shape-option", action="append", default=[], metavar="NAME=VALUE", help="repeatable: argument of the shape"

@@ -14,7 +14,7 @@ from muphy_lb.geometry.openings.find import (
 )
 from muphy_lb.geometry.openings.preview import draw_surface_openings, draw_voxel_openings
 from muphy_lb.geometry.options import check_names
-from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import FORMATS, Surface, diagnose, read_surface
 from muphy_lb.geometry.voxels import Opening, Voxels
 
@@ -60,7 +60,7 @@ def inspect_input(path, **options) -> Inspection:
         raise GeometryError(f"input {str(path)!r}: a {ending} file needs the option unit")
     surface = read_surface(path, options["unit"])
     try:
-        mended = mend(surface)
+        mended = close_roughly(surface) if options.get("vote") else mend(surface)
     except GeometryError as error:
         raise GeometryError(f"{path}: {error}") from error
     return Inspection(mended.surface, (str(diagnose(surface)), *mended.notes), openings_of_surface(mended))

@@ -21,17 +21,18 @@ from muphy_lb.geometry.images.vti import read_vti
 from muphy_lb.geometry.images.vtu import read_vtu
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.openings.ends_of_input import with_surface_ends
-from muphy_lb.geometry.options import check_names, check_text
+from muphy_lb.geometry.options import check_flag, check_names, check_text
 from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, prepare_image, split_preparation
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.shapes.packings import sphere_list
 from muphy_lb.geometry.surfaces import surface
-from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.mend import close_roughly, mend
+from muphy_lb.geometry.surfaces.votes import voxelise_by_votes
 from muphy_lb.geometry.tagged import read_tagged
 from muphy_lb.geometry.voxels import Voxels
 
 SHAPE_PREFIX = "shape:"
-TEXTS = ("unit", "array", "frame", "dtype")
+TEXTS = ("array", "frame", "dtype")
 """Options that are texts."""
 
 FOLDER = "folder"
@@ -54,7 +55,7 @@ def load_voxels(path, **options) -> Voxels:
         ``.xyz``: spacing_m, unit, radius, low, high (spheres, see
         :func:`muphy_lb.geometry.shapes.packings.sphere_list`);
         ``.txt``: tagged nodes, or, with radius, the options of spheres;
-        ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin;
+        ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin, vote;
         ``.gmy``: spacing_m, origin_m;
         ``shape:NAME``: the arguments of that function of :mod:`muphy_lb.geometry.shapes.catalogue`.
     All inputs: the attributes of :class:`muphy_lb.geometry.porous.preparation.Preparation` (crop, invert, ...).
@@ -134,7 +135,12 @@ def _with_segmentation(read: Callable[..., Image]) -> Callable[..., Noted]:
     return load
 
 
-def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN) -> Noted:
+def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN, vote=False) -> Noted:
+    check_flag(vote=vote)
+    if vote:
+        mended = close_roughly(surface.read_surface(path, unit))
+        voxels, note = voxelise_by_votes(mended.surface, spacing_m, margin)
+        return Noted(voxels, (*mended.notes, note))
     mended = mend(surface.read_surface(path, unit))
     return Noted(with_surface_ends(surface.voxelise(mended.surface, spacing_m, margin), mended), mended.notes)
 

@@ -10,7 +10,6 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 
 AXES = "xyz"
-METRES_PER_UNIT = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6}
 SMALLEST, LARGEST = 1e-15, 1e15
 """Bounds of every number of an option: beyond them it is a mistake, and products of a few no longer are numbers."""
 
@@ -58,6 +57,13 @@ def check_whole(least: int, most: int, **values: int) -> None:
             raise GeometryError(f"{name} is {shown(value)}; give a whole number, {least} or more, at most {most}")
 
 
+def check_flag(**values: bool) -> None:
+    """Raise GeometryError for the first keyword whose value is neither true nor false."""
+    for name, value in values.items():
+        if not isinstance(value, bool):
+            raise GeometryError(f"{name} is {shown(value)}; it must be true or false")
+
+
 def check_text(**values: str | None) -> None:
     """Raise GeometryError for the first keyword whose value is given and no text."""
     for name, value in values.items():
@@ -91,10 +97,3 @@ def periodic_axes(value: str | Iterable[bool]) -> tuple[bool, bool, bool]:
     if not isinstance(value, list | tuple) or len(value) != 3 or not all(isinstance(flag, bool) for flag in value):
         raise GeometryError(f'periodic is {shown(value)}; give letters out of "xyz", such as "xy", or three true/false')
     return tuple(value)
-
-
-def metres_per_unit(unit: str) -> float:
-    """Length of one ``unit`` [m]; GeometryError for an unknown unit."""
-    if not isinstance(unit, str) or unit not in METRES_PER_UNIT:
-        raise GeometryError(f"unit is {shown(unit)}; allowed: {', '.join(METRES_PER_UNIT)}")
-    return METRES_PER_UNIT[unit]

@@ -21,7 +21,8 @@ from muphy_lb.geometry.images.image import Image, Planes, along_axes
 from muphy_lb.geometry.images.stored import LARGEST_RATIO, read_bytes, read_start, reading
 from muphy_lb.geometry.images.tiff import ENDINGS, read_tiff
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.options import METRES_PER_UNIT, is_number
+from muphy_lb.geometry.options import is_number
+from muphy_lb.geometry.quantities import METRES_PER_UNIT
 
 MAGIC, MAGIC_OFFSET = b"DICM", 128
 KIND = "DICOM image"

@@ -22,7 +22,7 @@ from muphy_lb.geometry.images.stored import (
     words,
 )
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.options import metres_per_unit
+from muphy_lb.geometry.quantities import metres_per_unit
 
 TYPES = {
     "MET_CHAR": "i1",

@@ -16,7 +16,7 @@ import numpy as np
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Scaled, along_axes
 from muphy_lb.geometry.images.stored import inflated, mapped, read_start
-from muphy_lb.geometry.options import metres_per_unit
+from muphy_lb.geometry.quantities import metres_per_unit
 
 TYPES = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 768: "u4", 1024: "i8", 1280: "u8"}
 UNITS = {0: "mm", 1: "m", 2: "mm", 3: "um"}

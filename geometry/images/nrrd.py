@@ -24,7 +24,7 @@ from muphy_lb.geometry.images.stored import (
     words,
 )
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.options import METRES_PER_UNIT, metres_per_unit
+from muphy_lb.geometry.quantities import METRES_PER_UNIT, metres_per_unit
 
 TYPES = {
     "i1": ("signed char", "int8", "int8_t"),

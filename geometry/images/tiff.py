@@ -19,7 +19,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.image import Image, Planes
 from muphy_lb.geometry.images.stored import count, file_size, reading
 from muphy_lb.geometry.limits import ask_for_voxels, regular_file
-from muphy_lb.geometry.options import METRES_PER_UNIT
+from muphy_lb.geometry.quantities import METRES_PER_UNIT
 
 KIND = "TIFF file of numbers of up to 32 bits"
 ENDINGS = (".tif", ".tiff")

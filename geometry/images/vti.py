@@ -12,7 +12,8 @@ from muphy_lb.geometry.images.image import Image, along_axes
 from muphy_lb.geometry.images.stored import numbers
 from muphy_lb.geometry.images.vtkxml import array_values, parse_file
 from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.options import check_names, metres_per_unit
+from muphy_lb.geometry.options import check_names
+from muphy_lb.geometry.quantities import metres_per_unit
 
 
 def read_vti(path, unit: str, array: str | None = None, frame: str = "world") -> Image:

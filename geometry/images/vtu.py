@@ -14,7 +14,8 @@ from muphy_lb.geometry.images.image import Image
 from muphy_lb.geometry.images.stored import count, file_size, numbers
 from muphy_lb.geometry.images.vtkxml import VtkFile, array_values, parse_file
 from muphy_lb.geometry.limits import ask_for_voxels
-from muphy_lb.geometry.options import check_names, metres_per_unit
+from muphy_lb.geometry.options import check_names
+from muphy_lb.geometry.quantities import metres_per_unit
 
 CELLS = (11, 12)
 """VTK cell types: voxel and hexahedron."""

@@ -26,8 +26,8 @@ MIN_AREA_SHARE = 1e-5
 """Flat regions below this fraction of the total area are ignored."""
 
 SLENDER, SMALL = 0.3, 0.05
-"""A flat region is a sliver, not a cap, if its equivalent radius is below SLENDER times its outer radius and its area
-below SMALL times the largest one."""
+"""A region is a sliver, not a cap, or the hole of a missing triangle, not an open end, if its equivalent radius is
+below SLENDER times its outer radius and its area below SMALL times the largest one."""
 
 MAX_SECTIONS = 8
 """If fluid touches a face of the box in more separate sections than this, the whole face is one opening."""
@@ -170,7 +170,7 @@ def _face_name(surface: Surface, cap: np.ndarray) -> str:
 
 def _is_sliver(item: FoundOpening, largest: float) -> bool:
     slender = item.equivalent_radius_m < SLENDER * item.opening.radius_m
-    return item.source == CAP and slender and item.area_m2 < SMALL * largest
+    return slender and item.area_m2 < SMALL * largest
 
 
 def _opening_of_face(surface: Surface, faces: Faces, k: int, source: str) -> FoundOpening:

@@ -11,7 +11,8 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes
 from muphy_lb.geometry.implicit import FirstWall, RoundWall
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, shown
-from muphy_lb.geometry.options import LARGEST, check_positive, metres_per_unit, vector
+from muphy_lb.geometry.options import LARGEST, check_positive, vector
+from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.geometry.shapes.shape_parts import check_box, check_porosity, flags_where, random_numbers
 from muphy_lb.geometry.voxels import Voxels
 

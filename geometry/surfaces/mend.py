@@ -25,6 +25,9 @@ from muphy_lb.geometry.surfaces.triangles import (
 SMALL_HOLE = 0.02
 """Largest hole that is closed, as a fraction of the area of the surface."""
 
+SCRAP = 1e-3
+"""Largest open component that is taken for a scrap of a broken mesh, as a fraction of the area of the surface."""
+
 NO_VOLUME = 1e-6
 """A component encloses no volume if its volume is below this times its area to the power 3/2."""
 
@@ -51,19 +54,19 @@ def mend(surface: Surface) -> Mended:
     """Close and orient a surface, with notes on what was done.
 
     Superfluous triangles (duplicate or degenerate) are dropped, triangles are oriented outward, holes of at most
-    SMALL_HOLE of the area are closed, and so are the open ends of vessels, which are recorded.
+    SMALL_HOLE of the area are closed, and so are the open ends of vessels, which are recorded. As a last resort the
+    triangles at edges of more than two are cut out, if they are few, and loose scraps; the holes are closed likewise.
     Self-intersections are only reported: by the even-odd rule, regions that are enclosed twice are outside.
 
-    Raises GeometryError, with number and position, for edges of more than two triangles, a non-orientable surface, a
-    hole that is neither small nor the end of a vessel, and a component that encloses no volume.
+    Raises GeometryError, with number and position, for too many edges of more than two triangles, a non-orientable
+    surface, a hole that is neither small nor the end of a vessel, and a component that encloses no volume.
     """
     surface, notes = _drop_superfluous(surface)
     if not len(surface.triangles):
         raise GeometryError("the surface is flat: its triangles have no area or lie on each other; it encloses nothing")
-    edges = find_edges(surface.triangles)
-    if np.any(edges.used > 2):
-        raise GeometryError(f"the surface cannot be mended: {diagnose(surface).leaks()}; repair it (MeshLab, Blender)")
-    oriented = _orient_consistently(surface, find_pairs(surface.triangles, edges))
+    surface, cut_notes = _cut_out(surface)
+    notes += cut_notes
+    oriented = _orient_consistently(surface, find_pairs(surface.triangles, find_edges(surface.triangles)))
     closed, number = _cap(oriented)
     outward = _orient_outward(closed)
     n_reversed = np.count_nonzero(np.any(outward.triangles[: len(surface.triangles)] != surface.triangles, axis=1))
@@ -71,6 +74,20 @@ def mend(surface: Surface) -> Mended:
         notes.append(f"{n_reversed} of {len(surface.triangles)} triangles reversed: all are oriented outward now")
     ends, cap_notes = _judge_caps(outward, number)
     return Mended(outward, ends, (*notes, *cap_notes, *_crossings(outward)))
+
+
+def close_roughly(surface: Surface) -> Mended:
+    """Close what can be closed of a surface that :func:`mend` refuses, for voxels by votes along the axes: superfluous
+    triangles are dropped and all holes closed by fans, whatever their size; other defects stay."""
+    surface, notes = _drop_superfluous(surface)
+    closed, number = _cap(surface)
+    if signed_volumes(closed.points, closed.triangles).sum() < 0.0:
+        closed = replace(closed, triangles=closed.triangles[:, ::-1])
+    n_caps = int(number.max(initial=-1)) + 1
+    is_end = measure_faces(closed, number, n_caps).are_ends(OPEN_END) if n_caps else np.empty(0, dtype=bool)
+    if n_caps:
+        notes.append(f"{n_caps} holes closed, of which {np.count_nonzero(is_end)} may be the end of a vessel")
+    return Mended(closed, tuple(np.flatnonzero(number == k) for k in np.flatnonzero(is_end)), tuple(notes))
 
 
 def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
@@ -102,6 +119,61 @@ def _drop_superfluous(surface: Surface) -> tuple[Surface, list[str]]:
         )
     faces = None if surface.faces is None else surface.faces[keep]
     return replace(surface, triangles=triangles[keep], faces=faces), notes
+
+
+def _cut_out(surface: Surface) -> tuple[Surface, list[str]]:
+    """Cut out the triangles at edges of more than two triangles, flaps (with a free edge) first, and loose scraps;
+    GeometryError where they are more than SMALL_HOLE of the area."""
+    keep = np.ones(len(surface.triangles), dtype=bool)
+    while np.any(chosen := _at_crowded_edges(surface.triangles[keep])):
+        keep[np.flatnonzero(keep)[chosen]] = False
+    area = np.linalg.norm(area_vectors(surface.points, surface.triangles), axis=1)
+    share = float(area[~keep].sum() / area.sum())
+    if share > SMALL_HOLE:
+        raise GeometryError(
+            f"the surface cannot be mended: {diagnose(surface).leaks()}; the triangles there are {share:.1%} of its"
+            f" area, and at most {SMALL_HOLE:.0%} are cut out: repair it (MeshLab, Blender), or take the option"
+            " vote = true (voxels by votes along the three axes)"
+        )
+    notes = []
+    if not np.all(keep):
+        where = surface.position_text(surface.points[surface.triangles[~keep][0]].mean(axis=0))
+        notes.append(
+            f"doubtful: {np.count_nonzero(~keep)} triangles at edges of more than two triangles cut out, {share:.2%} of"
+            f" the area, the first at {where}; the holes are closed by flat caps: look at the surface there"
+        )
+    scraps = _scraps(surface.points, surface.triangles[keep], area[keep])
+    if np.any(scraps):
+        keep[np.flatnonzero(keep)[scraps]] = False
+        notes.append(f"{np.count_nonzero(scraps)} triangles of loose scraps dropped")
+    if np.all(keep):
+        return surface, []
+    used, triangles = np.unique(surface.triangles[keep], return_inverse=True)
+    return replace(surface, points=surface.points[used], triangles=triangles.reshape(-1, 3)), notes
+
+
+def _at_crowded_edges(triangles: np.ndarray) -> np.ndarray:
+    """(n,) bool: the triangles at edges of more than two; if some of them also have a free edge, only these."""
+    edges = find_edges(triangles)
+    used = edges.used[edges.of_side].reshape(3, -1)
+    crowded = np.any(used > 2, axis=0)
+    flaps = crowded & np.any(used == 1, axis=0)
+    return flaps if np.any(flaps) else crowded
+
+
+def _scraps(points: np.ndarray, triangles: np.ndarray, area: np.ndarray) -> np.ndarray:
+    """(n,) bool: the triangles of small open components: of at most SCRAP of the area, or of SMALL_HOLE if flat; none
+    if they are more than SMALL_HOLE together, as where no triangles share their vertices."""
+    edges = find_edges(triangles)
+    component = label_components(len(triangles), find_pairs(triangles, edges).triangles)
+    count = np.bincount(component)
+    is_open = np.bincount(component, np.any(edges.used[edges.of_side].reshape(3, -1) == 1, axis=0)) > 0
+    total = np.bincount(component, area)
+    middle = np.stack([np.bincount(component, x) for x in points[triangles].mean(axis=1).T], axis=1) / count[:, None]
+    height = np.einsum("ni,ni->n", points[triangles[:, 0]] - middle[component], area_vectors(points, triangles))
+    is_flat = np.bincount(component, np.abs(height)) <= NO_VOLUME * total**1.5
+    is_scrap = is_open & (total <= np.where(is_flat, SMALL_HOLE, SCRAP) * total.sum())
+    return (is_scrap & (total[is_scrap].sum() <= SMALL_HOLE * total.sum()))[component]
 
 
 def _orient_consistently(surface: Surface, pairs: Pairs) -> Surface:

@@ -10,7 +10,8 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLAG_DTYPE
 from muphy_lb.geometry.images.stored import MAX_HEADER, read_start
 from muphy_lb.geometry.limits import ask_for, ask_for_voxels, regular_file, shown
-from muphy_lb.geometry.options import LARGEST, SMALLEST, check_positive, is_whole, metres_per_unit
+from muphy_lb.geometry.options import LARGEST, SMALLEST, check_positive, is_whole
+from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.surfaces.triangles import (
     Edges,
@@ -199,26 +200,26 @@ def voxelise(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> Vo
     Raises GeometryError for a surface that is not closed, a margin below 2, a box above MAX_VOXELS and a
     spacing at which no voxel is inside.
     """
-    check_positive(spacing_m=spacing_m)
-    if not is_whole(margin) or margin < MIN_MARGIN:
-        raise GeometryError(
-            f"margin is {shown(margin)}; at least {MIN_MARGIN} voxels are needed for the opening voxels"
-        )
     report = diagnose(surface)
     if not report.is_closed:
         raise GeometryError(
             f"the surface is not closed: {report.leaks()}; close the holes with flat caps (MeshLab, Blender, vmtk)"
             " and declare them as openings"
         )
-    shape, origin = _grid(report.box_m, spacing_m, margin)
+    shape, origin = grid_of(surface, spacing_m, margin)
     ask_for_voxels(shape, 1, "the box of the surface")
     flags = np.zeros(shape, dtype=FLAG_DTYPE)
     corners = (surface.points_m - origin) / spacing_m
-    n_odd = _fill(flags, corners[surface.triangles], *triangles_of_planes(corners[surface.triangles, 2], shape[0]))
+    n_odd = fill_rows(flags, corners[surface.triangles], *triangles_of_planes(corners[surface.triangles, 2], shape[0]))
     if n_odd:
         raise GeometryError(f"{n_odd} voxel rows cross the surface an odd number of times; repair the surface")
+    return with_wall(surface, flags, spacing_m, origin)
+
+
+def with_wall(surface: Surface, flags: np.ndarray, spacing_m: float, origin: np.ndarray) -> Voxels:
+    """Voxels with the surface as their wall; GeometryError if no voxel is fluid."""
     if not flags.any():
-        size = " x ".join(f"{c:.4g}" for c in report.box_m[1] - report.box_m[0])
+        size = " x ".join(f"{c:.4g}" for c in np.ptp(surface.points_m, axis=0))
         raise GeometryError(
             f"spacing_m = {spacing_m:g} gives no fluid voxel in a surface of {size} m; refine it or check the unit"
         )
@@ -281,8 +282,14 @@ def _component_centres(points: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return np.stack(sums, axis=1) / count[:, np.newaxis]
 
 
-def _grid(box_m: np.ndarray, spacing_m: float, margin: int) -> tuple[tuple[int, int, int], np.ndarray]:
-    """((nz, ny, nx), origin [m]); voxel faces, not centres, lie on the lower corner of the box."""
+def grid_of(surface: Surface, spacing_m: float, margin: int) -> tuple[tuple[int, int, int], np.ndarray]:
+    """((nz, ny, nx), origin [m]); voxel faces, not centres, lie on the lower corner of the box of the surface."""
+    check_positive(spacing_m=spacing_m)
+    if not is_whole(margin) or margin < MIN_MARGIN:
+        raise GeometryError(
+            f"margin is {shown(margin)}; at least {MIN_MARGIN} voxels are needed for the opening voxels"
+        )
+    box_m = np.array([surface.points_m.min(axis=0), surface.points_m.max(axis=0)])
     counts = np.ceil((box_m[1] - box_m[0]) / spacing_m) + 2 * margin
     if np.prod(counts) > MAX_VOXELS:
         raise GeometryError(
@@ -306,7 +313,7 @@ def triangles_of_planes(z: np.ndarray, n_planes: int) -> tuple[np.ndarray, np.nd
 
 
 @njit(cache=True, parallel=True)
-def _fill(flags, corners, start, members):
+def fill_rows(flags, corners, start, members):
     """Set the flags inside the surface to 1; returns the number of rows with an odd number of crossings.
 
     ``corners`` (n, 3, 3) are vertices (x, y, z) of the triangles in voxel coordinates, start and members those of

@@ -2,10 +2,21 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from muphy_lb.case.section import Options, Positive, Section, exactly_one
+from muphy_lb.geometry.quantities import UNIT_WORDS, metres_per_unit
 
+
+def _length_unit(unit: str | float) -> str | float:
+    try:
+        metres_per_unit(unit)
+    except ValueError as error:
+        raise ValueError(f"must be {UNIT_WORDS}") from error
+    return unit
+
+
+Unit = Annotated[str | float, AfterValidator(_length_unit)]
 Axes = Annotated[tuple[Literal["x", "y", "z"], ...], Field(strict=False)]
 
 
@@ -16,8 +27,8 @@ class GeometrySection(Section):
     """image, surface or prepared geometry (.h5), relative to the folder of the case file"""
     shape: str | None = None
     """name of an analytic example shape"""
-    unit: Literal["m", "cm", "mm", "um"] | None = None
-    """unit of a surface's coordinates"""
+    unit: Unit | None = None
+    """unit of a surface's coordinates: m, cm, mm, um, a length such as "0.2 mm", or a number of metres"""
     spacing_m: Positive | None = None
     """voxel edge [m], for shapes, surfaces and images that bring none"""
     keep: Literal["openings", "largest", "all"] | None = None

@@ -37,7 +37,8 @@ class RunSection(Section):
     ramp_steps: AtLeastZero = 200
     """steps over which the openings' values rise smoothly from rest; 0 = at once"""
     steady_tolerance: Positive | None = None
-    """relative change of the watched quantities per characteristic time below which the run ends"""
+    """relative change of the watched quantities per characteristic time below which the run ends; without
+    steady_time_s also the change of flow rates that is still to come"""
     steady_interval_steps: AtLeastOne = 200
     """steps between two looks at the change"""
     steady_time_s: Positive | None = None

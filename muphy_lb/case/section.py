@@ -1,13 +1,15 @@
 """Section: the base of the tables of a case file, and the types of their values.
 
 A section reports everything that is wrong with it at once, in words for the user: pydantic checks each value, the
-section's own ``rules`` what must hold between keys.
+section's own ``rules`` what must hold between keys. The name of a key ends in its SI unit; a string with another unit
+of the same dimension (``radius_m = "0.2 mm"``) is converted.
 """
 
 import math
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -15,6 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import MAX_SHOWN, shown
+from muphy_lb.geometry.quantities import in_si, is_quantity
 
 SMALLEST = 1e-30
 """Smallest number that is to be positive: the square of a smaller one may be zero."""
@@ -46,8 +49,75 @@ def _not_tiny(value: float) -> float:
     return value
 
 
+SI_UNITS = MappingProxyType(
+    {
+        "m": "m",
+        "m2": "m^2",
+        "m3": "m^3",
+        "m_s": "m/s",
+        "m_s2": "m/s^2",
+        "m2_s": "m^2/s",
+        "m3_s": "m^3/s",
+        "s": "s",
+        "per_s": "1/s",
+        "rad_s": "rad/s",
+        "kg": "kg",
+        "kg_s": "kg/s",
+        "kg_m3": "kg/m^3",
+        "pa": "Pa",
+        "pa_s": "Pa*s",
+        "n": "N",
+        "n_m": "N/m",
+        "j": "J",
+        "k": "K",
+        "k_m": "K/m",
+        "1_k": "1/K",
+    }
+)
+"""The unit of a key by the end of its name: ``velocity_m_s`` is in m/s."""
+
+
+def unit_of(key: str, table: Mapping) -> str | None:
+    """The SI unit that the name of a key ends in; None for a key without a unit. That of a consistency (Pa s^n) has the
+    index n of its table."""
+    if key.endswith("_pa_sn"):
+        return f"Pa*s^{table.get('index')}" if isinstance(table.get("index"), float) else None
+    parts = key.split("_")
+    ends = ("_".join(parts[-n:]) for n in range(min(3, len(parts) - 1), 0, -1))
+    return next((SI_UNITS[end] for end in ends if end in SI_UNITS), None)
+
+
+def _converted(value, unit: str | None):
+    """A value of a key with this unit, at any depth: texts with a unit become numbers in SI, those that cannot stay."""
+    if isinstance(value, Mapping):
+        return {key: _converted(entry, unit_of(str(key), value)) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_converted(entry, unit) for entry in value]
+    if unit is None or not isinstance(value, str) or not is_quantity(value):
+        return value
+    try:
+        return in_si(value, unit)
+    except ValueError:
+        return value
+
+
+def _unit_problem(key: str, value) -> str | None:
+    """Why a text is no value of a key with a unit; None for all else."""
+    unit = unit_of(key, {})
+    if unit is None or not isinstance(value, str):
+        return None
+    try:
+        in_si(value, unit)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def _plain_values(table: dict) -> dict:
     values = list(table.values())
+    for key, value in table.items():
+        if problem := _unit_problem(str(key), value):
+            raise ValueError(f"holds {key} = {shown(value)}, which {problem}")
     while values:
         value = values.pop()
         if isinstance(value, dict | list):
@@ -113,7 +183,8 @@ class Section(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _all_problems(cls, data, handler):
-        """Report wrong values and broken rules together, in words for the user."""
+        """Report wrong values and broken rules together, in words for the user; texts with a unit become numbers."""
+        data = _converted(data, None) if isinstance(data, Mapping) else data
         broken, failure = cls._broken_rules(data)
         wrong, section = [], None
         try:
@@ -155,6 +226,8 @@ class Section(BaseModel):
         meaning = f" ({cls.model_fields[key].description})"
         if error["type"] == "missing":
             return "is missing" + meaning
+        if problem := _unit_problem(key, error["input"]):
+            return f"is {value}: {problem}{meaning}"
         allowed = (
             error["msg"]
             .removeprefix("Value error, ")

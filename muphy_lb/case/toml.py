@@ -9,6 +9,7 @@ from pathlib import Path
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import cut, shown
+from muphy_lb.geometry.quantities import is_quantity
 
 MAX_BYTES = 2**22
 """Largest case file: long tables belong into files of their own."""
@@ -130,13 +131,13 @@ def override_value(table: dict, override: str) -> str | None:
 
 
 def _parsed(text: str):
-    """The value of a TOML text; a single word that is no TOML value stands for itself."""
+    """The value of a TOML text; a single word that is no TOML value, or a number with a unit stands for itself."""
     try:
         return _tables(f"value = {text}")["value"]
     except RecursionError as error:
         raise ValueError("its value is nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
-        if re.fullmatch(r"[A-Za-z_./~][\w./~-]*", text):
+        if re.fullmatch(r"[A-Za-z_./~][\w./~-]*", text) or is_quantity(text):
             return text
         raise ValueError(f"{_quoted(text)} is not a TOML value; put a text in double quotes") from error
 

@@ -2,11 +2,13 @@
 
 import sys
 import tomllib
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
+from muphy_lb.geometry.quantities import UNIT_WORDS, number_in_si
 from muphy_lb.new.presets import FLUIDS, KINDS
 
 DEFAULT_CASE = "case.toml"
@@ -16,15 +18,13 @@ def add_options(parser) -> None:
     """Add the options of the command to an argument parser."""
     parser.add_argument("kind", nargs="?", metavar="KIND", help=f"{', '.join(KINDS)} (default: vessel)")
     parser.add_argument("file", nargs="?", metavar="FILE", help="image or surface (default: a built-in example)")
-    parser.add_argument("--spacing", type=float, metavar="M", help="voxel edge [m]")
+    parser.add_argument("--spacing", type=_quantity("m"), metavar="M", help="voxel edge [m], or as '0.2 mm'")
     parser.add_argument("--across", type=int, metavar="N", help="voxels across inlet, cube or channel, instead")
     parser.add_argument("--fluid", metavar="NAME", help=f"{', '.join(FLUIDS)} (default: blood in vessels, else water)")
-    parser.add_argument("--velocity", type=float, metavar="M/S", help="mean velocity at the inlet [m/s]")
-    parser.add_argument(
-        "--unit",
-        metavar="UNIT",
-        help="length unit of a surface (default: mm), or of --spacing for an image: m, cm, mm, um",
-    )
+    velocity = "mean velocity at the inlet [m/s], or as '20 cm/s'"
+    parser.add_argument("--velocity", type=_quantity("m/s"), metavar="M/S", help=velocity)
+    unit = f"length unit of a surface: {UNIT_WORDS} (default: mm), or of --spacing for an image"
+    parser.add_argument("--unit", metavar="UNIT", help=unit)
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="repeatable: option of the file's reader"
     )
@@ -32,6 +32,18 @@ def add_options(parser) -> None:
         "-o", "--output", metavar="CASE.toml", default=DEFAULT_CASE, help="file to write (default: %(default)s)"
     )
     parser.add_argument("--yes", action="store_true", help="do not prompt, use defaults, replace an existing case file")
+
+
+def _quantity(unit: str) -> Callable[[str], float]:
+    """The reader of an option: a number in ``unit``, or a number with a unit."""
+
+    def read(text: str) -> float:
+        try:
+            return number_in_si(text, unit)
+        except ValueError as error:
+            raise ArgumentTypeError(f"{shown(text)} {error}") from error
+
+    return read
 
 
 def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], str] | None = None) -> int:

@@ -13,8 +13,9 @@ from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.openings.find import FoundOpening, openings_of_surface, openings_of_voxels
 from muphy_lb.geometry.porous.preparation import porosity
 from muphy_lb.geometry.shapes.catalogue import build_shape
-from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import read_surface
+from muphy_lb.geometry.surfaces.triangles import signed_volumes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.new import sizing
 from muphy_lb.new.prompt import CaseOptions
@@ -60,6 +61,7 @@ class VesselGeometry:
         placed: whether the case must define the openings, because the geometry does not.
         spacing_m: voxel edge [m].
         length_m: longest edge of its box [m].
+        volume_m3: its volume [m3].
     """
 
     geometry: Mapping
@@ -67,6 +69,7 @@ class VesselGeometry:
     placed: bool
     spacing_m: float
     length_m: float
+    volume_m3: float
 
 
 def vessel(requested: CaseOptions, folder: Path) -> Draft:
@@ -82,19 +85,21 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
     diameter_m = 2.0 * inlets[0].equivalent_radius_m
     narrowing = max(1.0, sum(f.area_m2 for f in inlets) / sum(f.area_m2 for f in outlets))
     viscosity, across = requested.substance.kinematic_viscosity_m2_s, diameter_m / vessel_geometry.spacing_m
-    velocity = requested.velocity_m_s or sizing.velocity_for(
-        VESSEL_REYNOLDS, diameter_m, across, viscosity, PARABOLA_3D * narrowing
-    )
+    peak = PARABOLA_3D * narrowing
+    velocity, why = _velocity(requested, diameter_m, across, peak)
     reynolds = velocity * diameter_m / viscosity
+    n_nodes = vessel_geometry.volume_m3 / vessel_geometry.spacing_m**3
+    resolution = sizing.resolution(diameter_m, vessel_geometry.spacing_m, n_nodes, reynolds, peak)
     drive = sizing.drive(reynolds / across, across, vessel_geometry.length_m / vessel_geometry.spacing_m, narrowing)
     table = {
         "title": "Flow through a vessel" if requested.file else "Flow through a branching vessel",
         "geometry": vessel_geometry.geometry,
         "openings": [_opening(found, vessel_geometry.placed, velocity) for found in chain(inlets, outlets)],
-        **_common(requested, drive),
+        **_common(requested, drive, resolution.model),
     }
     notes = [_note(found, vessel_geometry) for found in chain(inlets, outlets)]
-    return Draft(table, (*notes, f"Reynolds number {reynolds:.4g} at the inlet"))
+    flow = f"velocity {velocity:.4g} m/s at the inlet, {why}; Reynolds number {reynolds:.4g} at the inlet"
+    return Draft(table, (*notes, flow, f"voxel edge {vessel_geometry.spacing_m:.4g} m: {resolution}"))
 
 
 def rock(requested: CaseOptions, folder: Path) -> Draft:
@@ -141,20 +146,23 @@ def rock(requested: CaseOptions, folder: Path) -> Draft:
 def channel(requested: CaseOptions, folder: Path) -> Draft:
     """A two-dimensional flow between two plates; no file is read, so ``folder`` is ignored."""
     viscosity = requested.substance.kinematic_viscosity_m2_s
-    spacing_m = _spacing_across(requested, CHANNEL_HEIGHT_M, PARABOLA_2D)
+    smallest_m = CHANNEL_HEIGHT_M * math.sqrt(CHANNEL_LENGTH / sizing.NODE_BUDGET)
+    spacing_m = _spacing_across(requested, CHANNEL_HEIGHT_M, PARABOLA_2D, smallest_m)
     height = max(4, round(CHANNEL_HEIGHT_M / spacing_m))
     length, height_m = CHANNEL_LENGTH * height, height * spacing_m
     velocity = requested.velocity_m_s or sizing.velocity_for(CHANNEL_REYNOLDS, height_m, height, viscosity, PARABOLA_2D)
     reynolds = velocity * height_m / viscosity
+    resolution = sizing.resolution(height_m, spacing_m, length * height, reynolds, PARABOLA_2D, dimensions=2)
     options = {"length": length, "height": height, "ends": "open"}
     inlet = {"name": "inlet", "velocity_m_s": velocity, "profile": "parabolic"}
     table = {
         "title": "Plane channel",
         "geometry": {"shape": "channel", "spacing_m": spacing_m, "options": options},
         "openings": [inlet, {"name": "outlet", "pressure_pa": 0.0}],
-        **_common(requested, sizing.drive(reynolds / height, height, length, 1.0), "D2Q9"),
+        **_common(requested, sizing.drive(reynolds / height, height, length, 1.0), resolution.model, "D2Q9"),
     }
-    return Draft(table, (f"height {height_m:.4g} m, Reynolds number {reynolds:.4g}",))
+    notes = f"height {height_m:.4g} m, Reynolds number {reynolds:.4g}", f"voxel edge {spacing_m:.4g} m: {resolution}"
+    return Draft(table, notes)
 
 
 DRAFTS: Mapping[str, Callable[[CaseOptions, Path], Draft]] = MappingProxyType(
@@ -164,7 +172,9 @@ DRAFTS: Mapping[str, Callable[[CaseOptions, Path], Draft]] = MappingProxyType(
 
 def _built_in_vessel(requested: CaseOptions, folder: Path) -> VesselGeometry:
     options = {"parent_radius_m": VESSEL_RADIUS_M, "generations": 1}
-    spacing_m = _spacing_across(requested, 2.0 * VESSEL_RADIUS_M, PARABOLA_3D)
+    coarse = build_shape("branching_vessel", spacing_m=2.0 * VESSEL_RADIUS_M / MIN_ACROSS, **options)
+    smallest_m = _smallest_m(coarse.n_fluid * coarse.spacing_m**3)
+    spacing_m = _spacing_across(requested, 2.0 * VESSEL_RADIUS_M, PARABOLA_3D, smallest_m)
     voxels = build_shape("branching_vessel", spacing_m=spacing_m, **options)
     geometry = {"shape": "branching_vessel", "spacing_m": spacing_m, "options": options}
     return _vessel_of_voxels(geometry, voxels)
@@ -172,13 +182,16 @@ def _built_in_vessel(requested: CaseOptions, folder: Path) -> VesselGeometry:
 
 def _surface_vessel(requested: CaseOptions, folder: Path) -> VesselGeometry:
     surface = read_surface(requested.file, requested.unit)
-    found = openings_of_surface(mend(surface))
+    mended = close_roughly(surface) if requested.reader.get("vote") else mend(surface)
+    found = openings_of_surface(mended)
+    volume_m3 = abs(float(signed_volumes(mended.surface.points_m, mended.surface.triangles).sum()))
     inlets, outlets = _sorted(found, requested)
     narrowing = max(1.0, inlets[0].area_m2 / sum(item.area_m2 for item in outlets))
-    spacing_m = _spacing_across(requested, 2.0 * inlets[0].equivalent_radius_m, PARABOLA_3D * narrowing)
+    peak, smallest_m = PARABOLA_3D * narrowing, _smallest_m(volume_m3)
+    spacing_m = _spacing_across(requested, 2.0 * inlets[0].equivalent_radius_m, peak, smallest_m)
     geometry = _file_section(requested, folder) | {"unit": requested.unit, "spacing_m": spacing_m}
     length_m = float((surface.points.max(axis=0) - surface.points.min(axis=0)).max()) * surface.metres_per_unit
-    return VesselGeometry(geometry, found, True, spacing_m, length_m)
+    return VesselGeometry(geometry, found, True, spacing_m, length_m, volume_m3)
 
 
 def _image_vessel(requested: CaseOptions, folder: Path) -> VesselGeometry:
@@ -187,8 +200,9 @@ def _image_vessel(requested: CaseOptions, folder: Path) -> VesselGeometry:
 
 
 def _vessel_of_voxels(geometry: Mapping, voxels: Voxels) -> VesselGeometry:
-    length_m = max(voxels.shape) * voxels.spacing_m
-    return VesselGeometry(geometry, openings_of_voxels(voxels), not voxels.openings, voxels.spacing_m, length_m)
+    length_m, volume_m3 = max(voxels.shape) * voxels.spacing_m, voxels.n_fluid * voxels.spacing_m**3
+    found = openings_of_voxels(voxels)
+    return VesselGeometry(geometry, found, not voxels.openings, voxels.spacing_m, length_m, volume_m3)
 
 
 def _sorted(found: tuple[FoundOpening, ...], requested: CaseOptions) -> tuple[list[FoundOpening], list[FoundOpening]]:
@@ -203,15 +217,37 @@ def _sorted(found: tuple[FoundOpening, ...], requested: CaseOptions) -> tuple[li
     return inlets, outlets
 
 
-def _spacing_across(requested: CaseOptions, diameter_m: float, peak: float) -> float:
-    """The requested voxel edge, or one that resolves the flow."""
+def _velocity(requested: CaseOptions, diameter_m: float, across: float, peak: float) -> tuple[float, str]:
+    """(mean velocity at the inlet [m/s], where it comes from): the requested one; else one of a moderate Reynolds
+    number, but of blood never above that of blood at rest in a vessel of this diameter."""
+    substance = requested.substance
+    if requested.velocity_m_s is not None:
+        return requested.velocity_m_s, "as asked"
+    viscosity_m2_s = substance.kinematic_viscosity_m2_s
+    moderate = sizing.velocity_for(VESSEL_REYNOLDS, diameter_m, across, viscosity_m2_s, peak)
+    why = f"chosen for a Reynolds number of {moderate * diameter_m / viscosity_m2_s:.2g}; give yours with --velocity"
+    if requested.fluid != "blood":
+        return moderate, why
+    natural = sizing.physiological_velocity(diameter_m, substance.density_kg_m3, viscosity_m2_s)
+    if natural <= moderate:
+        return natural, f"that of blood at rest in a vessel of {diameter_m:.2g} m"
+    return moderate, f"{why}: blood at rest in a vessel of {diameter_m:.2g} m has about {natural:.2g} m/s"
+
+
+def _smallest_m(volume_m3: float) -> float:
+    """Voxel edge [m] at which a volume has as many nodes as are taken without being asked."""
+    return (volume_m3 / sizing.NODE_BUDGET) ** (1.0 / 3.0)
+
+
+def _spacing_across(requested: CaseOptions, diameter_m: float, peak: float, smallest_m: float) -> float:
+    """The requested voxel edge, or one that resolves the flow as far as the budget of nodes allows."""
     if requested.spacing_m is not None:
         return requested.spacing_m
-    across = requested.n_across
+    across = needed = requested.n_across
     if requested.across is None and requested.velocity_m_s is not None:
         reynolds = requested.velocity_m_s * diameter_m / requested.substance.kinematic_viscosity_m2_s
-        across = sizing.across_for(across, reynolds, peak)
-    return sizing.rounded(diameter_m / across, 4)
+        needed = sizing.across_for(across, reynolds, peak)
+    return sizing.edge_for(diameter_m, across, needed, smallest_m)
 
 
 def _file_section(requested: CaseOptions, folder: Path) -> dict:
@@ -243,11 +279,11 @@ def _note(found: FoundOpening, vessel_geometry: VesselGeometry) -> str:
     return f"{opening.title}: {found.source}, {across:.1f} voxels across{few}"
 
 
-def _common(requested: CaseOptions, drive: sizing.Drive, lattice: str = "D3Q19") -> dict:
-    """The sections common to vessels and channels."""
+def _common(requested: CaseOptions, drive: sizing.Drive, model: Mapping, lattice: str = "D3Q19") -> dict:
+    """The sections common to vessels and channels; ``model``: keys of [lattice] of a model of turbulence."""
     return {
         "fluid": requested.substance._asdict(),
-        "lattice": {"name": lattice, "collision": "trt", "lattice_velocity": drive.lattice_velocity},
+        "lattice": {"name": lattice, "collision": "trt", "lattice_velocity": drive.lattice_velocity, **model},
         "run": {
             "steps": drive.steps,
             "ramp_steps": 2 * drive.interval,

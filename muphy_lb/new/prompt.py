@@ -8,11 +8,11 @@ from types import MappingProxyType
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.load import LOADERS
-from muphy_lb.geometry.options import METRES_PER_UNIT
+from muphy_lb.geometry.quantities import UNIT_WORDS, metres_per_unit, number_in_si
 from muphy_lb.new.presets import FLUIDS, KINDS, Substance
 from muphy_lb.setup.geometry import PREPARED
+from muphy_lb.setup.stability import SURFACES
 
-SURFACES = (".stl", ".obj", ".ply", ".vtp")
 ATTEMPTS = 3
 
 DEFAULT_FLUID = MappingProxyType({"vessel": "blood", "rock": "water", "channel": "water"})
@@ -32,7 +32,7 @@ class CaseOptions:
         kind: one of KINDS.
         file: the geometry; ``None`` for a built-in example.
         fluid: one of FLUIDS.
-        unit: length unit of a surface.
+        unit: length unit of a surface; see :func:`~muphy_lb.geometry.options.metres_per_unit`.
         spacing_m: voxel edge [m]; ``None``: that of the file, or derived from ``across`` and the flow.
         across: voxels across the inlet, cube or channel.
         velocity_m_s: mean velocity at the inlet [m/s]; ``None``: a moderate Reynolds number.
@@ -51,7 +51,7 @@ class CaseOptions:
     def __post_init__(self):
         _check_word("kind", self.kind, KINDS)
         _check_word("--fluid", self.fluid, tuple(FLUIDS))
-        _check_word("--unit", self.unit, tuple(METRES_PER_UNIT))
+        metres_per_unit(self.unit)
         for name in ("spacing_m", "across", "velocity_m_s"):
             value = getattr(self, name)
             if value is not None and not 0.0 < value < float("inf"):
@@ -116,16 +116,26 @@ def prompt_options(given: Mapping[str, object], ask: Ask | None) -> CaseOptions:
         known["file"] = None if file is None else Path(file)
     draft = CaseOptions(**known)
     if draft.is_surface:
-        option("unit", "length unit of the surface", "mm", allowed=tuple(METRES_PER_UNIT))
+        option("unit", f"length unit of the surface: {UNIT_WORDS}", "mm")
     if draft.file is not None and not draft.is_surface:
-        option("spacing_m", "voxel edge [m]; none if the file states it", None, float)
+        option("spacing_m", "voxel edge [m]; none if the file states it", None, _length_m)
     elif draft.spacing_m is None:
         usual = f"none for {DEFAULT_ACROSS[kind]}, or what the velocity needs"
         option("across", f"voxels across {ACROSS_WHAT[kind]}; {usual}", None, int)
     option("fluid", "fluid", DEFAULT_FLUID[kind], allowed=tuple(FLUIDS))
     if kind != "rock":
-        option("velocity_m_s", "mean velocity at the inlet [m/s]; none for a moderate Reynolds number", None, float)
+        option(
+            "velocity_m_s", "mean velocity at the inlet [m/s]; none for a moderate Reynolds number", None, _velocity_m_s
+        )
     return CaseOptions(**known)
+
+
+def _length_m(text: str) -> float:
+    return number_in_si(text, "m")
+
+
+def _velocity_m_s(text: str) -> float:
+    return number_in_si(text, "m/s")
 
 
 def _answer(ask: Ask, question: str, choice: tuple, parse: Callable[[str], object]):

@@ -10,13 +10,17 @@ import numpy as np
 
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.setup.numerics import MAX_CELL_REYNOLDS
+from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SMAGORINSKY, STABLE
 from muphy_lb.units import CS2, Units, viscosity
 
 GOOD_LATTICE_VELOCITY = 0.04
 """Mean lattice velocity at the inlet: the maximum of a parabolic profile then stays below Mach 0.15."""
 
 LONGEST_RELAXATION_TIME = 0.9
+NODE_BUDGET = 2_000_000
+"""Nodes up to which the voxels are refined for a large Reynolds number without being asked: minutes on a GPU, hours on
+a CPU."""
+
 MARGIN = 0.9
 """Fraction of a bound that is used: a voxelised vessel is slightly narrower than the original."""
 
@@ -29,8 +33,16 @@ KOZENY = 5.0
 STAIRCASE = 2.0 / 3.0
 """Area of a smooth surface over that of its voxel faces, averaged over all orientations."""
 
-FLOW_THROUGH_TIMES = 4.0
-"""Smallest length of a run, in flow-through times of the box at the mean velocity."""
+FLOW_THROUGH_TIMES, MOST_FLOW_THROUGH_TIMES = 4.0, 10.0
+"""Smallest length of a run, and largest one that waits for viscous diffusion, in flow-through times of the box at the
+mean velocity: a flow that leaves the vessel before its profile has developed settles with the flow-through time."""
+
+SETTLING_TIMES = 40.0
+"""Length of a run of creeping flow, in its slowest time; narrower branches take longer than the inlet."""
+
+ARTERIAL_SHEAR_PA, AORTIC_VELOCITY_M_S = 1.5, 0.33
+"""Mean wall shear stress in arteries (Malek, Alper, Izumo, JAMA 282, 2035 (1999)), and mean velocity in the aorta
+(Guyton and Hall, Textbook of Medical Physiology (1996))."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,41 @@ class Drive:
     lattice_velocity: float
     steps: int
     interval: int
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How the voxels resolve a flow.
+
+    Attributes:
+        across: voxels per diameter.
+        nodes: fluid nodes, about.
+        needed: voxels per diameter for which no model of turbulence is needed.
+        nodes_needed: fluid nodes with these, about.
+        cell_reynolds: Reynolds number of a voxel with the largest velocity.
+    """
+
+    across: float
+    nodes: float
+    needed: int
+    nodes_needed: float
+    cell_reynolds: float
+
+    @property
+    def model(self) -> dict:
+        """The keys of [lattice] that make up for what the voxels do not resolve; empty if they resolve the flow."""
+        return {"collision": STABLE, "smagorinsky": SMAGORINSKY} if self.cell_reynolds > MAX_CELL_REYNOLDS else {}
+
+    def __str__(self):
+        text = f"{self.across:.3g} voxels across, about {rounded(self.nodes, 2):,.0f} nodes"
+        if not self.model:
+            return f"{text}; Reynolds number of a voxel {self.cell_reynolds:.2g} (at most {MAX_CELL_REYNOLDS:g})"
+        return (
+            f"{text}; Reynolds number of a voxel {self.cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: therefore"
+            f" lattice.smagorinsky = {SMAGORINSKY} and collision = '{STABLE}' (large-eddy simulation), which keep the"
+            f" flow stable and make the wall shear stress an estimate. --across {self.needed} resolves the flow, with"
+            f" about {self.nodes_needed:.2g} nodes; without --across and --spacing at most {NODE_BUDGET:,} are taken"
+        )
 
 
 @dataclass(frozen=True)
@@ -76,6 +123,36 @@ def velocity_for(reynolds: float, diameter_m: float, across: float, viscosity_m2
     return rounded(min(reynolds, _highest_reynolds(across, peak)) * viscosity_m2_s / diameter_m, 2)
 
 
+def physiological_velocity(diameter_m: float, density_kg_m3: float, viscosity_m2_s: float) -> float:
+    """Mean velocity of blood in a vessel at rest [m/s]: that of arterial wall shear stress in Poiseuille flow,
+    8 mu U / d, which is about the same in small vessels and large ones (Murray's law), at most that in the aorta."""
+    shear_rate_1_s = ARTERIAL_SHEAR_PA / (density_kg_m3 * viscosity_m2_s)
+    return rounded(min(shear_rate_1_s * diameter_m / 8.0, AORTIC_VELOCITY_M_S), 2)
+
+
+def edge_for(diameter_m: float, across: int, needed: int, smallest_m: float) -> float:
+    """Voxel edge [m] with ``needed`` voxels per diameter, but not below ``smallest_m``, that of the budget of nodes,
+    and not above that with ``across`` voxels per diameter."""
+    return rounded(min(diameter_m / across, max(diameter_m / needed, smallest_m)), 4)
+
+
+def resolution(
+    diameter_m: float, spacing_m: float, nodes: float, reynolds: float, peak: float, dimensions: int = 3
+) -> "Resolution":
+    """How the voxels resolve a flow.
+
+    Args:
+        diameter_m: diameter of the inlet, or height of the channel [m].
+        spacing_m: voxel edge [m].
+        nodes: fluid nodes, about.
+        reynolds: Reynolds number of mean velocity and diameter.
+        peak: maximum velocity in the flow over the mean velocity at the inlet.
+        dimensions: of the flow.
+    """
+    across, needed = diameter_m / spacing_m, across_for(1, reynolds, peak)
+    return Resolution(across, nodes, needed, nodes * (needed / across) ** dimensions, reynolds * peak / across)
+
+
 def across_for(across: int, reynolds: float, peak: float) -> int:
     """Voxels per diameter: ``across``, or more if a flow of this Reynolds number requires them."""
     return max(across, math.ceil(across * reynolds / _highest_reynolds(across, peak)))
@@ -99,9 +176,18 @@ def drive(cell_reynolds: float, diameter: float, length: float, narrowing: float
     velocity = rounded(min(GOOD_LATTICE_VELOCITY / max(1.0, narrowing), longest))
     viscous = (0.5 * diameter) ** 2 * cell_reynolds / velocity
     interval = round(rounded(max(200.0, FLOW_THROUGH_TIMES * length / math.sqrt(CS2)), 1))
-    return Drive(
-        velocity, _round_up(max(FLOW_THROUGH_TIMES * length / velocity, 2.0 * viscous, 10 * interval)), interval
-    )
+    flow_through = length / velocity
+    if cell_reynolds * diameter < 1.0:
+        settled = SETTLING_TIMES * max(viscous, _pressure_time(velocity / cell_reynolds, 0.5 * diameter, length))
+    else:
+        settled = max(FLOW_THROUGH_TIMES * flow_through, min(2.0 * viscous, MOST_FLOW_THROUGH_TIMES * flow_through))
+    return Drive(velocity, _round_up(max(settled, 10 * interval)), interval)
+
+
+def _pressure_time(viscosity_lattice: float, radius: float, length: float) -> float:
+    """Slowest time [steps] in which the pressure spreads by diffusion along a tube, with the coefficient
+    cs^2 R^2 / (8 nu), between an end of fixed flow rate and one of fixed pressure."""
+    return (2.0 * length / math.pi) ** 2 * 8.0 * viscosity_lattice / (CS2 * radius**2)
 
 
 def creep(voxels: Voxels, viscosity_m2_s: float, density_kg_m3: float) -> Creep:

@@ -6,6 +6,9 @@ import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.setup.stability import cause_and_remedy
+
+NEAR = 3.0  # voxels from an opening within which it is named
 
 
 def divergence_message(view: FlowView, velocity: np.ndarray) -> str:
@@ -39,6 +42,25 @@ def _describe(view: FlowView, speed: float, _number: int, voxel: int, rank: int)
     whose = f", on rank {rank}" if view.communicator.size > 1 else ""
     return (
         f"the run diverged at step {view.step_number}: {what} at voxel ({x}, {y}, {z}), x = ({place}) m{whose};"
-        f" relaxation time {view.numerics.relaxation_time:.4g}. Use a smaller lattice_velocity or time_step_s,"
-        " a finer spacing_m, or a longer run.ramp_steps"
+        f" relaxation time {view.numerics.relaxation_time:.5g}{_beside_opening(view, xyz)}. The likely cause:"
+        f" {_cause(view)}"
     )
+
+
+def _cause(view: FlowView) -> str:
+    """What made the flow unstable, and the remedy."""
+    numerics, cs2 = view.numerics, float(view.lattice.cs2)
+    fastest = numerics.mach * sqrt(cs2) if numerics.mach else None
+    return cause_and_remedy(view.case, numerics.units, fastest, numerics.reference_velocity_m_s, cs2)
+
+
+def _beside_opening(view: FlowView, xyz: np.ndarray) -> str:
+    """Which opening lies next to a voxel (x, y, z), as an addition to its place; empty for a voxel inside the flow."""
+    header = view.header
+    for opening in header.openings:
+        away = (np.asarray(header.origin_m) - opening.centre_m) / header.spacing_m + xyz
+        along = float(np.dot(away, opening.normal))
+        across = float(np.linalg.norm(away - along * np.asarray(opening.normal)))
+        if abs(along) <= NEAR and across <= opening.radius_m / header.spacing_m + NEAR:
+            return f", next to opening {opening.name!r}"
+    return ""

@@ -12,11 +12,17 @@ Two intervals, because sound can make a flow stand still for a moment. A slow mo
 off by about t_s / T_c times the change: choose T_c near the slowest time of the flow (L^2 / viscosity for a pore or a
 gap of width L, L / velocity for a vessel), and the tolerance is close to the error.
 
+Without T_c the flow rates of openings must also have no more than the tolerance still to come. In creeping flow through
+a narrow vessel of radius R and length L the pressure does not travel as sound but spreads by diffusion, with the
+coefficient cs^2 R^2 / (8 nu), which takes far longer than an interval. What is to come follows from the last two
+changes d' and d of a flow rate: if they shrink by the same factor r = d / d' from look to look, as those of the slowest
+mode do, it is d (r + r^2 + ...) = d r / (1 - r) (Aitken's extrapolation).
+
 Sums run in an order, or in integers, that the number of ranks does not touch, so every run stops at the same step.
 """
 
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 
 from muphy_lb.measure.flow_view import FlowView
@@ -27,6 +33,10 @@ from muphy_lb.output.series import CsvSeries, read_series
 from muphy_lb.run.monitored import monitored
 
 STEADY = "steady"
+EXTRAPOLATED = "flow_rates"
+MOST_LOOKS = 100.0
+"""Most intervals that the rest of a change is taken to last: that of changes which do not shrink, such as rounding."""
+
 MEANS = {"permeability": "mean velocity in the pores [m/s]", "mean_speed": "mean speed [voxels per time step]"}
 
 
@@ -36,27 +46,34 @@ class SteadyWatch:
     Args:
         tolerance: allowed relative change per characteristic time, or None for never steady.
         intervals: characteristic time over the time between two looks.
+        is_extrapolated: whether what is to come of the flow rates must be within the tolerance, too.
     """
 
-    def __init__(self, tolerance: float | None, intervals: float = 1.0):
+    def __init__(self, tolerance: float | None, intervals: float = 1.0, is_extrapolated: bool = False):
         self.tolerance = tolerance
         self.change = inf
+        self.to_come = inf if is_extrapolated else 0.0
+        self._is_extrapolated = is_extrapolated
         self._intervals = intervals
         self._change_before = inf
         self._last: dict = {}
+        self._differences: dict = {}
 
     def __str__(self):
         if self.tolerance is None:
             return ""
         if self.change == inf:
             return f"change not yet known (steady at {self.tolerance:.0e})"
+        if self.change <= self.tolerance < self.to_come < inf:
+            return f"change {self.change:.2e}, {self.to_come:.2e} to come (steady at {self.tolerance:.0e})"
         once = self.change <= self.tolerance < self._change_before
         return f"change {self.change:.2e} (steady at {self.tolerance:.0e}{', below it once, twice needed' * once})"
 
     @property
     def is_steady(self) -> bool:
-        """Whether the last two changes were within the tolerance."""
-        return self.tolerance is not None and max(self.change, self._change_before) <= self.tolerance
+        """Whether the last two changes, and what is to come of the flow rates, are within the tolerance."""
+        changes = (self.change, self._change_before, self.to_come)
+        return self.tolerance is not None and max(changes) <= self.tolerance
 
     @property
     def steadiness(self) -> Steadiness | None:
@@ -71,17 +88,30 @@ class SteadyWatch:
         if last:
             self._change_before = self.change
             self.change = self._intervals * max(_relative_changes(last, groups), default=inf)
+        if last and self._is_extrapolated:
+            self._extrapolate(last.get(EXTRAPOLATED, {}), groups.get(EXTRAPOLATED, {}))
         return self.is_steady
+
+    def _extrapolate(self, last: dict[str, float], now: dict[str, float]) -> None:
+        """What is to come of the flow rates, relative to the largest, if they go on to change as they did."""
+        before, self._differences = self._differences, {name: now[name] - last[name] for name in now if name in last}
+        scale = max((abs(value) for value in now.values()), default=0.0)
+        to_come = (_rest(before.get(name, inf), change) for name, change in self._differences.items())
+        self.to_come = max((_ratio(rest, scale) for rest in to_come), default=0.0)
 
     def record(self) -> dict:
         """What a checkpoint must keep."""
         changes = [change if change < inf else None for change in (self.change, self._change_before)]
-        return {"last": self._last, "changes": changes}
+        to_come = self.to_come if self.to_come < inf else None
+        return {"last": self._last, "changes": changes, "differences": self._differences, "to_come": to_come}
 
     def restore(self, record: dict) -> None:
         """Continue from a checkpoint's record."""
         self._last = record["last"]
         self.change, self._change_before = (inf if change is None else change for change in record["changes"])
+        if self._is_extrapolated:  # checkpoints of earlier versions do not hold it
+            self._differences = record.get("differences", {})
+            self.to_come = inf if record.get("to_come") is None else record["to_come"]
 
 
 def _relative_changes(last: dict, now: dict):
@@ -94,6 +124,16 @@ def _relative_changes(last: dict, now: dict):
 def _ratio(change: float, scale: float) -> float:
     """Relative change; a flow at rest has not begun, hence is not steady."""
     return change / scale if scale > 0.0 else inf
+
+
+def _rest(before: float, change: float) -> float:
+    """Sum of the changes to come after two successive ones of a quantity."""
+    if change == 0.0:
+        return 0.0
+    if not isfinite(before):
+        return inf
+    rest = change / (before - change) if abs(change) < abs(before) else MOST_LOOKS
+    return abs(change) * min(abs(rest), MOST_LOOKS)
 
 
 class SteadyState(Observer):
@@ -112,7 +152,9 @@ class SteadyState(Observer):
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         run = view.case.run
         interval_s = run.steady_interval_steps * view.units.time_step_s
-        self.watch = SteadyWatch(run.steady_tolerance, (run.steady_time_s or interval_s) / interval_s)
+        is_extrapolated = run.steady_time_s is None and EXTRAPOLATED in run.steady_watch and bool(view.header.openings)
+        intervals = (run.steady_time_s or interval_s) / interval_s
+        self.watch = SteadyWatch(run.steady_tolerance, intervals, is_extrapolated)
         self.every = 0 if run.steady_tolerance is None else run.steady_interval_steps
         self._view, self._path, self._resume_step = view, folder / self.file, resume_step
         self._series: CsvSeries | None = None

@@ -14,6 +14,7 @@ from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import OpeningSection, WaveformSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
+from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SHORT_RELAXATION_TIME, STABLE, resolving, time_step_key
 from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
 MAX_STEPS = 10**12
@@ -21,11 +22,9 @@ MIN_STEPS_OF_A_WAVE = 2  # the sampling theorem: a faster wave looks like a slow
 MAX_LATTICE_VELOCITY = 0.3
 GOOD_LATTICE_VELOCITY = 0.1
 GOOD_MACH = 0.175  # that of GOOD_LATTICE_VELOCITY, 0.1 * sqrt(3), rounded up
-SHORT_RELAXATION_TIME = 0.51
 LONG_RELAXATION_TIME = 2.0
 GOOD_RELAXATION_TIME = 0.8
 MAX_RELAXATION_TIME = 5.0  # the error of walls and viscosity grows with its square; far above, flows lose their mass
-MAX_CELL_REYNOLDS = 10.0
 MAX_DENSITY_CHANGE = 0.5
 GOOD_DENSITY_CHANGE = 0.1
 HALF_WAY_SHEAR = (
@@ -103,12 +102,8 @@ class _Plan:
 
     def key_for(self, time_step_s: float) -> str:
         """Assignment that gives this time step with the key of [lattice] that the case uses."""
-        lattice = self.case.lattice
-        if lattice.time_step_s is not None:
-            return f"lattice.time_step_s = {time_step_s:.4g}"
-        if lattice.lattice_velocity is not None:
-            return f"lattice.lattice_velocity = {self.reference_m_s * time_step_s / self.spacing_m:.4g}"
-        return f"lattice.relaxation_time = {self.relaxation_time(time_step_s):.4g}"
+        units = Units(self.spacing_m, time_step_s, self.case.fluid.density_kg_m3)
+        return time_step_key(self.case, units, self.reference_m_s, self.cs2)
 
     def relaxation_time(self, time_step_s: float) -> float:
         """Relaxation time [time steps] of the fluid with this time step [s]."""
@@ -315,15 +310,29 @@ def _refuse_compressible(numerics: Numerics, plan: _Plan) -> None:
 
 def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
     tau, velocity = numerics.relaxation_time, numerics.units.velocity_to_lattice(plan.fastest_m_s)
-    if tau < SHORT_RELAXATION_TIME:
-        yield f"the relaxation time {tau:.5g} is close to 0.5: the run may become unstable; use finer voxels"
+    cell_reynolds = velocity / numerics.viscosity_lattice
+    is_coarse, is_modelled = cell_reynolds > MAX_CELL_REYNOLDS, plan.case.lattice.smagorinsky is not None
+    if tau < SHORT_RELAXATION_TIME and not is_coarse and not is_modelled:
+        yield f"the relaxation time {tau:.5g} is close to 0.5: the run may become unstable: {_remedy(plan)}"
     if tau > LONG_RELAXATION_TIME:
         yield f"the relaxation time {tau:.4g} is long (inaccurate walls): set {_good_key(plan)}"
     if (numerics.mach or 0.0) > GOOD_MACH:
         yield f"the Mach number {numerics.mach:.3g} is above {GOOD_MACH} (compressible): {_remedy(plan)}"
-    if velocity > MAX_CELL_REYNOLDS * numerics.viscosity_lattice:
-        cell_reynolds = velocity / numerics.viscosity_lattice
-        yield f"the Reynolds number of one voxel is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: use finer voxels"
+    if is_coarse and is_modelled and plan.case.lattice.collision == "trt":
+        yield (
+            f"trt at a relaxation time of {tau:.5g} leaves a checkerboard of velocities behind inlets, which falsifies"
+            f" pressures: set lattice.collision = '{STABLE}'"
+        )
+    if is_coarse and is_modelled:
+        yield (
+            f"the Reynolds number of one voxel is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the Smagorinsky"
+            " model keeps the flow stable, but what lies between the voxels, and the wall shear stress, are estimates"
+        )
+    elif is_coarse:
+        yield (
+            f"the Reynolds number of one voxel is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the run may become"
+            f" unstable; {resolving(plan.case, numerics.units, cell_reynolds)}"
+        )
     for opening, change in _density_changes(numerics, plan):
         if abs(change) > GOOD_DENSITY_CHANGE:
             yield f"openings.{opening.name}: its pressure changes the lattice density by {change:.2g} (compressible)"

@@ -81,7 +81,7 @@ MISTAKES = [
     (("run", "steps"), REMOVED, "run needs exactly one of steps, time_s; it has none"),
     (("geometry", "file"), "a.stl", "geometry needs exactly one of file, shape; it has file and shape"),
     (("geometry", "spacing_m"), REMOVED, "geometry has a shape but no spacing_m"),
-    (("geometry", "unit"), "km", "geometry.unit is 'km': must be 'm', 'cm', 'mm' or 'um'"),
+    (("geometry", "unit"), "km", "geometry.unit is 'km': must be m, cm, mm, um, a length such"),
     (("geometry", "periodic"), ["x", "w"], "geometry.periodic[1] is 'w': must be 'x', 'y' or 'z'"),
     (("geometry", "periodic"), "x", "geometry.periodic is 'x': must be a list"),
     (("geometry", "options"), {"a": [math.nan]}, "holds nan; allowed: finite numbers"),

@@ -12,6 +12,7 @@ from muphy_lb.case.case import load_case
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.shapes.catalogue import pipe, random_solid
+from muphy_lb.new import sizing
 from muphy_lb.new.command import add_options, new
 from muphy_lb.new.text import case_text
 from muphy_lb.parallel import SerialCommunicator
@@ -231,6 +232,48 @@ def test_a_case_that_could_not_run_is_not_written(tmp_path):
 def test_voxels_too_wide_for_the_velocity_raise_a_warning(tmp_path):
     words = ["channel", "--velocity", 1.0, "--spacing", 1e-4]
     assert "the Reynolds number of one voxel is" in write(tmp_path, words)[1]
+
+
+def test_a_velocity_that_needs_finer_voxels_gets_them(tmp_path):
+    path, said = write(tmp_path, ["vessel", "--velocity", 0.15, "--yes"])
+    case = load_case(path)
+    assert case.geometry.spacing_m < 1e-4 and case.lattice.smagorinsky is None
+    assert "Reynolds number of a voxel 9" in said
+
+
+def test_a_velocity_beyond_the_budget_of_nodes_gets_a_model_and_is_told_why(tmp_path):
+    """Reynolds number 1500 in a vessel of blood: 750 voxels across would resolve it."""
+    words = ["vessel", "--velocity", "1.65 m/s", "--across", 12, "--yes"]
+    path, said = write(tmp_path, words)
+    lattice = load_case(path).lattice
+    assert (lattice.smagorinsky, lattice.collision) == (0.16, "regularised")
+    for text in ("Reynolds number of a voxel", "smagorinsky", "--across", "2,000,000"):
+        assert text in said
+    run_shortly(path, tmp_path)
+
+
+def test_voxels_are_refined_as_far_as_the_budget_of_nodes_allows():
+    found = [sizing.edge_for(1.0, 24, needed, 1.0 / 100) for needed in (24, 60, 500)]
+    assert found == [pytest.approx(1.0 / across, rel=1e-3) for across in (24, 60, 100)]
+
+
+@pytest.mark.parametrize(("diameter_m", "lowest", "highest"), [(8e-6, 3e-4, 1e-3), (3e-3, 0.1, 0.3), (25e-3, 0.2, 0.4)])
+def test_velocities_of_blood_are_physiological(diameter_m, lowest, highest):
+    """Capillary 0.3 to 1 mm/s, carotid artery 0.1 to 0.3 m/s, aorta 0.2 to 0.4 m/s: textbook values."""
+    assert lowest <= sizing.physiological_velocity(diameter_m, 1060.0, 3.3e-6) <= highest
+
+
+def test_a_capillary_is_not_driven_at_metres_a_second(tmp_path):
+    stl_of(tube(radius=8.0, length=60.0), tmp_path / "capillary.stl")
+    path, said = write(tmp_path, ["vessel", tmp_path / "capillary.stl", "--unit", "um", "--across", 10, "--yes"])
+    assert load_case(path).openings[0].velocity_m_s < 2e-3
+    assert load_case(path).run.steps < 200_000  # not some flow-through times, which are millions of steps
+    assert "that of blood at rest in a vessel of 1.6e-05 m" in said
+
+
+def test_a_velocity_chosen_for_a_reynolds_number_says_so(tmp_path):
+    said = write(tmp_path, ["vessel", "--yes"])[1]
+    assert "chosen for a Reynolds number of" in said and "--velocity: blood at rest in a vessel of 0.00" in said
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from muphy_lb.geometry.openings.find import (
     spurious_contacts,
 )
 from muphy_lb.geometry.shapes.catalogue import build_shape
-from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.mend import Mended, mend
 from muphy_lb.geometry.surfaces.surface import Surface, voxelise
 from muphy_lb.geometry.voxels import Voxels
 from tests.unit.geometry.surfaces import box, octahedron, rotated, sphere, tube
@@ -216,3 +216,10 @@ def test_more_openings_than_there_are_flags_for_are_refused():
     triangles = np.concatenate([one.triangles + k * n for k in range(60)])
     with pytest.raises(GeometryError, match="120 openings found; at most 112"):
         found_in(Surface(points, triangles, 1.0))
+
+
+def test_the_slender_hole_of_a_missing_triangle_is_no_opening():
+    """A cap on a long triangle of the wall that was taken for an open end."""
+    closed = tube(length=40.0, n_sides=128, n_rings=16)
+    found = openings_of_surface(Mended(closed, (np.array([5]),), ()))
+    assert [item.source for item in found] == ["flat cap", "flat cap"]

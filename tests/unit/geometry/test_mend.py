@@ -180,3 +180,35 @@ def test_the_diagnosis_counts_parts_copies_and_flat_triangles():
     report = diagnose(Surface(points, np.vstack((surface.triangles, FACES[:3], (0, 1, 16))), 1.0))
     assert (report.n_parts, report.n_copies, report.n_without_area) == (2, 3, 1)
     assert "2 parts, 3 copies, 1 without area" in str(report)
+
+
+def broken(surface, seed=1):
+    """A surface with single triangles missing, others doubled with one corner moved (edges of three triangles), and
+    others doubled beside the surface (loose)."""
+    random = np.random.default_rng(seed)
+    missing, doubled, loose = random.choice(len(surface.triangles), (3, 8), replace=False)
+    moved = surface.points[surface.triangles[doubled, 2]] * (1.0 + 0.02 * random.random((8, 1)))
+    beside = surface.points[surface.triangles[loose]].reshape(-1, 3) * 1.01
+    first = len(surface.points)
+    flaps = np.column_stack((surface.triangles[doubled, :2], first + np.arange(8)))
+    scraps = first + 8 + np.arange(24).reshape(8, 3)
+    kept = np.delete(surface.triangles, missing, axis=0)
+    return Surface(np.vstack((surface.points, moved, beside)), np.vstack((kept, flaps, scraps)), 1.0)
+
+
+@pytest.mark.parametrize("surface", [sphere(1.0, 4), tube(n_sides=48, n_rings=40)], ids=["sphere", "tube"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_broken_mesh_has_the_voxels_of_the_clean_one(surface, seed):
+    mended = mend(broken(surface, seed))
+    clean, found = (voxelise(s, 0.05) for s in (surface, mended.surface))
+    assert found.origin_m == pytest.approx(clean.origin_m)
+    assert np.count_nonzero(found.flags != clean.flags) < 1e-3 * clean.n_fluid
+    assert any("edges of more than two triangles cut out" in note for note in mended.notes)
+    assert any("loose scraps" in note for note in mended.notes)
+    assert any("small holes closed" in note for note in mended.notes)
+
+
+def test_a_mesh_of_which_too_much_is_doubtful_is_refused():
+    surface = sphere(1.0, 2)
+    with pytest.raises(GeometryError, match=r"the triangles there are \d+.\d% of its area, and at most 2% are cut out"):
+        mend(broken(surface))

@@ -6,7 +6,7 @@ import pytest
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
-from muphy_lb.geometry.surfaces.surface import Surface, _fill, diagnose, read_surface, voxelise
+from muphy_lb.geometry.surfaces.surface import Surface, diagnose, fill_rows, read_surface, voxelise
 from tests.unit.geometry.surfaces import FACES, box, octahedron, rotated, sphere
 
 
@@ -101,7 +101,7 @@ def test_rows_that_cross_a_surface_an_odd_number_of_times_are_counted():
         [[[2.2, 0.5, 0.5], [2.2, 3.5, 0.5], [2.2, 3.5, 3.5]], [[2.2, 0.5, 0.5], [2.2, 3.5, 3.5], [2.2, 0.5, 3.5]]]
     )
     every = np.tile(np.arange(2), 5)
-    assert _fill(np.zeros((5, 5, 5), np.uint8), square, np.arange(0, 11, 2), every) == 9
+    assert fill_rows(np.zeros((5, 5, 5), np.uint8), square, np.arange(0, 11, 2), every) == 9
 
 
 def test_a_spacing_without_fluid_names_spacing_and_size():

@@ -1,0 +1,128 @@
+"""Numbers with a unit, as text: ``"0.2 mm"``, ``"100 mmHg"``, ``"5 mL/min"``, to numbers in SI.
+
+The units are those of Pint (https://pint.readthedocs.io), which is imported when the first such text is met. ``mD`` is
+the millidarcy here, not the millidebye.
+"""
+
+import math
+import re
+from contextlib import suppress
+from functools import cache
+from numbers import Real
+
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import shown
+
+METRES_PER_UNIT = {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6}
+UNIT_WORDS = f"{', '.join(METRES_PER_UNIT)}, a length such as '0.2 mm', or a number of metres"
+
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+UNIT = r"[A-Za-zµμÅ°%1][\wµμÅ°%/*^.²³ -]*"
+QUANTITY = rf"({NUMBER})\s*({UNIT})"
+"""A number and a unit. No sums, brackets or powers of numbers: Pint would evaluate them."""
+
+MAX_TEXT = 60
+LARGEST = 1e30
+SHORTEST, LONGEST = 1e-15, 1e15
+"""Bounds of the length unit of a file [m]."""
+
+DIGITS = 15  # of the SI value: "5 um" is then 5e-06, not 4.9999999999999996e-06
+
+
+def is_quantity(text: str) -> bool:
+    """Whether a text has the form of a number with a unit."""
+    return len(text) <= MAX_TEXT and re.fullmatch(QUANTITY, text.strip()) is not None
+
+
+def in_si(text: str, unit: str) -> float:
+    """The value in SI of a number with a unit.
+
+    Args:
+        text: such as ``"0.2 mm"``; powers as ``mm2``, ``mm^2`` or ``mm**2``.
+        unit: the SI unit that is wanted, such as ``"m"`` or ``"Pa*s"``.
+
+    Raises:
+        ValueError: no such text, an unknown unit, a unit of another dimension, or a value beyond 1e30.
+    """
+    found = re.fullmatch(QUANTITY, text.strip()) if len(text) <= MAX_TEXT else None
+    if found is None:
+        raise ValueError(
+            f"must be a valid number [{unit}], or one with its unit as a string, such as {example(unit)!r}"
+        )
+    number, name = float(found[1]), found[2].strip()
+    registry = _registry()
+    try:
+        given = registry.Quantity(number, registry.parse_units(_with_powers(name))).to_base_units()
+    # Pint hands on whatever its tokenizer raises.
+    except Exception as error:
+        raise ValueError(
+            f"has the unknown unit {name!r}; give one of the dimension of {unit}, as in {example(unit)!r}"
+        ) from error
+    asked = registry.Quantity(1.0, registry.parse_units(unit)).to_base_units()
+    if given.units != asked.units:  # not the dimension alone: 1 Hz is no angular velocity of 1 rad/s
+        raise ValueError(f"has the unit {name!r}, which is not of the dimension of {unit}, as {example(unit)!r} is")
+    value = float(f"{given.magnitude / asked.magnitude:.{DIGITS}g}")
+    if not abs(value) <= LARGEST:
+        raise ValueError(f"is {value:g} {unit}: it must be at most {LARGEST:g}, with either sign")
+    return value
+
+
+def number_in_si(text: str, unit: str) -> float:
+    """The value in SI of a plain number, which is in SI, or of a number with a unit; ValueError as of :func:`in_si`."""
+    return float(text) if re.fullmatch(NUMBER, text.strip()) else in_si(text, unit)
+
+
+def metres_per_unit(unit: str | float) -> float:
+    """Length [m] of the unit of a file: a word of METRES_PER_UNIT, a length such as ``"0.2 mm"``, or a number of
+    metres; GeometryError for anything else."""
+    if isinstance(unit, str) and unit in METRES_PER_UNIT:
+        return METRES_PER_UNIT[unit]
+    metres = math.nan
+    if isinstance(unit, str):
+        with suppress(ValueError):
+            metres = number_in_si(unit, "m")
+    elif isinstance(unit, Real) and not isinstance(unit, bool):
+        metres = float(unit)
+    if not SHORTEST <= metres <= LONGEST:
+        raise GeometryError(f"unit is {shown(unit)}; allowed: {UNIT_WORDS}")
+    return metres
+
+
+def example(unit: str) -> str:
+    """A text that has the dimension of a unit, in the units of clinics and laboratories where they have one."""
+    return _EXAMPLES.get(unit, f"1 {unit}")
+
+
+_EXAMPLES = {
+    "m": "0.2 mm",
+    "m^2": "5 mm^2",
+    "m/s": "20 cm/s",
+    "m^3/s": "5 mL/min",
+    "kg/s": "5 g/min",
+    "Pa": "10 mmHg",
+    "Pa*s": "3.5 cP",
+    "m^2/s": "3.3 mm^2/s",
+    "kg/m^3": "1.06 g/mL",
+    "s": "10 ms",
+    "K": "37 degC",
+    "N/m": "72 mN/m",
+}
+
+
+@cache
+def _registry():
+    import pint
+
+    registry = pint.UnitRegistry()
+    registry.define("mD = 1e-3 * darcy")
+    return registry
+
+
+def _with_powers(name: str) -> str:
+    """A unit in Pint's spelling: ``mm2`` is ``mm^2``, but cmH2O stays as it is.
+
+    Raises ValueError for powers of powers and of more than one digit, which Pint would compute.
+    """
+    if re.search(r"\d\s*(?:\^|\*\*|\d)", name):
+        raise ValueError(f"{name!r} has a power of a power, or one of several digits")
+    return re.sub(r"([A-Za-zµμ]+?)(-?\d)(?!\w)", r"\1^\2", name)
