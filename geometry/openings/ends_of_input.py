@@ -73,10 +73,12 @@ def end_states(voxels: Voxels, nodes: NodeList) -> tuple[EndState, ...]:
 def describe_ends(states: Sequence[EndState]) -> str:
     """One line on all ends: which openings lie on them, and how many have none."""
     names = sorted({name for state in states for name in state.names})
-    n_closed = sum(state.walled > 0.0 and not state.names for state in states)
-    n_cut = len(states) - n_closed - sum(bool(state.names) for state in states)
+    closed = [state.end for state in states if state.walled > 0.0 and not state.names]
+    faces = [end.source.removeprefix("face of the box at ") for end in closed if np.isinf(end.outer_radius_m)]
+    n_cut = len(states) - len(closed) - sum(bool(state.names) for state in states)
     parts = [f"opened by {', '.join(names)}"] if names else []
-    parts += [f"{n_closed} without an opening"] if n_closed else []
+    parts += [f"walls at the faces of the box at {', '.join(faces)}"] if faces else []
+    parts += [f"{len(closed) - len(faces)} without an opening"] if len(closed) > len(faces) else []
     parts += [f"{n_cut} behind an opening or without fluid"] if n_cut else []
     return f"{len(states)} end{'s'[: len(states) != 1]} of the input: {'; '.join(parts)}"
 
