@@ -97,7 +97,7 @@ def test_fluid_in_parts_that_cleaning_drops_is_not_warned_of():
 
 
 def test_whole_faces_of_a_rock_are_named_but_not_warned_of():
-    pores = np.random.default_rng(1).random((12, 12, 12)) < 0.4
+    pores = np.random.default_rng(1).random((24, 24, 24)) < 0.15
     found = states(
         with_image_ends(Voxels(np.where(pores, FLUID, 0).astype(np.uint8), periodic=(True, False, True))), []
     )
