@@ -101,5 +101,5 @@ def test_whole_faces_of_a_rock_are_named_but_not_warned_of():
     found = states(
         with_image_ends(Voxels(np.where(pores, FLUID, 0).astype(np.uint8), periodic=(True, False, True))), []
     )
-    assert describe_ends(found) == "2 ends of the input: walls at the faces of the box at low y, high y"
+    assert describe_ends(found) == "2 ends of the input: walls at the faces of the box at high y, low y"
     assert list(end_warnings(found)) == []
