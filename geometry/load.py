@@ -140,7 +140,7 @@ def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN, vote=False) 
     if vote:
         mended = close_roughly(surface.read_surface(path, unit))
         voxels, note = voxelise_by_votes(mended.surface, spacing_m, margin)
-        return Noted(voxels, (*mended.notes, note))
+        return Noted(with_surface_ends(voxels, mended), (*mended.notes, note))
     mended = mend(surface.read_surface(path, unit))
     return Noted(with_surface_ends(surface.voxelise(mended.surface, spacing_m, margin), mended), mended.notes)
 

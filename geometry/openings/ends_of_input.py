@@ -24,6 +24,9 @@ MOST_POINTS = 100_000
 INSIDE, AROUND = np.arange(0.5, 2.0, 0.5), np.arange(-1.0, 2.5, 0.5)
 """Distances [voxels] from an end, inwards, at which fluid and openings are looked for."""
 
+AT_BOX = "face of the box at "
+"""How the source of a section at a face of the box begins."""
+
 NOTICED, RIM_WIDTH = 0.05, 0.25
 """Walled shares of an end up to the first are not reported, nor is a rim of at most the second [voxels]."""
 
@@ -73,10 +76,13 @@ def end_states(voxels: Voxels, nodes: NodeList) -> tuple[EndState, ...]:
 def describe_ends(states: Sequence[EndState]) -> str:
     """One line on all ends: which openings lie on them, and how many have none."""
     names = sorted({name for state in states for name in state.names})
-    n_closed = sum(state.walled > 0.0 and not state.names for state in states)
-    n_cut = len(states) - n_closed - sum(bool(state.names) for state in states)
+    closed = [state.end for state in states if state.walled > 0.0 and not state.names]
+    faces = sorted({end.source.removeprefix(AT_BOX) for end in closed if end.source.startswith(AT_BOX)})
+    n_cut = len(states) - len(closed) - sum(bool(state.names) for state in states)
     parts = [f"opened by {', '.join(names)}"] if names else []
-    parts += [f"{n_closed} without an opening"] if n_closed else []
+    parts += [f"walls at the faces of the box at {', '.join(faces)}"] if faces else []
+    n_other = sum(not end.source.startswith(AT_BOX) for end in closed)
+    parts += [f"{n_other} without an opening"] if n_other else []
     parts += [f"{n_cut} behind an opening or without fluid"] if n_cut else []
     return f"{len(states)} end{'s'[: len(states) != 1]} of the input: {'; '.join(parts)}"
 

@@ -149,7 +149,8 @@ def _cut_out(surface: Surface) -> tuple[Surface, list[str]]:
     if np.all(keep):
         return surface, []
     used, triangles = np.unique(surface.triangles[keep], return_inverse=True)
-    return replace(surface, points=surface.points[used], triangles=triangles.reshape(-1, 3)), notes
+    faces = None if surface.faces is None else surface.faces[keep]
+    return replace(surface, points=surface.points[used], triangles=triangles.reshape(-1, 3), faces=faces), notes
 
 
 def _at_crowded_edges(triangles: np.ndarray) -> np.ndarray:

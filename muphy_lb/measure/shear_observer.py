@@ -15,7 +15,6 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.wall_shear import Mean, WallShear, statistics
 from muphy_lb.output.drawing import drawing
-from muphy_lb.output.pictures.theme import THEMES
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
@@ -125,6 +124,7 @@ class WallShearObserver(Observer):
         if view.case.output.vtk:
             self._write_on_surface(written)
         if view.case.output.picture:
+            from muphy_lb.output.pictures.theme import THEMES
             from muphy_lb.output.pictures.wall import Marks, draw_walls
 
             shown = fields.get("time_averaged_wall_shear_stress", np.linalg.norm(fields["wall_shear_stress"], axis=1))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.load import file_ending
-from muphy_lb.geometry.options import METRES_PER_UNIT
+from muphy_lb.geometry.quantities import metres_per_unit
 from muphy_lb.new.prompt import CaseOptions
 from muphy_lb.setup.geometry import BARE_FORMATS
 
@@ -15,9 +15,9 @@ SMALLEST_M = 1e-10
 
 def in_metres(spacing: float | None, unit: str | None, file: Path | None, is_surface: bool) -> float | None:
     """The voxel edge [m] of the options ``--spacing`` and ``--unit``; the unit of a surface is that of its points."""
-    if spacing is None or unit is None or file is None or is_surface or unit not in METRES_PER_UNIT:
+    if spacing is None or unit is None or file is None or is_surface:
         return spacing
-    return spacing * METRES_PER_UNIT[unit]
+    return spacing * metres_per_unit(unit)
 
 
 def check_voxel_edge(requested: CaseOptions, unit: str | None) -> None:

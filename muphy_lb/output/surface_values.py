@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.surfaces.surface import Surface
@@ -26,6 +25,8 @@ def on_surface(surface: Surface, wall_m: np.ndarray, normal: np.ndarray, spacing
         normal: (m, 3) unit vectors out of the fluid there.
         spacing_m: edge of a voxel [m].
     """
+    from scipy.spatial import cKDTree
+
     of_points = np.zeros_like(surface.points)
     for corner in range(3):
         np.add.at(of_points, surface.triangles[:, corner], area_vectors(surface.points, surface.triangles))

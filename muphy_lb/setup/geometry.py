@@ -29,7 +29,7 @@ from muphy_lb.geometry.openings.ends_of_input import (
 from muphy_lb.geometry.options import nearest_name
 from muphy_lb.geometry.solids import add_solids
 from muphy_lb.geometry.store import open_nodes, read_arrays
-from muphy_lb.geometry.surfaces.mend import mend
+from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from muphy_lb.geometry.voxels import Opening, Voxels
@@ -184,7 +184,8 @@ def input_surface(case: Case) -> Surface | None:
     if file is None or Path(file).suffix.lower() not in SURFACE_FORMATS:
         return None
     unit = case.geometry.unit or case.geometry.options.get("unit")
-    return mend(read_surface(case.folder / file, unit)).surface
+    closed = close_roughly if case.geometry.options.get("vote") else mend
+    return closed(read_surface(case.folder / file, unit)).surface
 
 
 def opening_sections(nodes: NodeList | GeometryHeader, case: Case) -> tuple[OpeningSection, ...]:

@@ -90,7 +90,7 @@ TEXT = {
         ("vertex that is not there", b"f 1 3 2", b"f 1 3 2000"),
         ("vertex of number zero", b"f 1 3 2", b"f 0 3 2"),
         ("points NaN", b"v 1.0 0.0 0.0", b"v 1.0 nan 0.0"),
-        ("face of one corner", b"f 1 3 2", b"f 1", "open ends closed"),
+        ("face of one corner", b"f 1 3 2", b"f 1", "closed with caps"),
         ("text in place of a number", b"v 1.0 0.0 0.0", b"v one 0.0 0.0"),
     ),
     "box.ply": (

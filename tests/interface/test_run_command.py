@@ -152,7 +152,7 @@ def test_a_failing_run_leaves_no_summary_of_an_earlier_one(tmp_path):
         "1,908 fluid nodes",
         "inlet: area 4.5e-05 m2",
         "mean velocity 0.02 m/s",
-        "outlet outlet_2",
+        "outlet_2: area",
         "pressure 0 Pa",
     ],
 )
@@ -178,7 +178,7 @@ def test_info_describes_a_prepared_geometry(tmp_path, capsys):
         "box 17 x 17 x 40 voxels of 1 m, periodic: no axis",
         "6,176 fluid nodes, 53.43 % of the box",
         "nodes by group (0: touching no opening): 5790, 193, 193",
-        "outlet outlet: centre (8 8 31.5) m, normal (0 0 -1), the whole plane",
+        "outlet: centre (8 8 31.5) m, normal (0 0 -1), the whole plane",
         "partitioning metis-2 by metis: 2 parts, imbalance 1.0000",
     ):
         assert expected in text

@@ -94,3 +94,12 @@ def test_fluid_in_parts_that_cleaning_drops_is_not_warned_of():
     openings = [item.opening for item in openings_of_voxels(voxels) if item.opening.centre_m[2] < 5]
     assert len(voxels.ends) == 4 and len(openings) == 2
     assert list(end_warnings(states(voxels, openings))) == []
+
+
+def test_whole_faces_of_a_rock_are_named_but_not_warned_of():
+    pores = np.random.default_rng(1).random((24, 24, 24)) < 0.15
+    found = states(
+        with_image_ends(Voxels(np.where(pores, FLUID, 0).astype(np.uint8), periodic=(True, False, True))), []
+    )
+    assert describe_ends(found) == "2 ends of the input: walls at the faces of the box at high y, low y"
+    assert list(end_warnings(found)) == []
