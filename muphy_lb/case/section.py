@@ -4,6 +4,7 @@ A section reports everything that is wrong with it at once, in words for the use
 section's own ``rules`` what must hold between keys.
 """
 
+import json
 import math
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -156,7 +157,8 @@ class Section(BaseModel):
             .replace("Input should be", "must be")
             .replace("a valid integer", "a whole number")
         )
-        return f"is {value}: {allowed.replace('valid tuple', 'list')}{meaning}"
+        as_list = f"list, as in [{json.dumps(error['input'])}]" if isinstance(error["input"], str) else "list"
+        return f"is {value}: {allowed.replace('valid tuple', as_list)}{meaning}"
 
 
 def exactly_one(given: Mapping, *keys: str) -> Iterator[str]:
