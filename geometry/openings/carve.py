@@ -311,6 +311,12 @@ def _check_contact(voxels: Voxels, slab: _Slab, flag: int) -> None:
     ahead = _signed_distance(voxels, slab.opening, zyx[:, np.newaxis] + NEIGHBOURS) > 0.0
     opening = slab.opening
     if not np.any(touching & ahead):
+        if not np.any(voxels.flags == FLUID):
+            box = " x ".join(map(str, voxels.shape[::-1]))
+            raise GeometryError(
+                f"opening {opening.name!r} touches no fluid: the box of {box} voxels holds none, with a voxel edge of"
+                f" {voxels.spacing_m:.6g} m; give a finer one, or check its unit"
+            )
         raise GeometryError(
             f"opening {opening.name!r} touches no fluid: centre {opening.centre_m} m, radius {opening.radius_m:.6g} m;"
             f" the nearest fluid voxel is {_nearest_fluid(voxels, opening):.6g} m from its centre"

@@ -5,6 +5,7 @@ section's own ``rules`` what must hold between keys. The name of a key ends in i
 of the same dimension (``radius_m = "0.2 mm"``) is converted.
 """
 
+import json
 import math
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -234,7 +235,8 @@ class Section(BaseModel):
             .replace("Input should be", "must be")
             .replace("a valid integer", "a whole number")
         )
-        return f"is {value}: {allowed.replace('valid tuple', 'list')}{meaning}"
+        as_list = f"list, as in [{json.dumps(error['input'])}]" if isinstance(error["input"], str) else "list"
+        return f"is {value}: {allowed.replace('valid tuple', as_list)}{meaning}"
 
 
 def exactly_one(given: Mapping, *keys: str) -> Iterator[str]:

@@ -148,18 +148,10 @@ def driving_acceleration(case: Case, header: GeometryHeader) -> np.ndarray:
     Raises:
         InputError: there is none, or something else also drives the flow.
     """
-    flow, fluid = case.flow, case.fluid
     acceleration = uniform_acceleration_m_s2(case, header)
-    others = {"openings": header.openings, "flow.acceleration_file": flow.acceleration_file}
-    law = fluid.power_law or fluid.carreau_yasuda or fluid.casson
-    others |= {"flow.waveform": flow.waveform, "a viscosity law": law}
-    found = [name for name, value in others.items() if value]
-    if found or not acceleration.any():
-        why = f"here it is also driven, or changed, by {', '.join(found)}" if found else "here there is no force"
-        raise InputError(
-            f"permeability is measured in a flow that a uniform body force drives through a periodic box; {why}:"
-            " give flow.acceleration_m_s2 or flow.pressure_drop_pa alone (mirror or pad an image that does not repeat)"
-        )
+    refuse_other_drives(case, header.openings)
+    if not acceleration.any():
+        raise InputError(_no_permeability("here there is no force"))
     closed = [axis for axis, repeats, g in zip("xyz", header.periodic, acceleration, strict=True) if g and not repeats]
     if closed:
         raise InputError(
@@ -167,6 +159,32 @@ def driving_acceleration(case: Case, header: GeometryHeader) -> np.ndarray:
             " can flow; make it periodic (geometry.periodic; mirror or pad an image that does not repeat)"
         )
     return acceleration
+
+
+def refuse_other_drives(case: Case, openings) -> None:
+    """Refuse what drives or changes the flow beside a force; what the case has of it is known without a geometry.
+
+    Args:
+        case: the case.
+        openings: those of the case, or of its geometry.
+
+    Raises:
+        InputError: there is something.
+    """
+    flow, fluid = case.flow, case.fluid
+    others = {"openings": openings, "flow.acceleration_file": flow.acceleration_file}
+    law = fluid.power_law or fluid.carreau_yasuda or fluid.casson
+    others |= {"flow.waveform": flow.waveform, "a viscosity law": law}
+    found = [name for name, value in others.items() if value]
+    if found:
+        raise InputError(_no_permeability(f"here it is also driven, or changed, by {', '.join(found)}"))
+
+
+def _no_permeability(why: str) -> str:
+    return (
+        f"permeability is measured in a flow that a uniform body force drives through a periodic box; {why}: give"
+        " flow.acceleration_m_s2 or flow.pressure_drop_pa alone (mirror or pad an image that does not repeat)"
+    )
 
 
 def mean_pore_size(view: FlowView) -> float:

@@ -9,7 +9,7 @@ from muphy_lb.case.case import Case, load_case
 from muphy_lb.errors import InputError
 from muphy_lb.files.atomic import atomic_write, check_writable
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
-from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration
+from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse_other_drives
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
 from muphy_lb.output.summary import write_summary
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Clock, StopSignals
@@ -58,6 +58,7 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
         OutputError: a file cannot be written.
     """
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
+    refuse_other_drives(case, case.openings)
     cases = dict(_cases(case, options))
     folder = Path(options.output or Path(DEFAULT_OUTPUT) / f"{Path(options.case).stem}-permeability")
     if communicator.rank == 0:
@@ -142,22 +143,23 @@ def _checked_nodes(cases, folder: Path, say) -> NodeList | None:
     cases = {name: case for name, case in cases.items() if not is_done(folder / name, case)}
     first, *others = [case.geometry for case in cases.values()] or [None]
     if all(section == first for section in others):
-        nodes, header = _read(next(iter(cases.values()))) if cases else (None, None)
+        nodes, header = _read(next(iter(cases.values())), say) if cases else (None, None)
         for case in cases.values():
             driving_acceleration(case, header)
         return nodes
     say(f"checking the image along {', '.join(cases)}, mirrored along each in turn (so across them the tensor is zero)")
     for case in cases.values():
-        driving_acceleration(case, _read(case)[1])
+        driving_acceleration(case, _read(case, say)[1])
     return None
 
 
-def _read(case: Case) -> tuple[NodeList | None, GeometryHeader]:
+def _read(case: Case, say) -> tuple[NodeList | None, GeometryHeader]:
     """The nodes of a case, unless they stay in their file, and the rest of the geometry."""
     if is_prepared(case):
         with open_case_nodes(case) as nodes:
             return None, nodes.header
-    nodes, _ = load_nodes(case)
+    nodes, report = load_nodes(case)
+    say(report)
     return nodes, nodes.header
 
 

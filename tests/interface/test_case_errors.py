@@ -83,7 +83,7 @@ MISTAKES = [
     (("geometry", "spacing_m"), REMOVED, "geometry has a shape but no spacing_m"),
     (("geometry", "unit"), "km", "geometry.unit is 'km': must be m, cm, mm, um, a length such"),
     (("geometry", "periodic"), ["x", "w"], "geometry.periodic[1] is 'w': must be 'x', 'y' or 'z'"),
-    (("geometry", "periodic"), "x", "geometry.periodic is 'x': must be a list"),
+    (("geometry", "periodic"), "x", "geometry.periodic is 'x': must be a list, as in [\"x\"]"),
     (("geometry", "options"), {"a": [math.nan]}, "holds nan; allowed: finite numbers"),
     (("geometry", "options"), {"a": {"b": {1}}}, "holds {1}; allowed: finite numbers"),
     (("openings", 0, "normal"), [0, 1], "openings.inlet.normal is [0, 1]: must have 3 components (x, y, z)"),

@@ -8,6 +8,7 @@ import pytest
 
 from muphy_lb import Simulation
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.description import more_ranks_than_cores
 from muphy_lb.setup import distribute
@@ -109,3 +110,8 @@ def test_more_ranks_than_cores_are_warned_of():
     (text,) = more_ranks_than_cores(crowded, "cpu")
     assert "10000 ranks share" in text and "start at most" in text
     assert more_ranks_than_cores(crowded, "cuda") == more_ranks_than_cores(SerialCommunicator(), "cpu") == []
+
+
+def test_voxels_larger_than_the_vessel_are_named(tmp_path):
+    with pytest.raises(GeometryError, match="holds none, with a voxel edge of 1 m; give a finer one"):
+        command("run", write_case(tmp_path), "-o", tmp_path / "out", "--set", "geometry.spacing_m=1.0")
