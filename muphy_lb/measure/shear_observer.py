@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.case import Case
@@ -19,7 +19,6 @@ from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
 from muphy_lb.setup.geometry import input_surface
-from muphy_lb.setup.numerics import HALF_WAY_SHEAR
 
 SHEAR_FILE = "wall_shear.vtkhdf"
 SHEAR_PICTURE = "wall_shear.png"

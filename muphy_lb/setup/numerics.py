@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import OpeningSection, WaveformSection
 from muphy_lb.case.case import Case
@@ -27,10 +27,6 @@ GOOD_RELAXATION_TIME = 0.8
 MAX_RELAXATION_TIME = 5.0  # the error of walls and viscosity grows with its square; far above, flows lose their mass
 MAX_DENSITY_CHANGE = 0.5
 GOOD_DENSITY_CHANGE = 0.1
-HALF_WAY_SHEAR = (
-    "walls are half-way: on staircases the wall shear stress at the first nodes scatters by a sixth of itself and does"
-    " not converge with the voxel edge; use lattice.walls = 'bouzidi' or 'central-linear'"
-)
 FLOW_KEYS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s")
 ASSUMED_MFLUPS = 50.0
 

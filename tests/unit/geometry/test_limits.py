@@ -262,7 +262,7 @@ def test_spheres_that_all_lie_over_each_other_are_refused(tmp_path):
         ({"fluid_value": [1, [2]]}, "fluid_value is"),
         ({"fluid_below": [1]}, r"fluid_below is \[1\]; it must be a number"),
         ({"fluid_below": 10**400}, "fluid_below is 1000"),
-        ({"unit": [1]}, r"unit is \[1\]; it must be a text"),
+        ({"unit": [1]}, r"unit is \[1\]; allowed: m, cm, mm, um"),
         ({"otsu": [1]}, "otsu is"),
         ({"spacing_m": "a"}, "spacing_m = 'a'; it must be three finite lengths"),
         ({"median": 10**12}, "median is 1000000000000"),

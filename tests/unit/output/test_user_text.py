@@ -91,5 +91,5 @@ def test_warnings_of_libraries_can_be_printed(monkeypatch):
 @pytest.mark.parametrize("section", ["openings", "walls", "probes"])
 def test_no_name_of_a_case_begins_a_formula_leaves_its_line_or_its_folder(section, start):
     entry = {"openings": TABLE["openings"][0], "walls": {}, "probes": {"point_m": [0.0, 0.0, 0.0]}}[section]
-    with pytest.raises(InputError, match=rf"(?s){section}.*name is .*match pattern"):
+    with pytest.raises(InputError, match=rf"(?s){section}.*name is .*must be letters, digits, _ and -"):
         case_from_dict(changed(**{section: [entry | {"name": f"{start}SUM(1)"}]}))
