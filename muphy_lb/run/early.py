@@ -11,12 +11,14 @@ from muphy_lb.geometry.limits import shown
 
 CASE_FILE = "case.toml"
 CHECKPOINTS = "checkpoints"
+GEOMETRY = ("file", "shape", "unit", "spacing_m", "keep", "periodic", "options")
 BELONGING = {
-    "geometry": ("file", "shape", "unit", "spacing_m", "keep", "periodic", "options"),
-    "lattice": ("name",),
-    "compute": ("precision", "streaming"),
+    **{("geometry", key): "geometry" for key in GEOMETRY},
+    ("lattice", "name"): "lattice",
+    ("compute", "precision"): "precision",
+    ("compute", "streaming"): "streaming",
 }
-"""Keys by section that a state belongs to: with other values, its numbers are those of another flow."""
+"""What a state belongs to, by section and key: with other values, its numbers are those of another flow."""
 
 
 def refuse_to_resume_nothing(folder: Path) -> None:
@@ -52,15 +54,14 @@ def refuse_to_resume_other(folder: Path, case: Case) -> None:
     except Exception:  # whatever a damaged file holds
         return
     new = tomllib.loads(case.to_toml(folder / CHECKPOINTS))
-    for section, keys in BELONGING.items():
-        then, now = old.get(section, {}), new.get(section, {})
-        for key in keys:
-            if then.get(key) != now.get(key):
-                raise InputError(
-                    f"{section}.{key} is {_text(now.get(key))}, and was {_text(then.get(key))} when {newest} was"
-                    f" written, whose state belongs to it; resume with {section}.{key} as it was, or start anew with"
-                    " muphy-lb run"
-                )
+    for (section, key), what in BELONGING.items():
+        then, now = (_text(table.get(section, {}).get(key)) for table in (old, new))
+        if then != now:
+            values = "" if what == "geometry" else f" ({then}; this run: {now})"
+            raise InputError(
+                f"checkpoint {newest} belongs to another {what}{values}: {section}.{key} was {then}, is {now}; resume"
+                " without that change, or start anew with muphy-lb run"
+            )
 
 
 def _text(value) -> str:

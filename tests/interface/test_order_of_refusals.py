@@ -48,8 +48,11 @@ def test_a_probe_outside_the_fluid_is_refused_before_kernels_are_compiled(tmp_pa
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("geometry.spacing_m=0.002", r"geometry\.spacing_m is 0\.002, and was 0\.001 when .* start anew"),
-        ("compute.precision=fp64", r"compute\.precision is 'fp64', and was 'fp32'"),
+        (
+            "geometry.spacing_m=0.002",
+            r"another geometry: geometry\.spacing_m was 0\.001, is 0\.002; resume without that change, or start anew",
+        ),
+        ("compute.precision=fp64", r"compute\.precision was 'fp32', is 'fp64'"),
     ],
 )
 def test_a_changed_geometry_is_refused_before_it_is_read(stopped, request, change, words):
