@@ -186,7 +186,8 @@ def _points_m(section: ProbeSection) -> np.ndarray:
 
 
 def _unit_normal(section: ProbeSection) -> np.ndarray:
-    return np.array(section.normal) / np.linalg.norm(section.normal)
+    normal = np.array(section.normal)
+    return normal / np.linalg.norm(normal)
 
 
 def _refuse(section: ProbeSection, nodes: NodeList, what: str):

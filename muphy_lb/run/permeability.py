@@ -143,7 +143,9 @@ def _checked_nodes(cases, folder: Path, say) -> NodeList | None:
     cases = {name: case for name, case in cases.items() if not is_done(folder / name, case)}
     first, *others = [case.geometry for case in cases.values()] or [None]
     if all(section == first for section in others):
-        nodes, header = _read(next(iter(cases.values())), say) if cases else (None, None)
+        if not cases:
+            return None
+        nodes, header = _read(next(iter(cases.values())), say)
         for case in cases.values():
             driving_acceleration(case, header)
         return nodes

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from math import ceil, inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -193,7 +194,9 @@ def _looking(simulation: Simulation) -> Case:
 
 def _flow(summary: Mapping, folder: Path) -> Flow:
     record = summary["permeability"]
-    known = {field.name: inf if record[field.name] is None else record[field.name] for field in fields(Permeability)}
+    known: dict[str, Any] = {
+        field.name: inf if record[field.name] is None else record[field.name] for field in fields(Permeability)
+    }
     found = Permeability(**known)
     limit_m2 = _limit_m2(found, _looks(folder / SteadyState.file))
     return Flow(found, summary["ended"], bool(summary["converged"]), summary["steps"], limit_m2)

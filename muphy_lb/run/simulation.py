@@ -71,11 +71,12 @@ class Simulation:
         self._survey_openings()
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
         check_observers(self)  # before kernels are compiled, which may take a minute
-        self.domain = self._build_domain()
-        self.engine = self._build_engine()
+        self.domain: LocalDomain = self._build_domain()
+        self.engine: Engine = self._build_engine()
         self._has_started = False
-        self.measured_mflups = self.timed_mflups(TRIAL_STEPS)
-        self.step_number = 0
+        self.measured_mflups: float = self.timed_mflups(TRIAL_STEPS)
+        self.step_number: int = 0
+        self._forces_step: int | None = None
         self.start_from_rest()
 
     @classmethod
@@ -350,10 +351,11 @@ class Simulation:
         )
         force, force_operator, present = build_force(case, self.header, self.domain, self.units)
         self.fluid = build_fluid(case, self.lattice, self.numerics.relaxation_time, self.units)
-        self.physics = self._physics()
+        self.physics: tuple[Physics, ...] = self._physics()
         model = self._model(force, force_operator)
         links = self.domain.links
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
+        self.n_fallback_links: int
         conditions, self.n_fallback_links = link_conditions(
             self.domain, self._part_nodes, weights, self.conditions, case.lattice.walls, self.motions
         )
