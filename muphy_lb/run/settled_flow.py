@@ -194,9 +194,8 @@ def _looking(simulation: Simulation) -> Case:
 
 def _flow(summary: Mapping, folder: Path) -> Flow:
     record = summary["permeability"]
-    known: dict[str, Any] = {
-        field.name: inf if record[field.name] is None else record[field.name] for field in fields(Permeability)
-    }
+    values = {field.name: record[field.name] for field in fields(Permeability)}
+    known: dict[str, Any] = {name: inf if value is None else value for name, value in values.items()}
     found = Permeability(**known)
     limit_m2 = _limit_m2(found, _looks(folder / SteadyState.file))
     return Flow(found, summary["ended"], bool(summary["converged"]), summary["steps"], limit_m2)

@@ -210,16 +210,16 @@ def test_an_override_of_an_unknown_key_names_the_nearest(tmp_path):
 
 def test_a_file_in_the_way_of_the_output_folder_is_told_before_the_run(tmp_path, capsys):
     (tmp_path / "out").write_text("in the way")
-    with pytest.raises(OutputError, match="cannot write .*out: .*choose another output folder"):
+    with pytest.raises(OutputError, match="cannot write .*out: .*out is a file.*give another output folder"):
         command("run", write_case(tmp_path, compute=QUICK), "-o", tmp_path / "out")
-    assert capsys.readouterr().out == ""
+    assert "reading the geometry" not in capsys.readouterr().out
 
 
 def test_an_unwritable_output_folder_ends_all_ranks(tmp_path, mpirun):
     (tmp_path / "out").write_text("in the way")
     done, seconds = run_on_ranks(mpirun, tmp_path, write_case(tmp_path, compute=QUICK))
     assert done.returncode == OutputError.exit_code
-    assert "choose another output folder" in done.stderr and done.stderr.count("muphy-lb: error") == 1
+    assert "give another output folder" in done.stderr and done.stderr.count("muphy-lb: error") == 1
     assert seconds < SECONDS_TO_END
 
 

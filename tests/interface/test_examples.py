@@ -25,6 +25,7 @@ TINY = {
     + ["geometry.options.height=16", "geometry.options.width=6"],
     "drop": ["compute.backend=numpy", "geometry.spacing_m=2.5e-4", "geometry.options.length=16"]
     + ["geometry.options.height=16", "geometry.options.width=16"],
+    "filling": ["compute.backend=numpy", "geometry.spacing_m=0.02", "fluid.kinematic_viscosity_m2_s=2e-2"],
     "heated_cavity": ["geometry.options.size=24"],
     "polymer": [
         "compute.backend=numpy",
