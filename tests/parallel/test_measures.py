@@ -95,7 +95,7 @@ def folders(request, tmp_path_factory, mpirun):
 
 def test_wall_shear_does_not_depend_on_the_ranks(folders):
     one, three = (h5py.File(folder / "wall_shear.vtkhdf")["VTKHDF/CellData"] for folder in folders)
-    assert set(one) == {"wall_shear_stress", "time_averaged_wall_shear_stress", "oscillatory_shear_index"}
+    assert set(one) == {"counted", "wall_shear_stress", "time_averaged_wall_shear_stress", "oscillatory_shear_index"}
     assert np.abs(one["wall_shear_stress"][...]).max() > 0.0
     for name in one:
         np.testing.assert_array_equal(one[name][...], three[name][...])

@@ -2,7 +2,7 @@
 
 The curvature is that of a paraboloid through points of the surface in the cell and around it, after Lehmann, Gekle,
 Computation 10, 21 (2022): in each interface cell a plane cuts off the share that liquid fills; its distance from the
-centre is found by Scardovelli, Zaleski, J. Comput. Phys. 164, 228 (2000). Here all planes have the normal of the cell
+centre is found as in :mod:`plane`. Here all planes have the normal of the cell
 itself, first from the gradient of the filling, then from the first paraboloid, which lowers the mean error of the
 curvature of a sphere of radius 8 from 1.6 to 0.6 %. The citations are from memory.
 
@@ -21,13 +21,12 @@ import numpy as np
 from muphy_lb.operators import Operator
 from muphy_lb.operators.operator import constants, named
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
+from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID
+from muphy_lb.physics.free_surface.plane import distance_node, normal_node, plane_distance, surface_normal
 
 TENSION = "six_sigma"
 """Parameter: six times the surface tension, lattice units."""
 N_TERMS = 5
-SMALLEST = 1e-4
-"""Component of a normal, whose components' sizes add up to 1, up to which a plane is parallel to an axis."""
 RIDGE = 1e-3
 """Added to the diagonal of the normal equations: without enough points the least curved paraboloid is taken."""
 HARDLY = 1e-3
@@ -46,41 +45,6 @@ def _nothing_node(lattice, precision, jit, at):
 
 
 NO_TENSION = Operator("none", _nothing, _nothing_node)
-
-
-def plane_distance(fill: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """(n,) distance from the centre of a voxel of the plane with a normal (3, n) that cuts off a share (n,) of it."""
-    size = np.abs(normal).sum(axis=0)
-    least, middle, c = np.sort(np.abs(normal) / size, axis=0)
-    is_flat, a, b = least < SMALLEST, np.maximum(least, SMALLEST), np.maximum(middle, SMALLEST)
-    share, both = np.minimum(fill, 1.0 - fill), a + b
-    volume, is_narrow = 6.0 * a * b * c * share, c < both
-    first = a * a / (6.0 * b * c)
-    second = first + (b - a) / (2.0 * c)
-    narrow = (c * c * (3.0 * both - c) + a * a * (a - 3.0 * c) + b * b * (b - 3.0 * c)) / (6.0 * a * b * c)
-    third = np.where(is_narrow, narrow, both / (2.0 * c))
-    cubes = a**3 + b**3
-    hexagon = _middle_root(-1.5, 1.5 * (a * a + b * b + c * c), 0.5 * (volume - cubes - c**3))
-    height = np.select(
-        [share < first, share < second, share < third],
-        [
-            np.cbrt(volume),
-            0.5 * (a + np.sqrt(a * a + 8.0 * b * c * np.maximum(share - first, 0.0))),
-            _middle_root(-3.0 * both, 3.0 * (a * a + b * b), volume - cubes),
-        ],
-        np.where(is_narrow, hexagon, c * share + 0.5 * both),
-    )
-    across = np.where(share < middle / (2.0 * c), np.sqrt(2.0 * middle * c * share), c * share + 0.5 * middle)
-    height = np.where(is_flat, across + 0.5 * least, height)
-    return np.sign(fill - 0.5) * (0.5 - height) * size
-
-
-def _middle_root(second, first, zeroth):
-    """The middle one of three real roots of x^3 + second x^2 + first x + zeroth."""
-    p = (first * second - 3.0 * zeroth) / 6.0 - second**3 / 27.0
-    q = np.minimum(first / 3.0 - second**2 / 9.0, -1e-30)
-    angle = np.arccos(np.clip(p / np.sqrt(-(q**3)), -1.0, 1.0)) / 3.0
-    return np.sqrt(-q) * (math.sqrt(3.0) * np.sin(angle) - np.cos(angle)) - second / 3.0
 
 
 def _frame(normal):
@@ -111,11 +75,7 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     cell, held = parameters[CELL], parameters[FILL]
     kind, fill = cell[neighbours], held[n].astype(float)
     beside = np.where(kind & INTERFACE, held[neighbours], np.where(kind & LIQUID, 1.0, 0.0))
-    shown = np.where(kind & WALL, fill, beside)
-    gradient = (lattice.w[1:, None, None] * lattice.c[1:, :, None] * shown[:, None]).sum(axis=0)
-    length = np.linalg.norm(gradient, axis=0)
-    is_flat = length < 1e-12
-    normal = np.where(is_flat, np.array([[1.0], [0.0], [0.0]]), -gradient / np.where(is_flat, 1.0, length))
+    normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
     is_surface = (kind & INTERFACE != 0) & (beside > HARDLY) & (beside < 1.0 - HARDLY)
     (*_, h, i), first, second = _paraboloid(normal, fill, beside, is_surface, lattice)
     normal = normal - h * first - i * second
@@ -139,31 +99,14 @@ def _tension_node(lattice, precision, jit, at):
 
 
 def _curvature_node(lattice, precision, jit, at):
-    cell, fill, real = at[CELL], at[FILL], precision.real
-    w, cx, cy, cz = constants(lattice, precision)
-    zero, one, half, sharpest, tiny = real(0), real(1), real(1.5), real(SHARPEST), real(1e-24)
+    real, normal_of = precision.real, normal_node(lattice, precision, jit, at)
+    zero, one, half, sharpest = real(0), real(1), real(1.5), real(SHARPEST)
     paraboloid = _paraboloid_node(lattice, precision, jit, at)
 
     def curvature(neighbours, n, parameters):
-        own = parameters[fill][n]
-        nx, ny, nz = zero, zero, zero
-        for k in range(len(neighbours)):
-            kind = parameters[cell][neighbours[k]]
-            shown = zero
-            if kind & INTERFACE:
-                shown = parameters[fill][neighbours[k]]
-            elif kind & LIQUID:
-                shown = one
-            elif kind & WALL:
-                shown = own
-            nx -= w[k + 1] * cx[k + 1] * shown
-            ny -= w[k + 1] * cy[k + 1] * shown
-            nz -= w[k + 1] * cz[k + 1] * shown
-        square = nx * nx + ny * ny + nz * nz
-        if square < tiny:
+        normal = normal_of(neighbours, n, parameters)
+        if normal[0] == zero and normal[1] == zero and normal[2] == zero:
             return zero
-        scale = one / real(math.sqrt(square))
-        normal = nx * scale, ny * scale, nz * scale
         a, b, c, h, i, normal = paraboloid(neighbours, n, parameters, normal)
         a, b, c, h, i, normal = paraboloid(neighbours, n, parameters, normal)
         found = -(a * (one + i * i) + b * (one + h * h) - c * h * i)
@@ -180,7 +123,7 @@ def _paraboloid_node(lattice, precision, jit, at):
     zero, one, ridge, least, most = real(0), real(1), real(RIDGE), real(HARDLY), real(1 - HARDLY)
     count, n_entries = N_TERMS, N_TERMS * N_TERMS
     row, column = (tuple(entries) for entries in zip(*product(range(count), repeat=2), strict=True))
-    distance, across, solve = _distance_node(precision, jit), _frame_node(precision, jit), _solve_node(precision, jit)
+    distance, across, solve = distance_node(precision, jit), _frame_node(precision, jit), _solve_node(precision, jit)
 
     def paraboloid(neighbours, n, parameters, normal):
         nx, ny, nz = normal
@@ -253,66 +196,6 @@ def _solve_node(precision, jit):
         return x
 
     return jit(unroll(solve))
-
-
-def _distance_node(precision, jit):
-    """Node function of :func:`plane_distance`."""
-    real = precision.real
-    one, half, two, three, six = (real(x) for x in (1, 0.5, 2, 3, 6))
-    eight, smallest, third_part, threehalves = real(8), real(SMALLEST), real(1 / 3), real(1.5)
-    middle_root = _middle_root_node(precision, jit)
-
-    def height(share, a, b, c):
-        if a < smallest:
-            across = c * share + half * b
-            if share < b / (two * c):
-                across = real(math.sqrt(two * b * c * share))
-            return across + half * a
-        both, volume = a + b, six * a * b * c * share
-        first = a * a / (six * b * c)
-        if share < first:
-            return real(math.pow(volume, third_part))
-        if share < first + (b - a) / (two * c):
-            return half * (a + real(math.sqrt(a * a + eight * b * c * (share - first))))
-        cubes, squares, is_narrow = a * a * a + b * b * b, a * a + b * b, c < both
-        third = both / (two * c)
-        if is_narrow:
-            third = c * c * (three * both - c) + a * a * (a - three * c) + b * b * (b - three * c)
-            third /= six * a * b * c
-        if share < third:
-            return middle_root(-three * both, three * squares, volume - cubes)
-        if is_narrow:
-            return middle_root(-threehalves, threehalves * (squares + c * c), half * (volume - cubes - c * c * c))
-        return c * share + half * both
-
-    height = jit(height)
-
-    def distance(fill, nx, ny, nz):
-        a, b, c = abs(nx), abs(ny), abs(nz)
-        size = a + b + c
-        a, b, c = a / size, b / size, c / size
-        low, high = min(a, min(b, c)), max(a, max(b, c))
-        middle = max(min(a, b), min(max(a, b), c))
-        beyond = half - height(min(fill, one - fill), low, middle, high)
-        return (beyond if fill > half else -beyond) * size
-
-    return jit(distance)
-
-
-def _middle_root_node(precision, jit):
-    """Node function of :func:`_middle_root`."""
-    real = precision.real
-    one, three, six, nine, many = (real(x) for x in (1, 3, 6, 9, 27))
-    root_three, least = real(math.sqrt(3.0)), real(-1e-30)
-
-    def middle_root(second, first, zeroth):
-        p = (first * second - three * zeroth) / six - second * second * second / many
-        q = min(first / three - second * second / nine, least)
-        cosine = min(max(p / real(math.sqrt(-(q * q * q))), -one), one)
-        angle = real(math.acos(cosine)) / three
-        return real(math.sqrt(-q)) * (root_three * real(math.sin(angle)) - real(math.cos(angle))) - second / three
-
-    return jit(middle_root)
 
 
 PARABOLOID = Operator("paraboloid", _tension, _tension_node, named(CELL, FILL, TENSION))

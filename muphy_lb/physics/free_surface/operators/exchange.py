@@ -11,6 +11,11 @@ of the cell itself:
 
     f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
 
+That sets the pressure half a link beyond the cell, wherever the surface is, so that waves are slow and slopes feel the
+voxels. Under a body force the even part of what comes is therefore extrapolated: from half a link before the cell,
+where it is that of f~_i(x - c_i) and f~_ibar(x), through its value at the surface; by less than its weakest unstable
+amount, and by no more than the weight of a voxel of liquid, so that splashes stay stable.
+
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
 full.
@@ -22,6 +27,7 @@ Only what comes from gas, and the population at rest, may be changed: all others
 them as well.
 """
 
+import math
 from collections.abc import Callable
 from functools import cache
 
@@ -45,6 +51,7 @@ from muphy_lb.physics.free_surface.cells import (
     WALL,
 )
 from muphy_lb.physics.free_surface.operators.mass import density_node
+from muphy_lb.physics.free_surface.plane import distance_node, normal_node, plane_distance, surface_normal
 
 GAS_DEVIATION = "gas_deviation"
 """Parameter: density of the gas pressure minus 1."""
@@ -56,6 +63,10 @@ FASTEST = 0.2
 """Speed above which a cell without liquid beside it gives up what it holds: spray of less than a voxel cannot move to
 gas cells, and would fall faster and faster in its place."""
 
+GRAZING = 0.1
+"""Component of a link along the normal of the surface up to which nothing is extrapolated along it."""
+FURTHEST = 0.8
+"""Largest factor of an extrapolation; with 1 two steps repeat each other for ever."""
 RELAXED = 0.1
 """Share of the difference of densities, of the liquid in a pocket less that of the gas, that is taken in a step."""
 
@@ -82,6 +93,8 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
         mass = parameters[MASS][n]
         beside, through = cell[neighbours], np.zeros(n.shape)
         stops = (beside == OPENING).any(axis=0) & ~(beside & LIQUID != 0).any(axis=0) & is_fast
+        factor = _extrapolation(neighbours, n, lattice, parameters)
+        most = 3.0 * np.linalg.norm(np.broadcast_to(force.reference(n, parameters), u.shape), axis=0)
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
@@ -89,7 +102,11 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, mean_fill, 0.0))
             mass = mass + share * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
-            missing = np.where(stops, lattice.w[q] * (rho - 1.0), equilibrium[back] + equilibrium[q] - leaving[q])
+            surface = 0.5 * (equilibrium[back] + equilibrium[q])
+            within = np.where(beside[back - 1] & FLUID, 0.5 * (arriving[q] + leaving[back]), surface)
+            more = factor[q] * (surface - within)
+            missing = 2.0 * (surface + np.clip(more, -lattice.w[q] * most, lattice.w[q] * most)) - leaving[q]
+            missing = np.where(stops, lattice.w[q] * (rho - 1.0), missing)
             arriving[back] = np.where(kind & (FLUID | WALL), arriving[back], missing)
         mass = mass + fill[n] * through
         density = 1.0 + added(arriving)
@@ -102,6 +119,17 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), capillarity)
 
     return Operator(f"exchange-{force.name}-{capillarity.name}", reference, node, parameters)
+
+
+def _extrapolation(neighbours, n, lattice, parameters):
+    """(Q, m) how far along each link what comes from gas is extrapolated, in units of a link: 0 or less where the
+    surface lies half a link beyond the cell, or further."""
+    normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
+    across = np.tensordot(lattice.c, normal, axes=1)
+    meets = (across > GRAZING) & ~is_flat
+    where = plane_distance(parameters[FILL][n].astype(float), normal) / np.where(meets, across, 1.0)
+    where = np.clip(where, 0.0, 1.0)
+    return np.where(meets, np.minimum((0.5 - where) / (0.5 + where), FURTHEST), 0.0)
 
 
 def _touches_gas(beside):
@@ -121,22 +149,37 @@ def _decided(mass, density, beside, is_fast):
 
 def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator):
     """The node function; returns the bits of the populations that it has changed."""
-    cell, mass, fill, gas = at[CELL], at[MASS], at[FILL], at[GAS_DEVIATION]
-    real = precision.real
-    w, cx, cy, cz = constants(lattice, precision)
-    back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
-    n_neighbours = lattice.q - 1
-    zero, one, half, two, of_square, of_speed = (real(x) for x in (0, 1, 0.5, 2, 4.5, 1.5))
-    outcome_of = _outcome_node(lattice, precision, jit)
-    state_at = state_node(lattice, precision, jit, COMPRESSIBLE, AFTER_COLLISION)
-    pressure_at = capillarity.node(lattice, precision, jit, at)
+    how = lattice, precision, jit
+    cell, mass, gas, of_speed = at[CELL], at[MASS], at[GAS_DEVIATION], precision.real(1.5)
+    state_at = state_node(*how, COMPRESSIBLE, AFTER_COLLISION)
+    pressure_at, held_of = capillarity.node(*how, at), _held_node(*how, at)
+    complete, outcome_of = _complete_node(*how, at), _outcome_node(*how)
 
     def cross(arriving, leaving, neighbours, n, parameters):
-        _, ux, uy, uz, _, _, _ = state_at(leaving, force_at(n, parameters))
-        deviation = parameters[gas] + pressure_at(neighbours, n, parameters)
-        rho, square = one + deviation, of_speed * (ux * ux + uy * uy + uz * uz)
+        force = force_at(n, parameters)
+        _, ux, uy, uz, _, _, _ = state_at(leaving, force)
+        deviation, square = parameters[gas] + pressure_at(neighbours, n, parameters), ux * ux + uy * uy + uz * uz
+        held, counts = held_of(arriving, leaving, neighbours, n, parameters)
+        state = deviation, ux, uy, uz, of_speed * square
+        changed = complete((arriving, leaving), neighbours, n, parameters, state, force)
+        kind, changed = outcome_of(arriving, changed, held, counts, deviation, of_speed * square)
+        parameters[mass][n] = held
+        parameters[cell][n] = kind
+        return changed
+
+    return jit(cross)
+
+
+def _held_node(lattice, precision, jit, at):
+    """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links, and
+    how many neighbours are gas, liquid, openings."""
+    cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
+    back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
+    zero, half = real(0), real(0.5)
+
+    def held_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
-        n_gas, n_liquid, n_open, changed, through = 0, 0, 0, 0, zero
+        n_gas, n_liquid, n_open, through = 0, 0, 0, zero
         for k in range(n_neighbours):
             kind = parameters[cell][neighbours[k]]
             gained = arriving[back[k + 1]] - leaving[k + 1]
@@ -150,17 +193,66 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
                 through += gained
             elif not kind & WALL:
                 n_gas += 1
+        return held + own * through, (n_gas, n_liquid, n_open)
+
+    return jit(unroll(held_of))
+
+
+def _complete_node(lattice, precision, jit, at):
+    """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square), force)`` that
+    completes what comes from gas; returns its bits."""
+    cell, fill, real = at[CELL], at[FILL], precision.real
+    w, cx, cy, cz = constants(lattice, precision)
+    back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
+    n_neighbours, behind = lattice.q - 1, tuple(q - 1 for q in back)
+    zero, one, half, weight = real(0), real(1), real(0.5), real(3)
+    from_gas, normal_of = _from_gas_node(precision, jit), normal_node(lattice, precision, jit, at)
+    distance_of = distance_node(precision, jit)
+
+    def complete(populations, neighbours, n, parameters, state, force):
+        (arriving, leaving), (fx, fy, fz) = populations, force
+        deviation, ux, uy, uz, square = state
+        nx, ny, nz = normal_of(neighbours, n, parameters)
+        most, place, changed = weight * real(math.sqrt(fx * fx + fy * fy + fz * fz)), one, 0
+        if most > zero and nx * nx + ny * ny + nz * nz > zero:
+            place = distance_of(parameters[fill][n], nx, ny, nz)
+        for k in range(n_neighbours):
+            if not parameters[cell][neighbours[k]] & (FLUID | WALL):
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
-                even = deviation + rho * (of_square * along * along - square)
-                arriving[back[k + 1]] = two * w[k + 1] * even - leaving[k + 1]
+                across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
+                if not parameters[cell][neighbours[behind[k + 1]]] & FLUID:
+                    across = zero
+                within = half * (arriving[k + 1] + leaving[back[k + 1]])
+                even = from_gas(w[k + 1], (along, across), within, (deviation, square), (place, most))
+                arriving[back[k + 1]] = even - leaving[k + 1]
                 changed |= bit[back[k + 1]]
-        held += own * through
-        kind, changed = outcome_of(arriving, changed, held, (n_gas, n_liquid, n_open), deviation, square)
-        parameters[mass][n] = held
-        parameters[cell][n] = kind
         return changed
 
-    return jit(unroll(cross))
+    return jit(unroll(complete))
+
+
+def _from_gas_node(precision, jit):
+    """Node function ``(weight, (along, across), within, (deviation, square), (place, most))`` -> the sum of what comes
+    from gas along a link and of what goes there.
+
+    ``along``, ``across``: components of the link along the velocity and the normal of the surface, ``within``: the even
+    part half a link before the cell, ``place``: distance of the surface from the centre, ``most``: largest change of
+    the density.
+    """
+    real = precision.real
+    zero, one, half, two, of_square = (real(x) for x in (0, 1, 0.5, 2, 4.5))
+    grazing, furthest = real(GRAZING), real(FURTHEST)
+
+    def from_gas(weight, link, within, state, surface):
+        (along, across), (deviation, square), (place, most) = link, state, surface
+        even = weight * (deviation + (one + deviation) * (of_square * along * along - square))
+        if across > grazing:
+            where = min(max(place / across, zero), one)
+            factor = min((half - where) / (half + where), furthest)
+            even += min(max(factor * (even - within), -weight * most), weight * most)
+        return two * even
+
+    return jit(from_gas)
 
 
 def _outcome_node(lattice, precision, jit):
