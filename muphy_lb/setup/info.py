@@ -19,6 +19,7 @@ from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.setup.geometry import PREPARED, load_nodes, opening_sections
 from muphy_lb.setup.numerics import describe, resolve
+from muphy_lb.setup.plausibility import plausibility
 from muphy_lb.setup.resolution import coarse_openings
 
 # Of the run table per node and direction: 0.34 to 0.44 in vessels and sphere packs, more in pores a few voxels wide.
@@ -75,6 +76,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     for wall in nodes.walls:
         yield f"wall {wall.name}: {wall.n_voxels:,} solid voxels"
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
+    yield from plausibility(case, nodes.openings, numerics)
     names = [opening.name for opening in nodes.openings]
     yield from (f"warning: {text}" for text in coarse_openings(names, frames, nodes.spacing_m))
 

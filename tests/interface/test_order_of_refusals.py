@@ -108,6 +108,13 @@ def test_an_opening_of_few_voxels_is_warned_of_before_the_run_and_by_info(tmp_pa
         assert "geometry.spacing_m = 0.00058 or finer" in text
 
 
+def test_an_inlet_through_which_fluid_leaves_is_warned_of_before_the_run_and_by_info(tmp_path):
+    (inlet, *outlets), backwards = TABLE["openings"], {"velocity_m_s": -TABLE["openings"][0]["velocity_m_s"]}
+    case = write_case(tmp_path, compute={"backend": "numpy"}, openings=[inlet | backwards, *outlets])
+    for text in (describe_file(case), Simulation(case).describe()):
+        assert "warning: openings.inlet: fluid leaves by this inlet" in text
+
+
 def test_more_ranks_than_cores_are_warned_of():
     crowded = SimpleNamespace(size=10_000, machine_ranks=frozenset(range(10_000)))
     (text,) = more_ranks_than_cores(crowded, "cpu")

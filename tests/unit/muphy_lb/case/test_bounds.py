@@ -11,7 +11,7 @@ from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.case import case_from_dict, load_case
 from muphy_lb.errors import InputError
-from muphy_lb.setup.boundaries import _factor
+from muphy_lb.setup.boundaries import waveform_factor
 from muphy_lb.setup.numerics import resolve
 
 TEXT = """\
@@ -133,7 +133,7 @@ def test_a_curve_that_leaves_its_points_by_far_is_refused(tmp_path):
     (tmp_path / "wave.csv").write_text("t,f\n0,1\n1e-300,0.5\n0.75,0.7\n1,1\n")
     case = case_from_dict(tomllib.loads(TEXT), tmp_path)
     with pytest.raises(InputError, match="some points are much closer together than others"):
-        _factor(case, WaveformSection(file="wave.csv"))
+        waveform_factor(case, WaveformSection(file="wave.csv"))
 
 
 def with_waveform(**keys):
