@@ -9,7 +9,7 @@ import pytest
 from muphy_lb.__main__ import _refuse_to_forget
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import WaveformSection
-from muphy_lb.case.case import case_from_dict, load_case
+from muphy_lb.case.case import as_case, case_from_dict, load_case
 from muphy_lb.errors import InputError
 from muphy_lb.setup.boundaries import waveform_factor
 from muphy_lb.setup.numerics import resolve
@@ -122,6 +122,18 @@ def test_tables_hold_numbers_whose_products_are_numbers(tmp_path, rows):
     (tmp_path / "table.csv").write_text("r,v\n" + rows)
     with pytest.raises(InputError, match="two columns of finite numbers, at most 1e.30"):
         read_table(tmp_path / "table.csv", "openings.inlet.profile_file")
+
+
+def test_a_table_without_headings_loses_no_line_in_silence(tmp_path):
+    (tmp_path / "table.csv").write_text("0,1\n0.5,1\n1,2\n2,1\n")
+    with pytest.raises(InputError, match="first line is '0,1', numbers and no headings.*one line of headings"):
+        read_table(tmp_path / "table.csv", "waveform.file")
+
+
+@pytest.mark.parametrize("changes", ["run.steps=10", {"run.steps": 10}, [10]])
+def test_changes_of_a_case_are_a_list_of_texts(changes):
+    with pytest.raises(InputError, match=r"of type (str|dict|list); give a list of texts, such as"):
+        as_case(tomllib.loads(TEXT), changes)
 
 
 def test_a_table_is_not_read_from_a_device():
