@@ -90,10 +90,11 @@ def _against_their_kind(case: Case, openings: Iterable[Opening], means: Mapping[
             continue
         times = "" if mean > 0.0 else f" times {mean:.4g}, the mean of its waveform,"
         way, sign, other = ("leaves", "positive", "outlet") if net < 0.0 else ("enters", "negative", "inlet")
+        # Where the geometry brings the opening it brings its kind as well, and a key would change nothing.
+        meant = "" if section.centre_m is None else f" or, if it is meant, set kind = '{other}'"
         yield (
             f"openings.{opening.name}: fluid {way} by this {opening.kind}, as {key} = {getattr(section, key):g}{times}"
-            " counts along the normal, which points into the fluid;"
-            f" make it {sign} or, if it is meant, set kind = '{other}'"
+            f" counts along the normal, which points into the fluid; make it {sign}{meant}"
         )
 
 
