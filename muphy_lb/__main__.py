@@ -19,6 +19,7 @@ from typing import NamedTuple
 from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError, printable
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import configure_logging, missing_package, silence
 from muphy_lb.partition.errors import PartitionError
 
@@ -102,7 +103,7 @@ def _begin(words):
     usage_error = options = None
     if not _prepares(words):
         try:
-            options = _parser(words).parse_args(words)
+            options = _parse(words)
         except InputError as error:
             usage_error = error
     from muphy_lb.parallel.communicator import SerialCommunicator, connect
@@ -113,6 +114,21 @@ def _begin(words):
         _end_all(SerialCommunicator(), f"muphy-lb: error: {error}", error.exit_code)
     configure_logging(communicator)
     return communicator, options, usage_error
+
+
+def _parse(words) -> argparse.Namespace:
+    """The options of a command.
+
+    Raises:
+        InputError: the command has no such option; the message lists those that it has.
+    """
+    options, unknown = _parser(words).parse_known_args(words)
+    if not unknown:
+        return options
+    parser = _Parser(prog=f"muphy-lb {options.command}")
+    COMMANDS[options.command].add_options(parser)
+    remedy = "; a key of the case is changed by --set, as in --set run.steps=1000" if hasattr(options, "set") else ""
+    parser.error(f"{options.command} does not take {shown(' '.join(unknown))}{remedy}")
 
 
 def _execute(options, communicator) -> int:
@@ -229,7 +245,7 @@ def _info(options, say, communicator) -> int:
     if communicator.rank == 0:
         from muphy_lb.setup.info import describe_file
 
-        say(describe_file(options.file, communicator.size))
+        say(describe_file(options.file, communicator.size, options.set))
     return 0
 
 
@@ -284,6 +300,7 @@ def _add_trace_options(parser) -> None:
 
 def _add_info_options(parser) -> None:
     parser.add_argument("file", metavar="CASE.toml|CASE.h5")
+    _add_set(parser)
 
 
 def _add_set(parser) -> None:

@@ -82,6 +82,7 @@ def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
         if (size := regular_file(path).stat().st_size) > MAX_BYTES:
             raise GeometryError(f"{path} holds {size} bytes; at most {MAX_BYTES} are taken")
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # an empty table is rejected below
+            _refuse_numbers_as_headings(path)
             rows = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
     except GeometryError as error:
         raise InputError(f"{key}: {error}; it must be CSV with one line of headings") from error
@@ -94,3 +95,14 @@ def read_table(path: Path, key: str) -> tuple[np.ndarray, np.ndarray]:
             f" numbers, at most {LARGEST:g}, the first one ascending"
         )
     return rows[:, 0], rows[:, 1]
+
+
+def _refuse_numbers_as_headings(path: Path) -> None:
+    """ValueError if the first line holds nothing but numbers: it would be lost."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        first = file.readline(MAX_BYTES).strip()
+    try:
+        np.array(first.split(","), dtype=np.float64)
+    except ValueError:
+        return
+    raise ValueError(f"the first line is {cut(first, MAX_QUOTED)!r}, numbers and no headings")

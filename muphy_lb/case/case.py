@@ -170,8 +170,18 @@ def load_case(path, overrides: Sequence[str] = ()) -> Case:
     """
     path = Path(path)
     table = read_toml(path)
-    problems = [problem for override in overrides if (problem := override_value(table, override))]
+    problems = [problem for override in _listed(overrides) if (problem := override_value(table, override))]
     return _build(table, path.parent, f"case file {path}", problems)
+
+
+def _listed(overrides) -> Sequence[str]:
+    """The overrides, checked: one text would be taken letter by letter, and a table by its keys alone."""
+    if isinstance(overrides, str | Mapping) or not all(isinstance(override, str) for override in overrides):
+        raise InputError(
+            f"changes of a case are {shown(overrides)}, of type {type(overrides).__name__}; give a list of texts, such"
+            " as ['run.steps=1000']"
+        )
+    return overrides
 
 
 def as_case(given, overrides: Sequence[str] = ()) -> Case:
@@ -195,7 +205,7 @@ def as_case(given, overrides: Sequence[str] = ()) -> Case:
         )
     table = given.model_dump(exclude_none=True) if isinstance(given, Case) else deepcopy(dict(given))
     folder = given.folder if isinstance(given, Case) else Path()
-    problems = [problem for override in overrides if (problem := override_value(table, override))]
+    problems = [problem for override in _listed(overrides) if (problem := override_value(table, override))]
     return _build(table, folder, "case", problems)
 
 

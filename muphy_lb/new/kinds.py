@@ -18,6 +18,7 @@ from muphy_lb.geometry.surfaces.surface import read_surface
 from muphy_lb.geometry.surfaces.triangles import signed_volumes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.new import sizing
+from muphy_lb.new.doubts import vessel_doubts
 from muphy_lb.new.prompt import CaseOptions
 
 VESSEL_RADIUS_M = 1.5e-3
@@ -99,7 +100,8 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
     }
     notes = [_note(found, vessel_geometry) for found in chain(inlets, outlets)]
     flow = f"velocity {velocity:.4g} m/s at the inlet, {why}; Reynolds number {reynolds:.4g} at the inlet"
-    return Draft(table, (*notes, flow, f"voxel edge {vessel_geometry.spacing_m:.4g} m: {resolution}"))
+    doubts = [f"warning: {text}" for text in vessel_doubts(requested, (*inlets, *outlets), velocity)]
+    return Draft(table, (*notes, flow, f"voxel edge {vessel_geometry.spacing_m:.4g} m: {resolution}", *doubts))
 
 
 def rock(requested: CaseOptions, folder: Path) -> Draft:

@@ -122,11 +122,11 @@ def build_schedule(case: Case, nodes: GeometryHeader, conditions, force: np.ndar
     sections = opening_sections(nodes, case)
     walls = {section.name: section for section in case.walls}
     moving = [walls.get(wall.name) for wall in nodes.walls]
-    factors = [_factor(case, section.waveform) for section in sections]
-    factors += [None if section is None else _factor(case, section.waveform) for section in moving]
+    factors = [waveform_factor(case, section.waveform) for section in sections]
+    factors += [None if section is None else waveform_factor(case, section.waveform) for section in moving]
     scales = [float(wall is not None and bool(wall.velocity_m_s or wall.rotation_rad_s)) for wall in moving]
     values = np.array([*(condition.value for condition in conditions), *scales, 1.0])
-    drive = _factor(case, case.flow.waveform)
+    drive = waveform_factor(case, case.flow.waveform)
     if drive is not None and streaming_named(case.compute.streaming).stores_before_collision:
         drive = _delayed(drive, units.time_step_s)
     return BoundarySchedule(values, [*factors, None], force, drive, case.run.ramp_steps, units.time_step_s)
@@ -180,7 +180,12 @@ def _measured(case: Case, section: OpeningSection, units: Units):
     return measured(radius_m / units.spacing_m, velocity)
 
 
-def _factor(case: Case, section: WaveformSection | None) -> Callable | None:
+def waveform_factor(case: Case, section: WaveformSection | None) -> FourierSeries | PeriodicSpline | None:
+    """The factor that a waveform of a case is; None without one.
+
+    Raises:
+        InputError: its table cannot be read, or is no period.
+    """
     if section is None:
         return None
     if section.file is None:

@@ -1,6 +1,6 @@
 """Description of a case or a prepared geometry without running it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.domain import ROW, TILE
 from muphy_lb.domain.streaming import streaming_named
+from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.store import read_geometry
 from muphy_lb.lattice import Lattice, lattice_named
@@ -19,25 +20,29 @@ from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.setup.geometry import PREPARED, load_nodes, opening_sections
 from muphy_lb.setup.numerics import describe, resolve
+from muphy_lb.setup.plausibility import plausibility
 from muphy_lb.setup.resolution import coarse_openings
 
 # Of the run table per node and direction: 0.34 to 0.44 in vessels and sphere packs, more in pores a few voxels wide.
 BYTES_PER_DIRECTION = 0.5
 
 
-def describe_file(path, n_ranks: int = 1) -> str:
+def describe_file(path, n_ranks: int = 1, overrides: Sequence[str] = ()) -> str:
     """Describe a case file (TOML) or a prepared geometry (.h5) as text.
 
     Args:
         path: the file.
         n_ranks: number of ranks among which the memory is distributed.
+        overrides: changes of single keys of a case, ``"section.key=value"`` each.
 
     Raises:
         InputError, GeometryError, PartitionError: the file cannot be read, or the case cannot be run.
     """
     if Path(path).suffix.lower() == PREPARED:
+        if overrides:
+            raise InputError(f"info: --set {overrides[0]}: {path} is a prepared geometry and has no keys; leave it out")
         return "\n".join(_prepared_lines(path))
-    return describe_case(load_case(path), n_ranks)
+    return describe_case(load_case(path, overrides), n_ranks)
 
 
 def describe_case(case: Case, n_ranks: int = 1) -> str:
@@ -75,6 +80,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     for wall in nodes.walls:
         yield f"wall {wall.name}: {wall.n_voxels:,} solid voxels"
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
+    yield from plausibility(case, nodes.openings, numerics)
     names = [opening.name for opening in nodes.openings]
     yield from (f"warning: {text}" for text in coarse_openings(names, frames, nodes.spacing_m))
 

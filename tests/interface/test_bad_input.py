@@ -186,7 +186,8 @@ def test_a_missing_gpu_is_told_once(tmp_path, mpirun):
     [
         (["rum"], "invalid choice: 'rum'"),
         (["run"], "the following arguments are required: case"),
-        (["run", "a.toml", "--sett", "x=1"], "unrecognized arguments: --sett"),
+        (["run", "a.toml", "--sett", "x=1"], "run does not take '--sett x=1'; a key of the case is changed by --set"),
+        (["new", "vessel", "--velocty", "2"], "new does not take '--velocty 2'"),
         ([], "the following arguments are required: COMMAND"),
     ],
 )

@@ -108,6 +108,22 @@ def test_an_opening_of_few_voxels_is_warned_of_before_the_run_and_by_info(tmp_pa
         assert "geometry.spacing_m = 0.00058 or finer" in text
 
 
+def test_an_inlet_through_which_fluid_leaves_is_warned_of_before_the_run_and_by_info(tmp_path):
+    (inlet, *outlets), backwards = TABLE["openings"], {"velocity_m_s": -TABLE["openings"][0]["velocity_m_s"]}
+    case = write_case(tmp_path, compute={"backend": "numpy"}, openings=[inlet | backwards, *outlets])
+    for text in (describe_file(case), Simulation(case).describe()):
+        assert "warning: openings.inlet: fluid leaves by this inlet" in text
+
+
+def test_info_takes_the_changes_of_keys_that_a_run_takes(tmp_path, capsys):
+    case = write_case(tmp_path, compute={"backend": "numpy"})
+    assert command("info", case, "--set", "openings.inlet.velocity_m_s=1 cm/s", "--set", "run.steps=77") == 0
+    text = capsys.readouterr().out
+    assert "mean velocity 0.01 m/s" in text and "steps               77" in text
+    with pytest.raises(InputError, match="prepared geometry and has no keys; leave it out"):
+        command("info", "prepared.h5", "--set", "run.steps=77")
+
+
 def test_more_ranks_than_cores_are_warned_of():
     crowded = SimpleNamespace(size=10_000, machine_ranks=frozenset(range(10_000)))
     (text,) = more_ranks_than_cores(crowded, "cpu")

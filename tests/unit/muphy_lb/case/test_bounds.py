@@ -9,9 +9,9 @@ import pytest
 from muphy_lb.__main__ import _refuse_to_forget
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import WaveformSection
-from muphy_lb.case.case import case_from_dict, load_case
+from muphy_lb.case.case import as_case, case_from_dict, load_case
 from muphy_lb.errors import InputError
-from muphy_lb.setup.boundaries import _factor
+from muphy_lb.setup.boundaries import waveform_factor
 from muphy_lb.setup.numerics import resolve
 
 TEXT = """\
@@ -124,6 +124,18 @@ def test_tables_hold_numbers_whose_products_are_numbers(tmp_path, rows):
         read_table(tmp_path / "table.csv", "openings.inlet.profile_file")
 
 
+def test_a_table_without_headings_loses_no_line_in_silence(tmp_path):
+    (tmp_path / "table.csv").write_text("0,1\n0.5,1\n1,2\n2,1\n")
+    with pytest.raises(InputError, match="first line is '0,1', numbers and no headings.*one line of headings"):
+        read_table(tmp_path / "table.csv", "waveform.file")
+
+
+@pytest.mark.parametrize("changes", ["run.steps=10", {"run.steps": 10}, [10]])
+def test_changes_of_a_case_are_a_list_of_texts(changes):
+    with pytest.raises(InputError, match=r"of type (str|dict|list); give a list of texts, such as"):
+        as_case(tomllib.loads(TEXT), changes)
+
+
 def test_a_table_is_not_read_from_a_device():
     with pytest.raises(InputError, match="waveform.file: cannot read /dev/zero: it is a pipe or a device"):
         read_table("/dev/zero", "waveform.file")
@@ -133,7 +145,7 @@ def test_a_curve_that_leaves_its_points_by_far_is_refused(tmp_path):
     (tmp_path / "wave.csv").write_text("t,f\n0,1\n1e-300,0.5\n0.75,0.7\n1,1\n")
     case = case_from_dict(tomllib.loads(TEXT), tmp_path)
     with pytest.raises(InputError, match="some points are much closer together than others"):
-        _factor(case, WaveformSection(file="wave.csv"))
+        waveform_factor(case, WaveformSection(file="wave.csv"))
 
 
 def with_waveform(**keys):
