@@ -57,7 +57,10 @@ class Preparation:
 
     def __post_init__(self):
         if self.crop is not None and (not isinstance(self.crop, list | tuple) or len(self.crop) != 2):
-            raise GeometryError(f"crop is {shown(self.crop)}; give two lists of x, y, z: [[0, 0, 0], [128, 128, 128]]")
+            raise GeometryError(
+                f"crop is {shown(self.crop)}; give two lists of x, y, z, the first voxel and the one behind the last:"
+                " [[0, 0, 0], [128, 128, 128]]"
+            )
         if not isinstance(self.invert, bool):
             raise GeometryError(f"invert is {shown(self.invert)}; allowed: true or false")
         check_whole(0, MAX_PASSES, median=self.median)

@@ -27,6 +27,7 @@ CHANNEL_LENGTH = 6  # in heights
 ROCK_EDGE_M = 6.4e-4
 GRAIN_SHARE = 0.125  # radius of a sphere over the edge of the cube
 ROCK_POROSITY = 0.4
+MOST_OF_A_ROCK = 0.75
 
 VESSEL_REYNOLDS, CHANNEL_REYNOLDS = 100.0, 20.0
 PARABOLA_3D, PARABOLA_2D = 2.0, 1.5
@@ -141,8 +142,14 @@ def rock(requested: CaseOptions, folder: Path) -> Draft:
         "output": {"permeability": True},
     }
     expected = creep.permeability * voxels.spacing_m**2
-    notes = f"porosity {porosity(voxels):.4f}", f"permeability of about {expected:.2g} m2 expected (Kozeny and Carman)"
-    return Draft(table, notes)
+    share = porosity(voxels)
+    notes = [f"porosity {share:.4f}", f"permeability of about {expected:.2g} m2 expected (Kozeny and Carman)"]
+    if share > MOST_OF_A_ROCK:
+        notes.append(
+            f"warning: a porosity of {share:.2f} is more than that of most rocks (up to {MOST_OF_A_ROCK}): if grains"
+            " were taken for pores, give --option fluid_value=NUMBER, or --option invert=true"
+        )
+    return Draft(table, tuple(notes))
 
 
 def channel(requested: CaseOptions, folder: Path) -> Draft:

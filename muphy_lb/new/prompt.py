@@ -78,6 +78,11 @@ class CaseOptions:
         return self.across or DEFAULT_ACROSS[self.kind]
 
     def _check_file(self) -> None:
+        if self.kind == "rock" and self.velocity_m_s is not None:
+            raise InputError(
+                f"new: --velocity {self.velocity_m_s:.4g} is that at the inlet of a vessel or channel; a body force"
+                " drives a rock: leave it out, and change flow.acceleration_m_s2 in the case"
+            )
         if self.file is None:
             if self.reader:
                 raise InputError(f"new: --option {', '.join(self.reader)} goes with a file; leave it out or name one")

@@ -22,7 +22,7 @@ Sums run in an order, or in integers, that the number of ranks does not touch, s
 """
 
 from collections.abc import Mapping, Sequence
-from math import inf, isfinite
+from math import inf, isfinite, isnan
 from pathlib import Path
 
 from muphy_lb.measure.flow_view import FlowView
@@ -73,7 +73,7 @@ class SteadyWatch:
     def is_steady(self) -> bool:
         """Whether the last two changes, and what is to come of the flow rates, are within the tolerance."""
         changes = (self.change, self._change_before, self.to_come)
-        return self.tolerance is not None and max(changes) <= self.tolerance
+        return self.tolerance is not None and all(change <= self.tolerance for change in changes)
 
     @property
     def steadiness(self) -> Steadiness | None:
@@ -122,8 +122,8 @@ def _relative_changes(last: dict, now: dict):
 
 
 def _ratio(change: float, scale: float) -> float:
-    """Relative change; a flow at rest has not begun, hence is not steady."""
-    return change / scale if scale > 0.0 else inf
+    """Relative change; a flow at rest has not begun, hence is not steady, nor is one without numbers."""
+    return change / scale if scale > 0.0 and not isnan(change) else inf
 
 
 def _rest(before: float, change: float) -> float:
@@ -196,12 +196,13 @@ class SteadyState(Observer):
         return str(self.watch)
 
     def state(self) -> dict:
-        """The last look and the last two changes."""
-        return self.watch.record()
+        """The last look, the last two changes, and the number of steps between looks."""
+        return self.watch.record() | {"every": self.every}
 
     def restore(self, state: dict) -> None:
-        """Go on from them."""
-        self.watch.restore(state)
+        """Go on from them; with other steps between looks, changes do not compare, and the watch begins anew."""
+        if state.get("every", self.every) == self.every:  # checkpoints of earlier versions do not hold it
+            self.watch.restore(state)
 
     def section(self, summary: Mapping) -> ReportPart:
         """The course of the change, and of mean velocities."""

@@ -332,3 +332,17 @@ def test_the_voxel_edge_of_an_image_takes_a_unit(tmp_path):
     case = tmp_path / "rock.toml"
     command("new", "rock", tmp_path / "rock.npy", "--yes", "-o", case, "--spacing", "5.345", "--unit", "um")
     assert load_case(case).geometry.spacing_m == pytest.approx(5.345e-6)
+
+
+def test_a_velocity_of_a_rock_is_refused_as_a_force_drives_it(tmp_path):
+    with pytest.raises(InputError, match="--velocity 1 .* flow.acceleration_m_s2"):
+        write(tmp_path, ["rock", "--velocity", 1.0, "--yes"])
+
+
+def test_grains_that_are_taken_for_pores_raise_a_warning(tmp_path):
+    voxels = np.zeros((12, 12, 12), dtype=np.uint8)
+    voxels[3:6, 3:6, 3:6] = 1
+    np.save(tmp_path / "grains.npy", voxels)
+    words = ["rock", tmp_path / "grains.npy", "--spacing", "10 um", "--yes", "--option"]
+    assert "warning: a porosity of 0.98" in write(tmp_path, [*words, "fluid_value=0"])[1]
+    assert "warning: a porosity" not in write(tmp_path, ["rock", *SMALL["rock"], "--yes"])[1]

@@ -4,6 +4,8 @@ Its pressure spreads by diffusion: here with a time of 1,300 steps, seven times 
 suits the time of sound. The change from look to look is small long before the flow is steady.
 """
 
+from math import inf, nan
+
 import pytest
 
 from muphy_lb.run.monitored import monitored
@@ -74,3 +76,21 @@ def test_a_checkpoint_keeps_what_is_to_come():
 def test_a_flow_without_openings_is_steady_by_its_change_alone():
     watch = SteadyWatch(1e-3)
     assert [watch.look({"mean_speed": {"mean_speed": 1.0 + 9e-4 * n}}) for n in range(3)] == [False, False, True]
+
+
+@pytest.mark.parametrize("extrapolated", [True, False])
+def test_a_quantity_that_is_no_number_is_not_steady(extrapolated):
+    watch = SteadyWatch(1e-3, is_extrapolated=extrapolated)
+    assert not any(watch.look({"flow_rates": {"inlet": 1.0, "outlet": nan}}) for _ in range(4))
+
+
+def test_with_another_interval_a_continued_run_begins_to_compare_anew(tmp_path):
+    """Changes over a tenth of the time look as if they had shrunk to a tenth."""
+    kept, same, shorter = (
+        SteadyState(simulate(open_channel(run={"steady_tolerance": 1e-3, "steady_interval_steps": steps})), tmp_path, 0)
+        for steps in (100, 100, 10)
+    )
+    looks(kept.watch, [1.0 - 0.9**n for n in range(6)])
+    same.restore(kept.state())
+    shorter.restore(kept.state())
+    assert same.watch.change == kept.watch.change < inf and shorter.watch.change == inf

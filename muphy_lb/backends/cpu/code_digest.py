@@ -96,16 +96,17 @@ def _names(code: CodeType) -> set[str]:
 
 def _of_code(code: CodeType, seen) -> Iterator[str | bytes]:
     yield code.co_code
+    yield code.co_exceptiontable
     yield f"{code.co_argcount} {code.co_flags} {code.co_names} {code.co_varnames} {code.co_freevars} {code.co_cellvars}"
     yield from _pieces(code.co_consts, seen)
 
 
 def _of_data(value, seen) -> Iterator[str | bytes]:
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
-        yield f"array {value.dtype.descr} {value.shape}"
+        yield f"{type(value).__qualname__} {value.dtype.descr} {value.shape}"
         yield value.tobytes()
     elif isinstance(value, tuple | list):
-        yield f"{type(value).__qualname__} {len(value)}"
+        yield f"{type(value).__qualname__} {getattr(value, '_fields', '')} {len(value)}"
         for entry in value:
             yield from _pieces(entry, seen)
     elif is_dataclass(value) and not isinstance(value, type):
@@ -121,7 +122,7 @@ def _named(value) -> str:
     counts."""
     if isinstance(value, ModuleType):
         return f"module {_trusted(value.__name__, value)}"
-    if isinstance(value, _Intrinsic):
+    if isinstance(value, _Intrinsic) and not value._defn.__closure__:  # the text does not tell what a closure holds
         value = value._defn
         return f"intrinsic {_trusted(value.__module__, value)}.{value.__qualname__}"
     if isinstance(value, np.dtype):
@@ -131,8 +132,19 @@ def _named(value) -> str:
     if isinstance(value, BuiltinFunctionType | type):
         return f"{_trusted(value.__module__ or builtins.__name__, value)}.{value.__qualname__}"
     if isinstance(value, types.Type):
-        return f"{type(value).__qualname__} {value!r}"
+        return without_address(f"{type(value).__qualname__} {value!r}")
     raise NoDigestError(f"{value!r} of type {type(value).__qualname__}")
+
+
+def without_address(text: str) -> str:
+    """A text that tells types; one with the address of an object, such as that of a function, tells too little.
+
+    Raises:
+        NoDigestError: it holds an address.
+    """
+    if " at 0x" in text:
+        raise NoDigestError(text)
+    return text
 
 
 def _trusted(module: str, value) -> str:

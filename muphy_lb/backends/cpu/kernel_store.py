@@ -28,7 +28,7 @@ from numba.core.caching import NullCache, _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from muphy_lb.backends.cpu.code_digest import NoDigestError, digest, package_digest
+from muphy_lb.backends.cpu.code_digest import NoDigestError, digest, package_digest, without_address
 from muphy_lb.errors import MuphyError
 from muphy_lb.files.atomic import atomic_write
 
@@ -39,7 +39,7 @@ UNIQUE_BITS = 60
 MOST_FOLDERS = 4
 """Versions of the package, or of libraries, whose kernels are kept."""
 
-UNRELATED = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS")
+UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
 """Settings of Numba that do not change machine code."""
 
 
@@ -74,13 +74,14 @@ class KernelStore(_Cache):
         """The compiled form for a signature; None if there is none that can be used."""
         target_context.refresh()  # what is loaded needs Numba's runtime, as Numba's own store says
         path = self._path(sig, target_context)
-        if path is not None and path.exists():
-            try:
-                data = path.read_bytes()
-                if data[:CHECKSUM_BYTES] == _checksum(data[CHECKSUM_BYTES:]):
-                    return CompileResult._rebuild(target_context, *pickle.loads(data[CHECKSUM_BYTES:]))
-            except Exception as error:  # whatever a file holds, the kernel can be compiled
-                LOG.debug("the kernel in %s is compiled again: %s", path, error)
+        try:
+            data = path.read_bytes() if path is not None else b""
+            if data and data[:CHECKSUM_BYTES] == _checksum(data[CHECKSUM_BYTES:]):
+                return CompileResult._rebuild(target_context, *pickle.loads(data[CHECKSUM_BYTES:]))
+        except FileNotFoundError:
+            pass
+        except Exception as error:  # whatever a file or a folder holds, the kernel can be compiled
+            LOG.debug("the kernel in %s is compiled again: %s", path, error)
         _tell_that_it_takes_time()
         return None
 
@@ -110,7 +111,7 @@ class KernelStore(_Cache):
     def _path(self, sig, target_context) -> Path | None:
         """The file of a signature; None where none can be named."""
         try:
-            parts = (digest(self._kernel), str(sig), str(target_context.codegen().magic_tuple()))
+            parts = (digest(self._kernel), without_address(str(sig)), str(target_context.codegen().magic_tuple()))
         except NoDigestError as error:
             LOG.debug("kernel %s is not kept: %s", self._kernel.py_func.__qualname__, error)
             return None
@@ -143,10 +144,11 @@ def _make(version: Path) -> None:
 
 
 def _surroundings() -> str:
-    """What machine code depends on beside the function."""
+    """What machine code depends on beside the function; settings of Numba wherever they come from."""
     versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version, package_digest()
-    settings = (f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_"))
-    return "\n".join((*versions, *(text for text in settings if not text.startswith(UNRELATED))))
+    names = (name for name in sorted(vars(numba.config)) if name.isupper() and name not in UNRELATED)
+    settings = (f"{name}={getattr(numba.config, name)}" for name in names)  # of the environment, files and libraries
+    return "\n".join((*versions, *settings))
 
 
 def _checksum(data: bytes) -> bytes:
@@ -157,6 +159,13 @@ def _checksum(data: bytes) -> bytes:
 def _symbols_are_unique() -> bool:
     """Let the numbers that Numba gives to functions, and puts into the names of their machine code, differ between
     processes: else a kernel from a file could bear the name of another one that is compiled here."""
+    first = _number_anew()
+    os.register_at_fork(after_in_child=_number_anew)
+    return FunctionIdentity.from_function(_checksum).unique_id == first
+
+
+def _number_anew() -> int:
+    """Let Numba count functions from a random number, which is returned."""
     first = secrets.randbits(UNIQUE_BITS)
     FunctionIdentity._unique_ids = itertools.count(first)
-    return FunctionIdentity.from_function(_checksum).unique_id == first
+    return first

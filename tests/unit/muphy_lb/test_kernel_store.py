@@ -3,10 +3,14 @@
 import os
 import subprocess
 import sys
+from collections import namedtuple
+from types import FunctionType
 
 import numpy as np
 import pytest
-from numba import njit, prange
+from numba import config, njit, prange
+from numba.core.bytecode import FunctionIdentity
+from numba.extending import intrinsic
 
 from muphy_lb.backends.cpu import kernel_store
 from muphy_lb.backends.cpu.code_digest import NoDigestError, digest
@@ -80,6 +84,41 @@ def test_what_is_no_data_has_no_digest_and_is_not_kept(store):
         digest(unknown)
 
 
+def test_a_kernel_that_is_given_a_function_is_not_kept(store):
+    """The type of a function tells its address, where another one may lie in the next process."""
+    kernel = kernel_store.stored(njit)(lambda function, x: function(x))
+    assert kernel(njit(plus_one), 1.0) == 2.0
+    assert not store.exists()
+
+
+def test_an_intrinsic_with_a_closure_has_no_digest():
+    def doubled_by(builder_name):
+        @intrinsic
+        def doubled(typingctx, x):
+            return x(x), lambda context, builder, signature, arguments: getattr(builder, builder_name)(*arguments * 2)
+
+        doubled._defn.__module__ = "muphy_lb.somewhere"
+        return doubled
+
+    with pytest.raises(NoDigestError, match="Intrinsic"):
+        digest(summing(doubled_by("fadd"), njit))
+
+
+def test_handlers_of_exceptions_and_names_of_fields_count():
+    def caught(x):
+        try:
+            return plus_one(x)
+        except Exception:
+            return 0.0
+
+    code = caught.__code__
+    other = FunctionType(code.replace(co_exceptiontable=b""), globals())
+    assert digest(caught) != digest(other)
+    first, second = (namedtuple("Pair", names)(1.0, 2.0) for names in ("x y", "y x"))
+    assert digest(scaled(first)) != digest(scaled(second))
+    assert digest(scaled(np.float32(2.0))) != digest(scaled(np.array(2.0, dtype=np.float32)))
+
+
 class Unknown:
     """A class outside the package, whose text no digest covers."""
 
@@ -116,6 +155,21 @@ def test_a_folder_that_cannot_be_made_stops_no_kernel(tmp_path, monkeypatch):
     assert not is_loaded(fresh()) and not is_loaded(fresh())
 
 
+def test_a_folder_that_cannot_be_looked_into_stops_no_kernel(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_store, "folder", lambda: tmp_path / ("long" * 99))
+    assert not is_loaded(fresh()) and not is_loaded(fresh())
+
+
+def test_every_setting_of_numba_counts_wherever_it_comes_from(monkeypatch):
+    before = kernel_store._surroundings()
+    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 77)
+    assert kernel_store._surroundings() == before
+    for name, value in (("BOUNDSCHECK", 1), ("USING_SVML", not config.USING_SVML)):
+        with monkeypatch.context() as changed:
+            changed.setattr(config, name, value)
+            assert kernel_store._surroundings() != before
+
+
 def test_old_versions_are_removed(store):
     for k in range(6):
         (store.parent / f"old_{k}").mkdir(parents=True)
@@ -128,6 +182,16 @@ def test_numbers_of_functions_differ_between_processes():
     kernel(ONES)
     (compiled,) = kernel.overloads.values()
     assert compiled.fndesc.uid > 2**32  # by chance smaller once in 2^28 runs
+
+
+def test_numbers_of_functions_differ_in_a_child():
+    before, (read, write) = FunctionIdentity.from_function(plus_one).unique_id, os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(write, str(FunctionIdentity.from_function(plus_one).unique_id).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert abs(int(os.read(read, 99)) - before) > 2**20
 
 
 ALONE = """
