@@ -12,9 +12,9 @@ of the cell itself:
     f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
 
 That sets the pressure half a link beyond the cell, wherever the surface is, so that waves are slow and slopes feel the
-voxels. Under a body force the even part of what comes is therefore extrapolated: from half a link before the cell,
-where it is that of f~_i(x - c_i) and f~_ibar(x), through its value at the surface; by less than its weakest unstable
-amount, and by no more than the weight of a voxel of liquid, so that splashes stay stable.
+voxels. Under a body force the pressure is therefore extrapolated through its value at the surface, with the slope along
+the normal that it has on the other side: half a link before the cell its even part is that of f~_i(x - c_i) and
+f~_ibar(x). The change is at most the weight of a voxel of liquid, so that splashes stay stable.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
@@ -64,9 +64,10 @@ FASTEST = 0.2
 gas cells, and would fall faster and faster in its place."""
 
 GRAZING = 0.1
-"""Component of a link along the normal of the surface up to which nothing is extrapolated along it."""
-FURTHEST = 0.8
-"""Largest factor of an extrapolation; with 1 two steps repeat each other for ever."""
+"""Component of a link along the normal from which on it takes part in the slope."""
+NEAREST = 0.2
+"""Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
+side: at 0 an extrapolation would turn a disturbance into its opposite without damping."""
 RELAXED = 0.1
 """Share of the difference of densities, of the liquid in a pocket less that of the gas, that is taken in a step."""
 
@@ -93,8 +94,9 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
         mass = parameters[MASS][n]
         beside, through = cell[neighbours], np.zeros(n.shape)
         stops = (beside == OPENING).any(axis=0) & ~(beside & LIQUID != 0).any(axis=0) & is_fast
-        factor = _extrapolation(neighbours, n, lattice, parameters)
-        most = 3.0 * np.linalg.norm(np.broadcast_to(force.reference(n, parameters), u.shape), axis=0)
+        pushed = np.linalg.norm(np.broadcast_to(force.reference(n, parameters), u.shape), axis=0)
+        change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters)
+        change = np.clip(change, -3.0 * pushed, 3.0 * pushed)
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
@@ -102,10 +104,7 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, mean_fill, 0.0))
             mass = mass + share * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
-            surface = 0.5 * (equilibrium[back] + equilibrium[q])
-            within = np.where(beside[back - 1] & FLUID, 0.5 * (arriving[q] + leaving[back]), surface)
-            more = factor[q] * (surface - within)
-            missing = 2.0 * (surface + np.clip(more, -lattice.w[q] * most, lattice.w[q] * most)) - leaving[q]
+            missing = equilibrium[back] + equilibrium[q] + 2.0 * lattice.w[q] * change[q] - leaving[q]
             missing = np.where(stops, lattice.w[q] * (rho - 1.0), missing)
             arriving[back] = np.where(kind & (FLUID | WALL), arriving[back], missing)
         mass = mass + fill[n] * through
@@ -121,15 +120,21 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
     return Operator(f"exchange-{force.name}-{capillarity.name}", reference, node, parameters)
 
 
-def _extrapolation(neighbours, n, lattice, parameters):
-    """(Q, m) how far along each link what comes from gas is extrapolated, in units of a link: 0 or less where the
-    surface lies half a link beyond the cell, or further."""
+def _change(populations, neighbours, n, lattice, parameters):
+    """(Q, m) change of the density half a link beyond cells by the slope of the pressure along the normal."""
+    arriving, leaving, equilibrium = populations
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
-    across = np.tensordot(lattice.c, normal, axes=1)
-    meets = (across > GRAZING) & ~is_flat
-    where = plane_distance(parameters[FILL][n].astype(float), normal) / np.where(meets, across, 1.0)
-    where = np.clip(where, 0.0, 1.0)
-    return np.where(meets, np.minimum((0.5 - where) / (0.5 + where), FURTHEST), 0.0)
+    place = np.maximum(plane_distance(parameters[FILL][n].astype(float), normal), NEAREST)
+    across, beside = np.tensordot(lattice.c, normal, axes=1), parameters[CELL][neighbours]
+    drop, length = np.zeros(n.shape), np.zeros(n.shape)
+    for q in range(1, lattice.q):
+        back = lattice.opposite[q]
+        counts = (beside[back - 1] & FLUID != 0) & (across[q] > GRAZING)
+        even = 0.5 * (equilibrium[back] + equilibrium[q] - arriving[q] - leaving[back])
+        drop = drop + np.where(counts, even, 0.0)
+        length = length + np.where(counts, lattice.w[q] * (place + 0.5 * across[q]), 0.0)
+    slope = np.where(is_flat | (length == 0.0), 0.0, drop / np.where(length == 0.0, 1.0, length))
+    return slope * (0.5 * across - place)
 
 
 def _touches_gas(beside):
@@ -201,58 +206,67 @@ def _held_node(lattice, precision, jit, at):
 def _complete_node(lattice, precision, jit, at):
     """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square), force)`` that
     completes what comes from gas; returns its bits."""
-    cell, fill, real = at[CELL], at[FILL], precision.real
+    cell, real = at[CELL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
-    n_neighbours, behind = lattice.q - 1, tuple(q - 1 for q in back)
-    zero, one, half, weight = real(0), real(1), real(0.5), real(3)
-    from_gas, normal_of = _from_gas_node(precision, jit), normal_node(lattice, precision, jit, at)
-    distance_of = distance_node(precision, jit)
+    n_neighbours = lattice.q - 1
+    zero, one, half, two, three, of_square = (real(x) for x in (0, 1, 0.5, 2, 3, 4.5))
+    slope_of = _slope_node(lattice, precision, jit, at)
 
     def complete(populations, neighbours, n, parameters, state, force):
-        (arriving, leaving), (fx, fy, fz) = populations, force
-        deviation, ux, uy, uz, square = state
-        nx, ny, nz = normal_of(neighbours, n, parameters)
-        most, place, changed = weight * real(math.sqrt(fx * fx + fy * fy + fz * fz)), one, 0
-        if most > zero and nx * nx + ny * ny + nz * nz > zero:
-            place = distance_of(parameters[fill][n], nx, ny, nz)
+        (arriving, leaving), (fx, fy, fz), (deviation, ux, uy, uz, square) = populations, force, state
+        most, slope, place, nx, ny, nz = (
+            three * real(math.sqrt(fx * fx + fy * fy + fz * fz)),
+            zero,
+            one,
+            zero,
+            zero,
+            zero,
+        )
+        if most > zero:
+            slope, place, nx, ny, nz = slope_of(populations, neighbours, n, parameters, state)
+        changed = 0
         for k in range(n_neighbours):
             if not parameters[cell][neighbours[k]] & (FLUID | WALL):
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
                 across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
-                if not parameters[cell][neighbours[behind[k + 1]]] & FLUID:
-                    across = zero
-                within = half * (arriving[k + 1] + leaving[back[k + 1]])
-                even = from_gas(w[k + 1], (along, across), within, (deviation, square), (place, most))
-                arriving[back[k + 1]] = even - leaving[k + 1]
+                even = deviation + (one + deviation) * (of_square * along * along - square)
+                even += min(max(slope * (half * across - place), -most), most)
+                arriving[back[k + 1]] = two * w[k + 1] * even - leaving[k + 1]
                 changed |= bit[back[k + 1]]
         return changed
 
     return jit(unroll(complete))
 
 
-def _from_gas_node(precision, jit):
-    """Node function ``(weight, (along, across), within, (deviation, square), (place, most))`` -> the sum of what comes
-    from gas along a link and of what goes there.
+def _slope_node(lattice, precision, jit, at):
+    """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square))`` -> the slope
+    of the density along the normal of the surface, the distance of the surface from the centre, and the normal."""
+    cell, fill, real = at[CELL], at[FILL], precision.real
+    w, cx, cy, cz = constants(lattice, precision)
+    back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
+    behind = tuple(q - 1 for q in back)
+    zero, one, half, of_square, nearest, grazing = (real(x) for x in (0, 1, 0.5, 4.5, NEAREST, GRAZING))
+    normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
 
-    ``along``, ``across``: components of the link along the velocity and the normal of the surface, ``within``: the even
-    part half a link before the cell, ``place``: distance of the surface from the centre, ``most``: largest change of
-    the density.
-    """
-    real = precision.real
-    zero, one, half, two, of_square = (real(x) for x in (0, 1, 0.5, 2, 4.5))
-    grazing, furthest = real(GRAZING), real(FURTHEST)
+    def slope_of(populations, neighbours, n, parameters, state):
+        (arriving, leaving), (deviation, ux, uy, uz, square) = populations, state
+        nx, ny, nz = normal_of(neighbours, n, parameters)
+        if nx * nx + ny * ny + nz * nz == zero:
+            return zero, one, nx, ny, nz
+        place = max(distance_of(parameters[fill][n], nx, ny, nz), nearest)
+        drop, length = zero, zero
+        for k in range(n_neighbours):
+            across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
+            if across > grazing and parameters[cell][neighbours[behind[k + 1]]] & FLUID:
+                along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
+                even = deviation + (one + deviation) * (of_square * along * along - square)
+                drop += w[k + 1] * even - half * (arriving[k + 1] + leaving[back[k + 1]])
+                length += w[k + 1] * (place + half * across)
+        slope = drop / length if length > zero else zero
+        return slope, place, nx, ny, nz
 
-    def from_gas(weight, link, within, state, surface):
-        (along, across), (deviation, square), (place, most) = link, state, surface
-        even = weight * (deviation + (one + deviation) * (of_square * along * along - square))
-        if across > grazing:
-            where = min(max(place / across, zero), one)
-            factor = min((half - where) / (half + where), furthest)
-            even += min(max(factor * (even - within), -weight * most), weight * most)
-        return two * even
-
-    return jit(from_gas)
+    return jit(unroll(slope_of))
 
 
 def _outcome_node(lattice, precision, jit):

@@ -26,8 +26,8 @@ NO_FORCE = (0.0, 0.0, 0.0)
 EVERYTHING = ({"box_m": [[-1e6] * 3, [1e6] * 3]},)
 """Liquid of a simulation whose own start :func:`fill_with` replaces."""
 MISSED = (
-    "quick: what the method misses is shown, not judged (the full case judges it): gas presses half a link above an"
-    " interface cell whatever its filling, which is an error of first order"
+    "quick: what the method misses is shown, not judged (the full case judges it): slopes feel the voxels, since the"
+    " pressure at a surface below the centre of its cell is not reached"
 )
 FIT_ROUNDS, FIT_STEP = 60, 1e-5
 
