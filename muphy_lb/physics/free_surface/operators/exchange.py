@@ -14,7 +14,7 @@ of the cell itself:
 That sets the pressure half a link beyond the cell, wherever the surface is, so that waves are slow and slopes feel the
 voxels. Under a body force the pressure is therefore extrapolated through its value at the surface, with the slope along
 the normal that it has on the other side: half a link before the cell its even part is that of f~_i(x - c_i) and
-f~_ibar(x). The change is at most the weight of a voxel of liquid, so that splashes stay stable.
+f~_ibar(x). The change is at most the weight of half a voxel of liquid, so that splashes stay stable.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
@@ -65,6 +65,8 @@ gas cells, and would fall faster and faster in its place."""
 
 GRAZING = 0.1
 """Component of a link along the normal from which on it takes part in the slope."""
+HEAVIEST = 1.5
+"""Largest change of the density by the slope, over the body force: liquid at rest needs no more."""
 NEAREST = 0.2
 """Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
 side: at 0 an extrapolation would turn a disturbance into its opposite without damping."""
@@ -96,7 +98,7 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
         stops = (beside == OPENING).any(axis=0) & ~(beside & LIQUID != 0).any(axis=0) & is_fast
         pushed = np.linalg.norm(np.broadcast_to(force.reference(n, parameters), u.shape), axis=0)
         change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters)
-        change = np.clip(change, -3.0 * pushed, 3.0 * pushed)
+        change = np.clip(change, -HEAVIEST * pushed, HEAVIEST * pushed)
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
@@ -210,13 +212,13 @@ def _complete_node(lattice, precision, jit, at):
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
     n_neighbours = lattice.q - 1
-    zero, one, half, two, three, of_square = (real(x) for x in (0, 1, 0.5, 2, 3, 4.5))
+    zero, one, half, two, heaviest, of_square = (real(x) for x in (0, 1, 0.5, 2, HEAVIEST, 4.5))
     slope_of = _slope_node(lattice, precision, jit, at)
 
     def complete(populations, neighbours, n, parameters, state, force):
         (arriving, leaving), (fx, fy, fz), (deviation, ux, uy, uz, square) = populations, force, state
         most, slope, place, nx, ny, nz = (
-            three * real(math.sqrt(fx * fx + fy * fy + fz * fz)),
+            heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)),
             zero,
             one,
             zero,
