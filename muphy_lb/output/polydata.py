@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import atomic_write, check_writable, output_errors, reserve_space
+from muphy_lb.files.atomic import atomic_write, output_errors, reserve_space
 from muphy_lb.files.hdf5 import opened
 from muphy_lb.output.polydata_parts import (
     LEAST_CHUNK_ROWS,
@@ -29,7 +29,7 @@ from muphy_lb.output.vtkhdf_tables import (
     Kept,
     check_same_fields,
     chunk_rows,
-    continued,
+    continued_or_anew,
     create_growing,
     create_provenance,
     create_root,
@@ -93,13 +93,8 @@ class PolyDataSeries:
     last_step: int | None = field(default=None, init=False)
 
     def __post_init__(self):
-        path = Path(self.path)
-        if self.resume_step is not None and path.exists():
-            object.__setattr__(self, "last_step", continued(path, self._kept))
-        if self.last_step is None:
-            with output_errors(path):
-                path.unlink(missing_ok=True)
-                check_writable(path.parent)
+        last_step = continued_or_anew(Path(self.path), self.resume_step, self._kept)
+        object.__setattr__(self, "last_step", last_step)
 
     def append(self, data: PolyData) -> None:
         """Add one time step. Every step has the same fields; points and cells may change.

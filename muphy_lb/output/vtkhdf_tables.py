@@ -13,7 +13,7 @@ import h5py
 import numpy as np
 
 from muphy_lb.errors import OutputError
-from muphy_lb.files.atomic import DAMAGED, output_errors, reserve_space
+from muphy_lb.files.atomic import DAMAGED, check_writable, output_errors, reserve_space
 from muphy_lb.files.hdf5 import opened
 
 LOG = logging.getLogger(__name__)
@@ -96,6 +96,21 @@ class Kept:
     n_steps: int
     last_step: int | None
     lengths: Sequence[tuple[h5py.Dataset, int]]
+
+
+def continued_or_anew(path: Path, resume_step: int | None, kept: Callable[[h5py.File], Kept]) -> int | None:
+    """Get a file ready for more snapshots: an existing one is continued behind those that are ``kept``, unless there is
+    no ``resume_step`` or nothing to continue; then it is removed. The step of the last snapshot kept; None without one.
+
+    Raises:
+        OutputError: as of :func:`continued`; a new file cannot be written.
+    """
+    last_step = continued(path, kept) if resume_step is not None and path.exists() else None
+    if last_step is None:
+        with output_errors(path):
+            path.unlink(missing_ok=True)
+            check_writable(path.parent)
+    return last_step
 
 
 def continued(path: Path, kept: Callable[[h5py.File], Kept]) -> int | None:
