@@ -31,6 +31,26 @@ class Shape(NamedTuple):
 
 
 @cache
+def _update(collide_operator, pattern, lattice, precision, index_type):
+    """Device function: load the populations of a node, collide, store them."""
+    collide = collide_operator.compile(lattice, precision, device_jit)
+    own, find, load, store, n_entries = access(
+        pattern.load, pattern.store, len(pattern.directions), precision, index_type
+    )
+    q_count, real = lattice.q, precision.real
+
+    def update(old, new, lines, bases, n, parameters):
+        f = cuda.local.array(q_count, real)
+        entries = cuda.local.array(n_entries, index_type)
+        find(lines, bases, n, entries)
+        load(old, own(n), entries, f)
+        collide(f, n, parameters)
+        store(new, own(n), entries, f)
+
+    return device_jit(update)
+
+
+@cache
 def stream_collide(collide_operator, pattern, lattice, precision, index_type, threads=SINGLE):
     """Load the populations of a node, collide, store them.
 
@@ -39,6 +59,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
     collide = collide_operator.compile(lattice, precision, device_jit)
     functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
     own, find, load, store, n_entries = functions
+    update = _update(collide_operator, pattern, lattice, precision, index_type)
     q_count, real = lattice.q, precision.real
     one, five, warp, in_warp = np.uint32(1), np.uint32(5), np.uint32(32), np.uint32(31)
 
@@ -47,12 +68,7 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
         block = start + step * cuda.blockIdx.x
         n = np.uint32(first + block * cuda.blockDim.x + cuda.threadIdx.x)
         if n < last:
-            f = cuda.local.array(q_count, real)
-            entries = cuda.local.array(n_entries, index_type)
-            find(lines, bases, n, entries)
-            load(old, own(n), entries, f)
-            collide(f, n, parameters)
-            store(new, own(n), entries, f)
+            update(old, new, lines, bases, n, parameters)
 
     @cuda.jit
     def double(old, new, lines, bases, start, step, first, last, parameters):
@@ -102,10 +118,7 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
     A thread looks at ``n_rounds`` nodes at once, a block apart, up to 32, and goes through those with fluid: a block
     where there are none costs one access to memory.
     """
-    collide = collide_operator.compile(lattice, precision, device_jit)
-    functions = access(pattern.load, pattern.store, len(pattern.directions), precision, index_type)
-    own, find, load, store, n_entries = functions
-    q_count, real, one = lattice.q, precision.real, np.uint32(1)
+    update, one = _update(collide_operator, pattern, lattice, precision, index_type), np.uint32(1)
 
     @cuda.jit
     def kernel(old, new, lines, bases, start, step, first, last, parameters, occupied, n_rounds):
@@ -118,12 +131,7 @@ def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_ty
             ahead = np.uint32(ahead + cuda.blockDim.x)
         while fluid:
             if fluid & one:
-                f = cuda.local.array(q_count, real)
-                entries = cuda.local.array(n_entries, index_type)
-                find(lines, bases, n, entries)
-                load(old, own(n), entries, f)
-                collide(f, n, parameters)
-                store(new, own(n), entries, f)
+                update(old, new, lines, bases, n, parameters)
             fluid >>= one
             n = np.uint32(n + cuda.blockDim.x)
 
