@@ -6,7 +6,7 @@ sound of the lattice; the formulas take it as an argument. ``CS2`` is the value 
 Source: Krueger et al., The Lattice Boltzmann Method (2017), chapter 4 (viscosity) and chapter 7 (units).
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import isfinite
 
 CS2 = 1.0 / 3.0
@@ -29,26 +29,28 @@ BOLTZMANN_J_K = 1.380649e-23
 
 @dataclass(frozen=True)
 class Units:
-    """The SI values of the three lattice units. Conversions accept numbers or arrays.
+    """The SI values of the three lattice units, and of the pressure at rest. Conversions accept numbers or arrays.
 
     Attributes:
         spacing_m: voxel edge [m].
         time_step_s: time step [s].
         density_kg_m3: density of the fluid at lattice density 1 [kg/m3].
+        reference_pressure_pa: pressure at lattice density 1 [Pa].
 
     Raises:
-        ValueError: one of them is not positive and finite.
+        ValueError: one of the units is not positive and finite.
     """
 
     spacing_m: float
     time_step_s: float
     density_kg_m3: float
+    reference_pressure_pa: float = 0.0
 
     def __post_init__(self):
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in ("spacing_m", "time_step_s", "density_kg_m3"):
+            value = getattr(self, name)
             if not (isfinite(value) and value > 0.0):
-                raise ValueError(f"{field.name} is {value}; it must be positive and finite")
+                raise ValueError(f"{name} is {value}; it must be positive and finite")
 
     @property
     def speed_m_s(self) -> float:
@@ -114,10 +116,14 @@ class Units:
         """Physical time [s] of a number of steps."""
         return steps * self.time_step_s
 
+    def pascals_per_density(self, cs2: float) -> float:
+        """Pressure [Pa] of a unit of lattice density, rho (dx/dt)^2 cs2."""
+        return self.density_kg_m3 * self.speed_m_s**2 * cs2
+
     def pressure_to_density(self, pressure_pa, cs2: float):
-        """Lattice density of a pressure [Pa] relative to the reference pressure (lattice density 1)."""
-        return 1.0 + pressure_pa / (self.density_kg_m3 * self.speed_m_s**2 * cs2)
+        """Lattice density of a pressure [Pa]; the reference pressure has lattice density 1."""
+        return 1.0 + (pressure_pa - self.reference_pressure_pa) / self.pascals_per_density(cs2)
 
     def density_to_pressure(self, density, cs2: float):
-        """Pressure [Pa] relative to the reference pressure: rho (dx/dt)^2 cs2 (density - 1)."""
-        return self.density_kg_m3 * self.speed_m_s**2 * cs2 * (density - 1.0)
+        """Pressure [Pa] of a lattice density."""
+        return self.reference_pressure_pa + self.pascals_per_density(cs2) * (density - 1.0)

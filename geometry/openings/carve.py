@@ -53,6 +53,10 @@ CONDITION_KEYS = (
     "profile",
     "profile_file",
     "waveform",
+    "windkessel",
+    "coronary",
+    "flow_split",
+    "non_reflecting",
 )
 """Keys of an opening in a case file that define its boundary condition, not its geometry."""
 

@@ -279,6 +279,7 @@ class FeedbackArrays(NamedTuple):
     Attributes:
         sums: (n_ranks * n_openings * 3,) int64: for each rank and opening the mass that entered and the density
             deviations of its links, in fixed point, and the number of these links.
+        weights: (n_openings,) float64: share of what leaves through each opening in the outflow that is answered.
         state: (n_state,) float64.
         value, other_value: (1,) the opening's value in both copies of the values in force.
         opening: its number.
@@ -287,6 +288,7 @@ class FeedbackArrays(NamedTuple):
     """
 
     sums: Any
+    weights: Any
     state: Any
     value: Any
     other_value: Any

@@ -26,8 +26,11 @@ class Feedback:
             an array. ``outflow`` is the mass that leaves per step, ``deviation`` the mean of rho - 1 over the links.
         parameters: value of each parameter of the operator, by name, lattice units.
         initial: state of a fluid at rest.
-        names: of the components of the state, with their units, for tables: ``("pressure_pa",)``.
+        names: of the components of the state, with their units, for tables: ``("pressure_pa",)``; those without a name
+            are not told.
         units: SI value of each component's lattice unit; 1 if not given.
+        beside: by number of an opening, what share of its outflow is added to the opening's own: ``{2: -0.5}`` takes
+            off half of what leaves through opening 2.
         value: value of the opening at the start.
         every: steps between two updates, one of ``EVERY``.
 
@@ -42,6 +45,7 @@ class Feedback:
     value: float = 0.0
     every: int = 1
     units: tuple[float, ...] = ()
+    beside: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self):
         if self.every not in EVERY:
@@ -54,4 +58,13 @@ class Feedback:
     def in_si(self, state) -> dict[str, float]:
         """A state in lattice units as numbers in SI units, by name."""
         units = self.units or (1.0,) * len(self.names)
-        return {name: unit * x for name, unit, x in zip(self.names, units, state, strict=True)}
+        return {name: unit * x for name, unit, x in zip(self.names, units, state, strict=True) if name}
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The names of what :meth:`in_si` holds."""
+        return tuple(name for name in self.names if name)
+
+    def weights(self, own: int, n_openings: int) -> list[float]:
+        """Weight of the outflow of each opening in what the formula is given as outflow of opening ``own``."""
+        return [float(number == own) + self.beside.get(number, 0.0) for number in range(n_openings)]

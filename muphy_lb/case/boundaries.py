@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from muphy_lb.case.choice import OneOf
+from muphy_lb.case.outlets import CoronarySection, FlowSplitSection, WindkesselSection
 from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
 from muphy_lb.case.values import Name
 from muphy_lb.physics.table import key_classes
@@ -44,6 +45,10 @@ class WaveformSection(Section):
             yield "has a file and a series; give one of both"
 
 
+ANSWERING = ("windkessel", "coronary", "flow_split")
+CONDITIONS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa", *ANSWERING)
+
+
 class _Opening(Section):
     """The keys of an opening that belong to the flow."""
 
@@ -71,11 +76,29 @@ class _Opening(Section):
     """CSV table of a measured profile: a line of headings, then distance from the centre [m], velocity (any unit)"""
     waveform: WaveformSection | None = None
     """factor of the value in time"""
+    windkessel: WindkesselSection | None = None
+    """resistance and compliance behind an outlet"""
+    coronary: CoronarySection | None = None
+    """coronary bed behind an outlet"""
+    flow_split: FlowSplitSection | None = None
+    """share of what leaves through all outlets with a share"""
+    non_reflecting: bool = False
+    """with pressure_pa: waves leave; the pressure is then that of a fluid at rest behind the opening"""
+
+    @property
+    def has_pressure(self) -> bool:
+        """Whether it sets the pressure rather than the velocity."""
+        return any(value is not None for value in (self.pressure_pa, self.windkessel, self.coronary, self.flow_split))
 
     @classmethod
     def rules(cls, given):
         """One condition; the geometric part whole or absent; a profile only for a velocity."""
-        yield from exactly_one(given, "velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa")
+        yield from exactly_one(given, *CONDITIONS)
+        answering = [key for key in (*ANSWERING, "non_reflecting") if given.get(key)]
+        if "waveform" in given and answering:
+            yield f"has a waveform and {answering[0]}, which answers its flow; leave one of them out"
+        if given.get("non_reflecting") and "pressure_pa" not in given:
+            yield "has non_reflecting but no pressure_pa; give the pressure behind the opening"
         absent = [key for key in ("kind", "centre_m", "normal") if key not in given]
         if absent and given.keys() & {"centre_m", "normal", "radius_m"}:
             yield f"gives part of a position: add {', '.join(absent)}, or leave the position to the geometry"

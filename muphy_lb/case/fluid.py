@@ -119,6 +119,9 @@ class FlowSection(Section):
     """body force per mass (x, y, z) [m/s2]"""
     pressure_drop_pa: Vector = (0.0, 0.0, 0.0)
     """pressure drop over the box along each periodic axis [Pa], carried by an equal body force"""
+    reference_pressure_pa: float = 0.0
+    """pressure of the fluid at rest [Pa]; the pressures of openings and of outputs include it. The density stays within
+    2 % only for pressures near it"""
     acceleration_file: str | None = None
     """.npy array (nz, ny, nx, 3) of further body force per mass [m/s2] at every voxel, relative to the case file"""
     waveform: WaveformSection | None = None

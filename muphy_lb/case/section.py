@@ -67,6 +67,8 @@ SI_UNITS = MappingProxyType(
         "kg_m3": "kg/m^3",
         "pa": "Pa",
         "pa_s": "Pa*s",
+        "pa_s_m3": "Pa*s/m^3",
+        "m3_pa": "m^3/Pa",
         "n": "N",
         "n_m": "N/m",
         "j": "J",

@@ -30,12 +30,12 @@ def _clock_time(value):
     return value
 
 
-def _whole(value):
+def whole(value):
     """A whole number as an integer, also where it is written with an exponent: 1e4."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < EXACT else value
 
 
 Name = Annotated[str, BeforeValidator(_named)]
 Duration = Annotated[str, BeforeValidator(_clock_time)]
-AtLeastOne = Annotated[int, Field(gt=0), BeforeValidator(_whole)]
-AtLeastZero = Annotated[int, Field(ge=0), BeforeValidator(_whole)]
+AtLeastOne = Annotated[int, Field(gt=0), BeforeValidator(whole)]
+AtLeastZero = Annotated[int, Field(ge=0), BeforeValidator(whole)]

@@ -95,7 +95,8 @@ class FeedbackConditions:
         operator = condition.operator
         values = tuple(float(condition.parameters[parameter.name]) for parameter in operator.parameters)
         even, odd = self._values[k]
-        arrays = FeedbackArrays(sums, self._states[k], even, odd, k, self._n_openings, SUM_SCALE)
+        weights = self._backend.array(np.array(condition.weights(k, self._n_openings)))
+        arrays = FeedbackArrays(sums, weights, self._states[k], even, odd, k, self._n_openings, SUM_SCALE)
         update = self._backend.bind("feedback", operator, arrays, values)
         return Task("feedback", ON_EDGE, update)
 

@@ -81,7 +81,7 @@ class OpeningSeries(SeriesObserver):
         return [
             f"{opening.name}_{quantity}"
             for opening, condition in pairs
-            for quantity in (*OPENING_QUANTITIES, *(condition.feedback.names if condition.feedback else ()))
+            for quantity in (*OPENING_QUANTITIES, *(condition.feedback.told if condition.feedback else ()))
         ]
 
     def numbers(self) -> list[float] | None:

@@ -27,11 +27,11 @@ def opening_states(view: FlowView, sums: np.ndarray, answers: Mapping[str, Seque
 def _state(view: FlowView, number: int, entering: float, deviation: float, answer: Sequence) -> OpeningState:
     record, feedback, units = view.header.openings[number], view.conditions[number].feedback, view.units
     sign = 1.0 if record.kind == "inlet" else -1.0
-    pascals_per_density = units.density_to_pressure(2.0, float(view.lattice.cs2))
+    pascals_per_density = units.pascals_per_density(float(view.lattice.cs2))
     return OpeningState(
         kind=record.kind,
         area_m2=view.frames[number].area * view.header.spacing_m**2,
         flow_rate_m3_s=sign * units.flow_rate_to_si(entering),
-        mean_pressure_pa=pascals_per_density * deviation,
+        mean_pressure_pa=units.reference_pressure_pa + pascals_per_density * deviation,
         feedback=feedback.in_si(answer[:-1]) if feedback else {},
     )

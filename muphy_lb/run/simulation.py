@@ -208,9 +208,9 @@ class Simulation:
         return self._collect(self.engine.moments()[:1], lambda rows: 1.0 + rows[0])
 
     def pressure_pa(self) -> np.ndarray | None:
-        """(n,) pressure relative to the reference pressure [Pa] on rank 0."""
-        scale = self._pressure_scale()
-        return self._collect(self.engine.moments()[:1], lambda rows: scale * rows[0])
+        """(n,) pressure [Pa] on rank 0."""
+        at_rest, scale = self.units.reference_pressure_pa, self.units.pascals_per_density(float(self.lattice.cs2))
+        return self._collect(self.engine.moments()[:1], lambda rows: at_rest + scale * rows[0])
 
     def velocity_m_s(self) -> np.ndarray | None:
         """(n, 3) velocity (x, y, z) [m/s] on rank 0."""
@@ -391,9 +391,6 @@ class Simulation:
 
     def _speed_scale(self) -> float:
         return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.header.n_nodes + 1)))
-
-    def _pressure_scale(self) -> float:
-        return self.units.density_to_pressure(2.0, float(self.lattice.cs2))
 
     def _collect(self, rows, finish):
         collected = [self._gather.collect(row) for row in rows]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from muphy_lb.boundaries.lumped import LumpedOutlet
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, measured
 from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, linkwise_coefficients, wall_extent
@@ -16,6 +17,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.setup.geometry import nearest_or_all, opening_sections
+from muphy_lb.setup.lumped import Place, check_splits, lumped_outlet
 from muphy_lb.units import Units
 
 # Rows of the schedule that are uploaded at a time while a value changes with time.
@@ -80,7 +82,22 @@ class BoundarySchedule:
 def opening_conditions(case: Case, nodes: GeometryHeader, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
     """Lattice conditions of the openings, in the geometry's order."""
     sections = opening_sections(nodes, case)
-    return tuple(_condition(case, *pair, units, cs2) for pair in zip(sections, frames, strict=True))
+    check_splits(sections)
+    outlets = lumped_outlets(nodes, sections, frames, units, cs2)
+    return tuple(
+        _condition(case, section, frame, units, cs2) if outlet is None else _answering(outlet, frame, units, cs2)
+        for section, frame, outlet in zip(sections, frames, outlets, strict=True)
+    )
+
+
+def lumped_outlets(nodes: GeometryHeader, sections, frames, units: Units, cs2: float) -> list[LumpedOutlet | None]:
+    """The network behind each opening, in the geometry's order; None where its pressure or velocity is given."""
+    splitting = tuple(number for number, section in enumerate(sections) if section.flow_split is not None)
+    extent_m = max(nodes.shape) * units.spacing_m
+    return [
+        lumped_outlet(section, Place(frame.area * units.spacing_m**2, extent_m, splitting), units, cs2)
+        for section, frame in zip(sections, frames, strict=True)
+    ]
 
 
 def wall_motions(case: Case, nodes: NodeList, units: Units) -> tuple[WallMotion, ...]:
@@ -148,6 +165,11 @@ def link_conditions(domain, nodes: NodeList, weights, conditions, rule: str, mot
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}
     return LinkConditions(weights, kind, walls, value, feedback), n_fallback
+
+
+def _answering(outlet: LumpedOutlet, frame, units: Units, cs2: float) -> Condition:
+    feedback = outlet.feedback(frame.area * units.spacing_m**2, units, cs2)
+    return Condition(PRESSURE, feedback.value, feedback=feedback)
 
 
 def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: float) -> Condition:

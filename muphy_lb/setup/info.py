@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.boundaries.opening_geometry import opening_areas_m2, opening_frames
-from muphy_lb.case.boundaries import OpeningSection
+from muphy_lb.case.boundaries import ANSWERING, OpeningSection
 from muphy_lb.case.case import Case, load_case
 from muphy_lb.domain import ROW, TILE
 from muphy_lb.domain.streaming import streaming_named
@@ -18,6 +18,7 @@ from muphy_lb.partition.quality import quality
 from muphy_lb.partition.store import list_partitions, read_graph, read_partition
 from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
+from muphy_lb.setup.expected_pressures import describe_outlets
 from muphy_lb.setup.geometry import PREPARED, load_nodes, opening_sections
 from muphy_lb.setup.numerics import describe, resolve
 from muphy_lb.setup.plausibility import plausibility
@@ -80,14 +81,18 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     for wall in nodes.walls:
         yield f"wall {wall.name}: {wall.n_voxels:,} solid voxels"
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
+    yield from describe_outlets(case, nodes, frames, numerics)
     yield from plausibility(case, nodes.openings, numerics)
     names = [opening.name for opening in nodes.openings]
     yield from (f"warning: {text}" for text in coarse_openings(names, frames, nodes.spacing_m))
 
 
 def _condition(section: OpeningSection) -> str:
+    answering = [key for key in ANSWERING if getattr(section, key) is not None]
+    if answering:
+        return f"answers its flow ({answering[0]})"
     if section.pressure_pa is not None:
-        return f"pressure {section.pressure_pa:g} Pa"
+        return f"pressure {section.pressure_pa:g} Pa{', non-reflecting' if section.non_reflecting else ''}"
     if section.velocity_m_s is not None:
         return f"mean velocity {section.velocity_m_s:g} m/s, {section.profile}"
     if section.mass_flow_kg_s is not None:

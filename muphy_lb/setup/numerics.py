@@ -193,7 +193,7 @@ def _swing(waveform: WaveformSection | None, case: Case) -> float:
 def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
     case, reference_m_s = plan.case, plan.reference_m_s
     time_step_s = plan.time_step_s()
-    units = Units(plan.spacing_m, time_step_s, case.fluid.density_kg_m3)
+    units = Units(plan.spacing_m, time_step_s, case.fluid.density_kg_m3, case.flow.reference_pressure_pa)
     fastest = units.velocity_to_lattice(plan.fastest_m_s)
     steps = case.run.steps or max(1, units.time_to_steps(case.run.time_s))
     if steps > MAX_STEPS:
@@ -335,7 +335,7 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
     if plan.case.output.wall_shear and plan.case.lattice.walls == HALF_WAY:
         yield HALF_WAY_SHEAR
     openings = plan.case.openings
-    if openings and all(opening.pressure_pa is None for opening in openings):
+    if openings and not any(opening.has_pressure for opening in openings):
         yield _without_pressure(openings)
 
 

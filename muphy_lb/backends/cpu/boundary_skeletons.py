@@ -112,14 +112,18 @@ def feedback(advance_operator, lattice):
     advance = advance_operator.compile(lattice, FP64, node_jit)
 
     @sweep_jit
-    def skeleton(sums, state, value, other_value, opening, n_openings, scale, parameters):
-        inflow, deviation, n_links = np.int64(0), np.int64(0), np.int64(0)
+    def skeleton(sums, weights, state, value, other_value, opening, n_openings, scale, parameters):
+        outflow, deviation, n_links = 0.0, np.int64(0), np.int64(0)
+        for other in range(n_openings):
+            inflow = np.int64(0)
+            for first in range(3 * other, sums.size, 3 * n_openings):
+                inflow += sums[first]
+            outflow -= weights[other] * (inflow / scale)
         for rank in range(sums.size // (3 * n_openings)):
             first = 3 * (rank * n_openings + opening)
-            inflow += sums[first]
             deviation += sums[first + 1]
             n_links += sums[first + 2]
-        value[0] = advance(-inflow / scale, deviation / scale / n_links, state, parameters)
+        value[0] = advance(outflow, deviation / scale / n_links, state, parameters)
         other_value[0] = value[0]
 
     return skeleton

@@ -200,10 +200,10 @@ def feedback(backend, advance, arrays: FeedbackArrays, values):
     named = advance.by_name(values)
 
     def update():
-        inflow, deviation, n_links = arrays.sums.reshape(-1, arrays.n_openings, 3)[:, arrays.opening].sum(axis=0)
-        found = advance.reference(
-            -inflow / arrays.scale, deviation / arrays.scale / n_links, tuple(arrays.state), named
-        )
+        sums = arrays.sums.reshape(-1, arrays.n_openings, 3).sum(axis=0)
+        _, deviation, n_links = sums[arrays.opening]
+        outflow = -(arrays.weights @ (sums[:, 0] / arrays.scale))
+        found = advance.reference(outflow, deviation / arrays.scale / n_links, tuple(arrays.state), named)
         arrays.value[0], arrays.state[...] = found
         arrays.other_value[0] = arrays.value[0]
 

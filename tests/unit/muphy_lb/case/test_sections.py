@@ -39,8 +39,8 @@ MISTAKES = {
     ),
     "two conditions": (
         inlet(mass_flow_kg_s=1.0, velocity_m_s=1.0),
-        "openings.inlet needs exactly one of velocity_m_s, flow_rate_m3_s, mass_flow_kg_s, pressure_pa;"
-        " it has velocity_m_s and mass_flow_kg_s",
+        "openings.inlet needs exactly one of velocity_m_s, flow_rate_m3_s, mass_flow_kg_s, pressure_pa, windkessel,"
+        " coronary, flow_split; it has velocity_m_s and mass_flow_kg_s",
     ),
     "profile of a pressure": (
         inlet(pressure_pa=0.0, profile="rectangular"),

@@ -1,0 +1,298 @@
+"""Outlets with a network behind them: the network by itself, behind a tube or a branching vessel, on several ranks."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from muphy_lb.boundaries.lumped import CoronaryBed, Impedance, ImposedPressure, LumpedOutlet, wave_impedance, windkessel
+from muphy_lb.boundaries.opening_geometry import Condition
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.engine.boundary_links import SUM_SCALE
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, SOLID
+from muphy_lb.geometry.nodes import build_nodes
+from muphy_lb.geometry.voxels import Opening, Voxels
+from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.operators import PRESSURE, STOKES, VELOCITY
+from muphy_lb.operators.operator import positions
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.precision import FP64
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.units import CS2, Units
+from tests.support import Ranks, Setup, build_engine, random_nodes, random_owner, start_at_rest, with_openings
+
+LATTICE_UNITS = Units(1.0, 1.0, 1.0)
+CORONARY = CoronaryBed(2.0, 40.0, 5.0, 90.0, 3.0)
+BEAT = ImposedPressure(0.0, 700.0, (0.3, -0.1), (0.2, 0.15))
+ALONE = 1e-9
+"""Area of an opening whose flow does not answer the pressure."""
+
+
+def answers(outlet: LumpedOutlet, flows, compiled=False) -> np.ndarray:
+    """Pressure after each update of an outlet by itself."""
+    feedback = outlet.feedback(ALONE, LATTICE_UNITS, CS2)
+    state, operator = np.array(feedback.initial), feedback.operator
+    values = tuple(feedback.parameters[parameter.name] for parameter in operator.parameters)
+    found = []
+    advance = operator.node(D2Q9, FP64, lambda function: function, positions(operator.parameters))
+    for flow in flows:
+        if compiled:
+            advance(flow, 0.0, state, values)
+        else:
+            _, state = operator.reference(flow, 0.0, tuple(state), operator.by_name(values))
+        found.append(state[0])
+    return np.array(found)
+
+
+def test_a_compliance_beside_a_resistance_is_charged_exponentially():
+    resistance, tau = 7.0, 400.0
+    outlet = LumpedOutlet(windkessel(resistance, tau / resistance), ImposedPressure(), 0.0, 1)
+    found = answers(outlet, np.full(1200, 0.01))
+    # the pressure stands for the end of the stretch ahead, and the flow was there for a stretch before the first update
+    exact = resistance * 0.01 * (1.0 - np.exp(-np.arange(2, 1202) / tau))
+    assert np.allclose(found, exact, rtol=1e-12)
+    assert found[398] / (resistance * 0.01) == pytest.approx(0.63212, abs=1e-5)
+
+
+def test_the_impedance_of_a_windkessel_is_that_of_its_parts():
+    for omega in (0.0, 0.01, 0.3):
+        assert windkessel(7.0, 20.0, 2.0).at(omega) == pytest.approx(2.0 + 7.0 / (1.0 + 1j * omega * 140.0))
+    assert windkessel(7.0) == Impedance(7.0)
+    assert windkessel(7.0, 20.0, 2.0).steady == pytest.approx(9.0)
+
+
+def test_the_modes_of_a_coronary_bed_are_those_of_its_parts():
+    bed = CORONARY
+    for omega in (1e-4, 0.003, 0.1):
+        s = 1j * omega
+        conductance, venous = 1.0 / bed.microcirculatory_resistance, 1.0 / bed.venous_resistance
+        matrix = np.array(
+            [
+                [s * bed.arterial_compliance + conductance, -conductance],
+                [-conductance, s * bed.myocardial_compliance + conductance + venous],
+            ]
+        )
+        by_flow = np.linalg.solve(matrix, [1.0, 0.0])[0]
+        by_muscle = np.linalg.solve(matrix, [0.0, s * bed.myocardial_compliance])[0]
+        assert bed.impedance().at(omega) == pytest.approx(bed.arterial_resistance + by_flow)
+        assert bed.transfer(omega) == pytest.approx(by_muscle)
+    assert bed.impedance().steady == pytest.approx(10.0)
+
+
+def test_a_coronary_bed_follows_its_differential_equation():
+    """Within 1 % of the range of the pressure, over two beats after the first."""
+    bed, venous, every = CORONARY, 0.4, 4
+
+    def flow(t):
+        return 0.1 * (1.0 + 0.6 * np.sin(2.0 * np.pi * t / 700.0))
+
+    def muscle(t):
+        return _series(BEAT, t)
+
+    def slope(t, state):
+        first, charge = state
+        second = charge + muscle(t)
+        between = (first - second) / bed.microcirculatory_resistance
+        out = (second - venous) / bed.venous_resistance
+        return [(flow(t) - between) / bed.arterial_compliance, (between - out) / bed.myocardial_compliance]
+
+    times = np.arange(0.0, 3500.0, every)
+    middle = times + 0.5 * every  # of the stretch for which a pressure stands
+    solved = solve_ivp(slope, (0.0, 3600.0), [venous, venous], t_eval=middle, rtol=1e-8, atol=1e-10)
+    exact = solved.y[0] + bed.arterial_resistance * flow(middle)
+    outlet = LumpedOutlet(bed.impedance(), bed.behind(venous, BEAT), venous, every)
+    found = answers(outlet, flow(times))
+    behind = times > 2100.0
+    assert np.abs(found - exact)[behind].max() < 0.01 * np.ptp(exact[behind])
+
+
+def _series(imposed: ImposedPressure, t):
+    phase = 2.0 * np.pi * np.asarray(t) / imposed.period_s
+    pairs = zip(imposed.cosine_pa, imposed.sine_pa, strict=True)
+    return sum(a * np.cos((k + 1) * phase) + b * np.sin((k + 1) * phase) for k, (a, b) in enumerate(pairs))
+
+
+def test_a_network_is_compiled_as_it_is_specified():
+    outlet = LumpedOutlet(CORONARY.impedance(), CORONARY.behind(0.4, BEAT), 0.4, 8)
+    flows = np.random.default_rng(0).normal(size=200)
+    assert np.allclose(answers(outlet, flows), answers(outlet, flows, compiled=True), rtol=1e-12, atol=1e-13)
+
+
+def channel(outlet: dict, length=24, **more) -> Simulation:
+    """A plane channel of height 8 in lattice units, with an inlet of given flow rate."""
+    height = 8
+    case = {
+        "geometry": {"shape": "channel", "spacing_m": 1.0, "options": dict(length=length, height=height, ends="open")},
+        "openings": [{"name": "inlet", "flow_rate_m3_s": 1e-3 * height} | more, {"name": "outlet"} | outlet],
+        "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 0.13},
+        "lattice": {"name": "D2Q9", "time_step_s": 1.0, "equilibrium": "stokes"},
+        "compute": {"backend": "cpu", "precision": "fp64"},
+        "run": {"steps": 1},
+    }
+    return Simulation(case_from_dict(case), SerialCommunicator())
+
+
+@pytest.mark.parametrize("period", [800, 1200, 2000])
+def test_a_tube_meets_the_impedance_of_its_windkessel(period):
+    """Within 1 % and 1 degree at three frequencies."""
+    impedance, tau = (0.1, 1.25), 500.0
+    given = {
+        "characteristic_resistance_pa_s_m3": impedance[0],
+        "resistance_pa_s_m3": impedance[1],
+        "compliance_m3_pa": tau / impedance[1],
+        "every_steps": 1,
+    }
+    wave = {"period_s": float(period), "mean": 0.0, "sine": [1.0]}
+    simulation = channel({"windkessel": given}, waveform=wave)
+    simulation.step(9 * int(tau))
+    numbers = []
+    for _ in range(50):
+        simulation.step(period // 50)
+        outlet = simulation.openings()["outlet"]
+        numbers.append((simulation.step_number, outlet.flow_rate_m3_s, outlet.feedback["outlet_pressure_pa"]))
+    time, flow, pressure = np.array(numbers).T
+    omega = 2.0 * np.pi / period
+    wave = np.exp(-1j * omega * time)
+    ratio = (pressure @ wave) / (flow @ wave) / windkessel(impedance[1], tau / impedance[1], impedance[0]).at(omega)
+    assert abs(abs(ratio) - 1.0) < 0.01
+    assert abs(np.angle(ratio, deg=True)) < 1.0
+
+
+LENGTH, WIDTH, CENTRE = 400, 3, 150.0
+
+
+@pytest.mark.parametrize("ratio", [0.2, 1.0, 5.0])
+def test_a_pulse_is_reflected_as_by_a_resistance(ratio):
+    """(R - Z) / (R + Z) within 5 %, and at most 3 % of it where R = Z."""
+    flags = np.full((1, WIDTH, LENGTH), FLUID, dtype=np.uint8)
+    nodes = build_nodes(with_openings(Voxels(flags, periodic=(False, True, True))))
+    waves = wave_impedance(WIDTH, LATTICE_UNITS, CS2)
+    outlet = LumpedOutlet(Impedance(ratio * waves), ImposedPressure(), 0.0, 1)
+    feedback = outlet.feedback(WIDTH, LATTICE_UNITS, CS2)
+    conditions = (Condition(VELOCITY, 0.0), Condition(PRESSURE, 0.0, feedback=feedback))
+    engine = build_engine(nodes, Setup(D2Q9, "cpu", rates=(1.8,), conditions=conditions, equilibrium=STOKES))
+    engine.feedback.reset()
+    x = nodes.coordinates()[:, 0]
+    pulse = 1e-3 * np.exp(-(((x - CENTRE) / 20.0) ** 2))
+    engine.start_from(1.0 + pulse, np.array([pulse * math.sqrt(CS2), 0 * pulse, 0 * pulse]))
+    steps = round((LENGTH - CENTRE + 120.0) / math.sqrt(CS2))
+    engine.advance(steps)
+    deviation = engine.moments()[0]
+    found, sent = deviation[np.argmax(np.abs(deviation))], 1e-3
+    expected = (ratio - 1.0) / (ratio + 1.0)
+    # viscosity has spread the pulse, to the same height wherever it went
+    spread = 1.0 / math.sqrt(1.0 + 2.0 * (1.0 / 1.8 - 0.5) / 3.0 * 2.0 * steps / 20.0**2)
+    assert found / sent / spread == pytest.approx(expected, abs=0.03 if ratio == 1.0 else 0.05 * abs(expected))
+
+
+ARM, REACH = 8, 10
+"""Width and length of the arms of a star, in voxels."""
+SLOW = 1e-4
+"""Inflow velocity of the star."""
+
+
+def star(outlets: list[LumpedOutlet], n_steps: int) -> tuple[np.ndarray, list[dict]]:
+    """(4,) what leaves through each arm of a cross, the first of them an inlet; records of the three outlets."""
+    size = 2 * REACH + ARM
+    flags = np.full((1, size, size), SOLID, dtype=np.uint8)
+    middle = slice(REACH, REACH + ARM)
+    flags[0, middle, :] = flags[0, :, middle] = FLUID
+    faces = (0, middle, 0), (0, middle, -1), (0, 0, middle), (0, -1, middle)
+    for number, face in enumerate(faces):
+        flags[face] = FIRST_OPENING + number
+    normals = (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0)
+    openings = tuple(
+        Opening(f"arm_{k}", "outlet" if k else "inlet", (0, 0, 0), normal) for k, normal in enumerate(normals)
+    )
+    nodes = build_nodes(Voxels(flags, periodic=(False, False, True), openings=openings))
+    feedback = [outlet.feedback(ARM, LATTICE_UNITS, CS2) for outlet in outlets]
+    answering = (Condition(PRESSURE, answer.value, feedback=answer) for answer in feedback)
+    conditions = (Condition(VELOCITY, SLOW), *answering)
+    engine = build_engine(nodes, Setup(D2Q9, "cpu", rates=(1.7,), conditions=conditions, equilibrium=STOKES))
+    engine.feedback.reset()
+    start_at_rest(engine)
+    engine.advance(n_steps)
+    record = engine.feedback.record()
+    states = [answer.in_si(record[str(k + 1)][:-1]) for k, answer in enumerate(feedback)]
+    return -engine.boundary_links.sums(engine.parity, 4)[:, 0] / SUM_SCALE, states
+
+
+@pytest.mark.parametrize("n_steps", [8000, 20000])
+def test_resistances_share_the_flow_of_a_star_once_they_rule_it(n_steps):
+    """Conductances 1 : 2 : 4 and equal time constants: within 1 % on the way and at the end."""
+    factors = np.array([4.0, 2.0, 1.0])
+    resistances = 1e-2 * CS2 / (SLOW * ARM) * factors
+    outlets = [LumpedOutlet(windkessel(r, 1000.0 / r), ImposedPressure(), 0.0, 4) for r in resistances]
+    (inflow, *flows), states = star(outlets, n_steps)
+    assert flows / sum(flows) == pytest.approx([1 / 7, 2 / 7, 4 / 7], rel=0.01)
+    if n_steps == 20000:
+        assert sum(flows) == pytest.approx(-inflow, rel=0.01)
+        pressures = [state["outlet_pressure_pa"] for state in states]
+        assert pressures == pytest.approx(resistances * flows, rel=0.01)
+
+
+def test_shares_of_the_flow_are_kept():
+    """0.2, 0.3 and 0.5 of the outflow, within 0.1 %; the mean pressure stays where it started."""
+    shares, waves = (0.2, 0.3, 0.5), wave_impedance(ARM, LATTICE_UNITS, CS2)
+    beside = ({1: -share, 2: -share, 3: -share} for share in shares)
+    network, level = Impedance(waves, ((100.0 / waves, math.inf),)), ImposedPressure(1e-3)
+    (inflow, *flows), states = star([LumpedOutlet(network, level, 1e-3, 4, each) for each in beside], 2500)
+    assert flows / sum(flows) == pytest.approx(shares, rel=1e-3)
+    assert sum(flows) == pytest.approx(-inflow, rel=1e-3)
+    assert np.mean([state["outlet_pressure_pa"] for state in states]) == pytest.approx(1e-3, rel=1e-6)
+
+
+def bed_behind_openings(every: int) -> Setup:
+    outlet = LumpedOutlet(CORONARY.impedance(), CORONARY.behind(1e-3, BEAT), 1e-3, every, {0: 0.25})
+    feedback = outlet.feedback(40.0, LATTICE_UNITS, CS2)
+    conditions = (Condition(VELOCITY, 0.01), Condition(PRESSURE, 1e-3, feedback=feedback))
+    return Setup(D3Q19, "cpu", conditions=conditions)
+
+
+@pytest.mark.parametrize("every", [1, 8])
+def test_a_network_does_not_depend_on_the_ranks_and_goes_on_after_a_restart(every):
+    nodes, setup = random_nodes(D3Q19), bed_behind_openings(every)
+
+    def run(owner):
+        ranks = Ranks(nodes, setup, owner)
+        for engine in ranks.engines:
+            engine.feedback.reset()
+            start_at_rest(engine)
+        ranks.step(19)
+        return ranks
+
+    alone, shared = run(np.zeros(nodes.n_nodes, int)), run(random_owner(nodes, 3))
+    assert np.array_equal(alone.populations(), shared.populations())
+    record = alone.engines[0].feedback.record()
+    assert all(engine.feedback.record() == record for engine in shared.engines)
+    again = build_engine(nodes, setup)
+    again.set_populations(alone.engines[0].populations())
+    again.feedback.restore(record)
+    again.set_step_number(19)
+    again.advance(13)
+    alone.step(13)
+    assert np.array_equal(again.populations(), alone.engines[0].populations())
+
+
+@pytest.mark.parametrize(
+    ("outlet", "expected"),
+    [
+        ({"windkessel": {"resistance_pa_s_m3": -1.0}}, "resistance_pa_s_m3"),
+        ({"windkessel": {"resistance_pa_s_m3": 1.0, "compliance_m3_pa": 5.0}}, "5 time steps; at least 20"),
+        (
+            {"windkessel": {"resistance_pa_s_m3": 1.0, "characteristic_resistance_pa_s_m3": 1.0}},
+            "characteristic_resistance_pa_s_m3 but no compliance_m3_pa",
+        ),
+        ({"windkessel": {"resistance_pa_s_m3": 1.0, "every_steps": 3}}, "must be 1, 2, 4, 8 or 16"),
+        ({"windkessel": {"resistance_pa_s_m3": 1.0, "initial_pressure_pa": 90.0}}, "flow.reference_pressure_pa"),
+        ({"flow_split": {"fraction": 0.5}}, "add up to 0.5; they must add up to 1"),
+        ({"windkessel": {"resistance_pa_s_m3": 1.0}, "pressure_pa": 0.0}, "needs exactly one of velocity_m_s"),
+        ({"non_reflecting": True, "velocity_m_s": 0.1}, "non_reflecting but no pressure_pa"),
+        ({"windkessel": {"resistance_pa_s_m3": 1.0}, "waveform": {"period_s": 1.0}}, "leave one of them out"),
+    ],
+)
+def test_what_is_no_outlet_is_refused(outlet, expected):
+    with pytest.raises(InputError, match=expected):
+        channel(outlet)
