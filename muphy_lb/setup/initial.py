@@ -13,6 +13,8 @@ from muphy_lb.setup.earlier_run import ENDING, fields_of
 from muphy_lb.units import Units
 
 SECTION = "initial"
+FLOW = ("velocity", "pressure")
+"""Fields that a file of all fields must have."""
 FASTEST_MACH = 0.3
 """Mach number up to which a velocity may be given: beyond, the fluid is far from incompressible."""
 LARGEST_DEVIATION = 0.3
@@ -46,7 +48,7 @@ def initial_values(case: Case, name: str, unit: str, header: GeometryHeader, dom
 
 
 def _common_file(case: Case, name: str) -> str | None:
-    """The file of all fields, if it has this one."""
+    """The file of all fields; without one, or where it lacks what only some flows have, None."""
     file = case.initial.file
     if file is None:
         return None
@@ -54,7 +56,7 @@ def _common_file(case: Case, name: str) -> str | None:
         raise InputError(
             f"{SECTION}.file: {file} ends in {Path(file).suffix!r}; allowed: {ENDING!r}, of an earlier run"
         )
-    return file if name in fields_of(case.folder / file, f"{SECTION}.file") else None
+    return file if name in FLOW or name in fields_of(case.folder / file, f"{SECTION}.file") else None
 
 
 def initial_flow(case: Case, header: GeometryHeader, domain: LocalDomain, units: Units):

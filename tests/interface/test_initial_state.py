@@ -1,10 +1,12 @@
 """A flow starts from the fields that its case or its user gives, with their stress and their pressure."""
 
+import h5py
 import numpy as np
 import pytest
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import DivergedError, InputError
+from muphy_lb.output.vtkhdf import VtkHdfSeries
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.references.taylor_green import TaylorGreen
@@ -224,6 +226,8 @@ BAD = {
     "computed": ({"pressure_pa": 1.0, "consistent_pressure": True}, "consistent_pressure and pressure_pa; give one"),
     "other physics": ({"temperature_k": 300.0}, r"has initial.temperature_k but no \[thermal\]"),
     "pressure": ({"pressure_pa": 0.2}, "reaches 0.2 Pa, a density of 1.6 .*allowed: 0.7 to 1.3"),
+    "half a run": ({"file": "out.vtkhdf"}, "has no snapshot of velocity; it has pressure: name it in output.fields"),
+    "no field file": ({"file": "other.vtkhdf"}, "is no field file of this program"),
     "ending": ({"file": "u.vti"}, "initial.file: u.vti ends in '.vti'"),
 }
 
@@ -234,9 +238,19 @@ def test_a_bad_start_is_refused_with_one_clear_message(tmp_path, what):
     np.save(tmp_path / "short.npy", np.zeros((3, 3)))
     np.save(tmp_path / "nan.npy", np.full((SIZE**2, 3), np.nan))
     write_vti(tmp_path / "u.vti", "velocity", np.zeros((1, SIZE, SIZE, 3)))
+    rest = Simulation(case_of())
+    VtkHdfSeries(tmp_path / "out.vtkhdf", rest.nodes).append(0.0, 0, {"pressure": np.zeros(SIZE**2)})
+    with h5py.File(tmp_path / "other.vtkhdf", "w") as file:
+        file.create_group("VTKHDF/CellData")
     write_vti(tmp_path / "far.vti", "velocity", np.zeros((1, 4, 4, 3)), origin=(500.0, 0.0, 0.0))
     with pytest.raises(InputError, match=words):
         Simulation(case_of(tmp_path, initial=start))
+
+
+def test_the_description_says_what_a_flow_starts_from():
+    text = Simulation(case_of(initial={"velocity_m_s": [0.01, 0.0, 0.0]})).describe()
+    assert "start: velocity_m_s = [0.01, 0.0, 0.0], stress = true, consistent_pressure = false" in text
+    assert "start:" not in Simulation(case_of()).describe()
 
 
 @pytest.mark.parametrize(
