@@ -50,18 +50,18 @@ class CentreGrid(NamedTuple):
 
 @dataclass(frozen=True)
 class RoundWall:
-    """The surfaces of equal spheres, or of equal infinite cylinders; fluid may be on either side.
+    """The surfaces of spheres, or of parallel infinite cylinders; fluid may be on either side.
 
     Attributes:
         centres: (k, 3) centre of each sphere, or a point on each cylinder's axis.
-        radius: common radius.
+        radius: common radius, or (k,) that of each.
         axis: direction of the cylinders; zero for spheres.
         periods: (x, y, z) periods of the arrangement; 0 along axes that are not periodic. A cylinder may be periodic
             only along or across the coordinate axis it follows.
     """
 
     centres: np.ndarray
-    radius: float
+    radius: float | np.ndarray
     axis: tuple[float, float, float] = (0.0, 0.0, 0.0)
     periods: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
@@ -71,16 +71,23 @@ class RoundWall:
         if not len(centres):
             return np.full(len(start), np.nan)
         vector = np.asarray(vector, dtype=np.float64)
-        return _round_cuts(np.ascontiguousarray(start), vector, centres, axis, periods, float(self.radius), self.grid)
+        bodies = centres, self._radii
+        return _round_cuts(np.ascontiguousarray(start), vector, *bodies, axis, periods, self.grid)
 
     @cached_property
     def grid(self) -> CentreGrid:
         """The centres binned into cells; there must be at least one."""
-        return bin_centres(*self._arrays(), float(self.radius))
+        return bin_centres(*self._arrays(), float(self._radii.max()))
 
     def gaps(self, points: np.ndarray) -> np.ndarray:
         """(n,) distance of points (n, 3) from the nearest surface, positive outside, negative inside."""
-        return _round_gaps(points, *self._arrays()) - self.radius
+        centres, axis, periods = self._arrays()
+        return _round_gaps(points, centres, self._radii, axis, periods)
+
+    @property
+    def _radii(self) -> np.ndarray:
+        n_bodies = np.asarray(self.centres).size // 3
+        return np.ascontiguousarray(np.broadcast_to(np.asarray(self.radius, dtype=np.float64), n_bodies))
 
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         centres = np.ascontiguousarray(self.centres, dtype=np.float64).reshape(-1, 3)
@@ -285,26 +292,26 @@ def _first_of_body(ends, vector, centre, axis, periods, radius, offset):
 
 
 @njit(cache=True, parallel=True)
-def _round_cuts(start, vector, centres, axis, periods, radius, grid):
+def _round_cuts(start, vector, centres, radii, axis, periods, grid):
     """(n,) first intersection of each link; only centres in the cells near it are tested."""
-    distance = np.empty(len(start))
+    distance, reach = np.empty(len(start)), radii.max() + SEARCH_MARGIN
     for n in prange(len(start)):
         first, offset = np.inf, np.empty(3)
         ends, box = np.empty((2, 3)), np.empty((2, 3), np.int64)
         ends[0], ends[1] = start[n], start[n] + vector
-        _touched_cells(ends[0], ends[1], radius + SEARCH_MARGIN, periods, grid, box)
+        _touched_cells(ends[0], ends[1], reach, periods, grid, box)
         for step in range(box[1, 0] * box[1, 1] * box[1, 2]):
             cell = _cell(step, box, grid.counts)
             for m in range(grid.start[cell], grid.start[cell + 1]):
-                centre = centres[grid.members[m]]
-                first = min(first, _first_of_body(ends, vector, centre, axis, periods, radius, offset))
+                body = grid.members[m]
+                first = min(first, _first_of_body(ends, vector, centres[body], axis, periods, radii[body], offset))
         distance[n] = min(first, 1.0) if first <= 1.0 + ROUNDING else np.nan
     return distance
 
 
 @njit(cache=True, parallel=True)
-def _round_gaps(points, centres, axis, periods):
-    """(n,) distance of each point from the nearest centre or axis."""
+def _round_gaps(points, centres, radii, axis, periods):
+    """(n,) distance of each point from the nearest surface, negative inside."""
     distance = np.empty(len(points))
     for n in prange(len(points)):
         nearest = np.inf
@@ -312,6 +319,6 @@ def _round_gaps(points, centres, axis, periods):
         for k in range(len(centres)):
             _image(points[n], centres[k], periods, image)
             offset = points[n] - image
-            nearest = min(nearest, _across(offset, offset, axis))
-        distance[n] = np.sqrt(max(nearest, 0.0))
+            nearest = min(nearest, np.sqrt(max(_across(offset, offset, axis), 0.0)) - radii[k])
+        distance[n] = nearest
     return distance

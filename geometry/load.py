@@ -24,7 +24,7 @@ from muphy_lb.geometry.openings.ends_of_input import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text
 from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, prepare_image, split_preparation
 from muphy_lb.geometry.shapes.catalogue import build_shape
-from muphy_lb.geometry.shapes.packings import sphere_list
+from muphy_lb.geometry.shapes.sphere_lists import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.votes import voxelise_by_votes
@@ -52,8 +52,8 @@ def load_voxels(path, **options) -> Voxels:
         ``.vtu``, ``.pvtu``: unit, array.
     Options of other inputs:
         ``.tags``: none (tagged nodes);
-        ``.xyz``: spacing_m, unit, radius, low, high (spheres, see
-        :func:`muphy_lb.geometry.shapes.packings.sphere_list`);
+        ``.xyz``: spacing_m, unit, radius, low, high, numbered, periodic (spheres, see
+        :class:`muphy_lb.geometry.shapes.sphere_lists.SphereList`);
         ``.txt``: tagged nodes, or, with radius, the options of spheres;
         ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin, vote;
         ``.gmy``: spacing_m, origin_m;
@@ -153,15 +153,21 @@ def _load_tagged(path) -> Voxels:
     return read_tagged(path)
 
 
-def _load_text(path, spacing_m=None, unit="m", radius=None, low=None, high=None) -> Voxels:
+def _load_text(path, **options) -> Voxels:
     """A file of tagged nodes or, if a radius is given, of sphere centres."""
-    if radius is None and (spacing_m, unit, low, high) != (None, "m", None, None):
+    if options.get("radius") is None and options:
         raise GeometryError(f"{path}: tagged nodes take no options; a list of spheres needs radius")
-    if radius is None:
+    if options.get("radius") is None:
         return read_tagged(path)
-    if spacing_m is None:
+    if options.get("spacing_m") is None:
         raise GeometryError(f"{path}: a list of spheres needs spacing_m, the voxel edge [m]")
-    return sphere_list(path, spacing_m, unit, radius, low, high)
+    return sphere_list(path, **options)
+
+
+_parameters = inspect.signature(SphereList).parameters.values()
+_load_text.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [each.replace(default=None) if each.name == "spacing_m" else each for each in _parameters]
+)
 
 
 IMAGES = {

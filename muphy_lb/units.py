@@ -18,8 +18,8 @@ def relaxation_time(viscosity: float, cs2: float) -> float:
     return viscosity / cs2 + 0.5
 
 
-def viscosity(relaxation_time: float, cs2: float) -> float:
-    """Kinematic viscosity in lattice units of a relaxation time [time steps]: cs2 (tau - 1/2)."""
+def viscosity(relaxation_time, cs2: float):
+    """Kinematic viscosity in lattice units of a relaxation time [time steps], a number or an array: cs2 (tau - 1/2)."""
     return cs2 * (relaxation_time - 0.5)
 
 

@@ -59,7 +59,7 @@ def read_npz(path, array: str | None = None) -> Image:
         raise GeometryError(f"cannot read {path}: {_one_line(error)}") from error
 
 
-def read_raw(path, shape_zyx, dtype: str, header_bytes: int) -> Image:
+def read_raw(path, shape_zyx, dtype: str, header_bytes: int = 0) -> Image:
     """Image of a headerless binary file, x fastest, memory-mapped: files larger than memory are read slab by slab.
 
     Args:

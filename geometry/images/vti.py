@@ -27,6 +27,28 @@ def read_vti(path, unit: str, array: str | None = None, frame: str = "world") ->
     Raises GeometryError for a missing, corrupt or truncated file, an unknown array, an ambiguous choice, and
     unsupported storage.
     """
+    values, steps, origin = _grid(path, array, (1,))
+    metres = metres_per_unit(unit)
+    return along_axes(values, steps * metres, origin * metres, frame)
+
+
+def read_vti_points(path, array: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values (nz, ny, nx, k) of a ``.vti`` file whose lengths are metres, spacings (3,) and first point (3,) [m].
+
+    Args:
+        array: name of the array; if there is none of that name, the only one in the file.
+
+    Raises GeometryError as :func:`read_vti`, and for axes that are not those of the box.
+    """
+    values, steps, origin = _grid(path, array, (1, 3), may_be_only=True)
+    if not np.array_equal(steps, np.diag(np.diag(steps))) or np.any(np.diag(steps) <= 0.0):
+        raise GeometryError(f"{path}: its axes are turned to {steps.T.tolist()}; give a field along x, y, z")
+    return values if values.ndim == 4 else values[..., None], np.diag(steps).copy(), origin
+
+
+def _grid(path, array: str | None, components, may_be_only: bool = False):
+    """Values (nz, ny, nx) or (nz, ny, nx, k) of an array; (3, 3) steps along the axes, columns, and first point, in the
+    unit of the file."""
     file = parse_file(path)
     image = file.root.find("ImageData")
     if image is None:
@@ -38,16 +60,14 @@ def read_vti(path, unit: str, array: str | None = None, frame: str = "world") ->
     if len(pieces) != 1 or pieces[0].get("Extent", "").split() != extent.split():
         raise GeometryError(f"{path}: it has {len(pieces)} pieces; allowed: one with the whole extent")
     lowest, n_points = _extent(path, extent)
-    element, is_cells = _array(path, pieces[0], array)
+    element, is_cells, k = _array(path, pieces[0], array, components, may_be_only)
     counts = np.maximum(n_points - 1, 1) if is_cells else n_points
-    values = array_values(file, element, tuple(int(n) for n in counts[::-1]))
+    values = array_values(file, element, (*(int(n) for n in counts[::-1]), *((k,) if k > 1 else ())))
     spacing = np.array(numbers(path, "Spacing", image.get("Spacing", "1 1 1"), 3))
     origin = np.array(numbers(path, "Origin", image.get("Origin", "0 0 0"), 3))
     direction = np.reshape(numbers(path, "Direction", image.get("Direction", "1 0 0 0 1 0 0 0 1"), 9), (3, 3))
-    metres = metres_per_unit(unit)
     steps = direction * np.where(counts == 1, np.where(spacing == 0.0, spacing.max(), spacing), spacing)
-    origin = origin + steps @ (lowest + 0.5 * (is_cells & (n_points > 1)))
-    return along_axes(values, steps * metres, origin * metres, frame)
+    return values, steps, origin + steps @ (lowest + 0.5 * (is_cells & (n_points > 1)))
 
 
 def _extent(path, text: str) -> tuple[np.ndarray, np.ndarray]:
@@ -59,20 +79,25 @@ def _extent(path, text: str) -> tuple[np.ndarray, np.ndarray]:
     return bounds[:, 0], n_points.astype(np.int64)
 
 
-def _array(path, piece: ElementTree.Element, name: str | None) -> tuple[ElementTree.Element, bool]:
-    """The requested array, and whether it is cell data."""
+def _array(
+    path, piece: ElementTree.Element, name: str | None, components: tuple[int, ...], may_be_only: bool
+) -> tuple[ElementTree.Element, bool, int]:
+    """The requested array, whether it is cell data, and its number of components, one of those allowed."""
     found = {}
     for group in ("PointData", "CellData"):
         for element in piece.iterfind(f"{group}/DataArray"):
             found.setdefault(element.get("Name", ""), (element, group == "CellData"))
+    if may_be_only and len(found) == 1:
+        name = None
     if name is None and len(found) != 1:
         raise GeometryError(f"{path} holds {len(found)} arrays; give array, one of: {shown(', '.join(found))}")
     if name is not None:
         check_names([name], found, f"{path}: array")
     element, is_cells = found[name] if name is not None else next(iter(found.values()))
-    if element.get("NumberOfComponents", "1") not in ("0", "1"):
+    given = element.get("NumberOfComponents", "1")
+    if given not in ("0", *map(str, components)):
         raise GeometryError(
-            f"{path}: array {shown(element.get('Name'))} has {shown(element.get('NumberOfComponents'))} components;"
-            " allowed: one"
+            f"{path}: array {shown(element.get('Name'))} has {shown(given)} components; allowed:"
+            f" {'one' if components == (1,) else ' or '.join(map(str, components))}"
         )
-    return element, is_cells
+    return element, is_cells, max(int(given), 1)

@@ -8,11 +8,8 @@ import numpy as np
 from numba import njit
 
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.geometry.images.stored import BYTES_OF_TEXT, file_size, read_bytes
-from muphy_lb.geometry.implicit import FirstWall, RoundWall
-from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels, shown
-from muphy_lb.geometry.options import LARGEST, check_positive, vector
-from muphy_lb.geometry.quantities import metres_per_unit
+from muphy_lb.geometry.implicit import RoundWall
+from muphy_lb.geometry.options import check_positive
 from muphy_lb.geometry.shapes.shape_parts import check_box, check_porosity, flags_where, random_numbers
 from muphy_lb.geometry.voxels import Voxels
 
@@ -29,18 +26,8 @@ MAX_SWEEPS = 20000
 MOST_SPHERES = 2 * 10**4
 """Of :func:`random_spheres`."""
 
-MAX_COVER, MOST_DRAWN = 100, 10**9
-"""Largest number of spheres of a list that a voxel lies in or near to, on average, where that is much work."""
-
 BAND = 2.0
 """Distance from a sphere up to which levels are computed."""
-
-MAX_RADII = 16
-"""Largest number of different radii for which cut distances are provided: each radius is a wall of its own."""
-
-N_COLUMNS = (3, 4)
-MAX_VOXELS = 2**33
-"""Largest box accepted [voxels]; a larger one indicates a wrong length unit."""
 
 
 def random_spheres(size=64, radius=8.0, porosity=0.45, seed=0, spacing_m=1.0) -> Voxels:
@@ -110,93 +97,6 @@ def blurred_noise(shape_zyx=(64, 64, 64), grain=4.0, porosity=0.4, seed=0, spaci
     return Voxels(flags_where(fluid), spacing_m, periodic=(True, True, True))
 
 
-def sphere_list(path, spacing_m, unit="m", radius=None, low=None, high=None) -> Voxels:
-    """Solid spheres listed in a text file, in a box of fluid.
-
-    Lines of the file: ``x y z r``, ``x y z`` or, as in Finney's packing, ``n x y z`` with n = 1, 2, ...; empty lines
-    and comments after ``#`` are ignored. All lengths except the spacing are in ``unit``.
-
-    Args:
-        path: the file.
-        spacing_m: voxel edge [m].
-        unit: length unit of the file: m, cm, mm, um.
-        radius: radius of all spheres; required if the file has none.
-        low: lowest corner (x, y, z) of the box; by default that of the bounding box of the centres.
-        high: highest corner, likewise.
-
-    Raises:
-        GeometryError: the file cannot be read; no radius; a box that is empty or holds no fluid.
-    """
-    check_positive(spacing_m=spacing_m)
-    voxels_per_unit = metres_per_unit(unit) / spacing_m
-    centres, radii = read_spheres(path, radius)
-    low = centres.min(axis=0) if low is None else vector("low", low, 3)
-    high = centres.max(axis=0) if high is None else vector("high", high, 3)
-    size = np.round((high - low) * voxels_per_unit)
-    if not np.all(np.isfinite(size)) or size.max() > MAX_VOXELS or size.prod() > MAX_VOXELS:
-        raise GeometryError(
-            f"{path}: the box from {low.tolist()} to {high.tolist()} {unit} has more than {MAX_VOXELS:.1e} voxels of"
-            f" {spacing_m:g} m; check the unit, coarsen, or give the corners low and high"
-        )
-    size = size.astype(np.int64)
-    if size.min() < 1:
-        raise GeometryError(f"{path}: the box from {low.tolist()} to {high.tolist()} {unit} is less than a voxel wide")
-    ask_for_voxels(size[::-1], BYTES_PER_NODE, f"the box of {path}")
-    centres = (centres - low) * voxels_per_unit - 0.5
-    radii = radii * voxels_per_unit
-    _check_cover(path, centres, radii + BAND, size)
-    levels = sphere_levels(centres, radii, tuple(size[::-1].tolist()), periodic=False)
-    if not np.any(levels > 0.0):
-        raise GeometryError(
-            f"{path}: spheres fill the box from {low.tolist()} to {high.tolist()} {unit}; check the radius"
-        )
-    origin_m = low * metres_per_unit(unit) + 0.5 * spacing_m
-    return Voxels(
-        flags_where(levels > 0.0), spacing_m, tuple(origin_m.tolist()), wall_shape=_sphere_walls(centres, radii)
-    )
-
-
-def read_spheres(path, radius: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Centres (k, 3) and radii (k,) of the spheres of a text file; see :func:`sphere_list`."""
-    ask_for(BYTES_OF_TEXT * file_size(path), f"the text of {path}")
-    try:
-        lines = [line.partition("#")[0].split() for line in read_bytes(path).decode().splitlines()]
-        numbers = np.array([[float(word) for word in words] for words in lines if words])
-    except GeometryError:
-        raise
-    except UnicodeDecodeError as error:
-        raise GeometryError(f"cannot read {path}: it is no text in UTF-8") from error
-    except ValueError as error:
-        text = shown(str(error))
-        raise GeometryError(f"{path} is no list of spheres: {text}; its lines must be x y z or x y z r") from error
-    if numbers.ndim != 2 or numbers.shape[1] not in N_COLUMNS or not np.all(np.abs(numbers) <= LARGEST):
-        raise GeometryError(
-            f"{path} is no list of spheres; each line must hold the three or four numbers x y z or x y z r"
-        )
-    is_numbered = numbers.shape[1] == 4 and np.array_equal(numbers[:, 0], np.arange(1, len(numbers) + 1))
-    centres = numbers[:, 1:] if is_numbered else numbers[:, :3]
-    if radius is None and (is_numbered or numbers.shape[1] == 3):
-        raise GeometryError(f"{path} holds {len(numbers)} centres and no radii; give radius, that of all spheres")
-    if radius is not None:
-        check_positive(radius=radius)
-    radii = numbers[:, 3] if radius is None else np.full(len(centres), float(radius))
-    if not radii.min() > 0.0:
-        raise GeometryError(f"{path}: a radius is {radii.min():g}; it must be above zero")
-    return centres, radii
-
-
-def _check_cover(path, centres: np.ndarray, reach: np.ndarray, size: np.ndarray) -> None:
-    """Raise GeometryError where spheres that reach so far lie over each other so often that drawing them has no end."""
-    low, high = (np.clip(centres + sign * reach[:, np.newaxis], 0, size) for sign in (-1.0, 1.0))
-    n_drawn = float(np.prod(high - low, axis=1).sum())
-    cover = n_drawn / float(np.prod(size, dtype=float))
-    if n_drawn > MOST_DRAWN and cover > MAX_COVER:
-        raise GeometryError(
-            f"{path}: each voxel lies in or near to {cover:.3g} of the {len(centres)} spheres on average, at most"
-            f" {MAX_COVER} are taken; check the unit and the radii"
-        )
-
-
 def highest(levels: np.ndarray, share: float) -> tuple[np.ndarray, float]:
     """(mask of the highest levels, the fraction ``share`` of all, rounded; a level that separates them from the
     rest)."""
@@ -211,14 +111,14 @@ def highest(levels: np.ndarray, share: float) -> tuple[np.ndarray, float]:
     return chosen.reshape(levels.shape), float(0.5 * (below + above))
 
 
-def sphere_levels(centres: np.ndarray, radii: np.ndarray, shape, periodic: bool) -> np.ndarray:
+def sphere_levels(centres: np.ndarray, radii: np.ndarray, shape, periodic: tuple[bool, bool, bool]) -> np.ndarray:
     """(nz, ny, nx) distance of each voxel centre from the nearest sphere, negative inside.
 
     Args:
         centres: (k, 3) in voxel coordinates x, y, z.
         radii: (k,).
         shape: (nz, ny, nx).
-        periodic: whether the box repeats along all axes.
+        periodic: whether the box repeats along x, y, z.
 
     Distances above 2 voxels are truncated to 2.
     """
@@ -229,18 +129,10 @@ def sphere_levels(centres: np.ndarray, radii: np.ndarray, shape, periodic: bool)
 
 def _around_spheres(centres: np.ndarray, radius: float, size: int, porosity: float, spacing_m: float) -> Voxels:
     """A periodic cube around equal spheres whose radius is adjusted so that the porosity is exact to one voxel."""
-    levels = sphere_levels(centres, np.full(len(centres), radius), (size,) * 3, periodic=True)
+    levels = sphere_levels(centres, np.full(len(centres), radius), (size,) * 3, periodic=(True,) * 3)
     fluid, level = highest(levels, porosity)
     wall = RoundWall(centres, radius + level, periods=(float(size),) * 3)
     return Voxels(flags_where(fluid), spacing_m, periodic=(True, True, True), wall_shape=wall)
-
-
-def _sphere_walls(centres: np.ndarray, radii: np.ndarray) -> FirstWall | None:
-    """The surfaces of spheres; None if there are more than MAX_RADII different radii."""
-    different = np.unique(radii)
-    if different.size > MAX_RADII:
-        return None
-    return FirstWall(tuple(RoundWall(centres[radii == radius], float(radius)) for radius in different))
 
 
 def _counts(shape_zyx) -> tuple[int, int, int]:
@@ -321,7 +213,7 @@ def _stamp(levels, centres, radii, band, periodic):
     nz, ny, nx = levels.shape
     for k in range(len(centres)):
         x, y, z = centres[k]
-        first, last = _reached(z, radii[k] + band, nz, periodic)
+        first, last = _reached(z, radii[k] + band, nz, periodic[2])
         for j in range(first, last):
             _stamp_layer(levels[j % nz], x, y, radii[k], (z - j) ** 2, band, periodic)
 
@@ -330,7 +222,7 @@ def _stamp(levels, centres, radii, band, periodic):
 def _stamp_layer(layer, x, y, radius, across, band, periodic):
     """:func:`_stamp` in one layer, at the distance ``sqrt(across)`` from the centre."""
     ny = len(layer)
-    first, last = _reached(y, radius + band, ny, periodic)
+    first, last = _reached(y, radius + band, ny, periodic[1])
     for j in range(first, last):
         _stamp_row(layer[j % ny], x, radius, across + (y - j) ** 2, band, periodic)
 
@@ -339,7 +231,7 @@ def _stamp_layer(layer, x, y, radius, across, band, periodic):
 def _stamp_row(row, x, radius, across, band, periodic):
     """:func:`_stamp_layer` in one row."""
     nx = len(row)
-    first, last = _reached(x, radius + band, nx, periodic)
+    first, last = _reached(x, radius + band, nx, periodic[0])
     for i in range(first, last):
         row[i % nx] = min(row[i % nx], np.sqrt(across + (x - i) ** 2) - radius)
 

@@ -20,6 +20,7 @@ from muphy_lb.case.boundaries import OpeningSection, WallSection
 from muphy_lb.case.compute import ComputeSection
 from muphy_lb.case.fluid import FlowSection, FluidSection
 from muphy_lb.case.geometry import GeometrySection
+from muphy_lb.case.initial import InitialSection
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.case.output import OutputSection, ProbeSection
 from muphy_lb.case.run import RunSection
@@ -48,6 +49,8 @@ class _Flow(Section):
     """density and viscosity"""
     flow: FlowSection = FlowSection()
     """what drives the flow besides openings and walls"""
+    initial: InitialSection | None = None
+    """state that the flow starts from instead of rest"""
 
 
 def _physics_key(module: ModuleType):

@@ -123,7 +123,8 @@ class FlowSection(Section):
     """pressure of the fluid at rest [Pa]; the pressures of openings and of outputs include it. The density stays within
     2 % only for pressures near it"""
     acceleration_file: str | None = None
-    """.npy array (nz, ny, nx, 3) of further body force per mass [m/s2] at every voxel, relative to the case file"""
+    """further body force per mass [m/s2] at every voxel: .npy array (nz, ny, nx, 3) or, in node order, (n, 3); .vti; or
+    .vtkhdf with a field acceleration; relative to the case file"""
     waveform: WaveformSection | None = None
     """factor of acceleration and pressure drop in time; not with acceleration_file"""
 

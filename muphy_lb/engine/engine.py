@@ -19,6 +19,7 @@ from muphy_lb.engine.state_access import StateAccess
 from muphy_lb.engine.step import StepBinder, StepKind
 from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.operators import Operator
+from muphy_lb.operators.initial import initial_populations
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.exchange import bind_exchanges, exchange_seconds
 from muphy_lb.parallel.schedule import CYCLE
@@ -170,25 +171,35 @@ class Engine:
         self.backend.synchronise()
         return time.perf_counter() - before
 
-    def start_from(self, density: np.ndarray, velocity: np.ndarray) -> None:
-        """Set equilibrium populations (before collision) of ``density`` and ``velocity``: (n,) and (3, n), or (1,) and
-        (3, 1) for a uniform state."""
-        lattice = self.model.lattice
-        self.start_from_populations(self.model.equilibrium.populations(density, velocity, lattice) - lattice.w[:, None])
+    def start_from(self, density: np.ndarray, velocity: np.ndarray, stress: np.ndarray | None = None) -> None:
+        """Start from ``density`` and ``velocity``: (n,) and (3, n), or (1,) and (3, 1) for a uniform state, and from
+        the second moment of the non-equilibrium populations, (6, n); see :mod:`muphy_lb.operators.initial`."""
+        model, given = self.model, (density[None], velocity, *([] if stress is None else [stress]))
+
+        def before(n, parameters):
+            rho, u, *pi = (values if values.shape[1] == 1 else values[:, n] for values in given)
+            force = model.force.reference(n, parameters)
+            return initial_populations(model.equilibrium, model.lattice, (rho[0], u), force, *pi)
+
+        self._start(before, all(values.shape[1] == 1 for values in given))
 
     def start_from_populations(self, state: np.ndarray) -> None:
         """Set (Q, n) or (Q, 1) populations before collision (deviations from w_q), whatever the streaming stores."""
-        if self.model.streaming.stores_before_collision:
-            return self.set_populations(state)
-        parameters = self.host_parameters()
-        is_uniform = state.shape[1] == 1 and not any(np.size(value) > 1 for value in parameters.values())
+        is_uniform = state.shape[1] == 1
+        self._start(lambda n, parameters: state if is_uniform else state[:, n], is_uniform)
 
-        def collided(first, last):
-            n = np.arange(1 if is_uniform else last - first) + first
-            before = np.broadcast_to(_columns(state, first, last), (state.shape[0], n.size))
-            return self.model.collision.reference(before, n, self.model.lattice, parameters)
+    def _start(self, before, is_uniform: bool) -> None:
+        """Set the populations ``before(n, parameters)`` of nodes n before collision."""
+        model, parameters = self.model, self.host_parameters()
+        is_uniform = is_uniform and not any(np.size(value) > 1 for value in parameters.values())
 
-        self.set_populations(collided(0, 1)) if is_uniform else self._set(collided)
+        def stored(first, last):
+            n = np.arange(first, first + 1 if is_uniform else last)
+            state = np.broadcast_to(before(n, parameters), (model.lattice.q, n.size))
+            is_done = model.streaming.stores_before_collision
+            return state if is_done else model.collision.reference(state, n, model.lattice, parameters)
+
+        self.set_populations(stored(0, 1)) if is_uniform else self._set(stored)
 
     def host_parameters(self) -> dict:
         """The model's parameters by name, as the specification reads them."""

@@ -119,6 +119,7 @@ class VtkHdfSeries:
         own = create_provenance(file, self.case_text)
         own.attrs["geometry_digest"] = _digest(self.nodes)
         own.attrs["spacing_m"] = self.nodes.spacing_m
+        own.attrs["origin_m"] = self.nodes.origin_m
         own.attrs["shape_zyx"] = self.nodes.shape
 
     def _write_mesh(self, grid: h5py.Group, mesh) -> None:

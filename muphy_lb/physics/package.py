@@ -62,6 +62,8 @@ class Physics:
             told at the end of a run, but not judged.
         allowed_density_change: relative change of the density at the end of a run up to which its result is not
             doubtful; None for that of any flow.
+        sets_flow: whether it says itself with which density and velocity the flow starts; no case or user then does.
+        methods: functions ``(simulation, ...)`` that a simulation with this physics has as methods, by name.
         cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
     """
 
@@ -71,6 +73,8 @@ class Physics:
     probed: Sequence[ProbedScalar] = ()
     keeps_balance: ClassVar[bool] = True
     allowed_density_change: ClassVar[float | None] = None
+    sets_flow: ClassVar[bool] = False
+    methods: ClassVar[Mapping[str, Callable]] = MappingProxyType({})
     cut_field: ClassVar[str | None] = None
 
     def __init__(self, case: Case, header: GeometryHeader, units: Units):

@@ -6,7 +6,8 @@ A physics package is a folder below ``muphy_lb/physics/``. The program finds its
     What the case file needs; it imports nothing but ``case.section``:
     ``SECTION``, the class of its table ``[NAME]`` of the case file, whose docstring becomes the key's text;
     ``SECTIONS``, if it has a list of tables ``[[NAME]]`` instead, the type of an entry; each has a ``name`` of its own;
-    ``FluidKeys``, ``WallKeys`` and ``OpeningKeys``, sections with keys that join [fluid], [[walls]] and [[openings]];
+    ``FluidKeys``, ``WallKeys``, ``OpeningKeys`` and ``InitialKeys``, sections with keys that join [fluid], [[walls]],
+    [[openings]] and [initial];
     ``OUTPUT_FIELDS``, names of its fields in the field files;
     ``MONITORED``, what ``run.steady_watch`` may name, each with what the geometry must have for it;
     ``SHAPES``, further names of shapes of ``muphy_lb.geometry``; ``FILES``, patterns of the files that its runs write;
@@ -60,7 +61,8 @@ def offered(attribute: str) -> tuple:
 
 
 def key_classes(attribute: str) -> tuple[type, ...]:
-    """The classes that add keys to sections of the case file: ``"FluidKeys"``, ``"WallKeys"`` or ``"OpeningKeys"``."""
+    """The classes that add keys to sections of the case file: ``"FluidKeys"``, ``"WallKeys"``, ``"OpeningKeys"`` or
+    ``"InitialKeys"``."""
     return tuple(getattr(module, attribute) for module in sections().values() if hasattr(module, attribute))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from muphy_lb.boundaries.opening_geometry import PRESSURE
 from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.case.toml import toml_lines
 from muphy_lb.setup.numerics import describe
 from muphy_lb.setup.plausibility import plausibility
 from muphy_lb.setup.resolution import coarse_openings
@@ -24,12 +25,18 @@ def described(simulation: "Simulation") -> str:
     how = f"{simulation.backend_name} on {simulation.device}, {case.compute.precision}, {case.compute.streaming}"
     method = [f"{simulation.lattice.name}, {simulation.collision_name}", f"walls: {_walls(simulation)}"]
     method += [text for physics in simulation.physics if (text := physics.describe())]
-    head = (case.title, simulation.geometry.report, f"backend: {how}", f"method: {'; '.join(method)}")
+    head = [case.title, simulation.geometry.report, f"backend: {how}", f"method: {'; '.join(method)}", *_start(case)]
     told = plausibility(case, simulation.header.openings, simulation.numerics)
     names = (opening.name for opening in simulation.header.openings)
     coarse = coarse_openings(names, simulation.frames, simulation.header.spacing_m)
     advice = [f"warning: {text}" for text in coarse] + more_ranks_than_cores(communicator, simulation.backend_name)
     return "\n".join((*head, table, *told, *advice)).lstrip()
+
+
+def _start(case) -> list[str]:
+    """What the flow starts from, if not from rest."""
+    given = case.initial.model_dump(exclude_none=True) if case.initial is not None else {}
+    return [f"start: {', '.join(toml_lines(given))}"] if given else []
 
 
 def cores_here() -> int:

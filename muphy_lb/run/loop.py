@@ -244,7 +244,7 @@ class Run:
     def _step_to(self, target: int) -> None:
         before = time.perf_counter()
         n_steps = target - self.simulation.step_number
-        self.simulation.step(n_steps)
+        self.simulation.advance(n_steps)
         self.simulation.engine.backend.synchronise()
         self._clock.stepping_s += time.perf_counter() - before
         self._clock.steps += n_steps

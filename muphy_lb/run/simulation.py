@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from math import ceil, inf, log2, sqrt
 from os import PathLike
-from types import MappingProxyType
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described, short
 from muphy_lb.run.divergence import divergence_message
+from muphy_lb.run.flow_state import FlowState, refuse_two_starts
 from muphy_lb.run.gathered import gathered_particles
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
@@ -44,10 +44,9 @@ from muphy_lb.setup.numerics import Numerics, resolve
 # Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
 FIXED_POINT_BITS = 60
 TRIAL_STEPS = 4
-NO_FIELDS: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
-class Simulation:
+class Simulation(FlowState):
     """One flow.
 
     Three lines are enough: ``sim = Simulation.from_case("vessel.toml"); sim.step(1000); u = sim.velocity_m_s()``.
@@ -126,54 +125,22 @@ class Simulation:
         """Physical time [s]."""
         return self.units.steps_to_time(self.step_number)
 
-    def start_from_rest(self) -> None:
-        """Density 1, velocity 0, or what a physics starts with; step 0."""
-        self._has_started, self.step_number, self._forces_step = True, 0, None
-        if self.engine.feedback:
-            self.engine.feedback.reset()
-        self.engine.set_present(self._course.at(np.zeros(1))[0])
-        self.engine.set_step_number(0)
-        density, velocity = np.ones(1), np.zeros((3, 1))
-        for physics in self.physics:
-            self.set_fields(physics.initial_fields(self))
-            self._set_particles(physics.initial_particles(self))
-            density, velocity = physics.initial_flow(self) or (density, velocity)
-        self.engine.start_from(density, velocity)
-        self.upload_schedule()
-        self.initial_mass = self.communicator.total(self.engine.totals().mass)
-
-    def restart_from(self, populations: np.ndarray, step_number: int, initial_mass: float, fields=NO_FIELDS) -> None:
-        """Continue from stored populations (Q, n) of the local nodes and, by name, fields (n,); what else belongs to
-        the state comes by :meth:`restart_others`."""
-        self.set_fields(fields)
-        self.engine.set_populations(populations)
-        self.step_number, self.initial_mass, self._forces_step = step_number, initial_mass, None
-        self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
-        self.engine.set_step_number(step_number)
-        self.upload_schedule()
-
-    def restart_others(self, feedback: Mapping[str, list], particles: Mapping[str, Mapping], wall_forces) -> None:
-        """Continue from states of conditions with feedback, by number of the opening, from the columns of all
-        particles, by set and name, and from records of the wall forces of this step, which need the step before."""
-        if wall_forces:
-            stored = {name: WallForce.from_record(record) for name, record in wall_forces.items()}
-            self._forces, self._forces_step = self._on_root(lambda: stored), self.step_number
-        if self.engine.feedback:
-            self.engine.feedback.restore(feedback)
-        self._set_particles(particles)
-
-    def _set_particles(self, found: Mapping[str, Mapping]) -> None:
-        """Overwrite the particles of some sets, on all ranks."""
-        for name, columns in found.items():
-            self.engine.particle_sets.set(name, columns)
-
     def step(self, n_steps: float = 1) -> None:
-        """Advance by a whole number of steps.
+        """Advance by a whole number of steps; every ``run.check_interval_steps`` the flow is looked at.
 
         Raises:
             InputError: ``n_steps`` is not whole, or negative.
+            DivergedError: the flow is unstable; see :meth:`health`.
         """
-        left = whole_steps(n_steps)
+        last, every = self.step_number + whole_steps(n_steps), self.case.run.check_interval_steps
+        while self.step_number < last:
+            self.advance(min(last, (self.step_number // every + 1) * every) - self.step_number)
+            if self.step_number % every == 0:
+                self.health()
+
+    def advance(self, n_steps: int) -> None:
+        """Advance by some steps without looking at the flow."""
+        left = n_steps
         while left > 0:
             if self.step_number >= self._scheduled_until:
                 self.upload_schedule()
@@ -230,11 +197,6 @@ class Simulation:
     def model_field(self, name: str) -> np.ndarray | None:
         """(n,) values of a field of the model as it is stored, in node-list order on rank 0."""
         return self.collect(self.engine.fields.get(name, self.engine.parity))
-
-    def set_fields(self, fields: Mapping[str, np.ndarray]) -> None:
-        """Overwrite fields of the model by values on the local nodes, (n,) in run order or (1,), by name."""
-        for name, values in fields.items():
-            self.engine.fields.set(name, values)
 
     def evolving(self) -> dict[str, np.ndarray]:
         """(n,) values on the local nodes of every field that is part of the state, by name."""
@@ -368,7 +330,9 @@ class Simulation:
 
     def _physics(self) -> tuple[Physics, ...]:
         """What the case asks for beside the flow."""
-        return tuple(kind(self.case, self.header, self.units) for kind in combined(packages(self.case)))
+        kinds = combined(packages(self.case))
+        refuse_two_starts(self.case, kinds)
+        return tuple(kind(self.case, self.header, self.units) for kind in kinds)
 
     def _model(self, force, force_operator) -> Model:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))

@@ -8,7 +8,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.operators import FIELD, UNIFORM, VARYING, Operator
 from muphy_lb.physics.model import SCHEDULED
-from muphy_lb.setup.box_array import read_box_array
+from muphy_lb.setup.box_array import Wanted, read_field
 from muphy_lb.units import Units
 
 
@@ -49,11 +49,8 @@ def build_force(
 
 def _field_m_s2(case: Case, nodes: GeometryHeader, domain: LocalDomain) -> np.ndarray:
     """(n, 3) accelerations of the local nodes from the case's file."""
-    path, shape = case.folder / case.flow.acceleration_file, (*nodes.shape, 3)
-    field = read_box_array("flow.acceleration_file", path, shape, "nz, ny, nx, 3")
-    local = np.asarray(field.reshape(-1, 3)[domain.voxel], dtype=np.float64)
-    if not np.isfinite(local).all():
-        raise InputError(f"flow.acceleration_file: {path} has values that are not finite at fluid nodes; give numbers")
+    path = case.folder / case.flow.acceleration_file
+    local = read_field(path, Wanted("flow.acceleration_file", "acceleration", 3), nodes, domain)
     strongest = np.abs(local[:, 2]).argmax()
     check_dimension(nodes, domain.lattice, local[strongest])
     return local

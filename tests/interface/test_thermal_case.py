@@ -238,7 +238,7 @@ def test_populations_keep_a_uniform_temperature_whatever_the_flow():
     )
     tables["openings"] = [{**opening, "temperature_k": 310.0} for opening in tables["openings"]]
     simulation = Simulation(case_from_dict(tables))
-    set_temperature_k(simulation, np.full(1, 310.0))
+    set_temperature_k(simulation, 310.0)
     simulation.step(40)
     assert np.abs(temperature_k(simulation) - 310.0).max() < 1e-9
     assert simulation.health().max_speed > 1e-3

@@ -44,6 +44,6 @@ def test_ketton_leads_through_along_every_axis(ketton):
 
 
 def test_finneys_pack_has_its_porosity(data_dir):
-    box = {"radius": 1.0, "low": [-8.0] * 3, "high": [8.0] * 3}
+    box = {"radius": 1.0, "numbered": True, "low": [-8.0] * 3, "high": [8.0] * 3}
     pack = load_voxels(data_dir / "finney_pack" / "FinneyPack.txt", spacing_m=0.1, **box)
     assert porosity(pack) == pytest.approx(FINNEY_POROSITY, abs=1e-3)

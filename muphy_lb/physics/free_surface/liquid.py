@@ -5,7 +5,7 @@ import numpy as np
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.geometry.shapes.packings import read_spheres
+from muphy_lb.geometry.shapes.sphere_lists import read_spheres
 from muphy_lb.physics.free_surface.regions import (
     BoxRegion,
     ImageRegion,
@@ -61,7 +61,7 @@ class Regions:
 
     def _spheres(self, section, velocity: np.ndarray) -> Region:
         try:
-            centres, radii = read_spheres(self._case.folder / section.spheres_file, section.radius_m)
+            centres, radii = read_spheres(self._case.folder / section.spheres_file, section.radius_m, numbered=False)
         except GeometryError as error:
             raise InputError(f"free_surface.liquid.spheres_file: {error}") from error
         return SpheresRegion(velocity, self._voxels(centres), radii / self._spacing)

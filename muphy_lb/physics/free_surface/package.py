@@ -37,6 +37,7 @@ class FreeSurface(Physics):
     """
 
     name = "free_surface"
+    sets_flow = True
     keeps_balance = False  # what enters may stay and take the place of gas
     allowed_density_change = LARGEST_DEVIATION
 

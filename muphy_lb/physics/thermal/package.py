@@ -1,6 +1,7 @@
 """Thermal flow as a physics package (:mod:`muphy_lb.physics.package`)."""
 
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from muphy_lb.physics.package import OutputField, Physics, ProbedScalar
 from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, heated, temperature_fields
 from muphy_lb.physics.thermal.observers import HeatSeries, TemperaturePicture
 from muphy_lb.physics.thermal.setup import thermal_setup
-from muphy_lb.physics.thermal.temperature import temperature_k, wall_gradients_k_m
+from muphy_lb.physics.thermal.temperature import set_temperature_k, temperature_k, wall_gradients_k_m
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.setup.info import BYTES_PER_DIRECTION
+from muphy_lb.setup.initial import initial_values
 
 
 class Thermal(Physics):
@@ -26,13 +28,14 @@ class Thermal(Physics):
 
     name = "thermal"
     cut_field = "temperature"
+    methods = MappingProxyType({"temperature_k": temperature_k, "set_temperature_k": set_temperature_k})
 
     def __init__(self, case, header: GeometryHeader, units):
         self.setup, self.wall_heat = thermal_setup(case, header, units), None
         self.heat = self.setup.heat
         self.output_fields = {"temperature": OutputField("K", temperature_k)}
         self.probed = (ProbedScalar(NAME, "temperature_k", lambda values: self.setup.zero_k + values),)
-        self._start = np.full(1, case.thermal.reference_k - self.setup.zero_k)
+        self._reference_k = case.thermal.reference_k
         self._method = case.thermal.method
 
     @classmethod
@@ -57,8 +60,10 @@ class Thermal(Physics):
         return heated(flow, self.heat)
 
     def initial_fields(self, view) -> dict[str, np.ndarray]:
-        """The reference temperature everywhere."""
-        return temperature_fields(self.heat, view.lattice, self._start)
+        """The temperature of [initial], else the reference temperature everywhere."""
+        found_k = initial_values(view.case, NAME, "k", view.header, view.domain)
+        start_k = np.full(1, self._reference_k) if found_k is None else found_k[:, 0]
+        return temperature_fields(self.heat, view.lattice, start_k - self.setup.zero_k)
 
     def describe(self) -> str:
         """The method for the temperature, as text."""

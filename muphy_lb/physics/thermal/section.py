@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from muphy_lb.case.choice import OneOf
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables
+from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables, given_values
 
 OUTPUT_FIELDS = ("temperature",)
 MONITORED = {"heat": "wall of fixed temperature"}
@@ -87,12 +87,31 @@ class WallKeys(Section):
         yield from super().rules(given)
 
 
+class InitialKeys(Section):
+    """Keys of the state at the start; without them the fluid has its reference temperature."""
+
+    temperature_k: float | None = None
+    """temperature [K] everywhere"""
+    temperature_file: str | None = None
+    """temperature [K] at every node, as velocity_file"""
+
+    @classmethod
+    def rules(cls, given):
+        """One temperature."""
+        yield from super().rules(given)
+        if given.keys() >= {"temperature_k", "temperature_file"}:
+            yield "has temperature_k and temperature_file; give one of them"
+
+
 def rules(given: Mapping) -> Iterator[str]:
     """Temperatures need the section; ``given`` holds the raw tables of the case."""
     tables = (*given_tables(given.get("openings")), *given_tables(given.get("walls")))
     warm = [table.get("name") for table in tables if table.keys() & TEMPERATURE_KEYS]
     if warm and not given.get("thermal"):
         yield f"has temperatures at {', '.join(map(str, warm))} but no [thermal]"
+    start = given_values(given.get("initial")).keys() & {"temperature_k", "temperature_file"}
+    if start and not given.get("thermal"):
+        yield f"has initial.{min(start)} but no [thermal]"
 
 
 def solid_walls(case) -> dict[str, str]:

@@ -21,9 +21,14 @@ def temperature_k(view: FlowView) -> np.ndarray | None:
     return None if row is None else np.add(row, setup_of(view).zero_k, dtype=np.float64)
 
 
-def set_temperature_k(simulation: Simulation, values: np.ndarray) -> None:
-    """Overwrite the temperature [K] of the local nodes, (n,) in run order or (1,)."""
-    above = np.asarray(values, dtype=np.float64) - setup_of(simulation).zero_k
+def set_temperature_k(simulation: Simulation, values) -> None:
+    """Overwrite the temperature [K] by (n,) values of all nodes in node-list order, that of :func:`temperature_k`, on
+    rank 0, or by one number; collective.
+
+    Raises:
+        InputError: another shape, or values that are not finite.
+    """
+    above = simulation.scattered("set_temperature_k", values, 1)[0] - setup_of(simulation).zero_k
     simulation.set_fields(temperature_fields(_physics(simulation).heat, simulation.lattice, above))
 
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from muphy_lb.operators.initial import AXES_OF_TENSOR
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.setup.initial_stress import stress_of
 
 
 def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.ndarray, strain: np.ndarray) -> None:
-    """Start from equilibrium plus the first-order non-equilibrium populations, which represent the viscous stress.
-
-    f_q^(1) = -(w_q tau / cs2) rho (c_q c_q - cs2 I) : grad u, Krueger et al., The Lattice Boltzmann Method (2017),
-    equation 4.35; without it the stress of the first steps is wrong.
+    """Start with the viscous stress of an exact rate of strain (:mod:`muphy_lb.operators.initial`); without it the
+    stress of the first steps is wrong.
 
     Args:
         simulation: on one rank.
@@ -17,13 +17,10 @@ def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.nd
         velocity: (n, 3).
         strain: (n, 3, 3) rate of strain, lattice units.
     """
-    lattice, own = simulation.lattice, simulation.domain.number
-    cs2, tau = float(lattice.cs2), simulation.numerics.relaxation_time
-    rho, u, s = density[own], velocity[own].T, strain[own]
-    tensor = np.einsum("qa,qb->qab", lattice.c, lattice.c) - cs2 * np.eye(3)
-    stress = -(lattice.w[:, None] * tau / cs2) * rho * np.einsum("qab,nab->qn", tensor, s)
-    equilibrium = simulation.engine.model.equilibrium.populations(rho, u, lattice)
-    simulation.engine.start_from_populations(equilibrium + stress - lattice.w[:, None])
+    own, fluid = simulation.domain.number, simulation.fluid
+    rho, six = density[own], np.stack([strain[own, a, b] for a, b in AXES_OF_TENSOR])
+    stress = stress_of(fluid, rho if fluid.equilibrium.is_compressible else 1.0, six)
+    simulation.engine.start_from(rho, velocity[own].T, stress)
 
 
 def on_box(simulation: Simulation, values: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ import pytest
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FLUID
+from muphy_lb.geometry.implicit import FirstWall, RoundWall
 from muphy_lb.geometry.load import load_voxels
 from muphy_lb.geometry.porous.pores import find_pores
 from muphy_lb.geometry.shapes.benchmark_shapes import SITES, cylinder_array, sphere_array
@@ -13,10 +14,9 @@ from muphy_lb.geometry.shapes.packings import (
     blurred_noise,
     highest,
     random_spheres,
-    read_spheres,
     sphere_levels,
-    sphere_list,
 )
+from muphy_lb.geometry.shapes.sphere_lists import read_spheres, sphere_list
 
 SEEDED = {
     "random_spheres": lambda seed: random_spheres(size=32, radius=5.0, seed=seed),
@@ -104,23 +104,30 @@ def test_levels_are_distances_from_the_nearest_sphere():
     centres, radii = np.array([[4.2, 5.1, 6.3], [9.0, 5.0, 4.0]]), np.array([2.5, 1.7])
     points = np.indices((12, 11, 13))[::-1].reshape(3, -1).T
     exact = np.min(np.linalg.norm(points[:, np.newaxis] - centres, axis=2) - radii, axis=1)
-    np.testing.assert_allclose(sphere_levels(centres, radii, (12, 11, 13), False).ravel(), np.minimum(exact, 2.0))
+    np.testing.assert_allclose(
+        sphere_levels(centres, radii, (12, 11, 13), (False,) * 3).ravel(), np.minimum(exact, 2.0)
+    )
 
 
 def test_periodic_spheres_come_in_on_the_other_side():
-    levels = sphere_levels(np.array([[0.0, 0.0, 0.0]]), np.array([3.0]), (9, 9, 9), True)
+    levels = sphere_levels(np.array([[0.0, 0.0, 0.0]]), np.array([3.0]), (9, 9, 9), (True,) * 3)
     np.testing.assert_array_equal(levels[1:], levels[:0:-1])
     assert levels[0, 0, 0] == -3.0 and levels[8, 0, 0] == -2.0
 
 
 @pytest.mark.parametrize(
-    ("text", "radius"),
-    [("0.5 0 0 1\n2.5 0 1 1\n", None), ("0.5 0 0\n2.5 0 1\n", 1.0), ("# n x y z\n\n 1 0.5 0 0\n 2 2.5 0 1\n", 1.0)],
-    ids=["x y z r", "x y z", "n x y z"],
+    ("text", "options"),
+    [
+        ("0.5 0 0 1\n2.5 0 1 1\n", {}),
+        ("0.5 0 0\n2.5 0 1\n", {"radius": 1.0}),
+        ("# n x y z\n\n 1 0.5 0 0\n 2 2.5 0 1\n", {"radius": 1.0, "numbered": True}),
+        ("2\nspheres of a pack\nx, y, z, r\n0.5, 0, 0, 1\n2.5, 0, 1, 1\n", {}),
+    ],
+    ids=["x y z r", "x y z", "n x y z", "headings"],
 )
-def test_lists_of_spheres_are_read_with_radii_without_and_numbered(tmp_path, text, radius):
+def test_lists_of_spheres_are_read_with_radii_without_numbered_and_with_headings(tmp_path, text, options):
     (tmp_path / "pack.xyz").write_text(text)
-    centres, radii = read_spheres(tmp_path / "pack.xyz", radius)
+    centres, radii = read_spheres(tmp_path / "pack.xyz", **options)
     np.testing.assert_array_equal(centres, [[0.5, 0.0, 0.0], [2.5, 0.0, 1.0]])
     np.testing.assert_array_equal(radii, [1.0, 1.0])
 
@@ -132,7 +139,8 @@ def test_lists_of_spheres_are_read_with_radii_without_and_numbered(tmp_path, tex
         ("1 2\n", "three or four numbers"),
         ("1 2 3\n1 2\n", "no list of spheres"),
         ("0 0 nan 1\n", "three or four numbers"),
-        ("a b c\n", "could not convert"),
+        ("a b c\n", "no line holds three or four numbers"),
+        ("0 0 0 1\na b c\n", "could not convert"),
         ("0 0 0\n", "no radii; give radius"),
         ("0 0 0 -1\n", "a radius is -1"),
     ],
@@ -142,6 +150,62 @@ def test_a_broken_list_of_spheres_is_told(tmp_path, text, words):
     (tmp_path / "pack.xyz").write_text(text)
     with pytest.raises(GeometryError, match=words):
         read_spheres(tmp_path / "pack.xyz")
+
+
+def test_a_first_column_that_counts_is_no_numbering_unless_told(tmp_path):
+    (tmp_path / "row.xyz").write_text("1 0 0 0.4\n2 0 0 0.4\n3 0 0 0.5\n")
+    centres, radii = read_spheres(tmp_path / "row.xyz")
+    np.testing.assert_array_equal(centres[:, 0], [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(radii, [0.4, 0.4, 0.5])
+    np.testing.assert_array_equal(read_spheres(tmp_path / "row.xyz", 0.3, numbered=False)[0], centres)
+    with pytest.raises(GeometryError, match="counts 1, 2, .* give numbered = true if it numbers the spheres"):
+        read_spheres(tmp_path / "row.xyz", 0.3)
+
+
+def test_spheres_of_a_periodic_list_come_in_on_the_other_side(tmp_path):
+    """Those whose centres lie outside of the box too: they are images of ones inside."""
+    (tmp_path / "one.xyz").write_text("0.3 -0.2 2 1\n")
+    (tmp_path / "middle.xyz").write_text("2 2 2 1\n")
+    box = {"spacing_m": 0.25, "low": [0.0] * 3, "high": [4.0] * 3, "periodic": "xyz"}
+    one, middle = (sphere_list(tmp_path / f"{name}.xyz", **box) for name in ("one", "middle"))
+    assert one.periodic == (True,) * 3
+    assert abs(one.n_fluid - middle.n_fluid) < 0.06 * (4 / 3 * np.pi * 4.0**3)
+    solid = one.flags != FLUID
+    assert solid[8, 0, 15] and solid[8, 15, 0] and not solid[8, 8, 8]
+    open_box = sphere_list(tmp_path / "one.xyz", **(box | {"periodic": "yz"}))
+    assert open_box.periodic == (False, True, True) and not (open_box.flags[:, :, 8:] != FLUID).any()
+    centres = np.indices(one.shape)[::-1].reshape(3, -1).T.astype(float)
+    np.testing.assert_array_equal(one.flags.ravel() == FLUID, one.wall_shape.shapes[0].gaps(centres) > 0.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"periodic": "x"}, "need the box that repeats"),
+        ({"periodic": "x", "low": [0.0] * 3, "high": [4.1] * 3}, "4.1 voxels long; take a spacing_m"),
+        ({"periodic": "w", "low": [0.0] * 3, "high": [4.0] * 3}, "periodic is 'w'"),
+        ({"numbered": 1}, "numbered is 1; it must be true or false"),
+    ],
+    ids=str,
+)
+def test_options_of_lists_of_spheres_that_make_no_sense_are_told(tmp_path, options, words):
+    (tmp_path / "one.xyz").write_text("2 2 2 1\n")
+    with pytest.raises(GeometryError, match=words):
+        sphere_list(tmp_path / "one.xyz", spacing_m=1.0, **options)
+
+
+def test_walls_of_spheres_of_any_number_of_sizes_are_known(tmp_path):
+    draw = np.random.default_rng(2)
+    centres, radii = draw.uniform(0, 20, (40, 3)), draw.uniform(0.5, 3.0, 40)
+    np.savetxt(tmp_path / "many.xyz", np.column_stack((centres, radii)))
+    voxels = sphere_list(tmp_path / "many.xyz", spacing_m=1.0, low=[0.0] * 3, high=[20.0] * 3)
+    assert np.unique(radii).size == 40
+    start, vector = draw.uniform(0, 19, (300, 3)), np.array([1, 0, 1])
+    each = FirstWall(tuple(RoundWall(c - 0.5, r) for c, r in zip(centres, radii, strict=True)))
+    outside = np.min(np.linalg.norm(start[:, None] - (centres - 0.5), axis=2) - radii, axis=1) > 0.0
+    found, expected = (wall.distances(start[outside], vector) for wall in (voxels.wall_shape, each))
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert 10 < np.isfinite(found).sum() < found.size
 
 
 def test_a_missing_list_of_spheres_is_told(tmp_path):
@@ -197,7 +261,7 @@ def test_a_tree_has_one_pore_from_inlet_to_outlets(generations):
 def test_a_text_file_with_a_radius_is_a_list_of_spheres(tmp_path):
     for ending in ("txt", "xyz"):
         (tmp_path / f"pack.{ending}").write_text("1 0 0 0\n2 0.3 0.4 0.5\n")
-    box = {"spacing_m": 0.1, "radius": 0.2, "low": [-1, -1, -1], "high": [1, 1, 1]}
+    box = {"spacing_m": 0.1, "radius": 0.2, "numbered": True, "low": [-1, -1, -1], "high": [1, 1, 1]}
     first, second = (load_voxels(tmp_path / f"pack.{ending}", **box) for ending in ("txt", "xyz"))
     np.testing.assert_array_equal(first.flags, second.flags)
     assert first.shape == (20, 20, 20) and 0 < first.n_fluid < 8000

@@ -271,6 +271,13 @@ def test_load_dispatches_by_ending(raw):
     assert load_voxels(raw, shape_zyx=(2, 3, 4), dtype="uint8", header_bytes=4).shape == (2, 3, 4)
 
 
+def test_a_raw_file_without_a_header_needs_no_length_of_it(raw, tmp_path):
+    (tmp_path / "bare.raw").write_bytes(raw.read_bytes()[4:])
+    layout = {"shape_zyx": (2, 3, 4), "dtype": "uint8"}
+    bare, whole = load_voxels(tmp_path / "bare.raw", **layout), load_voxels(raw, header_bytes=4, **layout)
+    np.testing.assert_array_equal(bare.flags, whole.flags)
+
+
 def test_load_names_the_endings_it_knows(tmp_path):
     with pytest.raises(GeometryError, match=r"'.am' is not supported; allowed: .npy, .npz, .raw"):
         load_voxels(tmp_path / "image.am")
@@ -282,7 +289,7 @@ def test_load_names_the_nearest_option(npy):
 
 
 def test_load_names_missing_options(raw):
-    with pytest.raises(GeometryError, match="needs the options dtype, header_bytes"):
+    with pytest.raises(GeometryError, match="needs the option dtype"):
         load_voxels(raw, shape_zyx=(2, 3, 4))
 
 

@@ -67,11 +67,6 @@ def wall_temperatures(low: float, high: float) -> list[dict]:
     return [{"name": "cold", "temperature_k": low}, {"name": "hot", "temperature_k": high}]
 
 
-def set_temperature(simulation: Simulation, values: np.ndarray) -> None:
-    """Overwrite the temperature by (n,) values in node-list order."""
-    set_temperature_k(simulation, values[simulation.domain.number])
-
-
 def _conduction(method: str, settings: Settings) -> Row:
     size = 8
     simulation = fluid_at_rest(
@@ -86,7 +81,7 @@ def _decay(length: int, method: str, settings: Settings) -> Row:
     """The diffusivity determined from the decay of a cosine along a periodic axis between adiabatic walls."""
     simulation = fluid_at_rest({"size": 4, "width": length, "axis": "y", "sides": "periodic"}, settings, method=method)
     wave = np.cos(2.0 * pi * whole_nodes(simulation).coordinates()[:, 0] / length)
-    set_temperature(simulation, wave)
+    set_temperature_k(simulation, wave)
     steps = round(length**2 / (4.0 * pi**2 * DIFFUSIVITY))
     simulation.step(steps)
     left = float((on_root(temperature_k(simulation)) * wave).sum() / (wave * wave).sum())
@@ -113,7 +108,7 @@ def growth(rayleigh: float, height: int, settings: Settings = DEFAULT) -> float:
     simulation = fluid_at_rest(geometry, settings, expansion, walls=wall_temperatures(-0.5, 0.5))
     x, y, _ = whole_nodes(simulation).coordinates().T
     y_relative = (y - 0.5) / height
-    set_temperature(simulation, y_relative - 0.5 + AMPLITUDE * np.cos(2.0 * pi * x / width) * np.sin(pi * y_relative))
+    set_temperature_k(simulation, y_relative - 0.5 + AMPLITUDE * np.cos(2.0 * pi * x / width) * np.sin(pi * y_relative))
     # Start in hydrostatic balance: acoustic waves of an unbalanced start would not have decayed.
     density = 1.0 + 1.5 * expansion * height * y_relative * (1.0 - y_relative)
     simulation.engine.start_from(density[simulation.domain.number], np.zeros((3, density.size)))
@@ -134,7 +129,7 @@ def _energy(method: str, settings: Settings) -> Row:
     simulation = fluid_at_rest({"size": size}, settings, expansion=1e-4 / size, method=method)
     x, y, _ = whole_nodes(simulation).coordinates().T
     start = np.array([0.5 * cos(pi * a / size) * cos(pi * b / (2 * size)) for a, b in zip(x, y, strict=True)])
-    set_temperature(simulation, start - start.mean())
+    set_temperature_k(simulation, start - start.mean())
     simulation.step(DRIFT_STEPS)
     drift = float(on_root(temperature_k(simulation)).mean(dtype=np.float64))
     what = f"{method}: drift of the mean of a closed box in {DRIFT_STEPS} steps, over the range"

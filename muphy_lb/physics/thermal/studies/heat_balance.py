@@ -32,7 +32,7 @@ HEAT = "heat of a cavity less what entered"
 def heated_budget(size: int, settings: Settings) -> Budget:
     """Mass and heat of a cube between a cold and a hot wall, at rest and hot at first."""
     simulation, _ = heated_simulation(RAYLEIGH, size, settings, method=POPULATION_METHOD)
-    set_temperature_k(simulation, np.full(1, HOT_K))
+    set_temperature_k(simulation, HOT_K)
     stored = StoredHeat(simulation)
     drifts = {"mass of a heated cavity": mass_drift(simulation), HEAT: stored.drift}
     is_judged = settings.precision != HALF

@@ -131,7 +131,7 @@ def start_from_cavity(simulation: Simulation, diffusivity: float, cavity: Cavity
     temperature = resample(cavity.temperature, size, ((None, None), (None, None), (-0.5, 0.5)))
     velocity = resample(cavity.velocity, size, ((0.0, 0.0),) * 3)
     density = 1.0 + 3.0 * unit**2 * resample(cavity.pressure, size, ((None, None),) * 3)
-    set_temperature_k(simulation, on_nodes(temperature)[0])
+    set_temperature_k(simulation, temperature.reshape(-1))
     simulation.engine.start_from(on_nodes(density)[0], on_nodes(velocity) * unit)
 
 

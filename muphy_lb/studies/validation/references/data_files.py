@@ -144,7 +144,7 @@ def _surface_facts(triangles: int, loops: int, winding: int, volume_m3: float, d
     )
 
 
-FINNEY_BOX = MappingProxyType({"radius": 1.0, "low": [-8.0] * 3, "high": [8.0] * 3, "spacing_m": 0.1})
+FINNEY_BOX = MappingProxyType({"radius": 1.0, "numbered": True, "low": [-8.0] * 3, "high": [8.0] * 3, "spacing_m": 0.1})
 
 SURFACES = (
     DataFile(

@@ -1,0 +1,67 @@
+"""A flow starts the same on any number of ranks, bit for bit, whatever is computed from the field that is given."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.run.simulation import Simulation
+
+RANKS = 3
+KINDS = (("pull", "bouzidi"), ("aa", "half-way"))
+DRIVER = """
+import sys
+from muphy_lb.parallel import connect
+from tests.parallel.test_initial_state import start_all
+start_all(sys.argv[1], connect())
+"""
+
+
+def rock(streaming, walls):
+    """A case of a periodic rock, its SI units those of the lattice."""
+    return case_from_dict(
+        {
+            "geometry": {
+                "shape": "sphere_pack",
+                "spacing_m": 1.0,
+                "options": {"size": 12, "radius": 3.0, "porosity": 0.7},
+            },
+            "fluid": {"density_kg_m3": 1.0, "kinematic_viscosity_m2_s": 0.02},
+            "flow": {"acceleration_m_s2": [1e-5, 0.0, 0.0]},
+            "lattice": {"name": "D3Q19", "collision": "trt", "time_step_s": 1.0, "walls": walls},
+            "compute": {"backend": "numpy", "precision": "fp64", "streaming": streaming},
+            "run": {"steps": 10, "ramp_steps": 0},
+        }
+    )
+
+
+def start_all(folder, communicator):
+    """Start every kind of flow with a given and with the consistent pressure, and save what it is after two steps."""
+    for streaming, walls in KINDS:
+        simulation = Simulation(rock(streaming, walls), communicator)
+        velocity = pressure = None
+        if communicator.rank == 0:
+            x, y, z = simulation.nodes.coordinates().T / 2.0
+            velocity = 0.02 * np.stack((np.sin(y + z), np.cos(x) * np.sin(z), np.cos(x + y)), axis=-1)
+            pressure = 1e-3 * np.sin(x * y)
+        for consistent in (False, True):
+            simulation.set_velocity_m_s(velocity, consistent_pressure=consistent)
+            if not consistent:
+                simulation.set_pressure_pa(pressure)
+            simulation.step(2)
+            rows = list(simulation.populations())
+            if communicator.rank == 0:
+                np.save(Path(folder) / f"{streaming}_{consistent}_{communicator.size}.npy", rows)
+
+
+@pytest.mark.mpi
+def test_any_number_of_ranks_starts_the_same(mpirun, tmp_path):
+    done = mpirun(RANKS, ["-c", DRIVER, tmp_path])
+    assert done.returncode == 0, done.stderr
+    start_all(tmp_path, SerialCommunicator())
+    for streaming, _ in KINDS:
+        for consistent in (False, True):
+            alone, shared = (np.load(tmp_path / f"{streaming}_{consistent}_{n}.npy") for n in (1, RANKS))
+            assert np.array_equal(alone, shared) and np.abs(alone).max() > 1e-4
