@@ -7,9 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
-from muphy_lb.boundaries.waveform import read_table
-from muphy_lb.case.boundaries import WaveformSection
-from muphy_lb.case.case import Case
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
@@ -18,6 +15,7 @@ from muphy_lb.output.drawing import drawing
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
+from muphy_lb.setup.boundaries import longest_period_s
 from muphy_lb.setup.geometry import input_surface
 
 SHEAR_FILE = "wall_shear.vtkhdf"
@@ -188,16 +186,3 @@ def _table(record: Mapping) -> ReportTable:
     marks = list(record[there[0]])
     rows = [(TABLE_ROWS[name], *(record[name][mark] for mark in marks)) for name in there]
     return ReportTable("Wall shear stress", ("", *marks), rows, _counted_nodes(record))
-
-
-def longest_period_s(case: Case) -> float:
-    """Longest period of the time-dependent values of a case [s], 0 if there are none."""
-    waveforms = [section.waveform for section in (*case.openings, *case.walls, case.flow)]
-    return max((_period_s(case, waveform) for waveform in waveforms if waveform is not None), default=0.0)
-
-
-def _period_s(case: Case, waveform: WaveformSection) -> float:
-    if waveform.file is None:
-        return waveform.period_s or 0.0
-    time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
-    return float(time_s[-1] - time_s[0])
