@@ -11,7 +11,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.wall_shear import Mean, WallShear, statistics
-from muphy_lb.output.drawing import drawing
+from muphy_lb.output.drawing import drawing, picture_files
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
@@ -47,7 +47,7 @@ class WallShearObserver(Observer):
         folder: output folder.
     """
 
-    files = (SHEAR_FILE, SHEAR_PICTURE, SHEAR_SURFACE)
+    files = (SHEAR_FILE, *picture_files(SHEAR_PICTURE), SHEAR_SURFACE)
     name = "wall_shear"
 
     def __init__(self, view: FlowView, folder: Path):
@@ -121,12 +121,12 @@ class WallShearObserver(Observer):
         if view.case.output.vtk:
             self._write_on_surface(written)
         if view.case.output.picture:
-            from muphy_lb.output.pictures.theme import THEMES
+            from muphy_lb.output.pictures.theme import chosen_theme
             from muphy_lb.output.pictures.wall import Marks, draw_walls
 
             shown = fields.get("time_averaged_wall_shear_stress", np.linalg.norm(fields["wall_shear_stress"], axis=1))
             what = "time-averaged wall shear stress [Pa]" if len(fields) > 1 else "wall shear stress [Pa]"
-            theme = THEMES[view.case.output.picture_style]
+            theme = chosen_theme(view.case.output)
             with drawing(SHEAR_PICTURE):
                 draw_walls(
                     self._folder / SHEAR_PICTURE, nodes, shown, what, Marks(view.header.openings, counted, theme)
