@@ -47,13 +47,13 @@ class PeriodMean:
 
     Attributes:
         period_s: the longest period of its waveforms [s].
-        is_covered: whether the run lasted as long.
+        n_periods: how many of them the run lasted.
         flow_rates_m3_s: mean flow rate of every opening by name, positive in the direction of its kind; empty where
             less than a period was seen.
     """
 
     period_s: float
-    is_covered: bool
+    n_periods: float
     flow_rates_m3_s: Mapping[str, float]
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean
 from muphy_lb.setup.boundaries import longest_period_s
-from muphy_lb.setup.plausibility import WHOLE
 
 SAMPLES_PER_PERIOD = 100
 
@@ -46,9 +45,10 @@ class PeriodFlowRates(Observer):
     def period_mean(self) -> PeriodMean:
         """The flow rates of the last period."""
         self.act()
-        is_covered = self._view.step_number >= WHOLE * self._period
         names = [opening.name for opening in self._view.header.openings]
-        return PeriodMean(self._period_s, is_covered, dict(zip(names, self._means(), strict=False)))
+        return PeriodMean(
+            self._period_s, self._view.step_number / self._period, dict(zip(names, self._means(), strict=False))
+        )
 
     def _means(self) -> list[float]:
         """Mean flow rate of each opening [m3/s] over the last period by the trapezoidal rule; empty where the samples

@@ -3,7 +3,7 @@
 A run is *sound* where nothing does, else *doubtful*: it ends as any other, with a checkpoint to continue from, and with
 an exit code of its own (:data:`DOUBTFUL_EXIT_CODE`). A flow that changes by itself is not doubtful for that: where no
 steadiness was asked for, the balance is told and not judged. Where a waveform drives the flow, the balance is that of
-the last whole period, which must be closed, and a run of less than a period is doubtful.
+the last whole period, which must be closed from the second one on, and a run of less than a period is doubtful.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +13,7 @@ from math import inf, sqrt
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean, Steadiness
+from muphy_lb.setup.plausibility import WHOLE
 
 DOUBTFUL_EXIT_CODE = 6
 SOUND, DOUBTFUL = "sound", "doubtful"
@@ -205,11 +206,13 @@ def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
     period, balance = findings.period, findings.balance
     if period is None:
         return
-    if not period.is_covered:
+    if period.n_periods < WHOLE:
         yield (
             f"the run is shorter than the period of its waveform, {period.period_s:.4g} s: what it shows is a part of"
             f" the first one; go on with: {go_on}"
         )
+    elif period.n_periods < 1.0 + WHOLE:
+        return  # the first period holds the start of the flow
     elif balance and balance.period_s and findings.keeps_balance and abs(balance.imbalance) > LARGEST_IMBALANCE:
         word = "less" if balance.imbalance > 0.0 else "more"
         yield (

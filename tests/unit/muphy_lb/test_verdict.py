@@ -21,7 +21,7 @@ SOUND = Findings(Balance(1e-6, 0.999e-6), mass_drift=0.0, density_change=0.01, s
 LEAKING = replace(SOUND, balance=Balance(1e-6, 0.95e-6))
 CLOSED = replace(SOUND, balance=None)
 DEVELOPING = replace(LEAKING, steadiness=None)
-PERIOD = PeriodMean(0.8, True, {})
+PERIOD = PeriodMean(0.8, 3.0, {})
 
 
 def objections(findings):
@@ -171,6 +171,7 @@ def test_a_run_of_less_than_its_period_is_doubtful_and_goes_on_to_two(tmp_path):
 
 def test_a_last_period_in_which_fluid_is_missing_is_told():
     (text,) = objections(replace(SOUND, balance=Balance(1e-6, 0.95e-6, 0.8), steadiness=None, period=PERIOD))
+    assert objections(replace(LEAKING, balance=Balance(1e-6, 0.9e-6, 0.8), period=replace(PERIOD, n_periods=1.2))) == []
     assert "over the last period of 0.8 s 5 % less leaves than enters" in text and text.endswith(GO_ON)
 
 
