@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.errors import OutputError, printable
+from muphy_lb.files import PREPARED
 from muphy_lb.files.atomic import write_text
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
-from muphy_lb.geometry.limits import shown
-from muphy_lb.geometry.load import LOADERS, SHAPE_PREFIX, load_with_notes
+from muphy_lb.geometry.limits import regular_file, shown
+from muphy_lb.geometry.load import FOLDER, LOADERS, SHAPE_PREFIX, file_ending, load_with_notes
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve, opening_from_mapping, read_openings
 from muphy_lb.geometry.quantities import UNIT_WORDS
@@ -57,11 +58,9 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, with one line on stderr: 2 for bad input, 4 for a file that cannot be
     written."""
-    parser = _parser()
-    arguments = parser.parse_args(argv)
-    if not arguments.find_openings and (arguments.output is None or arguments.toml or arguments.preview):
-        parser.error("OUT.h5 is missing" if arguments.output is None else "--toml and --preview need --find-openings")
+    arguments = _parser().parse_args(argv)
     try:
+        _check_files(arguments)
         found = _find_openings(arguments) if arguments.find_openings else ()
         if arguments.output is not None:
             _convert(arguments, found)
@@ -74,6 +73,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(printable(f"geometry: {prefix}{text}"), file=sys.stderr)
         return FAILURE
     return 0
+
+
+def _check_files(arguments: argparse.Namespace) -> None:
+    """GeometryError unless there is an input, and an output to write that is no input."""
+    if not arguments.input.startswith(SHAPE_PREFIX) and file_ending(arguments.input) != FOLDER:
+        regular_file(arguments.input)
+    if arguments.output is not None and Path(arguments.output).suffix.lower() != PREPARED:
+        raise GeometryError(f"the file to write is {shown(arguments.output)}; it must end with {PREPARED}")
+    if arguments.find_openings:
+        return
+    if arguments.output is None:
+        raise GeometryError(f"OUT{PREPARED} is missing; give it, or --find-openings to be told what the input is")
+    if arguments.toml or arguments.preview:
+        raise GeometryError("--toml and --preview need --find-openings")
 
 
 def opening_from_text(text: str) -> Opening:

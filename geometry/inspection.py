@@ -16,6 +16,7 @@ from muphy_lb.geometry.openings.preview import draw_surface_openings, draw_voxel
 from muphy_lb.geometry.options import check_names
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import FORMATS, Surface, diagnose, read_surface
+from muphy_lb.geometry.surfaces.votes import OddRows, odd_rows
 from muphy_lb.geometry.voxels import Opening, Voxels
 
 
@@ -27,11 +28,13 @@ class Inspection:
         content: the repaired surface, or the voxels.
         health: lines of text: a description, the repairs made, and anything doubtful.
         found: the openings.
+        odd_rows: rows of voxels that give no vote; None where none are taken.
     """
 
     content: Surface | Voxels
     health: tuple[str, ...]
     found: tuple[FoundOpening, ...]
+    odd_rows: OddRows | None = None
 
     @property
     def new_openings(self) -> tuple[Opening, ...]:
@@ -39,9 +42,11 @@ class Inspection:
         return tuple(item.opening for item in self.found if item.source != GIVEN)
 
     def draw(self, path, title: str = "") -> None:
-        """Write a PNG with the openings labelled; GeometryError if that fails."""
-        draw = draw_surface_openings if isinstance(self.content, Surface) else draw_voxel_openings
-        draw(path, self.content, self.found, title)
+        """Write a picture with the openings labelled, and doubtful rows marked; GeometryError if that fails."""
+        if isinstance(self.content, Surface):
+            draw_surface_openings(path, self.content, self.found, title, self.odd_rows)
+        else:
+            draw_voxel_openings(path, self.content, self.found, title)
 
 
 def inspect_input(path, **options) -> Inspection:
@@ -61,9 +66,13 @@ def inspect_input(path, **options) -> Inspection:
     surface = read_surface(path, options["unit"])
     try:
         mended = close_roughly(surface) if options.get("vote") else mend(surface)
+        odd = odd_rows(mended.surface, options.get("spacing_m")) if options.get("vote") else None
     except GeometryError as error:
         raise GeometryError(f"{path}: {error}") from error
-    return Inspection(mended.surface, (str(diagnose(surface)), *mended.notes), openings_of_surface(mended))
+    notes = (str(diagnose(surface)), *mended.notes)
+    if odd is not None:
+        notes += (f"doubtful: {odd.count} rows of voxels of {odd.spacing_m:.3g} m give no vote",)
+    return Inspection(mended.surface, notes, openings_of_surface(mended), odd)
 
 
 def _contact_notes(voxels: Voxels) -> tuple[str, ...]:

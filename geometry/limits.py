@@ -70,7 +70,9 @@ def regular_file(path) -> Path:
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
-        raise GeometryError(f"cannot read {_shown_path(path)}: {getattr(error, 'strerror', None) or error}") from error
+        problem = getattr(error, "strerror", None) or error
+        remedy = "; check the path" if isinstance(error, FileNotFoundError) else ""
+        raise GeometryError(f"cannot read {_shown_path(path)}: {problem}{remedy}") from error
     if stat.S_ISDIR(mode):
         raise GeometryError(f"cannot read {_shown_path(path)}: it is a folder; name a file in it")
     if not stat.S_ISREG(mode):

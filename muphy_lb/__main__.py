@@ -324,6 +324,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "new": _command_of(
             "muphy_lb.new.command", "new", "write a commented case file for a vessel, a rock or a channel"
         ),
+        "examples": _command_of("muphy_lb.new.examples", "examples", "list the example cases, or copy one"),
         "run": Command("run a case", _add_run_options, _run),
         "resume": Command("continue a run from its newest checkpoint", _add_resume_options, _resume),
         "permeability": _command_of("muphy_lb.run.permeability", "permeability", "compute the permeability of a rock"),
@@ -348,6 +349,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "trace": Command(
             "time every stage of some steps on every rank, and write a time line", _add_trace_options, _trace
         ),
+        "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
         "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info),
     }
 )

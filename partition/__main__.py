@@ -97,6 +97,7 @@ def _run(options) -> str:
     if options.list:
         return _listing(options.case)
     if options.n_parts is None:
+        list_partitions(options.case)  # what is wrong with the file comes first
         raise PartitionError("the number of parts is missing; write muphy-lb partition CASE.h5 N_PARTS, or use --list")
     if options.name and len(options.n_parts) > 1:
         raise PartitionError(f"--name {options.name} cannot name {len(options.n_parts)} partitionings; leave it out")

@@ -18,6 +18,7 @@ from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.openings.find import FoundOpening
 from muphy_lb.geometry.options import AXES
 from muphy_lb.geometry.surfaces.surface import Surface, triangles_of_planes
+from muphy_lb.geometry.surfaces.votes import OddRows
 from muphy_lb.geometry.voxels import Voxels
 
 N_PIXELS = 700
@@ -32,6 +33,7 @@ FROM_LOW = (True, False, False)
 LIGHT = (-0.45, 0.55, 0.7)
 DARKEST, LIGHTEST = 0.25, 0.95
 WALL_COLOUR = (0.82, 0.85, 0.9)
+DOUBTFUL_COLOUR = "#e000c0"
 INLET_COLOUR, OUTLET_COLOUR = "#c03020", "#1050b0"
 N_RIM = 60
 LARGEST_SIZE_IN, DPI = 6.0, 110
@@ -65,6 +67,7 @@ class View:
         size: length of the box along the viewing axis [pixels].
         low_m: lowest corner (x, y, z) of the box [m].
         pixel_m: edge of a pixel [m].
+        odd_rows: rows of voxels that give no vote, if voxels are found by votes.
     """
 
     axes: tuple[int, int, int]
@@ -73,6 +76,7 @@ class View:
     size: float
     low_m: np.ndarray
     pixel_m: float
+    odd_rows: OddRows | None = None
 
     def are_visible(self, points_m: np.ndarray) -> np.ndarray:
         """(n,) bool: whether no wall lies before each of the points (n, 3), by more than HIDDEN of the picture."""
@@ -84,8 +88,11 @@ class View:
         return depth <= self.depth[row, column] + HIDDEN * max(n_rows, n_columns)
 
 
-def draw_surface_openings(path: str | os.PathLike, surface: Surface, found: Sequence[FoundOpening], title="") -> None:
-    """Write a PNG of a surface with its openings; GeometryError if that fails."""
+def draw_surface_openings(
+    path: str | os.PathLike, surface: Surface, found: Sequence[FoundOpening], title="", odd: OddRows | None = None
+) -> None:
+    """Write a picture of a surface with its openings, and with the rows that give no vote on its voxels; GeometryError
+    if that fails."""
     points = surface.points_m
     low, high = points.min(axis=0), points.max(axis=0)
     pixel = float(np.max(high - low)) / N_PIXELS
@@ -97,7 +104,7 @@ def draw_surface_openings(path: str | os.PathLike, surface: Surface, found: Sequ
         if not is_low:
             corners[:, :, 2] = size[sight] - corners[:, :, 2]
         depth = _depth_buffer(corners, int(size[right]), int(size[up]))
-        views.append(View(axes, is_low, depth, float(size[sight]), low, pixel))
+        views.append(View(axes, is_low, depth, float(size[sight]), low, pixel, odd))
     _draw(path, views, found, title)
 
 
@@ -216,10 +223,24 @@ def _draw_panel(panel, view: View, border: float) -> None:
     unit, metres = _unit(max(height, width) * pixel)
     panel.set_xlabel(f"{AXES[right]} [{unit}]")
     panel.set_ylabel(f"{AXES[up]} [{unit}]")
-    panel.set_title(f"seen along {AXES[sight]}", fontsize="medium")
+    panel.set_title(f"seen along {AXES[sight]}{_draw_odd_rows(panel, view)}", fontsize="medium")
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value / metres:.6g}")
     panel.locator_params(nbins=5)
+
+
+def _draw_odd_rows(panel, view: View) -> str:
+    """Mark the rows along the line of sight that give no vote; returns what the title says of them."""
+    from matplotlib.colors import to_rgba
+
+    if view.odd_rows is None:
+        return ""
+    odd, edge_m = view.odd_rows.seen(view.axes), view.odd_rows.spacing_m
+    low = view.odd_rows.origin_m[list(view.axes[:2])] - 0.5 * edge_m
+    high = low + edge_m * np.array(odd.shape[::-1])
+    image = np.where(odd[..., np.newaxis], to_rgba(DOUBTFUL_COLOUR), 0.0)
+    panel.imshow(image, origin="lower", extent=(low[0], high[0], low[1], high[1]), interpolation="nearest", zorder=3)
+    return f"\n{np.count_nonzero(odd)} doubtful rows of voxels (magenta)"
 
 
 def _draw_opening(panel, view: View, item: FoundOpening, length: float) -> None:

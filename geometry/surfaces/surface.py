@@ -124,8 +124,10 @@ class SurfaceReport:
 
 
 def position_text(point: np.ndarray, metres_per_unit: float) -> str:
-    """A point (x, y, z) as text, in units of the file and in metres."""
+    """A point (x, y, z) as text, in units of the file and, if these are others, in metres."""
     in_file = ", ".join(f"{round(c, 12) + 0.0:.6g}" for c in point)
+    if metres_per_unit == 1.0:
+        return f"({in_file}) m"
     in_metres = ", ".join(f"{round(c * metres_per_unit, 12) + 0.0:.6g}" for c in point)
     return f"({in_file}) = ({in_metres}) m"
 

@@ -7,6 +7,8 @@ one place does not reach far, because the rows of two other axes pass it by.
 Source of the idea: Nooruddin, Turk, IEEE Trans. Vis. Comput. Graph. 9 (2003) 191.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from muphy_lb.geometry.errors import GeometryError
@@ -19,15 +21,59 @@ MOST_DOUBTFUL = 0.2
 """Largest share of the rows through the volume that may be doubtful."""
 
 
+N_ROWS = 256
+"""Rows along the longest edge of a surface in a picture of the doubtful ones."""
+
+
+@dataclass(frozen=True)
+class OddRows:
+    """The rows of voxels that cross a surface an odd number of times, and so give no vote.
+
+    Attributes:
+        spacing_m: voxel edge [m].
+        origin_m: (x, y, z) centre of the first voxel [m].
+        odd: for the rows along x, y and z: bool (nz, ny, nx) with length 1 along that axis.
+    """
+
+    spacing_m: float
+    origin_m: np.ndarray
+    odd: tuple[np.ndarray, ...]
+
+    @property
+    def count(self) -> int:
+        """How many they are."""
+        return sum(int(np.count_nonzero(odd)) for odd in self.odd)
+
+    def seen(self, axes: tuple[int, int, int]) -> np.ndarray:
+        """(h, w) bool: those along the third of the axes (right, up, sight), of which each is a point."""
+        right, up, sight = axes
+        return self.odd[sight].transpose(2 - up, 2 - right, 2 - sight)[:, :, 0]
+
+
+def odd_rows(surface: Surface, spacing_m: float | None = None) -> OddRows:
+    """The rows of a surface that give no vote; without a voxel edge those of a grid that is fine enough for a picture.
+
+    Raises GeometryError as :func:`voxelise_by_votes`, whatever the number of the rows.
+    """
+    spacing_m = spacing_m or float(np.ptp(surface.points_m, axis=0).max()) / N_ROWS
+    shape, origin, corners = _grid(surface, spacing_m, MIN_MARGIN)
+    return OddRows(spacing_m, np.asarray(origin), tuple(_rows_along(corners, shape, axis)[1] for axis in range(3)))
+
+
+def _grid(surface: Surface, spacing_m: float, margin: int):
+    """(shape of the box, its origin [m], (n, 3, 3) corners of the triangles [voxels])."""
+    shape, origin = grid_of(surface, spacing_m, margin)
+    ask_for_voxels(shape, 4, "the box of the surface")
+    return shape, origin, ((surface.points_m - origin) / spacing_m)[surface.triangles]
+
+
 def voxelise_by_votes(surface: Surface, spacing_m: float, margin: int = MIN_MARGIN) -> tuple[Voxels, str]:
     """(voxels whose centre lies inside by the majority of three axes, note: text on what was doubtful).
 
     Raises GeometryError as :func:`muphy_lb.geometry.surfaces.surface.voxelise`, but for surfaces that are not closed
     only where more than MOST_DOUBTFUL of the rows are doubtful.
     """
-    shape, origin = grid_of(surface, spacing_m, margin)
-    ask_for_voxels(shape, 4, "the box of the surface")
-    corners = ((surface.points_m - origin) / spacing_m)[surface.triangles]
+    shape, origin, corners = _grid(surface, spacing_m, margin)
     inside, voters = np.zeros(shape, dtype=np.uint8), np.zeros(shape, dtype=np.uint8)
     n_odd, n_rows = 0, 0
     for axis in range(3):

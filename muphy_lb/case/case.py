@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import Field, PrivateAttr, ValidationError, create_model
 
-from muphy_lb.case.boundaries import OpeningSection, WallSection
+from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case.compute import ComputeSection
 from muphy_lb.case.fluid import FlowSection, FluidSection
 from muphy_lb.case.geometry import GeometrySection
@@ -126,6 +126,13 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     def folder(self) -> Path:
         """The folder that files are relative to."""
         return self._folder
+
+    @property
+    def waveforms(self) -> dict[str, WaveformSection]:
+        """The waveforms by the key that they belong to: ``openings.NAME``, ``walls.NAME``, ``flow``."""
+        found = {f"openings.{section.name}": section.waveform for section in self.openings}
+        found |= {f"walls.{section.name}": section.waveform for section in self.walls} | {"flow": self.flow.waveform}
+        return {name: waveform for name, waveform in found.items() if waveform is not None}
 
     def to_toml(self, folder=None) -> str:
         """The whole case as TOML text, defaults filled in.

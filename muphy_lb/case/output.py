@@ -40,7 +40,9 @@ class OutputSection(Section):
     picture: bool = True
     """draw pictures at the end"""
     picture_style: Literal["dark", "light"] = "dark"
-    """ground of the pictures of flow and wall shear: dark for screens, light for papers"""
+    """ground of the pictures at the end: dark for screens, light for papers"""
+    picture_format: Literal["png", "svg", "pdf"] = "png"
+    """svg or pdf: the pictures of the end also in that format, beside their PNG, which the report shows"""
     vtk: bool = True
     """write files for ParaView"""
     report: bool = True

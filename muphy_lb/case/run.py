@@ -10,6 +10,8 @@ from muphy_lb.physics.table import offered
 
 FLOW_MONITORED = ("mean_speed", "flow_rates", "forces", "permeability")
 MONITORED = (*FLOW_MONITORED, *offered("MONITORED"))
+LARGEST_TOLERANCE = 0.1
+"""Of a flow that changes by more it says nothing that it is steady."""
 
 
 def _not_empty(values: tuple) -> tuple:
@@ -36,9 +38,9 @@ class RunSection(Section):
     """clock time HH:MM:SS after which to stop, as a string"""
     ramp_steps: AtLeastZero = 200
     """steps over which the openings' values rise smoothly from rest; 0 = at once"""
-    steady_tolerance: Positive | None = None
+    steady_tolerance: Annotated[Positive, Field(le=LARGEST_TOLERANCE)] | None = None
     """relative change of the watched quantities per characteristic time below which the run ends; without
-    steady_time_s also the change of flow rates that is still to come"""
+    steady_time_s also the change of flow rates that is still to come; at most 0.1, usually 1e-3 or less"""
     steady_interval_steps: AtLeastOne = 200
     """steps between two looks at the change"""
     steady_time_s: Positive | None = None

@@ -226,7 +226,8 @@ class Section(BaseModel):
         key = error["loc"][0]
         if error["type"] == "extra_forbidden":
             return f"is an unknown key; {did_you_mean(str(key), list(cls.model_fields))}"
-        meaning = f" ({cls.model_fields[key].description})"
+        description = " ".join(str(cls.model_fields[key].description).split())
+        meaning = f" ({description})"
         if error["type"] == "missing":
             return "is missing" + meaning
         if problem := _unit_problem(key, error["input"]):

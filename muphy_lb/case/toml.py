@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from muphy_lb.errors import InputError
+from muphy_lb.files import PREPARED
 from muphy_lb.geometry.limits import cut, shown
 from muphy_lb.geometry.quantities import is_quantity
 
@@ -16,8 +17,6 @@ MAX_BYTES = 2**22
 
 MAX_DEPTH = 32
 """Most parts of a dotted key. What is read keeps all beginnings of a key, which grows with the square of its parts."""
-
-PREPARED = ".h5"
 
 MAX_QUOTED = 200
 """Longest part of an input quoted in a message [characters]."""
@@ -57,7 +56,13 @@ def _refuse_geometry(path: Path) -> None:
     from muphy_lb.geometry.load import LOADERS, file_ending
 
     ending = file_ending(path)
-    if ending in (*LOADERS, PREPARED):
+    if ending == PREPARED:
+        raise InputError(
+            f"{path} is a prepared geometry ({PREPARED}), and a case file is wanted (TOML): one with"
+            f" file = '{path.name}' alone in [geometry], and of each opening its name and condition alone; muphy-lb new"
+            " proposes the rest for the image or surface that it was made of"
+        )
+    if ending in LOADERS:
         raise InputError(
             f"{path} is a geometry ({ending}), and a case file is wanted (TOML); make one of it:"
             f" muphy-lb new vessel {path}, or muphy-lb new rock {path}"

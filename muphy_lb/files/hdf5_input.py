@@ -15,6 +15,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
+from muphy_lb.files import PREPARED
+
 DAMAGE = (OSError, RuntimeError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, MemoryError)
 """What h5py raises of a file whose structure is damaged."""
 
@@ -202,6 +204,9 @@ def input_file(path: str | os.PathLike, error: type[Exception], command: str) ->
             keep HDF5 busy for ever.
     """
     path = Path(path)
+    if path.suffix.lower() != PREPARED and _superblock(path) is None:  # a remedy must not propose to overwrite it
+        what = "is no prepared geometry" if path.exists() else "does not exist; a prepared geometry has another name"
+        raise error(f"{path} {what}, which ends with {PREPARED}: make it with muphy-lb geometry INPUT CASE{PREPARED}")
     if not path.is_file():
         raise error(f"there is no file {path}; prepare it with {command}")
     if (superblock := _superblock(path)) is not None and superblock < FIRST_CHECKSUMMED:
@@ -218,7 +223,9 @@ def input_file(path: str | os.PathLike, error: type[Exception], command: str) ->
 
 
 def _superblock(path: Path) -> int | None:
-    """Version of the first header of an HDF5 file; None if there is none at its start."""
+    """Version of the first header of an HDF5 file; None if there is no such file, or none at its start."""
+    if not path.is_file():
+        return None
     with path.open("rb") as file:
         head = file.read(len(SIGNATURE) + 1)
     return head[-1] if len(head) > len(SIGNATURE) and head.startswith(SIGNATURE) else None

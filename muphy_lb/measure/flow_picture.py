@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.output.drawing import drawing
+from muphy_lb.output.drawing import drawing, picture_files
 from muphy_lb.output.report_html import ReportPart
 
 
@@ -18,7 +18,7 @@ class FlowPicture(Observer):
     """
 
     file = "picture.png"
-    files = (file,)
+    files = picture_files(file)
 
     def __init__(self, view: FlowView, folder: Path):
         self._view, self._folder = view, folder
@@ -30,7 +30,7 @@ class FlowPicture(Observer):
 
     def close(self) -> None:
         """Draw; where a physics has a field of its own, on the cut that shows most of that."""
-        from muphy_lb.output.pictures.theme import THEMES
+        from muphy_lb.output.pictures.theme import chosen_theme
         from muphy_lb.output.pictures.vessel import Presentation, draw_vessel
 
         view = self._view
@@ -41,7 +41,7 @@ class FlowPicture(Observer):
             speed = (velocity**2).sum(axis=1) ** 0.5
             with drawing(self.file):
                 mirrors = str(view.case.geometry.options.get("mirror", ""))
-                how = Presentation(mirrors, telling, THEMES[view.case.output.picture_style])
+                how = Presentation(mirrors, telling, chosen_theme(view.case.output))
                 draw_vessel(self._folder / self.file, whole_nodes(view), speed, view.case.title, how)
 
     def section(self, summary: Mapping) -> ReportPart:

@@ -41,6 +41,22 @@ class Steadiness:
         return f"last change {change}, asked for {self.tolerance:.2g}"
 
 
+@dataclass(frozen=True)
+class PeriodMean:
+    """What the last whole period of a flow comes to that a waveform drives.
+
+    Attributes:
+        period_s: the longest period of its waveforms [s].
+        n_periods: how many of them the run lasted.
+        flow_rates_m3_s: mean flow rate of every opening by name, positive in the direction of its kind; empty where
+            less than a period was seen.
+    """
+
+    period_s: float
+    n_periods: float
+    flow_rates_m3_s: Mapping[str, float]
+
+
 class Observer:
     """Base class of all observers; every method is called on every rank, and rank 0 writes.
 
@@ -91,6 +107,10 @@ class Observer:
 
     def steadiness(self) -> Steadiness | None:
         """How far its criterion of steadiness is met, on rank 0; None if it has none."""
+        return None
+
+    def period_mean(self) -> PeriodMean | None:
+        """The flow rates over the last period of a flow that a waveform drives, on rank 0; None if it has none."""
         return None
 
     def status(self) -> str:

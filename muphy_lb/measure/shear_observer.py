@@ -7,17 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
-from muphy_lb.boundaries.waveform import read_table
-from muphy_lb.case.boundaries import WaveformSection
-from muphy_lb.case.case import Case
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.wall_shear import Mean, WallShear, statistics
-from muphy_lb.output.drawing import drawing
+from muphy_lb.output.drawing import drawing, picture_files
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
+from muphy_lb.setup.boundaries import longest_period_s
 from muphy_lb.setup.geometry import input_surface
 
 SHEAR_FILE = "wall_shear.vtkhdf"
@@ -49,7 +47,7 @@ class WallShearObserver(Observer):
         folder: output folder.
     """
 
-    files = (SHEAR_FILE, SHEAR_PICTURE, SHEAR_SURFACE)
+    files = (SHEAR_FILE, *picture_files(SHEAR_PICTURE), SHEAR_SURFACE)
     name = "wall_shear"
 
     def __init__(self, view: FlowView, folder: Path):
@@ -123,12 +121,12 @@ class WallShearObserver(Observer):
         if view.case.output.vtk:
             self._write_on_surface(written)
         if view.case.output.picture:
-            from muphy_lb.output.pictures.theme import THEMES
+            from muphy_lb.output.pictures.theme import chosen_theme
             from muphy_lb.output.pictures.wall import Marks, draw_walls
 
             shown = fields.get("time_averaged_wall_shear_stress", np.linalg.norm(fields["wall_shear_stress"], axis=1))
             what = "time-averaged wall shear stress [Pa]" if len(fields) > 1 else "wall shear stress [Pa]"
-            theme = THEMES[view.case.output.picture_style]
+            theme = chosen_theme(view.case.output)
             with drawing(SHEAR_PICTURE):
                 draw_walls(
                     self._folder / SHEAR_PICTURE, nodes, shown, what, Marks(view.header.openings, counted, theme)
@@ -188,16 +186,3 @@ def _table(record: Mapping) -> ReportTable:
     marks = list(record[there[0]])
     rows = [(TABLE_ROWS[name], *(record[name][mark] for mark in marks)) for name in there]
     return ReportTable("Wall shear stress", ("", *marks), rows, _counted_nodes(record))
-
-
-def longest_period_s(case: Case) -> float:
-    """Longest period of the time-dependent values of a case [s], 0 if there are none."""
-    waveforms = [section.waveform for section in (*case.openings, *case.walls, case.flow)]
-    return max((_period_s(case, waveform) for waveform in waveforms if waveform is not None), default=0.0)
-
-
-def _period_s(case: Case, waveform: WaveformSection) -> float:
-    if waveform.file is None:
-        return waveform.period_s or 0.0
-    time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
-    return float(time_s[-1] - time_s[0])

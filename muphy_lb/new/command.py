@@ -6,6 +6,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from muphy_lb import __version__
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.geometry.quantities import UNIT_WORDS, number_in_si
@@ -77,6 +78,7 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
         ask = _ask_terminal
     requested = prompt_options(_options_by_name(options), None if options.yes else ask)
     check_voxel_edge(requested, options.unit)
+    say(f"muphy-lb {__version__}: a {requested.kind}, {requested.file or 'a built-in example'}")
     draft = DRAFTS[requested.kind](requested, path.parent)
     text = case_text(draft.table, _head(requested, path))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))

@@ -1,4 +1,4 @@
-"""Doubts about a new vessel that a user should hear of: guessed openings, lengths and velocities of no vessel."""
+"""Doubts about a new vessel or rock that a user should hear of: guessed openings, unusual sizes, speeds, porosities."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,6 +10,10 @@ DIAMETERS_M = (3e-6, 0.1)
 
 FASTEST_BLOOD_M_S = 5.0
 """Blood is hardly ever faster, even in a narrow valve."""
+
+MOST_OF_A_ROCK = 0.5
+"""Porosity above which grains are more likely to have been taken for pores. Topology tells less: in rocks and packs of
+spheres grains and pores are both connected, and few voxels of either are not."""
 
 FACES_OF_A_ROCK = 4
 """A vessel rarely leaves an image through more faces of its box than these."""
@@ -43,4 +47,14 @@ def vessel_doubts(requested: CaseOptions, openings: Sequence[FoundOpening], velo
         yield (
             f"blood of {velocity_m_s:.4g} m/s is faster than in any vessel (up to {FASTEST_BLOOD_M_S:g} m/s): a number"
             f" is in m/s; if these are cm/s, give --velocity '{velocity_m_s:.4g} cm/s'"
+        )
+
+
+def rock_doubts(porosity: float) -> Iterator[str]:
+    """Warnings about a rock of this porosity."""
+    if porosity > MOST_OF_A_ROCK:
+        yield (
+            f"a porosity of {porosity:.2f} is more than that of rocks and packs of grains (up to {MOST_OF_A_ROCK};"
+            " foams, fibres and pumice have more): if grains were taken for pores, give --option fluid_value=NUMBER, or"
+            " --option invert=true"
         )

@@ -18,7 +18,7 @@ from muphy_lb.geometry.surfaces.surface import read_surface
 from muphy_lb.geometry.surfaces.triangles import signed_volumes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.new import sizing
-from muphy_lb.new.doubts import vessel_doubts
+from muphy_lb.new.doubts import rock_doubts, vessel_doubts
 from muphy_lb.new.prompt import CaseOptions
 
 VESSEL_RADIUS_M = 1.5e-3
@@ -27,7 +27,6 @@ CHANNEL_LENGTH = 6  # in heights
 ROCK_EDGE_M = 6.4e-4
 GRAIN_SHARE = 0.125  # radius of a sphere over the edge of the cube
 ROCK_POROSITY = 0.4
-MOST_OF_A_ROCK = 0.75
 
 VESSEL_REYNOLDS, CHANNEL_REYNOLDS = 100.0, 20.0
 PARABOLA_3D, PARABOLA_2D = 2.0, 1.5
@@ -144,11 +143,7 @@ def rock(requested: CaseOptions, folder: Path) -> Draft:
     expected = creep.permeability * voxels.spacing_m**2
     share = porosity(voxels)
     notes = [f"porosity {share:.4f}", f"permeability of about {expected:.2g} m2 expected (Kozeny and Carman)"]
-    if share > MOST_OF_A_ROCK:
-        notes.append(
-            f"warning: a porosity of {share:.2f} is more than that of most rocks (up to {MOST_OF_A_ROCK}): if grains"
-            " were taken for pores, give --option fluid_value=NUMBER, or --option invert=true"
-        )
+    notes += [f"warning: {text}" for text in rock_doubts(share)]
     return Draft(table, tuple(notes))
 
 

@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
+from muphy_lb.files import PREPARED
 from muphy_lb.geometry.load import LOADERS
 from muphy_lb.geometry.quantities import UNIT_WORDS, metres_per_unit, number_in_si
 from muphy_lb.new.presets import FLUIDS, KINDS, Substance
-from muphy_lb.setup.geometry import PREPARED
 from muphy_lb.setup.stability import SURFACES
 
 ATTEMPTS = 3
@@ -91,7 +91,13 @@ class CaseOptions:
             raise InputError(f"new: a channel is built in and takes no file; give vessel or rock for {self.file}")
         if not self.file.exists():
             raise InputError(f"new: {self.file} does not exist; check the path")
-        if self.kind == "rock" and (self.is_surface or self.file.suffix.lower() == PREPARED):
+        if self.file.suffix.lower() == PREPARED:
+            raise InputError(
+                f"new: {self.file} is a prepared geometry ({PREPARED}); give the image or surface that it was made of,"
+                f" and then put file = '{self.file.name}' alone into [geometry] of the case, and of each opening its"
+                " name and condition alone"
+            )
+        if self.kind == "rock" and self.is_surface:
             raise InputError(f"new: {self.file} is not a voxel image; a rock needs one, such as .npy, .raw or .mha")
 
 

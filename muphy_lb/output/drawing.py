@@ -6,6 +6,9 @@ from contextlib import contextmanager
 
 from muphy_lb.errors import MuphyError
 
+VECTOR_FORMATS = ("svg", "pdf")
+"""In which a picture may be written beside its PNG."""
+
 LOG = logging.getLogger(__name__)
 
 
@@ -25,3 +28,8 @@ def drawing(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # matplotlib has no type of its own for what it cannot draw
         LOG.warning("warning: %s cannot be drawn: %s: %s", what, type(error).__name__, error)
+
+
+def picture_files(file: str) -> tuple[str, ...]:
+    """The files that a picture may have: ``NAME.png``, and the same in other formats."""
+    return file, *(file.removesuffix("png") + ending for ending in VECTOR_FORMATS)

@@ -10,7 +10,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.toml import toml_lines
 from muphy_lb.setup.numerics import describe
 from muphy_lb.setup.plausibility import plausibility
-from muphy_lb.setup.resolution import coarse_openings
+from muphy_lb.setup.resolution import resolution_warnings
 
 if TYPE_CHECKING:
     from muphy_lb.run.simulation import Simulation
@@ -27,8 +27,8 @@ def described(simulation: "Simulation") -> str:
     method += [text for physics in simulation.physics if (text := physics.describe())]
     head = [case.title, simulation.geometry.report, f"backend: {how}", f"method: {'; '.join(method)}", *_start(case)]
     told = plausibility(case, simulation.header.openings, simulation.numerics)
-    names = (opening.name for opening in simulation.header.openings)
-    coarse = coarse_openings(names, simulation.frames, simulation.header.spacing_m)
+    header = simulation.header
+    coarse = resolution_warnings(header.openings, simulation.frames, header.spacing_m)
     advice = [f"warning: {text}" for text in coarse] + more_ranks_than_cores(communicator, simulation.backend_name)
     return "\n".join((*head, table, *told, *advice)).lstrip()
 

@@ -21,6 +21,7 @@ from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY
 from muphy_lb.run.summary import SUMMARY_FILE, summarise
 from muphy_lb.run.verdict import DOUBTFUL, balance_of, judge
+from muphy_lb.setup.boundaries import longest_period_s
 
 LOG = logging.getLogger(__name__)
 STOP_FILE = "STOP"
@@ -206,7 +207,9 @@ class Run:
         resume = f"muphy-lb resume {shlex.quote(str(self.folder))}"
         if self.simulation.step_number < last:
             return resume
-        longer = f"run.steps={2 * last}" if run.time_s is None else f"run.time_s={2 * run.time_s:.6g}"
+        two_periods_s = 2.0 * longest_period_s(self.simulation.case)
+        n_steps = max(2 * last, self.simulation.units.time_to_steps(two_periods_s))
+        longer = f"run.time_s={max(2.0 * run.time_s, two_periods_s):.6g}" if run.time_s else f"run.steps={n_steps}"
         return f"{resume} --set {longer}"
 
     def _forget_earlier_run(self) -> None:

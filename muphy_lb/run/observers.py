@@ -8,6 +8,7 @@ from muphy_lb.measure.flow_picture import FlowPicture
 from muphy_lb.measure.flow_series import OpeningSeries, WallSeries
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
+from muphy_lb.measure.period_flow_rates import PeriodFlowRates
 from muphy_lb.measure.permeability_observer import PermeabilityObserver
 from muphy_lb.measure.probes import ProbeSeries
 from muphy_lb.measure.shear_observer import WallShearObserver
@@ -32,6 +33,7 @@ class PhysicsObservers(Observer):
 # In the order in which they act, and in which the closing text and the report tell of them.
 OBSERVERS: tuple[type[Observer], ...] = (
     OpeningSeries,
+    PeriodFlowRates,
     WallShearObserver,
     PhysicsObservers,
     WallSeries,

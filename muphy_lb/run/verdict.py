@@ -2,17 +2,18 @@
 
 A run is *sound* where nothing does, else *doubtful*: it ends as any other, with a checkpoint to continue from, and with
 an exit code of its own (:data:`DOUBTFUL_EXIT_CODE`). A flow that changes by itself is not doubtful for that: where no
-steadiness was asked for, and where a waveform drives the flow, the balance is told and not judged.
+steadiness was asked for, the balance is told and not judged. Where a waveform drives the flow, the balance is that of
+the last whole period, which must be closed from the second one on, and a run of less than a period is doubtful.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf, sqrt
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY
-from muphy_lb.case.case import Case
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.measure.observer import Observer, Steadiness
+from muphy_lb.measure.observer import Observer, PeriodMean, Steadiness
+from muphy_lb.setup.plausibility import WHOLE
 
 DOUBTFUL_EXIT_CODE = 6
 SOUND, DOUBTFUL = "sound", "doubtful"
@@ -29,10 +30,11 @@ LARGEST_DENSITY_CHANGE = 0.1
 
 @dataclass(frozen=True)
 class Balance:
-    """All that enters, and all that leaves through openings."""
+    """All that enters, and all that leaves through openings: at the last step, or over a last period [s]."""
 
     inflow_m3_s: float
     outflow_m3_s: float
+    period_s: float | None = None
 
     @property
     def imbalance(self) -> float:
@@ -55,7 +57,7 @@ class Findings:
         allowed_density_change: how much that may be.
         steadiness: of the criterion, if the case has one.
         keeps_balance: whether as much leaves as enters once the flow is steady.
-        is_driven_in_time: whether a waveform drives the flow.
+        period: what a flow that a waveform drives comes to over its last period; None for others.
         walls_rule: ``lattice.walls`` of the case.
     """
 
@@ -65,13 +67,13 @@ class Findings:
     allowed_density_change: float = LARGEST_DENSITY_CHANGE
     steadiness: Steadiness | None = None
     keeps_balance: bool = True
-    is_driven_in_time: bool = False
+    period: PeriodMean | None = None
     walls_rule: str = HALF_WAY
 
     @property
     def asked(self) -> Steadiness | None:
         """The criterion, of a flow that can meet it."""
-        return None if self.is_driven_in_time else self.steadiness
+        return None if self.period else self.steadiness
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,15 @@ def balance_of(view: FlowView) -> Balance | None:
     states = view.openings() if view.header.openings else None
     if not states:
         return None
-    entering = [state.flow_rate_m3_s * (1.0 if state.kind == "inlet" else -1.0) for state in states.values()]
+    return _balance(view, {name: state.flow_rate_m3_s for name, state in states.items()})
+
+
+def _balance(view: FlowView, rates_m3_s: Mapping[str, float], period_s: float | None = None) -> Balance:
+    """The balance of flow rates by the name of the opening, positive in the direction of its kind."""
+    inlets = {opening.name for opening in view.header.openings if opening.kind == "inlet"}
+    entering = [rate if name in inlets else -rate for name, rate in rates_m3_s.items()]
     inflow_m3_s, outflow_m3_s = (sum(max(sign * rate, 0.0) for rate in entering) for sign in (1.0, -1.0))
-    return Balance(inflow_m3_s, outflow_m3_s)
+    return Balance(inflow_m3_s, outflow_m3_s, period_s)
 
 
 def statements(findings: Findings) -> Iterator[str]:
@@ -128,22 +136,33 @@ def statements(findings: Findings) -> Iterator[str]:
     if findings.balance is None:
         yield f"balance: closed, relative change of mass {findings.mass_drift:+.2e}"
     else:
-        when = " at this moment of the waveform" if findings.is_driven_in_time else ""
-        yield f"balance: {findings.balance}, imbalance {_percent(abs(findings.balance.imbalance))}{when}"
+        yield f"balance: {findings.balance}, imbalance {_percent(abs(findings.balance.imbalance))}{_when(findings)}"
     yield f"steadiness: {_steadiness_text(findings)}"
     yield f"density: largest relative change {findings.density_change:.2g}"
+
+
+def _when(findings: Findings) -> str:
+    """Which time the balance is that of."""
+    if findings.period is None:
+        return ""
+    if findings.balance and findings.balance.period_s:
+        return f" over the last period of {findings.balance.period_s:.4g} s"
+    return " at this moment of the waveform"
 
 
 def _steadiness_text(findings: Findings) -> str:
     if findings.steadiness is None:
         return "not asked for (run.steady_tolerance)"
-    driven = "; a waveform drives the flow" if findings.is_driven_in_time else ""
+    driven = "; a waveform drives the flow" if findings.period else ""
     return f"{'steady' if findings.steadiness.is_reached else 'NOT steady'}, {findings.steadiness}{driven}"
 
 
 def _found(view: FlowView, observers: Sequence[Observer]) -> Findings:
     case = view.case
     health, density_change, balance = view.health(), view.largest_density_change(), balance_of(view)
+    period = next(filter(None, [observer.period_mean() for observer in observers]), None)
+    if balance and period and period.flow_rates_m3_s:
+        balance = _balance(view, period.flow_rates_m3_s, period.period_s)
     criteria = [observer.steadiness() for observer in observers]
     bounds = [physics.allowed_density_change for physics in view.physics]
     given = [bound for bound in bounds if bound is not None]
@@ -155,13 +174,9 @@ def _found(view: FlowView, observers: Sequence[Observer]) -> Findings:
         allowed_density_change=inf if view.fluid.equilibrium.is_linear else max(given, default=LARGEST_DENSITY_CHANGE),
         steadiness=next((criterion for criterion in criteria if criterion), None),
         keeps_balance=all(physics.keeps_balance for physics in view.physics),
-        is_driven_in_time=_is_driven_in_time(case),
+        period=period,
         walls_rule=case.lattice.walls,
     )
-
-
-def _is_driven_in_time(case: Case) -> bool:
-    return any(section.waveform is not None for section in (*case.openings, *case.walls, case.flow))
 
 
 def _objections(findings: Findings, go_on: str) -> Iterator[str]:
@@ -171,6 +186,7 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
         yield f"the flow is NOT steady: {asked}; go on with: {go_on}"
     if asked and balance and findings.keeps_balance and abs(balance.imbalance) > LARGEST_IMBALANCE:
         yield _missing_flow(balance, asked, findings.walls_rule)
+    yield from _objections_of_the_period(findings, go_on)
     if balance is None and not abs(findings.mass_drift) <= LARGEST_DRIFT:
         yield (
             f"the mass of a closed flow changed by {_percent(findings.mass_drift)}, allowed is"
@@ -182,6 +198,26 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
             f"the density changes by up to {_percent(findings.density_change)}, where a flow counts as incompressible"
             f" up to {_percent(findings.allowed_density_change)}: check viscosity and pressures, or take a time step"
             f" {shorter:.2g} times as short"
+        )
+
+
+def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
+    """What speaks against the last period of a flow that a waveform drives."""
+    period, balance = findings.period, findings.balance
+    if period is None:
+        return
+    if period.n_periods < WHOLE:
+        yield (
+            f"the run is shorter than the period of its waveform, {period.period_s:.4g} s: what it shows is a part of"
+            f" the first one; go on with: {go_on}"
+        )
+    elif period.n_periods < 1.0 + WHOLE:
+        return  # the first period holds the start of the flow
+    elif balance and balance.period_s and findings.keeps_balance and abs(balance.imbalance) > LARGEST_IMBALANCE:
+        word = "less" if balance.imbalance > 0.0 else "more"
+        yield (
+            f"over the last period of {balance.period_s:.4g} s {_percent(abs(balance.imbalance))} {word} leaves than"
+            f" enters ({balance}): the flow is not periodic yet; go on with: {go_on}"
         )
 
 

@@ -230,6 +230,18 @@ def waveform_factor(case: Case, section: WaveformSection | None) -> FourierSerie
     return spline
 
 
+def longest_period_s(case: Case) -> float:
+    """Longest period of the time-dependent values of a case [s], 0 if there are none."""
+    return max((_period_s(case, waveform) for waveform in case.waveforms.values()), default=0.0)
+
+
+def _period_s(case: Case, waveform: WaveformSection) -> float:
+    if waveform.file is None:
+        return waveform.period_s or 0.0
+    time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
+    return float(time_s[-1] - time_s[0])
+
+
 def _between(time_s: np.ndarray) -> np.ndarray:
     """Times at the quarters of each interval."""
     return (time_s[:-1] + np.array([[0.25], [0.5], [0.75]]) * np.diff(time_s)).ravel()

@@ -13,6 +13,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
+from muphy_lb.files import PREPARED
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.labels import label_box
@@ -46,7 +47,6 @@ from muphy_lb.physics.table import offered, shape_named, solid_walls
 from muphy_lb.precision import PRECISIONS
 
 LOG = logging.getLogger(__name__)
-PREPARED = ".h5"
 BARE_FORMATS = (".npy", ".npz", ".raw", ".tif", ".tiff")
 
 

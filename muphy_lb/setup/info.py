@@ -11,6 +11,7 @@ from muphy_lb.case.case import Case, load_case
 from muphy_lb.domain import ROW, TILE
 from muphy_lb.domain.streaming import streaming_named
 from muphy_lb.errors import InputError
+from muphy_lb.files import PREPARED
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.store import read_geometry
 from muphy_lb.lattice import Lattice, lattice_named
@@ -19,10 +20,10 @@ from muphy_lb.partition.store import list_partitions, read_graph, read_partition
 from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.setup.expected_pressures import describe_outlets
-from muphy_lb.setup.geometry import PREPARED, load_nodes, opening_sections
+from muphy_lb.setup.geometry import load_nodes, opening_sections
 from muphy_lb.setup.numerics import describe, resolve
 from muphy_lb.setup.plausibility import plausibility
-from muphy_lb.setup.resolution import coarse_openings
+from muphy_lb.setup.resolution import resolution_warnings
 
 # Of the run table per node and direction: 0.34 to 0.44 in vessels and sphere packs, more in pores a few voxels wide.
 BYTES_PER_DIRECTION = 0.5
@@ -83,8 +84,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
     yield from describe_outlets(case, nodes, frames, numerics)
     yield from plausibility(case, nodes.openings, numerics)
-    names = [opening.name for opening in nodes.openings]
-    yield from (f"warning: {text}" for text in coarse_openings(names, frames, nodes.spacing_m))
+    yield from (f"warning: {text}" for text in resolution_warnings(nodes.openings, frames, nodes.spacing_m))
 
 
 def _condition(section: OpeningSection) -> str:

@@ -10,6 +10,7 @@ import math
 from pathlib import Path
 
 from muphy_lb.case.case import Case
+from muphy_lb.files import PREPARED
 from muphy_lb.units import Units, relaxation_time, viscosity
 
 MAX_CELL_REYNOLDS = 10.0
@@ -52,7 +53,7 @@ def resolving(case: Case, units: Units, cell_reynolds: float) -> str:
     edge_m = factor * units.spacing_m
     if case.geometry.shape or str(case.geometry.file).lower().endswith(SURFACES):
         finer = f"geometry.spacing_m = {edge_m:.3g}"
-    elif Path(str(case.geometry.file)).suffix.lower() == ".h5":
+    elif Path(str(case.geometry.file)).suffix.lower() == PREPARED:
         finer = f"a geometry prepared with voxels of {edge_m:.3g} m"
     else:
         finer = f"geometry.options.resample_m = {edge_m:.3g}"

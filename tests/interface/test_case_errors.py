@@ -221,8 +221,14 @@ def test_a_case_that_has_been_read_does_not_change():
         case.run.stepz = 5
 
 
-@pytest.mark.parametrize(("name", "kind"), [("artery.vtp", "vessel"), ("rock.mha", "rock"), ("case.h5", "vessel")])
+@pytest.mark.parametrize(("name", "kind"), [("artery.vtp", "vessel"), ("rock.mha", "rock")])
 def test_a_geometry_in_place_of_a_case_is_pointed_to_new(tmp_path, name, kind):
     (tmp_path / name).write_bytes(b"x")
     with pytest.raises(InputError, match=f"is a geometry .* muphy-lb new {kind} .*{name}"):
         load_case(tmp_path / name)
+
+
+def test_a_prepared_geometry_in_place_of_a_case_is_told_what_its_case_holds(tmp_path):
+    (tmp_path / "rock.h5").write_bytes(b"x")
+    with pytest.raises(InputError, match=r"a case file is wanted \(TOML\): one with file = 'rock.h5' alone in"):
+        load_case(tmp_path / "rock.h5")

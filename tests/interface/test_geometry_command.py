@@ -113,3 +113,14 @@ def test_the_module_runs_as_a_program(tmp_path):
 def test_an_opening_can_be_written_in_words():
     opening = opening_from_text("'name=left_end' kind=outlet centre_m=1,2,3 normal=0,0,-2 radius_m=0.1")
     assert (opening.name, opening.normal, opening.radius_m) == ("left_end", (0.0, 0.0, -1.0), 0.1)
+
+
+@pytest.mark.parametrize("words", [[], ["out.h5"], ["--find-openings"]])
+def test_that_the_input_is_missing_is_said_before_all_else(capsys, words):
+    assert main(["missing.stl", *words]) == 2
+    assert capsys.readouterr().err == "geometry: cannot read missing.stl: No such file or directory; check the path\n"
+
+
+def test_an_input_is_not_overwritten(duct, capsys):
+    assert main([str(duct), str(duct)]) == 2
+    assert "it must end with .h5" in capsys.readouterr().err and np.load(duct).shape == (5, 5, 6)

@@ -59,10 +59,10 @@ def stl_of(surface, path):
     return path
 
 
-def rock_file(folder):
+def rock_file(folder, porosity=0.48):
     """An image of pores with 0 as fluid."""
     path = folder / "rock.npy"
-    np.save(path, 1 - random_solid((12, 12, 12), porosity=0.7, seed=1).flags)
+    np.save(path, 1 - random_solid((12, 12, 12), porosity=porosity, seed=1).flags)
     return path
 
 
@@ -345,4 +345,6 @@ def test_grains_that_are_taken_for_pores_raise_a_warning(tmp_path):
     np.save(tmp_path / "grains.npy", voxels)
     words = ["rock", tmp_path / "grains.npy", "--spacing", "10 um", "--yes", "--option"]
     assert "warning: a porosity of 0.98" in write(tmp_path, [*words, "fluid_value=0"])[1]
+    most = ["rock", rock_file(tmp_path, 0.7), "--spacing", "10 um", "--yes", "--option", "fluid_value=0"]
+    assert "warning: a porosity of 0.70" in write(tmp_path, most)[1]
     assert "warning: a porosity" not in write(tmp_path, ["rock", *SMALL["rock"], "--yes"])[1]

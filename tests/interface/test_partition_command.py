@@ -179,3 +179,11 @@ def test_bad_usage_is_one_line_and_code_2(case, capsys, arguments, text):
 def test_missing_file_is_one_line_and_code_2(tmp_path, capsys):
     assert main([str(tmp_path / "absent.h5"), "4"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_remedy_for_a_file_that_is_no_geometry_does_not_overwrite_it(tmp_path, capsys):
+    (tmp_path / "case.toml").write_text("title = 'mine'")
+    for words in (["4"], []):
+        assert main([str(tmp_path / "case.toml"), *words]) == 2
+        error = capsys.readouterr().err
+        assert "is no prepared geometry, which ends with .h5" in error and "geometry INPUT CASE.h5" in error

@@ -259,7 +259,7 @@ def test_a_run_that_died_behind_its_last_step_writes_what_is_missing(case, out, 
 
 
 def test_a_steady_run_that_died_behind_its_last_step_is_not_stepped_on(tmp_path, out):
-    steady = {"steps": 10**5, "ramp_steps": 0, "steady_tolerance": 10.0, "steady_interval_steps": 20}
+    steady = {"steps": 10**5, "ramp_steps": 0, "steady_tolerance": 0.1, "steady_interval_steps": 20}
     case = write_case(tmp_path, compute=QUICK, output=REGULAR, run=steady)
     command("run", case, "-o", out)
     before = summary(out)

@@ -14,7 +14,7 @@ PROBES = [
     {"name": "cut", "plane_m": [0.0, 0.0, 5e-3], "normal": [0.1, 0.0, 1.0]},
     {"name": "point", "point_m": [1e-4, 3e-4, 6.2e-3]},
 ]
-WAVE = {"period_s": 0.2, "mean": 1.0, "sine": [0.4]}
+WAVE = {"period_s": 0.04, "mean": 1.0, "sine": [0.4]}
 ROCK = {
     "geometry": {
         "shape": "sphere_pack",

@@ -40,7 +40,7 @@ fluid = {{ density_kg_m3 = 1000.0, kinematic_viscosity_m2_s = 1e-5 }}
 flow = {{ acceleration_m_s2 = [1e-3, 0.0, 0.0] }}
 lattice = {{ name = "D2Q9", time_step_s = 1e-2 }}
 compute = {{ backend = "numpy", precision = "fp64" }}
-run = {{ steps = 40, steady_tolerance = 10.0, steady_interval_steps = 10 }}
+run = {{ steps = 400, steady_tolerance = 0.1, steady_interval_steps = 10 }}
 output = {{ picture = false, wall_shear = true, permeability = true }}
 probes = [{{ name = "p", point_m = [3e-3, 2e-3, 0.0] }}]
 {more}

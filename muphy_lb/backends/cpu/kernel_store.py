@@ -4,7 +4,8 @@ Numba's own store knows a function by its file and line, and so cannot tell kern
 injected functions. Here a kernel has a file of its own, which is found by a digest of all that its machine code follows
 from: what it computes (:mod:`muphy_lb.backends.cpu.code_digest`), types of the arguments, the text of this package, the
 compiler and the processor. So several processes may write at once, in any order; what cannot be read, was damaged, or
-cannot be written is as if it was not there.
+cannot be written is as if it was not there. That also holds for what another process removes: beyond a size the kernels
+go that nobody has loaded for the longest time.
 """
 
 import hashlib
@@ -38,6 +39,10 @@ CHECKSUM_BYTES = 4
 UNIQUE_BITS = 60
 MOST_FOLDERS = 4
 """Versions of the package, or of libraries, whose kernels are kept."""
+
+MOST_BYTES = 64 * 2**20
+LEFT_BYTES = 48 * 2**20
+"""Size of a version's folder beyond which kernels are removed, and what then stays; a case has about 0.4 MB."""
 
 UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
 """Settings of Numba that do not change machine code."""
@@ -75,7 +80,7 @@ class KernelStore(_Cache):
         target_context.refresh()  # what is loaded needs Numba's runtime, as Numba's own store says
         path = self._path(sig, target_context)
         try:
-            data = path.read_bytes() if path is not None else b""
+            data = _read(path) if path is not None else b""
             if data and data[:CHECKSUM_BYTES] == _checksum(data[CHECKSUM_BYTES:]):
                 return CompileResult._rebuild(target_context, *pickle.loads(data[CHECKSUM_BYTES:]))
         except FileNotFoundError:
@@ -95,6 +100,7 @@ class KernelStore(_Cache):
             _make(path.parent)
             with atomic_write(path) as temporary:
                 temporary.write_bytes(_checksum(content) + content)
+            _keep_recent(path.parent)
         except (OSError, MuphyError, pickle.PicklingError, TypeError) as error:
             LOG.debug("a compiled kernel is not kept in %s: %s", path, error)
 
@@ -141,6 +147,36 @@ def _make(version: Path) -> None:
         newest = sorted(version.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in newest[MOST_FOLDERS:]:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _read(path: Path) -> bytes:
+    """The content of a file, which counts as used from now on."""
+    data = path.read_bytes()
+    with suppress(OSError):  # of a folder that others have written
+        os.utime(path)
+    return data
+
+
+def _keep_recent(version: Path) -> None:
+    """Remove the least recently used files of a folder that has grown too large; other processes may do the same."""
+    with suppress(OSError), os.scandir(version) as entries:
+        found = [(status.st_mtime_ns, status.st_size, entry.path) for entry in entries if (status := _status(entry))]
+        n_bytes = sum(size for _, size, _ in found)
+        if n_bytes <= MOST_BYTES:
+            return
+        for _, size, path in sorted(found):
+            if n_bytes <= LEFT_BYTES:
+                break
+            n_bytes -= size
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def _status(entry: os.DirEntry) -> os.stat_result | None:
+    """What the file system knows of a file; None if it is gone."""
+    with suppress(OSError):
+        return entry.stat(follow_symlinks=False)
+    return None
 
 
 def _surroundings() -> str:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import shorten
 
 import numpy as np
@@ -67,7 +68,7 @@ def suitable_unit(units: tuple[tuple[str, float], ...], value: float, smallest: 
 
 @contextmanager
 def figure_at(path: str | os.PathLike, theme: Theme = DARK) -> Iterator[Figure]:
-    """An empty figure that is written as a PNG when the context ends.
+    """An empty figure that is written as a PNG when the context ends, and in the other formats of its theme.
 
     Raises:
         OutputError: the file cannot be written.
@@ -77,6 +78,9 @@ def figure_at(path: str | os.PathLike, theme: Theme = DARK) -> Iterator[Figure]:
     yield figure
     with atomic_write(path) as temporary:
         canvas.print_png(temporary)
+    for ending in theme.formats:
+        with atomic_write(Path(path).with_suffix(f".{ending}")) as temporary:
+            figure.savefig(temporary, format=ending)
 
 
 def add_panels(figure: Figure, extents: list[tuple[float, ...]]) -> list[Axes]:

@@ -26,6 +26,7 @@ from muphy_lb.output.pictures.panels import (
     figure_at,
     suitable_unit,
 )
+from muphy_lb.output.pictures.theme import DARK, Theme
 from muphy_lb.output.pictures.vessel import SMALLEST_SPEED, SPEED_UNITS
 from muphy_lb.physics.free_surface.isosurface import LEVEL, liquid_body, wall_body
 
@@ -54,6 +55,7 @@ class Scene:
         top_m_s: speed of the last colour [m/s].
         time_s: physical time [s].
         title: heading.
+        theme: its formats; the colours are made for a dark ground.
     """
 
     nodes: NodeList
@@ -63,6 +65,7 @@ class Scene:
     top_m_s: float
     time_s: float
     title: str = ""
+    theme: Theme = DARK
 
     @property
     def box_m(self) -> np.ndarray:
@@ -80,7 +83,7 @@ def draw_liquid(path: str | os.PathLike, scene: Scene) -> None:
     """
     colours = ScalarMappable(Normalize(0.0, scene.top_m_s, clip=True), COLOURS)
     unit, unit_m = suitable_unit(LENGTH_UNITS, np.ptp(scene.box_m, axis=0).max(), SMALLEST_LENGTH)
-    with figure_at(path) as figure:
+    with figure_at(path, scene.theme) as figure:
         if scene.nodes.shape[0] == 1:
             _draw_plane(figure, scene, colours, (unit, unit_m))
         else:

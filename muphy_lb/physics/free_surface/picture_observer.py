@@ -1,6 +1,7 @@
 """Pictures of the liquid: ``surface.png`` at the end, and ``frames/surface_STEP.png`` while the run goes on."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import floor, log10
 from pathlib import Path
 
@@ -51,13 +52,17 @@ class SurfacePicture(Observer):
     def close(self) -> None:
         """Draw the last picture, unless the case disables pictures."""
         if self._view.case.output.picture:
-            self._draw(PICTURE_FILE)
+            from muphy_lb.output.pictures.theme import chosen_theme
+
+            self._draw(PICTURE_FILE, chosen_theme(self._view.case.output).formats)
 
     def section(self, summary: Mapping) -> ReportPart:
         """The last picture for report.html."""
         return ReportPart(pictures={PICTURE_FILE: "liquid and its speed"})
 
-    def _draw(self, file: str) -> None:
+    def _draw(self, file: str, formats: tuple[str, ...] = ()) -> None:
+        """Draw a picture, beside its PNG in further formats."""
+        from muphy_lb.output.pictures.theme import DARK
         from muphy_lb.physics.free_surface.picture import Scene, draw_liquid
 
         view = self._view
@@ -70,7 +75,7 @@ class SurfacePicture(Observer):
         with drawing(file):
             top_m_s = self._top_m_s or 1.0
             scene = Scene(whole_nodes(view), filling, velocity, self._up, top_m_s, view.time_s, view.case.title)
-            draw_liquid(self._folder / file, scene)
+            draw_liquid(self._folder / file, replace(scene, theme=replace(DARK, formats=formats)))
 
 
 def _remove_later_frames(folder: Path, step: int | None) -> None:

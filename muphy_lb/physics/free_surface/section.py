@@ -7,13 +7,14 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables
 from muphy_lb.case.values import Name
+from muphy_lb.output.drawing import picture_files
 
 SERIES_FILE = "free_surface.csv"
 SURFACE_FILE = "surface.vtkhdf"
 GAUGES_FILE = "gauges.csv"
 PICTURE_FILE = "surface.png"
 FRAMES = "frames/surface_*.png"
-FILES = (SERIES_FILE, SURFACE_FILE, PICTURE_FILE, FRAMES, GAUGES_FILE)
+FILES = (SERIES_FILE, SURFACE_FILE, *picture_files(PICTURE_FILE), FRAMES, GAUGES_FILE)
 OUTPUT_FIELDS = ("fill",)
 
 

@@ -83,12 +83,15 @@ class TemperaturePicture(Observer):
 
     def close(self) -> None:
         """Draw the picture."""
+        from muphy_lb.output.pictures.theme import chosen_theme
         from muphy_lb.physics.thermal.picture import draw_temperature
 
         values = temperature_k(self._view)
         if values is not None:
             with drawing(self.file):
-                draw_temperature(self._folder / self.file, whole_nodes(self._view), values, self._view.case.title)
+                case = self._view.case
+                theme = chosen_theme(case.output)
+                draw_temperature(self._folder / self.file, whole_nodes(self._view), values, case.title, theme)
 
     def section(self, summary: Mapping) -> ReportPart:
         """The picture for report.html."""

@@ -22,6 +22,7 @@ from muphy_lb.output.pictures.panels import (
     figure_at,
     make_style,
 )
+from muphy_lb.output.pictures.theme import DARK, Theme
 
 COLOUR_MAP, LINE_COLOUR = "coolwarm", "#10182a"
 LINE_WIDTH, LINE_WIDTH_ON_SCALE = 1.0, 0.8
@@ -29,7 +30,9 @@ N_ISOTHERMS = 12  # at most
 UNIFORM = 1e-6  # differences below this part of a temperature are rounding
 
 
-def draw_temperature(path: str | os.PathLike, nodes: NodeList, temperature_k: np.ndarray, title: str = "") -> None:
+def draw_temperature(
+    path: str | os.PathLike, nodes: NodeList, temperature_k: np.ndarray, title: str = "", theme: Theme = DARK
+) -> None:
     """Write a PNG of the temperature.
 
     The axis-aligned cut is one that shows much fluid, and of these the one in which the temperature varies most.
@@ -39,6 +42,7 @@ def draw_temperature(path: str | os.PathLike, nodes: NodeList, temperature_k: np
         nodes: the geometry.
         temperature_k: (n,) temperature [K] in the order of the nodes, finite.
         title: heading.
+        theme: the colours.
 
     Raises:
         OutputError: the file cannot be written.
@@ -52,7 +56,7 @@ def draw_temperature(path: str | os.PathLike, nodes: NodeList, temperature_k: np
     style, cut = make_style(nodes, "temperature", colours), best_cut(nodes, temperature_k, temperature_k)
     facts = [cut_title(cut, style)] if nodes.shape[0] > 1 else []
     facts.append(f"temperature {low:.6g} to {high:.6g} K")
-    with figure_at(path) as figure:
+    with figure_at(path, theme) as figure:
         (axes,) = add_panels(figure, [cut.extent_m])
         draw_cut(axes, nodes, cut, style)
         bar = _draw_scale(figure, colours, levels)

@@ -5,11 +5,13 @@ from typing import Annotated
 
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables, given_values
+from muphy_lb.output.drawing import picture_files
 
 OUTPUT_FIELDS = ("temperature",)
 MONITORED = {"heat": "wall of fixed temperature"}
 SHAPES = {"heated_cavity": "facing_walls"}
-SERIES_FILE, PICTURE_FILE = FILES = ("heat.csv", "temperature.png")
+SERIES_FILE, PICTURE_FILE = "heat.csv", "temperature.png"
+FILES = (SERIES_FILE, *picture_files(PICTURE_FILE))
 PAPERS = ("thelma",)
 SOLID_KEYS = ("[thermal] and walls.{name}.conductivity_ratio",)
 TEMPERATURE_KEYS = {"temperature_k", "temperature_gradient_k_m", "conductivity_ratio", "thickness_m"}

@@ -8,9 +8,10 @@ from pathlib import Path
 from muphy_lb.case.case import Case, case_from_dict, load_case
 from muphy_lb.case.toml import override_value
 from muphy_lb.errors import InputError
+from muphy_lb.files import PREPARED
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.store import read_geometry
-from muphy_lb.setup.geometry import PREPARED, load_nodes
+from muphy_lb.setup.geometry import load_nodes
 from muphy_lb.studies.bench.built_in import driven_table
 from muphy_lb.studies.bench.tiling import tile_nodes
 

@@ -4,11 +4,13 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.openings.preview import draw_surface_openings
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
 from muphy_lb.geometry.surfaces.surface import Surface, voxelise
-from muphy_lb.geometry.surfaces.votes import voxelise_by_votes
+from muphy_lb.geometry.surfaces.votes import odd_rows, voxelise_by_votes
 from tests.unit.geometry.surfaces import sphere, tube
 
 EDGE = 0.05
@@ -50,3 +52,26 @@ def test_a_surface_with_too_many_doubtful_rows_is_refused():
     gone = Surface(surface.points, surface.triangles[::2], 1.0)
     with pytest.raises(GeometryError, match="cross it an odd number of times"):
         voxelise_by_votes(gone, EDGE)
+
+
+def test_the_rows_that_give_no_vote_are_where_triangles_are_missing():
+    surface = sphere(1.0, 4)
+    centre = surface.points[surface.triangles].mean(axis=1)
+    hole = int(np.argmin(np.linalg.norm(centre - centre[np.argmax(centre[:, 2])], axis=1)))
+    damaged = Surface(surface.points, np.delete(surface.triangles, hole, axis=0), 1.0)
+    rows = odd_rows(damaged, 0.01)
+    seen = rows.seen((0, 1, 2))
+    y, x = np.nonzero(seen)
+    at = rows.origin_m[:2] + 0.01 * np.stack((x, y), axis=1)
+    corners = surface.points[surface.triangles[hole]][:, :2]
+    assert rows.count == rows.odd[2].sum() + rows.odd[0].sum() + rows.odd[1].sum() and len(at) > 10
+    assert np.all(at >= corners.min(axis=0) - 0.01) and np.all(at <= corners.max(axis=0) + 0.01)
+    assert odd_rows(surface, EDGE).count == 0
+
+
+def test_the_preview_shows_the_rows_that_give_no_vote(tmp_path):
+    surface = sphere(1.0, 3)
+    odd = odd_rows(Surface(surface.points, surface.triangles[:-9], 1.0), EDGE)
+    draw_surface_openings(tmp_path / "preview.png", surface, (), "sphere", odd)
+    red, green, blue = np.moveaxis(imread(tmp_path / "preview.png")[..., :3], -1, 0)
+    assert np.count_nonzero((red > 0.8) & (green < 0.1) & (blue > 0.7)) > 20

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections import namedtuple
+from contextlib import suppress
 from types import FunctionType
 
 import numpy as np
@@ -14,6 +15,8 @@ from numba.extending import intrinsic
 
 from muphy_lb.backends.cpu import kernel_store
 from muphy_lb.backends.cpu.code_digest import NoDigestError, digest
+from muphy_lb.errors import OutputError
+from muphy_lb.files.atomic import atomic_write
 
 FACTOR = 3.0
 ONES = np.ones(8)
@@ -175,6 +178,45 @@ def test_old_versions_are_removed(store):
         (store.parent / f"old_{k}").mkdir(parents=True)
     fresh()(ONES)
     assert store.is_dir() and len(list(store.parent.iterdir())) == kernel_store.MOST_FOLDERS
+
+
+def test_kernels_that_nobody_loads_are_removed_from_a_folder_that_is_too_large(store, monkeypatch):
+    for second, factor in enumerate((2.0, 3.0, 4.0)):
+        before = set(store.iterdir()) if store.exists() else set()
+        fresh(factor)(ONES)
+        (path,) = set(store.iterdir()) - before
+        os.utime(path, ns=(0, second * 10**9))
+    size = path.stat().st_size
+    assert is_loaded(fresh(2.0))  # the oldest has been used now
+    monkeypatch.setattr(kernel_store, "MOST_BYTES", 3.5 * size)
+    monkeypatch.setattr(kernel_store, "LEFT_BYTES", 2.5 * size)
+    fresh(5.0)(ONES)
+    assert len(list(store.iterdir())) == 2 and is_loaded(fresh(2.0))
+
+
+def test_processes_that_remove_each_others_kernels_do_not_disturb_each_other(store, monkeypatch):
+    monkeypatch.setattr(kernel_store, "MOST_BYTES", 0)
+    monkeypatch.setattr(kernel_store, "LEFT_BYTES", 0)
+    store.mkdir(parents=True)
+    children = [child_that_writes_and_removes(store, number) for number in range(3)]
+    for _ in range(5):
+        is_loaded(fresh())  # its sum is right, whether it was there or not
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+
+
+def child_that_writes_and_removes(folder, number) -> int:
+    """Id of a process that writes kernels and lets the store remove all that it finds, its own and others' files."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        for _ in range(100):
+            with suppress(OutputError), atomic_write(folder / f"kernel_{number}") as temporary:
+                temporary.write_bytes(b"kernel")
+            kernel_store._keep_recent(folder)
+    except BaseException:
+        os._exit(1)
+    os._exit(0)
 
 
 def test_numbers_of_functions_differ_between_processes():

@@ -6,7 +6,8 @@ from math import inf, nan
 
 import pytest
 
-from muphy_lb.measure.observer import Steadiness
+from muphy_lb.measure.observer import PeriodMean, Steadiness
+from muphy_lb.output.series import read_series
 from muphy_lb.physics.fluctuating.package import Fluctuating
 from muphy_lb.physics.free_surface.package import FreeSurface
 from muphy_lb.run.loop import CHECKPOINTS, Run
@@ -20,6 +21,7 @@ SOUND = Findings(Balance(1e-6, 0.999e-6), mass_drift=0.0, density_change=0.01, s
 LEAKING = replace(SOUND, balance=Balance(1e-6, 0.95e-6))
 CLOSED = replace(SOUND, balance=None)
 DEVELOPING = replace(LEAKING, steadiness=None)
+PERIOD = PeriodMean(0.8, 3.0, {})
 
 
 def objections(findings):
@@ -32,7 +34,7 @@ def objections(findings):
         SOUND,
         CLOSED,
         DEVELOPING,
-        replace(LEAKING, steadiness=MISSED, is_driven_in_time=True),
+        replace(LEAKING, steadiness=MISSED, period=PERIOD),
         replace(LEAKING, keeps_balance=False),
         replace(SOUND, balance=Balance(0.0, 0.0)),
         replace(SOUND, density_change=9.0, allowed_density_change=inf),
@@ -134,12 +136,43 @@ def test_a_starting_flow_without_a_criterion_is_sound_and_its_imbalance_is_state
     assert not (tmp_path / CHECKPOINTS).exists()
 
 
-def test_a_pulsatile_flow_is_not_doubtful_for_being_unsteady(tmp_path):
-    wave = {"period_s": 0.4, "mean": 1.0, "sine": [0.5]}
+def pulsatile(steps, period_s=0.4):
+    """The open channel with a waveform at its inlet; a step is 0.01 s."""
+    wave = {"period_s": period_s, "mean": 1.0, "sine": [0.5]}
     openings = [OPEN["openings"][0] | {"waveform": wave}, OPEN["openings"][1]]
-    found = summary_of(tmp_path, open_channel(openings=openings, run={"steady_tolerance": 1e-9}))
+    return open_channel(openings=openings, run={"steady_tolerance": 1e-9, "steps": steps})
+
+
+def test_a_pulsatile_flow_is_not_doubtful_for_being_unsteady(tmp_path):
+    found = summary_of(tmp_path, pulsatile(400))
     assert found["verdict"] == "sound" and "a waveform drives the flow" in found["statements"][1]
+    assert found["statements"][0].endswith("over the last period of 0.4 s")
+
+
+def test_the_balance_of_a_pulsatile_flow_is_that_of_its_last_period(tmp_path):
+    found = summary_of(tmp_path, pulsatile(410))  # a quarter of a period later the moment differs most from the mean
+    rows = read_series(tmp_path / "openings.csv")
+    now = found["openings"]["inlet"]["flow_rate_m3_s"]
+    mean = rows["inlet_flow_rate_m3_s"][-4:].mean()
+    assert found["balance"]["inflow_m3_s"] == pytest.approx(mean, rel=1e-6) and now > 1.2 * mean
+    assert found["balance"]["period_s"] == 0.4 and found["balance"]["imbalance"] == pytest.approx(0.0, abs=1e-3)
+
+
+def test_a_run_of_less_than_its_period_is_doubtful_and_goes_on_to_two(tmp_path):
+    found = summary_of(tmp_path, pulsatile(30))
+    assert "the run is shorter than the period of its waveform, 0.4 s" in found["objections"][0]
+    assert found["objections"][0].endswith("--set run.steps=80")
     assert found["statements"][0].endswith("at this moment of the waveform")
+    longer = Run(simulate(pulsatile(80)), tmp_path, resume=True)
+    longer.execute()
+    resumed = json.loads((tmp_path / "summary.json").read_text())["balance"]
+    assert resumed == summary_of(tmp_path / "whole", pulsatile(80))["balance"]
+
+
+def test_a_last_period_in_which_fluid_is_missing_is_told():
+    (text,) = objections(replace(SOUND, balance=Balance(1e-6, 0.95e-6, 0.8), steadiness=None, period=PERIOD))
+    assert objections(replace(LEAKING, balance=Balance(1e-6, 0.9e-6, 0.8), period=replace(PERIOD, n_periods=1.2))) == []
+    assert "over the last period of 0.8 s 5 % less leaves than enters" in text and text.endswith(GO_ON)
 
 
 def test_a_closed_flow_states_its_mass(tmp_path):

@@ -5,12 +5,14 @@ import pytest
 from matplotlib.cm import ScalarMappable
 from matplotlib.image import imread
 
+from muphy_lb.case.output import OutputSection
 from muphy_lb.errors import OutputError
 from muphy_lb.geometry.voxels import Opening
+from muphy_lb.measure.flow_picture import FlowPicture
 from muphy_lb.output.pictures import rays
 from muphy_lb.output.pictures.cut import best_cut
 from muphy_lb.output.pictures.projection import MARGIN, coarse_volume, is_rock, render_vessel
-from muphy_lb.output.pictures.theme import THEMES
+from muphy_lb.output.pictures.theme import THEMES, chosen_theme
 from muphy_lb.output.pictures.vessel import Presentation, draw_vessel
 from muphy_lb.output.pictures.wall import UNCOUNTED, Marks, draw_walls
 from tests.unit.output.conftest import node_list
@@ -195,3 +197,14 @@ def test_pictures_have_the_ground_of_their_style(tmp_path, tube, style):
     for name in ("p.png", "w.png"):
         corner = imread(tmp_path / name)[0, 0, :3]
         assert (corner > 0.99).all() == (style == "light") and (corner < 0.2).all() == (style == "dark")
+
+
+@pytest.mark.parametrize(("name", "begins"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", None)])
+def test_a_picture_may_be_written_for_papers_beside_its_png(tmp_path, name, begins):
+    theme = chosen_theme(OutputSection(picture_style="light", picture_format=name))
+    sheet = node_list(np.ones((1, 6, 12), dtype=bool))
+    draw_vessel(tmp_path / "picture.png", sheet, np.ones(72), "title", Presentation(theme=theme))
+    files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert files.pop("picture.png").startswith(b"\x89PNG") and set(files) == {f"picture.{name}"} - {"picture.png"}
+    assert all(content.startswith(begins) for content in files.values())
+    assert {"picture.png", f"picture.{name}"} <= set(FlowPicture.files)
