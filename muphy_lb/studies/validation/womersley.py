@@ -48,10 +48,14 @@ def womersley(settings: Settings = DEFAULT) -> Validation:
         "driven by a force": [plates_error(height, settings) for height in heights],
         "driven by a plate": [plate_error(height, settings) for height in heights],
     }
-    rows = [
-        relative(f"L2 error between plates, alpha = 8, H = {height}", PLATES_ERROR[height], error, PLATES_TOLERANCE)
-        for height, error in zip(heights, errors["driven by a force"], strict=True)
-    ]
+    rows = []
+    for height, error in zip(heights, errors["driven by a force"], strict=True):
+        published, ahead = PLATES_ERROR[height], plates_error(height, settings, ahead=0.5)
+        what = f"L2 error between plates, alpha = 8, H = {height}"
+        rows.append(relative(f"{what}, started half a step of the force ahead", published, ahead, PLATES_TOLERANCE))
+        rows.append(
+            order_at_least(f"{what}: published over that of the exact start", 2.0, published / error, 0.0, settings)
+        )
     for name, values in errors.items():
         what = f"order, {name}, H = {', '.join(map(str, heights))}"
         rows.append(order_at_least(what, LEAST_ORDER, order_of_convergence(heights, values), 0.0, settings))
@@ -68,13 +72,14 @@ def womersley(settings: Settings = DEFAULT) -> Validation:
     return Validation("womersley", CITATION, tuple(rows), plots=tuple(plots), left_out=left_out)
 
 
-def plates_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0) -> float:
+def plates_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0, ahead: float = 0.0) -> float:
     """L2 error over a period, over the velocity's L2 norm, of the flow that an oscillating force drives between plates.
 
     Args:
         height: nodes across.
         settings: backend and precision.
         delay: time by which the force is late, to see that it shows.
+        ahead: steps by which the force has acted already at the start, which a start from the equilibrium makes half.
     """
     half = 0.5 * height
     frequency = PLATES_NUMBER**2 * PLATES_VISCOSITY / half**2
@@ -82,7 +87,8 @@ def plates_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0) 
     geometry = {"shape": "channel", "options": {"length": 1, "height": height}}
     simulation = _oscillating(flow, geometry, (1.0, 0.0, 0.0), {}, settings, delay)
     y = simulation.nodes.coordinates()[:, 1] - 0.5 - half
-    return _l2_error(simulation, 0, lambda time: flow.velocity(y, time), 2.0 * np.pi / frequency)
+    kick = ahead * flow.acceleration
+    return _l2_error(simulation, 0, lambda time: flow.velocity(y, time), 2.0 * np.pi / frequency, kick)
 
 
 def plate_error(height: int, settings: Settings = DEFAULT, delay: float = 0.0) -> float:
@@ -172,16 +178,17 @@ def _oscillating(flow: Womersley, geometry, axis, lattice, settings: Settings, d
     return lattice_simulation(settings, geometry, flow.viscosity, lattice=_linear() | lattice, flow=drive)
 
 
-def _start(simulation: Simulation, axis: int, exact: Callable) -> None:
-    along = exact(0.0)
+def _start(simulation: Simulation, axis: int, exact: Callable, kick: float) -> None:
+    along = exact(0.0) + kick
     velocity = np.zeros((along.size, 3))
     velocity[:, axis] = along
     start_from_velocity(simulation, velocity)
 
 
-def _instants(simulation: Simulation, axis: int, exact: Callable, period: float):
-    """Yield (exact, computed) velocities at instants of one period, after some periods from the exact flow."""
-    _start(simulation, axis, exact)
+def _instants(simulation: Simulation, axis: int, exact: Callable, period: float, kick: float = 0.0):
+    """Yield (exact, computed) velocities at instants of one period, after some periods from the exact flow, to which a
+    velocity is added."""
+    _start(simulation, axis, exact, kick)
     simulation.step(round(PERIODS * period))
     first = simulation.step_number
     for k in range(1, N_PHASES + 1):
@@ -189,8 +196,8 @@ def _instants(simulation: Simulation, axis: int, exact: Callable, period: float)
         yield exact(simulation.step_number), simulation.velocity_m_s()[:, axis]
 
 
-def _l2_error(simulation: Simulation, axis: int, exact: Callable, period: float) -> float:
-    pairs = np.array(list(_instants(simulation, axis, exact, period)))
+def _l2_error(simulation: Simulation, axis: int, exact: Callable, period: float, kick: float = 0.0) -> float:
+    pairs = np.array(list(_instants(simulation, axis, exact, period, kick)))
     analytic, computed = pairs[:, 0], pairs[:, 1]
     return float(np.sqrt(((computed - analytic) ** 2).sum() / (analytic**2).sum()))
 
