@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.backends.exact_sums import from_two_parts
 from muphy_lb.boundaries.opening_geometry import link_weights, opening_areas_m2, opening_frames, unscaled_flow
 from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, as_case
@@ -304,6 +305,13 @@ class Simulation:
         mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
         drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
         return Health(drift, max_speed, mean_speed)
+
+    def mean_velocity_m_s(self) -> np.ndarray:
+        """(3,) mean velocity (x, y, z) of all nodes [m/s], on every rank, the same for any number of them; collective."""
+        sums = self.communicator.total(self.engine.totals().flow).reshape(3, 2)
+        scale = self._speed_scale()
+        mean = np.array([from_two_parts(whole, rest, scale) for whole, rest in sums]) / self.header.n_nodes
+        return self.units.velocity_to_si(mean)
 
     def largest_density_change(self) -> float:
         """Largest difference of the lattice density from 1, on every rank; collective."""
