@@ -1,10 +1,10 @@
-"""NodeGather: values of all ranks in node-list order, which does not depend on the number of ranks."""
+"""NodeGather: values of all ranks in node-list order, which does not depend on the number of ranks, and back."""
 
 import numpy as np
 
 
 class NodeGather:
-    """Collects per-node values into rank-independent order, one component at a time.
+    """Collects per-node values into rank-independent order, and hands them out again, one component at a time.
 
     Args:
         communicator: the ranks.
@@ -30,3 +30,14 @@ class NodeGather:
             self._communicator.receive(piece, rank)
             result[self._numbers[rank]] = piece
         return result
+
+    def scatter(self, values: np.ndarray | None) -> np.ndarray:
+        """(n_local,) float64 values of the local nodes of (n_global,) ones in node-list order, given on rank 0."""
+        if self._communicator.rank:
+            piece = np.empty(self._number.size)
+            self._communicator.receive(piece, 0)
+            return piece
+        values = np.asarray(values, dtype=np.float64)
+        for rank in range(1, self._communicator.size):
+            self._communicator.send(np.ascontiguousarray(values[self._numbers[rank]]), rank)
+        return values[self._number]
