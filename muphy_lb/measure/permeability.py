@@ -1,9 +1,10 @@
 """Permeability of a flow that a uniform body force drives, and indicators of its reliability.
 
-Darcy: U_i = k_ij g_j / nu with the mean velocity U over the whole rock, solid included, and the force per mass g; a flow
-gives the column of k along its force. Reservoirs are no rock (:mod:`muphy_lb.measure.rock`). The mean pore size is the hydraulic diameter 4 V / S of the pores, S the faces
-between fluid and solid voxels (on smooth walls they are 1.5 times the true area). The Reynolds number takes it and the
-mean velocity in the pores, Re = (|U| / porosity) (4 V / S) / nu.
+Darcy: U_i = k_ij g_j / nu with the mean velocity U over the whole rock, solid included, and the force per mass g; a
+flow gives the column of k along its force. Reservoirs are no rock (:mod:`muphy_lb.measure.rock`). The mean pore size is
+the hydraulic diameter 4 V / S of the pores, S the faces between fluid and solid voxels (on smooth walls they are 1.5
+times the true area). The Reynolds number takes it and the mean velocity in the pores, Re = (|U| / porosity) (4 V / S) /
+nu.
 """
 
 import logging

@@ -35,7 +35,8 @@ class Rock:
     @property
     def extent(self) -> tuple[int, int, int]:
         """Voxels along x, y, z."""
-        return tuple(b - a for a, b in zip(self.low, self.high, strict=True))
+        x, y, z = (b - a for a, b in zip(self.low, self.high, strict=True))
+        return x, y, z
 
     @property
     def concentration(self) -> np.ndarray:
@@ -44,8 +45,8 @@ class Rock:
         return np.array(self.size) / np.array(self.extent)
 
     def holds(self, voxel: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray | slice:
-        """(n,) bool: which of some voxels of a box of ``shape`` (nz, ny, nx) are in the rock; all without reservoirs, as
-        a slice."""
+        """(n,) bool: which of some voxels of a box of ``shape`` (nz, ny, nx) are in the rock; without reservoirs all,
+        as a slice."""
         if self.is_all:
             return slice(None)
         place = voxel_coordinates(voxel, shape)

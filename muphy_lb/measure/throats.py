@@ -7,7 +7,8 @@ distribution of w is that of the throats, and m = <1 / w> one over their mean wi
 Half-way walls on voxels make a permeability too large by about EXPECTED m of itself, against the same voxels on an
 infinitely fine grid. EXPECTED and its bounds were fitted to flows on voxels divided into up to 6^3 (``muphy-lb validate
 permeability-error`` repeats the comparison): cubes of 26 and 40 voxels of Ketton limestone along each axis, cubes of
-Finney's pack with 3 to 14 voxels across a radius, body-centred spheres that overlap or touch in cells of 8 to 24 voxels.
+Finney's pack with 3 to 10 voxels across a radius, body-centred spheres in cells of 8 to 24 voxels. It holds for pores
+of rocks and packs, whose walls are stairs: straight ducts along the axes err by an eighth of it.
 """
 
 from dataclasses import asdict, dataclass
@@ -72,8 +73,8 @@ def throat_lines(record: dict) -> list[str]:
     narrow, middle, wide = record["widths_voxels"]
     least, most = record["error_bounds"]
     return [
-        f"throats: half of the pressure is lost where pores are up to {middle:.3g} voxels across (a tenth: {narrow:.3g},"
-        f" nine tenths: {wide:.3g})",
+        f"throats: half of the pressure is lost where pores are up to {middle:.3g} voxels across (a tenth:"
+        f" {narrow:.3g}, nine tenths: {wide:.3g})",
         f"grid: k is expected to be {100 * record['expected_error']:.0f} % too high (between {100 * least:.0f} and"
         f" {100 * most:.0f} %, by the widths of the throats alone); --refine 1,2 measures it",
     ]

@@ -306,7 +306,7 @@ class Simulation:
     def mean_velocity_m_s(self) -> np.ndarray:
         """(3,) mean velocity (x, y, z) of all nodes [m/s], on every rank and for any number of them; collective."""
         n, sums = self.header.n_nodes, self.communicator.total(self.engine.totals().flow).reshape(3, 2)
-        return self.units.velocity_to_si(from_two_parts(*sums.T, scale_of_sums(n)) / n)
+        return self.units.velocity_to_si(from_two_parts(sums[:, 0], sums[:, 1], scale_of_sums(n)) / n)
 
     def largest_density_change(self) -> float:
         """Largest difference of the lattice density from 1, on every rank; collective."""

@@ -225,7 +225,7 @@ def arriving(macroscopic_operator, locations, n_entries, lattice, precision, ind
 
 @cache
 def reduction(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
-    """Mass, largest speed and exact sums of speed and velocity; worker i takes nodes i, i + workers, i + 2 workers ..."""
+    """Mass, largest speed, exact sums of speed and velocity; worker i takes nodes i, i + workers, i + 2 workers ..."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     load = reader(locations, n_entries, precision, index_type)
     q_count, real, per_unit = lattice.q, precision.real, 1.0 / precision.unit
