@@ -50,6 +50,8 @@ class GridLimit:
 def grid_limit(parts: Sequence[float], values: Sequence[float], errors: Sequence[float] | None = None) -> GridLimit:
     """The limit of values on ever finer grids.
 
+    Where the last three show no order, the finest value stands, with all that they differ by as its bar.
+
     Args:
         parts: two or more ascending numbers of parts of a voxel.
         values: value on each grid.
@@ -61,12 +63,12 @@ def grid_limit(parts: Sequence[float], values: Sequence[float], errors: Sequence
         error = max(abs(value - usual), SHARE_OF_CORRECTION * abs(value - values[-1]))
     else:
         error = max(abs(_towards(parts, values, p) - value) for p in (LEAST_ORDER, MOST_ORDER))
-    if len(parts) > 2 and not is_measured:  # changes that do not shrink
-        error = max(error, abs(values[-1] - values[-3]))
+    if len(parts) > 2 and not is_measured:
+        value, error = values[-1], max(np.ptp(values[-3:]), abs(value - values[-1]))
     for number, uncertain in enumerate(errors or ()):
         other = [x + uncertain * (number == k) for k, x in enumerate(values)]
-        error += abs(_limit(parts, other)[0] - value)
-    return GridLimit(value, error, order, is_measured)
+        error += abs(_limit(parts, other)[0] - _limit(parts, values)[0])
+    return GridLimit(float(value), float(error), order, is_measured)
 
 
 def _limit(parts: Sequence[float], values: Sequence[float]) -> tuple[float, float, bool]:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.parallel import NodeGather
 from muphy_lb.run.simulation import Simulation
@@ -16,14 +15,14 @@ class Relay:
     """
 
     def __init__(self) -> None:
-        self._header: GeometryHeader | None = None
+        self._shape: tuple[int, int, int] = (0, 0, 0)
         self._voxel = np.empty(0, dtype=np.int64)
         self._fields: list[np.ndarray] = []
 
     def start(self, simulation: Simulation) -> None:
         """Start a simulation from the flow at hand, if there is one; collective."""
         communicator = simulation.communicator
-        if not communicator.broadcast(self._header is not None):
+        if not communicator.broadcast(bool(self._fields)):
             return
         rows = self._on(simulation) if communicator.rank == 0 else [None] * 4
         gather = NodeGather(communicator, simulation.domain.number, simulation.header.n_nodes)
@@ -40,7 +39,7 @@ class Relay:
         pressure, velocity = simulation.pressure_pa(), simulation.velocity_m_s()
         if pressure is None or velocity is None:
             return
-        self._header, self._voxel = simulation.header, np.asarray(whole_nodes(simulation).voxel)
+        self._shape, self._voxel = simulation.header.shape, np.asarray(whole_nodes(simulation).voxel)
         self._fields = [pressure, *velocity.T]
 
     def _on(self, simulation: Simulation) -> list[np.ndarray]:
@@ -50,8 +49,7 @@ class Relay:
 
     def _remapped(self, field: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
         """A field on all voxels of the same box in another number of them, flat."""
-        assert self._header is not None
-        box = np.zeros(self._header.shape, dtype=field.dtype)
+        box = np.zeros(self._shape, dtype=field.dtype)
         box.reshape(-1)[self._voxel] = field
         for axis, n_fine in enumerate(shape):
             low, high, share = _overlaps(box.shape[axis], n_fine)

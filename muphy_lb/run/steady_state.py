@@ -109,7 +109,8 @@ class SteadyWatch:
         for group, changes in self._differences.items():
             scale, earlier = max(map(abs, now[group].values()), default=0.0), before.get(group, {})
             rests = {name: rest_of_change(earlier.get(name, inf), change) for name, change in changes.items()}
-            self.to_come_of[group] = {name: _ratio(rest, scale) for name, rest in rests.items()}
+            if rests:
+                self.to_come_of[group] = {name: _ratio(rest, scale) for name, rest in rests.items()}
 
     def record(self) -> dict:
         """What a checkpoint must keep."""
