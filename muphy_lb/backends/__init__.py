@@ -4,6 +4,7 @@ import importlib
 import logging
 
 from muphy_lb.errors import BackendError, InputError
+from muphy_lb.geometry.limits import free_bytes
 
 LOG = logging.getLogger(__name__)
 _CLASSES = {
@@ -43,6 +44,13 @@ def make_backend(name: str, lattice, precision, local_rank: int = 0):
     LOG.info("preparing the kernels (%s)", name)
     backend = getattr(importlib.import_module(module), cls)
     return backend(lattice, precision, local_rank) if cls == "CudaBackend" else backend(lattice, precision)
+
+
+def free_memory(name: str) -> int:
+    """Memory [bytes] that the named backend may still take on its device."""
+    if name == "cuda":
+        return importlib.import_module("muphy_lb.backends.cuda.device").memory_free()[0]
+    return free_bytes()
 
 
 def count_gpus() -> int:

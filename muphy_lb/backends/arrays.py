@@ -299,9 +299,11 @@ class FeedbackArrays(NamedTuple):
 
 class ReductionArrays(NamedTuple):
     """Partial results per worker: ``mass`` (sum of rho - 1), ``peak`` (largest speed, inf where a value is not finite),
-    ``speed`` (int64: sum of speed * scale, truncated node by node, hence exact in any order)."""
+    ``speed`` (int64: sum of speed * scale, truncated node by node, hence exact in any order), ``flow`` (int64, six rows
+    of workers: for each component of the velocity the same sum, and that of what was truncated, times scale again)."""
 
     mass: Any
     peak: Any
     speed: Any
+    flow: Any
     scale: float

@@ -149,7 +149,7 @@ class Backend(Protocol):
         moments(macroscopic, state: State, nodes, out, values)
             Write rho - 1, ux, uy, uz of a node range into the four rows of ``out``, each as long as the range.
         reduction(macroscopic, state: State, result: ReductionArrays, values)
-            Fill the partial results of mass, largest speed and exact sum of speeds.
+            Fill the partial results of mass, largest speed and exact sums of speed and velocity.
         read(state: State, nodes, out), write(state: State, nodes, rows)
             Copy the populations of a node range, as stored, into the Q rows of ``out``, each as long as the range; and
             the inverse.

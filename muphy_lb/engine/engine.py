@@ -28,11 +28,13 @@ from muphy_lb.physics.model import STEP, FieldValue, Model
 
 @dataclass(frozen=True)
 class Totals:
-    """Sums over one rank's nodes: ``mass`` (of rho - 1), largest ``speed``, exact scaled integer sum of speeds."""
+    """Sums over one rank's nodes: ``mass`` (of rho - 1), largest ``speed``, exact scaled integer sums of speeds and of
+    the components of the velocity (``flow`` (6,), see :class:`muphy_lb.backends.arrays.ReductionArrays`)."""
 
     mass: float
     speed: float
     fixed_speed: int
+    flow: np.ndarray
 
 
 class Engine:
@@ -225,8 +227,8 @@ class Engine:
         """Sums over the local nodes."""
         arrays = self._partial_sums
         self._reductions[self.parity]()
-        mass, peak, speed = (self.backend.to_host(array) for array in (arrays.mass, arrays.peak, arrays.speed))
-        return Totals(float(mass.sum()), float(peak.max()), int(speed.sum()))
+        mass, peak, speed, flow = (self.backend.to_host(array) for array in arrays[:4])
+        return Totals(float(mass.sum()), float(peak.max()), int(speed.sum()), flow.sum(axis=1))
 
     def set_step_number(self, number: int) -> None:
         """Number of steps made so far; keyed noise reads the number of the step at hand, which is one more."""
@@ -383,7 +385,8 @@ class Engine:
         """Reductions of buffer 0 and 1, and the partial sums that they share."""
         workers = self.backend.reduction_workers(self.domain.n_nodes)
         mass, peak = (self.backend.zeros(workers, np.float64) for _ in range(2))
-        arrays = ReductionArrays(mass, peak, self.backend.zeros(workers, np.int64), float(speed_scale))
+        speed, flow = (self.backend.zeros(rows * workers, np.int64) for rows in (1, 6))
+        arrays = ReductionArrays(mass, peak, speed, flow.reshape(6, workers), float(speed_scale))
         operator = self.model.counted or self.model.macroscopic
         self._partial_sums = arrays
         self._reductions = [

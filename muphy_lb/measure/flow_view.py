@@ -145,6 +145,9 @@ class FlowView(Protocol):
     def velocity_m_s(self) -> np.ndarray | None:
         """(n, 3) velocity (x, y, z) [m/s]."""
 
+    def mean_velocity_m_s(self) -> np.ndarray:
+        """(3,) mean velocity (x, y, z) of all nodes [m/s], on every rank; no field is collected for it."""
+
     def field(self, name: str) -> np.ndarray | None:
         """(n, ...) values [SI] of an output field of the flow or of a physics."""
 

@@ -1,11 +1,13 @@
 """Permeability of a flow that a uniform body force drives, and indicators of its reliability.
 
-Darcy: U_i = k_ij g_j / nu with the mean velocity U over the whole box, solid included, and the force per mass g; a flow
-gives the column of k along its force. The mean pore size is the hydraulic diameter 4 V / S of the pores, S the faces
-between fluid and solid voxels (on smooth walls they are 1.5 times the true area). The Reynolds number takes it and the
-mean velocity in the pores, Re = (|U| / porosity) (4 V / S) / nu.
+Darcy: U_i = k_ij g_j / nu with the mean velocity U over the whole rock, solid included, and the force per mass g; a
+flow gives the column of k along its force. Reservoirs are no rock (:mod:`muphy_lb.measure.rock`). The mean pore size is
+the hydraulic diameter 4 V / S of the pores, S the faces between fluid and solid voxels (on smooth walls they are 1.5
+times the true area). The Reynolds number takes it and the mean velocity in the pores, Re = (|U| / porosity) (4 V / S) /
+nu.
 """
 
+import logging
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -14,9 +16,15 @@ from muphy_lb.case.case import Case
 from muphy_lb.domain.links import is_wall
 from muphy_lb.domain.local import CHUNK_NODES
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.geometry.porous.widths import pore_widths
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.rock import Rock, rock_of
+from muphy_lb.measure.throats import throats
 from muphy_lb.setup.force import uniform_acceleration_m_s2
+
+LOG = logging.getLogger(__name__)
 
 DARCY_M2 = 9.869233e-13
 """One darcy [m2]: 1 cm3/s of a fluid of 1 cP through 1 cm2 under 1 atm/cm."""
@@ -29,7 +37,7 @@ FEWEST_VOXELS = 5.0
 """Across a mean pore, below which half-way walls err by tens of percent."""
 
 GOOD_VOXELS = 10.0
-"""Across a mean pore, below which k is some 5 to 20 percent too high."""
+"""Across a mean pore, below which k is some 5 to 40 percent too high."""
 
 FEWEST_PORES = 5.0
 """Mean pore sizes along the shortest edge of the box, below which it is hardly representative."""
@@ -47,15 +55,17 @@ class Permeability:
         along: direction of the force, as text.
         permeability_m2, permeability_darcy, permeability_voxel2: k along the force.
         column_m2: (x, y, z) the column of k that belongs to the force's direction.
-        darcy_velocity_m_s: (x, y, z) mean over the whole box.
+        darcy_velocity_m_s: (x, y, z) mean over the whole rock.
         acceleration_m_s2: (x, y, z) body force per mass.
-        porosity: of the nodes in the flow.
+        porosity: of the nodes in the flow, reservoirs left out as in all that follows.
         tortuosity: mean speed over mean velocity along the force, in the pores.
         pore_size_m: hydraulic diameter 4 V / S.
         pore_size_voxels: the same in voxel edges: the resolution.
-        box_in_pores: shortest edge of the box in pore sizes: how representative it is.
+        box_in_pores: shortest edge of the rock in pore sizes: how representative it is.
         reynolds: see above.
         warnings: reasons to doubt the value.
+        throats: record of :class:`muphy_lb.measure.throats.Throats`, with the error that is expected of the grid; None
+            where there are none, or too little memory to look for them.
         distribution: see :func:`velocity_distribution`.
     """
 
@@ -74,6 +84,7 @@ class Permeability:
     reynolds: float
     warnings: tuple[str, ...]
     distribution: dict
+    throats: dict | None = None
 
     def record(self) -> dict:
         """The attributes by name."""
@@ -86,22 +97,24 @@ def measured_permeability(view: FlowView) -> Permeability | None:
     Raises:
         InputError: nothing but a uniform, constant body force may drive the flow, and there must be one.
     """
-    acceleration = driving_acceleration(view.case, view.header)
+    header, rock = view.header, rock_of(view.case, view.header)
+    acceleration = driving_acceleration(view.case, header) * rock.concentration
     pore_size = mean_pore_size(view)
     velocity = view.velocity_m_s()
     if velocity is None:
         return None
-    header, strength = view.header, float(np.linalg.norm(acceleration))
-    velocity = velocity.astype(np.float64)
-    direction, in_pores = acceleration / strength, velocity.mean(axis=0)
-    porosity = header.n_nodes / float(np.prod(header.shape, dtype=np.float64))
+    strength, of_throats = float(np.linalg.norm(acceleration)), _throats(view, rock, velocity)
+    if not rock.is_all:
+        velocity = velocity[rock.holds(whole_nodes(view).voxel[:], header.shape)]
+    direction, in_pores = acceleration / strength, velocity.mean(axis=0, dtype=np.float64)
+    porosity = len(velocity) / float(rock.n_voxels)
     nu = view.case.fluid.viscosity_m2_s
     column = nu * porosity * in_pores / strength
     k, along = float(column @ direction), float(in_pores @ direction)
     lengths = {
         "pore_size_m": pore_size * header.spacing_m,
         "pore_size_voxels": pore_size,
-        "box_in_pores": min(n for n in header.shape if n > 1 or max(header.shape) == 1) / pore_size,
+        "box_in_pores": min(n for n in rock.extent if n > 1 or max(rock.extent) == 1) / pore_size,
     }
     reynolds = float(np.linalg.norm(in_pores)) * lengths["pore_size_m"] / nu
     return Permeability(
@@ -111,14 +124,28 @@ def measured_permeability(view: FlowView) -> Permeability | None:
         permeability_voxel2=k / header.spacing_m**2,
         column_m2=tuple(column.tolist()),
         darcy_velocity_m_s=tuple((porosity * in_pores).tolist()),
-        acceleration_m_s2=tuple(acceleration.tolist()),
+        acceleration_m_s2=tuple((acceleration / rock.concentration).tolist()),
         porosity=porosity,
-        tortuosity=float(np.linalg.norm(velocity, axis=1).mean()) / along if along > 0.0 else np.inf,
+        tortuosity=float(np.linalg.norm(velocity, axis=1).mean(dtype=np.float64)) / along if along > 0.0 else np.inf,
         **lengths,
         reynolds=reynolds,
         warnings=_warnings(0.0 if view.fluid.equilibrium.is_linear else reynolds, lengths),
-        distribution=velocity_distribution(velocity @ direction),
+        distribution=velocity_distribution(velocity @ direction.astype(velocity.dtype)),
+        throats=of_throats,
     )
+
+
+def _throats(view: FlowView, rock: Rock, velocity: np.ndarray) -> dict | None:
+    """The record of the throats, on rank 0."""
+    nodes = whole_nodes(view)
+    try:
+        width = pore_widths(nodes)
+    except GeometryError as error:
+        LOG.warning("warning: throats are not looked for: %s", error)
+        return None
+    inside = rock.holds(nodes.voxel[:], view.header.shape)
+    found = throats(width[inside], velocity[inside])
+    return found.record() if found else None
 
 
 def velocity_distribution(along: np.ndarray) -> dict:
@@ -189,14 +216,15 @@ def _no_permeability(why: str) -> str:
 
 def mean_pore_size(view: FlowView) -> float:
     """Hydraulic diameter 4 V / S of the pores [voxels], infinite without walls; collective, on every rank."""
-    domain, faces = view.domain, 0
+    domain, rock, faces, n_nodes = view.domain, rock_of(view.case, view.header), 0, 0
     for first in range(0, domain.n_nodes, CHUNK_NODES):
-        table = domain.neighbours(AXES, slice(first, min(first + CHUNK_NODES, domain.n_nodes)))
-        faces += int(np.count_nonzero(is_wall(table)))
-    faces = view.communicator.total(faces)
+        chunk = slice(first, min(first + CHUNK_NODES, domain.n_nodes))
+        walls = is_wall(domain.neighbours(AXES, chunk))[:, rock.holds(domain.voxel[chunk], view.header.shape)]
+        faces, n_nodes = faces + int(np.count_nonzero(walls)), n_nodes + walls.shape[1]
+    faces, n_nodes = view.communicator.total(faces), view.communicator.total(n_nodes)
     if view.lattice.dimension == 2:
-        faces -= 0 if view.header.periodic[2] else 2 * view.header.n_nodes
-    return 4.0 * view.header.n_nodes / faces if faces else np.inf
+        faces -= 0 if view.header.periodic[2] else 2 * n_nodes
+    return 4.0 * n_nodes / faces if faces else np.inf
 
 
 def direction_text(direction: np.ndarray) -> str:
@@ -219,7 +247,7 @@ def _warnings(reynolds: float, lengths: dict) -> tuple[str, ...]:
     elif lengths["pore_size_voxels"] < GOOD_VOXELS:
         texts.append(
             f"a mean pore is {lengths['pore_size_voxels']:.3g} voxels wide: with fewer than {GOOD_VOXELS:g}, k usually"
-            " comes out 5 to 20 % too high; compare with geometry.options.divide = 2, which resolves it finer"
+            " comes out 5 to 40 % too high; muphy-lb permeability --refine 1,2 tells by how much"
         )
     if lengths["box_in_pores"] < FEWEST_PORES:
         texts.append(f"the box is {lengths['box_in_pores']:.3g} mean pores wide: hardly representative of a rock")

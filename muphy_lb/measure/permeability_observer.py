@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.permeability import driving_acceleration, measured_permeability
+from muphy_lb.measure.throats import throat_lines
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.report_html import ReportPart
 
@@ -56,6 +57,7 @@ def permeability_lines(record: Mapping) -> list[str]:
         f"Reynolds number {record['reynolds']:.3g} (mean pore velocity, mean pore size {record['pore_size_m']:.3g} m ="
         f" {record['pore_size_voxels']:.3g} voxels)",
     ]
+    lines += throat_lines(record["throats"]) if record.get("throats") else []
     return lines + [f"warning: {text}" for text in record["warnings"]]
 
 
@@ -68,8 +70,11 @@ def _results(rock: Mapping) -> Iterator[tuple]:
     yield "tortuosity", rock["tortuosity"], ""
     yield "mean pore size, 4 V / S", rock["pore_size_m"], "m"
     yield "mean pore size", rock["pore_size_voxels"], "voxels"
-    yield "shortest edge of the box", rock["box_in_pores"], "mean pore sizes"
+    yield "shortest edge of the rock", rock["box_in_pores"], "mean pore sizes"
     yield "Reynolds number of a mean pore", rock["reynolds"], ""
+    if rock.get("throats"):
+        yield "half of the pressure is lost in throats up to", rock["throats"]["widths_voxels"][1], "voxels"
+        yield "k too high by, expected of the grid", rock["throats"]["expected_error"], "of k"
 
 
 def _charts(rock: Mapping) -> list[tuple[str, bytes]]:

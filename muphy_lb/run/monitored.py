@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-import numpy as np
-
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
@@ -68,8 +66,7 @@ def _forces(view: FlowView) -> dict[str, float]:
 
 def _mean_velocity(view: FlowView) -> dict[str, float]:
     """Mean velocity [m/s] along each axis, what permeability is proportional to; the same for any number of ranks."""
-    velocity = view.velocity_m_s()
-    return {} if velocity is None else dict(zip("xyz", velocity.mean(axis=0, dtype=np.float64).tolist(), strict=True))
+    return dict(zip("xyz", view.mean_velocity_m_s().tolist(), strict=True))
 
 
 FLOW_QUANTITIES: Mapping[str, Callable[[FlowView], dict[str, float]]] = MappingProxyType(

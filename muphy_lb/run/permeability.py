@@ -13,6 +13,8 @@ from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
 from muphy_lb.output.summary import write_summary
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Clock, StopSignals
+from muphy_lb.run.refined_flow import RefinedFlow
+from muphy_lb.run.refinement import Refinement
 from muphy_lb.run.settled_flow import Desk, Flow, forget_flow, is_done, settled_flow
 from muphy_lb.run.watchdog import Sentry
 from muphy_lb.setup.geometry import is_prepared, load_nodes, open_case_nodes
@@ -27,6 +29,18 @@ def add_options(parser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--axis", choices="xyz", help="turn the force along this axis (default: as in the case)")
     which.add_argument("--tensor", action="store_true", help="one flow along each axis: the whole tensor")
+    parser.add_argument(
+        "--refine",
+        metavar="PARTS",
+        help="numbers of parts into which voxels are divided, as 1,2 or 1,2,3: k on infinitely fine voxels, with an"
+        " error bar",
+    )
+    parser.add_argument(
+        "--memory",
+        metavar="GIB",
+        type=float,
+        help="with --refine: most that a flow may take on each rank; crops beyond (default: what is free)",
+    )
     parser.add_argument("--json", metavar="FILE", help="write the outcome, after each flow")
     parser.add_argument("--plot", metavar="FILE", help="draw the distribution of the velocity in the pores (PNG)")
     parser.add_argument(
@@ -57,6 +71,7 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
         DivergedError: a flow became unstable.
         OutputError: a file cannot be written.
     """
+    _refinement(options)
     case = communicator.broadcast(load_case(options.case, options.set) if communicator.rank == 0 else None)
     refuse_other_drives(case, case.openings)
     cases = dict(_cases(case, options))
@@ -76,14 +91,21 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
 def _run_all(cases, folder: Path, nodes, options, desk: Desk, communicator) -> tuple[dict[str, Flow], str | None]:
     """The flows by name on rank 0, and why one was stopped, if so."""
     flows: dict[str, Flow] = {}
+    refined: dict[str, RefinedFlow] = {}
     for number, (name, case) in enumerate(cases.items(), start=1):
         if len(cases) > 1:
             desk.say(f"\nflow along {name}, {number} of {len(cases)}")
-        flow = settled_flow(case, communicator, nodes, folder / name, desk)
+        refinement = _refinement(options)
+        if refinement:
+            refined[name] = RefinedFlow(case, refinement, folder / name, communicator, desk)
+            flow = refined[name].run(nodes)
+        else:
+            flow = settled_flow(case, communicator, nodes, folder / name, desk)
         if flow is not None:
             flows[name] = flow
             desk.say(_described(flow))
-            _conclude(flows, len(cases), options, desk.say)
+            desk.say("\n".join(refined[name].lines() if name in refined and refined[name].is_complete else ()))
+            _conclude(flows, refined, len(cases), options, desk.say)
         stopped = communicator.broadcast(flow.ended if flow is not None and flow.is_stopped else None)
         if stopped:
             return flows, stopped
@@ -168,12 +190,25 @@ def _read(case: Case, say) -> tuple[NodeList | None, GeometryHeader]:
 def _described(flow: Flow) -> str:
     lines = permeability_lines(flow.permeability.record())
     word = "settled" if flow.settled else "warning: NOT settled"
-    return "\n".join([*lines, f"{word} after {flow.steps:,} steps; limit {flow.limit_m2:.5g} m2"])
+    change = 100.0 * flow.unsettled_m2 / flow.limit_m2 if flow.limit_m2 > 0.0 else np.inf
+    still = f"; by the last looks it may still change by {change:.2g} %" if np.isfinite(change) else ""
+    return "\n".join([*lines, f"{word} after {flow.steps:,} steps; limit {flow.limit_m2:.5g} m2{still}"])
 
 
-def _conclude(flows: dict[str, Flow], n_flows: int, options, say) -> None:
+def _refinement(options) -> Refinement | None:
+    """The grids that are asked for."""
+    if options.refine is None:
+        if options.memory is not None:
+            raise InputError("permeability: --memory bounds the flows of --refine; give --refine 1,2 with it")
+        return None
+    return Refinement.read(options.refine, options.memory)
+
+
+def _conclude(flows: dict[str, Flow], refined: dict[str, RefinedFlow], n_flows: int, options, say) -> None:
     """The tensor, once it is whole, and the files."""
     record: dict[str, object] = {"flows": {name: flow.record() for name, flow in flows.items()}}
+    if refined:
+        record["refined"] = {name: flow.record() for name, flow in refined.items() if flow.is_complete}
     if options.tensor and len(flows) == n_flows:
         tensor = tensor_m2(list(flows.values()))
         record["tensor_m2"] = tensor

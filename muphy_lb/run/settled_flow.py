@@ -19,8 +19,9 @@ from muphy_lb.output.series import read_series
 from muphy_lb.run.checkpoint import PATTERN
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
 from muphy_lb.run.loop import COMPLETED, Clock, Run, StopSignals
+from muphy_lb.run.relay import Relay
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.run.steady_state import STEADY, SteadyState
+from muphy_lb.run.steady_state import STEADY, SteadyState, rest_of_change
 from muphy_lb.run.summary import SUMMARY_FILE
 
 TOLERANCE = 1e-4
@@ -41,6 +42,8 @@ class Flow:
         settled: whether k settled.
         steps: after how many steps.
         limit_m2: the limit of k along the force [m2] that the last three looks point to.
+        unsettled_m2: what k may still change by, by the last looks [m2].
+        n_nodes: nodes of the flow.
     """
 
     permeability: Permeability
@@ -48,6 +51,8 @@ class Flow:
     settled: bool
     steps: int
     limit_m2: float
+    unsettled_m2: float
+    n_nodes: int
 
     @property
     def is_stopped(self) -> bool:
@@ -57,7 +62,8 @@ class Flow:
     def record(self) -> dict:
         """All of it, for files."""
         own = {"ended": self.ended, "settled": self.settled, "steps": self.steps}
-        return own | {"permeability_limit_m2": self.limit_m2} | self.permeability.record()
+        own |= {"permeability_limit_m2": self.limit_m2, "permeability_unsettled_m2": self.unsettled_m2}
+        return own | self.permeability.record()
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,9 @@ class Desk:
     clock: Clock
 
 
-def settled_flow(case: Case, communicator, nodes=None, folder=None, desk: Desk | None = None) -> Flow | None:
+def settled_flow(
+    case: Case, communicator, nodes=None, folder=None, desk: Desk | None = None, relay: Relay | None = None
+) -> Flow | None:
     """The flow of a case once k has settled or the flow was stopped, on rank 0; collective.
 
     Args:
@@ -84,6 +92,7 @@ def settled_flow(case: Case, communicator, nodes=None, folder=None, desk: Desk |
         nodes: the geometry, on rank 0, if it is already there.
         folder: output folder; what it holds of the same flow is gone on with. Without one, nothing is kept.
         desk: what it shares with other flows; without one it is silent.
+        relay: the flow starts from what it holds, if it starts at all, and is then held by it.
 
     Raises:
         InputError: no flow of which this can be told; the folder holds checkpoints of another case.
@@ -104,7 +113,11 @@ def settled_flow(case: Case, communicator, nodes=None, folder=None, desk: Desk |
         driving_acceleration(case, simulation.header)
         simulation.case = _looking(simulation)
         desk.say(simulation.describe())
+        if relay and not resume:
+            relay.start(simulation)
         reason, summary = Run(simulation, folder, resume, Clock(desk.clock.started)).execute(desk.signals)
+        if relay:
+            relay.take(simulation)
         summary = summary or _summary(folder) | {"ended": reason}  # none where no step was left
         return _flow(summary, folder) if is_root else None
 
@@ -197,8 +210,10 @@ def _flow(summary: Mapping, folder: Path) -> Flow:
     values = {field.name: record[field.name] for field in fields(Permeability)}
     known: dict[str, Any] = {name: inf if value is None else value for name, value in values.items()}
     found = Permeability(**known)
-    limit_m2 = _limit_m2(found, _looks(folder / SteadyState.file))
-    return Flow(found, summary["ended"], bool(summary["converged"]), summary["steps"], limit_m2)
+    looks = _looks(folder / SteadyState.file)
+    limit_m2, unsettled_m2 = _limit_m2(found, looks), _unsettled_m2(found, looks)
+    ended = summary["ended"], bool(summary["converged"]), summary["steps"]
+    return Flow(found, *ended, limit_m2, unsettled_m2, summary["n_fluid"])
 
 
 def _looks(path: Path) -> np.ndarray:
@@ -218,3 +233,12 @@ def _limit_m2(found: Permeability, looks: np.ndarray) -> float:
     if third <= 0.0 or not 0.0 <= step * before < before**2:
         return found.permeability_m2
     return float(found.permeability_m2 * (third + step**2 / (before - step)) / third)
+
+
+def _unsettled_m2(found: Permeability, looks: np.ndarray) -> float:
+    """What k may still change by, if changes go on shrinking as the last two did; infinite before that is known."""
+    along = looks[-3:] @ np.array(found.acceleration_m_s2)
+    if len(along) < 3 or along[-1] <= 0.0:
+        return inf
+    before, change = np.diff(along)
+    return found.permeability_m2 * rest_of_change(before, change) / float(along[-1])

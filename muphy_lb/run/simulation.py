@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from math import ceil, inf, log2, sqrt
+from math import inf, sqrt
 from os import PathLike
 
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.backends.exact_sums import from_two_parts, scale_of_sums
 from muphy_lb.boundaries.opening_geometry import link_weights, opening_areas_m2, opening_frames, unscaled_flow
 from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, as_case
@@ -41,8 +42,6 @@ from muphy_lb.setup.distribute import DistributedGeometry
 from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
 from muphy_lb.setup.numerics import Numerics, resolve
 
-# Speeds are summed as integers, exact in any order; 2^60 leaves room for a mean speed of 4 in lattice units.
-FIXED_POINT_BITS = 60
 TRIAL_STEPS = 4
 
 
@@ -258,14 +257,18 @@ class Simulation(FlowState):
         Raises:
             DivergedError: a value is not finite, or the Mach number passes ``run.max_mach``; the message says where.
         """
-        totals = self.engine.totals()
+        totals, n = self.engine.totals(), self.header.n_nodes
         max_speed = self.communicator.maximum(totals.speed)
         if not max_speed <= self.case.run.max_mach * sqrt(float(self.lattice.cs2)):
             raise DivergedError(divergence_message(self, self.engine.moments()[1:]))
-        n = self.header.n_nodes
-        mean_speed = self.communicator.total(totals.fixed_speed) / self._speed_scale() / n
+        mean_speed = self.communicator.total(totals.fixed_speed) / scale_of_sums(n) / n
         drift = (self.communicator.total(totals.mass) - self.initial_mass) / (n + self.initial_mass)
         return Health(drift, max_speed, mean_speed)
+
+    def mean_velocity_m_s(self) -> np.ndarray:
+        """(3,) mean velocity (x, y, z) of all nodes [m/s], on every rank and for any number of them; collective."""
+        n, sums = self.header.n_nodes, self.communicator.total(self.engine.totals().flow).reshape(3, 2)
+        return self.units.velocity_to_si(from_two_parts(sums[:, 0], sums[:, 1], scale_of_sums(n)) / n)
 
     def largest_density_change(self) -> float:
         """Largest difference of the lattice density from 1, on every rank; collective."""
@@ -323,7 +326,7 @@ class Simulation(FlowState):
         )
         self._course = build_schedule(case, self.header, self.conditions, present, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)
-        engine = Engine(backend, connector, self.domain, model, conditions, self._speed_scale())
+        engine = Engine(backend, connector, self.domain, model, conditions, scale_of_sums(self.header.n_nodes))
         tune(engine)
         engine.warm_up()
         return engine
@@ -352,9 +355,6 @@ class Simulation(FlowState):
         if self._course.changes:
             rows, self._scheduled_until = self._course.rows(self.step_number)
             self.engine.schedule(rows)
-
-    def _speed_scale(self) -> float:
-        return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.header.n_nodes + 1)))
 
     def _collect(self, rows, finish):
         collected = [self._gather.collect(row) for row in rows]

@@ -47,6 +47,11 @@ class SteadyWatch:
         tolerance: allowed relative change per characteristic time, or None for never steady.
         intervals: characteristic time over the time between two looks.
         is_extrapolated: whether what is to come of the flow rates must be within the tolerance, too.
+
+    Attributes:
+        change: the largest relative change.
+        to_come: what is to come of the flow rates, if that counts.
+        to_come_of: what is to come of each quantity, by group and name, relative to the largest of its group.
     """
 
     def __init__(self, tolerance: float | None, intervals: float = 1.0, is_extrapolated: bool = False):
@@ -58,6 +63,7 @@ class SteadyWatch:
         self._change_before = inf
         self._last: dict = {}
         self._differences: dict = {}
+        self.to_come_of: dict[str, dict[str, float]] = {}
 
     def __str__(self):
         if self.tolerance is None:
@@ -88,16 +94,23 @@ class SteadyWatch:
         if last:
             self._change_before = self.change
             self.change = self._intervals * max(_relative_changes(last, groups), default=inf)
+            self._extrapolate(last)
         if last and self._is_extrapolated:
-            self._extrapolate(last.get(EXTRAPOLATED, {}), groups.get(EXTRAPOLATED, {}))
+            self.to_come = max(self.to_come_of.get(EXTRAPOLATED, {}).values(), default=0.0)
         return self.is_steady
 
-    def _extrapolate(self, last: dict[str, float], now: dict[str, float]) -> None:
-        """What is to come of the flow rates, relative to the largest, if they go on to change as they did."""
-        before, self._differences = self._differences, {name: now[name] - last[name] for name in now if name in last}
-        scale = max((abs(value) for value in now.values()), default=0.0)
-        to_come = (_rest(before.get(name, inf), change) for name, change in self._differences.items())
-        self.to_come = max((_ratio(rest, scale) for rest in to_come), default=0.0)
+    def _extrapolate(self, last: dict[str, dict[str, float]]) -> None:
+        """What is to come of all quantities, relative to the largest of a group, if they go on changing as they did."""
+        before, now = self._differences, self._last
+        self._differences = {
+            group: {name: x - last[group][name] for name, x in values.items() if name in last.get(group, {})}
+            for group, values in now.items()
+        }
+        for group, changes in self._differences.items():
+            scale, earlier = max(map(abs, now[group].values()), default=0.0), before.get(group, {})
+            rests = {name: rest_of_change(earlier.get(name, inf), change) for name, change in changes.items()}
+            if rests:
+                self.to_come_of[group] = {name: _ratio(rest, scale) for name, rest in rests.items()}
 
     def record(self) -> dict:
         """What a checkpoint must keep."""
@@ -109,8 +122,9 @@ class SteadyWatch:
         """Continue from a checkpoint's record."""
         self._last = record["last"]
         self.change, self._change_before = (inf if change is None else change for change in record["changes"])
-        if self._is_extrapolated:  # checkpoints of earlier versions do not hold it
-            self._differences = record.get("differences", {})
+        given = record.get("differences", {})  # checkpoints of earlier versions do not hold it, or by name alone
+        self._differences = given if all(isinstance(changes, dict) for changes in given.values()) else {}
+        if self._is_extrapolated:
             self.to_come = inf if record.get("to_come") is None else record["to_come"]
 
 
@@ -126,7 +140,7 @@ def _ratio(change: float, scale: float) -> float:
     return change / scale if scale > 0.0 and not isnan(change) else inf
 
 
-def _rest(before: float, change: float) -> float:
+def rest_of_change(before: float, change: float) -> float:
     """Sum of the changes to come after two successive ones of a quantity."""
     if change == 0.0:
         return 0.0
@@ -195,6 +209,19 @@ class SteadyState(Observer):
         """The last change, and what is wanted."""
         return str(self.watch)
 
+    def finish(self) -> dict | None:
+        """What is to come of every quantity that was watched, by group and name."""
+        known = {
+            group: {name: rest if rest < inf else None for name, rest in values.items()}
+            for group, values in self.watch.to_come_of.items()
+        }
+        return {"to_come": known} if known and self._view.communicator.rank == 0 else None
+
+    def lines(self, summary: Mapping) -> list[str]:
+        """How far each kind of quantity is known, as far as steadiness goes."""
+        found = [_known_to(group, values) for group, values in summary.get(self.name, {}).get("to_come", {}).items()]
+        return [f"if changes go on to shrink as they did, what is still to come: {'; '.join(found)}"] if found else []
+
     def state(self) -> dict:
         """The last look, the last two changes, and the number of steps between looks."""
         return self.watch.record() | {"every": self.every}
@@ -207,6 +234,13 @@ class SteadyState(Observer):
     def section(self, summary: Mapping) -> ReportPart:
         """The course of the change, and of mean velocities."""
         return ReportPart(charts=lambda: _charts(self._path))
+
+
+def _known_to(group: str, values: Mapping[str, float | None]) -> str:
+    """The quantity of a group that has most to come."""
+    name, rest = max(values.items(), key=lambda item: inf if item[1] is None else item[1])
+    which = f"{group} ({name})" if len(values) > 1 else group
+    return f"{which} not yet known" if rest is None else f"{which} +-{100.0 * rest:.2g} %"
 
 
 def _charts(path: Path) -> list[tuple[str, bytes]]:

@@ -67,7 +67,12 @@ def measured(ranks):
     def ask(engine):
         totals = engine.totals()
         fluxes = engine.link_fluxes()
-        return engine.populations(), engine.moments(), [totals.mass, totals.speed, totals.fixed_speed], *fluxes
+        return (
+            engine.populations(),
+            engine.moments(),
+            [totals.mass, totals.speed, totals.fixed_speed, *totals.flow],
+            *fluxes,
+        )
 
     return [*ranks.each(ask), ranks.each(lambda engine: engine.wall_exchange()), ranks.populations()]
 

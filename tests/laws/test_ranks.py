@@ -65,7 +65,8 @@ def test_the_totals_of_all_ranks_add_up(streaming):
         ranks.set_populations(random_populations(D3Q19, nodes.n_nodes))
         ranks.step(5)
         totals = [engine.totals() for engine in ranks.engines]
-        sums.append((sum(total.fixed_speed for total in totals), max(total.speed for total in totals)))
+        flow = np.sum([total.flow for total in totals], axis=0).tolist()
+        sums.append((sum(total.fixed_speed for total in totals), max(total.speed for total in totals), flow))
     assert sums[0] == sums[1]
 
 

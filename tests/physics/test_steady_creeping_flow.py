@@ -94,3 +94,21 @@ def test_with_another_interval_a_continued_run_begins_to_compare_anew(tmp_path):
     same.restore(kept.state())
     shorter.restore(kept.state())
     assert same.watch.change == kept.watch.change < inf and shorter.watch.change == inf
+
+
+def test_every_quantity_is_known_to_what_its_last_changes_leave():
+    watch = SteadyWatch(1e-3)
+    for k in range(6):
+        watch.look({"forces": {"drag": 2.0 + 0.5**k, "lift": 1.0}, "flow_rates": {}})
+    assert watch.to_come_of == {"forces": {"drag": pytest.approx(0.5**5 / (2.0 + 0.5**5)), "lift": 0.0}}
+
+
+def test_the_closing_lines_tell_what_is_still_to_come(tmp_path):
+    simulation = simulate(open_channel(run={"steady_tolerance": 1e-9, "steady_interval_steps": 10, "steps": 100}))
+    observer = SteadyState(simulation, tmp_path, None)
+    assert observer.finish() is None and observer.lines({}) == []
+    for _ in range(3):
+        simulation.step(10)
+        observer.verdict()
+    (line,) = observer.lines({"watch": observer.finish()})
+    assert "still to come" in line and "flow_rates" in line

@@ -13,6 +13,7 @@ from numba import njit, prange
 
 from muphy_lb.backends.cpu.kernel_store import stored
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
+from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
 
 # Warps of a chunk, the unit of work of a thread.
@@ -289,17 +290,19 @@ def arriving(macroscopic_operator, locations, lattice, precision):
 
 @cache
 def reduction(macroscopic_operator, locations, lattice, precision):
-    """Mass, largest speed and exact sum of speeds, one partial result per chunk."""
+    """Mass, largest speed and exact sums of speed and velocity, one partial result per chunk."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
-    load = gather(split(locations), q_count)
+    load, parts = gather(split(locations), q_count), node_jit(in_two_parts)
 
     @loop_jit
     def skeleton(buffer, lines, bases, n_nodes, result, parameters):
         mass, peak, speed_sum = result.mass, result.peak, result.speed  # writes to arrays in a tuple would go to copies
+        flow, scale = result.flow, result.scale
         for chunk in prange(mass.size):
             block = np.empty((q_count, WARP), real)
             total, largest, fixed = 0.0, 0.0, 0
+            flow_x = flow_y = flow_z = below_x = below_y = below_z = 0
             for n in range(chunk * CHUNK_NODES, min(n_nodes, (chunk + 1) * CHUNK_NODES)):
                 if n % WARP == 0:
                     load(block, buffer, lines, bases, n // WARP)
@@ -308,9 +311,14 @@ def reduction(macroscopic_operator, locations, lattice, precision):
                 if np.isfinite(speed):
                     total += deviation
                     largest = max(largest, speed)
-                    fixed += np.int64(speed * result.scale)
+                    fixed += np.int64(speed * scale)
+                    (x, rest_x), (y, rest_y), (z, rest_z) = parts(ux, scale), parts(uy, scale), parts(uz, scale)
+                    flow_x, flow_y, flow_z = flow_x + x, flow_y + y, flow_z + z
+                    below_x, below_y, below_z = below_x + rest_x, below_y + rest_y, below_z + rest_z
                 else:
                     largest = np.inf
+            flow[0, chunk], flow[1, chunk], flow[2, chunk] = flow_x, below_x, flow_y
+            flow[3, chunk], flow[4, chunk], flow[5, chunk] = below_y, flow_z, below_z
             mass[chunk], peak[chunk], speed_sum[chunk] = total, largest, fixed
 
     return skeleton

@@ -16,6 +16,7 @@ from muphy_lb.backends.cuda.access import (
     writer,
 )
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.exact_sums import in_two_parts
 
 # Assignment of nodes to threads: one each; two each, a warp apart; two consecutive ones each, which needs half
 # precision and stores within the node.
@@ -232,18 +233,19 @@ def arriving(macroscopic_operator, locations, n_entries, lattice, precision, ind
 
 @cache
 def reduction(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
-    """Mass, largest speed and exact sum of speeds; worker i takes nodes i, i + workers, i + 2 workers ..."""
+    """Mass, largest speed, exact sums of speed and velocity; worker i takes nodes i, i + workers, i + 2 workers ..."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     load = reader(locations, n_entries, precision, index_type)
     q_count, real, per_unit = lattice.q, precision.real, 1.0 / precision.unit
-    infinity = float("inf")
+    infinity, parts = float("inf"), device_jit(in_two_parts)
 
     @cuda.jit
     def kernel(buffer, lines, bases, n_nodes, result, parameters):
-        worker, n_workers = cuda.grid(1), result.mass.size
+        worker, n_workers, scale = cuda.grid(1), result.mass.size, result.scale
         if worker < n_workers:
             f = cuda.local.array(q_count, real)
             total, largest, fixed = 0.0, 0.0, np.int64(0)
+            flow_x = flow_y = flow_z = below_x = below_y = below_z = np.int64(0)
             for node in range(worker, n_nodes, n_workers):
                 n = np.uint32(node)
                 load(buffer, lines, bases, n, f)
@@ -252,9 +254,15 @@ def reduction(macroscopic_operator, locations, n_entries, lattice, precision, in
                 if speed < infinity:
                     total += deviation * per_unit
                     largest = max(largest, speed)
-                    fixed += np.int64(speed * result.scale)
+                    fixed += np.int64(speed * scale)
+                    (x, rest_x), (y, rest_y), (z, rest_z) = parts(ux, scale), parts(uy, scale), parts(uz, scale)
+                    flow_x, flow_y, flow_z = flow_x + x, flow_y + y, flow_z + z
+                    below_x, below_y, below_z = below_x + rest_x, below_y + rest_y, below_z + rest_z
                 else:
                     largest = infinity
+            result.flow[0, worker], result.flow[1, worker] = flow_x, below_x
+            result.flow[2, worker], result.flow[3, worker] = flow_y, below_y
+            result.flow[4, worker], result.flow[5, worker] = flow_z, below_z
             result.mass[worker] = total
             result.peak[worker] = largest
             result.speed[worker] = fixed

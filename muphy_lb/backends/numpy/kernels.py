@@ -20,6 +20,7 @@ from muphy_lb.backends.arrays import (
     StreamArrays,
     WallArrays,
 )
+from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.backends.numpy.stage_kernels import KERNELS as STAGE_KERNELS
 from muphy_lb.domain.lookup import LAYER, look_up
 from muphy_lb.lattice import added
@@ -137,6 +138,8 @@ def reduction(backend, macroscopic, state: State, result: ReductionArrays, value
         result.mass[0] = deviation.sum()
         result.peak[0] = speed.max() if finite else np.inf
         result.speed[0] = (speed * result.scale).astype(np.int64).sum() if finite else 0
+        parts = [in_two_parts(component, result.scale) for component in u] if finite else np.zeros((3, 2, 1), int)
+        result.flow[:, 0] = np.ravel([[rows.sum() for rows in pair] for pair in parts])
 
     return reduce
 

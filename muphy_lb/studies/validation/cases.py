@@ -15,6 +15,7 @@ from muphy_lb.studies.validation.gmy_pipe import gmy_pipe
 from muphy_lb.studies.validation.ketton import ketton
 from muphy_lb.studies.validation.les import smagorinsky
 from muphy_lb.studies.validation.permeability import permeability
+from muphy_lb.studies.validation.permeability_error import permeability_error
 from muphy_lb.studies.validation.poiseuille import pipe, plane_channel
 from muphy_lb.studies.validation.poiseuille_trt import poiseuille_trt
 from muphy_lb.studies.validation.record import Validation
@@ -39,6 +40,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "conservation": conservation,
         "balance": balance,
         "permeability": permeability,
+        "permeability-error": permeability_error,
         "ketton": ketton,
         "vessel": vessel,
         "poiseuille-trt": poiseuille_trt,

@@ -1,0 +1,218 @@
+"""The permeability of one flow on infinitely fine voxels: a flow on each grid, each started from the one before."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from muphy_lb.case.case import Case
+from muphy_lb.errors import InputError
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.lattice import lattice_named
+from muphy_lb.measure.grid_error import GridLimit, grid_limit, voxelisation_error
+from muphy_lb.measure.permeability import DARCY_M2
+from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
+from muphy_lb.run.refinement import Refinement, crops, force_axis_of, is_voxelised_anew, largest_share, on_grid
+from muphy_lb.run.relay import Relay
+from muphy_lb.run.settled_flow import Desk, Flow, settled_flow
+from muphy_lb.setup.geometry import load_nodes
+
+CROP_ERROR = 0.2
+"""Of the change that crops show: what it is uncertain by at least for the whole."""
+
+
+@dataclass(frozen=True)
+class OnGrid:
+    """The permeability on one grid.
+
+    Attributes:
+        parts: of each voxel.
+        permeability_m2: along the force, its limit in time.
+        uncertainty_m2: what it is uncertain by: time, and crops.
+        width_voxels: mean width of the throats; infinite without any.
+        crop_changes: by what share of itself k of each crop was larger on the grid before; empty for the whole.
+    """
+
+    parts: int
+    permeability_m2: float
+    uncertainty_m2: float
+    width_voxels: float
+    crop_changes: tuple[float, ...] = ()
+
+
+@dataclass
+class RefinedFlow:
+    """The flows of one force on all grids; collective, results on rank 0.
+
+    Attributes:
+        case: the case, on undivided voxels.
+        refinement: the grids.
+        folder: one folder in it for each flow.
+        communicator: the ranks.
+        desk: what is shared with other flows.
+        grids: what was found so far.
+    """
+
+    case: Case
+    refinement: Refinement
+    folder: Path
+    communicator: SerialCommunicator | MpiCommunicator
+    desk: Desk
+    grids: list[OnGrid] = field(default_factory=list)
+
+    def run(self, nodes: NodeList | None) -> Flow | None:
+        """Run the flows, from the coarsest on.
+
+        Args:
+            nodes: the geometry of undivided voxels, on rank 0, if it is already there.
+
+        Returns:
+            On rank 0, the first flow; or the one that was stopped.
+
+        Raises:
+            InputError, DivergedError, OutputError: as :func:`muphy_lb.run.settled_flow.settled_flow`.
+        """
+        relay, first = Relay(), None
+        for parts in self.refinement.parts:
+            case = on_grid(self.case, parts)
+            share = self._share(case, parts, first) if self._has_flow(first) else 1.0
+            if share < 1.0:
+                flow = self._of_crops(parts, share)
+            else:
+                own = nodes if parts == 1 else None
+                flow = self._flow(case, parts, self.folder, own, relay)
+                self._note(parts, flow)
+            first = first or flow
+            if self._stopped(flow):
+                return flow
+        return first
+
+    def limit(self) -> GridLimit:
+        """The limit on infinitely fine voxels [m2], on rank 0."""
+        parts, values, errors = zip(
+            *((grid.parts, grid.permeability_m2, grid.uncertainty_m2) for grid in self.grids), strict=True
+        )
+        return grid_limit(parts, values, errors)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is a flow on each grid, on rank 0."""
+        return len(self.grids) == len(self.refinement.parts)
+
+    def record(self) -> dict:
+        """All of it, for files."""
+        limit = self.limit()
+        return {
+            "permeability_m2": limit.value,
+            "permeability_darcy": limit.value / DARCY_M2,
+            "error_m2": limit.error,
+            "order": limit.order,
+            "order_is_measured": limit.is_measured,
+            "too_high_on_first_grid": self.grids[0].permeability_m2 / limit.value - 1.0,
+            "grids": [vars(grid) for grid in self.grids],
+        }
+
+    def lines(self) -> list[str]:
+        """What was found, for people."""
+        limit = self.limit()
+        known = f"{limit.value:.4g} +- {limit.error:.2g} m2 = {limit.value / DARCY_M2:.4g} darcy"
+        how = "measured" if limit.is_measured else "the usual one of rocks"
+        grids = ", ".join(f"{grid.permeability_m2:.4g} ({grid.parts})" for grid in self.grids)
+        too_high = 100.0 * (self.grids[0].permeability_m2 / limit.value - 1.0)
+        found = [
+            f"on infinitely fine voxels k = {known}, +- {100.0 * abs(limit.error / limit.value):.2g} %: order"
+            f" {limit.order:.2f} ({how}) from k [m2] on voxels divided into (parts): {grids}",
+            f"grid: k of the first of these is {too_high:+.3g} % off",
+        ]
+        for grid in self.grids:
+            if grid.crop_changes:
+                changes = ", ".join(f"{-100.0 * change:+.3g} %" for change in grid.crop_changes)
+                found.append(
+                    f"{grid.parts} parts did not fit: change of k in {len(grid.crop_changes)} crops {changes}, which"
+                    " counts for the whole as its throats are wider or narrower"
+                )
+        return found
+
+    def _flow(self, case: Case, parts: int, folder: Path, nodes, relay: Relay) -> Flow | None:
+        own = folder if parts == self.refinement.parts[0] else folder / f"divided-{parts}"
+        if self.refinement.parts[0] != parts:
+            self.desk.say(f"\nvoxels divided into {parts} along each axis")
+        return settled_flow(case, self.communicator, nodes, own, self.desk, relay)
+
+    def _note(self, parts: int, flow: Flow | None) -> None:
+        if flow is not None and not flow.is_stopped:
+            self.grids.append(self._on_grid(parts, flow))
+
+    def _of_crops(self, parts: int, share: float) -> Flow | None:
+        """Take the ratio to the grid before from parts of the rock; returns a flow of them."""
+        before = self.refinement.parts[self.refinement.parts.index(parts) - 1]
+        axis = force_axis_of(self.case.flow.acceleration_m_s2)
+        found: list[tuple[OnGrid, OnGrid]] = []
+        flow = None
+        for number, crop in enumerate(crops(self.case, self._header(), share, axis), start=1):
+            self.desk.say(f"\n{parts} parts do not fit into memory: crop {number}, {crop.geometry.options['crop']}")
+            relay, pair = Relay(), list[OnGrid]()
+            for each in (before, parts):
+                folder = self.folder / f"crop-{number}-for-{parts}" / f"divided-{each}"
+                try:
+                    flow = settled_flow(on_grid(crop, each), self.communicator, None, folder, self.desk, relay)
+                except GeometryError as error:
+                    self.desk.say(f"left out: {error}")
+                    break
+                if self._stopped(flow):
+                    return flow
+                pair += [self._on_grid(each, flow)] if flow else []
+            found += [(pair[0], pair[1])] if len(pair) == 2 else []
+        if not self.communicator.broadcast(bool(found)):
+            raise InputError("permeability: no pore of any crop leads through; leave out the last number of --refine")
+        if self.communicator.rank == 0:
+            self.grids.append(_scaled(self.grids[-1], parts, found))
+        return flow
+
+    def _on_grid(self, parts: int, flow: Flow) -> OnGrid:
+        """What a flow tells; the limit of k is uncertain by what it differs from its last value, by what is to come,
+        and by how voxels lie to smooth walls."""
+        change = abs(flow.limit_m2 - flow.permeability.permeability_m2)
+        uncertainty = min(max(change, flow.unsettled_m2), abs(flow.limit_m2))
+        throats = flow.permeability.throats
+        width = throats["mean_width_voxels"] if throats else np.inf
+        if is_voxelised_anew(self.case):
+            uncertainty += voxelisation_error(flow.limit_m2, width)
+        return OnGrid(parts, flow.limit_m2, uncertainty, width)
+
+    def _has_flow(self, flow: Flow | None) -> bool:
+        return self.communicator.broadcast(flow is not None)
+
+    def _stopped(self, flow: Flow | None) -> bool:
+        return self.communicator.broadcast(flow is not None and flow.is_stopped)
+
+    def _header(self) -> GeometryHeader:
+        """The geometry of undivided voxels, on every rank."""
+        is_root = self.communicator.rank == 0
+        return self.communicator.broadcast(load_nodes(self.case)[0].header if is_root else None)
+
+    def _share(self, case: Case, parts: int, first: Flow | None) -> float:
+        """Share of the flow on a finer grid that fits into memory."""
+        times = (parts / self.refinement.parts[0]) ** lattice_named(case.lattice.name).dimension
+        counted = (first.n_nodes, first.n_nodes / first.permeability.porosity) if first else (0.0, 0.0)
+        n_nodes, n_voxels = (int(times * n) for n in self.communicator.broadcast(counted))
+        return largest_share(case, n_nodes, n_voxels, self.communicator, self.refinement.memory_bytes)
+
+
+def _scaled(before: OnGrid, parts: int, pairs: Sequence[tuple[OnGrid, OnGrid]]) -> OnGrid:
+    """The value of the whole from flows through parts of it.
+
+    What a grid changes goes as one over the width of the throats (:mod:`muphy_lb.measure.throats`): the changes of
+    crops count for the whole in this proportion.
+    """
+    changes = np.array([1.0 - fine.permeability_m2 / coarse.permeability_m2 for coarse, fine in pairs])
+    widths = np.array([coarse.width_voxels for coarse, _ in pairs])
+    own = changes * widths / before.width_voxels if np.isfinite([*widths, before.width_voxels]).all() else changes
+    spread = own.std(ddof=1) / np.sqrt(own.size) if own.size > 1 else 0.0
+    error = max(spread, CROP_ERROR * abs(own.mean()))
+    value = before.permeability_m2 * (1.0 - own.mean())
+    uncertainty = before.uncertainty_m2 + abs(before.permeability_m2) * error
+    width = before.width_voxels * parts / before.parts
+    return OnGrid(parts, float(value), float(uncertainty), float(width), tuple(changes.tolist()))

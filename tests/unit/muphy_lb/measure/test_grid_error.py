@@ -1,0 +1,63 @@
+"""The limit of values on finer grids is the true one if they have an order, and its bar is honest if they have not."""
+
+import numpy as np
+import pytest
+
+from muphy_lb.measure.grid_error import USUAL_ORDER, grid_limit, voxelisation_error
+from muphy_lb.measure.throats import EXPECTED, throat_lines, throats
+
+
+def values(order, parts):
+    """Values that go to 2 with an order."""
+    return [2.0 + 0.5 * part**-order for part in parts]
+
+
+@pytest.mark.parametrize("order", [1.0, 1.2, 1.5, 2.0])
+def test_three_grids_measure_the_order_and_the_limit(order):
+    found = grid_limit((1, 2, 3), values(order, (1, 2, 3)))
+    assert found.is_measured and found.order == pytest.approx(order, abs=1e-6)
+    assert found.value == pytest.approx(2.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("order", [0.95, 1.2, 1.9])
+def test_two_grids_have_a_bar_that_holds_the_limit_of_every_usual_order(order):
+    found = grid_limit((1, 2), values(order, (1, 2)))
+    assert not found.is_measured and found.order == USUAL_ORDER
+    assert abs(found.value - 2.0) <= found.error < 0.25
+
+
+def test_the_finest_grids_count_if_there_are_more_than_three():
+    parts = (1, 2, 3, 4)
+    found = grid_limit(parts, [9.0, *values(1.3, parts)[1:]])
+    assert found.value == pytest.approx(2.0, abs=1e-9)
+
+
+def test_changes_that_do_not_shrink_make_a_bar_as_wide_as_they_are():
+    found = grid_limit((1, 2, 3), (1.0, 1.1, 0.9))
+    assert not found.is_measured and found.error >= 0.2
+
+
+def test_what_values_are_uncertain_by_is_extrapolated_too():
+    parts = (1, 2, 3)
+    sure, unsure = grid_limit(parts, values(1.2, parts)), grid_limit(parts, values(1.2, parts), (0.0, 0.0, 0.01))
+    assert unsure.value == sure.value and unsure.error > sure.error + 0.02
+
+
+def test_voxels_of_smooth_walls_scatter_less_where_throats_are_wide():
+    assert voxelisation_error(3.0, 20.0) == pytest.approx(0.5 * voxelisation_error(3.0, 10.0))
+
+
+def test_throats_are_where_the_flow_loses_its_pressure():
+    width = np.array([2.0, 2.0, 8.0, 8.0], np.float32)
+    speed = np.array([4.0, 4.0, 1.0, 1.0])
+    found = throats(width, np.stack((speed, 0 * speed, 0 * speed), axis=1))
+    loss = np.array([16.0 / 4.0, 1.0 / 64.0])
+    assert found.widths_voxels == (2.0, 2.0, 2.0)
+    assert found.mean_width_voxels == pytest.approx(loss.sum() / (loss / (2.0, 8.0)).sum())
+    assert found.expected_error == pytest.approx(EXPECTED / found.mean_width_voxels)
+    assert "half of the pressure is lost" in throat_lines(found.record())[0]
+
+
+def test_a_flow_at_rest_or_without_walls_has_no_throats():
+    assert throats(np.array([np.inf]), np.ones((1, 3))) is None
+    assert throats(np.array([2.0]), np.zeros((1, 3))) is None
