@@ -4,7 +4,7 @@ import numpy as np
 
 
 class NodeGather:
-    """Collects per-node values into rank-independent order, one component at a time.
+    """Collects per-node values into rank-independent order, and spreads them, one component at a time.
 
     Args:
         communicator: the ranks.
@@ -30,3 +30,13 @@ class NodeGather:
             self._communicator.receive(piece, rank)
             result[self._numbers[rank]] = piece
         return result
+
+    def spread(self, values: np.ndarray | None, dtype) -> np.ndarray:
+        """(n_local,) values, of ``dtype``, of the local nodes, from (n_global,) in node-list order on rank 0."""
+        if values is None:
+            piece = np.empty(self._number.size, dtype)
+            self._communicator.receive(piece, 0)
+            return piece
+        for rank in range(1, self._communicator.size):
+            self._communicator.send(np.ascontiguousarray(values[self._numbers[rank]]), rank)
+        return values[self._number]

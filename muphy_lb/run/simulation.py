@@ -1,10 +1,12 @@
 """Simulation: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
 
+import gc
 from collections.abc import Mapping
 from functools import cached_property
 from math import ceil, inf, log2, sqrt
 from os import PathLike
 from types import MappingProxyType
+from weakref import WeakSet
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.opening_states import opening_states
-from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
+from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.parallel import HaloConnector, NodeGather, connect
 from muphy_lb.physics.flow import Flow
@@ -32,6 +34,7 @@ from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described, short
 from muphy_lb.run.divergence import divergence_message
 from muphy_lb.run.gathered import gathered_particles
+from muphy_lb.run.kept_forces import KeptForces
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
 from muphy_lb.run.stepping import steps_covering, whole_steps
@@ -71,12 +74,12 @@ class Simulation:
         self._survey_openings()
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
         check_observers(self)  # before kernels are compiled, which may take a minute
-        self.domain: LocalDomain = self._build_domain()
-        self.engine: Engine = self._build_engine()
+        self.physics: tuple[Physics, ...] = ()
+        self._probes: WeakSet[NodeProbe] = WeakSet()
+        self._build()
         self._has_started = False
         self.measured_mflups: float = self.timed_mflups(TRIAL_STEPS)
         self.step_number: int = 0
-        self._forces_step: int | None = None
         self.start_from_rest()
 
     @classmethod
@@ -128,7 +131,8 @@ class Simulation:
 
     def start_from_rest(self) -> None:
         """Density 1, velocity 0, or what a physics starts with; step 0."""
-        self._has_started, self.step_number, self._forces_step = True, 0, None
+        self._has_started, self.step_number = True, 0
+        self._forces.forget()
         if self.engine.feedback:
             self.engine.feedback.reset()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
@@ -147,7 +151,8 @@ class Simulation:
         the state comes by :meth:`restart_others`."""
         self.set_fields(fields)
         self.engine.set_populations(populations)
-        self.step_number, self.initial_mass, self._forces_step = step_number, initial_mass, None
+        self.step_number, self.initial_mass = step_number, initial_mass
+        self._forces.forget()
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
         self.engine.set_step_number(step_number)
         self.upload_schedule()
@@ -156,11 +161,20 @@ class Simulation:
         """Continue from states of conditions with feedback, by number of the opening, from the columns of all
         particles, by set and name, and from records of the wall forces of this step, which need the step before."""
         if wall_forces:
-            stored = {name: WallForce.from_record(record) for name, record in wall_forces.items()}
-            self._forces, self._forces_step = self._on_root(lambda: stored), self.step_number
+            self._forces.restore(wall_forces, self.step_number)
         if self.engine.feedback:
             self.engine.feedback.restore(feedback)
         self._set_particles(particles)
+
+    def rebuild(self, owner: np.ndarray | None) -> None:
+        """A domain and an engine without a state, for other owners of the nodes, (n,) on rank 0; collective."""
+        del self.domain, self.engine, self._forces
+        self.__dict__.pop("_gather", None)
+        for probe in self._probes:
+            probe.release()
+        gc.collect()
+        self.geometry.share(owner)
+        self._build()
 
     def _set_particles(self, found: Mapping[str, Mapping]) -> None:
         """Overwrite the particles of some sets, on all ranks."""
@@ -269,26 +283,14 @@ class Simulation:
             averaged: over this step and the one before, where that is still there: interpolated walls leave an
                 oscillation of period two. The answer is kept.
         """
-        if not averaged:
-            return self._measure_forces(averaged)
-        if self._forces_step != self.step_number:
-            self._forces, self._forces_step = self._measure_forces(averaged), self.step_number
-        return self._forces
-
-    def _measure_forces(self, averaged: bool) -> dict[str, WallForce] | None:
-        labelled, links, distance = self.labelled_links
-        return wall_forces(self, links, distance, self.engine.wall_exchange(averaged)[labelled])
+        return self._forces.kept(self) if averaged else self._forces.measured(self, averaged)
 
     def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0; collective."""
         scalars = [scalar.field for physics in self.physics for scalar in physics.probed]
-        return NodeProbe(self.engine, self.communicator, voxel, scalars)
-
-    @cached_property
-    def labelled_links(self):
-        """The local links into labelled walls, on first use; see
-        :func:`muphy_lb.measure.wall_forces.labelled_links`."""
-        return labelled_links(self._part_nodes, self.domain)
+        probe = NodeProbe(lambda: self.engine, self.communicator, voxel, scalars)
+        self._probes.add(probe)
+        return probe
 
     def health(self) -> Health:
         """Mass change, largest and mean speed.
@@ -326,11 +328,12 @@ class Simulation:
         self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2))
         self._carried = inspect(lambda nodes: unscaled_flow(nodes, lattice, frames, self.conditions, slip))
 
-    def _build_domain(self) -> LocalDomain:
+    def _build(self) -> None:
         part = self.geometry.part()
-        self._part_nodes = part.nodes
         treatment = treat_walls(self.case.lattice.walls, self.motions)
-        return domain_from_part(part, self.lattice, treatment, self.case.compute.order)
+        self.domain: LocalDomain = domain_from_part(part, self.lattice, treatment, self.case.compute.order)
+        self.engine: Engine = self._build_engine(part.nodes)
+        self._forces = KeptForces(part.nodes, self.domain)
 
     def _resolve(self) -> Numerics:
         check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(self.case, self.header))
@@ -344,20 +347,21 @@ class Simulation:
         areas_m2 = opening_areas_m2(self.header, self.frames)
         return resolve(self.case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
 
-    def _build_engine(self) -> Engine:
+    def _build_engine(self, nodes: NodeList) -> Engine:
         case = self.case
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
         force, force_operator, present = build_force(case, self.header, self.domain, self.units)
         self.fluid = build_fluid(case, self.lattice, self.numerics.relaxation_time, self.units)
-        self.physics: tuple[Physics, ...] = self._physics()
+        kinds = combined(packages(case))
+        self.physics = self.physics or tuple(kind(case, self.header, self.units) for kind in kinds)
         model = self._model(force, force_operator)
         links = self.domain.links
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
         self.n_fallback_links: int
         conditions, self.n_fallback_links = link_conditions(
-            self.domain, self._part_nodes, weights, self.conditions, case.lattice.walls, self.motions
+            self.domain, nodes, weights, self.conditions, case.lattice.walls, self.motions
         )
         self._course = build_schedule(case, self.header, self.conditions, present, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)
@@ -365,10 +369,6 @@ class Simulation:
         tune(engine)
         engine.warm_up()
         return engine
-
-    def _physics(self) -> tuple[Physics, ...]:
-        """What the case asks for beside the flow."""
-        return tuple(kind(self.case, self.header, self.units) for kind in combined(packages(self.case)))
 
     def _model(self, force, force_operator) -> Model:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))
