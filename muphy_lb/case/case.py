@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import Field, PrivateAttr, ValidationError, create_model
 
-from muphy_lb.case.boundaries import OpeningSection, WallSection
+from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case.compute import ComputeSection
 from muphy_lb.case.fluid import FlowSection, FluidSection
 from muphy_lb.case.geometry import GeometrySection
@@ -123,6 +123,15 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     def folder(self) -> Path:
         """The folder that files are relative to."""
         return self._folder
+
+    @property
+    def waveforms(self) -> dict[str, WaveformSection]:
+        """The waveforms of the case by their keys, those of openings and walls by name."""
+        owners = {f"openings.{section.name}": section for section in self.openings}
+        owners |= {f"walls.{section.name}": section for section in self.walls}
+        owners |= {"flow": self.flow, "flow.turn": self.flow.turn}
+        found = {f"{key}.waveform": owner.waveform for key, owner in owners.items() if owner is not None}
+        return {key: waveform for key, waveform in found.items() if waveform is not None}
 
     def to_toml(self, folder=None) -> str:
         """The whole case as TOML text, defaults filled in.

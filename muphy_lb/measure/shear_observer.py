@@ -192,8 +192,7 @@ def _table(record: Mapping) -> ReportTable:
 
 def longest_period_s(case: Case) -> float:
     """Longest period of the time-dependent values of a case [s], 0 if there are none."""
-    waveforms = [section.waveform for section in (*case.openings, *case.walls, case.flow)]
-    return max((_period_s(case, waveform) for waveform in waveforms if waveform is not None), default=0.0)
+    return max((_period_s(case, waveform) for waveform in case.waveforms.values()), default=0.0)
 
 
 def _period_s(case: Case, waveform: WaveformSection) -> float:

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from math import ceil, inf, log2, sqrt
 from os import PathLike
@@ -223,7 +224,7 @@ class Simulation:
 
     def pressure_pa(self) -> np.ndarray | None:
         """(n,) pressure relative to the reference pressure [Pa] on rank 0."""
-        scale = self._pressure_scale()
+        scale = self.units.density_to_pressure(2.0, float(self.lattice.cs2))
         return self._collect(self.engine.moments()[:1], lambda rows: scale * rows[0])
 
     def velocity_m_s(self) -> np.ndarray | None:
@@ -352,7 +353,7 @@ class Simulation:
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
-        force, force_operator, present = build_force(case, self.header, self.domain, self.units)
+        force, force_operator, driving = build_force(case, self.header, self.domain, self.units)
         self.fluid = build_fluid(case, self.lattice, self.numerics.relaxation_time, self.units)
         kinds = combined(packages(case))
         self.physics = self.physics or tuple(kind(case, self.header, self.units) for kind in kinds)
@@ -360,10 +361,12 @@ class Simulation:
         links = self.domain.links
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
         self.n_fallback_links: int
+        keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
+        motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
         conditions, self.n_fallback_links = link_conditions(
-            self.domain, nodes, weights, self.conditions, case.lattice.walls, self.motions
+            self.domain, nodes, weights, self.conditions, case.lattice.walls, motions
         )
-        self._course = build_schedule(case, self.header, self.conditions, present, self.units)
+        self._course = build_schedule(case, self.header, self.conditions, driving, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)
         engine = Engine(backend, connector, self.domain, model, conditions, self._speed_scale())
         tune(engine)
@@ -391,9 +394,6 @@ class Simulation:
 
     def _speed_scale(self) -> float:
         return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.header.n_nodes + 1)))
-
-    def _pressure_scale(self) -> float:
-        return self.units.density_to_pressure(2.0, float(self.lattice.cs2))
 
     def _collect(self, rows, finish):
         collected = [self._gather.collect(row) for row in rows]

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from math import inf, sqrt
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY
-from muphy_lb.case.case import Case
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, Steadiness
 
@@ -155,13 +154,9 @@ def _found(view: FlowView, observers: Sequence[Observer]) -> Findings:
         allowed_density_change=inf if view.fluid.equilibrium.is_linear else max(given, default=LARGEST_DENSITY_CHANGE),
         steadiness=next((criterion for criterion in criteria if criterion), None),
         keeps_balance=all(physics.keeps_balance for physics in view.physics),
-        is_driven_in_time=_is_driven_in_time(case),
+        is_driven_in_time=bool(case.waveforms),
         walls_rule=case.lattice.walls,
     )
-
-
-def _is_driven_in_time(case: Case) -> bool:
-    return any(section.waveform is not None for section in (*case.openings, *case.walls, case.flow))
 
 
 def _objections(findings: Findings, go_on: str) -> Iterator[str]:

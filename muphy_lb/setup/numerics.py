@@ -251,13 +251,11 @@ def _too_long(tau: float, plan: _Plan) -> str:
 def _refuse_aliased(plan: _Plan) -> None:
     """Raise InputError for a waveform whose fastest wave falls between the time steps: another one would be seen."""
     case, time_step_s = plan.case, plan.time_step_s()
-    waveforms = {f"openings.{opening.name}": opening.waveform for opening in case.openings}
-    waveforms |= {f"walls.{wall.name}": wall.waveform for wall in case.walls} | {"flow": case.flow.waveform}
-    for where, waveform in waveforms.items():
-        wave_s = math.inf if waveform is None else _fastest_wave_s(waveform, case)
+    for where, waveform in case.waveforms.items():
+        wave_s = _fastest_wave_s(waveform, case)
         if wave_s < MIN_STEPS_OF_A_WAVE * time_step_s:
             raise InputError(
-                f"{where}.waveform has a wave of {wave_s:.4g} s, which is {wave_s / time_step_s:.3g} time steps; at"
+                f"{where} has a wave of {wave_s:.4g} s, which is {wave_s / time_step_s:.3g} time steps; at"
                 f" least {MIN_STEPS_OF_A_WAVE} are needed to follow it: correct its times [s], leave out amplitudes, or"
                 " take a smaller time step"
             )

@@ -52,11 +52,7 @@ def plausibility(case: Case, openings: Iterable[Opening], numerics: Numerics) ->
 
 def _waveforms(case: Case) -> Mapping:
     """The factor of every waveform, by its key in the case."""
-    sections = {f"openings.{section.name}": section for section in case.openings}
-    sections |= {f"walls.{section.name}": section for section in case.walls}
-    sections |= {"flow": case.flow}
-    found = {f"{name}.waveform": waveform_factor(case, section.waveform) for name, section in sections.items()}
-    return {name: factor for name, factor in found.items() if factor is not None}
+    return {key: waveform_factor(case, section) for key, section in case.waveforms.items()}
 
 
 def _doubts(name: str, period_s: float, largest: float, duration_s: float, time_step_s: float) -> Iterator[str]:

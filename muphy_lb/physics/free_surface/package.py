@@ -38,6 +38,7 @@ class FreeSurface(Physics):
 
     name = "free_surface"
     keeps_balance = False  # what enters may stay and take the place of gas
+    keeps_mass_at_walls = True  # which is the volume of the liquid
     allowed_density_change = LARGEST_DEVIATION
 
     def __init__(self, case, header: GeometryHeader, units):
@@ -142,6 +143,12 @@ def _refuse(case, header: GeometryHeader) -> None:
         raise InputError(
             "compute.precision is 'fp16' with [free_surface]: mass would be lost in its three digits; allowed: 'fp32',"
             " 'fp64'"
+        )
+    slipping = [section.name for section in case.walls if section.slip]
+    if slipping:
+        raise InputError(
+            f"walls.{slipping[0]}.slip is true with [free_surface]: what a slipping wall reflects may come from gas,"
+            " which has no populations; set it to false"
         )
     if case.lattice.walls != HALF_WAY:
         raise InputError(
