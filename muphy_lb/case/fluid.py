@@ -119,7 +119,7 @@ class TurnSection(Section):
     axis: Direction = (0.0, 0.0, 1.0)
     """axis (x, y, z) of the turn, right-handed"""
     angle_rad: float
-    """angle [rad]; the liquid of a free surface starts as if it were 0"""
+    """angle [rad]; what starts in balance with the acceleration starts as if it were 0"""
     waveform: WaveformSection | None = None
     """factor of the angle in time; without it the angle is always the same"""
 
