@@ -9,6 +9,9 @@ from muphy_lb.partition.errors import PartitionError
 RESOLUTION = 100
 """Integer weight of the cheapest group, before a common factor is removed."""
 
+LOAD_PER_NODE = 4
+"""Mean load of the nodes over what a node weighs for its memory."""
+
 
 def weights_from_groups(group: np.ndarray, cost: Mapping[int, float] | Sequence[float]) -> np.ndarray:
     """Integer node weights in proportion to the cost of each node's group.
@@ -37,6 +40,22 @@ def weights_from_groups(group: np.ndarray, cost: Mapping[int, float] | Sequence[
     by_group[present] = np.rint(RESOLUTION * costs / costs.min(initial=np.inf)).astype(np.int64)
     by_group //= max(1, np.gcd.reduce(by_group))
     return by_group.astype(np.min_scalar_type(by_group.max()))[group]
+
+
+def weights_from_loads(load: np.ndarray) -> np.ndarray:
+    """Integer node weights in proportion to loads that differ from node to node, many of which may be 0.
+
+    Every node weighs ``1 / LOAD_PER_NODE`` of the mean load in addition to its own. So parts of equal weight differ
+    from their share of the load by a quarter at most, and none has more than five times its share of the nodes.
+
+    Args:
+        load: (n,) what each node costs, not negative, in arbitrary units.
+
+    Returns:
+        (n,) int64 weights of at least 1; ones without any load.
+    """
+    mean = load.mean(dtype=np.float64) if load.size else 0.0
+    return 1 + np.rint(load * (LOAD_PER_NODE / mean if mean > 0.0 else 0.0)).astype(np.int64)
 
 
 def _cost_of(group: int, cost) -> float:

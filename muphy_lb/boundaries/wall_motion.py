@@ -20,6 +20,8 @@ HALF_WAY_SHEAR = (
 )
 MAX_WALL_VELOCITY = 0.3
 STATIONARY = (0.0, 0.0, 0.0)
+ALONG_ITSELF = 1e-9
+"""Component of a velocity along itself that is rounding."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class WallMotion:
         centre: (x, y, z) centre of the rotation, in voxel coordinates.
         slips: whether the fluid slips along it.
         extent: its centre and period.
+        keeps_mass: whether no node may gain or lose mass by its motion, as none does beside a true wall that moves
+            along itself. In voxels they do: where a flat wall meets another one, and on the stairs of a round one.
     """
 
     velocity: tuple[float, float, float] = STATIONARY
@@ -81,6 +85,7 @@ class WallMotion:
     centre: tuple[float, float, float] = STATIONARY
     slips: bool = False
     extent: WallExtent = UNKNOWN_EXTENT
+    keeps_mass: bool = False
 
     @property
     def moves(self) -> bool:
@@ -109,7 +114,7 @@ def linkwise_coefficients(
     its way to a moving one has the velocity of the stationary wall.
 
     Raises:
-        InputError: interpolation without known distances to the wall.
+        InputError: interpolation without known distances to the wall; a wall that keeps mass and moves into the fluid.
     """
     links, lattice = domain.linkwise, domain.lattice
     distance, fallback = np.full(links.n_links, HALF), np.zeros(links.n_links, dtype=bool)
@@ -121,7 +126,34 @@ def linkwise_coefficients(
     momentum = np.zeros(links.n_links)
     if any(motion.moves for motion in motions):
         momentum = link_momentum(lattice, links.q, _velocities(nodes, domain, distance, motions))
+    for number, motion in enumerate(motions):
+        if motion.moves and motion.keeps_mass:
+            _refuse_to_displace(nodes.walls[number].name, motion, lattice.c[links.q[links.boundary == number]])
+            momentum = _without_sources(momentum, links, links.boundary == number, lattice)
     return wall_coefficients(rule, distance, momentum), int(fallback.sum())
+
+
+def _refuse_to_displace(name: str, motion: WallMotion, vectors: np.ndarray) -> None:
+    """Raise InputError if a wall with links along ``vectors`` (m, 3) moves through its own faces."""
+    across = vectors[np.abs(vectors).sum(axis=1) == 1] @ np.array(motion.velocity)
+    if np.abs(across).max(initial=0.0) > ALONG_ITSELF * np.linalg.norm(motion.velocity):
+        raise InputError(
+            f"walls.{name}: velocity_m_s leads through faces of this wall, where it would displace fluid that has"
+            " nowhere to go; here walls may only move along themselves: give a velocity along all its faces, or a"
+            " rotation_rad_s of a wall that is round"
+        )
+
+
+def _without_sources(momentum: np.ndarray, links: LinkRecords, mine: np.ndarray, lattice: Lattice) -> np.ndarray:
+    """What links add, with those chosen by a mask changed by the same density each so that a node gains nothing."""
+    order = np.flatnonzero(mine)
+    order = order[np.argsort(links.q[order], kind="stable")]  # sums that do not depend on the ranks
+    _, node = np.unique(links.node[order], return_inverse=True)
+    weight = lattice.w[links.q[order]]
+    net = np.bincount(node, momentum[order]) / np.bincount(node, weight)
+    changed = momentum.copy()
+    changed[order] -= weight * net[node]
+    return changed
 
 
 def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np.ndarray:

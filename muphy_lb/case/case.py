@@ -129,10 +129,12 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
 
     @property
     def waveforms(self) -> dict[str, WaveformSection]:
-        """The waveforms by the key that they belong to: ``openings.NAME``, ``walls.NAME``, ``flow``."""
-        found = {f"openings.{section.name}": section.waveform for section in self.openings}
-        found |= {f"walls.{section.name}": section.waveform for section in self.walls} | {"flow": self.flow.waveform}
-        return {name: waveform for name, waveform in found.items() if waveform is not None}
+        """The waveforms of the case by their keys, those of openings and walls by name."""
+        owners = {f"openings.{section.name}": section for section in self.openings}
+        owners |= {f"walls.{section.name}": section for section in self.walls}
+        owners |= {"flow": self.flow, "flow.turn": self.flow.turn}
+        found = {f"{key}.waveform": owner.waveform for key, owner in owners.items() if owner is not None}
+        return {key: waveform for key, waveform in found.items() if waveform is not None}
 
     def to_toml(self, folder=None) -> str:
         """The whole case as TOML text, defaults filled in.

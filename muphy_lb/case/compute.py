@@ -2,17 +2,24 @@
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from muphy_lb.backends import BACKENDS
 from muphy_lb.case.choice import OneOf
 from muphy_lb.case.section import Positive, Section
+from muphy_lb.case.values import AtLeastOne
 
 if TYPE_CHECKING:
     BackendName = str
 else:  # names that are known only when the program runs
     BackendName = Literal["auto", *BACKENDS]
 Speeds = Annotated[tuple[Positive, ...], Field(strict=False)]
+
+
+def _zero_or_more_than_1(limit: float) -> float:
+    if limit != 0.0 and not limit > 1.0:
+        raise ValueError("must be 0, for never, or more than 1, the load of equal ranks")
+    return limit
 
 
 class ComputeSection(Section):
@@ -32,3 +39,8 @@ class ComputeSection(Section):
     """how nodes are shared among ranks: a method, a stored partitioning, or auto, the shortest predicted step"""
     rank_speeds: Speeds = ()
     """relative speeds of the ranks, by which nodes are shared; empty if they are equal"""
+    rebalance: Annotated[float, AfterValidator(_zero_or_more_than_1)] = 1.3
+    """load of the fullest rank over the mean beyond which a run shares its nodes anew, where physics moves the load; 0
+    for never"""
+    rebalance_every_steps: AtLeastOne = 500
+    """steps between two looks at the loads"""

@@ -1,7 +1,7 @@
 """Sections of the case file about the fluid: its viscosity, and what drives it."""
 
 from muphy_lb.case.boundaries import WaveformSection
-from muphy_lb.case.section import Positive, Section, Vector, exactly_one
+from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
 from muphy_lb.physics.table import key_classes
 
 
@@ -112,6 +112,18 @@ class FluidSection(*key_classes("FluidKeys"), _Newtonian):  # type: ignore[misc]
             yield f"has {' and '.join(sorted(laws))}; give one law"
 
 
+class TurnSection(Section):
+    """A turn of the acceleration about an axis, as a tank that is tilted sees its gravity. The inertial forces of a
+    tank that turns fast are not in it."""
+
+    axis: Direction = (0.0, 0.0, 1.0)
+    """axis (x, y, z) of the turn, right-handed"""
+    angle_rad: float
+    """angle [rad]; what starts in balance with the acceleration starts as if it were 0"""
+    waveform: WaveformSection | None = None
+    """factor of the angle in time; without it the angle is always the same"""
+
+
 class FlowSection(Section):
     """What drives the flow besides openings and walls."""
 
@@ -127,6 +139,8 @@ class FlowSection(Section):
     .vtkhdf with a field acceleration; relative to the case file"""
     waveform: WaveformSection | None = None
     """factor of acceleration and pressure drop in time; not with acceleration_file"""
+    turn: TurnSection | None = None
+    """turn of acceleration_m_s2; not with pressure_drop_pa or acceleration_file"""
 
     @classmethod
     def rules(cls, given):
@@ -136,3 +150,8 @@ class FlowSection(Section):
             yield "has a waveform but no acceleration_m_s2 or pressure_drop_pa"
         if "waveform" in given and "acceleration_file" in given:
             yield "has a waveform and an acceleration_file; a field cannot change with time"
+        if "turn" in given and not any(given.get("acceleration_m_s2", ())):
+            yield "has a turn but no acceleration_m_s2"
+        for other in ("pressure_drop_pa", "acceleration_file"):
+            if "turn" in given and other in given:
+                yield f"has a turn and {other}, which does not turn; keep one of them"

@@ -12,6 +12,7 @@ import numpy as np
 
 from muphy_lb.domain.exchange import Exchange
 from muphy_lb.domain.extrapolation import MOST_TERMS, Extrapolations, ScalarBoundary, extrapolate
+from muphy_lb.domain.layout import WARP
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
 from muphy_lb.geometry.neighbours import is_opening_link
@@ -98,7 +99,9 @@ def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoun
 
 def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
     """The table of the neighbours of every node, for fields without a boundary condition: where there is no node, it
-    leads to a slot behind the nodes of other ranks: at walls to ``first_extrapolated``, at openings to the next one.
+    leads to a slot behind the nodes of other ranks: at walls to one of the ``WARP`` from ``first_extrapolated`` on, at
+    openings to one of the next ``WARP``. There is one for each lane, so that they climb from node to node as addresses
+    of nodes do, and the runs of the table are long.
 
     Args:
         domain: the nodes of a rank.
@@ -112,14 +115,14 @@ def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
         node, k = np.nonzero(codes.T < 0)
         nodes.append(first + node)
         entries.append(k)
-        targets.append(outside + is_opening_link(codes[k, node]))
+        targets.append(outside + WARP * is_opening_link(codes[k, node]) + (first + node) % WARP)
     node, k = np.concatenate(nodes), np.concatenate(entries)
     index, weight = np.tile(np.concatenate(targets), (MOST_TERMS, 1)), np.zeros((MOST_TERMS, k.size))
     beyond = Extrapolations(node, k, index, weight, np.zeros(k.size))
     return StencilTable(
         domain=domain,
         vectors=vectors,
-        n_slots=outside + 2,
+        n_slots=outside + 2 * WARP,
         exchange=Exchange(layer.send_node, layer.send_start, slice(pitch, outside), layer.receive_start),
         first_extrapolated=outside,
         extrapolated=chosen(beyond, np.zeros(k.size, dtype=bool)),

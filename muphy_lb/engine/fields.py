@@ -7,6 +7,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import ExtrapolationArrays, NodeRange, StencilArrays
 from muphy_lb.domain import (
+    WARP,
     LocalDomain,
     ScalarBoundary,
     StencilTable,
@@ -104,9 +105,9 @@ class _Stored:
             return
         if field.outside is not None:
             for array in arrays:
-                outside = backend.view(array, halo.table.first_extrapolated, halo.table.first_extrapolated + 2)
+                outside = backend.view(array, halo.table.first_extrapolated, size)
                 beyond = field.outside, field.outside if field.at_openings is None else field.at_openings
-                backend.update(outside, np.array(beyond, dtype))
+                backend.update(outside, np.repeat(np.array(beyond, dtype), WARP))
         plan = _returning(halo.table) if field.accumulates else _staged(halo.table.exchange)
         self.exchanges = bind_exchanges(
             Halo(domain.halo.neighbours, (plan, plan), tuple(self.arrays)), shares

@@ -1,7 +1,8 @@
 """NodeProbe: populations and fields of a few nodes of all ranks, gathered on rank 0 in voxel order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -29,16 +30,48 @@ class NodeProbe:
     """Reads selected nodes of all ranks; every call is collective.
 
     Args:
-        engine: the flow on this rank.
+        engine: the flow on this rank, as it is now.
         communicator: the ranks.
         voxel: (m,) ascending voxel ids of fluid nodes, on rank 0.
         fields: names of the model's fields to read, too.
     """
 
-    def __init__(self, engine: Engine, communicator, voxel: np.ndarray | None, fields: Sequence[str] = ()):
+    def __init__(
+        self, engine: Callable[[], Engine], communicator, voxel: np.ndarray | None, fields: Sequence[str] = ()
+    ):
+        self._bind = partial(_BoundProbe, communicator=communicator, voxel=communicator.broadcast(voxel), fields=fields)
+        self._engine = engine
+        self._bound: _BoundProbe | None = self._bind(engine())
+
+    def release(self) -> None:
+        """The engine goes; its successor is read from the next call on."""
+        self._bound = None
+
+    def stored(self) -> NodeState | None:
+        """The stored state: populations before the collision for push, after it for the others."""
+        return self._present().stored()
+
+    def before_collision(self) -> NodeState | None:
+        """What the nodes are about to collide.
+
+        With pull it is the mean with the step before where that is still there: interpolated walls leave an oscillation
+        of period two. In place, what enters through openings is not known; nodes beside openings are wrong there.
+        """
+        return self._present().before_collision()
+
+    def _present(self) -> "_BoundProbe":
+        if self._bound is None:
+            self._bound = self._bind(self._engine())
+        return self._bound
+
+
+class _BoundProbe:
+    """The same of one engine, with the voxels on every rank."""
+
+    def __init__(self, engine: Engine, communicator, voxel: np.ndarray, fields: Sequence[str]):
         self._engine, self._communicator = engine, communicator
         domain, addresses = engine.domain, engine.addresses
-        self._nodes = np.flatnonzero(np.isin(domain.voxel, communicator.broadcast(voxel)))
+        self._nodes = np.flatnonzero(np.isin(domain.voxel, voxel))
         self._order = self._voxel_order()
         phases = [parity % len(addresses.patterns) for parity in (0, 1)]
         before = [addresses.resolve(phase, addresses.patterns[phase].load, self._nodes) for phase in phases]
@@ -48,18 +81,12 @@ class NodeProbe:
         self._fields = tuple(fields)
 
     def stored(self) -> NodeState | None:
-        """The stored state: populations before the collision for push, after it for the others."""
         engine = self._engine
         engine.backend.synchronise()
         collided_from = engine.model.streaming.parity_of_collision(engine.parity)
         return self._collect(self._read(self._stored, engine.parity), self._values.force(collided_from))
 
     def before_collision(self) -> NodeState | None:
-        """What the nodes are about to collide.
-
-        With pull it is the mean with the step before where that is still there: interpolated walls leave an oscillation
-        of period two. In place, what enters through openings is not known; nodes beside openings are wrong there.
-        """
         engine = self._engine
         engine.backend.synchronise()
         if not engine.model.streaming.stores_before_collision:

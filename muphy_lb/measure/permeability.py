@@ -201,7 +201,7 @@ def refuse_other_drives(case: Case, openings) -> None:
     flow, fluid = case.flow, case.fluid
     others = {"openings": openings, "flow.acceleration_file": flow.acceleration_file}
     law = fluid.power_law or fluid.carreau_yasuda or fluid.casson
-    others |= {"flow.waveform": flow.waveform, "a viscosity law": law}
+    others |= {"flow.waveform": flow.waveform, "flow.turn": flow.turn, "a viscosity law": law}
     found = [name for name, value in others.items() if value]
     if found:
         raise InputError(_no_permeability(f"here it is also driven, or changed, by {', '.join(found)}"))

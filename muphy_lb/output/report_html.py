@@ -135,6 +135,10 @@ def _computation(summary: Mapping) -> Iterator[tuple]:
     yield "precision, streaming", f"{summary['precision']}, {summary['streaming']}", ""
     yield "ranks", summary["ranks"], ""
     yield "speed", summary["mflups"], "million node updates per second"
+    if "mflups_fluid" in summary:
+        yield "speed, nodes with fluid", summary["mflups_fluid"], "million updates per second"
+    if "imbalance" in summary:
+        yield "load of the fullest rank", summary["imbalance"], "of the mean"
     yield "wall time", summary["wall_time_s"], "s"
     yield "stepping", summary["stepping_time_s"], "s"
     yield "memory of the largest rank", max(summary["peak_memory_mib"]), "MiB"

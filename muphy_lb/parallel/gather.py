@@ -31,13 +31,13 @@ class NodeGather:
             result[self._numbers[rank]] = piece
         return result
 
-    def scatter(self, values: np.ndarray | None) -> np.ndarray:
-        """(n_local,) float64 values of the local nodes of (n_global,) ones in node-list order, given on rank 0."""
+    def scatter(self, values: np.ndarray | None, dtype=np.float64) -> np.ndarray:
+        """(n_local,) values, of ``dtype``, of the local nodes of (n_global,) ones in node-list order on rank 0."""
         if self._communicator.rank:
-            piece = np.empty(self._number.size)
+            piece = np.empty(self._number.size, dtype)
             self._communicator.receive(piece, 0)
             return piece
-        values = np.asarray(values, dtype=np.float64)
+        values = np.asarray(values, dtype=dtype)
         for rank in range(1, self._communicator.size):
             self._communicator.send(np.ascontiguousarray(values[self._numbers[rank]]), rank)
         return values[self._number]

@@ -1,7 +1,7 @@
 """Flow: the flow of a case on one rank, as physics packages extend it in turn before it becomes a model."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Flow:
         name: of the model.
         observer: stores values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
-        fields, before, between, after, particles, occupied: as of :class:`muphy_lb.physics.model.Model`.
+        fields, before, between, after, particles, occupied, costs: as of :class:`muphy_lb.physics.model.Model`.
         counted: function that makes the model's ``counted`` of the moments of nodes with fluid.
     """
 
@@ -45,6 +45,7 @@ class Flow:
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
     occupied: str = ""
+    costs: Mapping[int, float] = field(default_factory=dict)
     counted: Callable[[Operator], Operator] | None = None
 
     def pushed_by(self, force: Operator, parameters: Mapping[str, Value]) -> "Flow":
@@ -82,10 +83,10 @@ class Flow:
         Raises:
             ValueError: two fields of one name differ.
         """
-        known = {field.name: field for field in self.fields}
-        for field in fields:
-            if known.setdefault(field.name, field) != field:
-                raise ValueError(f"two physics declare the field {field.name!r} differently")
+        known = {each.name: each for each in self.fields}
+        for each in fields:
+            if known.setdefault(each.name, each) != each:
+                raise ValueError(f"two physics declare the field {each.name!r} differently")
         return replace(self, fields=tuple(known.values()))
 
     def with_stages(self, before=(), between=(), after=()) -> "Flow":
@@ -133,6 +134,7 @@ class Flow:
             model,
             macroscopic=moments,
             occupied=self.occupied,
+            costs=self.costs,
             counted=counted,
             parameters={**model.parameters, **own},
         )

@@ -279,6 +279,7 @@ class Model:
         particles: sets of particles.
         occupied: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there
             are none. The moments of such nodes are 0, and so are their populations in outputs.
+        costs: what a step costs at a node by the value of ``occupied``, in steps of a node with fluid; 1 if not named.
         counted: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if
             not given.
     """
@@ -300,6 +301,7 @@ class Model:
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
     occupied: str = ""
+    costs: Mapping[int, float] = field(default_factory=dict)
     counted: Operator | None = None
 
     @property

@@ -60,6 +60,7 @@ class Physics:
         probed: scalars that probes record in addition to velocity and pressure.
         keeps_balance: whether as much leaves through openings as enters once the flow is steady; else the balance is
             told at the end of a run, but not judged.
+        keeps_mass_at_walls: whether no node may gain or lose mass by the motion of a wall, and no wall displaces fluid.
         allowed_density_change: relative change of the density at the end of a run up to which its result is not
             doubtful; None for that of any flow.
         sets_flow: whether it says itself with which density and velocity the flow starts; no case or user then does.
@@ -72,6 +73,7 @@ class Physics:
     output_fields: Mapping[str, OutputField] = MappingProxyType({})
     probed: Sequence[ProbedScalar] = ()
     keeps_balance: ClassVar[bool] = True
+    keeps_mass_at_walls: ClassVar[bool] = False
     allowed_density_change: ClassVar[float | None] = None
     sets_flow: ClassVar[bool] = False
     methods: ClassVar[Mapping[str, Callable]] = MappingProxyType({})

@@ -10,7 +10,7 @@ import numpy as np
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.engine.neighbour_values import NeighbourValues
 from muphy_lb.errors import InputError
-from muphy_lb.measure.wall_forces import WallForce
+from muphy_lb.run.kept_forces import KeptForces
 from muphy_lb.setup.consistent_pressure import PressureEquation, momentum_flux
 from muphy_lb.setup.initial import check_density, check_velocity, initial_flow
 from muphy_lb.setup.initial_stress import VelocityGradient, stress_of, viscosity_of
@@ -45,7 +45,7 @@ class FlowState:
     engine: "Engine"
     physics: "tuple[Physics, ...]"
     step_number: int
-    _forces_step: int | None
+    _forces: KeptForces
 
     def __getattr__(self: Any, name: str):
         """A method that a physics of the case brings along."""
@@ -57,7 +57,8 @@ class FlowState:
 
     def start_from_rest(self: Any) -> None:
         """Step 0 of the case: density 1 and velocity 0, or what [initial] or a physics starts with."""
-        self._has_started, self.step_number, self._forces_step = True, 0, None
+        self._has_started, self.step_number = True, 0
+        self._forces.forget()
         if self.engine.feedback:
             self.engine.feedback.reset()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
@@ -121,7 +122,8 @@ class FlowState:
         the state comes by :meth:`restart_others`."""
         self.set_fields(fields)
         self.engine.set_populations(populations)
-        self.step_number, self.initial_mass, self._forces_step = step_number, initial_mass, None
+        self.step_number, self.initial_mass = step_number, initial_mass
+        self._forces.forget()
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
         self.engine.set_step_number(step_number)
         self.upload_schedule()
@@ -130,8 +132,7 @@ class FlowState:
         """Continue from states of conditions with feedback, by number of the opening, from the columns of all
         particles, by set and name, and from records of the wall forces of this step, which need the step before."""
         if wall_forces:
-            stored = {name: WallForce.from_record(record) for name, record in wall_forces.items()}
-            self._forces, self._forces_step = self._on_root(lambda: stored), self.step_number
+            self._forces.restore(wall_forces, self.step_number)
         if self.engine.feedback:
             self.engine.feedback.restore(feedback)
         self._set_particles(particles)
@@ -151,7 +152,7 @@ class FlowState:
         for each in self.physics:
             if each.sets_flow:
                 raise InputError(f"[{each.name}] says itself where there is fluid and how it flows; it is not set here")
-        self._forces_step = None
+        self._forces.forget()
         self._start_from(density, velocity, stress, consistent_pressure)
 
     def _checked(self: Any, check, what: str, values: np.ndarray) -> None:

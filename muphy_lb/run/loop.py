@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muphy_lb import __version__
+from muphy_lb.engine.load import has_load, n_occupied
 from muphy_lb.files.atomic import check_writable, output_errors, write_text
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.report_html import REPORT_FILE, write_report
@@ -17,6 +18,7 @@ from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_c
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
 from muphy_lb.run.lock import FolderLock
 from muphy_lb.run.observers import check_observers, create_observers, remove_files
+from muphy_lb.run.rebalancing import Rebalancing
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY
 from muphy_lb.run.summary import SUMMARY_FILE, summarise
@@ -39,6 +41,22 @@ class Clock:
     started: float = field(default_factory=time.perf_counter)
     stepping_s: float = 0.0
     steps: int = 0
+    updates: float = 0.0
+    _counted: tuple[int, int | None] = (0, None)
+
+    def count(self, n_occupied: int | None) -> None:
+        """Take note of the number of nodes with fluid; between two counts their mean is assumed. None: all have."""
+        step, before = self._counted
+        if n_occupied is not None:
+            self.updates += (self.steps - step) * 0.5 * (n_occupied + (n_occupied if before is None else before))
+        self._counted = self.steps, n_occupied
+
+    @property
+    def occupied_mflups(self) -> float | None:
+        """Million updates per second of stepping of nodes with fluid; None if all have fluid."""
+        if self._counted[1] is None:
+            return None
+        return self.updates / self.stepping_s / 1e6 if self.stepping_s else 0.0
 
     @property
     def wall_time_s(self) -> float:
@@ -155,6 +173,7 @@ class Run:
         self._is_resumed, self.is_sound = checkpoint is not None, True
         written = (checkpoint.path,) if checkpoint else ()
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)
+        self.rebalancing = Rebalancing(simulation)
         self._clock = clock or Clock()
         self._last_progress = time.perf_counter()
 
@@ -227,7 +246,9 @@ class Run:
 
     def _advance(self, signals) -> str:
         simulation, last = self.simulation, self.simulation.numerics.steps
+        self._clock.count(occupied(simulation))
         while simulation.step_number < last:
+            self._rebalance()
             self._step_to(min(last, self._next_event()))
             verdicts = [observer.verdict() for observer in self.observers]
             self._observe()
@@ -238,7 +259,8 @@ class Run:
 
     def _intervals(self):
         yield self.simulation.case.run.check_interval_steps
-        yield from (observer.every for observer in (*self.observers, self.checkpoints) if observer.every)
+        acting = (*self.observers, self.checkpoints, self.rebalancing)
+        yield from (each.every for each in acting if each.every)
 
     def _next_event(self) -> int:
         step = self.simulation.step_number
@@ -258,6 +280,12 @@ class Run:
         for observer in acting:
             if observer.every and step % observer.every == 0:
                 observer.act()
+
+    def _rebalance(self) -> None:
+        """Before the steps that follow, so that what this step leaves has been observed already."""
+        every = self.rebalancing.every
+        if every and (self._clock.steps == 0 or self.simulation.step_number % every == 0):
+            self.rebalancing.act(self._clock.stepping_s)
 
     def _reason_to_stop(self, signals) -> str | None:
         if self.simulation.step_number % self.simulation.case.run.check_interval_steps:
@@ -282,6 +310,7 @@ class Run:
     def _report_progress(self, health) -> None:
         self._last_progress = time.perf_counter()
         balance = self._balance_text(health)
+        self._clock.count(occupied(self.simulation))
         if self._root:
             LOG.info("%s", self._progress_line(health, balance))
 
@@ -298,18 +327,25 @@ class Run:
         at_most = "" if self.simulation.case.run.steady_tolerance is None else "at most "  # a steady flow ends the run
         velocity = self.simulation.units.velocity_to_si(health.max_speed)
         status = "".join(f" | {text}" for observer in self.observers if (text := observer.status()))
+        status += self.rebalancing.status()
         mflups = self._clock.mflups(self.simulation.header.n_nodes)
+        fluid = self._clock.occupied_mflups
+        of_fluid = "" if fluid is None else f" ({fluid:.1f} of nodes with fluid)"
         return (
-            f"step {step}/{last} ({100 * step / last:.1f} %) | {mflups:.1f} MFLUPS"
+            f"step {step}/{last} ({100 * step / last:.1f} %) | {mflups:.1f} MFLUPS{of_fluid}"
             f" | ETA {at_most}{remaining:.0f} s | max velocity {velocity:.4g} m/s | {balance}{status}"
         )
 
     def _finish(self, reason: str) -> dict | None:
         simulation = self.simulation
+        self._clock.count(occupied(simulation))
+        fluid = self._clock.occupied_mflups
         speed = {
             "wall_time_s": self._clock.wall_time_s,
             "stepping_time_s": self._clock.stepping_s,
             "mflups": self._clock.mflups(simulation.header.n_nodes),
+            **({} if fluid is None else {"mflups_fluid": fluid}),
+            **self.rebalancing.record(),
         }
         verdict = judge(simulation, self.observers, self._longer())
         self.is_sound = verdict.is_sound
@@ -335,6 +371,11 @@ class Run:
     def closing_lines(self, summary: dict) -> list[str]:
         """What the observers say of a finished run, on rank 0."""
         return [line for observer in self.observers for line in observer.lines(summary)]
+
+
+def occupied(simulation: Simulation) -> int | None:
+    """Number of nodes with fluid on all ranks; None if all have; collective."""
+    return simulation.communicator.total(n_occupied(simulation.engine)) if has_load(simulation.engine) else None
 
 
 def _removed(path: Path) -> bool:

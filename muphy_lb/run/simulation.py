@@ -1,9 +1,12 @@
 """Simulation: a case bound to ranks and devices, stepping in lattice units and answering in SI units."""
 
+import gc
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from math import inf, sqrt
 from os import PathLike
+from weakref import WeakSet
 
 import numpy as np
 
@@ -21,7 +24,7 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
 from muphy_lb.measure.opening_states import opening_states
-from muphy_lb.measure.wall_forces import WallForce, labelled_links, wall_forces
+from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.parallel import HaloConnector, NodeGather, connect
 from muphy_lb.physics.flow import Flow
@@ -31,8 +34,9 @@ from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described, short
 from muphy_lb.run.divergence import divergence_message
-from muphy_lb.run.flow_state import FlowState, refuse_two_starts
+from muphy_lb.run.flow_state import FlowState
 from muphy_lb.run.gathered import gathered_particles
+from muphy_lb.run.kept_forces import KeptForces
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
 from muphy_lb.run.stepping import steps_covering, whole_steps
@@ -69,12 +73,12 @@ class Simulation(FlowState):
         self._survey_openings()
         self.motions = self.geometry.inspect(lambda nodes: wall_motions(case, nodes, self.units))
         check_observers(self)  # before kernels are compiled, which may take a minute
-        self.domain: LocalDomain = self._build_domain()
-        self.engine: Engine = self._build_engine()
+        self.physics: tuple[Physics, ...] = ()
+        self._probes: WeakSet[NodeProbe] = WeakSet()
+        self._build()
         self._has_started = False
         self.measured_mflups: float = self.timed_mflups(TRIAL_STEPS)
         self.step_number: int = 0
-        self._forces_step: int | None = None
         self.start_from_rest()
 
     @classmethod
@@ -123,6 +127,17 @@ class Simulation(FlowState):
     def time_s(self) -> float:
         """Physical time [s]."""
         return self.units.steps_to_time(self.step_number)
+
+    def rebuild(self, owner: np.ndarray | None) -> None:
+        """A domain and an engine without a state, for other owners of the nodes, (n,) on rank 0; collective."""
+        del self.domain, self.engine, self._forces, self._part_nodes
+        for name in ("_gather", "_neighbours", "_gradient"):
+            self.__dict__.pop(name, None)
+        for probe in self._probes:
+            probe.release()
+        gc.collect()
+        self.geometry.share(owner)
+        self._build()
 
     def step(self, n_steps: float = 1) -> None:
         """Advance by a whole number of steps; every ``run.check_interval_steps`` the flow is looked at.
@@ -230,26 +245,14 @@ class Simulation(FlowState):
             averaged: over this step and the one before, where that is still there: interpolated walls leave an
                 oscillation of period two. The answer is kept.
         """
-        if not averaged:
-            return self._measure_forces(averaged)
-        if self._forces_step != self.step_number:
-            self._forces, self._forces_step = self._measure_forces(averaged), self.step_number
-        return self._forces
-
-    def _measure_forces(self, averaged: bool) -> dict[str, WallForce] | None:
-        labelled, links, distance = self.labelled_links
-        return wall_forces(self, links, distance, self.engine.wall_exchange(averaged)[labelled])
+        return self._forces.kept(self) if averaged else self._forces.measured(self, averaged)
 
     def node_probe(self, voxel: np.ndarray | None) -> NodeProbe:
         """A reader of the fluid nodes with (m,) ascending voxel ids, given on rank 0; collective."""
         scalars = [scalar.field for physics in self.physics for scalar in physics.probed]
-        return NodeProbe(self.engine, self.communicator, voxel, scalars)
-
-    @cached_property
-    def labelled_links(self):
-        """The local links into labelled walls, on first use; see
-        :func:`muphy_lb.measure.wall_forces.labelled_links`."""
-        return labelled_links(self._part_nodes, self.domain)
+        probe = NodeProbe(lambda: self.engine, self.communicator, voxel, scalars)
+        self._probes.add(probe)
+        return probe
 
     def health(self) -> Health:
         """Mass change, largest and mean speed.
@@ -291,11 +294,13 @@ class Simulation(FlowState):
         self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2))
         self._carried = inspect(lambda nodes: unscaled_flow(nodes, lattice, frames, self.conditions, slip))
 
-    def _build_domain(self) -> LocalDomain:
+    def _build(self) -> None:
         part = self.geometry.part()
-        self._part_nodes = part.nodes
         treatment = treat_walls(self.case.lattice.walls, self.motions)
-        return domain_from_part(part, self.lattice, treatment, self.case.compute.order)
+        self.domain: LocalDomain = domain_from_part(part, self.lattice, treatment, self.case.compute.order)
+        self._part_nodes: NodeList = part.nodes
+        self.engine: Engine = self._build_engine(part.nodes)
+        self._forces = KeptForces(part.nodes, self.domain)
 
     def _resolve(self) -> Numerics:
         check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(self.case, self.header))
@@ -309,33 +314,31 @@ class Simulation(FlowState):
         areas_m2 = opening_areas_m2(self.header, self.frames)
         return resolve(self.case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
 
-    def _build_engine(self) -> Engine:
+    def _build_engine(self, nodes: NodeList) -> Engine:
         case = self.case
         backend = make_backend(
             self._backend_name, self.lattice, PRECISIONS[case.compute.precision], self.communicator.local_rank
         )
-        force, force_operator, present = build_force(case, self.header, self.domain, self.units)
+        force, force_operator, driving = build_force(case, self.header, self.domain, self.units)
         self.fluid = build_fluid(case, self.lattice, self.numerics.relaxation_time, self.units)
-        self.physics: tuple[Physics, ...] = self._physics()
+        kinds = combined(packages(case))
+        refuse_two_starts(case, kinds)
+        self.physics = self.physics or tuple(kind(case, self.header, self.units) for kind in kinds)
         model = self._model(force, force_operator)
         links = self.domain.links
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
         self.n_fallback_links: int
+        keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
+        motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
         conditions, self.n_fallback_links = link_conditions(
-            self.domain, self._part_nodes, weights, self.conditions, case.lattice.walls, self.motions
+            self.domain, nodes, weights, self.conditions, case.lattice.walls, motions
         )
-        self._course = build_schedule(case, self.header, self.conditions, present, self.units)
+        self._course = build_schedule(case, self.header, self.conditions, driving, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)
         engine = Engine(backend, connector, self.domain, model, conditions, scale_of_sums(self.header.n_nodes))
         tune(engine)
         engine.warm_up()
         return engine
-
-    def _physics(self) -> tuple[Physics, ...]:
-        """What the case asks for beside the flow."""
-        kinds = combined(packages(self.case))
-        refuse_two_starts(self.case, kinds)
-        return tuple(kind(self.case, self.header, self.units) for kind in kinds)
 
     def _model(self, force, force_operator) -> Model:
         streaming, given = self.case.compute.streaming, dict(zip(COMPONENTS, force, strict=True))

@@ -1,9 +1,10 @@
 """From the case's openings, walls and forces to lattice conditions, and their schedule in time."""
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
+from muphy_lb.boundaries.driving_force import DrivingForce
 from muphy_lb.boundaries.lumped import LumpedOutlet
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, measured
@@ -37,17 +38,15 @@ class BoundarySchedule:
     Args:
         values: (n,) values of the openings, then 1 for every labelled wall that moves and 0 for others, then 1.
         factors: a waveform, or None, for each of them.
-        force: (3,) body force; its waveform ``force_factor`` is evaluated at the time after the step.
+        force: body force, evaluated at the time after the step.
         ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
         time_step_s: [s].
     """
 
-    def __init__(
-        self, values: np.ndarray, factors, force: np.ndarray, force_factor, ramp_steps: int, time_step_s: float
-    ):
+    def __init__(self, values: np.ndarray, factors, force: DrivingForce, ramp_steps: int, time_step_s: float):
         self.values, self._force = values, force
         self._has_values = bool(np.any(values[:-1]))
-        self._factors, self._force_factor = tuple(factors), force_factor
+        self._factors = tuple(factors)
         self._ramp_steps, self._time_step_s = ramp_steps, time_step_s
 
     @property
@@ -58,7 +57,7 @@ class BoundarySchedule:
     @property
     def is_periodic(self) -> bool:
         """Whether anything changes throughout the run."""
-        return self._force_factor is not None or any(factor is not None for factor in self._factors)
+        return self._force.changes or any(factor is not None for factor in self._factors)
 
     def rows(self, step: int) -> tuple[np.ndarray, float]:
         """Values of the steps after ``step``, (K, n + 3), and the step up to which they are valid."""
@@ -75,8 +74,7 @@ class BoundarySchedule:
         for column, factor in enumerate(self._factors):
             if factor is not None:
                 rows[:, column] *= factor((steps - 0.5) * self._time_step_s)
-        drive = np.ones(n_rows) if self._force_factor is None else self._force_factor(steps * self._time_step_s)
-        return np.hstack((rows, drive[:, None] * self._force))
+        return np.hstack((rows, self._force(steps * self._time_step_s)))
 
 
 def opening_conditions(case: Case, nodes: GeometryHeader, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
@@ -134,7 +132,9 @@ def _refuse_motion_out_of_plane(section: WallSection, lattice: str) -> None:
         )
 
 
-def build_schedule(case: Case, nodes: GeometryHeader, conditions, force: np.ndarray, units: Units) -> BoundarySchedule:
+def build_schedule(
+    case: Case, nodes: GeometryHeader, conditions, force: DrivingForce, units: Units
+) -> BoundarySchedule:
     """The schedule of a case's boundary values and force."""
     sections = opening_sections(nodes, case)
     walls = {section.name: section for section in case.walls}
@@ -143,10 +143,9 @@ def build_schedule(case: Case, nodes: GeometryHeader, conditions, force: np.ndar
     factors += [None if section is None else waveform_factor(case, section.waveform) for section in moving]
     scales = [float(wall is not None and bool(wall.velocity_m_s or wall.rotation_rad_s)) for wall in moving]
     values = np.array([*(condition.value for condition in conditions), *scales, 1.0])
-    drive = waveform_factor(case, case.flow.waveform)
-    if drive is not None and streaming_named(case.compute.streaming).stores_before_collision:
-        drive = _delayed(drive, units.time_step_s)
-    return BoundarySchedule(values, [*factors, None], force, drive, case.run.ramp_steps, units.time_step_s)
+    if streaming_named(case.compute.streaming).stores_before_collision:
+        force = replace(force, delay_s=units.time_step_s)
+    return BoundarySchedule(values, [*factors, None], force, case.run.ramp_steps, units.time_step_s)
 
 
 def link_conditions(domain, nodes: NodeList, weights, conditions, rule: str, motions) -> tuple[LinkConditions, int]:
@@ -245,7 +244,3 @@ def _period_s(case: Case, waveform: WaveformSection) -> float:
 def _between(time_s: np.ndarray) -> np.ndarray:
     """Times at the quarters of each interval."""
     return (time_s[:-1] + np.array([[0.25], [0.5], [0.75]]) * np.diff(time_s)).ravel()
-
-
-def _delayed(factor: Callable, delay_s: float) -> Callable:
-    return lambda time_s: factor(time_s - delay_s)

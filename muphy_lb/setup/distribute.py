@@ -45,6 +45,7 @@ class DistributedGeometry:
 
     def __init__(self, case: Case, communicator, nodes: NodeList | None = None):
         self._case, self._communicator, self._nodes = case, communicator, nodes
+        self._owner: np.ndarray | None = None
         found = self._find() if communicator.rank == 0 else None
         self.header, self.report, self._partition = communicator.broadcast(found)
 
@@ -90,6 +91,12 @@ class DistributedGeometry:
             )
         return part
 
+    def share(self, owner: np.ndarray | None) -> None:
+        """Give the nodes other owners, (n,) on rank 0, from the next :meth:`part` on."""
+        self._owner, self._partition = owner, None
+        if self._communicator.rank == 0:
+            self._nodes = self.nodes
+
     @property
     def nodes(self) -> NodeList | GeometryHeader:
         """The whole list on rank 0, read on first use; the header elsewhere."""
@@ -115,7 +122,7 @@ class DistributedGeometry:
     def _scatter(self) -> Part:
         """Cut the parts of all ranks, send those of the others, and return the own one."""
         communicator = self._communicator
-        owner = share_nodes(self._nodes, self._case, communicator.size)
+        owner = share_nodes(self._nodes, self._case, communicator.size) if self._owner is None else self._owner
         for rank in range(1, communicator.size):
             _send(communicator, cut_part(self._nodes, owner, rank), rank)
         return cut_part(self._nodes, owner, 0)

@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from muphy_lb.boundaries.driving_force import DrivingForce, Turn
 from muphy_lb.case.case import Case
 from muphy_lb.domain import LocalDomain, check_dimension
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.operators import FIELD, UNIFORM, VARYING, Operator
 from muphy_lb.physics.model import SCHEDULED
+from muphy_lb.setup.boundaries import waveform_factor
 from muphy_lb.setup.box_array import Wanted, read_field
 from muphy_lb.units import Units
 
@@ -32,19 +34,37 @@ def uniform_acceleration_m_s2(case: Case, nodes: GeometryHeader) -> np.ndarray:
 
 def build_force(
     case: Case, nodes: GeometryHeader, domain: LocalDomain, units: Units
-) -> tuple[tuple, Operator, np.ndarray]:
-    """(force parameters of the model, their operator, uniform force (3,)), per volume in lattice units (rho_0 = 1).
+) -> tuple[tuple, Operator, DrivingForce]:
+    """(force parameters of the model, their operator, uniform force), per volume in lattice units (rho_0 = 1).
 
     Raises:
-        InputError: the file of a force field cannot be read or does not fit the image or the lattice.
+        InputError: the file of a force field cannot be read or does not fit the image or the lattice; a plane flow
+            whose force turns out of its plane.
     """
-    uniform = units.acceleration_to_lattice(uniform_acceleration_m_s2(case, nodes))
-    if case.flow.waveform is not None:
-        return (SCHEDULED,) * 3, VARYING, uniform
+    driving = _driving_force(case, nodes, units)
+    if driving.changes:
+        return (SCHEDULED,) * 3, VARYING, driving
+    uniform = driving(np.zeros(1))[0]
     if case.flow.acceleration_file is None:
-        return tuple(uniform.tolist()), UNIFORM, uniform
+        return tuple(uniform.tolist()), UNIFORM, driving
     field = units.acceleration_to_lattice(_field_m_s2(case, nodes, domain)) + uniform
-    return tuple(np.ascontiguousarray(field.T)), FIELD, uniform
+    return tuple(np.ascontiguousarray(field.T)), FIELD, driving
+
+
+def _driving_force(case: Case, nodes: GeometryHeader, units: Units) -> DrivingForce:
+    """The uniform force over time."""
+    force = units.acceleration_to_lattice(uniform_acceleration_m_s2(case, nodes))
+    factor, section = waveform_factor(case, case.flow.waveform), case.flow.turn
+    if section is None:
+        return DrivingForce(force, factor)
+    axis = np.array(section.axis)
+    if case.lattice.name.startswith("D2") and axis[:2].any():
+        raise InputError(
+            f"flow.turn.axis is {list(section.axis)}, but lattice {case.lattice.name} is two-dimensional and forces"
+            " turn in its plane; set it to [0.0, 0.0, 1.0]"
+        )
+    turn = Turn(axis / np.linalg.norm(axis), section.angle_rad, waveform_factor(case, section.waveform))
+    return DrivingForce(force, factor, turn)
 
 
 def _field_m_s2(case: Case, nodes: GeometryHeader, domain: LocalDomain) -> np.ndarray:

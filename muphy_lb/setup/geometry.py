@@ -40,9 +40,11 @@ from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.partition.halo import Exchange
 from muphy_lb.partition.kinds import weighted_by_kind
+from muphy_lb.partition.methods import METHODS
 from muphy_lb.partition.partition import AUTO, check_parts, partition
 from muphy_lb.partition.store import list_partitions, partition_name, read_partition
 from muphy_lb.partition.voxels import graph_from_voxels
+from muphy_lb.partition.weights import weights_from_loads
 from muphy_lb.physics.table import offered, shape_named, solid_walls
 from muphy_lb.precision import PRECISIONS
 
@@ -96,11 +98,13 @@ def open_case_nodes(case: Case, is_checked: bool = False) -> Iterator[NodeList]:
         yield replace(nodes, cuts=None) if case.lattice.walls == HALF_WAY else nodes
 
 
-def share_nodes(nodes: NodeList, case: Case, n_ranks: int) -> np.ndarray:
+def share_nodes(nodes: NodeList, case: Case, n_ranks: int, load: np.ndarray | None = None) -> np.ndarray:
     """(n,) int32 owner of every node, by ``compute.partition`` of the case.
 
     That is the name of a partitioning stored in the prepared geometry, or of a method; a stored ``METHOD-N`` for this
-    number of ranks is used before the method is run again. The automatic choice is logged with its reasons.
+    number of ranks is used before the method is run again. The automatic choice is logged with its reasons. Given what
+    each node costs, ``load`` (n,), nodes are shared by that alone: no stored partitioning is used, and where the case
+    names one, the choice is automatic.
 
     Raises:
         PartitionError: it is neither; a stored partitioning is for another number of ranks; more ranks than nodes.
@@ -109,14 +113,19 @@ def share_nodes(nodes: NodeList, case: Case, n_ranks: int) -> np.ndarray:
     speeds = _rank_speeds(case, n_ranks)
     if n_ranks == 1:
         return np.broadcast_to(np.int32(0), nodes.n_nodes)
-    stored = _stored_partition(case, n_ranks)
+    stored = _stored_partition(case, n_ranks) if load is None else None
     if stored is not None and stored.size == nodes.n_nodes:  # otherwise the geometry was tiled
         return stored
     method, backend = case.compute.partition, resolve_backend(case.compute.backend)
+    if load is not None and method not in METHODS:
+        method = AUTO
     exchange = Exchange(lattice_named(case.lattice.name).c[1:], _bytes_per_population(case))
     graph = graph_from_voxels(nodes.voxel, nodes.shape, nodes.periodic)
     check_parts(graph, n_ranks, method)
-    graph = weighted_by_kind(graph, nodes.group, NODE_COSTS[backend], exchange)
+    if load is None:
+        graph = weighted_by_kind(graph, nodes.group, NODE_COSTS[backend], exchange)
+    else:
+        graph = graph.with_weights(weights_from_loads(load))
     if method != AUTO:
         return partition(graph, n_ranks, method, speeds)
     owner, choice = choose(graph, n_ranks, exchange, STEP_COSTS[backend], speeds)

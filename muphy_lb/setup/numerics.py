@@ -255,7 +255,7 @@ def _refuse_aliased(plan: _Plan) -> None:
         wave_s = _fastest_wave_s(waveform, case)
         if wave_s < MIN_STEPS_OF_A_WAVE * time_step_s:
             raise InputError(
-                f"{where}.waveform has a wave of {wave_s:.4g} s, which is {wave_s / time_step_s:.3g} time steps; at"
+                f"{where} has a wave of {wave_s:.4g} s, which is {wave_s / time_step_s:.3g} time steps; at"
                 f" least {MIN_STEPS_OF_A_WAVE} are needed to follow it: correct its times [s], leave out amplitudes, or"
                 " take a smaller time step"
             )

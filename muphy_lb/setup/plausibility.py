@@ -52,7 +52,7 @@ def plausibility(case: Case, openings: Iterable[Opening], numerics: Numerics) ->
 
 def _waveforms(case: Case) -> Mapping:
     """The factor of every waveform, by its key in the case."""
-    return {f"{name}.waveform": waveform_factor(case, section) for name, section in case.waveforms.items()}
+    return {key: waveform_factor(case, section) for key, section in case.waveforms.items()}
 
 
 def _doubts(name: str, period_s: float, largest: float, duration_s: float, time_step_s: float) -> Iterator[str]:

@@ -33,6 +33,8 @@ TINY = {
         "particles.chain.start_m=[6e-8,2.25e-8,2.25e-8]",
     ],
     "porous": ["geometry.options.size=20", "geometry.options.radius=4.0"],
+    "tilting_tank": ["compute.backend=numpy", "geometry.spacing_m=8e-3", "geometry.options.length=24"]
+    + ["geometry.options.height=14", "geometry.options.width=4"],
     "tracers": ["geometry.spacing_m=5e-4", "geometry.options.radius=4.0", "geometry.options.length=40"]
     + ["geometry.options.extent=16.0", "particles.dye.count=500", "particles.dye.start_s=0.0"],
     "vessel": ["geometry.spacing_m=3e-4", "geometry.options.generations=2", "fluid.kinematic_viscosity_m2_s=1e-5"],

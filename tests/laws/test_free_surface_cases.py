@@ -25,6 +25,10 @@ DAM = {
     "output": {"series_every_steps": 10, "picture": False, "report": False},
 }
 
+FLOOR = {"name": "belt", "box_m": [[-1.0, -0.4e-3, -1.0], [1.0, 0.4e-3, 1.0]]}
+SLIPPING = FLOOR | {"slip": True}
+BELT = {"geometry": {"shape": "channel"}, "walls": [FLOOR | {"velocity_m_s": [0.1, 0.0, 0.0]}]}
+
 
 def tables(**changes):
     """The tables of the case with some keys changed, by section."""
@@ -109,6 +113,24 @@ def test_the_series_tells_volume_and_energies(tmp_path):
     assert rows[-1]["x_max_m"] > 8.5e-3 and rows[-1]["y_min_m"] == pytest.approx(-0.5e-3)
 
 
+def test_walls_that_are_wet_and_have_been_are_counted_in_faces(tmp_path):
+    output = {"series_every_steps": 40, "checkpoint_every_steps": 80, "fields": ["wetted"], "fields_every_steps": 0}
+    simulation = Simulation(dam(run={"steps": 120}, output=output))
+    share = simulation.field("fill").reshape(20, 30)
+    assert np.array_equal(simulation.field("wetted").reshape(20, 30)[1:-1, 0], share[1:-1, 0].astype(np.float32))
+    assert not simulation.field("wetted").reshape(20, 30)[1:-1, 1:-1].any()
+    Run(simulation, tmp_path).execute()
+    with open(tmp_path / "free_surface.csv") as file:
+        rows = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    now, ever = ([1e6 * row[name] for row in rows] for name in ("wetted_area_m2", "ever_wetted_area_m2"))
+    share = simulation.field("fill").reshape(20, 30)
+    assert now[-1] == pytest.approx(share[0].sum() + share[-1].sum() + share[:, 0].sum() + share[:, -1].sum())
+    assert ever[0] >= 21.0 - 0.2 and ever == sorted(ever) and ever[-1] > now[-1] + 0.1 and now[-1] > now[0]
+    resumed = Simulation(dam(run={"steps": 120}, output=output))
+    found = restore(tmp_path / "checkpoints", resumed)
+    assert np.array_equal(found.states["free_surface"]["ever_wetted"], simulation.physics[0].wetting.ever)
+
+
 def test_a_resumed_run_goes_on_bit_by_bit(tmp_path):
     case = dam(compute={"backend": "cpu"}, free_surface={"liquid": [BOX], "surface_tension_n_m": 0.05})
     whole, first, second = (Simulation(case) for _ in range(3))
@@ -153,8 +175,12 @@ def test_a_value_that_is_not_finite_ends_the_run_with_its_place():
             "level_m needs a direction",
         ),
         ({"particles": {}}, "particles"),
+        (BELT | {"compute": {"streaming": "aa"}}, "'aa' .* and the moving wall 'belt', which overwrites .*'pull'"),
+        ({**BELT, "walls": [SLIPPING]}, "walls.belt.slip is true with .free_surface."),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(changes, message):
+    walls = {"walls": changes["walls"]} if "walls" in changes else {}
+    case = tables(**{name: keys for name, keys in changes.items() if name != "walls"}) | walls
     with pytest.raises(InputError, match=message):
-        Simulation(dam(**changes))
+        Simulation(case_from_dict(case))

@@ -9,6 +9,7 @@ behind the collision              mark           neighbours of cells that turn a
 """
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -62,6 +63,8 @@ FIELDS = (
     Field(FILL, outside=0.0, is_state=True, guarded=True),
     Field(EDGE_MOMENTS, of_moments=True),
 )
+COSTS = MappingProxyType({INTERFACE: 4.0})
+"""Of an interface cell, by the bytes that its stages move."""
 OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL)}
 
 
@@ -87,7 +90,7 @@ def free_surface(flow: Flow, gas_deviation: float, capillarity: Operator, parame
         where=_surface(INTERFACE),
     )
     extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=_conversion(force, of_force))
-    return replace(extended, name="free surface", occupied=CELL, counted=counted)
+    return replace(extended, name="free surface", occupied=CELL, costs=COSTS, counted=counted)
 
 
 def _surface(mask: int) -> Where:

@@ -14,8 +14,10 @@ from muphy_lb.physics.free_surface.liquid import Regions
 from muphy_lb.physics.free_surface.model import free_surface
 from muphy_lb.physics.free_surface.observers import SurfaceSeries
 from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
+from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
 from muphy_lb.physics.free_surface.start import InitialLiquid, initial_fields
+from muphy_lb.physics.free_surface.wetting import Wetting
 from muphy_lb.physics.package import OutputField, Physics
 from muphy_lb.precision import FP16, PRECISIONS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
@@ -34,11 +36,13 @@ class FreeSurface(Physics):
     Attributes:
         gas_deviation: density of the gas pressure minus 1.
         tension: surface tension, lattice units.
+        wetting: the walls that liquid touches.
     """
 
     name = "free_surface"
     sets_flow = True
     keeps_balance = False  # what enters may stay and take the place of gas
+    keeps_mass_at_walls = True  # which is the volume of the liquid
     allowed_density_change = LARGEST_DEVIATION
 
     def __init__(self, case, header: GeometryHeader, units):
@@ -64,7 +68,10 @@ class FreeSurface(Physics):
                 f" lattice units: a drop of one voxel would be unstable; allowed: up to {LARGEST_DEVIATION / 6:g}; take"
                 " a shorter time step"
             )
+        self.wetting = Wetting()
         self.output_fields = {"fill": OutputField("1", fill)}
+        if WETTED in case.output.fields:
+            self.output_fields[WETTED] = OutputField("1", self.wetting.field)
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
@@ -118,7 +125,7 @@ class FreeSurface(Physics):
 
     def observers(self, view, folder, resume_step):
         """The time series of the liquid, pictures of it, and gauges and surface if the case asks for them."""
-        found = [SurfaceSeries(view, folder, resume_step), SurfacePicture(view, folder, resume_step)]
+        found = [SurfaceSeries(view, folder, resume_step, self.wetting), SurfacePicture(view, folder, resume_step)]
         if view.case.free_surface.gauges:
             found.append(GaugeSeries(view, folder, resume_step))
         if view.case.free_surface.surface_every_steps and view.case.output.vtk:
@@ -133,16 +140,23 @@ def _refuse(case, header: GeometryHeader) -> None:
             f"compute.streaming is {case.compute.streaming!r} with [free_surface], which changes populations between"
             " streaming and collision; allowed: 'pull', 'aa'"
         )
-    if header.openings and streaming_named(case.compute.streaming).in_place:
+    linkwise = [f"the opening {opening.name!r}" for opening in header.openings]
+    linkwise += [f"the moving wall {wall.name!r}" for wall in case.walls if wall.velocity_m_s or wall.rotation_rad_s]
+    if linkwise and streaming_named(case.compute.streaming).in_place:
         raise InputError(
-            f"compute.streaming is {case.compute.streaming!r} with [free_surface] and the opening"
-            f" {header.openings[0].name!r}, which overwrites what leaves before it is counted; set compute.streaming ="
-            " 'pull'"
+            f"compute.streaming is {case.compute.streaming!r} with [free_surface] and {linkwise[0]}, which overwrites"
+            " what leaves before it is counted; set compute.streaming = 'pull'"
         )
     if case.compute.precision == FP16.name:
         raise InputError(
             "compute.precision is 'fp16' with [free_surface]: mass would be lost in its three digits; allowed: 'fp32',"
             " 'fp64'"
+        )
+    slipping = [section.name for section in case.walls if section.slip]
+    if slipping:
+        raise InputError(
+            f"walls.{slipping[0]}.slip is true with [free_surface]: what a slipping wall reflects may come from gas,"
+            " which has no populations; set it to false"
         )
     if case.lattice.walls != HALF_WAY:
         raise InputError(

@@ -14,8 +14,9 @@ SURFACE_FILE = "surface.vtkhdf"
 GAUGES_FILE = "gauges.csv"
 PICTURE_FILE = "surface.png"
 FRAMES = "frames/surface_*.png"
+WETTED = "wetted"
 FILES = (SERIES_FILE, SURFACE_FILE, *picture_files(PICTURE_FILE), FRAMES, GAUGES_FILE)
-OUTPUT_FIELDS = ("fill",)
+OUTPUT_FIELDS = ("fill", WETTED)
 
 
 class LiquidSection(Section):

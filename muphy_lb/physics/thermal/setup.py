@@ -56,9 +56,11 @@ def thermal_setup(case: Case, header: GeometryHeader, units: Units) -> ThermalSe
             uniform and constant.
     """
     thermal = case.thermal
-    if case.flow.waveform is not None or case.flow.acceleration_file is not None:
+    flow = case.flow
+    if flow.waveform is not None or flow.turn is not None or flow.acceleration_file is not None:
         raise InputError(
-            "[thermal] goes with a uniform constant force only; remove flow.waveform and flow.acceleration_file"
+            "[thermal] goes with a uniform constant force only; remove flow.waveform, flow.turn and"
+            " flow.acceleration_file"
         )
     _check_solids(case)
     sections = (*case.walls, *case.openings)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from muphy_lb.boundaries.driving_force import DrivingForce
 from muphy_lb.boundaries.wall_motion import wall_extent
 from muphy_lb.boundaries.waveform import FourierSeries
 from muphy_lb.errors import InputError
@@ -33,7 +34,7 @@ PULSE = {"period_s": 0.2, "mean": 1.0, "sine": [0.5]}
 
 def schedule(factors=(None,) * 4, force_factor=None, ramp_steps=0, values=VALUES):
     """A schedule of two openings, a labelled wall and the others, in steps of half a second."""
-    return BoundarySchedule(values, factors, FORCE, force_factor, ramp_steps, 0.5)
+    return BoundarySchedule(values, factors, DrivingForce(FORCE, force_factor), ramp_steps, 0.5)
 
 
 def test_without_waveform_and_ramp_the_values_hold_for_ever():
@@ -236,7 +237,7 @@ def test_a_wall_that_the_geometry_does_not_have_is_refused(name, hint):
 def test_the_values_of_a_course_are_those_of_openings_then_walls():
     case = PULSATILE["inlet"]
     simulation = simulate(case)
-    found = build_schedule(case, simulation.nodes, simulation.conditions, np.zeros(3), simulation.units)
+    found = build_schedule(case, simulation.nodes, simulation.conditions, DrivingForce(np.zeros(3)), simulation.units)
     assert found.values == pytest.approx([2e-3 / SPEED_M_S, 0.0, 0.0, 0.0, 1.0])
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from muphy_lb.boundaries.driving_force import Turn
 from muphy_lb.errors import InputError
 from muphy_lb.operators import FIELD, VARYING
 from muphy_lb.operators.forces import COMPONENTS
@@ -153,3 +154,57 @@ def test_an_archive_of_arrays_is_refused(tmp_path):
     np.savez(tmp_path / "field.npz", a=np.zeros(SHAPE))
     with pytest.raises(InputError, match="holds several arrays; it must hold numbers of shape"):
         simulate(periodic_channel(tmp_path, flow={"acceleration_file": "field.npz"}))
+
+
+QUARTER = np.pi / 2.0
+ROCKED = {"angle_rad": 0.4, "waveform": {"period_s": 0.5, "mean": 0.0, "sine": [1.0]}}
+
+
+def test_a_force_turns_right_handed_about_its_axis():
+    turn = Turn(np.array([0.0, 0.0, 1.0]), QUARTER)
+    assert turn(np.array([2.0, 0.0, 1.0]), np.zeros(1))[0] == pytest.approx([0.0, 2.0, 1.0], abs=1e-15)
+    about_all = Turn(np.full(3, 1.0 / np.sqrt(3.0)), 2.0 * np.pi / 3.0, lambda time_s: time_s)
+    assert about_all(np.array([1.0, 2.0, 3.0]), np.ones(1))[0] == pytest.approx([3.0, 1.0, 2.0])
+    assert about_all(np.array([1.0, 2.0, 3.0]), np.full(1, 3.0))[0] == pytest.approx([1.0, 2.0, 3.0])
+
+
+def test_a_turn_that_does_not_change_is_another_direction():
+    turned = velocity({"acceleration_m_s2": [0.02, 0.0, 0.0], "turn": {"angle_rad": QUARTER}})
+    assert np.array_equal(np.round(turned, 12), np.round(velocity({"acceleration_m_s2": [0.0, 0.02, 0.0]}), 12))
+    assert turned[:, 1].max() > 1e-4
+
+
+def test_a_turn_in_time_has_the_angle_of_its_waveform():
+    case = periodic_channel(flow={"acceleration_m_s2": ACCELERATION, "turn": ROCKED})
+    simulation = simulate(case, 7)
+    force = simulation.present_force / simulation.units.acceleration_to_lattice(1.0)
+    angle = 0.4 * np.sin(2.0 * np.pi * simulation.time_s / 0.5)
+    x, y, _ = ACCELERATION
+    expected = [x * np.cos(angle) - y * np.sin(angle), x * np.sin(angle) + y * np.cos(angle), 0.0]
+    assert force == pytest.approx(expected, rel=1e-12) and abs(angle) > 1e-3
+
+
+def test_push_and_pull_agree_on_a_force_that_turns():
+    """As on a pulsatile one."""
+    pull, push = (velocity({"acceleration_m_s2": ACCELERATION, "turn": ROCKED}, streaming=each) for each in STREAMINGS)
+    change = 0.4 * 2 * np.pi * TIME_STEP_S / 0.5
+    bound = 0.5 * change * np.linalg.norm(ACCELERATION) * TIME_STEP_S**2 / SPACING_M
+    assert ROUND_OFF < np.abs(pull - push).max() < bound
+
+
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        ({"turn": ROCKED}, "has a turn but no acceleration_m_s2"),
+        ({"acceleration_m_s2": ACCELERATION, "pressure_drop_pa": [1.0, 0.0, 0.0], "turn": ROCKED}, "does not turn"),
+        ({"acceleration_m_s2": ACCELERATION, "turn": {"angle_rad": 1.0, "axis": [1.0, 0.0, 0.0]}}, "flow.turn.axis"),
+        ({"acceleration_m_s2": ACCELERATION, "turn": {"angle_rad": 1.0, "axis": [0.0, 0.0, 0.0]}}, "axis"),
+        (
+            {"acceleration_m_s2": ACCELERATION, "turn": {"angle_rad": 1.0, "waveform": {"period_s": 1e-9}}},
+            "flow.turn.waveform has a wave of",
+        ),
+    ],
+)
+def test_a_turn_that_makes_no_sense_is_refused(flow, message):
+    with pytest.raises(InputError, match=message):
+        simulate(periodic_channel(flow=flow))

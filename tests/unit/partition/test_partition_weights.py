@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muphy_lb.partition.errors import PartitionError
-from muphy_lb.partition.weights import RESOLUTION, part_shares, weight_bounds, weights_from_groups
+from muphy_lb.partition.weights import RESOLUTION, part_shares, weight_bounds, weights_from_groups, weights_from_loads
 
 GROUP = np.array([0, 0, 1, 2], dtype=np.uint8)
 
@@ -80,3 +80,17 @@ def test_heavy_end_leaves_every_piece_its_least_number_of_nodes(heavy):
 
 def test_pieces_of_equal_nodes_differ_by_at_most_one():
     assert np.ptp(np.diff(weight_bounds(np.ones(100, dtype=int), np.ones(7)))) == 1
+
+
+def test_parts_of_equal_weight_bound_the_load_and_the_nodes_of_a_rank():
+    load = np.zeros(1000)
+    load[:90], load[90:100] = 1.0, 4.0
+    weights = weights_from_loads(load)
+    assert weights.min() == 1 and weights.sum() == pytest.approx(5 * load.size, rel=0.01)
+    one_of_four = weights.sum() / 4
+    assert one_of_four <= 1.26 * weights[:100].sum() / 4 and one_of_four / weights.min() <= 5.05 * load.size / 4
+    assert weights[90] / weights[0] == pytest.approx(4.0, rel=0.1)
+
+
+def test_without_any_load_nodes_weigh_the_same():
+    assert np.array_equal(weights_from_loads(np.zeros(3)), np.ones(3))

@@ -54,11 +54,11 @@ def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=N
         geometry: the table ``[geometry]`` of a case, without spacing.
         viscosity: kinematic.
         force: body force per mass (x, y, z).
-        more: ``liquid``, its regions as in the case file; ``tension``; ``lattice``, keys of that table.
+        more: ``liquid``, its regions as in the case file; ``tension``; ``flow`` and ``lattice``, keys of these tables.
     """
     liquid, tension = more.pop("liquid", EVERYTHING), more.pop("tension", 0.0)
     section = {"liquid": [dict(each) for each in liquid], "surface_tension_n_m": tension}
-    drive = {"acceleration_m_s2": [float(component) for component in force]}
+    drive = {"acceleration_m_s2": [float(component) for component in force], **more.pop("flow", {})}
     return lattice_simulation(settings, geometry, viscosity, flow=drive, free_surface=section, **more)
 
 
@@ -106,9 +106,8 @@ def damped_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, d
     """
 
     def misfit(guess):
-        rate, angle = np.exp(-guess[1] * time), guess[0] * time
-        terms = np.stack((rate * np.cos(angle), rate * np.sin(angle), np.ones_like(time)), axis=1)
-        return values - terms @ np.linalg.lstsq(terms, values, rcond=None)[0]
+        terms, best = _fitted(time, values, *guess)
+        return values - terms @ best
 
     found = np.array([frequency, damping])
     scale = FIT_STEP * frequency
@@ -117,6 +116,18 @@ def damped_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, d
         slopes = np.stack([(misfit(found + scale * axis) - now) / scale for axis in np.eye(2)], axis=1)
         found = found - 0.7 * np.linalg.lstsq(slopes, now, rcond=None)[0]
     return float(found[0]), float(found[1])
+
+
+def middle_of_oscillation(time: np.ndarray, values: np.ndarray, frequency: float, damping: float) -> float:
+    """The constant about which a damped oscillation is, with frequency and damping from :func:`damped_oscillation`."""
+    return float(_fitted(time, values, frequency, damping)[1][2])
+
+
+def _fitted(time, values, frequency, damping) -> tuple[np.ndarray, np.ndarray]:
+    """(n, 3) cosine, sine and constant, and how much of each fits best."""
+    rate, angle = np.exp(-damping * time), frequency * time
+    terms = np.stack((rate * np.cos(angle), rate * np.sin(angle), np.ones_like(time)), axis=1)
+    return terms, np.linalg.lstsq(terms, values, rcond=None)[0]
 
 
 def natural_frequency(frequency: float, damping: float) -> float:

@@ -3,12 +3,14 @@
 from muphy_lb.physics.free_surface.studies.dam import dam_break
 from muphy_lb.physics.free_surface.studies.drop import surface_drop
 from muphy_lb.physics.free_surface.studies.rest import surface_rest
+from muphy_lb.physics.free_surface.studies.sloshing import surface_sloshing
 from muphy_lb.physics.free_surface.studies.waves import surface_waves
 
 SHARED = ()
 CASES = {
     "surface-rest": surface_rest,
     "surface-waves": surface_waves,
+    "surface-sloshing": surface_sloshing,
     "surface-drop": surface_drop,
     "dam-break": dam_break,
 }
