@@ -34,7 +34,7 @@ from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.description import described, short
 from muphy_lb.run.divergence import divergence_message
-from muphy_lb.run.flow_state import FlowState
+from muphy_lb.run.flow_state import FlowState, refuse_two_starts
 from muphy_lb.run.gathered import gathered_particles
 from muphy_lb.run.kept_forces import KeptForces
 from muphy_lb.run.monitored import refuse_to_watch_nothing
