@@ -21,7 +21,7 @@ from muphy_lb.operators.unroll import unroll
 BULK_RATE = 1.0
 """Rate of the trace of the stress: a bulk viscosity that does not vanish with the viscosity, which damps sound."""
 
-POSITIONS = tuple(product(range(3), repeat=3))
+POSITIONS = tuple((a, b, c) for a, b, c in product(range(3), repeat=3))
 """Exponents (a, b, c) in the order in which node functions hold moments."""
 
 _AT_REST, _WEIGHTS = (1.0, 0.0, 1 / 3), (1 / 6, 2 / 3, 1 / 6)
@@ -33,10 +33,9 @@ Moments = Mapping[tuple[int, int, int], np.ndarray]
 @cache
 def exponents(lattice: Lattice) -> tuple[tuple[int, int, int], ...]:
     """The Q exponents (a, b, c) of independent monomials, by rising degree."""
-    largest = (2,) * lattice.dimension + (0,) * (3 - lattice.dimension)
-    powers = product(*(range(top + 1) for top in largest))
-    independent = [power for power in powers if lattice.q == 3**lattice.dimension or 0 in power]
-    return tuple(sorted(independent, key=sum))
+    in_plane = lattice.dimension == 2
+    powers = [power for power in POSITIONS if not (in_plane and power[2])]
+    return tuple(sorted((power for power in powers if lattice.q == 27 or 0 in power), key=sum))
 
 
 def central_moments(f: np.ndarray, u: np.ndarray, lattice: Lattice) -> Moments:
