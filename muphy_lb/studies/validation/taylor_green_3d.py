@@ -74,11 +74,12 @@ class Breakup:
 
 
 def taylor_green_3d(settings: Settings = DEFAULT) -> Validation:
-    """Peak dissipation and shortest waves of vortices that break up, Re 100 to 1600, every collision."""
+    """Peak dissipation and shortest waves of vortices that break up, Re 100 to 1600; on a GPU up to 256 voxels."""
     rows, plots = [], []
     flows = QUICK_FLOWS if settings.quick else FLOWS + (GPU_FLOWS if settings.backend == "cuda" else ())
+    schemes = [scheme for scheme in SCHEMES if not settings.quick or scheme[0] in FOR_SMALL_VISCOSITY]
     for size, reynolds in flows:
-        found = {name: breakup(size, reynolds, name, lattice, settings) for name, lattice in SCHEMES}
+        found = {name: breakup(size, reynolds, name, lattice, settings) for name, lattice in schemes}
         for name, result in found.items():
             rows += _rows(size, reynolds, name, result)
         title = f"Re {reynolds}, {size} voxels across"
