@@ -101,7 +101,8 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
     notes = [_note(found, vessel_geometry) for found in chain(inlets, outlets)]
     flow = f"velocity {velocity:.4g} m/s at the inlet, {why}; Reynolds number {reynolds:.4g} at the inlet"
     doubts = [f"warning: {text}" for text in vessel_doubts(requested, (*inlets, *outlets), velocity)]
-    return Draft(table, (*notes, flow, f"voxel edge {vessel_geometry.spacing_m:.4g} m: {resolution}", *doubts))
+    voxels = f"voxel edge {vessel_geometry.spacing_m:.4g} m: {resolution}"
+    return Draft(table, (*notes, flow, voxels, *_collision_notes(resolution, drive), *doubts))
 
 
 def rock(requested: CaseOptions, folder: Path) -> Draft:
@@ -157,16 +158,17 @@ def channel(requested: CaseOptions, folder: Path) -> Draft:
     velocity = requested.velocity_m_s or sizing.velocity_for(CHANNEL_REYNOLDS, height_m, height, viscosity, PARABOLA_2D)
     reynolds = velocity * height_m / viscosity
     resolution = sizing.resolution(height_m, spacing_m, length * height, reynolds, PARABOLA_2D, dimensions=2)
+    drive = sizing.drive(reynolds / height, height, length, 1.0)
     options = {"length": length, "height": height, "ends": "open"}
     inlet = {"name": "inlet", "velocity_m_s": velocity, "profile": "parabolic"}
     table = {
         "title": "Plane channel",
         "geometry": {"shape": "channel", "spacing_m": spacing_m, "options": options},
         "openings": [inlet, {"name": "outlet", "pressure_pa": 0.0}],
-        **_common(requested, sizing.drive(reynolds / height, height, length, 1.0), resolution.model, "D2Q9"),
+        **_common(requested, drive, resolution.model, "D2Q9"),
     }
     notes = f"height {height_m:.4g} m, Reynolds number {reynolds:.4g}", f"voxel edge {spacing_m:.4g} m: {resolution}"
-    return Draft(table, notes)
+    return Draft(table, (*notes, *_collision_notes(resolution, drive)))
 
 
 DRAFTS: Mapping[str, Callable[[CaseOptions, Path], Draft]] = MappingProxyType(
@@ -277,6 +279,11 @@ def _opening(found: FoundOpening, placed: bool, velocity_m_s: float) -> dict:
     return entry | {"pressure_pa": 0.0}
 
 
+def _collision_notes(resolution: sizing.Resolution, drive: sizing.Drive) -> tuple[str, ...]:
+    """Why this collision, unless the voxels' resolution tells."""
+    return () if resolution.model else (str(drive),)
+
+
 def _note(found: FoundOpening, vessel_geometry: VesselGeometry) -> str:
     opening, across = found.opening, 2.0 * found.equivalent_radius_m / vessel_geometry.spacing_m
     few = f"; fewer than {MIN_ACROSS} voxels are not reliable" if across < MIN_ACROSS else ""
@@ -287,7 +294,7 @@ def _common(requested: CaseOptions, drive: sizing.Drive, model: Mapping, lattice
     """The sections common to vessels and channels; ``model``: keys of [lattice] of a model of turbulence."""
     return {
         "fluid": requested.substance._asdict(),
-        "lattice": {"name": lattice, "collision": "trt", "lattice_velocity": drive.lattice_velocity, **model},
+        "lattice": {"name": lattice, "collision": drive.collision, "lattice_velocity": drive.lattice_velocity, **model},
         "run": {
             "steps": drive.steps,
             "ramp_steps": 2 * drive.interval,

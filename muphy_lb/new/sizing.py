@@ -10,8 +10,18 @@ import numpy as np
 
 from muphy_lb.geometry.flags import FLUID
 from muphy_lb.geometry.voxels import Voxels
-from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SMAGORINSKY, STABLE
-from muphy_lb.units import CS2, Units, viscosity
+from muphy_lb.operators.mrt import MAGIC_HALF_WAY
+from muphy_lb.operators.trt import odd_rate
+from muphy_lb.setup.stability import (
+    LEAST_ODD_RATE,
+    MAX_CELL_REYNOLDS,
+    SMAGORINSKY,
+    collision_for_small_viscosity,
+)
+from muphy_lb.units import CS2, Units, relaxation_time, viscosity
+
+STABLE = collision_for_small_viscosity("D3Q19", "compressible")
+"""Collision of a large-eddy simulation, and of relaxation times close to 1/2; for D2Q9, too."""
 
 GOOD_LATTICE_VELOCITY = 0.04
 """Mean lattice velocity at the inlet: the maximum of a parabolic profile then stays below Mach 0.15."""
@@ -53,11 +63,31 @@ class Drive:
         lattice_velocity: reference velocity in lattice units.
         steps: maximum number of steps of the run.
         interval: steps between two checks of convergence.
+        relaxation_time: [time steps].
     """
 
     lattice_velocity: float
     steps: int
     interval: int
+    relaxation_time: float
+
+    @property
+    def odd_rate(self) -> float:
+        """Rate of the odd moments of trt."""
+        return odd_rate(1.0 / self.relaxation_time, MAGIC_HALF_WAY)
+
+    @property
+    def collision(self) -> str:
+        """The collision: trt, unless it hardly damps the shortest waves."""
+        return "trt" if self.odd_rate >= LEAST_ODD_RATE else STABLE
+
+    def __str__(self):
+        if self.collision != STABLE:
+            return f"collision 'trt': at a relaxation time of {self.relaxation_time:.4g} it places walls half-way"
+        return (
+            f"collision '{STABLE}': at a relaxation time of {self.relaxation_time:.4g} trt would relax odd moments with"
+            f" {self.odd_rate:.2g}, below {LEAST_ODD_RATE}, and leave noise in the shortest waves"
+        )
 
 
 @dataclass(frozen=True)
@@ -181,7 +211,8 @@ def drive(cell_reynolds: float, diameter: float, length: float, narrowing: float
         settled = SETTLING_TIMES * max(viscous, _pressure_time(velocity / cell_reynolds, 0.5 * diameter, length))
     else:
         settled = max(FLOW_THROUGH_TIMES * flow_through, min(2.0 * viscous, MOST_FLOW_THROUGH_TIMES * flow_through))
-    return Drive(velocity, _round_up(max(settled, 10 * interval)), interval)
+    tau = relaxation_time(velocity / cell_reynolds, CS2)
+    return Drive(velocity, _round_up(max(settled, 10 * interval)), interval, tau)
 
 
 def _pressure_time(viscosity_lattice: float, radius: float, length: float) -> float:

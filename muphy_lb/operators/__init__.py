@@ -11,6 +11,7 @@ How a collision is assembled, as the tests' smallest example does it:
 from muphy_lb.operators.bgk import BGK
 from muphy_lb.operators.closures import CONSTANT, Closure
 from muphy_lb.operators.collision import collision, followed_by, reconstructed, selected
+from muphy_lb.operators.cumulant import CUMULANT
 from muphy_lb.operators.equilibrium import COMPRESSIBLE, EQUILIBRIA, INCOMPRESSIBLE, STOKES, Equilibrium
 from muphy_lb.operators.forces import FIELD, UNIFORM, VARYING, sum_of_forces
 from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macroscopic, where_fluid
@@ -18,6 +19,7 @@ from muphy_lb.operators.mrt import MRT, mrt, mrt_for
 from muphy_lb.operators.observers import STORE_VELOCITY, VELOCITY_FIELDS, Observer
 from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings
 from muphy_lb.operators.operator import Operator, Parameter, joined, named, positions
+from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED
 from muphy_lb.operators.regularised import REGULARISED
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.rheology import CARREAU_YASUDA, CASSON, POWER_LAW
@@ -25,7 +27,9 @@ from muphy_lb.operators.smagorinsky import SMAGORINSKY
 from muphy_lb.operators.trt import TRT
 from muphy_lb.operators.wall_rules import WALL_RULES, WALLS, wall_coefficients
 
-RELAXATIONS = {relaxation.name: relaxation for relaxation in (BGK, TRT, MRT, REGULARISED)}
+RELAXATIONS = {
+    relaxation.name: relaxation for relaxation in (BGK, TRT, MRT, REGULARISED, RECURSIVE_REGULARISED, CUMULANT)
+}
 CLOSURES = {closure.name: closure for closure in (CONSTANT, SMAGORINSKY, POWER_LAW, CARREAU_YASUDA, CASSON)}
 
 __all__ = [
@@ -37,6 +41,7 @@ __all__ = [
     "CLOSURES",
     "COMPRESSIBLE",
     "CONSTANT",
+    "CUMULANT",
     "Closure",
     "EQUILIBRIA",
     "Equilibrium",
@@ -49,6 +54,7 @@ __all__ = [
     "POWER_LAW",
     "PRESSURE",
     "Parameter",
+    "RECURSIVE_REGULARISED",
     "REGULARISED",
     "RELAXATIONS",
     "Relaxation",

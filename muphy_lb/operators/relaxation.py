@@ -23,9 +23,20 @@ class Relaxation:
             ``relax(f, state, force, omega, parameters)``, in place on stored populations f - w; state = (deviation, ux,
             uy, uz, jx, jy, jz) and force = (fx, fy, fz). All but velocities are in stored units; ``at`` as in
             :class:`~muphy_lb.operators.operator.Operator`.
+        lattices: names of the velocity sets that it is for; empty: all.
+        equilibria: names of the equilibria that it is for; empty: all. Those with moments beyond the second of their
+            own read from ``f_eq`` only density and velocity.
+        is_linear: whether it is linear in ``f``, ``f_eq`` and ``source``.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
     reference: Callable
     node: Callable
+    lattices: tuple[str, ...] = ()
+    equilibria: tuple[str, ...] = ()
+    is_linear: bool = True
+
+    def is_for(self, lattice: str, equilibrium: str) -> bool:
+        """Whether it works on the velocity set and with the equilibrium of these names."""
+        return lattice in (self.lattices or (lattice,)) and equilibrium in (self.equilibria or (equilibrium,))

@@ -33,6 +33,20 @@ def build_fluid(case: Case, lattice: Lattice, relaxation_time: float, units: Uni
     return Fluid((1.0 / relaxation_time, *rates, *closing), relaxation, equilibrium, closure)
 
 
+def refuse_unsuitable(section) -> None:
+    """Raise InputError if the collision of a section [lattice] is not for its velocity set or its equilibrium."""
+    relaxation = RELAXATIONS[section.collision]
+    if relaxation.is_for(section.name, section.equilibrium):
+        return
+    sets, equilibria = " or ".join(map(repr, relaxation.lattices)), " or ".join(map(repr, relaxation.equilibria))
+    others = [name for name, other in RELAXATIONS.items() if other.is_for(section.name, section.equilibrium)]
+    raise InputError(
+        f"lattice.collision is {section.collision!r} with lattice.name = {section.name!r} and lattice.equilibrium ="
+        f" {section.equilibrium!r}; it is for lattice.name {sets} and lattice.equilibrium {equilibria}: set these, or"
+        f" lattice.collision to {', '.join(map(repr, others[:-1]))} or {others[-1]!r}"
+    )
+
+
 def _relaxation(section, lattice: Lattice) -> tuple[Relaxation, tuple[float, ...]]:
     """The relaxation and its parameters after omega."""
     if section.collision == "mrt":

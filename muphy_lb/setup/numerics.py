@@ -14,7 +14,8 @@ from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import OpeningSection, WaveformSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
-from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SHORT_RELAXATION_TIME, STABLE, resolving, time_step_key
+from muphy_lb.setup.collision import refuse_unsuitable
+from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SHORT_RELAXATION_TIME, resolving, time_step_key, weak_odd_rate
 from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
 MAX_STEPS = 10**12
@@ -127,6 +128,7 @@ def resolve(
     spacing_m = spacing_m or case.geometry.spacing_m
     if spacing_m is None:
         raise InputError("geometry.spacing_m is missing and the geometry contains none; give the voxel edge [m]")
+    refuse_unsuitable(case.lattice)
     areas_m2 = {opening.name: _area_m2(opening, case, spacing_m) for opening in case.openings} | dict(opening_areas_m2)
     plan = _plan(case, spacing_m, cs2, areas_m2)
     _refuse_unstable(plan)
@@ -306,17 +308,14 @@ def _warnings(numerics: Numerics, plan: _Plan) -> Iterator[str]:
     tau, velocity = numerics.relaxation_time, numerics.units.velocity_to_lattice(plan.fastest_m_s)
     cell_reynolds = velocity / numerics.viscosity_lattice
     is_coarse, is_modelled = cell_reynolds > MAX_CELL_REYNOLDS, plan.case.lattice.smagorinsky is not None
-    if tau < SHORT_RELAXATION_TIME and not is_coarse and not is_modelled:
+    if tau < SHORT_RELAXATION_TIME and not (is_coarse or is_modelled):
         yield f"the relaxation time {tau:.5g} is close to 0.5: the run may become unstable: {_remedy(plan)}"
+    else:
+        yield from weak_odd_rate(plan.case, tau, cell_reynolds)
     if tau > LONG_RELAXATION_TIME:
         yield f"the relaxation time {tau:.4g} is long (inaccurate walls): set {_good_key(plan)}"
     if (numerics.mach or 0.0) > GOOD_MACH:
         yield f"the Mach number {numerics.mach:.3g} is above {GOOD_MACH} (compressible): {_remedy(plan)}"
-    if is_coarse and is_modelled and plan.case.lattice.collision == "trt":
-        yield (
-            f"trt at a relaxation time of {tau:.5g} leaves a checkerboard of velocities behind inlets, which falsifies"
-            f" pressures: set lattice.collision = '{STABLE}'"
-        )
     if is_coarse and is_modelled:
         yield (
             f"the Reynolds number of one voxel is {cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: the Smagorinsky"

@@ -7,10 +7,14 @@ to 1/2. Finer voxels do, and so does an eddy viscosity. Krueger et al., The Latt
 """
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 from muphy_lb.case.case import Case
 from muphy_lb.files import PREPARED
+from muphy_lb.operators import RELAXATIONS, STOKES, TRT
+from muphy_lb.operators.mrt import MAGIC_HALF_WAY
+from muphy_lb.operators.trt import odd_rate
 from muphy_lb.units import Units, relaxation_time, viscosity
 
 MAX_CELL_REYNOLDS = 10.0
@@ -22,9 +26,15 @@ MARGIN = 0.9
 SMAGORINSKY = 0.16
 """Smagorinsky constant that is proposed; of isotropic turbulence, Lilly (1967): 0.16 to 0.18."""
 
-STABLE = "regularised"
-"""Collision that goes with it: trt at a fixed Lambda hardly damps the odd moments when the relaxation time is close to
-1/2, and leaves a checkerboard of velocities behind an inlet."""
+FOR_SMALL_VISCOSITY = ("cumulant", "recursive-regularised", "regularised")
+"""Collisions for a relaxation time close to 1/2, the best first; not every one is for every velocity set."""
+
+LEAST_ODD_RATE = 0.05
+"""Rate of the odd moments of trt below which the shortest waves hardly decay: they collect what the flow cannot
+resolve, behind inlets as a checkerboard of velocities, in vortices as enstrophy many times too large."""
+
+CREEPING_CELL_REYNOLDS = 0.1
+"""Reynolds number of a voxel below which a flow feeds nothing into the shortest waves."""
 
 SHORT_RELAXATION_TIME = 0.51
 MAX_FASTEST = 0.1
@@ -46,6 +56,39 @@ def time_step_key(case: Case, units: Units, reference_m_s: float | None, cs2: fl
     return f"lattice.relaxation_time = {relaxation_time(nu, cs2):.4g}"
 
 
+def collision_for_small_viscosity(lattice: str, equilibrium: str) -> str:
+    """The best collision for a relaxation time close to 1/2 on the velocity set and with the equilibrium of these
+    names."""
+    return next(name for name in FOR_SMALL_VISCOSITY if RELAXATIONS[name].is_for(lattice, equilibrium))
+
+
+def weak_odd_rate(case: Case, tau: float, cell_reynolds: float) -> Iterator[str]:
+    """A warning of trt where its odd rate is small and the flow is not creeping; ``cell_reynolds`` is 0 if unknown."""
+    section = case.lattice
+    is_creeping = section.equilibrium == STOKES.name or 0.0 < cell_reynolds < CREEPING_CELL_REYNOLDS
+    if section.collision != TRT.name or is_creeping or tau <= 0.5:
+        return
+    rate = odd_rate(1.0 / tau, MAGIC_HALF_WAY if section.magic is None else section.magic)
+    if rate < LEAST_ODD_RATE:
+        yield (
+            f"trt relaxes odd moments with {rate:.3g} at a relaxation time of {tau:.5g}, below {LEAST_ODD_RATE}: the"
+            " shortest waves hardly decay and gather noise (a checkerboard of velocities behind inlets, which"
+            f" falsifies pressures, and vorticity that is far too large); set {_better(section)}"
+        )
+
+
+def _better(section) -> str:
+    """The assignment of a collision for small viscosity, and of a better one on another velocity set."""
+    best = FOR_SMALL_VISCOSITY[0]
+    fitting = collision_for_small_viscosity(section.name, section.equilibrium)
+    text = f"lattice.collision = {fitting!r}"
+    sets = RELAXATIONS[best].lattices
+    if fitting == best or section.name == "D2Q9":
+        return text
+    more = f", or, for vortices that voxels just resolve, lattice.name = {sets[0]!r} and lattice.collision = {best!r}"
+    return text + more
+
+
 def resolving(case: Case, units: Units, cell_reynolds: float) -> str:
     """The settings with which voxels resolve a flow that has too large a Reynolds number of a voxel, or which make up
     for what they do not resolve."""
@@ -60,7 +103,8 @@ def resolving(case: Case, units: Units, cell_reynolds: float) -> str:
     if case.lattice.time_step_s is not None:
         finer += f" and lattice.time_step_s = {factor * units.time_step_s:.3g}"
     finer += f" ({factor**-3:.3g} times the nodes)" if 1.1 < factor**-3 < 1e6 else ""
-    collision = "" if case.lattice.collision == STABLE else f"lattice.collision = '{STABLE}'"
+    stable = collision_for_small_viscosity(case.lattice.name, case.lattice.equilibrium)
+    collision = "" if case.lattice.collision in FOR_SMALL_VISCOSITY else f"lattice.collision = {stable!r}"
     if case.lattice.smagorinsky is None:
         model = f"lattice.smagorinsky = {SMAGORINSKY}" + (f" and {collision}" if collision else "")
         return f"set {finer}, or keep the voxels and set {model} (large-eddy simulation)"

@@ -246,7 +246,7 @@ def test_a_velocity_beyond_the_budget_of_nodes_gets_a_model_and_is_told_why(tmp_
     words = ["vessel", "--velocity", "1.65 m/s", "--across", 12, "--yes"]
     path, said = write(tmp_path, words)
     lattice = load_case(path).lattice
-    assert (lattice.smagorinsky, lattice.collision) == (0.16, "regularised")
+    assert (lattice.smagorinsky, lattice.collision) == (0.16, "recursive-regularised")
     for text in ("Reynolds number of a voxel", "smagorinsky", "--across", "2,000,000"):
         assert text in said
     run_shortly(path, tmp_path)

@@ -259,6 +259,10 @@ CARREAU = {
     [
         ({"compute": {"precision": "fp16"}}, "compute.precision is 'fp16' with .fluctuating.*allowed: 'fp32', 'fp64'"),
         ({"lattice": {"walls": "bouzidi"}}, "lattice.walls is 'bouzidi' with .fluctuating.*allowed: 'half-way'"),
+        (
+            {"lattice": {"collision": "recursive-regularised"}},
+            "lattice.collision is 'recursive-regularised' with .fluctuating.*linear.*allowed: .*'trt'",
+        ),
         ({"lattice": {"smagorinsky": 0.1}}, "lattice.smagorinsky is given with .fluctuating"),
         ({"fluid": {"carreau_yasuda": CARREAU}}, "fluid.carreau_yasuda is given with .fluctuating"),
         ({"fluid": {"temperature_k": None}}, "has .fluctuating. but no fluid.temperature_k; give the temperature"),

@@ -16,8 +16,10 @@ from muphy_lb.operators import (
     CARREAU_YASUDA,
     CASSON,
     COMPRESSIBLE,
+    CUMULANT,
     INCOMPRESSIBLE,
     POWER_LAW,
+    RECURSIVE_REGULARISED,
     REGULARISED,
     SMAGORINSKY,
     STOKES,
@@ -39,6 +41,8 @@ def sample() -> list[Case]:
         Case(D3Q19, *mrt_for(D3Q19)),
         Case(D3Q19, BGK, (), INCOMPRESSIBLE, SMAGORINSKY),
         Case(D3Q27, REGULARISED, (), COMPRESSIBLE, CARREAU_YASUDA),
+        Case(D3Q19, RECURSIVE_REGULARISED),
+        Case(D3Q27, CUMULANT),
     ]
 
 

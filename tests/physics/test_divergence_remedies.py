@@ -59,8 +59,8 @@ def test_the_voxel_edge_that_it_names_is_stable(coarse):
 
 
 def test_the_smagorinsky_constant_that_it_names_is_stable(coarse):
-    assert "and lattice.collision = 'regularised'" in coarse
-    model = {"smagorinsky": proposed(coarse, "lattice.smagorinsky"), "collision": "regularised"}
+    assert "and lattice.collision = 'recursive-regularised'" in coarse
+    model = {"smagorinsky": proposed(coarse, "lattice.smagorinsky"), "collision": "recursive-regularised"}
     simulation = run(case_with(LATTICE | model, fluid=COARSE))
     assert simulation.health().max_speed < 0.2  # no checkerboard behind the inlet: its velocity is 0.08
 

@@ -8,7 +8,7 @@ import numpy as np
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.operators import followed_by
+from muphy_lb.operators import RELAXATIONS, followed_by
 from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.fluctuating.observers import FluctuationSeries
 from muphy_lb.physics.fluctuating.operators.balance import noise_amplitudes
@@ -66,9 +66,14 @@ def fluctuating(flow: Flow, kt: float, seed: int) -> Flow:
         seed: chooses the noise.
 
     Raises:
-        InputError: no noise balances the collision.
+        InputError: the collision is not linear, or no noise balances it.
     """
     fluid, lattice = flow.fluid, flow.lattice
+    if not fluid.relaxation.is_linear:
+        raise InputError(
+            f"lattice.collision is {fluid.relaxation.name!r} with [fluctuating]: noise balances a collision that is"
+            f" linear in the populations, and this one is not; allowed: {', '.join(map(repr, _linear_collisions()))}"
+        )
     try:
         amplitudes = noise_amplitudes(fluid.relaxation, fluid.parameters, lattice)
     except ValueError as error:
@@ -82,6 +87,10 @@ def fluctuating(flow: Flow, kt: float, seed: int) -> Flow:
     values = {amplitude_name(k, j): float(np.sqrt(mu) * amplitudes[k, j]) for k, j in pattern}
     given: dict[str, Value] = {SEED: np.int64(seed), STEP: STEP_NUMBER, VOXEL: VOXEL_ID, **values}
     return flow.with_collision(partial(followed_by, source=noise(lattice, pattern)), given)
+
+
+def _linear_collisions() -> list[str]:
+    return [name for name, relaxation in RELAXATIONS.items() if relaxation.is_linear]
 
 
 def _refuse_what_breaks_balance(case) -> None:

@@ -22,9 +22,11 @@ from muphy_lb.studies.validation.record import Validation
 from muphy_lb.studies.validation.rheology import rheology
 from muphy_lb.studies.validation.schaefer_turek import schaefer_turek
 from muphy_lb.studies.validation.settings import Settings
+from muphy_lb.studies.validation.shear_layers import shear_layers
 from muphy_lb.studies.validation.slip import free_slip
 from muphy_lb.studies.validation.spheres import sphere_arrays
 from muphy_lb.studies.validation.taylor_green import taylor_green
+from muphy_lb.studies.validation.taylor_green_3d import taylor_green_3d
 from muphy_lb.studies.validation.tilted import tilted_pipe
 from muphy_lb.studies.validation.vessel import vessel
 from muphy_lb.studies.validation.viscosity import viscosity_independence
@@ -57,6 +59,8 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "cavity": cavity,
         "schaefer-turek": schaefer_turek,
         "taylor-green": taylor_green,
+        "taylor-green-3d": taylor_green_3d,
+        "shear-layers": shear_layers,
         "womersley": womersley,
         "rheology": rheology,
         "free-slip": free_slip,

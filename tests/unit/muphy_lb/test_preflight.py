@@ -309,3 +309,44 @@ def test_description_ends_with_the_warnings():
 def test_description_of_an_unknown_number_says_so():
     text = describe(resolve(make_case(inlet=False, outlet=False)), 10, 1, 100.0)
     assert re.search(r"Mach number +unknown", text)
+
+
+@pytest.mark.parametrize(
+    ("lattice", "message"),
+    [
+        (
+            {"collision": "cumulant"},
+            "it is for lattice.name 'D3Q27' and lattice.equilibrium 'compressible': set these,",
+        ),
+        ({"collision": "cumulant"}, "or lattice.collision to 'bgk', .* or 'recursive-regularised'"),
+        ({"collision": "recursive-regularised", "name": "D3Q15"}, "with lattice.name = 'D3Q15'.* or 'regularised'"),
+        ({"collision": "cumulant", "name": "D3Q27", "equilibrium": "stokes"}, "lattice.equilibrium = 'stokes'"),
+    ],
+)
+def test_a_collision_that_is_not_for_the_velocity_set_or_the_equilibrium_is_refused(lattice, message):
+    assert re.search(message, refusal(make_case({"relaxation_time": 0.8} | lattice)))
+
+
+SMALL_ODD_RATE = {"relaxation_time": 0.503, "collision": "trt", "smagorinsky": 0.16}
+
+
+@pytest.mark.parametrize(
+    ("changes", "better"),
+    [
+        ({}, "lattice.collision = 'recursive-regularised', or,.* lattice.name = 'D3Q27' and .* = 'cumulant'"),
+        ({"name": "D3Q27"}, "lattice.collision = 'cumulant'"),
+        ({"name": "D3Q15"}, "lattice.collision = 'regularised'"),
+        ({"equilibrium": "incompressible"}, "lattice.collision = 'regularised'"),
+    ],
+)
+def test_an_odd_rate_close_to_zero_is_warned_of_with_a_collision_that_has_none(changes, better):
+    (warning,) = [text for text in resolve(make_case(SMALL_ODD_RATE | changes)).warnings if "odd moments" in text]
+    assert "trt relaxes odd moments with 0.0159 at a relaxation time of 0.503, below 0.05" in warning
+    assert re.search(f"set {better}", warning)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"collision": "mrt"}, {"equilibrium": "stokes"}, {"magic": 1e-3}, {"relaxation_time": 0.52}]
+)
+def test_other_collisions_creeping_flows_and_larger_odd_rates_are_not_warned_of(changes):
+    assert not [text for text in resolve(make_case(SMALL_ODD_RATE | changes)).warnings if "odd moments" in text]

@@ -138,7 +138,7 @@ MISTAKES = {
     ),
     "unknown collision": (
         channel(lattice={"collision": "mrtt"}),
-        "lattice.collision is 'mrtt': must be 'bgk', 'trt', 'mrt' or 'regularised'",
+        "'mrtt': must be 'bgk', 'trt', 'mrt', 'regularised', 'recursive-regularised' or 'cumulant'",
     ),
     "unknown equilibrium": (
         channel(lattice={"equilibrium": "linear"}),
