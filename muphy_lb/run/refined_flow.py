@@ -130,8 +130,8 @@ class RefinedFlow:
             if grid.crop_changes:
                 changes = ", ".join(f"{-100.0 * change:+.3g} %" for change in grid.crop_changes)
                 found.append(
-                    f"{grid.parts} parts did not fit: change of k in {len(grid.crop_changes)} crops {changes}, which"
-                    " counts for the whole as its throats are wider or narrower"
+                    f"{grid.parts} parts did not fit: k of crops changed by {changes}, which counts for the whole as"
+                    " its throats are wider or narrower"
                 )
         return found
 
