@@ -277,6 +277,7 @@ class Model:
         after: stages after the flow's collision, in order; those that read nothing at neighbours that was written in
             the same step overlap with its messages.
         particles: sets of particles.
+        actions: what is done on the host between steps (:class:`muphy_lb.physics.action.Action`).
         occupied: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there
             are none. The moments of such nodes are 0, and so are their populations in outputs.
         counted: moments for sums over all nodes, the first of them the mass that counts minus 1; ``macroscopic`` if
@@ -299,6 +300,7 @@ class Model:
     between: tuple[Stage, ...] = ()
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
+    actions: tuple = ()
     occupied: str = ""
     counted: Operator | None = None
 

@@ -139,6 +139,7 @@ class Simulation:
             self._set_particles(physics.initial_particles(self))
             density, velocity = physics.initial_flow(self) or (density, velocity)
         self.engine.start_from(density, velocity)
+        self.engine.actions.start()
         self.upload_schedule()
         self.initial_mass = self.communicator.total(self.engine.totals().mass)
 
@@ -177,9 +178,11 @@ class Simulation:
         while left > 0:
             if self.step_number >= self._scheduled_until:
                 self.upload_schedule()
-            stretch = int(min(left, self._scheduled_until - self.step_number))
+            until = min(self._scheduled_until, self.engine.actions.next_step(self.step_number))
+            stretch = int(min(left, until - self.step_number))
             self.engine.advance(stretch)
             self.step_number += stretch
+            self.engine.actions.act(self.step_number)
             left -= stretch
 
     def run_for(self, time_s: float) -> None:
@@ -209,7 +212,7 @@ class Simulation:
 
     def pressure_pa(self) -> np.ndarray | None:
         """(n,) pressure relative to the reference pressure [Pa] on rank 0."""
-        scale = self._pressure_scale()
+        scale = self.units.density_to_pressure(2.0, float(self.lattice.cs2))
         return self._collect(self.engine.moments()[:1], lambda rows: scale * rows[0])
 
     def velocity_m_s(self) -> np.ndarray | None:
@@ -391,9 +394,6 @@ class Simulation:
 
     def _speed_scale(self) -> float:
         return 2.0 ** (FIXED_POINT_BITS - ceil(log2(self.header.n_nodes + 1)))
-
-    def _pressure_scale(self) -> float:
-        return self.units.density_to_pressure(2.0, float(self.lattice.cs2))
 
     def _collect(self, rows, finish):
         collected = [self._gather.collect(row) for row in rows]
