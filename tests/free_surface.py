@@ -10,7 +10,7 @@ from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.operators import Operator
 from muphy_lb.physics.flow import plain_flow
-from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw
+from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.physics.free_surface.model import free_surface
@@ -30,18 +30,14 @@ class SurfaceSetup(Setup):
     law: GasLaw | None = None
     search_every: int = 4
 
-    def model(self):
+    def model_of(self, domain):
         """Isothermal flow with gas above it, which is compressed if it has a law."""
         flow, bubbles = plain_flow(self.lattice, Fluid(self.rates), self.streaming, self.force), None
         if self.law is not None:
-            section = BubblesSection(pressure_pa=1.0, regions_every_steps=self.search_every)
-            bubbles = Bubbles(self.law, section, nowhere, self.precision.real, 1000, is_hydrostatic=False)
+            section = BubblesSection(pressure_pa=1.0, regions_every_steps=self.search_every, outlets_are_open=False)
+            open_gas = OpenGas(section, domain.part.nodes)
+            bubbles = Bubbles(self.law, section, open_gas, self.precision.real, 1000, is_hydrostatic=False)
         return free_surface(flow, self.gas_deviation, self.capillarity, self.of_capillarity, bubbles).model()
-
-
-def nowhere(rank) -> np.ndarray:
-    """No cell's gas keeps its pressure."""
-    return np.zeros(rank.domain.n_nodes, dtype=bool)
 
 
 def tank(shape, solid=0.0, periodic=(False, False, False)) -> NodeList:

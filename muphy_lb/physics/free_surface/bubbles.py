@@ -82,16 +82,29 @@ class OpenGas:
         is_outlet = [section.outlets_are_open and opening.kind == "outlet" for opening in header.openings]
         self._is_outlet = np.array(is_outlet, dtype=bool)
 
-    def __call__(self, rank: RankArrays) -> np.ndarray:
+    def check(self, rank: RankArrays) -> None:
+        """Refuse a box without a voxel; collective.
+
+        Raises:
+            InputError: there is no voxel in it.
+        """
+        if self._box_m is not None and not rank.communicator.total(int(self._in_box(rank).sum())):
+            raise InputError(
+                f"free_surface.bubbles.atmosphere_m: no voxel of the geometry lies in the box from {self._box_m[0]} to"
+                f" {self._box_m[1]}; move or enlarge it"
+            )
+
+    def cells(self, rank: RankArrays) -> np.ndarray:
         """(n,) whether each cell lies there."""
         found, links = np.zeros(rank.domain.n_nodes, dtype=bool), rank.domain.links
         found[links.node[self._is_outlet[links.boundary]]] = True
-        if self._box_m is not None:
-            place = voxel_coordinates(rank.domain.voxel, self._header.shape)
-            place_m = np.asarray(self._header.origin_m) + self._header.spacing_m * place
-            low_m, high_m = self._box_m
-            found |= ((place_m >= low_m) & (place_m <= high_m)).all(axis=1)
-        return found
+        return found if self._box_m is None else found | self._in_box(rank)
+
+    def _in_box(self, rank: RankArrays) -> np.ndarray:
+        place = voxel_coordinates(rank.domain.voxel, self._header.shape)
+        place_m = np.asarray(self._header.origin_m) + self._header.spacing_m * place
+        low_m, high_m = self._box_m
+        return ((place_m >= low_m) & (place_m <= high_m)).all(axis=1)
 
 
 class Bubbles(Action):
@@ -100,7 +113,7 @@ class Bubbles(Action):
     Args:
         law: of the gas.
         section: the table ``[free_surface.bubbles]`` of the case.
-        is_open: ``(rank)`` -> (n,) cells in which gas has the pressure p_0.
+        open_gas: where gas keeps the pressure p_0.
         real: number format of the pressures.
         n_nodes: of all ranks.
         is_hydrostatic: whether gas starts with the pressure of the liquid around it; else with p_0.
@@ -113,8 +126,8 @@ class Bubbles(Action):
 
     name = "bubbles"
 
-    def __init__(self, law: GasLaw, section, is_open, real, n_nodes: int, is_hydrostatic: bool):
-        self.law, self._is_open_at, self._is_hydrostatic = law, is_open, is_hydrostatic
+    def __init__(self, law: GasLaw, section, open_gas: OpenGas, real, n_nodes: int, is_hydrostatic: bool):
+        self.law, self._open_gas, self._is_hydrostatic = law, open_gas, is_hydrostatic
         self.every, self._search_every = section.pressure_every_steps, section.regions_every_steps
         self.table = Table(np.zeros(min(n_nodes, MOST_REGIONS), real))
         none = np.zeros(0, np.int64)
@@ -133,8 +146,9 @@ class Bubbles(Action):
         """Find the regions of gas.
 
         Raises:
-            InputError: there is no gas.
+            InputError: there is no gas, or no voxel in the box of the atmosphere.
         """
+        self._open_gas.check(rank)
         cell, gas = rank.get(CELL), self._gas(rank)
         if not rank.communicator.total(int((cell == GAS).sum())):
             raise InputError(
@@ -205,7 +219,7 @@ class Bubbles(Action):
 
     def _open(self, rank: RankArrays, number: np.ndarray, count: int) -> np.ndarray:
         """(count,) whether each region reaches a place where the pressure stays."""
-        return _sums(rank, number, self._is_open_at(rank).astype(np.int64), count) > 0
+        return _sums(rank, number, self._open_gas.cells(rank).astype(np.int64), count) > 0
 
     def _start_pressure(self, rank: RankArrays, cell: np.ndarray, number: np.ndarray, count: int) -> np.ndarray:
         """(count,) density of the pressure of each region at the start, less that of p_0: the mean of the liquid in its
