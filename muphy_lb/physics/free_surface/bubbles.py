@@ -4,6 +4,9 @@ A bubble keeps p V^gamma. Its content is the volume V_0 that its gas would fill 
 p = p_0 (V_0 / V)^gamma; bubbles that merge add up their contents, parts of one share it by volume (Koerner, Thies,
 Hofmann, Thuerey, Ruede, J. Stat. Phys. 121, 179 (2005), with gamma = 1, where it is the amount of gas). Contents and
 volumes are integers: their sums are exact in any order, and no gas is lost but that of regions that liquid has filled.
+
+Between two measurements of the volumes the liquid feels one pressure: that of the volume half an interval ahead, as it
+grew before. With the volume as measured, a pressure that comes late drives what oscillates on it.
 """
 
 from collections.abc import Mapping
@@ -59,14 +62,21 @@ class Regions:
     Attributes:
         label: (k,) smallest voxel id.
         volume: (k,) volume, as of its last measurement, in units of 1 / ``VOXEL`` voxels.
+        growth: (k,) how much larger it is than at the measurement before.
         content: (k,) volume at the pressure p_0.
         is_open: (k,) bool, whether the pressure stays.
     """
 
     label: np.ndarray
     volume: np.ndarray
+    growth: np.ndarray
     content: np.ndarray
     is_open: np.ndarray
+
+    @property
+    def volume_ahead(self) -> np.ndarray:
+        """(k,) volume after half the interval to the next measurement, if it goes on as before."""
+        return np.maximum(self.volume + 0.5 * self.growth, 0.5 * self.volume)
 
 
 class OpenGas:
@@ -131,7 +141,7 @@ class Bubbles(Action):
         self.every, self._search_every = section.pressure_every_steps, section.regions_every_steps
         self.table = Table(np.zeros(min(n_nodes, MOST_REGIONS), real))
         none = np.zeros(0, np.int64)
-        self.regions, self.dissolved = Regions(none, none, none, none.astype(bool)), 0
+        self.regions, self.dissolved = Regions(none, none, none, none, none.astype(bool)), 0
 
     def pressure_pa(self, unit_pa: float) -> np.ndarray:
         """(k,) pressure of each region relative to the reference pressure [Pa]; ``unit_pa`` is that of a density."""
@@ -159,22 +169,24 @@ class Bubbles(Action):
         volume = _sums(rank, number, gas, label.size)
         content = self.law.content(volume, self._start_pressure(rank, cell, number, label.size))
         self.dissolved = 0
-        self._set(rank, Regions(label, volume, content, self._open(rank, number, label.size)))
+        is_open = self._open(rank, number, label.size)
+        self._set(rank, Regions(label, volume, np.zeros_like(volume), content, is_open))
 
     def act(self, rank: RankArrays, step: int) -> None:
         """Measure the volumes; at some steps, search for the regions."""
         gas, number = self._gas(rank), rank.get(BUBBLE)
         if step % self._search_every:
             volume = _sums(rank, np.where(gas > 0, number, -1), gas, self.regions.label.size)
-            self._set(rank, replace(self.regions, volume=volume))
+            self._set(rank, replace(self.regions, volume=volume, growth=volume - self.regions.volume))
             return
         label, found = self._search(rank, rank.get(CELL))
         parts = _overlaps(rank, number, found, gas)
         held = np.where(self.regions.is_open, _per_old(parts, self.regions.label.size), self.regions.content)
         content, lost = shared(held, parts, label.size)
         self.dissolved += int(lost.sum())
-        volume = _sums(rank, found, gas, label.size)
-        self._set(rank, Regions(label, volume, content, self._open(rank, found, label.size)))
+        volume, (before, _) = _sums(rank, found, gas, label.size), shared(self.regions.volume, parts, label.size)
+        is_open = self._open(rank, found, label.size)
+        self._set(rank, Regions(label, volume, volume - before, content, is_open))
 
     def state(self) -> Mapping[str, np.ndarray]:
         """The regions."""
@@ -190,7 +202,8 @@ class Bubbles(Action):
         """Hand the device the pressures of regions; open ones hold what fits into them."""
         content = np.where(regions.is_open, regions.volume, regions.content)
         self.regions = replace(regions, content=content)
-        self.table.array[: content.size] = self.law.change(content, regions.volume)
+        change = np.where(regions.is_open, 0.0, self.law.change(content, regions.volume_ahead))
+        self.table.array[: content.size] = change
         rank.refresh(self.table)
 
     def _gas(self, rank: RankArrays) -> np.ndarray:
