@@ -257,14 +257,18 @@ def _overlaps(rank: RankArrays, old: np.ndarray, new: np.ndarray, gas: np.ndarra
     """(3, m) old and new number of every part that cells (n,) with gas have of an old and of a new region, and its
     volume; by ascending numbers."""
     has_gas = new >= 0
-    pairs, place = np.unique(np.stack((old[has_gas], new[has_gas])), axis=1, return_inverse=True)
-    volume = np.zeros(pairs.shape[1], np.int64)
-    np.add.at(volume, place.ravel(), gas[has_gas])
-    every = np.concatenate(rank.communicator.total([np.vstack((pairs, volume))]), axis=1)
-    pairs, place = np.unique(every[:2], axis=1, return_inverse=True)
-    volume = np.zeros(pairs.shape[1], np.int64)
-    np.add.at(volume, place.ravel(), every[2])
-    return np.vstack((pairs, volume))
+    pairs = old[has_gas].astype(np.int64) * MOST_REGIONS + new[has_gas]
+    every = rank.communicator.total([np.stack(_grouped(pairs, gas[has_gas]))])
+    pairs, volume = _grouped(*np.concatenate(every, axis=1))
+    return np.stack((*np.divmod(pairs, MOST_REGIONS), volume))
+
+
+def _grouped(keys: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The keys that there are, ascending, and the sum of the values (n,) of each."""
+    found, place = np.unique(keys, return_inverse=True)
+    sums = np.zeros(found.size, np.int64)
+    np.add.at(sums, place, values)
+    return found, sums
 
 
 def _per_old(parts: np.ndarray, count: int) -> np.ndarray:
