@@ -10,9 +10,11 @@ from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.operators import Operator
 from muphy_lb.physics.flow import plain_flow
+from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION
-from muphy_lb.physics.free_surface.cells import CELL, GAS, INTERFACE, LIQUID, MASS
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, LIQUID, MASS
 from muphy_lb.physics.free_surface.model import free_surface
+from muphy_lb.physics.free_surface.section import BubblesSection
 from muphy_lb.physics.free_surface.start import InitialLiquid, Region, initial_fields
 from muphy_lb.physics.isothermal import Fluid
 from tests.support import Ranks, Setup
@@ -25,11 +27,17 @@ class SurfaceSetup(Setup):
     gas_deviation: float = 0.0
     capillarity: Operator = NO_TENSION
     of_capillarity: dict = field(default_factory=dict)
+    law: GasLaw | None = None
+    search_every: int = 4
 
-    def model(self):
-        """Isothermal flow with gas above it."""
-        flow = plain_flow(self.lattice, Fluid(self.rates), self.streaming, self.force)
-        return free_surface(flow, self.gas_deviation, self.capillarity, self.of_capillarity).model()
+    def model_of(self, domain):
+        """Isothermal flow with gas above it, which is compressed if it has a law."""
+        flow, bubbles = plain_flow(self.lattice, Fluid(self.rates), self.streaming, self.force), None
+        if self.law is not None:
+            section = BubblesSection(pressure_pa=1.0, regions_every_steps=self.search_every, outlets_are_open=False)
+            open_gas = OpenGas(section, domain.part.nodes)
+            bubbles = Bubbles(self.law, section, open_gas, self.precision.real, 1000, is_hydrostatic=False)
+        return free_surface(flow, self.gas_deviation, self.capillarity, self.of_capillarity, bubbles).model()
 
 
 def tank(shape, solid=0.0, periodic=(False, False, False)) -> NodeList:
@@ -58,6 +66,29 @@ class Tank:
             for name, values in initial_fields(cell, fill, np.ones(fill.size)).items():
                 engine.fields.set(name, values)
         self.ranks.set_populations(np.zeros((setup.lattice.q, nodes.n_nodes)))
+
+    def start_actions(self) -> None:
+        """Find the bubbles."""
+        self.ranks.each(lambda engine: engine.actions.start())
+
+    def advance(self, n_steps: int, first: int = 0) -> None:
+        """Steps with actions between them, from step ``first`` on."""
+
+        def work(engine):
+            for step in range(first + 1, first + n_steps + 1):
+                engine.step()
+                engine.actions.act(step)
+
+        self.ranks.each(work)
+
+    def bubbles(self) -> Bubbles:
+        """Those that the first rank follows."""
+        return self.ranks.engines[0].model.actions[0]
+
+    def gas(self) -> float:
+        """Volume of all gas, in voxels."""
+        cell = self.field(CELL)
+        return float(np.where(cell == GAS, 1.0, np.where(cell == INTERFACE, 1.0 - self.field(FILL), 0.0)).sum())
 
     def field(self, name: str) -> np.ndarray:
         """(n,) values in node-list order."""

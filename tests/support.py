@@ -180,13 +180,30 @@ class LocalCommunicator(SerialCommunicator):
     def wait_all(self, requests):
         """Give the turn away until every message has come."""
         for array, rank in filter(None, requests):
-            letters = self._mailbox.messages[rank, self.rank]
-            if not self._mailbox.turn.wait_for(lambda letters=letters: letters, PATIENCE_S):
-                raise TimeoutError(f"rank {self.rank} waits for rank {rank} in vain")
-            message = letters.popleft()
+            message = self._next_from(rank)
             if message.size != array.size:
                 raise ValueError(f"rank {rank} sent {message.size} populations, rank {self.rank} expects {array.size}")
             array[...] = message
+
+    def swap(self, messages):
+        """Send an object to each of some ranks, and receive one from each of them."""
+        for rank, message in messages.items():
+            self._mailbox.messages[self.rank, rank].append(message)
+        self._mailbox.turn.notify_all()
+        return {rank: self._next_from(rank) for rank in messages}
+
+    def total(self, value):
+        """Sum over all ranks, in their order."""
+        others = self.swap({rank: value for rank in range(self.size) if rank != self.rank})
+        first, *values = (others.get(rank, value) for rank in range(self.size))
+        return sum(values, first)
+
+    def _next_from(self, rank):
+        """The next message of a rank, for which the turn is given away."""
+        letters = self._mailbox.messages[rank, self.rank]
+        if not self._mailbox.turn.wait_for(lambda: letters, PATIENCE_S):
+            raise TimeoutError(f"rank {self.rank} waits for rank {rank} in vain")
+        return letters.popleft()
 
 
 class Ranks:

@@ -9,6 +9,7 @@ import numpy as np
 from muphy_lb.backends.arrays import NodeRange, ReductionArrays, State, StreamArrays
 from muphy_lb.domain import LocalDomain, build_addresses, build_lookup
 from muphy_lb.domain.streaming import INTERIOR
+from muphy_lb.engine.actions import Actions
 from muphy_lb.engine.boundary_links import BoundaryLinks, Values
 from muphy_lb.engine.feedback import FeedbackConditions
 from muphy_lb.engine.fields import Corners, Fields
@@ -73,6 +74,7 @@ class Engine:
         values = Values(self.timed, self._moment_values)
         self.boundary_links = BoundaryLinks(backend, model, self.addresses, self.buffers, conditions, values)
         self.feedback = self._bind_feedback(conditions)
+        self.actions = Actions(self, connector.communicator)
         self._binder = StepBinder(self)
         self.use_shape(None)
         self._bind_reductions(speed_scale)

@@ -289,13 +289,17 @@ class Fields:
     def set(self, name: str, values: np.ndarray) -> None:
         """Overwrite a field or a row of one, (n,) or (1,), also in the state before; or, by its name in ``evolving``,
         there alone. The next step is an even one."""
+        self.put(name, values)
+        self.collected.forget()
+
+    def put(self, name: str, values: np.ndarray) -> None:
+        """The same between any two steps, for a field by which no stage chooses its nodes."""
         is_before = name in self._read_before
         field, first = self._rows[name.removesuffix(BEFORE) if is_before else name]
         backend, n = self._backend, self._domain.n_nodes
         for array in self._bound[field].arrays[1 if is_before else 0 :]:
             target = backend.view(array, first, first + n)
             backend.update(target, np.broadcast_to(values, n).astype(array.dtype))
-        self.collected.forget()
 
 
 def _read_behind(model: Model) -> tuple[str, ...]:

@@ -103,6 +103,10 @@ class Parameters:
             self._uploaded[key] = array, self._backend.array(array)
         return self._uploaded[key][1]
 
+    def refresh(self, table: Table) -> None:
+        """Update the device copy of a table whose array has changed."""
+        self._backend.update(self._table(table.array), table.array)
+
     def _upload(self, value: np.ndarray, unit: float = 1.0, dtype=None):
         """Device copy of (n,) values, padded to the pitch."""
         key = id(value), unit

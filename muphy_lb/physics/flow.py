@@ -8,6 +8,7 @@ import numpy as np
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import UNIFORM, Observer, Operator, sum_of_forces, where_fluid
 from muphy_lb.operators.forces import COMPONENTS
+from muphy_lb.physics.action import Action
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import Field, FieldValue, Model, ParticleSet, Stage, Value
 
@@ -26,7 +27,8 @@ class Flow:
         name: of the model.
         observer: stores values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
-        fields, before, between, after, particles, occupied, costs: as of :class:`muphy_lb.physics.model.Model`.
+        fields, before, between, after, particles, actions, occupied, costs: as of
+            :class:`muphy_lb.physics.model.Model`.
         counted: function that makes the model's ``counted`` of the moments of nodes with fluid.
     """
 
@@ -44,6 +46,7 @@ class Flow:
     between: tuple[Stage, ...] = ()
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
+    actions: tuple[Action, ...] = ()
     occupied: str = ""
     costs: Mapping[int, float] = field(default_factory=dict)
     counted: Callable[[Operator], Operator] | None = None
@@ -102,6 +105,10 @@ class Flow:
         """The flow with further sets of particles."""
         return replace(self, particles=(*self.particles, *sets))
 
+    def with_actions(self, *actions: Action) -> "Flow":
+        """The flow with further actions between steps."""
+        return replace(self, actions=(*self.actions, *actions))
+
     def model(self) -> Model:
         """The model.
 
@@ -122,6 +129,7 @@ class Flow:
             between=self.between,
             after=self.after,
             particles=self.particles,
+            actions=self.actions,
         )
         return self._partly_filled(model) if self.occupied else model
 

@@ -277,6 +277,7 @@ class Model:
         after: stages after the flow's collision, in order; those that read nothing at neighbours that was written in
             the same step overlap with its messages.
         particles: sets of particles.
+        actions: what is done on the host between steps (:class:`muphy_lb.physics.action.Action`).
         occupied: name of an integer field that is 0 at nodes without fluid, which a step leaves out; empty if there
             are none. The moments of such nodes are 0, and so are their populations in outputs.
         costs: what a step costs at a node by the value of ``occupied``, in steps of a node with fluid; 1 if not named.
@@ -300,6 +301,7 @@ class Model:
     between: tuple[Stage, ...] = ()
     after: tuple[Stage, ...] = ()
     particles: tuple[ParticleSet, ...] = ()
+    actions: tuple = ()
     occupied: str = ""
     costs: Mapping[int, float] = field(default_factory=dict)
     counted: Operator | None = None

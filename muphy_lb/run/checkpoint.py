@@ -3,11 +3,12 @@
 Layout (version 5): a header with length and checksum of the raw bytes (:mod:`muphy_lb.files.sealed`); dataset
 ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the form that the streaming
 stores; dataset ``fields`` (F, n), one row per field that is part of the state; groups ``particles/SET`` with one
-dataset a column, by ascending id; dataset ``case`` (TOML); attributes step, initial_mass, feedback (JSON: state and
-value of each condition with feedback), wall_forces (JSON: measured from two steps, of which the state holds one), one
-for each observer with a memory (JSON; its arrays in the group ``observers/NAME``), such as watch, what the steady-state
-criterion remembers, and what the state belongs to: lattice, streaming, precision, fields and particles (names),
-voxel_digest, and the units of its numbers, time_step_s, spacing_m and density_kg_m3.
+dataset a column, by ascending id; groups ``actions/NAME`` with the arrays that each action remembers; dataset ``case``
+(TOML); attributes step, initial_mass, feedback (JSON: state and value of each condition with feedback), wall_forces
+(JSON: measured from two steps, of which the state holds one), one for each observer with a memory (JSON; its arrays in
+the group ``observers/NAME``), such as watch, what the steady-state criterion remembers, and what the state belongs to:
+lattice, streaming, precision, fields and particles (names), voxel_digest, and the units of its numbers, time_step_s,
+spacing_m and density_kg_m3.
 """
 
 import json
@@ -37,7 +38,7 @@ VERSION = 5
 PATTERN = "step_*.h5"
 LEFT_OVER = ".step_*.tmp"
 SETS = ("populations", "fields")
-PARTICLES, OBSERVERS = "particles", "observers"
+PARTICLES, OBSERVERS, ACTIONS = "particles", "observers", "actions"
 UNITS = ("time_step_s", "spacing_m", "density_kg_m3")
 GEOMETRY = "voxel_digest"
 SCALES = ("geometry", "lattice", "openings", "walls", "fluid")  # a velocity of the case may fix the time step
@@ -110,13 +111,19 @@ def _write_state(file: h5py.File, simulation: Simulation) -> None:
     targets = [(rows, k) for rows in sets for k in range(len(rows))]
     for (rows, k), row in zip(targets, _rows(simulation), strict=True):
         rows[k] = row
-    for name, columns in on_root(simulation.particles()).items():
-        group = file.create_group(f"{PARTICLES}/{name}")
-        for column, values in columns.items():
-            group.create_dataset(column, data=values)
+    _write_groups(file, PARTICLES, on_root(simulation.particles()))
+    _write_groups(file, ACTIONS, simulation.engine.actions.record())
     feedback = simulation.engine.feedback
     file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.initial_mass
     file.attrs["feedback"] = json.dumps(feedback.record() if feedback else {})
+
+
+def _write_groups(file: h5py.File, kind: str, found: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+    """Arrays by name, of each group of a kind."""
+    for name, arrays in found.items():
+        group = file.create_group(f"{kind}/{name}")
+        for key, values in arrays.items():
+            group.create_dataset(key, data=values)
 
 
 def _write_memory(file: h5py.File, name: str, record: Mapping) -> None:
@@ -168,10 +175,11 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
         raise InputError(refusal)
     with _readable(path) as file:
         populations, rows = (_columns(file[name], simulation.domain.number) for name in SETS)
-        sets = {name: {key: column[...] for key, column in group.items()} for name, group in _particle_groups(file)}
+        sets, actions = _groups(file, PARTICLES), _groups(file, ACTIONS)
     fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
     simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)
     simulation.restart_others(checkpoint.feedback, sets, checkpoint.wall_forces)
+    simulation.engine.actions.restore(actions)
     return checkpoint
 
 
@@ -255,8 +263,10 @@ def _readable(path: Path) -> h5py.File:
         raise InputError(f"cannot read checkpoint {path}: {error}; every rank must see the output folder") from error
 
 
-def _particle_groups(file: h5py.File) -> list[tuple[str, h5py.Group]]:
-    return list(file[PARTICLES].items()) if PARTICLES in file else []
+def _groups(file: h5py.File, kind: str) -> dict[str, dict[str, np.ndarray]]:
+    """Arrays by name, of each group of a kind."""
+    found = file[kind].items() if kind in file else ()
+    return {name: {key: values[...] for key, values in group.items()} for name, group in found}
 
 
 def _columns(dataset, number: np.ndarray) -> np.ndarray:

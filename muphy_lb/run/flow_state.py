@@ -71,6 +71,7 @@ class FlowState:
         section = self.case.initial
         with_stress = section is not None and section.stress
         self._start_from(density, velocity, with_stress, section is not None and section.consistent_pressure)
+        self.engine.actions.start()
 
     def set_velocity_m_s(self: Any, values, stress: bool = True, consistent_pressure: bool = False) -> None:
         """Overwrite the velocity; the pressure stays as it is unless it is computed.

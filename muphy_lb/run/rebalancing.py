@@ -120,6 +120,7 @@ def repartition(simulation: "Simulation", owner: np.ndarray | None) -> None:
     records = communicator.broadcast({name: asdict(force) for name, force in (forces or {}).items()})
     feedback = communicator.broadcast(engine.feedback.record() if engine.feedback else {})
     particles = communicator.broadcast(simulation.particles())
+    actions = communicator.broadcast(engine.actions.record())
     rows, fields = engine.populations(), simulation.evolving()
     old = NodeGather(communicator, simulation.domain.number, n_nodes)
     del engine
@@ -132,3 +133,4 @@ def repartition(simulation: "Simulation", owner: np.ndarray | None) -> None:
     populations = np.stack([moved(row) for row in rows])
     simulation.restart_from(populations, step, mass, {name: moved(row) for name, row in fields.items()})
     simulation.restart_others(feedback, particles, records)
+    simulation.engine.actions.restore(actions)

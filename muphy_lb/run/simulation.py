@@ -158,9 +158,11 @@ class Simulation(FlowState):
         while left > 0:
             if self.step_number >= self._scheduled_until:
                 self.upload_schedule()
-            stretch = int(min(left, self._scheduled_until - self.step_number))
+            until = min(self._scheduled_until, self.engine.actions.next_step(self.step_number))
+            stretch = int(min(left, until - self.step_number))
             self.engine.advance(stretch)
             self.step_number += stretch
+            self.engine.actions.act(self.step_number)
             left -= stretch
 
     def run_for(self, time_s: float) -> None:

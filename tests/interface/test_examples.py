@@ -18,6 +18,8 @@ AORTA = "aorta_openlb/aorta3d.stl"
 # Coarser or shorter, so that a test takes seconds.
 TINY = {
     "aorta": ["geometry.spacing_m=1.5e-3", "lattice.lattice_velocity=0.08"],
+    "bubble": ["compute.backend=numpy", "geometry.spacing_m=1e-3", "geometry.options.length=24"]
+    + ["geometry.options.height=48", "fluid.kinematic_viscosity_m2_s=4e-4"],
     "channel": ["geometry.options.length=40", "geometry.options.height=16", "compute.precision=fp32"],
     "cylinder": [],
     "pulsatile": ["geometry.spacing_m=3e-4"],

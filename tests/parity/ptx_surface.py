@@ -13,6 +13,7 @@ from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
 from muphy_lb.lattice import D3Q19
+from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.model import COLLECT, CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
 from muphy_lb.precision import FP32, FP64
@@ -59,7 +60,9 @@ def main() -> int:
     cuda.compile_ptx(stage_skeletons.collect.py_func, types.void(*arguments), cc=CAPABILITY)
     print("collect", flush=True)
     for precision in (FP32, FP64):
-        setup = SurfaceSetup(D3Q19, precision=precision, capillarity=PARABOLOID, of_capillarity={TENSION: 0.01})
+        law = GasLaw(absolute=1.0, deviation=0.0, gamma=1.0, largest=0.3)
+        tense = {"capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.01}}
+        setup = SurfaceSetup(D3Q19, precision=precision, law=law, **tense)
         engine = build_engine(random_nodes(D3Q19, openings=False), setup)
         pattern = engine.addresses.patterns[0]
         for stage in engine.model.stages:

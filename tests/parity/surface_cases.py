@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.engine import collected
 from muphy_lb.lattice import D3Q19
+from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.cells import CELL, MASS
 from muphy_lb.physics.free_surface.regions import BoxRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
@@ -18,6 +19,7 @@ CASES = {
     "aa": {"streaming": "aa"},
     "no room": {"streaming": "pull"},
     "two ranks": {"streaming": "pull"},
+    "bubbles": {"streaming": "aa", "law": GasLaw(absolute=0.3, deviation=0.0, gamma=1.4, largest=0.3)},
 }
 
 
@@ -33,9 +35,10 @@ def splash(label: str, backend: str) -> Tank:
 
 
 def state(label: str, backend: str) -> np.ndarray:
-    """(Q + 2, n) populations, cells and masses after the steps."""
+    """(Q + 2, n) populations, cells and masses after the steps; bubbles are looked for in the fourth of them."""
     flow = splash(label, backend)
-    flow.ranks.step(N_STEPS)
+    flow.start_actions()
+    flow.advance(N_STEPS)
     cell = flow.field(CELL)
     return np.vstack([np.where(cell == 0, 0.0, flow.ranks.populations()), cell, flow.field(MASS)])
 

@@ -30,3 +30,5 @@ SURFACE = INTERFACE | WETTED | BARED
 
 CELL, MASS, FILL = "cell", "liquid_mass", "fill"
 """Names of the fields: the cell; its mass of liquid, if it is interface; and the share of it that liquid fills."""
+BUBBLE = "bubble"
+"""Name of the field, if gas is compressed: number of the region of gas that a gas or interface cell belongs to."""

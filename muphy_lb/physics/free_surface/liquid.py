@@ -39,6 +39,15 @@ class Regions:
         """
         return [self._region(section) for section in self._case.free_surface.liquid]
 
+    def gas(self) -> Region | None:
+        """What is gas in them."""
+        bubbles = self._case.free_surface.bubbles
+        spheres = bubbles.spheres if bubbles else ()
+        if not spheres:
+            return None
+        centres, radii = np.array([each.centre_m for each in spheres]), np.array([each.radius_m for each in spheres])
+        return SpheresRegion(np.zeros(3), self._voxels(centres), radii / self._spacing)
+
     def _region(self, section) -> Region:
         velocity = self._units.velocity_to_lattice(np.array(section.velocity_m_s))
         if section.box_m is not None:

@@ -4,6 +4,7 @@ between streaming and collision   exchange       mass crosses links, what gas do
 behind the collision              mark           neighbours of cells that turn are marked
                                   surface        the cells that all other stages work on are listed
                                   refill         wetted cells get populations
+                                  inherit        bared cells belong to a bubble, if gas is compressed
                                   give, take     what cells that turn have too much of goes to interface cells
                                   turn           cells become what they turn into
 """
@@ -16,7 +17,10 @@ import numpy as np
 from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, macroscopic
 from muphy_lb.physics.flow import Flow
+from muphy_lb.physics.free_surface.bubbles import Bubbles
 from muphy_lb.physics.free_surface.cells import (
+    BARED,
+    BUBBLE,
     CELL,
     CHANGED,
     FILL,
@@ -29,10 +33,12 @@ from muphy_lb.physics.free_surface.cells import (
     WALL,
     WETTED,
 )
+from muphy_lb.physics.free_surface.operators.bubbles import DEVIATIONS, in_bubbles
 from muphy_lb.physics.free_surface.operators.conversion import (
     GET_BARE,
     GET_WET,
     GIVE,
+    INHERIT,
     MARK,
     TAKE,
     TURN,
@@ -56,7 +62,7 @@ from muphy_lb.physics.model import (
 )
 
 EDGE_MOMENTS, SURFACE_CELLS = "edge_moments", "surface"
-CELLS, FILLS, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, EDGE_MOMENTS))
+CELLS, FILLS, BUBBLES, MOMENTS_BESIDE = (f"{name}{AT_NEIGHBOURS}" for name in (CELL, FILL, BUBBLE, EDGE_MOMENTS))
 FIELDS = (
     Field(CELL, dtype=np.uint8, outside=WALL, at_openings=OPENING, is_state=True, guarded=True),
     Field(MASS, is_state=True),
@@ -65,10 +71,13 @@ FIELDS = (
 )
 COSTS = MappingProxyType({INTERFACE: 4.0})
 """Of an interface cell, by the bytes that its stages move."""
+NUMBERS = Field(BUBBLE, dtype=np.int32, outside=0, is_state=True, guarded=True)
 OWN = {name: FieldValue(name) for name in (CELL, MASS, FILL)}
 
 
-def free_surface(flow: Flow, gas_deviation: float, capillarity: Operator, parameters) -> Flow:
+def free_surface(
+    flow: Flow, gas_deviation: float, capillarity: Operator, parameters, bubbles: Bubbles | None = None
+) -> Flow:
     """The flow with a free surface.
 
     Args:
@@ -76,7 +85,12 @@ def free_surface(flow: Flow, gas_deviation: float, capillarity: Operator, parame
         gas_deviation: density of the gas pressure minus 1, lattice units.
         capillarity: pressure of surface tension; see :func:`exchange`.
         parameters: values of its parameters.
+        bubbles: of gas that is compressed.
     """
+    if bubbles is not None:
+        capillarity = in_bubbles(capillarity)
+        parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
+        flow = flow.with_fields(NUMBERS).with_actions(bubbles)
     force = flow.force
     of_force = {parameter.name: flow.parameters[parameter.name] for parameter in force.parameters}
     given = {**OWN, **of_force, **parameters, GAS_DEVIATION: gas_deviation}
@@ -89,7 +103,8 @@ def free_surface(flow: Flow, gas_deviation: float, capillarity: Operator, parame
         writes=(CELL, MASS),
         where=_surface(INTERFACE),
     )
-    extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=_conversion(force, of_force))
+    after = _conversion(force, of_force, bubbles is not None)
+    extended = flow.with_fields(*FIELDS).with_stages(between=(crossing,), after=after)
     return replace(extended, name="free surface", occupied=CELL, costs=COSTS, counted=counted)
 
 
@@ -98,9 +113,11 @@ def _surface(mask: int) -> Where:
     return Where(CELL, mask, among=SURFACE_CELLS)
 
 
-def _conversion(force: Operator, of_force) -> tuple[Stage, ...]:
+def _conversion(force: Operator, of_force, has_bubbles: bool) -> tuple[Stage, ...]:
     """The stages behind the collision."""
     moments = macroscopic(AFTER_COLLISION, COMPRESSIBLE, force)
+    given, reads, bared = {**OWN, BUBBLE: FieldValue(BUBBLE)}, (CELLS, BUBBLES), _surface(BARED)
+    inherit = Stage("inherit", NEIGHBOURS, (INHERIT,), given, reads=reads, writes=(BUBBLE,), where=bared)
     return (
         Stage("mark", NEIGHBOURS, (MARK, GET_WET), OWN, "", (CELLS,), (CELL,), where=_surface(TURNING)),
         Stage("get bare", NEIGHBOURS, (GET_BARE,), OWN, "", (CELLS,), (CELL,), only_edge=True),
@@ -116,6 +133,7 @@ def _conversion(force: Operator, of_force) -> tuple[Stage, ...]:
             where=_surface(WETTED),
             sources=Where(CELL, FLUID),
         ),
+        *((inherit,) if has_bubbles else ()),
         Stage("give", STORED, (GIVE,), OWN, reads=(CELLS,), writes=(FILL, MASS), where=_surface(TURNING)),
         Stage("take", STORED, (TAKE,), OWN, reads=(CELLS, FILLS), writes=(FILL, MASS), where=_surface(SURFACE)),
         Stage("turn", EACH, (TURN,), OWN, writes=(CELL,), where=_surface(CHANGED)),

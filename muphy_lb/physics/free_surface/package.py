@@ -7,6 +7,8 @@ from muphy_lb.domain import streaming_named
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.operators import COMPRESSIBLE
+from muphy_lb.physics.free_surface.bubble_series import BubbleSeries
+from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.filling import fill
 from muphy_lb.physics.free_surface.gauges import GaugeSeries
@@ -23,7 +25,7 @@ from muphy_lb.precision import FP16, PRECISIONS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.info import BYTES_PER_DIRECTION
 
-BYTES_OF_CELL = 1
+BYTES_OF_CELL, BYTES_OF_BUBBLE = 1, 4
 LARGEST_DEVIATION = 0.3
 """Density of the gas pressure, minus 1, up to which the liquid counts as incompressible."""
 FASTEST_FALL = 0.1
@@ -37,6 +39,7 @@ class FreeSurface(Physics):
         gas_deviation: density of the gas pressure minus 1.
         tension: surface tension, lattice units.
         wetting: the walls that liquid touches.
+        bubbles: gas that is compressed; None if all gas has one pressure.
     """
 
     name = "free_surface"
@@ -52,7 +55,8 @@ class FreeSurface(Physics):
         self._gravity = float(np.linalg.norm(gravity))
         self._up = -gravity / self._gravity if self._gravity else None
         self._viscosity = units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
-        self._liquid = InitialLiquid(Regions(case, header, units, self._up).all(), header)
+        regions = Regions(case, header, units, self._up)
+        self._liquid = InitialLiquid(regions.all(), header, regions.gas())
         self._is_hydrostatic = section.hydrostatic
         self.gas_deviation = float(units.pressure_to_density(section.gas_pressure_pa, 1.0 / 3.0) - 1.0)
         if abs(self.gas_deviation) > LARGEST_DEVIATION:
@@ -69,15 +73,27 @@ class FreeSurface(Physics):
                 " a shorter time step"
             )
         self.wetting = Wetting()
+        self.bubbles = self._bubbles(case)
         self.output_fields = {"fill": OutputField("1", fill)}
         if WETTED in case.output.fields:
             self.output_fields[WETTED] = OutputField("1", self.wetting.field)
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of cell, mass and filling, and of the table of neighbours."""
+        """Memory of cell, mass and filling, of the table of neighbours, and of bubbles and their pressures."""
         real = np.dtype(PRECISIONS[case.compute.precision].real).itemsize
-        return BYTES_OF_CELL + 2 * real + (lattice.q - 1) * BYTES_PER_DIRECTION
+        of_bubbles = BYTES_OF_BUBBLE + real if case.free_surface.bubbles else 0
+        return BYTES_OF_CELL + 2 * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
+
+    def _bubbles(self, case) -> Bubbles | None:
+        """The bubbles that the case asks for."""
+        section = case.free_surface.bubbles
+        if section is None:
+            return None
+        absolute = float(self._units.pressure_to_density(section.pressure_pa, 1.0 / 3.0) - 1.0)
+        law = GasLaw(absolute, self.gas_deviation, section.gamma, LARGEST_DEVIATION)
+        real, n_nodes = PRECISIONS[case.compute.precision].real, self._header.n_nodes
+        return Bubbles(law, section, OpenGas(section, self._header), real, n_nodes, self._is_hydrostatic)
 
     def extend(self, flow):
         """The flow with gas where there is no liquid."""
@@ -87,8 +103,8 @@ class FreeSurface(Physics):
                 f" of the gas pressure; allowed: {COMPRESSIBLE.name!r}"
             )
         if self.tension == 0.0:
-            return free_surface(flow, self.gas_deviation, NO_TENSION, {})
-        return free_surface(flow, self.gas_deviation, PARABOLOID, {TENSION: 6.0 * self.tension})
+            return free_surface(flow, self.gas_deviation, NO_TENSION, {}, self.bubbles)
+        return free_surface(flow, self.gas_deviation, PARABOLOID, {TENSION: 6.0 * self.tension}, self.bubbles)
 
     def initial_flow(self, view):
         """Density, which grows with depth and is higher in drops, and velocity."""
@@ -113,6 +129,8 @@ class FreeSurface(Physics):
         """Gas pressure, surface tension, and what a fall through the height of the liquid comes to, as text."""
         tension = f", surface tension {self.tension:.4g} in lattice units" if self.tension else ""
         text = f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
+        if self.bubbles is not None:
+            text += f", compressed with p V^{self.bubbles.law.gamma:g}"
         if self._up is None:
             return text
         height = self._liquid.fall(self._up)
@@ -126,6 +144,8 @@ class FreeSurface(Physics):
     def observers(self, view, folder, resume_step):
         """The time series of the liquid, pictures of it, and gauges and surface if the case asks for them."""
         found = [SurfaceSeries(view, folder, resume_step, self.wetting), SurfacePicture(view, folder, resume_step)]
+        if self.bubbles is not None:
+            found.append(BubbleSeries(view, folder, resume_step, self.bubbles))
         if view.case.free_surface.gauges:
             found.append(GaugeSeries(view, folder, resume_step))
         if view.case.free_surface.surface_every_steps and view.case.output.vtk:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables
@@ -12,10 +12,11 @@ from muphy_lb.output.drawing import picture_files
 SERIES_FILE = "free_surface.csv"
 SURFACE_FILE = "surface.vtkhdf"
 GAUGES_FILE = "gauges.csv"
+BUBBLES_FILE = "bubbles.csv"
 PICTURE_FILE = "surface.png"
 FRAMES = "frames/surface_*.png"
 WETTED = "wetted"
-FILES = (SERIES_FILE, SURFACE_FILE, *picture_files(PICTURE_FILE), FRAMES, GAUGES_FILE)
+FILES = (SERIES_FILE, SURFACE_FILE, *picture_files(PICTURE_FILE), FRAMES, GAUGES_FILE, BUBBLES_FILE)
 OUTPUT_FIELDS = ("fill", WETTED)
 
 
@@ -57,6 +58,48 @@ class GaugeSection(Section):
     """point (x, y, z) [m] in the geometry; its level is that of the column along the axis nearest to gravity"""
 
 
+class SphereSection(Section):
+    """A sphere of gas in the liquid of boxes, spheres and levels at the start."""
+
+    centre_m: Vector
+    """centre [m]"""
+    radius_m: Positive
+    """radius [m]"""
+
+
+class BubblesSection(Section):
+    """Gas that is compressed: in each connected region of gas p V^gamma is kept, with the absolute pressure p. Regions
+    that merge add up their gas, one that splits shares it by volume. They are recorded in bubbles.csv every
+    output.series_every_steps steps."""
+
+    pressure_pa: Positive
+    """absolute pressure [Pa] of gas at free_surface.gas_pressure_pa"""
+    gamma: Annotated[float, Field(ge=1.0)] = 1.0
+    """exponent: 1 if the temperature of the gas stays, the ratio of its heat capacities if it is compressed quickly"""
+    outlets_are_open: bool = True
+    """whether gas that reaches an outlet keeps free_surface.gas_pressure_pa"""
+    atmosphere_m: Box | None = None
+    """lowest and highest corner [m] of a box; gas that reaches into it keeps free_surface.gas_pressure_pa"""
+    spheres: Annotated[tuple[SphereSection, ...], Field(strict=False)] = ()
+    """spheres of gas in the liquid at the start, each in a table [[free_surface.bubbles.spheres]]"""
+    pressure_every_steps: PositiveInt = 1
+    """steps between two measurements of the volumes; more are faster, but must be few beside the time in which a bubble
+    swells and shrinks by itself"""
+    regions_every_steps: PositiveInt = 16
+    """steps between two searches for regions that have merged or split; a multiple of pressure_every_steps"""
+
+    @classmethod
+    def rules(cls, given):
+        """Regions are searched for when volumes are measured."""
+        search, measure = (given.get(key) for key in ("regions_every_steps", "pressure_every_steps"))
+        search, measure = 16 if search is None else search, 1 if measure is None else measure
+        if measure > 0 and search % measure:
+            yield (
+                f"has regions_every_steps = {search} and pressure_every_steps = {measure}; the first must be a"
+                " multiple of the second"
+            )
+
+
 class FreeSurfaceSection(Section):
     """A liquid with a free surface; the rest of the geometry is filled with gas."""
 
@@ -72,6 +115,8 @@ class FreeSurfaceSection(Section):
     """steps between two snapshots of the surface in surface.vtkhdf; 0 for none"""
     frames_every_steps: NonNegativeInt = 0
     """steps between two pictures of the liquid in the folder frames; 0 for none"""
+    bubbles: BubblesSection | None = None
+    """gas that is compressed, in a table [free_surface.bubbles]; else all gas keeps its pressure"""
     gauges: Annotated[tuple[GaugeSection, ...], Field(strict=False)] = ()
     """gauges of level and pressure, each in a table [[free_surface.gauges]]"""
 

@@ -28,10 +28,11 @@ class InitialLiquid:
     Args:
         regions: what is liquid.
         header: of the geometry.
+        gas: what of it is gas, but for images.
     """
 
-    def __init__(self, regions: Sequence[Region], header: GeometryHeader):
-        self._regions, self._header = regions, header
+    def __init__(self, regions: Sequence[Region], header: GeometryHeader, gas: Region | None = None):
+        self._regions, self._header, self._gas = regions, header, gas
         self._images = [region for region in regions if isinstance(region, ImageRegion)]
         self._is_thick = np.array(header.shape[::-1]) > 1
 
@@ -90,7 +91,8 @@ class InitialLiquid:
         return ((region, place, region.holds(place)) for region in self._regions)
 
     def _distance(self, place: np.ndarray) -> np.ndarray:
-        return np.min([region.distance(place.astype(float)) for region in self._regions], axis=0)
+        found = np.min([region.distance(place.astype(float)) for region in self._regions], axis=0)
+        return found if self._gas is None else np.maximum(found, -self._gas.distance(place.astype(float)))
 
     def _fill(self, place: np.ndarray, distance: np.ndarray) -> np.ndarray:
         """(m,) share of voxels (m, 3), at distances (m,), that is liquid."""

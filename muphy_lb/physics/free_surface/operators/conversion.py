@@ -16,6 +16,7 @@ from muphy_lb.operators.operator import constants, named, rest_populations
 from muphy_lb.operators.unroll import unroll
 from muphy_lb.physics.free_surface.cells import (
     BARED,
+    BUBBLE,
     CELL,
     EMPTIED,
     FILL,
@@ -230,6 +231,34 @@ def _turn_node(lattice, precision, jit, at):
 
 
 TURN = Operator("turn", _turn, _turn_node, named(CELL))
+
+
+def _inherit(neighbours, n, lattice, parameters):
+    """Bared cells belong to the gas of the first neighbour that becomes gas."""
+    cell, bubble = parameters[CELL], parameters[BUBBLE]
+    bared = cell[n] & BARED != 0
+    n, neighbours = n[bared], neighbours[:, bared]
+    found = bubble[n]
+    for beside in neighbours[::-1]:
+        found = np.where(_vanishes(cell[beside]), bubble[beside], found)
+    bubble[n] = found
+
+
+def _inherit_node(lattice, precision, jit, at):
+    cell, bubble, count = at[CELL], at[BUBBLE], lattice.q - 1
+
+    def inherit(neighbours, n, parameters):
+        if not parameters[cell][n] & BARED:
+            return
+        for k in range(count):
+            if parameters[cell][neighbours[k]] & (EMPTIED | NEEDED) == EMPTIED:
+                parameters[bubble][n] = parameters[bubble][neighbours[k]]
+                return
+
+    return jit(inherit)
+
+
+INHERIT = Operator("inherit", _inherit, _inherit_node, named(CELL, BUBBLE))
 
 
 @cache

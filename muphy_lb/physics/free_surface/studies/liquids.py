@@ -54,10 +54,11 @@ def liquid_flow(settings: Settings, geometry: Mapping, viscosity: float, force=N
         geometry: the table ``[geometry]`` of a case, without spacing.
         viscosity: kinematic.
         force: body force per mass (x, y, z).
-        more: ``liquid``, its regions as in the case file; ``tension``; ``flow`` and ``lattice``, keys of these tables.
+        more: ``liquid``, its regions as in the case file; ``tension``; ``surface``, further keys of [free_surface];
+            ``flow`` and ``lattice``, keys of these tables.
     """
     liquid, tension = more.pop("liquid", EVERYTHING), more.pop("tension", 0.0)
-    section = {"liquid": [dict(each) for each in liquid], "surface_tension_n_m": tension}
+    section = {"liquid": [dict(each) for each in liquid], "surface_tension_n_m": tension, **more.pop("surface", {})}
     drive = {"acceleration_m_s2": [float(component) for component in force], **more.pop("flow", {})}
     return lattice_simulation(settings, geometry, viscosity, flow=drive, free_surface=section, **more)
 

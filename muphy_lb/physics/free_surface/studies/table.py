@@ -2,6 +2,7 @@
 
 from muphy_lb.physics.free_surface.studies.dam import dam_break
 from muphy_lb.physics.free_surface.studies.drop import surface_drop
+from muphy_lb.physics.free_surface.studies.gas_spring import surface_gas_spring
 from muphy_lb.physics.free_surface.studies.rest import surface_rest
 from muphy_lb.physics.free_surface.studies.sloshing import surface_sloshing
 from muphy_lb.physics.free_surface.studies.waves import surface_waves
@@ -11,6 +12,7 @@ CASES = {
     "surface-rest": surface_rest,
     "surface-waves": surface_waves,
     "surface-sloshing": surface_sloshing,
+    "surface-gas-spring": surface_gas_spring,
     "surface-drop": surface_drop,
     "dam-break": dam_break,
 }
