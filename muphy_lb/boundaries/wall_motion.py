@@ -120,18 +120,18 @@ def linkwise_coefficients(
         distance[fallback] = HALF
     momentum = np.zeros(links.n_links)
     if any(motion.moves for motion in motions):
-        momentum = link_momentum(lattice, links.q, _velocities(nodes, domain, distance, motions))
+        momentum = link_momentum(lattice, links.q, wall_velocities(domain, links, distance, motions))
     return wall_coefficients(rule, distance, momentum), int(fallback.sum())
 
 
-def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np.ndarray:
-    """(S, 3) velocity of the wall at its intersection with each link.
+def wall_velocities(domain: LocalDomain, links: LinkRecords, distance: np.ndarray, motions) -> np.ndarray:
+    """(L, 3) velocity of the wall of each link at a fraction ``distance`` of it.
 
     Raises:
         InputError: a wall moves faster than ``MAX_WALL_VELOCITY``.
     """
-    links, lattice = domain.linkwise, domain.lattice
-    position = voxel_coordinates(links.voxel, nodes.shape) + distance[:, None] * lattice.c[links.q]
+    lattice = domain.lattice
+    position = voxel_coordinates(links.voxel, domain.part.nodes.shape) + distance[:, None] * lattice.c[links.q]
     velocity = np.zeros((links.n_links, 3))
     for number, motion in enumerate(motions):
         mine = links.boundary == number

@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, measured
+from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, linkwise_coefficients, wall_extent
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
 from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
@@ -147,7 +148,8 @@ def link_conditions(domain, nodes: NodeList, weights, conditions, rule: str, mot
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}
-    return LinkConditions(weights, kind, walls, value, feedback), n_fallback
+    balance = wall_balance(domain, rule, motions)
+    return LinkConditions(weights, kind, walls, value, feedback, balance), n_fallback
 
 
 def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: float) -> Condition:
