@@ -120,8 +120,20 @@ def linkwise_coefficients(
         distance[fallback] = HALF
     momentum = np.zeros(links.n_links)
     if any(motion.moves for motion in motions):
-        momentum = link_momentum(lattice, links.q, wall_velocities(domain, links, distance, motions))
+        momentum = link_momentum(lattice, links.q, link_velocities(domain, links, distance, motions))
     return wall_coefficients(rule, distance, momentum), int(fallback.sum())
+
+
+def link_velocities(domain: LocalDomain, links: LinkRecords, distance: np.ndarray, motions) -> np.ndarray:
+    """(L, 3) velocity that each link finds at a fraction ``distance`` of it: of its wall, or of a stationary wall that
+    it passes before.
+
+    Raises:
+        InputError: a wall moves faster than ``MAX_WALL_VELOCITY``.
+    """
+    velocity = wall_velocities(domain, links, distance, motions)
+    velocity[_passes_a_stationary_wall(domain, links, motions)] = 0.0
+    return velocity
 
 
 def wall_velocities(domain: LocalDomain, links: LinkRecords, distance: np.ndarray, motions) -> np.ndarray:
@@ -143,7 +155,6 @@ def wall_velocities(domain: LocalDomain, links: LinkRecords, distance: np.ndarra
             f"a wall moves {fastest:.3g} voxels per time step where the fluid meets it; at most {MAX_WALL_VELOCITY} is"
             " allowed: take a smaller time step (lattice_velocity, time_step_s) or a slower rotation_rad_s"
         )
-    velocity[_passes_a_stationary_wall(domain, links, motions)] = 0.0
     return velocity
 
 
