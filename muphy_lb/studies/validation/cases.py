@@ -27,6 +27,7 @@ from muphy_lb.studies.validation.taylor_green import taylor_green
 from muphy_lb.studies.validation.tilted import tilted_pipe
 from muphy_lb.studies.validation.vessel import vessel
 from muphy_lb.studies.validation.viscosity import viscosity_independence
+from muphy_lb.studies.validation.wall_balance import wall_balance
 from muphy_lb.studies.validation.wall_shear import wall_shear
 from muphy_lb.studies.validation.womersley import womersley
 
@@ -38,6 +39,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "pipe": pipe,
         "conservation": conservation,
         "balance": balance,
+        "wall-balance": wall_balance,
         "permeability": permeability,
         "ketton": ketton,
         "vessel": vessel,
