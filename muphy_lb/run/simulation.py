@@ -357,7 +357,7 @@ class Simulation:
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
         self.n_fallback_links: int
         conditions, self.n_fallback_links = link_conditions(
-            self.domain, self._part_nodes, weights, self.conditions, case.lattice.walls, self.motions
+            self.domain, self._part_nodes, weights, self.conditions, case.lattice, self.motions
         )
         self._course = build_schedule(case, self.header, self.conditions, present, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)
