@@ -10,6 +10,7 @@ import numpy as np
 from muphy_lb.backends import make_backend
 from muphy_lb.boundaries.opening_geometry import Condition, link_weights, opening_frames, unscaled_flow
 from muphy_lb.boundaries.profiles import parabolic
+from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
 from muphy_lb.domain import LocalDomain, build_local_domain
 from muphy_lb.domain.order import LEXICOGRAPHIC
@@ -128,6 +129,7 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> En
         walls=linkwise_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
         feedback={k: condition.feedback for k, condition in enumerate(setup.conditions) if condition.feedback},
+        balance=wall_balance(domain, setup.wall_rule, motions),
     )
     backend = make_backend(setup.backend, lattice, setup.precision)
     connector = HaloConnector(communicator or SerialCommunicator())

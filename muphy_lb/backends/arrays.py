@@ -139,6 +139,28 @@ class WallArrays(NamedTuple):
     value: Any
 
 
+class BalanceArrays(NamedTuple):
+    """Device arrays of what M nodes exchange at walls, K exchanges, node after node.
+
+    Attributes:
+        start: (M + 1,) exchanges of node m are ``[start[m], start[m + 1])``.
+        rest: (M,) flat addresses of the populations at rest, which gain them.
+        first, second: (K,) flat addresses of the populations whose difference is exchanged.
+        share, added: (K,) share of that difference, and what is gained besides per unit of the wall's value.
+        wall: (K,) wall number.
+        value: (n_walls,) velocity scale of each wall.
+    """
+
+    start: Any
+    rest: Any
+    first: Any
+    second: Any
+    share: Any
+    added: Any
+    wall: Any
+    value: Any
+
+
 @dataclass(frozen=True)
 class StencilArrays:
     """Arrays of a stencil launch: the field before and after the step, the device form of its table, the number of

@@ -146,6 +146,8 @@ class Backend(Protocol):
             ``fluxes``; the incoming population is read, or computed as by ``links``.
         walls(rule, buffer, target, links: WallArrays)
             Compute the incoming population of every link into a linkwise wall from ``buffer``.
+        wall_balance(exchange, buffer, balance: BalanceArrays)
+            Add to the populations at rest of wall nodes what they exchange, once a step, after ``walls``.
         moments(macroscopic, state: State, nodes, out, values)
             Write rho - 1, ux, uy, uz of a node range into the four rows of ``out``, each as long as the range.
         reduction(macroscopic, state: State, result: ReductionArrays, values)

@@ -125,7 +125,7 @@ def linkwise_coefficients(
         distance[fallback] = HALF
     momentum = np.zeros(links.n_links)
     if any(motion.moves for motion in motions):
-        momentum = link_momentum(lattice, links.q, _velocities(nodes, domain, distance, motions))
+        momentum = link_momentum(lattice, links.q, link_velocities(domain, links, distance, motions))
     for number, motion in enumerate(motions):
         if motion.moves and motion.keeps_mass:
             _refuse_to_displace(nodes.walls[number].name, motion, lattice.c[links.q[links.boundary == number]])
@@ -156,14 +156,26 @@ def _without_sources(momentum: np.ndarray, links: LinkRecords, mine: np.ndarray,
     return changed
 
 
-def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np.ndarray:
-    """(S, 3) velocity of the wall at its intersection with each link.
+def link_velocities(domain: LocalDomain, links: LinkRecords, distance: np.ndarray, motions) -> np.ndarray:
+    """(L, 3) velocity that each link finds at a fraction ``distance`` of it: of its wall, or of a stationary wall that
+    it passes before.
 
     Raises:
         InputError: a wall moves faster than ``MAX_WALL_VELOCITY``.
     """
-    links, lattice = domain.linkwise, domain.lattice
-    position = voxel_coordinates(links.voxel, nodes.shape) + distance[:, None] * lattice.c[links.q]
+    velocity = wall_velocities(domain, links, distance, motions)
+    velocity[_passes_a_stationary_wall(domain, links, motions)] = 0.0
+    return velocity
+
+
+def wall_velocities(domain: LocalDomain, links: LinkRecords, distance: np.ndarray, motions) -> np.ndarray:
+    """(L, 3) velocity of the wall of each link at a fraction ``distance`` of it.
+
+    Raises:
+        InputError: a wall moves faster than ``MAX_WALL_VELOCITY``.
+    """
+    lattice = domain.lattice
+    position = voxel_coordinates(links.voxel, domain.part.nodes.shape) + distance[:, None] * lattice.c[links.q]
     velocity = np.zeros((links.n_links, 3))
     for number, motion in enumerate(motions):
         mine = links.boundary == number
@@ -175,7 +187,6 @@ def _velocities(nodes, domain: LocalDomain, distance: np.ndarray, motions) -> np
             f"a wall moves {fastest:.3g} voxels per time step where the fluid meets it; at most {MAX_WALL_VELOCITY} is"
             " allowed: take a smaller time step (lattice_velocity, time_step_s) or a slower rotation_rad_s"
         )
-    velocity[_passes_a_stationary_wall(domain, links, motions)] = 0.0
     return velocity
 
 

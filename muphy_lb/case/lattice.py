@@ -38,6 +38,8 @@ class LatticeSection(Section):
     """Smagorinsky constant of a large-eddy simulation, about 0.1 to 0.17"""
     walls: Annotated[str, OneOf("muphy_lb.operators.wall_rules", "WALL_RULES")] = "half-way"
     """where walls are: half-way between voxels, or at their true distance by interpolation"""
+    wall_balance: bool = True
+    """interpolated walls: whether wall nodes make up for what their links return too much or too little"""
     relaxation_time: Positive | None = None
     """relaxation time [time steps], above 0.5"""
     time_step_s: Positive | None = None

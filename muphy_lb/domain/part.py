@@ -18,11 +18,12 @@ CHUNK = 1 << 20
 class Part:
     """The nodes of one rank and its ghost nodes: nodes of other ranks within one lattice vector of them.
 
-    The surroundings of an own node are the same as in the whole list; those of a ghost node are incomplete.
+    The surroundings of an own node are the same as in the whole list; those of a ghost node are incomplete, but for the
+    cuts of its links.
 
     Attributes:
         rank: the rank.
-        nodes: own and ghost nodes, in node-list order, the labels around the own nodes and their cuts.
+        nodes: own and ghost nodes, in node-list order, their cuts, and the labels around the own nodes.
         number: (n,) int64 node-list number of each of them; None if this is the whole list.
         owner: (n,) int32 rank of each of them.
     """
@@ -65,7 +66,7 @@ def cut_part(nodes: NodeList, owner: np.ndarray, rank: int) -> Part:
         group_start=np.searchsorted(number, nodes.group_start),
         label_voxel=label_voxel,
         label_number=label_number,
-        cuts=nodes.cuts and _cuts_of(nodes.cuts, own),
+        cuts=nodes.cuts and _cuts_of(nodes.cuts, np.sort(voxel)),
     )
     return Part(rank, near, number, owner)
 
@@ -99,13 +100,13 @@ def _own_and_near(nodes: NodeList, owner, rank: int, vicinity: Vicinity) -> tupl
     return number, voxel, owner
 
 
-def _cuts_of(cuts: Cuts, own: np.ndarray) -> Cuts:
+def _cuts_of(cuts: Cuts, near: np.ndarray) -> Cuts:
     """The cuts of the links that start from ascending voxels; the number of missed cuts remains that of the whole
     list."""
     found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8), np.empty(0))]
     for chunk in chunks(cuts.n_links):
         voxel = cuts.voxel[chunk]
-        position = np.minimum(np.searchsorted(own, voxel), own.size - 1)
-        mine = own[position] == voxel
+        position = np.minimum(np.searchsorted(near, voxel), near.size - 1)
+        mine = near[position] == voxel
         found.append((voxel[mine], cuts.direction[chunk][mine], cuts.distance[chunk][mine]))
     return Cuts(*(np.concatenate(column) for column in zip(*found, strict=True)), n_missed=cuts.n_missed)

@@ -1,16 +1,18 @@
 """Opening links and links into linkwise walls of one rank, bound to its device, and measurements at links."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.arrays import LinkArrays, LinkBuffers, WallArrays
+from muphy_lb.backends.arrays import BalanceArrays, LinkArrays, LinkBuffers, WallArrays
 from muphy_lb.boundaries.feedback import Feedback
+from muphy_lb.boundaries.wall_balance import WallBalance
 from muphy_lb.domain import AddressTable, flat_address
 from muphy_lb.engine.probe import Probe
 from muphy_lb.engine.timed_values import TimedValues
+from muphy_lb.operators import WALL_EXCHANGE
 from muphy_lb.physics.model import Model
 
 # Sums over openings are in fixed point: 2^-44 is far below the rounding of a population in single precision, and sums
@@ -30,6 +32,7 @@ class LinkConditions:
         walls: (4, S) coefficients of the links into linkwise walls.
         value: values of the openings, then the velocity scale of each labelled wall and of all others together.
         feedback: conditions with feedback by number of their opening.
+        balance: what keeps the mass at interpolated walls, if there are any.
     """
 
     momentum: np.ndarray
@@ -37,6 +40,7 @@ class LinkConditions:
     walls: np.ndarray
     value: np.ndarray
     feedback: Mapping[int, Feedback] = field(default_factory=dict)
+    balance: WallBalance | None = None
 
 
 class Values(NamedTuple):
@@ -68,6 +72,7 @@ class BoundaryLinks:
         self._n_openings, self._n_values = conditions.kind.size, conditions.value.size
         self._links = self._link_arrays(conditions, nodes, states)
         self._walls = self._wall_arrays(conditions)
+        self._balance = self._balance_arrays(conditions.balance) if conditions.balance else None
         self._sum_launches: tuple | None = None
         self._wall_probe = Probe(backend, buffers, (self._wall_addresses(),) * 2)
 
@@ -102,6 +107,15 @@ class BoundaryLinks:
         if incoming is not None:
             links = links._replace(incoming=incoming)
         return self._backend.bind("walls", self._model.walls, buffer, buffer if target is None else target, links)
+
+    def bind_walls_of_step(self, parity: int) -> Iterator:
+        """Launches of a step: :meth:`bind_walls`, and what keeps the mass at interpolated walls, which is added to the
+        populations of nodes and therefore only once."""
+        yield self.bind_walls(parity)
+        if self._balance:
+            in_force = self._backend.view(self._in_force(parity, False), self._n_openings, self._n_values)
+            balance = self._balance._replace(value=in_force)
+            yield self._backend.bind("wall_balance", WALL_EXCHANGE, self._completed(parity), balance)
 
     def sums(self, parity: int, n_openings: int) -> np.ndarray:
         """(n_openings, 3) int64 sums over the links of each opening in the state ``parity``; see
@@ -226,6 +240,28 @@ class BoundaryLinks:
             coefficients=array(conditions.walls.astype(self._backend.precision.real).reshape(-1)),
             wall=array(links.boundary.astype(np.uint8)),
             value=None,
+        )
+
+    def _balance_arrays(self, balance: WallBalance) -> BalanceArrays:
+        """Exchanges node after node: through its links into walls, then with its neighbours along walls."""
+        links, addresses, q_count = self._addresses.domain.linkwise, self._addresses, self._model.lattice.q
+        node = np.concatenate((links.node, balance.node))
+        order = np.argsort(node, kind="stable")
+        nodes, start = np.unique(node[order], return_index=True)
+        opposite = self._model.lattice.opposite[balance.q]
+        first = np.concatenate((addresses.linkwise.outgoing, addresses.at(opposite, balance.node)))
+        second = np.concatenate((addresses.linkwise.incoming, flat_address(balance.q, balance.node, q_count)))
+        real, array = self._backend.precision.real, self._backend.array
+        index = np.uint32 if addresses.n_slots < 2**32 else np.uint64
+        columns = {"share": np.append(np.ones(links.n_links), balance.share).astype(real)}
+        columns["added"] = np.append(balance.inflow, balance.added).astype(real)
+        columns |= {"first": first.astype(index), "second": second.astype(index)}
+        columns["wall"] = np.append(links.boundary, balance.wall).astype(np.uint8)
+        return BalanceArrays(
+            start=array(np.append(start, node.size)),
+            rest=array(flat_address(np.zeros_like(nodes), nodes, q_count).astype(index)),
+            value=None,
+            **{name: array(column[order]) for name, column in columns.items()},
         )
 
     def _wall_addresses(self) -> np.ndarray:

@@ -12,6 +12,9 @@ half-way: Ladd, J. Fluid Mech. 271, 285 (1994); bouzidi: Bouzidi, Firdaouss, Lal
 central-linear: Ginzburg, d'Humieres, Phys. Rev. E 68, 066614 (2003), their "CLI". It is viscosity-independent with two
 relaxation times and leaves an undamped oscillation of period two: average forces over an even number of steps.
 
+Interpolation returns more or less than it receives; what a node exchanges besides, so that all nodes together lose
+nothing, is of the form share (f_1 - f_2) + d (:mod:`muphy_lb.boundaries.wall_balance`).
+
 a + b + c = 1, so the rules also hold for stored deviations f - w. For the node function a, b, c are pure
 numbers; the populations, and d times the scheduled value of the wall, its last argument, are in stored units.
 """
@@ -70,3 +73,14 @@ def _node(lattice, precision, jit, at):
 
 
 WALLS = Operator("walls", _reference, _node)
+
+
+def _exchange(first, second, share, added):
+    return share * (first - second) + added
+
+
+def _exchange_node(lattice, precision, jit, at):
+    return jit(lambda first, second, share, added: share * (first - second) + added)
+
+
+WALL_EXCHANGE = Operator("wall-exchange", _exchange, _exchange_node)

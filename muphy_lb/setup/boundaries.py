@@ -8,10 +8,12 @@ from muphy_lb.boundaries.driving_force import DrivingForce
 from muphy_lb.boundaries.lumped import LumpedOutlet
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, measured
+from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, linkwise_coefficients, wall_extent
 from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
 from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case.case import Case
+from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.domain import streaming_named
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.errors import InputError
@@ -148,7 +150,9 @@ def build_schedule(
     return BoundarySchedule(values, [*factors, None], force, case.run.ramp_steps, units.time_step_s)
 
 
-def link_conditions(domain, nodes: NodeList, weights, conditions, rule: str, motions) -> tuple[LinkConditions, int]:
+def link_conditions(
+    domain, nodes: NodeList, weights, conditions, lattice: LatticeSection, motions
+) -> tuple[LinkConditions, int]:
     """Conditions of one rank's links, and the number of interpolated links that use half-way bounce-back instead.
 
     Args:
@@ -156,14 +160,15 @@ def link_conditions(domain, nodes: NodeList, weights, conditions, rule: str, mot
         nodes: its part of the geometry.
         weights: (L,) weights of its opening links.
         conditions: conditions of all openings.
-        rule: rule of the walls.
+        lattice: section of the case with the rule of the walls.
         motions: motions of all labelled walls.
     """
-    walls, n_fallback = linkwise_coefficients(nodes, domain, rule, motions)
+    walls, n_fallback = linkwise_coefficients(nodes, domain, lattice.walls, motions)
     kind = np.array([condition.kind for condition in conditions], dtype=np.int64)
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}
-    return LinkConditions(weights, kind, walls, value, feedback), n_fallback
+    balance = wall_balance(domain, lattice.walls, motions) if lattice.wall_balance else None
+    return LinkConditions(weights, kind, walls, value, feedback, balance), n_fallback
 
 
 def _answering(outlet: LumpedOutlet, frame, units: Units, cs2: float) -> Condition:

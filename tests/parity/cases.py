@@ -14,7 +14,7 @@ from muphy_lb.domain import STREAMINGS, AddressTable, compress
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
 from muphy_lb.precision import FP16, FP32, FP64
-from tests.laws.walled import MOVING, walled_nodes
+from tests.laws.walled import INTERPOLATED, MOVING, ScatteredDistances, walled_nodes
 from tests.support import (
     THROUGH_FLOW,
     Ranks,
@@ -99,10 +99,19 @@ def in_place_setups():
             yield f"{lattice.name}-{border}", Setup(lattice, force=FORCE[lattice.dimension], **borders[border])
 
 
+def interpolated_setups():
+    """Setups with interpolated walls, one of which moves, by name."""
+    for lattice in (D2Q9, D3Q19):
+        for rule in INTERPOLATED:
+            setup = Setup(lattice, force=FORCE[lattice.dimension], motions=MOVING, wall_rule=rule)
+            yield f"{lattice.name}-{rule}", setup
+
+
 def measured(setup: Setup, n_ranks: int) -> np.ndarray:
     """All that can be asked of three steps, in an order that does not depend on the ranks, in one array."""
     small = (4, 5, 6) if setup.lattice.dimension == 3 else (1, 8, 11)
-    nodes = walled_nodes(setup.lattice, fluid=0.5, shape=small) if setup.motions else geometry(setup.lattice)
+    cuts = ScatteredDistances() if setup.wall_rule in INTERPOLATED else None
+    nodes = walled_nodes(setup.lattice, cuts, fluid=0.5, shape=small) if setup.motions else geometry(setup.lattice)
     ranks = Ranks(nodes, setup, random_owner(nodes, n_ranks))
     for engine in ranks.engines:
         shrink_blocks(engine)
@@ -151,6 +160,8 @@ def write_results(backend: str, path: str) -> None:
     for label, setup in in_place_setups():
         for streaming, n_ranks in (("pull", 1), ("aa", 3)):
             results[f"{label}-{streaming}"] = measured(replace(setup, backend=backend, streaming=streaming), n_ranks)
+    for label, setup in interpolated_setups():
+        results[label] = measured(replace(setup, backend=backend), 2)
     widen_addresses()
     for setup in wide_setups():
         results[f"{name(setup)}-wide"], _ = compute(replace(setup, backend=backend), SIMULATED_STEPS)

@@ -22,6 +22,8 @@ from tests.parity.cases import (
     compute,
     geometry,
     in_place_setups,
+    interpolated_setups,
+    measured,
     name,
     on_gpu,
     setups,
@@ -105,6 +107,12 @@ def test_the_cuda_kernels_agree_in_the_simulator(setup, simulated):
 @pytest.mark.parametrize("setup", wide_setups(), ids=name)
 def test_wide_addresses_give_the_bits_of_narrow_ones_in_the_simulator(setup, simulated):
     assert np.array_equal(simulated[f"{name(setup)}-wide"], simulated[f"{name(setup)}-populations"])
+
+
+@pytest.mark.parametrize("label", [label for label, _ in interpolated_setups()])
+def test_interpolated_walls_agree_in_the_simulator(label, simulated):
+    setup = dict(interpolated_setups())[label]
+    assert np.abs(simulated[label] - measured(replace(setup, backend="cpu"), 2)).max() < BOUND[FP64]
 
 
 @pytest.mark.parametrize("label", [label for label, _ in in_place_setups()])

@@ -84,6 +84,24 @@ def walls(walls_operator, lattice, precision):
     return skeleton
 
 
+@cache
+def wall_balance(exchange_operator, lattice, precision):
+    """Add what wall nodes exchange to their populations at rest."""
+    exchange = exchange_operator.compile(lattice, precision, node_jit)
+    unit = precision.real(precision.unit)
+
+    @loop_jit
+    def skeleton(buffer, balance):
+        for m in prange(balance.rest.size):
+            total = buffer[balance.rest[m]]
+            for k in range(balance.start[m], balance.start[m + 1]):
+                added = balance.added[k] * (unit * balance.value[balance.wall[k]])
+                total += exchange(buffer[balance.first[k]], buffer[balance.second[k]], balance.share[k], added)
+            buffer[balance.rest[m]] = total
+
+    return skeleton
+
+
 @sweep_jit
 def next_row(rows, is_scheduled, following, n_rows, now):
     """The next row of a schedule, or the last one again."""

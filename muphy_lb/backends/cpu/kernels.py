@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import (
     ArrivingArrays,
+    BalanceArrays,
     Chosen,
     CrossingArrays,
     ExtrapolationArrays,
@@ -125,6 +126,12 @@ def walls(backend, rule, buffer, target, links: WallArrays):
     return on_threads(links.wall.size, lambda: skeleton(buffer, target, links))
 
 
+def wall_balance(backend, exchange, buffer, balance: BalanceArrays):
+    """Parallel over nodes."""
+    skeleton = boundary_skeletons.wall_balance(exchange, backend.lattice, backend.precision)
+    return on_threads(balance.rest.size, lambda: skeleton(buffer, balance))
+
+
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     """Vectorised over warps of nodes."""
     skeleton = skeletons.moments(macroscopic, state.locations, backend.lattice, backend.precision)
@@ -211,6 +218,7 @@ KERNELS = MappingProxyType(
                 links,
                 link_fluxes,
                 walls,
+                wall_balance,
                 moments,
                 reduction,
                 read,

@@ -97,6 +97,26 @@ def walls(walls_operator, lattice, precision):
     return kernel
 
 
+@cache
+def wall_balance(exchange_operator, lattice, precision):
+    """Add what wall nodes exchange to their populations at rest."""
+    exchange = exchange_operator.compile(lattice, precision, device_jit)
+    real, storage, unit = precision.real, precision.storage, precision.real(precision.unit)
+
+    @cuda.jit
+    def kernel(buffer, balance):
+        m = cuda.grid(1)
+        if m < balance.rest.size:
+            total = real(buffer[balance.rest[m]])
+            for k in range(balance.start[m], balance.start[m + 1]):
+                added = balance.added[k] * (unit * balance.value[balance.wall[k]])
+                first, second = real(buffer[balance.first[k]]), real(buffer[balance.second[k]])
+                total += exchange(first, second, balance.share[k], added)
+            buffer[balance.rest[m]] = storage(total)
+
+    return kernel
+
+
 @cuda.jit
 def next_row(rows, is_scheduled, following, n_rows, now):
     """The next row of a schedule, or the last one again; one block."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.backends.arrays import (
     ArrivingArrays,
+    BalanceArrays,
     Collected,
     CrossingArrays,
     ExtrapolationArrays,
@@ -185,6 +186,12 @@ def walls(backend, rule, buffer, target, links: WallArrays):
     return backend.launch(kernel, links.wall.size, (buffer, target, links), queue=ON_EDGE)
 
 
+def wall_balance(backend, exchange, buffer, balance: BalanceArrays):
+    """One thread per wall node."""
+    kernel = boundary_skeletons.wall_balance(exchange, backend.lattice, backend.precision)
+    return backend.launch(kernel, balance.rest.size, (buffer, balance), queue=ON_EDGE)
+
+
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
     """One thread per node."""
     kernel = skeletons.moments(macroscopic, *_addressing(state), backend.lattice, backend.precision, _index_type(state))
@@ -347,6 +354,7 @@ KERNELS = MappingProxyType(
             links,
             link_fluxes,
             walls,
+            wall_balance,
             moments,
             reduction,
             read,

@@ -5,6 +5,7 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
+    BalanceArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
@@ -116,6 +117,20 @@ def walls(backend, rule, buffer, target, links: WallArrays):
         target[links.incoming] = backend.stored(rule.reference(*met, coefficients, links.value[links.wall]))
 
     return fill
+
+
+def wall_balance(backend, exchange, buffer, balance: BalanceArrays):
+    """buffer[rest] += sum of exchange(buffer[first], buffer[second])."""
+    of_exchange = np.repeat(np.arange(balance.rest.size), np.diff(balance.start))
+
+    def add():
+        first, second = (backend.loaded(buffer[address]) for address in (balance.first, balance.second))
+        added = balance.added * balance.value[balance.wall]
+        gained = exchange.reference(first, second, balance.share, added)
+        total = np.bincount(of_exchange, gained, minlength=balance.rest.size)
+        buffer[balance.rest] = backend.stored(backend.loaded(buffer[balance.rest]) + total)
+
+    return add
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
@@ -309,6 +324,7 @@ KERNELS = MappingProxyType(
             links,
             link_fluxes,
             walls,
+            wall_balance,
             moments,
             reduction,
             read,

@@ -30,6 +30,7 @@ from muphy_lb.studies.validation.taylor_green_3d import taylor_green_3d
 from muphy_lb.studies.validation.tilted import tilted_pipe
 from muphy_lb.studies.validation.vessel import vessel
 from muphy_lb.studies.validation.viscosity import viscosity_independence
+from muphy_lb.studies.validation.wall_balance import wall_balance
 from muphy_lb.studies.validation.wall_shear import wall_shear
 from muphy_lb.studies.validation.womersley import womersley
 
@@ -41,6 +42,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "pipe": pipe,
         "conservation": conservation,
         "balance": balance,
+        "wall-balance": wall_balance,
         "permeability": permeability,
         "permeability-error": permeability_error,
         "ketton": ketton,

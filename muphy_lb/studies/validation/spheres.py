@@ -29,7 +29,8 @@ from muphy_lb.units import relaxation_time
 
 CITATION = (
     "simple cubic: Zick, Homsy, J. Fluid Mech. 115, 13 (1982); body-centred: series of Sangani, Acrivos, Int. J."
-    " Multiphase Flow 8, 343 (1982); lattice values: another program (D3Q19, TRT, Lambda = 3/16)"
+    " Multiphase Flow 8, 343 (1982); lattice values: another program (D3Q19, TRT, Lambda = 3/16), whose walls lose"
+    " mass, like these but for those of the last rows"
 )
 NU = 1.0  # the steady state does not depend on it, and a viscous fluid reaches it in fewer steps
 FORCE = 1e-6
@@ -67,16 +68,22 @@ def sphere_arrays(settings: Settings = DEFAULT) -> Validation:
         for rule in possible_rules(TOLERANCE, settings)
     }
     rows = [row for key, flow in drags.items() for row in _rows(size, *key, flow, settings)]
+    rows += _balanced_rows(size, settings) if settings.interpolates else []
     plots, left_out = (_plot(drags, lattices, size),), left_out_rules(TOLERANCE, settings)
     return Validation("sphere-arrays", CITATION, tuple(rows), plots=plots, left_out=left_out)
 
 
-def drag(size: int, lattice: str, fraction: float, rule: str, settings: Settings = DEFAULT) -> Drag:
-    """Steady flow through one cubic cell of ``size`` voxels with the given solid fraction."""
+def drag(
+    size: int, lattice: str, fraction: float, rule: str, settings: Settings = DEFAULT, wall_balance: bool = False
+) -> Drag:
+    """Steady flow through one cubic cell of ``size`` voxels with the given solid fraction; ``wall_balance`` as in
+    cases."""
     options = {"size": size, "lattice": lattice, "solid_fraction": fraction}
     tau = relaxation_time(NU, float(lattice_named("D3Q19").cs2))
     geometry = {"shape": "sphere_array", "options": options}
-    simulation = forced_flow(geometry, tau, (FORCE, 0.0, 0.0), settings=settings, tables=creeping(rule))
+    simulation = forced_flow(
+        geometry, tau, (FORCE, 0.0, 0.0), settings=settings, tables=creeping(rule, wall_balance=wall_balance)
+    )
     total = settled(simulation, lambda: simulation.engine.moments()[1].sum(dtype=np.float64), PORE * size)
     force = over_two_steps(simulation, lambda: simulation.wall_forces(averaged=False)["spheres"].force_n[0])
     n_spheres = len(SITES[lattice])
@@ -92,6 +99,13 @@ def published(lattice: str, fraction: float) -> float | None:
         return ZICK_HOMSY[fraction]
     is_dilute = np.cbrt(fraction / DENSEST[lattice]) <= SERIES_LIMIT
     return series(lattice, fraction) if lattice == BODY and is_dilute else None
+
+
+def _balanced_rows(size: int, settings: Settings) -> list:
+    """The simple arrays with walls that lose nothing."""
+    flows = {fraction: drag(size, SIMPLE, fraction, INTERPOLATED, settings, True) for fraction in FRACTIONS[SIMPLE]}
+    what = f"{INTERPOLATED}, walls that lose nothing"
+    return [shown(f"K, {SIMPLE}, c = {c}, {what}", ZICK_HOMSY[c], flow.k) for c, flow in flows.items()]
 
 
 def _rows(size: int, lattice: str, fraction: float, rule: str, flow: Drag, settings: Settings):
