@@ -14,7 +14,7 @@ from tests.structure.source import FOLDERS, ROOT, modules, report
 # What the texts of a package are about, whatever its identifiers are; "isothermal" is the flow itself.
 WORDS = {
     "thermal": r"heat|(?<!iso)therm|temperat",
-    "fluctuating": r"fluctuat|\bkT\b|brown",
+    "fluctuating": r"fluctuat|\bkT\b|brownian",
     "particles": r"tracers?\b|beads?\b|polymers?\b",
     "free_surface": r"free.?surface|liquid(?!s\b)|capillar|\bgas\b",
 }
