@@ -82,7 +82,8 @@ def _check_openings(nodes: NodeList) -> None:
 
 
 @njit(cache=True)
-def _root(parent, n):
+def root(parent, n):
+    """The smallest known node of the component of node n in a union-find; shortens the way to it."""
     while parent[n] != n:
         parent[n] = parent[parent[n]]
         n = parent[n]
@@ -95,10 +96,10 @@ def _unite(parent, table):
     for n in range(parent.size):
         for q in range(table.shape[0]):
             if table[q, n] >= 0:
-                a, b = _root(parent, n), _root(parent, table[q, n])
+                a, b = root(parent, n), root(parent, table[q, n])
                 parent[max(a, b)] = min(a, b)
     for n in range(parent.size):
-        parent[n] = _root(parent, n)
+        parent[n] = root(parent, n)
 
 
 @njit(cache=True)

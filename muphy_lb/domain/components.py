@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
+from muphy_lb.geometry.clean import root
 
 OUT, JOINED, JOINING = 0, 1, 2
 """A node that belongs to no component; one that is linked to ``JOINING`` nodes; one that is linked to both kinds."""
@@ -26,22 +27,13 @@ def components(domain: LocalDomain, kind: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True)
-def _first(first_of, node):
-    """The first node of a component, as far as is known; shortens the way to it."""
-    while first_of[node] != node:
-        first_of[node] = first_of[first_of[node]]
-        node = first_of[node]
-    return node
-
-
-@njit(cache=True)
 def _join(first_of, nodes, beside, kind):
     """Join the components of nodes (m,) with those of their linked neighbours among (Q - 1, m)."""
     for k in range(nodes.size):
         for q in range(beside.shape[0]):
             far = beside[q, k]
             if far >= 0 and kind[far] and (kind[far] == JOINING or kind[nodes[k]] == JOINING):
-                one, other = _first(first_of, nodes[k]), _first(first_of, far)
+                one, other = root(first_of, nodes[k]), root(first_of, far)
                 first_of[max(one, other)] = min(one, other)
 
 

@@ -51,7 +51,7 @@ class BubbleSeries(Observer):
             return
         regions, now = self._bubbles.regions, {"step": view.step_number, "time_s": view.time_s}
         volume_m3 = regions.volume / VOXEL * view.units.spacing_m**3
-        pressure_pa = self._bubbles.pressure_pa(view.units.density_to_pressure(2.0, 1.0 / 3.0))
+        pressure_pa = self._bubbles.pressure_pa(view.units)
         for row in zip(regions.label, volume_m3, pressure_pa, *centres_m, regions.is_open, strict=True):
             self._series.append(now | dict(zip(COLUMNS, map(float, row), strict=True)))
 

@@ -20,6 +20,7 @@ from muphy_lb.physics.action import Action, RankArrays
 from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, FILL, GAS, INTERFACE
 from muphy_lb.physics.free_surface.gas_regions import region_labels
 from muphy_lb.physics.model import Table
+from muphy_lb.units import CS2, Units
 
 VOXEL = 1 << 30
 """Volume of a voxel in the unit in which volumes are counted."""
@@ -143,9 +144,10 @@ class Bubbles(Action):
         none = np.zeros(0, np.int64)
         self.regions, self.dissolved = Regions(none, none, none, none, none.astype(bool)), 0
 
-    def pressure_pa(self, unit_pa: float) -> np.ndarray:
-        """(k,) pressure of each region relative to the reference pressure [Pa]; ``unit_pa`` is that of a density."""
-        return unit_pa * (self.law.deviation + self.law.change(self.regions.content, self.regions.volume))
+    def pressure_pa(self, units: Units) -> np.ndarray:
+        """(k,) pressure of each region [Pa]."""
+        deviation = self.law.deviation + self.law.change(self.regions.content, self.regions.volume)
+        return units.reference_pressure_pa + units.pascals_per_density(CS2) * deviation
 
     def is_limited(self) -> np.ndarray:
         """(k,) whether the pressure of each region would be more, or less, than the lattice bears."""

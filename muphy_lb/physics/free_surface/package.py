@@ -24,6 +24,7 @@ from muphy_lb.physics.package import OutputField, Physics
 from muphy_lb.precision import FP16, PRECISIONS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.info import BYTES_PER_DIRECTION
+from muphy_lb.units import CS2
 
 BYTES_OF_CELL, BYTES_OF_BUBBLE = 1, 4
 LARGEST_DEVIATION = 0.3
@@ -58,7 +59,7 @@ class FreeSurface(Physics):
         regions = Regions(case, header, units, self._up)
         self._liquid = InitialLiquid(regions.all(), header, regions.gas())
         self._is_hydrostatic = section.hydrostatic
-        self.gas_deviation = float(units.pressure_to_density(section.gas_pressure_pa, 1.0 / 3.0) - 1.0)
+        self.gas_deviation = float(units.pressure_to_density(section.gas_pressure_pa, CS2) - 1.0)
         if abs(self.gas_deviation) > LARGEST_DEVIATION:
             raise InputError(
                 f"free_surface.gas_pressure_pa is {section.gas_pressure_pa:g}: with this time step that is a density of"
@@ -90,7 +91,7 @@ class FreeSurface(Physics):
         section = case.free_surface.bubbles
         if section is None:
             return None
-        absolute = float(self._units.pressure_to_density(section.pressure_pa, 1.0 / 3.0) - 1.0)
+        absolute = section.pressure_pa / self._units.pascals_per_density(CS2)
         law = GasLaw(absolute, self.gas_deviation, section.gamma, LARGEST_DEVIATION)
         real, n_nodes = PRECISIONS[case.compute.precision].real, self._header.n_nodes
         return Bubbles(law, section, OpenGas(section, self._header), real, n_nodes, self._is_hydrostatic)
