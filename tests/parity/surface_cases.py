@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.engine import collected
 from muphy_lb.lattice import D3Q19
+from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, MASS
 from muphy_lb.physics.free_surface.regions import BoxRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
@@ -18,6 +19,7 @@ CASES = {
     "aa": {"streaming": "aa"},
     "no room": {"streaming": "pull"},
     "two ranks": {"streaming": "pull"},
+    "tension": {"streaming": "pull", "capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.02}},
 }
 
 
