@@ -85,6 +85,8 @@ OF_TENSION = 0.5
 NEAREST = 0.2
 """Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
 side: at 0 an extrapolation would turn a disturbance into its opposite without damping."""
+NEAREST_OF_TENSION = 0.1
+"""The same with surface tension, whose filling is smoother."""
 RELAXED = 0.1
 """Share of the difference of densities, of the liquid in a pocket less that of the gas, that is taken in a step."""
 
@@ -98,7 +100,7 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
         force: body force of the flow.
         capillarity: ``(neighbours, n, parameters)`` -> density, minus 1, that surface tension adds to that of the gas.
     """
-    wet_share, hysteresis = _wet_share_of(capillarity)
+    wet_share, hysteresis, nearest = _scheme(capillarity)
     parameters = joined(named(CELL, MASS, FILL, GAS_DEVIATION), force.parameters, capillarity.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
@@ -114,7 +116,7 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
         beside, through = cell[neighbours], np.zeros(n.shape)
         stops = (beside == OPENING).any(axis=0) & ~(beside & LIQUID != 0).any(axis=0) & is_fast
         pushed = np.linalg.norm(np.broadcast_to(force.reference(n, parameters), u.shape), axis=0)
-        change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters)
+        change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, nearest)
         most = HEAVIEST * pushed + OF_TENSION * np.abs(tension)
         change = np.clip(change, -most, most)
         for q in range(1, lattice.q):
@@ -140,11 +142,12 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
     return Operator(f"exchange-{force.name}-{capillarity.name}", reference, node, parameters)
 
 
-def _wet_share_of(capillarity: Operator) -> tuple[Callable, float]:
-    """The share of the face between two interface cells that is wet, of their fills, and the hysteresis."""
+def _scheme(capillarity: Operator) -> tuple[Callable, float, float]:
+    """The share of the face between two interface cells that is wet, of their fills; the hysteresis; and the smallest
+    distance of the surface from the centre of its cell."""
     if capillarity is NO_TENSION:
-        return _mean, HYSTERESIS
-    return _steep, HYSTERESIS_OF_TENSION
+        return _mean, HYSTERESIS, NEAREST
+    return _steep, HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION
 
 
 def _mean(own, other):
@@ -157,11 +160,11 @@ def _steep(own, other):
     return liquid / (liquid + room)
 
 
-def _change(populations, neighbours, n, lattice, parameters):
+def _change(populations, neighbours, n, lattice, parameters, nearest):
     """(Q, m) change of the density half a link beyond cells by the slope of the pressure along the normal."""
     arriving, leaving, equilibrium = populations
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
-    place = np.maximum(plane_distance(parameters[FILL][n].astype(float), normal), NEAREST)
+    place = np.maximum(plane_distance(parameters[FILL][n].astype(float), normal), nearest)
     across, beside = np.tensordot(lattice.c, normal, axes=1), parameters[CELL][neighbours]
     drop, length = np.zeros(n.shape), np.zeros(n.shape)
     for q in range(1, lattice.q):
@@ -196,7 +199,8 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
     state_at = state_node(*how, COMPRESSIBLE, AFTER_COLLISION)
     share_of = _mean_node if capillarity is NO_TENSION else _steep_node
     pressure_at, held_of = capillarity.node(*how, at), _held_node(*how, at, share_of(precision, jit))
-    complete, outcome_of = _complete_node(*how, at), _outcome_node(*how, _wet_share_of(capillarity)[1])
+    _, hysteresis, nearest = _scheme(capillarity)
+    complete, outcome_of = _complete_node(*how, at, nearest), _outcome_node(*how, hysteresis)
 
     def cross(arriving, leaving, neighbours, n, parameters):
         force = force_at(n, parameters)
@@ -259,7 +263,7 @@ def _held_node(lattice, precision, jit, at, share_of):
     return jit(unroll(held_of))
 
 
-def _complete_node(lattice, precision, jit, at):
+def _complete_node(lattice, precision, jit, at, nearest):
     """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square), pushed)`` that
     completes what comes from gas; returns its bits. ``pushed``: body force, and density by surface tension."""
     cell, real = at[CELL], precision.real
@@ -267,7 +271,7 @@ def _complete_node(lattice, precision, jit, at):
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
     n_neighbours = lattice.q - 1
     zero, one, half, two, of_square, heaviest, of_tension = (real(x) for x in (0, 1, 0.5, 2, 4.5, HEAVIEST, OF_TENSION))
-    slope_of = _slope_node(lattice, precision, jit, at)
+    slope_of = _slope_node(lattice, precision, jit, at, nearest)
 
     def complete(populations, neighbours, n, parameters, state, pushed):
         (arriving, leaving), (fx, fy, fz, tension), (deviation, ux, uy, uz, square) = populations, pushed, state
@@ -295,14 +299,14 @@ def _complete_node(lattice, precision, jit, at):
     return jit(unroll(complete))
 
 
-def _slope_node(lattice, precision, jit, at):
+def _slope_node(lattice, precision, jit, at, nearest):
     """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square))`` -> the slope
     of the density along the normal of the surface, the distance of the surface from the centre, and the normal."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     behind = tuple(q - 1 for q in back)
-    zero, one, half, of_square, nearest, grazing = (real(x) for x in (0, 1, 0.5, 4.5, NEAREST, GRAZING))
+    zero, one, half, of_square, nearest, grazing = (real(x) for x in (0, 1, 0.5, 4.5, nearest, GRAZING))
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
 
     def slope_of(populations, neighbours, n, parameters, state):
