@@ -7,6 +7,7 @@ import numpy as np
 from muphy_lb.engine import collected
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.free_surface.bubbles import GasLaw
+from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, MASS
 from muphy_lb.physics.free_surface.regions import BoxRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
@@ -20,6 +21,7 @@ CASES = {
     "no room": {"streaming": "pull"},
     "two ranks": {"streaming": "pull"},
     "bubbles": {"streaming": "aa", "law": GasLaw(absolute=0.3, deviation=0.0, gamma=1.4, largest=0.3)},
+    "tension": {"streaming": "pull", "capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.02}},
 }
 
 

@@ -25,7 +25,7 @@ def simulated(tmp_path_factory):
 @pytest.fixture(scope="module")
 def specified():
     usual = state("pull", "numpy")
-    return {label: state(label, "numpy") if label == "bubbles" else usual for label in CASES}
+    return {label: state(label, "numpy") if label in ("bubbles", "tension") else usual for label in CASES}
 
 
 def test_cells_turn_in_these_steps(specified):

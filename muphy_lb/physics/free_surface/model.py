@@ -33,7 +33,6 @@ from muphy_lb.physics.free_surface.cells import (
     WALL,
     WETTED,
 )
-from muphy_lb.physics.free_surface.operators.bubbles import DEVIATIONS, in_bubbles
 from muphy_lb.physics.free_surface.operators.conversion import (
     GET_BARE,
     GET_WET,
@@ -44,7 +43,8 @@ from muphy_lb.physics.free_surface.operators.conversion import (
     TURN,
     start_at_equilibrium,
 )
-from muphy_lb.physics.free_surface.operators.exchange import GAS_DEVIATION, exchange
+from muphy_lb.physics.free_surface.operators.exchange import exchange
+from muphy_lb.physics.free_surface.operators.gas import DEVIATIONS, GAS_DEVIATION, IN_BUBBLES, ONE_PRESSURE
 from muphy_lb.physics.free_surface.operators.mass import counted
 from muphy_lb.physics.model import (
     AT_NEIGHBOURS,
@@ -88,7 +88,6 @@ def free_surface(
         bubbles: of gas that is compressed.
     """
     if bubbles is not None:
-        capillarity = in_bubbles(capillarity)
         parameters = {**parameters, BUBBLE: FieldValue(BUBBLE), DEVIATIONS: bubbles.table}
         flow = flow.with_fields(NUMBERS).with_actions(bubbles)
     force = flow.force
@@ -97,7 +96,7 @@ def free_surface(
     crossing = Stage(
         "exchange",
         CROSSING,
-        (exchange(force, capillarity),),
+        (exchange(force, capillarity, ONE_PRESSURE if bubbles is None else IN_BUBBLES),),
         given,
         reads=(CELLS, FILLS),
         writes=(CELL, MASS),

@@ -12,9 +12,16 @@ of the cell itself:
     f_ibar(x, t + 1) = f^eq_ibar(rho_A, u) + f^eq_i(rho_A, u) - f~_i(x).
 
 That sets the pressure half a link beyond the cell, wherever the surface is, so that waves are slow and slopes feel the
-voxels. Under a body force the pressure is therefore extrapolated through its value at the surface, with the slope along
-the normal that it has on the other side: half a link before the cell its even part is that of f~_i(x - c_i) and
-f~_ibar(x). The change is at most the weight of half a voxel of liquid, so that splashes stay stable.
+voxels. Under a body force, and with surface tension, the pressure is therefore extrapolated through its value at the
+surface, with the slope along the normal that it has on the other side: half a link before the cell its even part is
+that of f~_i(x - c_i) and f~_ibar(x). The change is at most the weight of half a voxel of liquid and half of the
+pressure of surface tension, so that splashes stay stable.
+
+With surface tension A is the share of the face between two interface cells that is wet if the surface is a plane along
+or across it: with a the fuller and b the emptier one of both fills, b / (b + 1 - a). A flat surface then leaves a cell
+only when that is full; the mean lets liquid into cells that the surface has not reached, which makes the filling of a
+moving surface rough, and its curvature differ where it advances and where it recedes: drops then lose their oscillation
+five times too fast.
 
 A cell without gas beside it that is not full holds a pocket of gas, which has the pressure of all gas: where that of
 the liquid is higher, the density of the cell is lowered, so that its neighbours send more than they get until it is
@@ -38,6 +45,7 @@ from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, state_node
 from muphy_lb.operators.operator import constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.capillarity import NO_TENSION
 from muphy_lb.physics.free_surface.cells import (
     CELL,
     EMPTIED,
@@ -50,13 +58,17 @@ from muphy_lb.physics.free_surface.cells import (
     OPENING,
     WALL,
 )
+from muphy_lb.physics.free_surface.operators.gas import ONE_PRESSURE
 from muphy_lb.physics.free_surface.operators.mass import density_node
 from muphy_lb.physics.free_surface.plane import distance_node, normal_node, plane_distance, surface_normal
 
-GAS_DEVIATION = "gas_deviation"
-"""Parameter: density of the gas pressure minus 1."""
 HYSTERESIS = 1e-2
 """How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011)."""
+HYSTERESIS_OF_TENSION = 1e-3
+"""The same with surface tension: with more, an advancing surface seems more curved than a receding one."""
+SOFT = 1e-2
+"""Added to the liquid of the emptier and to the room of the fuller of two cells, for the share of their face that is
+wet: between a full and an empty one it is a half."""
 ALONE = 0.1
 """Filling below which a cell without liquid beside it becomes gas."""
 FASTEST = 0.2
@@ -67,43 +79,51 @@ GRAZING = 0.1
 """Component of a link along the normal from which on it takes part in the slope."""
 HEAVIEST = 1.5
 """Largest change of the density by the slope, over the body force: liquid at rest needs no more."""
+OF_TENSION = 0.5
+"""The same over the pressure of surface tension."""
 NEAREST = 0.2
 """Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
 side: at 0 an extrapolation would turn a disturbance into its opposite without damping."""
+NEAREST_OF_TENSION = 0.1
+"""The same with surface tension, whose filling is smoother."""
 RELAXED = 0.1
 """Share of the difference of densities, of the liquid in a pocket less that of the gas, that is taken in a step."""
 
 
 @cache
-def exchange(force: Operator, capillarity: Operator) -> Operator:
+def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSURE) -> Operator:
     """Operator of a ``CROSSING`` stage over interface cells: changes the mass, decides whether the cell turns, and
     completes what arrives.
 
     Args:
         force: body force of the flow.
-        capillarity: ``(neighbours, n, parameters)`` -> density, minus 1, that surface tension adds to that of the gas.
+        capillarity: ``(neighbours, n, parameters)`` -> density that surface tension adds to that of the gas.
+        gas: ``(n, parameters)`` -> density, minus 1, of the pressure of the gas.
     """
-    parameters = joined(named(CELL, MASS, FILL, GAS_DEVIATION), force.parameters, capillarity.parameters)
+    wet_share, hysteresis, nearest = _scheme(capillarity)
+    parameters = joined(named(CELL, MASS, FILL), gas.parameters, force.parameters, capillarity.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
         cell, fill = parameters[CELL], parameters[FILL]
         f = leaving + rest_populations(lattice)
         momentum = combined(lattice.c.T, f) + AFTER_COLLISION * force.reference(n, parameters)
         u = COMPRESSIBLE.velocity(momentum, added(f))
-        gas = parameters[GAS_DEVIATION] + capillarity.reference(neighbours, n, lattice, parameters)
-        rho, is_fast = np.broadcast_to(1.0 + gas, n.shape), added(u * u) > FASTEST**2
+        tension = capillarity.reference(neighbours, n, lattice, parameters)
+        deviation = gas.reference(n, parameters) + tension
+        rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > FASTEST**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
         mass = parameters[MASS][n]
         beside, through = cell[neighbours], np.zeros(n.shape)
         stops = (beside == OPENING).any(axis=0) & ~(beside & LIQUID != 0).any(axis=0) & is_fast
         pushed = np.linalg.norm(np.broadcast_to(force.reference(n, parameters), u.shape), axis=0)
-        change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters)
-        change = np.clip(change, -HEAVIEST * pushed, HEAVIEST * pushed)
+        change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, nearest)
+        most = HEAVIEST * pushed + OF_TENSION * np.abs(tension)
+        change = np.clip(change, -most, most)
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
-            mean_fill = 0.5 * (fill[n] + fill[neighbours[q - 1]])
-            share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, mean_fill, 0.0))
+            between = wet_share(fill[n], fill[neighbours[q - 1]])
+            share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0))
             mass = mass + share * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
             missing = equilibrium[back] + equilibrium[q] + 2.0 * lattice.w[q] * change[q] - leaving[q]
@@ -114,19 +134,37 @@ def exchange(force: Operator, capillarity: Operator) -> Operator:
         is_pocket = ~_touches_gas(beside) & (mass < density)
         arriving[0] -= np.where(is_pocket, RELAXED * np.maximum(density - rho, 0.0), 0.0)
         parameters[MASS][n] = mass
-        cell[n] = _decided(mass, 1.0 + added(arriving), beside, is_fast)
+        cell[n] = _decided(mass, 1.0 + added(arriving), beside, is_fast, hysteresis)
 
     def node(lattice, precision, jit, at):
-        return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), capillarity)
+        return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
 
-    return Operator(f"exchange-{force.name}-{capillarity.name}", reference, node, parameters)
+    return Operator(f"exchange-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
 
 
-def _change(populations, neighbours, n, lattice, parameters):
+def _scheme(capillarity: Operator) -> tuple[Callable, float, float]:
+    """The share of the face between two interface cells that is wet, of their fills; the hysteresis; and the smallest
+    distance of the surface from the centre of its cell."""
+    if capillarity is NO_TENSION:
+        return _mean, HYSTERESIS, NEAREST
+    return _steep, HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION
+
+
+def _mean(own, other):
+    return 0.5 * (own + other)
+
+
+def _steep(own, other):
+    """Wet share of a face if the surface is a plane along or across it."""
+    liquid, room = np.minimum(own, other) + SOFT, 1.0 - np.maximum(own, other) + SOFT
+    return liquid / (liquid + room)
+
+
+def _change(populations, neighbours, n, lattice, parameters, nearest):
     """(Q, m) change of the density half a link beyond cells by the slope of the pressure along the normal."""
     arriving, leaving, equilibrium = populations
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
-    place = np.maximum(plane_distance(parameters[FILL][n].astype(float), normal), NEAREST)
+    place = np.maximum(plane_distance(parameters[FILL][n].astype(float), normal), nearest)
     across, beside = np.tensordot(lattice.c, normal, axes=1), parameters[CELL][neighbours]
     drop, length = np.zeros(n.shape), np.zeros(n.shape)
     for q in range(1, lattice.q):
@@ -144,31 +182,35 @@ def _touches_gas(beside):
     return ((beside & (FLUID | WALL) == 0) | (beside == OPENING)).any(axis=0)
 
 
-def _decided(mass, density, beside, is_fast):
+def _decided(mass, density, beside, is_fast, hysteresis):
     """(m,) cells, with what becomes of them, from their mass, density, neighbours (Q - 1, m) and speed."""
     has_gas = (beside & (FLUID | WALL) == 0).any(axis=0)
     has_liquid, is_open = (beside & LIQUID != 0).any(axis=0), (beside == OPENING).any(axis=0)
-    filled = (mass > (1.0 + HYSTERESIS) * density) | (~has_gas & (mass > (1.0 - HYSTERESIS) * density))
+    filled = (mass > (1.0 + hysteresis) * density) | (~has_gas & (mass > (1.0 - hysteresis) * density))
     is_lost = (mass < ALONE * density) | is_fast
-    emptied = ~is_open & ((mass < -HYSTERESIS * density) | (~has_liquid & is_lost))
+    emptied = ~is_open & ((mass < -hysteresis * density) | (~has_liquid & is_lost))
     return INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
 
 
-def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator):
+def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Operator, Operator]):
     """The node function; returns the bits of the populations that it has changed."""
     how = lattice, precision, jit
-    cell, mass, gas, of_speed = at[CELL], at[MASS], at[GAS_DEVIATION], precision.real(1.5)
+    (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
     state_at = state_node(*how, COMPRESSIBLE, AFTER_COLLISION)
-    pressure_at, held_of = capillarity.node(*how, at), _held_node(*how, at)
-    complete, outcome_of = _complete_node(*how, at), _outcome_node(*how)
+    share_of = _mean_node if capillarity is NO_TENSION else _steep_node
+    gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
+    held_of = _held_node(*how, at, share_of(precision, jit))
+    _, hysteresis, nearest = _scheme(capillarity)
+    complete, outcome_of = _complete_node(*how, at, nearest), _outcome_node(*how, hysteresis)
 
     def cross(arriving, leaving, neighbours, n, parameters):
         force = force_at(n, parameters)
         _, ux, uy, uz, _, _, _ = state_at(leaving, force)
-        deviation, square = parameters[gas] + pressure_at(neighbours, n, parameters), ux * ux + uy * uy + uz * uz
+        tension, square = tension_at(neighbours, n, parameters), ux * ux + uy * uy + uz * uz
+        deviation = gas_at(n, parameters) + tension
         held, counts = held_of(arriving, leaving, neighbours, n, parameters)
         state = deviation, ux, uy, uz, of_speed * square
-        changed = complete((arriving, leaving), neighbours, n, parameters, state, force)
+        changed = complete((arriving, leaving), neighbours, n, parameters, state, (*force, tension))
         kind, changed = outcome_of(arriving, changed, held, counts, deviation, of_speed * square)
         parameters[mass][n] = held
         parameters[cell][n] = kind
@@ -177,12 +219,29 @@ def _node(lattice, precision, jit, at, force_at: Callable, capillarity: Operator
     return jit(cross)
 
 
-def _held_node(lattice, precision, jit, at):
+def _mean_node(precision, jit):
+    """Node function of the mean of two fills."""
+    half = precision.real(0.5)
+    return jit(lambda own, other: half * (own + other))
+
+
+def _steep_node(precision, jit):
+    """Node function of :func:`_steep`."""
+    one, soft = precision.real(1), precision.real(SOFT)
+
+    def share(own, other):
+        liquid, room = min(own, other) + soft, one - max(own, other) + soft
+        return liquid / (liquid + room)
+
+    return jit(share)
+
+
+def _held_node(lattice, precision, jit, at, share_of):
     """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links, and
     how many neighbours are gas, liquid, openings."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
-    zero, half = real(0), real(0.5)
+    zero = real(0)
 
     def held_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
@@ -194,7 +253,7 @@ def _held_node(lattice, precision, jit, at):
                 n_liquid += 1
                 held += gained
             elif kind & INTERFACE:
-                held += half * (own + parameters[fill][neighbours[k]]) * gained
+                held += share_of(own, parameters[fill][neighbours[k]]) * gained
             elif kind == OPENING:
                 n_open += 1
                 through += gained
@@ -205,20 +264,20 @@ def _held_node(lattice, precision, jit, at):
     return jit(unroll(held_of))
 
 
-def _complete_node(lattice, precision, jit, at):
-    """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square), force)`` that
-    completes what comes from gas; returns its bits."""
+def _complete_node(lattice, precision, jit, at, nearest):
+    """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square), pushed)`` that
+    completes what comes from gas; returns its bits. ``pushed``: body force, and density by surface tension."""
     cell, real = at[CELL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
     n_neighbours = lattice.q - 1
-    zero, one, half, two, heaviest, of_square = (real(x) for x in (0, 1, 0.5, 2, HEAVIEST, 4.5))
-    slope_of = _slope_node(lattice, precision, jit, at)
+    zero, one, half, two, of_square, heaviest, of_tension = (real(x) for x in (0, 1, 0.5, 2, 4.5, HEAVIEST, OF_TENSION))
+    slope_of = _slope_node(lattice, precision, jit, at, nearest)
 
-    def complete(populations, neighbours, n, parameters, state, force):
-        (arriving, leaving), (fx, fy, fz), (deviation, ux, uy, uz, square) = populations, force, state
+    def complete(populations, neighbours, n, parameters, state, pushed):
+        (arriving, leaving), (fx, fy, fz, tension), (deviation, ux, uy, uz, square) = populations, pushed, state
         most, slope, place, nx, ny, nz = (
-            heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)),
+            heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)) + of_tension * abs(tension),
             zero,
             one,
             zero,
@@ -241,14 +300,14 @@ def _complete_node(lattice, precision, jit, at):
     return jit(unroll(complete))
 
 
-def _slope_node(lattice, precision, jit, at):
+def _slope_node(lattice, precision, jit, at, nearest):
     """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square))`` -> the slope
     of the density along the normal of the surface, the distance of the surface from the centre, and the normal."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     behind = tuple(q - 1 for q in back)
-    zero, one, half, of_square, nearest, grazing = (real(x) for x in (0, 1, 0.5, 4.5, NEAREST, GRAZING))
+    zero, one, half, of_square, nearest, grazing = (real(x) for x in (0, 1, 0.5, 4.5, nearest, GRAZING))
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
 
     def slope_of(populations, neighbours, n, parameters, state):
@@ -271,7 +330,7 @@ def _slope_node(lattice, precision, jit, at):
     return jit(unroll(slope_of))
 
 
-def _outcome_node(lattice, precision, jit):
+def _outcome_node(lattice, precision, jit, hysteresis):
     """Node function ``(f, changed, held, counts, deviation, square)`` -> what becomes of an interface cell of mass
     ``held``, and the bits of its changed populations, to which the one at rest may be added.
 
@@ -279,7 +338,7 @@ def _outcome_node(lattice, precision, jit):
     ``deviation``: of the gas; ``square``: 3/2 of the square of its speed.
     """
     real = precision.real
-    over, drained, almost, hardly = (real(x) for x in (1 + HYSTERESIS, -HYSTERESIS, 1 - HYSTERESIS, ALONE))
+    over, drained, almost, hardly = (real(x) for x in (1 + hysteresis, -hysteresis, 1 - hysteresis, ALONE))
     zero, one, fastest, relaxed = real(0), real(1), real(1.5 * FASTEST**2), real(RELAXED)
     stop, density_of = _stop_node(lattice, precision, jit), density_node(lattice, precision, jit)
 

@@ -2,7 +2,8 @@
 
 Laplace: dp = 2 sigma / R. Rayleigh: the slowest oscillation of a drop without viscosity has omega^2 = 8 sigma / (rho
 R^3); a small viscosity damps it at the rate 5 nu / R^2 (Lamb, Hydrodynamics, section 355), and lowers omega^2 by about
-the square of that.
+the square of that. Both hold for small amplitudes: stretched to 1.17 of its radius a drop was measured to oscillate
+with 4 to 6 % less omega^2 than stretched to 1.08.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ RADII, QUICK_RADII = (8, 16), (5,)
 TENSION, LAPLACE_VISCOSITY = 1e-3, 0.1
 LAPLACE_STEPS, QUICK_LAPLACE_STEPS = 6000, 60
 RAYLEIGH_TENSION, RAYLEIGH_VISCOSITY = 1e-2, 0.01
-STRETCH = 1.08
+STRETCH = 1.04
 PERIODS, SAMPLES_PER_PERIOD = 2, 40
 OFF_CENTRE = np.array([0.07, -0.13, 0.21])
 LAPLACE, RAYLEIGH, SAME, SPURIOUS = 0.05, 0.05, 0.03, 1e-3
