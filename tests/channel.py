@@ -57,5 +57,5 @@ def periodic_channel(folder=".", **sections) -> Case:
 def simulate(case: Case, n_steps: int = 0) -> Simulation:
     """The simulation of a case on one rank of this process, so many steps after rest."""
     simulation = Simulation(case, SerialCommunicator())
-    simulation.step(n_steps)
+    simulation.advance(n_steps)
     return simulation

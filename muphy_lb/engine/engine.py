@@ -82,10 +82,8 @@ class Engine:
     def _bind_feedback(self, conditions) -> FeedbackConditions | None:
         if not conditions.feedback:
             return None
-        n_openings = conditions.kind.size
-        return FeedbackConditions(
-            self.backend, self._connector, self.boundary_links, conditions.feedback, n_openings, self.timed
-        )
+        size, given = conditions.kind.size, conditions.feedback
+        return FeedbackConditions(self.backend, self._connector, self.boundary_links, given, size, self.timed)
 
     def _make_buffers(self) -> list:
         in_place = self.model.streaming.in_place

@@ -228,12 +228,12 @@ DRIVER = """
 import os, signal, sys
 from muphy_lb.__main__ import main
 from muphy_lb.run.simulation import Simulation
-step = Simulation.step
+advance = Simulation.advance
 def fail(self, n_steps):
-    step(self, n_steps)
+    advance(self, n_steps)
     if self.communicator.rank == 1 and self.step_number >= 20:
         {failure}
-Simulation.step = fail
+Simulation.advance = fail
 main(sys.argv[1:])
 """
 

@@ -138,13 +138,13 @@ def interrupt_at(simulation, step, run):
     class Killed(Exception):
         pass
 
-    advance = simulation.step
+    advance = simulation.advance
 
-    def step_or_die(n_steps):
+    def advance_or_die(n_steps):
         if simulation.step_number >= step:
             raise Killed
         advance(n_steps)
 
-    simulation.step = step_or_die
+    simulation.advance = advance_or_die
     with pytest.raises(Killed):
         run.execute()

@@ -75,8 +75,8 @@ def end(tmp_path_factory):
 
 
 def stop_by_file(out, monkeypatch):
-    step = Simulation.step
-    monkeypatch.setattr(Simulation, "step", lambda *arguments: (step(*arguments), (out / "STOP").touch()))
+    advance = Simulation.advance
+    monkeypatch.setattr(Simulation, "advance", lambda *arguments: (advance(*arguments), (out / "STOP").touch()))
 
 
 def stop_by_wall_time(out, monkeypatch):
@@ -85,8 +85,10 @@ def stop_by_wall_time(out, monkeypatch):
 
 def stop_by_signal(number):
     def stop(out, monkeypatch):
-        step = Simulation.step
-        monkeypatch.setattr(Simulation, "step", lambda *arguments: (step(*arguments), signal.raise_signal(number)))
+        advance = Simulation.advance
+        monkeypatch.setattr(
+            Simulation, "advance", lambda *arguments: (advance(*arguments), signal.raise_signal(number))
+        )
 
     return stop
 

@@ -275,12 +275,12 @@ from muphy_lb.__main__ import main
 from muphy_lb.backends.cuda import peers
 from muphy_lb.run.simulation import Simulation
 peers.RUN_POLLS = 20_000_000
-step = Simulation.step
+advance = Simulation.advance
 def stop(self, n_steps):
     if self.communicator.rank == 1 and self.step_number >= 20:
         time.sleep(3600)
-    step(self, n_steps)
-Simulation.step = stop
+    advance(self, n_steps)
+Simulation.advance = stop
 main(sys.argv[1:])
 """
 

@@ -139,7 +139,7 @@ main(sys.argv[1:])
 
 @pytest.mark.parametrize(
     "target",
-    ["simulation, 'make_backend'", "simulation.Simulation, 'step'"],
+    ["simulation, 'make_backend'", "simulation.Simulation, 'advance'"],
     ids=["at the start", "in a step"],
 )
 def test_memory_that_one_rank_lacks_ends_all_and_names_it(target, case, stopped, mpirun):

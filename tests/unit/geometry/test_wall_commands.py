@@ -43,6 +43,7 @@ def test_wall_values_label_walls(tmp_path, capsys):
 
 
 def test_a_bad_wall_value_is_refused(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", np.array([[1, 1, 1], [7, 7, 0]]))
     assert main([str(tmp_path / "a.npy"), str(tmp_path / "a.h5"), "--wall-value", "stent"]) == 2
     assert "--wall-value 'stent' is not NAME=VALUE" in capsys.readouterr().err
 

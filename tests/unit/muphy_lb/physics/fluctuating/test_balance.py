@@ -18,6 +18,7 @@ EVERY_COLLISION = pytest.mark.parametrize(
         pytest.param(lattice, *each, id=f"{lattice.name}-{each[0].name}-{len(each[1])}")
         for lattice in LATTICES.values()
         for each in relaxations(lattice)
+        if each[0].is_linear
     ],
 )
 
