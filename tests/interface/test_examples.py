@@ -40,6 +40,7 @@ TINY = {
     "tracers": ["geometry.spacing_m=5e-4", "geometry.options.radius=4.0", "geometry.options.length=40"]
     + ["geometry.options.extent=16.0", "particles.dye.count=500", "particles.dye.start_s=0.0"],
     "vessel": ["geometry.spacing_m=3e-4", "geometry.options.generations=2", "fluid.kinematic_viscosity_m2_s=1e-5"],
+    "windkessel": ["geometry.spacing_m=4e-4"],
 }
 SHORT = ["run.time_s=", "run.steps=60", "run.ramp_steps=20", "output.series_every_steps=20"]
 
