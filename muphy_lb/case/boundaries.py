@@ -85,6 +85,12 @@ class _Opening(Section):
     non_reflecting: bool = False
     """with pressure_pa: waves leave; the pressure is then that of a fluid at rest behind the opening"""
 
+    def given_flow_m3_s(self, density_kg_m3: float) -> float | None:
+        """The flow rate that it gives, as volume or mass, along its normal [m3/s]; None if it gives none."""
+        if self.mass_flow_kg_s is not None:
+            return self.mass_flow_kg_s / density_kg_m3
+        return self.flow_rate_m3_s
+
     @property
     def has_pressure(self) -> bool:
         """Whether it sets the pressure rather than the velocity."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean
-from muphy_lb.setup.boundaries import longest_period_s
+from muphy_lb.setup.waveforms import longest_period_s
 
 SAMPLES_PER_PERIOD = 100
 

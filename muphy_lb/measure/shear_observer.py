@@ -15,8 +15,8 @@ from muphy_lb.output.drawing import drawing, picture_files
 from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
-from muphy_lb.setup.boundaries import longest_period_s
 from muphy_lb.setup.geometry import input_surface
+from muphy_lb.setup.waveforms import longest_period_s
 
 SHEAR_FILE = "wall_shear.vtkhdf"
 SHEAR_PICTURE = "wall_shear.png"

@@ -133,7 +133,7 @@ class FlowState:
         """Continue from states of conditions with feedback, by number of the opening, from the columns of all
         particles, by set and name, and from records of the wall forces of this step, which need the step before."""
         if wall_forces:
-            self._forces.restore(wall_forces, self.step_number)
+            self._forces.restore(self._on_root(lambda: wall_forces), self.step_number)
         if self.engine.feedback:
             self.engine.feedback.restore(feedback)
         self._set_particles(particles)

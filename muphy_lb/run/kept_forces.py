@@ -36,9 +36,10 @@ class KeptForces:
         labelled, links, distance = self._labelled
         return wall_forces(simulation, links, distance, simulation.engine.wall_exchange(averaged)[labelled])
 
-    def restore(self, records: Mapping[str, Mapping], step: int) -> None:
-        """Take records of the forces of a step, by name of the wall."""
-        self._forces, self._step = {name: WallForce.from_record(record) for name, record in records.items()}, step
+    def restore(self, records: Mapping[str, Mapping] | None, step: int) -> None:
+        """Take records of the forces of a step, by name of the wall, on rank 0."""
+        found = {name: WallForce.from_record(record) for name, record in (records or {}).items()}
+        self._forces, self._step = found or None, step
 
     def forget(self) -> None:
         """The flow is another one."""

@@ -23,7 +23,7 @@ from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY
 from muphy_lb.run.summary import SUMMARY_FILE, summarise
 from muphy_lb.run.verdict import DOUBTFUL, balance_of, judge
-from muphy_lb.setup.boundaries import longest_period_s
+from muphy_lb.setup.waveforms import longest_period_s
 
 LOG = logging.getLogger(__name__)
 STOP_FILE = "STOP"

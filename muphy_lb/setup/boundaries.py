@@ -10,8 +10,8 @@ from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, measured
 from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, linkwise_coefficients, wall_extent
-from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
-from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
+from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.case.boundaries import OpeningSection, WallSection
 from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection
 from muphy_lb.domain import streaming_named
@@ -21,14 +21,11 @@ from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.setup.geometry import nearest_or_all, opening_sections
 from muphy_lb.setup.lumped import Place, check_splits, lumped_outlet
-from muphy_lb.units import Units
+from muphy_lb.setup.waveforms import waveform_factor
+from muphy_lb.units import CS2, Units
 
 # Rows of the schedule that are uploaded at a time while a value changes with time.
 CHUNK = 1024
-# A smooth curve through measured points exceeds them by a fraction; one through a kink has no bound.
-MAX_OVERSHOOT = 3.0
-# Points of a waveform: the spline solves a dense system.
-MOST_POINTS = 2000
 
 
 class BoundarySchedule:
@@ -43,10 +40,15 @@ class BoundarySchedule:
         force: body force, evaluated at the time after the step.
         ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
         time_step_s: [s].
+        at_rest: (n,) what has been subtracted from each value, and what a waveform multiplies as well: the reference
+            pressure of openings with a pressure. Zero if not given.
     """
 
-    def __init__(self, values: np.ndarray, factors, force: DrivingForce, ramp_steps: int, time_step_s: float):
+    def __init__(
+        self, values: np.ndarray, factors, force: DrivingForce, ramp_steps: int, time_step_s: float, at_rest=None
+    ):
         self.values, self._force = values, force
+        self._at_rest = np.zeros(values.size) if at_rest is None else at_rest
         self._has_values = bool(np.any(values[:-1]))
         self._factors = tuple(factors)
         self._ramp_steps, self._time_step_s = ramp_steps, time_step_s
@@ -72,10 +74,12 @@ class BoundarySchedule:
         """(K, n + 3) values of given steps."""
         n_rows = len(steps)
         progress = np.clip(steps / self._ramp_steps, 0.0, 1.0) if self._ramp_steps else np.ones(n_rows)
-        rows = (0.5 - 0.5 * np.cos(np.pi * progress))[:, None] * self.values
+        ramp = 0.5 - 0.5 * np.cos(np.pi * progress)
+        rows = ramp[:, None] * self.values
         for column, factor in enumerate(self._factors):
             if factor is not None:
-                rows[:, column] *= factor((steps - 0.5) * self._time_step_s)
+                share = factor((steps - 0.5) * self._time_step_s)
+                rows[:, column] = rows[:, column] * share + ramp * self._at_rest[column] * (share - 1.0)
         return np.hstack((rows, self._force(steps * self._time_step_s)))
 
 
@@ -145,9 +149,12 @@ def build_schedule(
     factors += [None if section is None else waveform_factor(case, section.waveform) for section in moving]
     scales = [float(wall is not None and bool(wall.velocity_m_s or wall.rotation_rad_s)) for wall in moving]
     values = np.array([*(condition.value for condition in conditions), *scales, 1.0])
+    reference = units.reference_pressure_pa / units.pascals_per_density(CS2)
+    at_rest = np.zeros(values.size)
+    at_rest[: len(conditions)] = [reference if condition.kind == PRESSURE else 0.0 for condition in conditions]
     if streaming_named(case.compute.streaming).stores_before_collision:
         force = replace(force, delay_s=units.time_step_s)
-    return BoundarySchedule(values, [*factors, None], force, case.run.ramp_steps, units.time_step_s)
+    return BoundarySchedule(values, [*factors, None], force, case.run.ramp_steps, units.time_step_s, at_rest)
 
 
 def link_conditions(
@@ -182,9 +189,7 @@ def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: fl
     profile = _measured(case, section, units) if section.profile_file else PROFILES[section.profile]
     if section.velocity_m_s is not None:
         return Condition(VELOCITY, units.velocity_to_lattice(section.velocity_m_s), profile)
-    flow_m3_s = section.flow_rate_m3_s
-    if flow_m3_s is None:
-        flow_m3_s = section.mass_flow_kg_s / units.density_kg_m3
+    flow_m3_s = section.given_flow_m3_s(units.density_kg_m3)
     return Condition(VELOCITY, units.flow_rate_to_lattice(flow_m3_s) / frame.area, profile)
 
 
@@ -204,48 +209,3 @@ def _motion(section: WallSection | None, number: int, nodes: NodeList, units: Un
 def _measured(case: Case, section: OpeningSection, units: Units):
     radius_m, velocity = read_table(case.folder / section.profile_file, f"openings.{section.name}.profile_file")
     return measured(radius_m / units.spacing_m, velocity)
-
-
-def waveform_factor(case: Case, section: WaveformSection | None) -> FourierSeries | PeriodicSpline | None:
-    """The factor that a waveform of a case is; None without one.
-
-    Raises:
-        InputError: its table cannot be read, or is no period.
-    """
-    if section is None:
-        return None
-    if section.file is None:
-        return FourierSeries(section.period_s, section.mean, section.cosine, section.sine)
-    path = case.folder / section.file
-    time_s, value = read_table(path, "waveform.file")
-    if time_s.size > MOST_POINTS:
-        raise InputError(f"waveform.file {path}: {time_s.size} points; at most {MOST_POINTS} are allowed: remove some")
-    if time_s.size < 4 or abs(value[-1] - value[0]) > 1e-6 * np.abs(value).max():
-        raise InputError(
-            f"waveform.file {path}: {time_s.size} points from {value[0]:g} to {value[-1]:g}; a period needs at least 4,"
-            " and its last factor must equal its first"
-        )
-    spline, most = PeriodicSpline(time_s, value), MAX_OVERSHOOT * np.abs(value).max()
-    if not np.all(np.abs(spline(_between(time_s))) <= most):
-        raise InputError(
-            f"waveform.file {path}: the curve through its points leaves {most:.3g}, {MAX_OVERSHOOT} times the largest"
-            " factor: some points are much closer together than others; space them more evenly"
-        )
-    return spline
-
-
-def longest_period_s(case: Case) -> float:
-    """Longest period of the time-dependent values of a case [s], 0 if there are none."""
-    return max((_period_s(case, waveform) for waveform in case.waveforms.values()), default=0.0)
-
-
-def _period_s(case: Case, waveform: WaveformSection) -> float:
-    if waveform.file is None:
-        return waveform.period_s or 0.0
-    time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
-    return float(time_s[-1] - time_s[0])
-
-
-def _between(time_s: np.ndarray) -> np.ndarray:
-    """Times at the quarters of each interval."""
-    return (time_s[:-1] + np.array([[0.25], [0.5], [0.75]]) * np.diff(time_s)).ravel()

@@ -9,10 +9,11 @@ from muphy_lb.boundaries.lumped import LumpedOutlet, wave_impedance
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
-from muphy_lb.setup.boundaries import lumped_outlets, waveform_factor
+from muphy_lb.setup.boundaries import lumped_outlets
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.lumped import MOST_DENSITY_CHANGE
 from muphy_lb.setup.numerics import Numerics
+from muphy_lb.setup.waveforms import waveform_factor
 from muphy_lb.units import CS2
 
 STEPS_A_PERIOD = 400
@@ -70,11 +71,9 @@ def _outlet_lines(name: str, outlet: LumpedOutlet, waves: float, time_step_s: fl
 
 def _inflow(case: Case, section: OpeningSection, area_m2: float):
     """(what enters through an opening [m3/s], its factor of time)."""
-    rate = section.flow_rate_m3_s
+    rate = section.given_flow_m3_s(case.fluid.density_kg_m3)
     if section.velocity_m_s is not None:
         rate = section.velocity_m_s * area_m2
-    elif section.mass_flow_kg_s is not None:
-        rate = section.mass_flow_kg_s / case.fluid.density_kg_m3
     return rate, waveform_factor(case, section.waveform)
 
 

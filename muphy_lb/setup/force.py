@@ -9,8 +9,8 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.operators import FIELD, UNIFORM, VARYING, Operator
 from muphy_lb.physics.model import SCHEDULED
-from muphy_lb.setup.boundaries import waveform_factor
 from muphy_lb.setup.box_array import Wanted, read_field
+from muphy_lb.setup.waveforms import waveform_factor
 from muphy_lb.units import Units
 
 

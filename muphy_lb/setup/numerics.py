@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
-from muphy_lb.boundaries.waveform import read_table
-from muphy_lb.case.boundaries import OpeningSection, WaveformSection
+from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.setup.collision import refuse_unsuitable
 from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SHORT_RELAXATION_TIME, resolving, time_step_key, weak_odd_rate
+from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor
 from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
 MAX_STEPS = 10**12
@@ -160,7 +160,7 @@ def _plan(case: Case, spacing_m: float, cs2: float, areas_m2: Mapping) -> _Plan:
     factors = [peaks[opening.profile] for opening in case.openings]
     imposed += [math.hypot(*wall.velocity_m_s) if wall.velocity_m_s else None for wall in case.walls]
     factors += [1.0] * len(case.walls)
-    swings = [_swing(section.waveform, case) for section in (*case.openings, *case.walls)]
+    swings = [largest_factor(section.waveform, case) for section in (*case.openings, *case.walls)]
     speeds = [(speed, f * w) for speed, f, w in zip(imposed, factors, swings, strict=True) if speed is not None]
     largest_m_s = max((speed for speed, _ in speeds), default=0.0)
     fastest_m_s = max((speed * factor for speed, factor in speeds), default=0.0)
@@ -177,19 +177,8 @@ def _imposed_m_s(opening: OpeningSection, area_m2: float | None, case: Case) -> 
     """Mean speed that an opening imposes [m/s]; None for a pressure, or a flow rate through an unknown area."""
     if opening.velocity_m_s is not None:
         return abs(opening.velocity_m_s)
-    flow_m3_s = opening.flow_rate_m3_s
-    if opening.mass_flow_kg_s is not None:
-        flow_m3_s = opening.mass_flow_kg_s / case.fluid.density_kg_m3
+    flow_m3_s = opening.given_flow_m3_s(case.fluid.density_kg_m3)
     return abs(flow_m3_s) / area_m2 if flow_m3_s is not None and area_m2 else None
-
-
-def _swing(waveform: WaveformSection | None, case: Case) -> float:
-    """Upper bound of the absolute factor of a waveform."""
-    if waveform is None:
-        return 1.0
-    if waveform.file is not None:
-        return float(abs(read_table(case.folder / waveform.file, "waveform.file")[1]).max())
-    return abs(waveform.mean) + sum(abs(amplitude) for amplitude in (*waveform.cosine, *waveform.sine))
 
 
 def _numerics(plan: _Plan, diameter_m: float | None) -> Numerics:
@@ -254,21 +243,13 @@ def _refuse_aliased(plan: _Plan) -> None:
     """Raise InputError for a waveform whose fastest wave falls between the time steps: another one would be seen."""
     case, time_step_s = plan.case, plan.time_step_s()
     for where, waveform in case.waveforms.items():
-        wave_s = _fastest_wave_s(waveform, case)
+        wave_s = fastest_wave_s(waveform, case)
         if wave_s < MIN_STEPS_OF_A_WAVE * time_step_s:
             raise InputError(
                 f"{where} has a wave of {wave_s:.4g} s, which is {wave_s / time_step_s:.3g} time steps; at"
                 f" least {MIN_STEPS_OF_A_WAVE} are needed to follow it: correct its times [s], leave out amplitudes, or"
                 " take a smaller time step"
             )
-
-
-def _fastest_wave_s(waveform: WaveformSection, case: Case) -> float:
-    """Period of the fastest harmonic of a waveform [s]; of a table its whole length."""
-    if waveform.file is not None:
-        time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
-        return float(time_s[-1] - time_s[0])
-    return waveform.period_s / max(1, len(waveform.cosine), len(waveform.sine))
 
 
 def _remedy(plan: _Plan) -> str:
@@ -286,11 +267,12 @@ def _remedy(plan: _Plan) -> str:
 
 
 def _density_changes(numerics: Numerics, plan: _Plan) -> Iterator[tuple[OpeningSection, float]]:
-    """Each opening with a pressure, and the lattice density there less 1."""
+    """Each opening with a pressure, and the lattice density there less 1, where it is farthest from 1."""
     for opening in plan.case.openings:
         if opening.pressure_pa is not None:
-            change = numerics.units.pressure_to_density(opening.pressure_pa, plan.cs2) - 1.0
-            yield opening, change * _swing(opening.waveform, plan.case)
+            pressures_pa = (opening.pressure_pa * factor for factor in factor_bounds(opening.waveform, plan.case))
+            changes = (numerics.units.pressure_to_density(pressure_pa, plan.cs2) - 1.0 for pressure_pa in pressures_pa)
+            yield opening, max(changes, key=abs)
 
 
 def _refuse_compressible(numerics: Numerics, plan: _Plan) -> None:
@@ -299,8 +281,9 @@ def _refuse_compressible(numerics: Numerics, plan: _Plan) -> None:
         if abs(change) > MAX_DENSITY_CHANGE:
             raise InputError(
                 f"openings.{opening.name}.pressure_pa is {opening.pressure_pa:g}: the lattice density there would be"
-                f" {1.0 + change:.3g}; at most {MAX_DENSITY_CHANGE} away from 1 is allowed. Pressures are relative:"
-                " subtract the same value from all of them so that they lie around 0, or use a smaller time step"
+                f" {1.0 + change:.3g}; at most {MAX_DENSITY_CHANGE} away from 1 is allowed. set"
+                " flow.reference_pressure_pa amid the pressures of all openings (it is"
+                f" {plan.case.flow.reference_pressure_pa:g}), or use a smaller time step"
             )
 
 

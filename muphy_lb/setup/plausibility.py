@@ -7,8 +7,8 @@ import numpy as np
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.voxels import Opening
-from muphy_lb.setup.boundaries import waveform_factor
 from muphy_lb.setup.numerics import FLOW_KEYS, Numerics
+from muphy_lb.setup.waveforms import waveform_factor
 
 N_SAMPLES = 400
 """Times in a period at which a waveform is looked at."""

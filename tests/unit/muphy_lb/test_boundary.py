@@ -12,6 +12,7 @@ from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.run.trace import record_spans
 from muphy_lb.setup.boundaries import CHUNK, BoundarySchedule, build_schedule, wall_motions
+from muphy_lb.units import CS2
 from tests.channel import (
     BOTTOM,
     DENSITY_KG_M3,
@@ -65,6 +66,28 @@ def test_a_waveform_multiplies_its_own_value_half_a_step_before_the_end_of_the_s
     times_s = 0.5 * (np.arange(4, 4 + CHUNK) - 0.5)
     assert np.array_equal(rows[:, [0, 2, 3]], np.broadcast_to(VALUES[[0, 2, 3]], (CHUNK, 3)))
     assert np.abs(rows[:, 1] + SERIES(times_s)).max() < 1e-15 and until == 3 + CHUNK
+
+
+def test_a_waveform_multiplies_the_pressure_itself_and_not_what_it_is_above_the_reference():
+    at_rest = np.array([0.0, 10.0, 0.0, 0.0])
+    pulsatile = BoundarySchedule(VALUES, (None, SERIES, None, None), DrivingForce(FORCE, None), 10, 0.5, at_rest)
+    steps = np.arange(4, 4 + CHUNK)
+    ramp = 0.5 - 0.5 * np.cos(np.pi * np.minimum(steps / 10, 1.0))
+    expected = ramp * (SERIES(0.5 * (steps - 0.5)) * (VALUES[1] + 10.0) - 10.0)
+    assert np.abs(pulsatile.rows(3)[0][:, 1] - expected).max() < 1e-14
+
+
+@pytest.mark.parametrize("reference_pa", [0.0, 0.3, -0.2])
+def test_the_pressure_of_an_opening_follows_its_waveform_whatever_the_reference(reference_pa):
+    """The lattice density says p - reference; with it added the pressure is that of the case times the waveform."""
+    wave = {"period_s": 400 * TIME_STEP_S, "mean": 1.0, "sine": [0.5]}
+    openings = [{"name": "inlet", "velocity_m_s": 1e-4}, {"name": "outlet", "pressure_pa": 0.1, "waveform": wave}]
+    case = open_channel(openings=openings, flow={"reference_pressure_pa": reference_pa})
+    simulation = simulate(case)
+    found = build_schedule(case, simulation.nodes, simulation.conditions, DrivingForce(np.zeros(3)), simulation.units)
+    pressure_pa = simulation.units.density_to_pressure(1.0 + found.rows(99)[0][0, 1], CS2)
+    phase = 2 * np.pi * 99.5 / 400
+    assert pressure_pa == pytest.approx(0.1 * (1.0 + 0.5 * np.sin(phase)), rel=1e-12)
 
 
 def test_a_waveform_of_the_force_multiplies_the_force_at_the_end_of_the_step():

@@ -287,7 +287,7 @@ def test_large_pressure_is_warned_of():
 
 
 def test_absolute_pressure_is_refused():
-    assert "Pressures are relative" in refusal(make_case(outlet={"pressure_pa": 101325.0}))
+    assert "set flow.reference_pressure_pa" in refusal(make_case(outlet={"pressure_pa": 101325.0}))
 
 
 def test_description_tells_memory_per_rank():

@@ -11,8 +11,8 @@ from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.case.boundaries import WaveformSection
 from muphy_lb.case.case import as_case, case_from_dict, load_case
 from muphy_lb.errors import InputError
-from muphy_lb.setup.boundaries import waveform_factor
 from muphy_lb.setup.numerics import resolve
+from muphy_lb.setup.waveforms import waveform_factor
 
 TEXT = """\
 title = "a channel"

@@ -1,0 +1,82 @@
+"""From the waveforms of a case to factors of time, and what is known of them before the first step."""
+
+import numpy as np
+
+from muphy_lb.boundaries.waveform import FourierSeries, PeriodicSpline, read_table
+from muphy_lb.case.boundaries import WaveformSection
+from muphy_lb.case.case import Case
+from muphy_lb.errors import InputError
+
+# A smooth curve through measured points exceeds them by a fraction; one through a kink has no bound.
+MAX_OVERSHOOT = 3.0
+# Points of a waveform: the spline solves a dense system.
+MOST_POINTS = 2000
+
+
+def waveform_factor(case: Case, section: WaveformSection | None) -> FourierSeries | PeriodicSpline | None:
+    """The factor that a waveform of a case is; None without one.
+
+    Raises:
+        InputError: its table cannot be read, or is no period.
+    """
+    if section is None:
+        return None
+    if section.file is None:
+        return FourierSeries(section.period_s, section.mean, section.cosine, section.sine)
+    path = case.folder / section.file
+    time_s, value = read_table(path, "waveform.file")
+    if time_s.size > MOST_POINTS:
+        raise InputError(f"waveform.file {path}: {time_s.size} points; at most {MOST_POINTS} are allowed: remove some")
+    if time_s.size < 4 or abs(value[-1] - value[0]) > 1e-6 * np.abs(value).max():
+        raise InputError(
+            f"waveform.file {path}: {time_s.size} points from {value[0]:g} to {value[-1]:g}; a period needs at least 4,"
+            " and its last factor must equal its first"
+        )
+    spline, most = PeriodicSpline(time_s, value), MAX_OVERSHOOT * np.abs(value).max()
+    if not np.all(np.abs(spline(_between(time_s))) <= most):
+        raise InputError(
+            f"waveform.file {path}: the curve through its points leaves {most:.3g}, {MAX_OVERSHOOT} times the largest"
+            " factor: some points are much closer together than others; space them more evenly"
+        )
+    return spline
+
+
+def largest_factor(waveform: WaveformSection | None, case: Case) -> float:
+    """Upper bound of the absolute factor of a waveform."""
+    return max(map(abs, factor_bounds(waveform, case)))
+
+
+def factor_bounds(waveform: WaveformSection | None, case: Case) -> tuple[float, float]:
+    """Lower and upper bound of the factor of a waveform."""
+    if waveform is None:
+        return 1.0, 1.0
+    if waveform.file is not None:
+        _, factors = read_table(case.folder / waveform.file, "waveform.file")
+        return float(factors.min()), float(factors.max())
+    swing = sum(abs(amplitude) for amplitude in (*waveform.cosine, *waveform.sine))
+    return waveform.mean - swing, waveform.mean + swing
+
+
+def fastest_wave_s(waveform: WaveformSection, case: Case) -> float:
+    """Period of the fastest harmonic of a waveform [s]; of a table its whole length."""
+    if waveform.file is not None:
+        time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
+        return float(time_s[-1] - time_s[0])
+    return waveform.period_s / max(1, len(waveform.cosine), len(waveform.sine))
+
+
+def longest_period_s(case: Case) -> float:
+    """Longest period of the time-dependent values of a case [s], 0 if there are none."""
+    return max((_period_s(case, waveform) for waveform in case.waveforms.values()), default=0.0)
+
+
+def _period_s(case: Case, waveform: WaveformSection) -> float:
+    if waveform.file is None:
+        return waveform.period_s or 0.0
+    time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
+    return float(time_s[-1] - time_s[0])
+
+
+def _between(time_s: np.ndarray) -> np.ndarray:
+    """Times at the quarters of each interval."""
+    return (time_s[:-1] + np.array([[0.25], [0.5], [0.75]]) * np.diff(time_s)).ravel()
