@@ -95,6 +95,11 @@ class Geometry:
             raise GeometryError(f"unit is missing: {file} does not say in which unit its coordinates are; give it")
         return mend(read_surface(file, self.table["unit"]))
 
+    @property
+    def surface(self) -> Surface | None:
+        """The closed surface, triangles oriented outwards; None for an image or a shape."""
+        return None if self._mended is None else self._mended.surface
+
     def find_openings(self) -> Openings:
         """The flat caps and open ends of a surface, which needs no voxel edge; where fluid touches the box of an image.
 
@@ -126,7 +131,8 @@ class Geometry:
         if "_loaded" not in self.__dict__:
             return f"Geometry({said})"
         nz, ny, nx = self.voxels.shape
-        return f"Geometry({said}: {nx} x {ny} x {nz} voxels of {self.voxels.spacing_m:g} m, {self.voxels.n_fluid} fluid)"
+        size = f"{nx} x {ny} x {nz} voxels of {self.voxels.spacing_m:g} m, {self.voxels.n_fluid} fluid"
+        return f"Geometry({said}; {size})"
 
 
 def read(source, **options) -> Geometry:
@@ -134,8 +140,8 @@ def read(source, **options) -> Geometry:
 
     Args:
         source: path; name of a shape; an array (nz, ny, nx) or (ny, nx) of integers or truth values, **0 or False where
-            there is fluid**; a surface of PyVista (``PolyData``) or meshio (``Mesh``), or a pair (points, triangles), in
-            metres unless ``unit`` says otherwise; a :class:`Geometry`.
+            there is fluid**; a surface of PyVista (``PolyData``) or meshio (``Mesh``), or a pair (points, triangles),
+            in metres unless ``unit`` says otherwise; a :class:`Geometry`.
         options: ``unit``, ``spacing_m``, ``periodic`` (axes), and those of :func:`muphy_lb.geometry.load.load_voxels`.
 
     Raises GeometryError for something else; a file is read only when something of it is asked for.
