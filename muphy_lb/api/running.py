@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from muphy_lb.api.progress import Progress
 from muphy_lb.measure.flow_view import FlowView
@@ -17,7 +17,7 @@ from muphy_lb.run.steady_state import SteadyState, steady_watch
 if TYPE_CHECKING:
     from muphy_lb.api.simulation import Simulation
 
-STOPPED = "stopped"
+STOPPED, INTERRUPTED = "stopped", "interrupted"
 
 
 class Callback(Observer):
@@ -82,10 +82,11 @@ class ProgressObserver(Observer):
 class Interruption:
     """Context in which Ctrl-C waits for the end of a step, so that the state stays whole; then it is raised."""
 
-    received = 0
+    def __init__(self) -> None:
+        self.received = 0
 
     def __enter__(self) -> "Interruption":
-        self._before = None
+        self._before: Any = None
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._before = signal.signal(signal.SIGINT, self._note)
@@ -96,6 +97,11 @@ class Interruption:
             signal.signal(signal.SIGINT, self._before)
         if self.received and kind is None:
             raise KeyboardInterrupt
+
+    def agreed(self, communicator) -> str | None:
+        """A reason to end where any rank was interrupted, which all know from now on; collective."""
+        self.received = communicator.maximum(self.received)
+        return INTERRUPTED if self.received else None
 
     def _note(self, *_) -> None:
         self.received = 1
@@ -110,25 +116,31 @@ def drive(owner: "Simulation", last: int, observers: Sequence[Observer], clock: 
         DivergedError: the flow became unstable; the message says where, and what helps.
         KeyboardInterrupt: Ctrl-C, after a whole step.
     """
+    reason = None
     with Interruption() as interruption:
-        while owner.core.step_number < last:
+        while reason is None and owner.core.step_number < last:
             core = owner.core
             _advance(core, min(last, _next_event(core, observers)), clock)
-            step, reason = core.step_number, None
-            if step % core.case.run.check_interval_steps == 0 or step == last:
-                health, speed = core.health(), clock.mflups(core.header.n_nodes)
-                velocity_m_s = core.units.velocity_to_si(health.max_speed)
-                bar.update(step, lambda v=velocity_m_s, s=speed: _said(v, s, observers))  # type: ignore[misc]
-                if core.communicator.maximum(interruption.received):
-                    interruption.received = 1
-                    break
-            for observer in observers:
-                if observer.every and step % observer.every == 0:
-                    observer.act()
-            reason = _verdict(owner, observers)
-            if reason:
-                return reason
-    return COMPLETED
+            if core.step_number % core.case.run.check_interval_steps == 0 or core.step_number == last:
+                _look(core, observers, clock, bar)
+                reason = interruption.agreed(core.communicator)
+            if reason is None:
+                _act(core.step_number, observers)
+                reason = _verdict(owner, observers)
+    return reason or COMPLETED
+
+
+def _look(core, observers: Sequence[Observer], clock: Clock, bar: Progress) -> None:
+    """Look at the flow, and tell of it."""
+    velocity_m_s = core.units.velocity_to_si(core.health().max_speed)
+    bar.update(core.step_number, lambda: _said(velocity_m_s, clock.mflups(core.header.n_nodes), observers))
+
+
+def _act(step: int, observers: Sequence[Observer]) -> None:
+    """Let those act that are due."""
+    for observer in observers:
+        if observer.every and step % observer.every == 0:
+            observer.act()
 
 
 def _verdict(owner: "Simulation", observers: Sequence[Observer]) -> str | None:
