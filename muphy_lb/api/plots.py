@@ -43,10 +43,13 @@ class FlowFigure(ThemedFigure):
         super().__init__(theme, dpi=DPI)
         FigureCanvasAgg(self)
 
-    def _repr_png_(self) -> bytes:
+    def png(self) -> bytes:
+        """The figure as a PNG, as notebooks and films take it."""
         stream = BytesIO()
         self.savefig(stream, format="png")
         return stream.getvalue()
+
+    _repr_png_ = png
 
 
 class Plots:
@@ -80,6 +83,7 @@ class Plots:
         axis: str | None = None,
         position_m: float | None = None,
         component: str | None = None,
+        limits: tuple[float, float] | None = None,
         style: str | None = None,
     ) -> FlowFigure | None:
         """A field on a plane across an axis.
@@ -89,6 +93,8 @@ class Plots:
             axis: ``"x"``, ``"y"`` or ``"z"``; by default the plane that shows most.
             position_m: place of the plane on that axis [m]; by default the fullest plane.
             component: ``"x"``, ``"y"`` or ``"z"``, of a vector.
+            limits: lowest and highest value of the colours [SI], such as those that all pictures of a film share; by
+                default those of this plane, robust against single nodes.
             style: ``"dark"`` or ``"light"``; by default that of the case.
 
         Raises:
@@ -108,24 +114,24 @@ class Plots:
         name, values = _scalar(field, values, component)
         nodes = whole_nodes(core)
         cut = best_cut(nodes, values) if axis is None else cut_at(nodes, values, AXES.index(axis), position_m)
-        return self._drawn(cut, name, values, known_fields(core)[field], theme)
+        colours = speed_colours(values) if name == SPEED and limits is None else _colours(cut.values, limits)
+        return self._drawn(cut, name, colours, known_fields(core)[field], theme)
 
     def _theme(self, style: str | None) -> Theme:
         if style is not None and style not in THEMES:
             raise InputError(f"plot: style is {style!r}; allowed: {', '.join(THEMES)}")
         return chosen_theme(self._simulation.core.case.output) if style is None else THEMES[style]
 
-    def _drawn(self, cut: PlaneCut, name: str, values: np.ndarray, unit: str, theme: Theme) -> FlowFigure:
+    def _drawn(self, cut: PlaneCut, name: str, colours: ScalarMappable, unit: str, theme: Theme) -> FlowFigure:
         core, figure = self._simulation.core, FlowFigure(theme)
         nodes = whole_nodes(core)
-        is_speed = name == SPEED
-        style = make_style(nodes, name, speed_colours(values) if is_speed else _colours(cut.values))
+        style = make_style(nodes, name, colours)
         (panel,) = add_panels(figure, [cut.extent_m])
         draw_cut(panel, nodes, cut, style, nodes.shape[0] > 1 and is_rock(nodes))
         mark_mirrors(panel, nodes, cut, style, str(core.case.geometry.options.get("mirror", "")))
         if nodes.shape[0] > 1:
             panel.set_title(cut_title(cut, style), color=theme_of(panel).faint, fontsize=10, loc="left")
-        if is_speed:
+        if name == SPEED:
             draw_speed_scale(figure, style)
         else:
             draw_scale(figure, style.colours, f"{name} [{unit}]", extend="both")
@@ -144,7 +150,7 @@ def _scalar(field: str, values: np.ndarray, component: str | None) -> tuple[str,
     return SPEED if field == "velocity" else f"{field} (magnitude)", np.linalg.norm(values, axis=1)
 
 
-def _colours(values: np.ndarray) -> ScalarMappable:
-    low, high = np.nanpercentile(values, SHARES)
+def _colours(values: np.ndarray, limits: tuple[float, float] | None) -> ScalarMappable:
+    low, high = np.nanpercentile(values, SHARES) if limits is None else limits
     room = 0.0 if high > low else abs(low) or 1.0
     return ScalarMappable(Normalize(low - room, high + room, clip=True), colormaps[COLOUR_MAP])

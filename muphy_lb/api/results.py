@@ -14,6 +14,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
+from muphy_lb.run.monitored import monitored
 from muphy_lb.run.simulation import Simulation as Core
 
 if TYPE_CHECKING:
@@ -176,6 +177,10 @@ class Results:
             DivergedError: the flow is unstable.
         """
         return answers.health(self.core)
+
+    def watched(self) -> dict[str, dict[str, float]]:
+        """What ``run.steady_watch`` of the case names, by group and name, as ``steady.csv`` has it; collective."""
+        return self.core.communicator.broadcast(monitored(self.core))
 
     def permeability(self) -> Permeability:
         """Permeability along the body force, of the flow as it is; collective.
