@@ -33,6 +33,9 @@ ARRAY_FILE, SURFACE_FILE = "geometry.npy", "geometry.ply"
 FLUID_VALUE = 0
 """Value of the fluid voxels of an array."""
 
+THRESHOLDS = ("fluid_below", "fluid_above", "otsu")
+"""Options by which grey values say what is fluid."""
+
 GEOMETRY_KEYS = ("unit", "spacing_m", "periodic")
 """Options that are keys of a case's table of the geometry; the others are its ``options``."""
 
@@ -151,7 +154,7 @@ def read(source, **options) -> Geometry:
     if isinstance(source, Geometry):
         return Geometry({**source.table, **table}, source.content)
     if isinstance(source, np.ndarray):
-        chosen = {"fluid_value": FLUID_VALUE, **options}
+        chosen = options if _has_threshold(options) else {"fluid_value": FLUID_VALUE, **options}
         return Geometry({"file": ARRAY_FILE, **keys, "options": chosen}, _checked(source, chosen))
     if isinstance(source, str | Path):
         return Geometry({**_named(source), **table})
@@ -191,14 +194,18 @@ def _named(source) -> dict[str, str]:
     return {"file": text}
 
 
+def _has_threshold(options: Mapping) -> bool:
+    """Whether a threshold of grey values says what is fluid."""
+    return any(options.get(name) is not None for name in THRESHOLDS)
+
+
 def _checked(array: np.ndarray, options: Mapping) -> np.ndarray:
     """An array that can say where fluid is."""
     if array.ndim not in (2, 3) or array.size == 0:
         raise GeometryError(
             f"the array has shape {array.shape}; allowed: (nz, ny, nx) or (ny, nx), with one voxel or more"
         )
-    has_threshold = any(options.get(name) is not None for name in ("fluid_below", "fluid_above", "otsu"))
-    if array.dtype.kind not in "iub" and not (has_threshold and array.dtype.kind == "f"):
+    if array.dtype.kind not in "iub" and not (_has_threshold(options) and array.dtype.kind == "f"):
         raise GeometryError(
             f"the array holds values of type {array.dtype}; allowed: integers or truth values, 0 where there is fluid:"
             " compare grey values with a threshold first, as in image > 0.5, or give fluid_below, fluid_above or otsu"
