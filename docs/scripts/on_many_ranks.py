@@ -12,7 +12,7 @@ case = {
     "fluid": {"density_kg_m3": 1060.0, "kinematic_viscosity_m2_s": 4e-5},
     "lattice": {"lattice_velocity": 0.02},
     "compute": {"precision": "fp64"},
-    "run": {"steps": 800, "ramp_steps": 100},
+    "run": {"steps": 400, "ramp_steps": 100},
 }
 with Simulation(case) as sim:
     sim.run()

@@ -11,7 +11,7 @@ import h5py
 from muphy_lb.api.inputs import moved_into
 from muphy_lb.api.progress import Progress
 from muphy_lb.api.records import Outcome
-from muphy_lb.api.running import ProgressObserver
+from muphy_lb.api.running import Interruption, ProgressObserver
 from muphy_lb.case.case import Case, as_case, load_case
 from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.files.atomic import check_writable, output_errors, write_text
@@ -135,9 +135,11 @@ def run_into(simulation: "Simulation", folder: str | PathLike) -> Outcome:
     core.case = case
     run = Run(core, path)
     first, last = core.step_number, core.numerics.steps
+    simulation.wants_to_stop = False
     with Progress(first, last, simulation.progress if simulation.is_root else False) as bar:
         run.observers += [*simulation.callbacks, ProgressObserver(core, bar)]
-        ended, summary = run.execute()
+        with Interruption() as interruption:
+            ended, summary = run.execute(interruption)
     found = core.communicator.broadcast(summary)
     return Outcome(
         ended=ended,

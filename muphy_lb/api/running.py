@@ -103,8 +103,8 @@ class Interruption:
         self.received = communicator.maximum(self.received)
         return INTERRUPTED if self.received else None
 
-    def _note(self, *_) -> None:
-        self.received = 1
+    def _note(self, number: int, _frame) -> None:
+        self.received = number
 
 
 def drive(owner: "Simulation", last: int, observers: Sequence[Observer], clock: Clock, bar: Progress) -> str:

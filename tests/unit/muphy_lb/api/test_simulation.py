@@ -289,6 +289,25 @@ def test_a_run_into_a_folder_has_the_bits_of_one_in_memory(channel, tmp_path):
     assert called == [20, 40]
 
 
+def test_ctrl_c_in_a_run_into_a_folder_leaves_a_checkpoint(channel, tmp_path):
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    channel.every(10, lambda sim: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            channel.run(folder=tmp_path / "out")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with Simulation.load(tmp_path / "out") as loaded:
+        assert np.array_equal(state(loaded), populations_after(loaded.step_number))
+
+
+def test_an_earlier_run_is_not_written_over(channel, tmp_path):
+    channel.save(tmp_path / "saved")
+    with pytest.raises(InputError, match="holds checkpoints of an earlier run"):
+        channel.run(folder=tmp_path / "saved")
+
+
 def test_a_folder_without_a_state_is_not_loaded(tmp_path):
     with pytest.raises(InputError, match=r"has no case.toml"):
         Simulation.load(tmp_path)
