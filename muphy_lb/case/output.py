@@ -7,6 +7,7 @@ from pydantic import Field
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
 from muphy_lb.case.values import AtLeastZero, Name
+from muphy_lb.case.wall_regions import WallThresholdsSection
 from muphy_lb.physics.table import offered
 
 FLOW_FIELDS = ("density", "velocity", "pressure")
@@ -34,7 +35,9 @@ class OutputSection(Section):
     progress_every_s: Positive = 2.0
     """seconds between two progress lines"""
     wall_shear: bool = False
-    """write the wall shear stress at the end, and where something is periodic its average over the last period"""
+    """write the wall shear stress at the end, and where something is periodic its indices over the last period"""
+    wall_thresholds: WallThresholdsSection = WallThresholdsSection()
+    """what counts as a low or high index of the wall shear stress"""
     permeability: bool = False
     """tell the permeability of a flow that a uniform body force drives"""
     picture: bool = True
