@@ -154,9 +154,9 @@ def shear_lines(record: Mapping) -> list[str]:
     if tawss and osi:
         lines.append(
             f"over {record['samples']} samples of {record['sampled_s']:.4g} s: time-averaged mean"
-            f" {tawss['mean']:.4g} Pa, oscillatory index mean {osi['mean']:.4g}, max {osi['max']:.4g}; {100.0 * tawss['share_beyond']:.3g} % of"
-            f" the wall below {tawss['threshold']:g} Pa, {100.0 * osi['share_beyond']:.3g} % above an index of"
-            f" {osi['threshold']:g}"
+            f" {tawss['mean']:.4g} Pa, oscillatory index mean {osi['mean']:.4g}, max {osi['max']:.4g}"
+            f"; {100.0 * tawss['share_beyond']:.3g} % of the wall below {tawss['threshold']:g} Pa,"
+            f" {100.0 * osi['share_beyond']:.3g} % above an index of {osi['threshold']:g}"
         )
     return lines + [f"warning: {text}" for text in record["warnings"]]
 

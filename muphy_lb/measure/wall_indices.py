@@ -6,8 +6,8 @@
     ECAP      endothelial cell activation potential  OSI / TAWSS
     transWSS  transverse wall shear stress  <|tau . (n x m)|>,  m = <tau> / |<tau>|, n the normal of the wall
 
-He, Ku, J. Biomech. Eng. 118, 74 (1996) (OSI); Himburg et al., Ann. Biomed. Eng. 32, 383 (2004) (RRT); Di Achille et al.,
-Proc. R. Soc. A 470, 20140163 (2014) (ECAP); Peiffer, Sherwin, Weinberg, Cardiovasc. Res. 99, 242 (2013) (transWSS).
+OSI: He, Ku, J. Biomech. Eng. 118, 74 (1996). RRT: Himburg et al., Ann. Biomed. Eng. 32, 383 (2004). ECAP: Di Achille
+et al., Proc. R. Soc. A 470, 20140163 (2014). transWSS: Peiffer, Sherwin, Weinberg, Cardiovasc. Res. 99, 242 (2013).
 
 The transverse stress needs the direction of the mean, which is known at the end of a period only. No sum over the
 period that is taken without it would do: <|tau . b|> depends on every single stress and on every direction b. So the
