@@ -22,7 +22,7 @@ from muphy_lb.case.fluid import FlowSection, FluidSection
 from muphy_lb.case.geometry import GeometrySection
 from muphy_lb.case.initial import InitialSection
 from muphy_lb.case.lattice import LatticeSection
-from muphy_lb.case.output import OutputSection, ProbeSection
+from muphy_lb.case.output import OutputSection, ProbeSection, SegmentSection, segment_problems
 from muphy_lb.case.run import RunSection
 from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
 from muphy_lb.case.toml import numbers_beyond, override_value, read_toml, toml_lines
@@ -34,7 +34,7 @@ from muphy_lb.physics.table import sections
 FILE_KEY = "file"
 """Keys of files are called so, or end so."""
 
-LISTS = ("openings", "walls", "probes", "wall_regions")
+LISTS = ("openings", "walls", "probes", "segments", "wall_regions")
 """Lists of tables that are named, each by a name of its own."""
 
 
@@ -86,6 +86,8 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     """files"""
     probes: Annotated[tuple[ProbeSection, ...], Field(strict=False)] = ()
     """points, lines and planes whose flow is recorded"""
+    segments: Annotated[tuple[SegmentSection, ...], Field(strict=False)] = ()
+    """stretches of a vessel whose pressure drop is told"""
     wall_regions: Annotated[tuple[WallRegionSection, ...], Field(strict=False)] = ()
     """parts of the wall whose shear stress is summarised"""
 
@@ -101,6 +103,7 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
             for name, count in names.items():
                 if count > 1:
                     yield f"has {count} {what} named {name!r}; give each its own name"
+        yield from segment_problems(lists["segments"], lists["probes"])
         for name, module in sections().items():
             yield from getattr(module, "rules", _no_rules)(given)
             fields = given_values(given.get("output")).get("fields", ())

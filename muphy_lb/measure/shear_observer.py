@@ -1,6 +1,7 @@
 """The wall shear stress of a run, and the indices of its course over the last period."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.errors import InputError
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.period_window import PeriodWindow
+from muphy_lb.measure.period_window import PeriodWindow, may_end_early
 from muphy_lb.measure.shear_files import SHEAR_FILE, SHEAR_PICTURE, SHEAR_SURFACE, SHEAR_TABLE, ShearFiles
 from muphy_lb.measure.wall_indices import along_wall, tangents, wall_indices
 from muphy_lb.measure.wall_shear import WallShear
@@ -34,8 +35,8 @@ SHOWN = ("mean", "min", "p5", "p50", "p95", "p99", "max")
 class WallShearObserver(Observer):
     """Wall shear stress at the end of a run, and its indices over the last period of a periodic flow.
 
-    A run that ends before the last planned step has them of the samples that it has of the last period. Samples are in
-    checkpoints, so a resumed run has them of all.
+    Samples are taken over the last period before the last planned step, or all the time where the flow itself may end
+    the run; a run that is stopped in between has what there is. They are in checkpoints, so a resumed run has all.
 
     Args:
         view: the flow.
@@ -52,7 +53,7 @@ class WallShearObserver(Observer):
         period = period_s / view.units.time_step_s
         self._window = PeriodWindow(period, SAMPLES_PER_PERIOD) if period_s else None
         self.every = 0 if self._window is None else self._window.every
-        self._first_step = view.numerics.steps - period
+        self._first_step = -inf if may_end_early(view.case) else view.numerics.steps - period
         self._tangents = tangents(self._shear.surface.normal) if view.communicator.rank == 0 else np.empty(0)
 
     @classmethod
