@@ -65,10 +65,7 @@ def _crossed(nodes: NodeList, surface: WallSurface, into: np.ndarray, vector: np
     if not into.size:
         return np.zeros(surface.voxel.size)
     position = voxel_coordinates(surface.voxel, nodes.shape).astype(np.float64)
-    distance = np.full(into.size, HALF)
-    if nodes.cuts is not None:
-        known = nodes.cuts.of(surface.voxel[into], vector)
-        distance = np.where(np.isnan(known), HALF, known)
+    distance = _distances(nodes, surface.voxel[into], vector)
     of_nodes = position + surface.distance[:, None] * surface.normal
     meets = position[into] + distance[:, None] * vector
     _, found = cKDTree(of_nodes).query(meets, min(NEAREST, len(of_nodes)), workers=1)
@@ -79,3 +76,28 @@ def _crossed(nodes: NodeList, surface: WallSurface, into: np.ndarray, vector: np
     best = faces.argmax(axis=1)
     row = np.arange(into.size)
     return np.bincount(found[row, best], np.maximum(along[row, best], 0.0), surface.voxel.size)
+
+
+def wall_volumes(nodes: NodeList, surface: WallSurface, lattice: Lattice) -> np.ndarray:
+    """(m,) volume of the fluid between the voxel faces of each node that lie in the wall and the wall [voxels]; it is
+    negative where the wall cuts into the voxels.
+
+    A link along axis i meets the wall at the distance d: the column around it has the volume d - 1/2 beyond the face.
+    All columns of one axis make up the whole volume; the axes count by n_i^2, which add up to 1.
+    """
+    search, order = NeighbourSearch(nodes), np.argsort(nodes.voxel, kind="stable")
+    node = order[np.searchsorted(nodes.voxel, surface.voxel, sorter=order)]
+    volume = np.zeros(node.size)
+    for vector in lattice.c[np.abs(lattice.c).sum(axis=1) == 1]:
+        into = np.flatnonzero(is_wall(search.table([vector], node)[0]))
+        share = (surface.normal[into] @ vector) ** 2
+        volume[into] += share * (_distances(nodes, surface.voxel[into], vector) - HALF)
+    return volume
+
+
+def _distances(nodes: NodeList, voxel: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """(k,) distance of the wall along a vector [its lengths], one half where it is not known."""
+    if nodes.cuts is None:
+        return np.full(voxel.size, HALF)
+    known = nodes.cuts.of(voxel, vector)
+    return np.where(np.isnan(known), HALF, known)
