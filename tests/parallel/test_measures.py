@@ -13,6 +13,7 @@ pytestmark = pytest.mark.mpi
 RANKS = 3
 PROBES = [
     {"name": "cut", "plane_m": [0.0, 0.0, 5e-3], "normal": [0.1, 0.0, 1.0]},
+    {"name": "higher", "plane_m": [0.0, 0.0, 7e-3], "normal": [0.0, 0.0, 1.0], "branch": "nearest"},
     {"name": "point", "point_m": [1e-4, 3e-4, 6.2e-3]},
 ]
 WAVE = {"period_s": 0.04, "mean": 1.0, "sine": [0.4]}
@@ -64,6 +65,9 @@ def pulsating(streaming):
     return {
         "openings": [inlet, *outlets],
         "probes": PROBES,
+        "age": {},
+        "dissipation": {},
+        "segments": [{"name": "stretch", "proximal": "cut", "distal": "higher"}],
         "wall_regions": [{"name": "middle", "axis_m": [[0.0, 0.0, 3e-3], [0.0, 0.0, 7e-3]], "radius_m": 6e-3}],
         "lattice": {"walls": "bouzidi" if streaming == "pull" else "half-way"},
         "compute": {"streaming": streaming, "backend": "numpy"},
@@ -104,7 +108,14 @@ def test_wall_shear_does_not_depend_on_the_ranks(folders):
     assert len({json.dumps(json.loads((folder / "summary.json").read_text())["wall_shear"]) for folder in folders}) == 1
 
 
-@pytest.mark.parametrize("name", ["cut", "point"])
+@pytest.mark.parametrize("name", ["age", "dissipation", "segments"])
+def test_series_of_the_vessel_do_not_depend_on_the_ranks(folders, name):
+    one, three = ((folder / f"{name}.csv").read_text() for folder in folders)
+    assert one == three and len(one.splitlines()) > 3
+    assert len({json.dumps(json.loads((folder / "summary.json").read_text())[name]) for folder in folders}) == 1
+
+
+@pytest.mark.parametrize("name", ["cut", "point", "higher"])
 def test_probes_do_not_depend_on_the_ranks(folders, name):
     one, three = ((folder / f"probe_{name}.csv").read_text() for folder in folders)
     assert one == three and len(one.splitlines()) > 3

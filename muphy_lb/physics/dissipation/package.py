@@ -20,6 +20,7 @@ class Dissipation(Physics):
     """What viscosity dissipates at every node, which the flow does not feel."""
 
     name = "dissipation"
+    combines_with = frozenset({"age"})
 
     def __init__(self, case, header: GeometryHeader, units: Units):
         self.output_fields = {FIELD: OutputField("W/m3", dissipation_w_m3)}
