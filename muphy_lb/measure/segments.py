@@ -55,8 +55,9 @@ class SegmentValues:
 
     def numbers(self) -> np.ndarray | None:
         """(n_segments, 3): proximal and distal pressure [Pa], and the mean of both flow rates [m3/s], on rank 0."""
-        found = {name: plane.flow_and_pressure() for name, plane in self._planes.items()}
-        if any(values is None for values in found.values()):
+        measured = {name: plane.flow_and_pressure() for name, plane in self._planes.items()}
+        found = {name: values for name, values in measured.items() if values is not None}
+        if len(found) < len(measured):
             return None
         return np.array([_of_segment(segment, found) for segment in self._segments])
 

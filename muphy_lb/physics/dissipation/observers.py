@@ -60,8 +60,8 @@ class FlowPower:
             self._domain, self._volume = view.domain, self._volumes()
         power = view.local_field(FIELD) * self._volume
         scale = scale_of_sums(view.header.n_nodes)
-        sums = view.communicator.total(np.array([part.sum() for part in in_two_parts(power, scale)]))
-        return view.units.power_density_to_si(float(from_two_parts(*sums, scale))) * view.header.spacing_m**3
+        whole, rest = (view.communicator.total(part.sum()) for part in in_two_parts(power, scale))
+        return view.units.power_density_to_si(float(from_two_parts(whole, rest, scale))) * view.header.spacing_m**3
 
     def _volumes(self) -> np.ndarray:
         """(n,) volume of each local node [voxels]."""

@@ -6,6 +6,7 @@ from math import inf, pi
 import numpy as np
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY
+from muphy_lb.measure.flow_view import on_root, whole_nodes
 from muphy_lb.physics.dissipation.observers import FlowPower
 from muphy_lb.studies.validation.flows import lattice_simulation, order_of_convergence, start_from_velocity
 from muphy_lb.studies.validation.limits import HALF, left_out_rules, possible_rules
@@ -45,12 +46,13 @@ def driven_pipe(radius: float, rule: str, settings: Settings = DEFAULT) -> PipeP
         flow={"acceleration_m_s2": [0.0, 0.0, force]},
         dissipation={},
     )
-    x, y, _ = (simulation.nodes.coordinates() - 0.5 * (np.array(simulation.nodes.shape[::-1]) - 1.0)).T
+    nodes = whole_nodes(simulation)
+    x, y, _ = (nodes.coordinates() - 0.5 * (np.array(nodes.shape[::-1]) - 1.0)).T
     r = np.minimum(np.hypot(x, y), radius)
     start_from_velocity(simulation, np.outer(pipe_velocity(r, radius, force, NU), (0.0, 0.0, 1.0)))
     power = FlowPower(simulation)
     simulation.step(SETTLED_STEPS)
-    dissipated, _, given = power.numbers()
+    dissipated, _, given = on_root(power.numbers())
     return PipePower(dissipated / given, dissipated / (pi * radius**4 * force**2 * LENGTH / (8.0 * NU)))
 
 
