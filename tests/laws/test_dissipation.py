@@ -44,6 +44,19 @@ def test_a_node_dissipates_its_stress_times_its_rate_of_shear_whatever_sets_the_
     np.testing.assert_allclose(found, expected_w_m3, rtol=0.02)
 
 
+def test_a_channel_with_openings_dissipates_the_power_of_its_pressures():
+    """What moves in and what moves out carry the same energy, in two parabolas."""
+    case = open_channel(
+        geometry={"options": {"length": 30, "height": 10, "width": 1, "ends": "open"}},
+        inlet={"velocity_m_s": 2e-3, "profile": "parabolic"},
+        walls=[],
+        dissipation={},
+        lattice={"collision": "trt"},
+    )
+    dissipated, pressure, _ = FlowPower(simulate(case, 1200)).numbers()
+    assert dissipated / pressure == pytest.approx(1.0, abs=0.01)
+
+
 @pytest.mark.parametrize("precision", ["fp64", "fp32"])
 def test_it_changes_no_bit_of_the_flow(precision):
     plain, watched = (
