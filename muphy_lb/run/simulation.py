@@ -227,7 +227,11 @@ class Simulation(FlowState):
 
     def model_field(self, name: str) -> np.ndarray | None:
         """(n,) values of a field of the model as it is stored, in node-list order on rank 0."""
-        return self.collect(self.engine.fields.get(name, self.engine.parity))
+        return self.collect(self.local_field(name))
+
+    def local_field(self, name: str) -> np.ndarray:
+        """(m,) values of a field of the model on the nodes of this rank as it is stored."""
+        return self.engine.fields.get(name, self.engine.parity)
 
     def evolving(self) -> dict[str, np.ndarray]:
         """(n,) values on the local nodes of every field that is part of the state, by name."""
