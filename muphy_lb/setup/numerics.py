@@ -32,8 +32,8 @@ FLOW_KEYS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s")
 ASSUMED_MFLUPS = 50.0
 
 # Largest over mean velocity of the profiles.
-_PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "measured": 1.0}
-_PEAKS_3D = {"plug": 1.0, "parabolic": 2.0, "rectangular": 2.25, "measured": 1.0}
+_PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "measured": 1.0, "womersley": 1.5}
+_PEAKS_3D = {"plug": 1.0, "parabolic": 2.0, "rectangular": 2.25, "measured": 1.0, "womersley": 2.25}
 _NO_AREAS = MappingProxyType({})
 
 
