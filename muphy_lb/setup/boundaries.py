@@ -175,7 +175,9 @@ def build_schedule(
     if streaming_named(case.compute.streaming).stores_before_collision:
         force = replace(force, delay_s=units.time_step_s)
     amplitudes = [condition.pulsatile.amplitudes for condition in conditions if condition.pulsatile is not None]
-    return BoundarySchedule(values, [*factors, None, *amplitudes], force, case.run.ramp_steps, units.time_step_s, at_rest)
+    return BoundarySchedule(
+        values, [*factors, None, *amplitudes], force, case.run.ramp_steps, units.time_step_s, at_rest
+    )
 
 
 def link_conditions(

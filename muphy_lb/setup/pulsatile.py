@@ -16,7 +16,9 @@ from muphy_lb.setup.waveforms import waveform_factor
 WOMERSLEY = "womersley"
 
 
-def pulsatile_profiles(case: Case, nodes: NodeList, lattice: Lattice, frames, slip=()) -> Mapping[int, PulsatileProfile]:
+def pulsatile_profiles(
+    case: Case, nodes: NodeList, lattice: Lattice, frames, slip=()
+) -> Mapping[int, PulsatileProfile]:
     """The profile of every opening with ``profile = "womersley"``, by number. The viscosity is that of the fluid at rest
     of the case, also with a viscosity law.
 
