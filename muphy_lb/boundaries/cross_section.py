@@ -165,7 +165,7 @@ def _of_plane(nodes: GeometryHeader, lattice: Lattice, links: LinkRecords, frame
 
 
 def _plane_axes(normal: np.ndarray, dimension: int) -> np.ndarray:
-    """(d, 3) unit vectors across a normal: the first of them in the plane of x and y, in two dimensions the only one."""
+    """(d, 3) unit vectors across a normal, the first of them in the plane of x and y; in two dimensions only that."""
     first = np.array([-normal[1], normal[0], 0.0])
     if np.linalg.norm(first) < ROUNDING:
         first = np.array([1.0, 0.0, 0.0])

@@ -15,6 +15,7 @@ from muphy_lb.measure.shear_observer import WallShearObserver
 from muphy_lb.output.report_html import REPORT_FILE
 from muphy_lb.physics.table import offered
 from muphy_lb.run.early import CASE_FILE
+from muphy_lb.run.periodicity import Periodicity
 from muphy_lb.run.steady_state import SteadyState
 from muphy_lb.run.summary import SUMMARY_FILE
 
@@ -39,6 +40,7 @@ OBSERVERS: tuple[type[Observer], ...] = (
     WallSeries,
     ProbeSeries,
     SteadyState,
+    Periodicity,
     PermeabilityObserver,
     FieldSnapshots,
     FlowPicture,

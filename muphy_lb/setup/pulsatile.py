@@ -19,8 +19,9 @@ WOMERSLEY = "womersley"
 def pulsatile_profiles(
     case: Case, nodes: NodeList, lattice: Lattice, frames, slip=()
 ) -> Mapping[int, PulsatileProfile]:
-    """The profile of every opening with ``profile = "womersley"``, by number. The viscosity is that of the fluid at rest
-    of the case, also with a viscosity law.
+    """The profile of every opening with ``profile = "womersley"``, by number.
+
+    The viscosity is that of the case's fluid, also with a viscosity law.
 
     Args:
         case: the case.
@@ -56,8 +57,8 @@ def pulsatile_profiles(
 
 
 def describe_profiles(case: Case, nodes: GeometryHeader, frames) -> Iterator[str]:
-    """Lines on the openings whose flow rate pulsates: the Womersley number R sqrt(omega / nu), and how the profile takes
-    the waveform.
+    """Lines on the openings whose flow rate pulsates: the Womersley number R sqrt(omega / nu), and the harmonics of the
+    profile.
 
     Args:
         case: the case.
