@@ -21,7 +21,7 @@ from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain import LinkRecords
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.link_cuts import Cuts
-from muphy_lb.geometry.nodes import GeometryHeader, NodeList, voxel_coordinates
+from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import Lattice
 
 WALL = -1
@@ -146,7 +146,7 @@ def _wall_distance(cuts: Cuts | None, voxel: np.ndarray, step: np.ndarray) -> np
     return np.where(np.isnan(found), HALF, found)
 
 
-def _of_plane(nodes: GeometryHeader, lattice: Lattice, links: LinkRecords, frame) -> CrossSection:
+def _of_plane(nodes: NodeList, lattice: Lattice, links: LinkRecords, frame) -> CrossSection:
     axes = _plane_axes(frame.normal, lattice.dimension)
     near = voxel_coordinates(links.voxel, nodes.shape)
     voxels = np.unique(np.concatenate((near, near + lattice.c[links.q])), axis=0)

@@ -111,7 +111,7 @@ class Periodicity(Observer):
         self.every = max(1, round(period / SAMPLES))
         self.beats = Beats(period, self.every)
         self._view, self._path, self._resume_step = view, folder / self.file, resume_step
-        self._tolerance = view.case.run.periodic_tolerance
+        self._tolerance = view.case.run.periodic_tolerance or 0.0
         self._series: CsvSeries | None = None
 
     @classmethod
