@@ -199,7 +199,7 @@ def _load_case(path, options, communicator):
 
 def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
     from muphy_lb.files.atomic import check_writable
-    from muphy_lb.run.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Clock, Run, StopSignals
+    from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.run.simulation import Simulation
     from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
     from muphy_lb.run.watchdog import Sentry
@@ -215,7 +215,7 @@ def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
         reason, summary = run.execute(signals)
     if summary:
         say(_closing_text(summary, run.closing_lines(summary), folder))
-    if reason in (COMPLETED, STEADY):
+    if reason in ENDS:
         return 0 if run.is_sound else DOUBTFUL_EXIT_CODE
     say(f"stopped by {reason}; continue with: muphy-lb resume {folder}")
     return STOPPED_EXIT_CODE

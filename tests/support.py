@@ -8,10 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from muphy_lb.backends import make_backend
-from muphy_lb.boundaries.opening_geometry import Condition, link_weights, opening_frames, unscaled_flow
-from muphy_lb.boundaries.profiles import parabolic
+from muphy_lb.boundaries.opening_geometry import (
+    Condition,
+    link_weights,
+    opening_frames,
+    pulsatile_weights,
+    unscaled_flow,
+)
+from muphy_lb.boundaries.profiles import parabolic, plug
 from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
+from muphy_lb.boundaries.waveform import FourierSeries
+from muphy_lb.boundaries.womersley import PulsatileProfile, harmonics
 from muphy_lb.domain import LocalDomain, build_local_domain
 from muphy_lb.domain.order import LEXICOGRAPHIC
 from muphy_lb.engine.boundary_links import LinkConditions
@@ -30,6 +38,19 @@ SPEED_SCALE = 2.0**40
 PATIENCE_S = 60.0
 IN, OUT = Opening("in", "inlet", (0, 0, 0), (1, 0, 0)), Opening("out", "outlet", (0, 0, 0), (-1, 0, 0))
 THROUGH_FLOW = (Condition(VELOCITY, 0.02, parabolic), Condition(PRESSURE, 0.001))
+BEAT = harmonics(FourierSeries(17.0, 1.0, (0.4, 0.2), (-0.3,)))
+
+
+def slanted(frame, midpoint: np.ndarray) -> np.ndarray:
+    """A complex shape that grows across an opening."""
+    return 1.0 + (0.3 + 0.2j) * (midpoint - frame.centroid).sum(axis=1)
+
+
+# Both openings have a profile that changes its shape.
+PULSATING = (
+    Condition(VELOCITY, 0.02, pulsatile=PulsatileProfile(plug, (slanted, slanted), BEAT.columns)),
+    Condition(VELOCITY, -0.018, pulsatile=PulsatileProfile(plug, (slanted, plug), BEAT.columns)),
+)
 CLOSED_OPENINGS = (Condition(VELOCITY, 0.0), Condition(VELOCITY, 0.0))
 
 
@@ -123,13 +144,15 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> En
     lattice, motions = setup.lattice, setup.motions_of(nodes)
     frames = opening_frames(nodes, lattice)
     unscaled = unscaled_flow(nodes, lattice, frames, setup.conditions)
+    momentum = link_weights(nodes, lattice, domain.links, frames, setup.conditions, unscaled)
     conditions = LinkConditions(
-        momentum=link_weights(nodes, lattice, domain.links, frames, setup.conditions, unscaled),
+        momentum=momentum,
         kind=np.array([condition.kind for condition in setup.conditions]),
         walls=linkwise_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
         feedback={k: condition.feedback for k, condition in enumerate(setup.conditions) if condition.feedback},
         balance=wall_balance(domain, setup.wall_rule, motions),
+        profiles=pulsatile_weights(nodes, lattice, domain.links, (frames, setup.conditions), momentum),
     )
     backend = make_backend(setup.backend, lattice, setup.precision)
     connector = HaloConnector(communicator or SerialCommunicator())
@@ -247,3 +270,10 @@ class Ranks:
     def _in_turn(self, work, engine):
         with self._mailbox.turn:
             return work(engine)
+
+
+def pulsating_rows(n_steps: int) -> np.ndarray:
+    """Rows of the schedule of ``PULSATING``: the values of openings and plain walls, the amplitudes, no force."""
+    columns = BEAT.columns(np.arange(1.0, 1.0 + n_steps))
+    values = np.broadcast_to([*(condition.value for condition in PULSATING), 1.0], (n_steps, 3))
+    return np.hstack((values, columns, columns, np.zeros((n_steps, 3))))

@@ -160,6 +160,8 @@ class Backend(Protocol):
             the inverse.
         next_row(schedule: ScheduleArrays, now, queue)
             Copy the next row of the schedule, or the last one again, to ``now``.
+        profile(momentum, links, weights, values, queue)
+            momentum[links] = sum over c of values[c] times the row c of ``weights``, (C, links), flat.
         count_step(step, queue)
             Add one to the step number.
         gather(buffer, addresses, packed), scatter(packed, buffer, addresses), scatter_add(packed, buffer, addresses)

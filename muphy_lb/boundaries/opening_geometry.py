@@ -6,6 +6,7 @@ import numpy as np
 
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.profiles import PROFILES, Profile, plug
+from muphy_lb.boundaries.womersley import PulsatileProfile
 from muphy_lb.domain import LinkRecords, open_corners, opening_records
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.neighbours import neighbour_table
@@ -23,12 +24,15 @@ class Condition:
         value: mean normal velocity into the fluid, or rho_out - 1.
         profile: velocity over mean velocity (velocity only).
         feedback: how the value depends on the flow; then ``value`` is only the initial one.
+        pulsatile: the profile with its shapes and their amplitudes in time, if its shape changes; then ``profile`` is
+            the steady one, and the amplitudes hold the waveform.
     """
 
     kind: int
     value: float
     profile: Profile = plug
     feedback: Feedback | None = None
+    pulsatile: PulsatileProfile | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,28 @@ def link_weights(nodes, lattice: Lattice, links: LinkRecords, frames, conditions
     return weights
 
 
+def pulsatile_weights(
+    nodes, lattice: Lattice, links: LinkRecords, openings: tuple, weights: np.ndarray
+) -> dict[int, np.ndarray]:
+    """Mass that enters through the links of each opening whose profile changes its shape, (columns, links) by number.
+
+    Args:
+        nodes: the geometry, or its header.
+        lattice: the velocity set.
+        links: some of the opening links.
+        openings: frames and conditions of all openings.
+        weights: (L,) from :func:`link_weights`.
+    """
+    found = {}
+    for number, (frame, condition) in enumerate(zip(*openings, strict=True)):
+        if condition.pulsatile is not None:
+            mine = links.boundary == number
+            midpoint, q = _midpoints(nodes, lattice, links.select(mine)), links.q[mine]
+            momentum = link_momentum(lattice, q, np.broadcast_to(frame.normal, (q.size, 3)))
+            found[number] = condition.pulsatile.weights(frame, midpoint, momentum, weights[mine])
+    return found
+
+
 def _unscaled(nodes, lattice, links: LinkRecords, frames, conditions) -> np.ndarray:
     """(n_openings,) mass flow through some links per unit of their opening's value."""
     flow = np.zeros(len(frames))
@@ -181,4 +207,5 @@ __all__ = [
     "opening_areas_m2",
     "opening_frames",
     "opening_links",
+    "pulsatile_weights",
 ]

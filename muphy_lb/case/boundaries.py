@@ -70,8 +70,9 @@ class _Opening(Section):
     """mass flow rate along the normal [kg/s]; positive flows in"""
     pressure_pa: float | None = None
     """pressure relative to the reference pressure [Pa]"""
-    profile: Annotated[str, OneOf("muphy_lb.boundaries.profiles", "PROFILES", ("measured",))] = "plug"
-    """velocity over the cross section; not with pressure_pa"""
+    profile: Annotated[str, OneOf("muphy_lb.boundaries.profiles", "PROFILES", ("measured", "womersley"))] = "plug"
+    """velocity over the cross section; not with pressure_pa; 'womersley': that of a straight vessel of this section,
+    with a waveform for each of its harmonics"""
     profile_file: str | None = None
     """CSV table of a measured profile: a line of headings, then distance from the centre [m], velocity (any unit)"""
     waveform: WaveformSection | None = None

@@ -48,6 +48,9 @@ class RunSection(Section):
     steady_watch: Monitored = Field(
         ("mean_speed", "flow_rates"), description=f"what is watched: {', '.join(MONITORED)}"
     )
+    periodic_tolerance: Annotated[Positive, Field(le=LARGEST_TOLERANCE)] | None = None
+    """change of flow rates and pressures from one beat of the waveforms to the next, of their range, at which the run
+    ends; at most 0.1, usually 1e-2 or less"""
     check_interval_steps: AtLeastOne = 50
     """steps between two checks for divergence and stop requests"""
     max_mach: Positive = 0.5
@@ -59,6 +62,13 @@ class RunSection(Section):
         yield from exactly_one(given, "steps", "time_s")
         if "steady_time_s" in given and "steady_tolerance" not in given:
             yield "has steady_time_s but no steady_tolerance"
+        if given.keys() >= {"steady_tolerance", "periodic_tolerance"}:
+            yield "has steady_tolerance and periodic_tolerance; what pulsates is never steady: give one of both"
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether a criterion may end the run before its last step."""
+        return self.steady_tolerance is not None or self.periodic_tolerance is not None
 
     @property
     def wall_time_s(self) -> float | None:

@@ -11,6 +11,7 @@ from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.wall_balance import WallBalance
 from muphy_lb.domain import AddressTable, flat_address
 from muphy_lb.engine.probe import Probe
+from muphy_lb.engine.timed_profiles import timed_momenta
 from muphy_lb.engine.timed_values import TimedValues
 from muphy_lb.operators import WALL_EXCHANGE
 from muphy_lb.physics.model import Model
@@ -33,6 +34,8 @@ class LinkConditions:
         value: values of the openings, then the velocity scale of each labelled wall and of all others together.
         feedback: conditions with feedback by number of their opening.
         balance: what keeps the mass at interpolated walls, if there are any.
+        profiles: by number of an opening whose profile changes its shape, (columns, links) mass that enters through
+            each of its local links per unit of value and amplitude; the same number of columns on every rank.
     """
 
     momentum: np.ndarray
@@ -41,6 +44,12 @@ class LinkConditions:
     value: np.ndarray
     feedback: Mapping[int, Feedback] = field(default_factory=dict)
     balance: WallBalance | None = None
+    profiles: Mapping[int, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def at_start(self) -> np.ndarray:
+        """All values that change with time, as they are at the start: ``value``, then the amplitudes of profiles."""
+        return np.append(self.value, np.zeros(sum(len(weights) for weights in self.profiles.values())))
 
 
 class Values(NamedTuple):
@@ -71,6 +80,7 @@ class BoundaryLinks:
         self._timed = values.timed
         self._n_openings, self._n_values = conditions.kind.size, conditions.value.size
         self._links = self._link_arrays(conditions, nodes, states)
+        self._momentum = self._momenta(conditions)
         self._walls = self._wall_arrays(conditions)
         self._balance = self._balance_arrays(conditions.balance) if conditions.balance else None
         self._sum_launches: tuple | None = None
@@ -188,7 +198,8 @@ class BoundaryLinks:
 
     def _links_with_values(self, parity: int, is_behind: bool) -> LinkArrays:
         links, in_force = self._links[parity % len(self._links)], self._in_force(parity, is_behind)
-        return links._replace(value=self._backend.view(in_force, 0, self._n_openings))
+        momentum = self._momentum[1 - parity if is_behind else parity]
+        return links._replace(value=self._backend.view(in_force, 0, self._n_openings), momentum=momentum)
 
     def _completed(self, parity: int):
         """The buffer in which a step from ``parity`` fills in what enters through links."""
@@ -217,6 +228,17 @@ class BoundaryLinks:
             value=None,
         )
         return tuple(records._replace(state=array(rows.reshape(-1))) for rows in states)
+
+    def _momenta(self, conditions: LinkConditions) -> tuple:
+        """The momentum of the links for either copy of the values: where profiles change their shape it follows from
+        the amplitudes, as :class:`~muphy_lb.engine.timed_values.TimedValues` is told."""
+        if not conditions.profiles:
+            return (self._links[0].momentum,) * 2
+        order, boundary, weights = self._order, self._addresses.domain.links.boundary, {}
+        for number, given in conditions.profiles.items():
+            in_order = order[boundary[order] == number]
+            weights[number] = given[:, np.searchsorted(np.flatnonzero(boundary == number), in_order)]
+        return timed_momenta(self._backend, self._timed, weights, conditions.momentum[order], boundary[order])
 
     def _state(self, phase: int, nodes: np.ndarray) -> np.ndarray:
         """(Q, m) addresses of the populations of ascending local nodes before a step of a phase."""

@@ -57,7 +57,7 @@ class Engine:
     def __init__(self, backend, connector: HaloConnector, domain: LocalDomain, model: Model, conditions, speed_scale):
         self.backend, self.domain, self.model = backend, domain, model
         self.precision, self.real = backend.precision, backend.precision.real
-        self.timed = TimedValues(backend, conditions.value, list(conditions.feedback))
+        self.timed = TimedValues(backend, conditions.at_start, list(conditions.feedback))
         self.addresses = build_addresses(domain, model.streaming)
         self.buffers = self._make_buffers()
         self._tables = [backend.stream_table(self.addresses, phase) for phase in range(len(self.addresses.patterns))]

@@ -160,8 +160,8 @@ class StepBinder:
         ahead = [self._wait] if self._model.has_scheduled_force else []
         if ahead or not engine.boundary_links.has_openings:
             ahead.append(ordering(backend.openings_wait_for_edge))
-        fetch = Task("schedule", ON_OPENINGS, engine.timed.bind_next(parity))
-        return [*ahead, *flow, fetch, ordering(backend.edge_waits_for_openings)]
+        fetch = [Task("schedule", ON_OPENINGS, launch) for launch in engine.timed.bind_next(parity)]
+        return [*ahead, *flow, *fetch, ordering(backend.edge_waits_for_openings)]
 
     def _flow_pass(self, stages: list[Stage], parity: int) -> Iterator[Task]:
         """The flow's own step in the order of its streaming, and the stages beside it."""

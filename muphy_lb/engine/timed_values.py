@@ -1,8 +1,11 @@
 """Values that change from step to step: those of openings and walls, and a uniform body force.
 
 They lie on the device twice. A step from buffer 0 reads the first copy, a step from buffer 1 the second, and while
-either is read the other takes the next row of the schedule: so the schedule delays no step.
+either is read the other takes the next row of the schedule: so the schedule delays no step. What follows from the
+values, and lies on the device twice as well, is computed behind each copy.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,6 +14,9 @@ from muphy_lb.parallel.task import ON_OPENINGS
 
 # Rows of a schedule that the device holds at once.
 ROWS = 1024
+
+# Components of the force.
+N_FORCE = 3
 
 
 class TimedValues:
@@ -27,18 +33,24 @@ class TimedValues:
 
     def __init__(self, backend, values: np.ndarray, set_by_feedback: list[int]):
         self._backend, self._real = backend, backend.precision.real
-        self._units = np.append(np.ones(values.size), np.full(3, backend.precision.unit))
-        start = np.append(values, np.zeros(3)).astype(self._real)
+        self._units = np.append(np.ones(values.size), np.full(N_FORCE, backend.precision.unit))
+        start = np.append(values, np.zeros(N_FORCE)).astype(self._real)
         self._copies = [backend.array(start) for _ in range(2)]
         self._is_scheduled = np.ones(start.size, dtype=bool)
         self._is_scheduled[set_by_feedback] = False
         self._schedule = self._allocate(ROWS)
+        self._followers: tuple[list, list] = ([], [])
         self.rows_left = 0
 
     @property
     def size(self) -> int:
         """Number of values, those of the force included."""
         return self._units.size
+
+    @property
+    def n_values(self) -> int:
+        """Number of values without those of the force."""
+        return self._units.size - N_FORCE
 
     def of_step(self, parity: int):
         """Device array that a step from buffer ``parity`` reads."""
@@ -48,11 +60,18 @@ class TimedValues:
         """Device array that the step read which led to the state in buffer ``parity``."""
         return self._copies[1 - parity]
 
+    def follow(self, launches: Sequence) -> None:
+        """Have two launches, on the queue of the openings, run behind every change of the first and of the second
+        copy."""
+        for followers, launch in zip(self._followers, launches, strict=True):
+            followers.append(launch)
+
     def set_present(self, row: np.ndarray) -> None:
         """Values in force now; those that feedback sets stay as they are."""
         for copy in self._copies:
             kept = self._backend.to_host(copy)
             self._backend.update(copy, np.where(self._is_scheduled, self._stored(row), kept))
+        self._update_followers(0, 1)
 
     def schedule(self, rows: np.ndarray, parity: int) -> None:
         """Values (K, n + 3) of the steps to come, one row a step, K at most ``ROWS``, of which the first goes from
@@ -64,18 +83,30 @@ class TimedValues:
         backend.update(backend.view(arrays.rows, 0, rows.size), self._stored(rows).reshape(-1))
         backend.update(arrays.n_rows, np.full(1, len(rows)))
         backend.update(arrays.next, np.ones(1, np.int64))
+        self._update_followers(parity)
         self.rows_left = len(rows)
 
-    def bind_next(self, parity: int):
-        """Launch that fetches, in a step from buffer ``parity``, the row of the step behind it."""
-        return self._backend.bind("next_row", self._schedule, self._copies[1 - parity], ON_OPENINGS)
+    def bind_next(self, parity: int) -> list:
+        """Launches that fetch, in a step from buffer ``parity``, the row of the step behind it."""
+        fetch = self._backend.bind("next_row", self._schedule, self._copies[1 - parity], ON_OPENINGS)
+        return [fetch, *self._followers[1 - parity]]
 
     def compile(self) -> None:
-        """Run the launch once beside the values: what is recorded must have run before."""
+        """Run the launches once, the first beside the values: what is recorded must have run before."""
         backend, scratch = self._backend, self._allocate(1)
         backend.update(scratch.n_rows, np.ones(1, np.int64))
         backend.bind("next_row", scratch, backend.zeros(self.size, self._real), ON_OPENINGS)()
+        self._update_followers(0, 1)
         backend.synchronise()
+
+    def _update_followers(self, *parities: int) -> None:
+        """Compute what follows from copies that the host has changed."""
+        launches = [launch for parity in parities for launch in self._followers[parity]]
+        if launches:
+            self._backend.synchronise()
+            for launch in launches:
+                launch()
+            self._backend.synchronise()
 
     def _stored(self, rows: np.ndarray) -> np.ndarray:
         return (rows * self._units).astype(self._real)

@@ -24,17 +24,19 @@ NOTHING = ReportPart()
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How far a criterion of steadiness is met.
+    """How far a criterion for the end of a run is met.
 
     Attributes:
         tolerance: allowed relative change.
         change: the last one; None before the flow was looked at twice.
         is_reached: whether the criterion is met.
+        word: what the flow is then: steady or periodic.
     """
 
     tolerance: float
     change: float | None
     is_reached: bool
+    word: str = "steady"
 
     def __str__(self):
         change = "not yet known" if self.change is None else f"{self.change:.2e}"
@@ -64,11 +66,13 @@ class Observer:
         files: patterns of the files that the class writes into the output folder; a new run removes them.
         name: name of its record in summary.json, and of its state in checkpoints; empty if it has neither.
         every: number of steps between two calls of :meth:`act`, 0 for none.
+        reason: why a run ends where its criterion is met, in one word; empty if it has none.
     """
 
     files: tuple[str, ...] = ()
     name: str = ""
     every: int = 0
+    reason: str = ""
 
     @classmethod
     def create(cls, view: FlowView, folder: Path, resume_step: int | None) -> Sequence["Observer"]:

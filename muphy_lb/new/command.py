@@ -24,6 +24,7 @@ def add_options(parser) -> None:
     parser.add_argument("--fluid", metavar="NAME", help=f"{', '.join(FLUIDS)} (default: blood in vessels, else water)")
     velocity = "mean velocity at the inlet [m/s], or as '20 cm/s'"
     parser.add_argument("--velocity", type=_quantity("m/s"), metavar="M/S", help=velocity)
+    _add_circulation(parser)
     unit = f"length unit of a surface: {UNIT_WORDS} (default: mm), or of --spacing for an image"
     parser.add_argument("--unit", metavar="UNIT", help=unit)
     parser.add_argument(
@@ -33,6 +34,56 @@ def add_options(parser) -> None:
         "-o", "--output", metavar="CASE.toml", default=DEFAULT_CASE, help="file to write (default: %(default)s)"
     )
     parser.add_argument("--yes", action="store_true", help="do not prompt, use defaults, replace an existing case file")
+
+
+def _add_circulation(parser) -> None:
+    """The options of a vessel through which a heart beats."""
+    group = parser.add_argument_group("a beating heart", "outlets with resistance and compliance, a pulsating inlet")
+    pressure = "pressure at the outlets [Pa], or as '93 mmHg'"
+    group.add_argument("--mean-pressure", type=_quantity("Pa"), metavar="PA", help=f"mean {pressure}")
+    highest = f"highest less lowest {pressure.replace('93', '40')}"
+    group.add_argument("--pulse-pressure", type=_quantity("Pa"), metavar="PA", help=highest)
+    flow = "mean flow rate (cardiac output) through the inlets [m3/s], or as '5 L/min', in place of --velocity"
+    group.add_argument("--flow-rate", "--cardiac-output", type=_quantity("m^3/s"), metavar="M3/S", help=flow)
+    group.add_argument("--beat", type=_quantity("s"), metavar="S", help="duration of a beat [s] (default: 0.8)")
+    murray = "outlets share the flow as this power of their radii (default: 3, Murray's law)"
+    group.add_argument("--murray", type=float, metavar="EXPONENT", help=murray)
+    split = "repeatable: share of the flow of an outlet, in place of --murray"
+    group.add_argument("--split", action="append", default=[], metavar="OUTLET=SHARE", help=split)
+
+
+def _circulation(options):
+    """The circulation of the options; None without any."""
+    from muphy_lb.new.circulation import BEAT_S, Circulation
+
+    given = {
+        name: getattr(options, name) for name in ("mean_pressure", "pulse_pressure", "flow_rate", "beat", "murray")
+    }
+    given = {name: value for name, value in given.items() if value is not None} | (
+        {"split": options.split} if options.split else {}
+    )
+    if not given:
+        return None
+    needed = [name for name in ("mean_pressure", "pulse_pressure") if name not in given]
+    if needed:
+        words = [f"--{name.replace('_', '-')}" for name in (*given, *needed)]
+        raise InputError(f"new: {', '.join(words[: len(given)])} needs {' and '.join(words[len(given) :])}, too")
+    return Circulation(
+        options.mean_pressure,
+        options.pulse_pressure,
+        options.flow_rate,
+        BEAT_S if options.beat is None else options.beat,
+        options.murray,
+        dict(_share(text) for text in options.split),
+    )
+
+
+def _share(text: str) -> tuple[str, float]:
+    name, _, share = text.partition("=")
+    try:
+        return name.strip(), float(share)
+    except ValueError as error:
+        raise InputError(f"new: --split {shown(text)} is not OUTLET=SHARE, such as outlet_1=0.4") from error
 
 
 def _quantity(unit: str) -> Callable[[str], float]:
@@ -110,6 +161,7 @@ def _options_by_name(options) -> dict:
         "velocity_m_s": options.velocity,
         "unit": options.unit,
         "reader": _reader_options(options.option) or None,
+        "circulation": _circulation(options),
     }
 
 

@@ -18,6 +18,7 @@ from muphy_lb.geometry.surfaces.surface import read_surface
 from muphy_lb.geometry.surfaces.triangles import signed_volumes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.new import sizing
+from muphy_lb.new.beating import PEAK_OF_A_BEAT, Extent, Flowing, beating
 from muphy_lb.new.doubts import rock_doubts, vessel_doubts
 from muphy_lb.new.prompt import CaseOptions
 
@@ -86,23 +87,29 @@ def vessel(requested: CaseOptions, folder: Path) -> Draft:
     diameter_m = 2.0 * inlets[0].equivalent_radius_m
     narrowing = max(1.0, sum(f.area_m2 for f in inlets) / sum(f.area_m2 for f in outlets))
     viscosity, across = requested.substance.kinematic_viscosity_m2_s, diameter_m / vessel_geometry.spacing_m
-    peak = PARABOLA_3D * narrowing
-    velocity, why = _velocity(requested, diameter_m, across, peak)
+    peak = PARABOLA_3D * narrowing * (1.0 if requested.circulation is None else PEAK_OF_A_BEAT)
+    area_m2 = sum(found.area_m2 for found in inlets)
+    velocity, why = _velocity(requested, diameter_m, across, peak, area_m2)
     reynolds = velocity * diameter_m / viscosity
     n_nodes = vessel_geometry.volume_m3 / vessel_geometry.spacing_m**3
     resolution = sizing.resolution(diameter_m, vessel_geometry.spacing_m, n_nodes, reynolds, peak)
     drive = sizing.drive(reynolds / across, across, vessel_geometry.length_m / vessel_geometry.spacing_m, narrowing)
+    extent = Extent(vessel_geometry.spacing_m, vessel_geometry.length_m, PARABOLA_3D * narrowing)
+    flowing = _flowing(requested, (inlets, outlets), velocity, extent)
+    drive = flowing.drive or drive
+    sections = _common(requested, drive, resolution.model) | flowing.sections
+    sections["lattice"] |= resolution.model
     table = {
         "title": "Flow through a vessel" if requested.file else "Flow through a branching vessel",
         "geometry": vessel_geometry.geometry,
-        "openings": [_opening(found, vessel_geometry.placed, velocity) for found in chain(inlets, outlets)],
-        **_common(requested, drive, resolution.model),
+        "openings": [_opening(found, vessel_geometry.placed, flowing.conditions) for found in chain(inlets, outlets)],
+        **sections,
     }
     notes = [_note(found, vessel_geometry) for found in chain(inlets, outlets)]
     flow = f"velocity {velocity:.4g} m/s at the inlet, {why}; Reynolds number {reynolds:.4g} at the inlet"
     doubts = [f"warning: {text}" for text in vessel_doubts(requested, (*inlets, *outlets), velocity)]
-    voxels = f"voxel edge {vessel_geometry.spacing_m:.4g} m: {resolution}"
-    return Draft(table, (*notes, flow, voxels, *_collision_notes(resolution, drive), *doubts))
+    edge = f"voxel edge {vessel_geometry.spacing_m:.4g} m: {resolution}"
+    return Draft(table, (*notes, flow, *flowing.notes, edge, *_collision_notes(resolution, drive), *doubts))
 
 
 def rock(requested: CaseOptions, folder: Path) -> Draft:
@@ -223,10 +230,15 @@ def _sorted(found: tuple[FoundOpening, ...], requested: CaseOptions) -> tuple[li
     return inlets, outlets
 
 
-def _velocity(requested: CaseOptions, diameter_m: float, across: float, peak: float) -> tuple[float, str]:
-    """(mean velocity at the inlet [m/s], where it comes from): the requested one; else one of a moderate Reynolds
-    number, but of blood never above that of blood at rest in a vessel of this diameter."""
-    substance = requested.substance
+def _velocity(
+    requested: CaseOptions, diameter_m: float, across: float, peak: float, area_m2: float
+) -> tuple[float, str]:
+    """(mean velocity at the inlet [m/s], where it comes from): the requested one, or that of the requested flow rate
+    through an area; else one of a moderate Reynolds number, but of blood never above that of blood at rest in a vessel
+    of this diameter."""
+    substance, circulation = requested.substance, requested.circulation
+    if circulation is not None and circulation.flow_rate_m3_s is not None:
+        return circulation.flow_rate_m3_s / area_m2, f"that of {circulation.flow_rate_m3_s:.4g} m3/s"
     if requested.velocity_m_s is not None:
         return requested.velocity_m_s, "as asked"
     viscosity_m2_s = substance.kinematic_viscosity_m2_s
@@ -266,17 +278,26 @@ def _spacing(requested: CaseOptions) -> dict:
     return {} if requested.spacing_m is None else {"spacing_m": requested.spacing_m}
 
 
-def _opening(found: FoundOpening, placed: bool, velocity_m_s: float) -> dict:
-    """One entry of [[openings]]; with position and normal if the case must define them."""
+def _flowing(requested: CaseOptions, ends: tuple, velocity_m_s: float, extent: Extent) -> Flowing:
+    """Inlets of a mean velocity, outlets of pressure 0; or what a beating heart needs."""
+    if requested.circulation is not None:
+        return beating(requested.circulation, ends, velocity_m_s, extent, requested.substance)
+    inlets, outlets = ends
+    conditions: dict[str, dict] = {found.opening.name: {"pressure_pa": 0.0} for found in outlets}
+    for found in inlets:
+        conditions[found.opening.name] = {"velocity_m_s": velocity_m_s, "profile": "parabolic"}
+    return Flowing(conditions)
+
+
+def _opening(found: FoundOpening, placed: bool, conditions: Mapping[str, dict]) -> dict:
+    """One entry of [[openings]] with its condition; with position and normal if the case must define them."""
     opening = found.opening
     entry = {"name": opening.name}
     if placed:
         entry |= {"kind": opening.kind, "centre_m": [sizing.rounded(c, 7) for c in opening.centre_m]}
         entry["normal"] = [sizing.rounded(c, 7) for c in opening.normal]
         entry |= {"radius_m": sizing.rounded(opening.radius_m, 7)} if math.isfinite(opening.radius_m) else {}
-    if opening.kind == "inlet":
-        return entry | {"velocity_m_s": velocity_m_s, "profile": "parabolic"}
-    return entry | {"pressure_pa": 0.0}
+    return entry | conditions[opening.name]
 
 
 def _collision_notes(resolution: sizing.Resolution, drive: sizing.Drive) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.files import PREPARED
 from muphy_lb.geometry.load import LOADERS
 from muphy_lb.geometry.quantities import UNIT_WORDS, metres_per_unit, number_in_si
+from muphy_lb.new.circulation import Circulation
 from muphy_lb.new.presets import FLUIDS, KINDS, Substance
 from muphy_lb.setup.stability import SURFACES
 
@@ -37,6 +38,7 @@ class CaseOptions:
         across: voxels across the inlet, cube or channel.
         velocity_m_s: mean velocity at the inlet [m/s]; ``None``: a moderate Reynolds number.
         reader: options of the file's reader.
+        circulation: what the outlets of a vessel with a beating heart have behind them.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class CaseOptions:
     across: int | None = None
     velocity_m_s: float | None = None
     reader: Mapping[str, object] = field(default_factory=dict)
+    circulation: Circulation | None = None
 
     def __post_init__(self):
         _check_word("kind", self.kind, KINDS)
@@ -57,6 +60,7 @@ class CaseOptions:
             if value is not None and not 0.0 < value < float("inf"):
                 raise InputError(f"new: --{name.split('_')[0]} is {value}; give a number above zero")
         self._check_file()
+        self._check_circulation()
         if self.spacing_m is not None and self.across is not None:
             raise InputError("new: --spacing and --across are both given; the voxel edge follows from one of them")
         if self.across is not None and self.file is not None and not self.is_surface:
@@ -76,6 +80,16 @@ class CaseOptions:
     def n_across(self) -> int:
         """Voxels across: the requested number or the default."""
         return self.across or DEFAULT_ACROSS[self.kind]
+
+    def _check_circulation(self) -> None:
+        if self.circulation is None:
+            return
+        if self.kind != "vessel":
+            raise InputError(
+                f"new: --mean-pressure is that behind the outlets of a vessel; leave it out for a {self.kind}"
+            )
+        if self.velocity_m_s is not None and self.circulation.flow_rate_m3_s is not None:
+            raise InputError("new: --velocity and --flow-rate are both given; the one follows from the other")
 
     def _check_file(self) -> None:
         if self.kind == "rock" and self.velocity_m_s is not None:
@@ -134,7 +148,7 @@ def prompt_options(given: Mapping[str, object], ask: Ask | None) -> CaseOptions:
         usual = f"none for {DEFAULT_ACROSS[kind]}, or what the velocity needs"
         option("across", f"voxels across {ACROSS_WHAT[kind]}; {usual}", None, int)
     option("fluid", "fluid", DEFAULT_FLUID[kind], allowed=tuple(FLUIDS))
-    if kind != "rock":
+    if kind != "rock" and not (draft.circulation and draft.circulation.flow_rate_m3_s):
         option(
             "velocity_m_s", "mean velocity at the inlet [m/s]; none for a moderate Reynolds number", None, _velocity_m_s
         )

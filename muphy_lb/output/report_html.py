@@ -89,8 +89,9 @@ def write_report(folder: Path, summary: Mapping, parts: Sequence[ReportPart], wi
 
 
 def _ending(summary: Mapping) -> str:
-    steady = "; the flow is steady" if summary["converged"] else ""
-    return f"Ended: {summary['ended']} at step {summary['steps']:,}, t = {summary['time_s']:.5g} s{steady}."
+    word = (summary.get("steadiness") or {}).get("word", "steady")
+    reached = f"; the flow is {word}" if summary["converged"] else ""
+    return f"Ended: {summary['ended']} at step {summary['steps']:,}, t = {summary['time_s']:.5g} s{reached}."
 
 
 def _verdict_lines(summary: Mapping) -> Iterator[str]:

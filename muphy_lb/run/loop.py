@@ -19,6 +19,7 @@ from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_c
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
 from muphy_lb.run.lock import FolderLock
 from muphy_lb.run.observers import check_observers, create_observers, remove_files
+from muphy_lb.run.periodicity import PERIODIC
 from muphy_lb.run.rebalancing import Rebalancing
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY
@@ -30,6 +31,7 @@ LOG = logging.getLogger(__name__)
 STOP_FILE = "STOP"
 N_CHECKPOINTS = 2
 COMPLETED = "completed"
+ENDS = (COMPLETED, STEADY, PERIODIC)
 STOPPED_EXIT_CODE = 75
 SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent to its children as well
 STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -211,9 +213,9 @@ class Run:
         """Why a resumed run, which had come to its end, has but to write its last files."""
         simulation, reason = self.simulation, None
         if self._root and self._is_resumed and self._summary().get("steps") != simulation.step_number:
-            is_steady = any(observer.is_satisfied for observer in self.observers)
             is_complete = simulation.step_number >= simulation.numerics.steps
-            reason = STEADY if is_steady else COMPLETED if is_complete else None
+            met = [observer.reason for observer in self.observers if observer.is_satisfied]
+            reason = met[0] if met else COMPLETED if is_complete else None
         return simulation.communicator.broadcast(reason)
 
     def _summary(self) -> dict:
@@ -333,7 +335,7 @@ class Run:
     def _progress_line(self, health, balance: str) -> str:
         step, last = self.simulation.step_number, self.simulation.numerics.steps
         remaining = (last - step) * self._clock.stepping_s / max(self._clock.steps, 1)
-        at_most = "" if self.simulation.case.run.steady_tolerance is None else "at most "  # a steady flow ends the run
+        at_most = "at most " if self.simulation.case.run.may_end_early else ""
         velocity = self.simulation.units.velocity_to_si(health.max_speed)
         status = "".join(f" | {text}" for observer in self.observers if (text := observer.status()))
         status += self.rebalancing.status()
@@ -358,7 +360,7 @@ class Run:
         }
         verdict = judge(simulation, self.observers, self._longer())
         self.is_sound = verdict.is_sound
-        if self.checkpoints.every or reason not in (COMPLETED, STEADY) or not verdict.is_sound:
+        if self.checkpoints.every or reason not in ENDS or not verdict.is_sound:
             self.checkpoints.act()  # of a doubtful flow too: it may only need more steps
         records = {observer.name: observer.finish() for observer in self.observers}
         outcome = {

@@ -16,6 +16,7 @@ from muphy_lb.measure.shear_observer import WallShearObserver
 from muphy_lb.output.report_html import REPORT_FILE
 from muphy_lb.physics.table import offered
 from muphy_lb.run.early import CASE_FILE
+from muphy_lb.run.periodicity import Periodicity
 from muphy_lb.run.steady_state import SteadyState
 from muphy_lb.run.summary import SUMMARY_FILE
 
@@ -41,6 +42,7 @@ OBSERVERS: tuple[type[Observer], ...] = (
     ProbeSeries,
     SegmentSeries,
     SteadyState,
+    Periodicity,
     PermeabilityObserver,
     FieldSnapshots,
     FlowPicture,

@@ -12,7 +12,13 @@ import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.exact_sums import from_two_parts, scale_of_sums
-from muphy_lb.boundaries.opening_geometry import link_weights, opening_areas_m2, opening_frames, unscaled_flow
+from muphy_lb.boundaries.opening_geometry import (
+    link_weights,
+    opening_areas_m2,
+    opening_frames,
+    pulsatile_weights,
+    unscaled_flow,
+)
 from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part, streaming_named
@@ -45,6 +51,7 @@ from muphy_lb.setup.collision import build_fluid
 from muphy_lb.setup.distribute import DistributedGeometry
 from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
 from muphy_lb.setup.numerics import Numerics, resolve
+from muphy_lb.setup.pulsatile import pulsatile_profiles
 
 TRIAL_STEPS = 4
 
@@ -312,7 +319,8 @@ class Simulation(FlowState):
         slip = [number for number, wall in enumerate(self.header.walls) if wall.name in slips]
         self.frames = frames = inspect(lambda nodes: opening_frames(nodes, lattice, slip))
         self.numerics = self._resolve(self.case)
-        self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2))
+        profiles = inspect(lambda nodes: pulsatile_profiles(case, nodes, lattice, frames, slip))
+        self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2), profiles)
         self._carried = inspect(lambda nodes: unscaled_flow(nodes, lattice, frames, self.conditions, slip))
 
     def _build(self) -> None:
@@ -348,11 +356,12 @@ class Simulation(FlowState):
         model = self._model(force, force_operator)
         links = self.domain.links
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
+        shapes = pulsatile_weights(self.header, self.lattice, links, (self.frames, self.conditions), weights)
         self.n_fallback_links: int
         keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
         motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
         conditions, self.n_fallback_links = link_conditions(
-            self.domain, nodes, weights, self.conditions, case.lattice, motions
+            self.domain, nodes, (weights, shapes), self.conditions, case.lattice, motions
         )
         self._course = build_schedule(case, self.header, self.conditions, driving, self.units)
         connector = HaloConnector(self.communicator, case.compute.transport)

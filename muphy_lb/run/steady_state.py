@@ -170,6 +170,7 @@ class SteadyState(Observer):
     file = "steady.csv"
     files = (file,)
     name = "watch"
+    reason = STEADY
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         run = view.case.run

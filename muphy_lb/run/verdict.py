@@ -16,7 +16,7 @@ from muphy_lb.measure.observer import Observer, PeriodMean, Steadiness
 from muphy_lb.setup.plausibility import WHOLE
 
 DOUBTFUL_EXIT_CODE = 6
-SOUND, DOUBTFUL = "sound", "doubtful"
+SOUND, DOUBTFUL, STEADY = "sound", "doubtful", "steady"
 
 LARGEST_IMBALANCE = 0.01
 """Share of a steady flow that may be missing: walls between voxels lose some tenths of a percent where voxels are
@@ -72,8 +72,9 @@ class Findings:
 
     @property
     def asked(self) -> Steadiness | None:
-        """The criterion, of a flow that can meet it."""
-        return None if self.period else self.steadiness
+        """The criterion, of a flow that can meet it: one that a waveform drives is never steady."""
+        found = self.steadiness
+        return None if found is None or (self.period and found.word == STEADY) else found
 
 
 @dataclass(frozen=True)
@@ -153,8 +154,9 @@ def _when(findings: Findings) -> str:
 def _steadiness_text(findings: Findings) -> str:
     if findings.steadiness is None:
         return "not asked for (run.steady_tolerance)"
-    driven = "; a waveform drives the flow" if findings.period else ""
-    return f"{'steady' if findings.steadiness.is_reached else 'NOT steady'}, {findings.steadiness}{driven}"
+    found = findings.steadiness
+    driven = "; a waveform drives the flow" if findings.period and found.word == STEADY else ""
+    return f"{'' if found.is_reached else 'NOT '}{found.word}, {found}{driven}"
 
 
 def _found(view: FlowView, observers: Sequence[Observer]) -> Findings:
@@ -183,8 +185,14 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
     """What speaks against a result, and a remedy."""
     asked, balance = findings.asked, findings.balance
     if asked and not asked.is_reached:
-        yield f"the flow is NOT steady: {asked}; go on with: {go_on}"
-    if asked and balance and findings.keeps_balance and abs(balance.imbalance) > LARGEST_IMBALANCE:
+        yield f"the flow is NOT {asked.word}: {asked}; go on with: {go_on}"
+    if (
+        asked
+        and asked.word == STEADY
+        and balance
+        and findings.keeps_balance
+        and abs(balance.imbalance) > LARGEST_IMBALANCE
+    ):
         yield _missing_flow(balance, asked, findings.walls_rule)
     yield from _objections_of_the_period(findings, go_on)
     if balance is None and not abs(findings.mass_drift) <= LARGEST_DRIFT:
@@ -211,8 +219,8 @@ def _objections_of_the_period(findings: Findings, go_on: str) -> Iterator[str]:
             f"the run is shorter than the period of its waveform, {period.period_s:.4g} s: what it shows is a part of"
             f" the first one; go on with: {go_on}"
         )
-    elif period.n_periods < 1.0 + WHOLE:
-        return  # the first period holds the start of the flow
+    elif period.n_periods < 1.0 + WHOLE or (findings.asked and not findings.asked.is_reached):
+        return  # the first period holds the start; a flow that is not periodic has been objected to
     elif balance and balance.period_s and findings.keeps_balance and abs(balance.imbalance) > LARGEST_IMBALANCE:
         word = "less" if balance.imbalance > 0.0 else "more"
         yield (

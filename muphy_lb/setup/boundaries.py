@@ -1,16 +1,19 @@
 """From the case's openings, walls and forces to lattice conditions, and their schedule in time."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
 from muphy_lb.boundaries.driving_force import DrivingForce
 from muphy_lb.boundaries.lumped import LumpedOutlet
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
-from muphy_lb.boundaries.profiles import PROFILES, measured
+from muphy_lb.boundaries.profiles import PROFILES, measured, plug
 from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, linkwise_coefficients, wall_extent
 from muphy_lb.boundaries.waveform import read_table
+from muphy_lb.boundaries.womersley import PulsatileProfile
 from muphy_lb.case.boundaries import OpeningSection, WallSection
 from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection
@@ -27,6 +30,8 @@ from muphy_lb.units import CS2, Units
 # Rows of the schedule that are uploaded at a time while a value changes with time.
 CHUNK = 1024
 
+NO_PROFILES: Mapping[int, PulsatileProfile] = MappingProxyType({})
+
 
 class BoundarySchedule:
     """The values of openings, wall velocities and body force as functions of time.
@@ -36,7 +41,8 @@ class BoundarySchedule:
 
     Args:
         values: (n,) values of the openings, then 1 for every labelled wall that moves and 0 for others, then 1.
-        factors: a waveform, or None, for each of them.
+        factors: a waveform, or None, for each of them; behind these, for the openings whose profiles change their
+            shape, ``(times_s) -> (K, columns)`` amplitudes, which the ramp leaves alone.
         force: body force, evaluated at the time after the step.
         ramp_steps: steps over which the values rise from rest as (1 - cos) / 2.
         time_step_s: [s].
@@ -50,7 +56,7 @@ class BoundarySchedule:
         self.values, self._force = values, force
         self._at_rest = np.zeros(values.size) if at_rest is None else at_rest
         self._has_values = bool(np.any(values[:-1]))
-        self._factors = tuple(factors)
+        self._factors, self._amplitudes = tuple(factors[: values.size]), tuple(factors[values.size :])
         self._ramp_steps, self._time_step_s = ramp_steps, time_step_s
 
     @property
@@ -61,17 +67,17 @@ class BoundarySchedule:
     @property
     def is_periodic(self) -> bool:
         """Whether anything changes throughout the run."""
-        return self._force.changes or any(factor is not None for factor in self._factors)
+        return self._force.changes or any(factor is not None for factor in (*self._factors, *self._amplitudes))
 
     def rows(self, step: int) -> tuple[np.ndarray, float]:
-        """Values of the steps after ``step``, (K, n + 3), and the step up to which they are valid."""
+        """Values of the steps after ``step``, (K, n + columns + 3), and the step up to which they are valid."""
         left = CHUNK if self.is_periodic else max(1, self._ramp_steps - step)
         n_rows = min(CHUNK, left)
         is_last = not self.is_periodic and n_rows == left
         return self.at(step + 1.0 + np.arange(n_rows)), np.inf if is_last else step + n_rows
 
     def at(self, steps: np.ndarray) -> np.ndarray:
-        """(K, n + 3) values of given steps."""
+        """(K, n + columns + 3) values of given steps: ``values``, amplitudes, force."""
         n_rows = len(steps)
         progress = np.clip(steps / self._ramp_steps, 0.0, 1.0) if self._ramp_steps else np.ones(n_rows)
         ramp = 0.5 - 0.5 * np.cos(np.pi * progress)
@@ -80,17 +86,27 @@ class BoundarySchedule:
             if factor is not None:
                 share = factor((steps - 0.5) * self._time_step_s)
                 rows[:, column] = rows[:, column] * share + ramp * self._at_rest[column] * (share - 1.0)
-        return np.hstack((rows, self._force(steps * self._time_step_s)))
+        shapes = [amplitudes((steps - 0.5) * self._time_step_s) for amplitudes in self._amplitudes]
+        return np.hstack((rows, *shapes, self._force(steps * self._time_step_s)))
 
 
-def opening_conditions(case: Case, nodes: GeometryHeader, frames, units: Units, cs2: float) -> tuple[Condition, ...]:
-    """Lattice conditions of the openings, in the geometry's order."""
+def opening_conditions(
+    case: Case, nodes: GeometryHeader, frames, units: Units, cs2: float, profiles=NO_PROFILES
+) -> tuple[Condition, ...]:
+    """Lattice conditions of the openings, in the geometry's order; ``profiles``: of
+    :func:`muphy_lb.setup.pulsatile.pulsatile_profiles`, for those that ask for one."""
     sections = opening_sections(nodes, case)
     check_splits(sections)
     outlets = lumped_outlets(nodes, sections, frames, units, cs2)
-    return tuple(
+    found = tuple(
         _condition(case, section, frame, units, cs2) if outlet is None else _answering(outlet, frame, units, cs2)
         for section, frame, outlet in zip(sections, frames, outlets, strict=True)
+    )
+    return tuple(
+        replace(condition, profile=profiles[k].steady, pulsatile=profiles[k] if profiles[k].n_columns else None)
+        if k in profiles
+        else condition
+        for k, condition in enumerate(found)
     )
 
 
@@ -146,6 +162,10 @@ def build_schedule(
     walls = {section.name: section for section in case.walls}
     moving = [walls.get(wall.name) for wall in nodes.walls]
     factors = [waveform_factor(case, section.waveform) for section in sections]
+    factors = [
+        None if condition.pulsatile is not None else factor
+        for condition, factor in zip(conditions, factors, strict=True)
+    ]
     factors += [None if section is None else waveform_factor(case, section.waveform) for section in moving]
     scales = [float(wall is not None and bool(wall.velocity_m_s or wall.rotation_rad_s)) for wall in moving]
     values = np.array([*(condition.value for condition in conditions), *scales, 1.0])
@@ -154,18 +174,22 @@ def build_schedule(
     at_rest[: len(conditions)] = [reference if condition.kind == PRESSURE else 0.0 for condition in conditions]
     if streaming_named(case.compute.streaming).stores_before_collision:
         force = replace(force, delay_s=units.time_step_s)
-    return BoundarySchedule(values, [*factors, None], force, case.run.ramp_steps, units.time_step_s, at_rest)
+    amplitudes = [condition.pulsatile.amplitudes for condition in conditions if condition.pulsatile is not None]
+    return BoundarySchedule(
+        values, [*factors, None, *amplitudes], force, case.run.ramp_steps, units.time_step_s, at_rest
+    )
 
 
 def link_conditions(
-    domain, nodes: NodeList, weights, conditions, lattice: LatticeSection, motions
+    domain, nodes: NodeList, weights: tuple, conditions, lattice: LatticeSection, motions
 ) -> tuple[LinkConditions, int]:
     """Conditions of one rank's links, and the number of interpolated links that use half-way bounce-back instead.
 
     Args:
         domain: the rank's nodes.
         nodes: its part of the geometry.
-        weights: (L,) weights of its opening links.
+        weights: (L,) weights of its opening links, and those of profiles that change their shape by number of the
+            opening.
         conditions: conditions of all openings.
         lattice: section of the case with the rule of the walls.
         motions: motions of all labelled walls.
@@ -175,7 +199,8 @@ def link_conditions(
     value = np.append([condition.value for condition in conditions], np.ones(len(motions) + 1))
     feedback = {k: condition.feedback for k, condition in enumerate(conditions) if condition.feedback}
     balance = wall_balance(domain, lattice.walls, motions) if lattice.wall_balance else None
-    return LinkConditions(weights, kind, walls, value, feedback, balance), n_fallback
+    momentum, profiles = weights
+    return LinkConditions(momentum, kind, walls, value, feedback, balance, profiles), n_fallback
 
 
 def _answering(outlet: LumpedOutlet, frame, units: Units, cs2: float) -> Condition:
@@ -186,7 +211,7 @@ def _answering(outlet: LumpedOutlet, frame, units: Units, cs2: float) -> Conditi
 def _condition(case: Case, section: OpeningSection, frame, units: Units, cs2: float) -> Condition:
     if section.pressure_pa is not None:
         return Condition(PRESSURE, units.pressure_to_density(section.pressure_pa, cs2) - 1.0)
-    profile = _measured(case, section, units) if section.profile_file else PROFILES[section.profile]
+    profile = _measured(case, section, units) if section.profile_file else PROFILES.get(section.profile, plug)
     if section.velocity_m_s is not None:
         return Condition(VELOCITY, units.velocity_to_lattice(section.velocity_m_s), profile)
     flow_m3_s = section.given_flow_m3_s(units.density_kg_m3)

@@ -23,6 +23,7 @@ from muphy_lb.setup.expected_pressures import describe_outlets
 from muphy_lb.setup.geometry import load_nodes, opening_sections
 from muphy_lb.setup.numerics import describe, resolve
 from muphy_lb.setup.plausibility import plausibility
+from muphy_lb.setup.pulsatile import describe_profiles
 from muphy_lb.setup.resolution import resolution_warnings
 
 # Of the run table per node and direction: 0.34 to 0.44 in vessels and sphere packs, more in pores a few voxels wide.
@@ -82,6 +83,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     for wall in nodes.walls:
         yield f"wall {wall.name}: {wall.n_voxels:,} solid voxels"
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
+    yield from describe_profiles(case, nodes, frames)
     yield from describe_outlets(case, nodes, frames, numerics)
     yield from plausibility(case, nodes.openings, numerics)
     yield from (f"warning: {text}" for text in resolution_warnings(nodes.openings, frames, nodes.spacing_m))

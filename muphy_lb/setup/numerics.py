@@ -15,7 +15,7 @@ from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
 from muphy_lb.setup.collision import refuse_unsuitable
 from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SHORT_RELAXATION_TIME, resolving, time_step_key, weak_odd_rate
-from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor
+from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor, refuse_other_periods
 from muphy_lb.units import CS2, Units, relaxation_time, viscosity
 
 MAX_STEPS = 10**12
@@ -32,8 +32,8 @@ FLOW_KEYS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s")
 ASSUMED_MFLUPS = 50.0
 
 # Largest over mean velocity of the profiles.
-_PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "measured": 1.0}
-_PEAKS_3D = {"plug": 1.0, "parabolic": 2.0, "rectangular": 2.25, "measured": 1.0}
+_PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "measured": 1.0, "womersley": 1.5}
+_PEAKS_3D = {"plug": 1.0, "parabolic": 2.0, "rectangular": 2.25, "measured": 1.0, "womersley": 2.25}
 _NO_AREAS = MappingProxyType({})
 
 
@@ -133,6 +133,7 @@ def resolve(
     plan = _plan(case, spacing_m, cs2, areas_m2)
     _refuse_unstable(plan)
     _refuse_aliased(plan)
+    refuse_other_periods(case)
     numerics = _numerics(plan, _largest_diameter_m(areas_m2, case, spacing_m))
     _refuse_compressible(numerics, plan)
     return replace(numerics, warnings=tuple(_warnings(numerics, plan)))

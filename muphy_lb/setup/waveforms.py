@@ -11,6 +11,8 @@ from muphy_lb.errors import InputError
 MAX_OVERSHOOT = 3.0
 # Points of a waveform: the spline solves a dense system.
 MOST_POINTS = 2000
+# Difference of the ratio of two periods from a whole number, relative.
+PERIOD_ERROR = 1e-6
 
 
 def waveform_factor(case: Case, section: WaveformSection | None) -> FourierSeries | PeriodicSpline | None:
@@ -67,7 +69,32 @@ def fastest_wave_s(waveform: WaveformSection, case: Case) -> float:
 
 def longest_period_s(case: Case) -> float:
     """Longest period of the time-dependent values of a case [s], 0 if there are none."""
-    return max((_period_s(case, waveform) for waveform in case.waveforms.values()), default=0.0)
+    return max(periods_s(case).values(), default=0.0)
+
+
+def periods_s(case: Case) -> dict[str, float]:
+    """The period [s] of everything in a case that repeats itself, by its key."""
+    found = {key: _period_s(case, waveform) for key, waveform in case.waveforms.items()}
+    beds = {opening.name: opening.coronary for opening in case.openings if opening.coronary is not None}
+    muscles = {name: bed.muscle_pressure for name, bed in beds.items() if bed.muscle_pressure is not None}
+    return found | {f"openings.{name}.coronary.muscle_pressure": muscle.period_s for name, muscle in muscles.items()}
+
+
+def refuse_other_periods(case: Case) -> None:
+    """Raise InputError where what repeats itself in a case does so with periods that have no common multiple, although
+    the run is to become periodic, or the heart muscle around a coronary bed beats beside the flow."""
+    periods = periods_s(case)
+    muscles = [key for key in periods if key.endswith(".muscle_pressure")]
+    if not (case.run.periodic_tolerance or muscles) or len(periods) < 2:
+        return
+    longest = max(periods, key=lambda key: periods[key])
+    for key, period_s in periods.items():
+        ratio = periods[longest] / period_s
+        if abs(ratio - round(ratio)) > PERIOD_ERROR * ratio:
+            raise InputError(
+                f"{key} has a period of {period_s:.6g} s and {longest} one of {periods[longest]:.6g} s, which is no"
+                " whole multiple of it: the flow would never repeat itself; give both the same period"
+            )
 
 
 def _period_s(case: Case, waveform: WaveformSection) -> float:

@@ -21,12 +21,14 @@ from muphy_lb.precision import FP64
 from tests.laws.test_beads import SINGLE, BeadSetup, start_on
 from tests.laws.walled import MOVING, ScatteredDistances, walled_nodes
 from tests.support import (
+    PULSATING,
     THROUGH_FLOW,
     Setup,
     advance,
     box_shape,
     build_engine,
     in_node_order,
+    pulsating_rows,
     random_nodes,
     random_voxels,
     start_at_rest,
@@ -142,7 +144,7 @@ class LateOpenings(Streams):
 
     def is_late(self, kernel, arguments):
         """Openings later, on their own queue, and what shares it."""
-        return kernel in ("links", "next_row")
+        return kernel in ("links", "next_row", "profile")
 
 
 class EarlyOpenings(Streams):
@@ -219,6 +221,20 @@ def test_a_late_stream_changes_no_flow_that_follows_a_schedule(late, flow, strea
         engine.backend.synchronise()
         found.append(engine.populations())
     assert np.array_equal(*found) and np.abs(found[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("streaming", STREAMINGS)
+@pytest.mark.parametrize("late", LATE)
+def test_a_late_stream_changes_no_profile_that_changes_its_shape(late, streaming, monkeypatch):
+    found = []
+    for backend in (NumpyBackend, late):
+        monkeypatch.setattr(tests.support, "make_backend", lambda *_, backend=backend: backend(D2Q9, FP64))
+        engine = start_at_rest(build_engine(random_nodes(D2Q9), Setup(D2Q9, streaming=streaming, conditions=PULSATING)))
+        engine.schedule(pulsating_rows(STEPS))
+        advance(engine, STEPS)
+        engine.backend.synchronise()
+        found.append((engine.populations(), engine.link_fluxes()[0]))
+    assert all(np.array_equal(*pair) for pair in zip(*found, strict=True)) and np.abs(found[0][0]).max() > 1e-3
 
 
 @pytest.mark.parametrize("streaming", STREAMINGS)

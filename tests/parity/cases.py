@@ -16,12 +16,14 @@ from muphy_lb.lattice import D2Q9, D3Q19, LATTICES
 from muphy_lb.precision import FP16, FP32, FP64
 from tests.laws.walled import INTERPOLATED, MOVING, ScatteredDistances, walled_nodes
 from tests.support import (
+    PULSATING,
     THROUGH_FLOW,
     Ranks,
     Setup,
     advance,
     build_engine,
     in_node_order,
+    pulsating_rows,
     random_owner,
     random_populations,
     random_voxels,
@@ -94,6 +96,7 @@ def in_place_setups():
         "moving": {"motions": MOVING},
         "slip": {"motions": (WallMotion(slips=True), WallMotion())},
     }
+    yield "D2Q9-pulsating", Setup(D2Q9, conditions=PULSATING)
     for lattice in LATTICES.values():
         for border in borders if lattice in (D2Q9, D3Q19) else ("moving",):
             yield f"{lattice.name}-{border}", Setup(lattice, force=FORCE[lattice.dimension], **borders[border])
@@ -116,6 +119,9 @@ def measured(setup: Setup, n_ranks: int) -> np.ndarray:
     for engine in ranks.engines:
         shrink_blocks(engine)
     ranks.set_populations(random_populations(setup.lattice, nodes.n_nodes))
+    if setup.conditions is PULSATING:
+        for engine in ranks.engines:
+            engine.schedule(pulsating_rows(4))
     ranks.step(3)
     exchanged = ranks.each(lambda engine: engine.wall_exchange())
     found, moments = [], np.empty((4, nodes.n_nodes))

@@ -115,6 +115,14 @@ def test_interpolated_walls_agree_in_the_simulator(label, simulated):
     assert np.abs(simulated[label] - measured(replace(setup, backend="cpu"), 2)).max() < BOUND[FP64]
 
 
+def test_profiles_that_change_their_shape_agree_in_the_simulator(simulated):
+    setup = dict(in_place_setups())["D2Q9-pulsating"]
+    of_nodes = slice(0, (setup.lattice.q + 4) * geometry(setup.lattice).n_nodes)  # sums of speeds round to integers
+    for backend in ("numpy", "cpu"):
+        found = measured(replace(setup, backend=backend), 1)[of_nodes]
+        assert np.abs(found - simulated["D2Q9-pulsating-pull"][of_nodes]).max() < BOUND[FP64]
+
+
 @pytest.mark.parametrize("label", [label for label, _ in in_place_setups()])
 def test_in_place_on_three_ranks_gives_the_bits_of_pull_on_one_in_the_simulator(label, simulated):
     pull, in_place = simulated[f"{label}-pull"], simulated[f"{label}-aa"]

@@ -113,6 +113,17 @@ def next_row(rows, is_scheduled, following, n_rows, now):
 
 
 @sweep_jit
+def profile(momentum, links, weights, values):
+    """The momentum of links whose profile changes its shape."""
+    n_links = links.size
+    for i in range(n_links):
+        total = values[0] * weights[i]
+        for column in range(1, values.size):
+            total += values[column] * weights[column * n_links + i]
+        momentum[links[i]] = total
+
+
+@sweep_jit
 def sum_openings(fluxes, opening, sums, scale):
     """Fixed-point sums by opening."""
     sums[:] = 0

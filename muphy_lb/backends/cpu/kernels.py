@@ -165,6 +165,11 @@ def next_row(backend, schedule: ScheduleArrays, now, queue):
     return lambda: boundary_skeletons.next_row(*schedule, now)
 
 
+def profile(backend, momentum, links, weights, values, queue):
+    """Serial over links."""
+    return lambda: boundary_skeletons.profile(momentum, links, weights, values)
+
+
 def sum_openings(backend, fluxes, opening, sums, scale: float):
     """Serial over links."""
     return lambda: boundary_skeletons.sum_openings(fluxes, opening, sums, scale)
@@ -224,6 +229,7 @@ KERNELS = MappingProxyType(
                 read,
                 write,
                 next_row,
+                profile,
                 sum_openings,
                 feedback,
                 particles,

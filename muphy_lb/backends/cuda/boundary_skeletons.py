@@ -132,6 +132,17 @@ def next_row(rows, is_scheduled, following, n_rows, now):
         following[0] += 1
 
 
+@cuda.jit
+def profile(momentum, links, weights, values):
+    """The momentum of links whose profile changes its shape; one thread per link."""
+    i, n_links = cuda.grid(1), links.size
+    if i < n_links:
+        total = values[0] * weights[i]
+        for column in range(1, values.size):
+            total += values[column] * weights[column * n_links + i]
+        momentum[links[i]] = total
+
+
 @device_jit
 def nearest(x):
     """The nearest integer; halves are rounded to even."""

@@ -224,6 +224,11 @@ def next_row(backend, schedule: ScheduleArrays, now, queue):
     return backend.launch(boundary_skeletons.next_row, 1, (*schedule, now), queue=queue, block=32)
 
 
+def profile(backend, momentum, links, weights, values, queue):
+    """One thread per link."""
+    return backend.launch(boundary_skeletons.profile, links.size, (momentum, links, weights, values), queue=queue)
+
+
 def sum_openings(backend, fluxes, opening, sums, scale: float):
     """Some blocks for each opening."""
     clear = backend.launch(boundary_skeletons.clear, sums.size, (sums,), queue=ON_EDGE)
@@ -362,6 +367,7 @@ KERNELS = MappingProxyType(
             read,
             write,
             next_row,
+            profile,
             count_step,
             sum_openings,
             feedback,

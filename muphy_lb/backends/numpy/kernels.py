@@ -192,6 +192,16 @@ def next_row(backend, schedule: ScheduleArrays, now, queue):
     return take
 
 
+def profile(backend, momentum, links, weights, values, queue):
+    """momentum[links] = values @ weights, added up in the order of the columns, which no number of links changes."""
+    rows = weights.reshape(values.size, -1)
+
+    def compute():
+        momentum[links] = np.add.reduce(values[:, None] * rows, axis=0)
+
+    return compute
+
+
 def count_step(backend, step, queue):
     """step += 1."""
 
@@ -330,6 +340,7 @@ KERNELS = MappingProxyType(
             read,
             write,
             next_row,
+            profile,
             count_step,
             sum_openings,
             feedback,

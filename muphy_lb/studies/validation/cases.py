@@ -18,6 +18,7 @@ from muphy_lb.studies.validation.permeability import permeability
 from muphy_lb.studies.validation.permeability_error import permeability_error
 from muphy_lb.studies.validation.poiseuille import pipe, plane_channel
 from muphy_lb.studies.validation.poiseuille_trt import poiseuille_trt
+from muphy_lb.studies.validation.pulsatile_tube import pulsatile_tube
 from muphy_lb.studies.validation.record import Validation
 from muphy_lb.studies.validation.rheology import rheology
 from muphy_lb.studies.validation.schaefer_turek import schaefer_turek
@@ -66,6 +67,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "taylor-green-3d": taylor_green_3d,
         "shear-layers": shear_layers,
         "womersley": womersley,
+        "pulsatile-tube": pulsatile_tube,
         "rheology": rheology,
         "free-slip": free_slip,
         "smagorinsky": smagorinsky,

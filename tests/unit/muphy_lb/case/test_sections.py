@@ -48,7 +48,7 @@ MISTAKES = {
     ),
     "unknown profile": (
         inlet(velocity_m_s=1.0, profile="flat"),
-        "openings.inlet.profile is 'flat': must be 'plug', 'parabolic', 'rectangular' or 'measured'",
+        "openings.inlet.profile is 'flat': must be 'plug', 'parabolic', 'rectangular', 'measured' or 'womersley'",
     ),
     "measured without file": (
         inlet(velocity_m_s=1.0, profile="measured"),

@@ -1,0 +1,189 @@
+"""What lies behind the outlets of a new vessel: networks that give a mean pressure and a pulse pressure.
+
+The resistance of all outlets together is the mean pressure over the mean flow. Outlets share it by Murray's law, flow ~
+radius^3 (Murray, Proc. Natl. Acad. Sci. USA 12, 207 (1926), from memory), with another exponent, or as given; all have
+the same time constants, so compliance goes with the share. Of each resistance ``CHARACTERISTIC`` lies in front of the
+compliance (Laskey, Parker, Ferrari, Kussmaul, Noordergraaf, J. Appl. Physiol. 69, 112 (1990), from memory). The
+compliance is that with which the networks alone, without the vessel, have the pulse pressure asked for: near the stroke
+volume over the pulse pressure, which takes all of a stroke to be stored.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite, pi, sqrt
+
+import numpy as np
+from scipy.optimize import brentq
+
+from muphy_lb.boundaries.lumped import windkessel
+from muphy_lb.errors import InputError
+
+CHARACTERISTIC = 0.056
+"""Share of the resistance of an outlet that lies in front of its compliance."""
+BEAT_S = 0.8
+"""75 beats a minute."""
+EXPONENT, EXPONENTS = 3.0, (1.0, 4.0)
+"""Of Murray's law, and what it may be; 2.3 to 3 are found in arteries."""
+EJECTION = 0.4
+"""Share of a beat in which the heart ejects, as the square of a sine; an idealised waveform."""
+N_HARMONICS = 8
+MOST_BEATS = 40
+SETTLED = 5.0
+"""Time constants until the pressure repeats itself to the hundredth part."""
+SUM_ERROR = 1e-3
+DENSITY_CHANGE = 0.01
+"""Change of the lattice density by the pulse: half of what an outlet may."""
+N_PHASES = 400
+PERIODIC_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True)
+class Circulation:
+    """What is known of the circulation that a vessel belongs to.
+
+    Attributes:
+        mean_pressure_pa: mean pressure at the outlets [Pa].
+        pulse_pressure_pa: highest less lowest pressure there [Pa].
+        flow_rate_m3_s: mean flow rate through all inlets [m3/s]; None: as the velocity of the case gives.
+        beat_s: duration of a beat [s].
+        exponent: of Murray's law.
+        shares: of the flow by name of the outlet, in place of Murray's law; empty for that.
+
+    Raises:
+        InputError: numbers that no circulation has.
+    """
+
+    mean_pressure_pa: float
+    pulse_pressure_pa: float
+    flow_rate_m3_s: float | None = None
+    beat_s: float = BEAT_S
+    exponent: float | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self):
+        values = {"mean-pressure": self.mean_pressure_pa, "pulse-pressure": self.pulse_pressure_pa}
+        values |= {"beat": self.beat_s, "flow-rate": 1.0 if self.flow_rate_m3_s is None else self.flow_rate_m3_s}
+        for name, value in values.items():
+            if not (value > 0.0 and isfinite(value)):
+                raise InputError(f"new: --{name} is {value:g}; give a number above zero")
+        if self.pulse_pressure_pa >= 2.0 * self.mean_pressure_pa:
+            raise InputError(
+                f"new: --pulse-pressure {self.pulse_pressure_pa:.5g} Pa around a mean of {self.mean_pressure_pa:.5g} Pa"
+                " would fall below zero; give less than twice the mean (numbers are in Pa; '40 mmHg' has its unit)"
+            )
+        if self.exponent is not None and self.shares:
+            raise InputError("new: --murray and --split are both given; the shares follow from one of them")
+        low, high = EXPONENTS
+        if self.exponent is not None and not low <= self.exponent <= high:
+            raise InputError(f"new: --murray is {self.exponent:g}; it must be {low:g} to {high:g}, usually 3")
+        if self.shares and (min(self.shares.values()) <= 0.0 or abs(sum(self.shares.values()) - 1.0) > SUM_ERROR):
+            raise InputError(
+                f"new: the shares of --split ({_listed(self.shares)}) must be above zero and add up to 1; they add up"
+                f" to {sum(self.shares.values()):g}"
+            )
+
+    def shares_of(self, radii_m: Mapping[str, float]) -> dict[str, float]:
+        """Share of the flow of every outlet, by name, from their radii.
+
+        Raises:
+            InputError: shares were given for other outlets.
+        """
+        if self.shares:
+            if self.shares.keys() != radii_m.keys():
+                raise InputError(
+                    f"new: --split names {', '.join(self.shares)}, and the outlets are {', '.join(radii_m)}; give each"
+                    " of them its share"
+                )
+            return {name: self.shares[name] / sum(self.shares.values()) for name in radii_m}
+        powers = {name: radius_m ** (self.exponent or EXPONENT) for name, radius_m in radii_m.items()}
+        return {name: power / sum(powers.values()) for name, power in powers.items()}
+
+
+@dataclass(frozen=True)
+class Bed:
+    """All outlets together, fed by the waveform.
+
+    Attributes:
+        flow_rate_m3_s: mean flow rate [m3/s].
+        resistance: of all outlets together [Pa s/m3].
+        beat_s: duration of a beat [s].
+        compliance: of all outlets together [m3/Pa].
+    """
+
+    flow_rate_m3_s: float
+    resistance: float
+    beat_s: float
+    compliance: float = 1.0
+
+    @property
+    def tau_s(self) -> float:
+        """Time constant [s]."""
+        return (1.0 - CHARACTERISTIC) * self.resistance * self.compliance
+
+    def pressures_pa(self) -> np.ndarray:
+        """Pressure at phases of a beat, once it repeats itself [Pa]."""
+        front = CHARACTERISTIC * self.resistance
+        impedance = windkessel(self.resistance - front, self.compliance, front)
+        phase = 2.0 * pi * np.arange(N_PHASES) / N_PHASES
+        number, waves = np.arange(1, N_HARMONICS + 1), np.array(ejection()) @ [1.0, -1j]
+        answers = waves * [impedance.at(2.0 * pi * k / self.beat_s) for k in number]
+        swing = (answers * np.exp(1j * np.multiply.outer(phase, number))).real.sum(axis=1)
+        return self.flow_rate_m3_s * (self.resistance + swing)
+
+    def table(self, share: float) -> dict[str, float]:
+        """The keys of the Windkessel of an outlet with a share of the flow."""
+        resistance = self.resistance / share
+        found = {
+            "characteristic_resistance_pa_s_m3": CHARACTERISTIC * resistance,
+            "resistance_pa_s_m3": (1.0 - CHARACTERISTIC) * resistance,
+            "compliance_m3_pa": self.compliance * share,
+        }
+        return {key: float(f"{value:.5g}") for key, value in found.items()}
+
+
+def ejection() -> tuple[tuple[float, float], ...]:
+    """(cosine, sine) amplitudes of the harmonics of the inflow over its mean: the square of a sine during ejection."""
+    phase = (np.arange(4096) + 0.5) / 4096
+    wave = np.where(phase < EJECTION, np.sin(pi * phase / EJECTION) ** 2, 0.0)
+    wave /= wave.mean()
+    turns = [2.0 * pi * k * phase for k in range(1, N_HARMONICS + 1)]
+    found = ((2.0 * (wave * np.cos(turn)).mean(), 2.0 * (wave * np.sin(turn)).mean()) for turn in turns)
+    return tuple((round(float(cosine), 4) + 0.0, round(float(sine), 4) + 0.0) for cosine, sine in found)
+
+
+def sum_of_amplitudes() -> float:
+    """Bound of the inflow over its mean, as a case is checked with: the mean and all amplitudes."""
+    return 1.0 + sum(abs(amplitude) for pair in ejection() for amplitude in pair)
+
+
+def bed_of(circulation: Circulation, flow_rate_m3_s: float) -> Bed:
+    """The bed with the mean pressure and the pulse pressure asked for.
+
+    Raises:
+        InputError: no compliance gives this pulse pressure.
+    """
+    bed = Bed(flow_rate_m3_s, circulation.mean_pressure_pa / flow_rate_m3_s, circulation.beat_s)
+    stroke_m3 = flow_rate_m3_s * circulation.beat_s
+
+    def pulse_pa(factor: float) -> float:
+        compliance = factor * stroke_m3 / circulation.pulse_pressure_pa
+        return float(np.ptp(replace(bed, compliance=compliance).pressures_pa()))
+
+    softest, stiffest = pulse_pa(1e4), pulse_pa(1e-6)
+    if not softest < circulation.pulse_pressure_pa < stiffest:
+        raise InputError(
+            f"new: --pulse-pressure is {circulation.pulse_pressure_pa:.5g} Pa; with a mean of"
+            f" {circulation.mean_pressure_pa:.5g} Pa and this waveform it can be {softest:.4g} to {stiffest:.4g} Pa"
+        )
+    factor = brentq(lambda exponent: pulse_pa(10.0**exponent) - circulation.pulse_pressure_pa, -6.0, 4.0)
+    return replace(bed, compliance=10.0**factor * stroke_m3 / circulation.pulse_pressure_pa)
+
+
+def longest_time_step_s(bed: Bed, spacing_m: float, density_kg_m3: float, cs2: float) -> float:
+    """Time step [s] with which the pulse changes the lattice density by ``DENSITY_CHANGE``."""
+    swing_pa = float(np.abs(bed.pressures_pa() - bed.pressures_pa().mean()).max())
+    return spacing_m / sqrt(swing_pa / (density_kg_m3 * cs2 * DENSITY_CHANGE))
+
+
+def _listed(shares: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {share:g}" for name, share in shares.items())
