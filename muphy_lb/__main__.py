@@ -33,6 +33,9 @@ PREPARING = {
 }
 
 
+DOCTOR = {"doctor": "say what this machine offers, and what to install for what is missing"}
+
+
 class Command(NamedTuple):
     """A command of the command line.
 
@@ -50,6 +53,8 @@ class Command(NamedTuple):
 def main(arguments=None) -> int:
     """Run one command; returns the exit code. A failure on any rank is reported once and ends all ranks."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if words and words[0] in DOCTOR:  # it begins where packages are missing without which no other command does
+        return import_module("muphy_lb.doctor.command").main(words[1:])
     with _KeptInterrupt() as interrupt:
         try:
             communicator, options, usage_error = _begin(words)
@@ -365,7 +370,7 @@ def _parser(words) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=command.text, description=command.text)
         if words and words[0] == name:
             command.add_options(sub)
-    for name, text in PREPARING.items():
+    for name, text in (PREPARING | DOCTOR).items():
         commands.add_parser(name, help=text)
     return parser
 
