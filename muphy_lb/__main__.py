@@ -54,7 +54,7 @@ def main(arguments=None) -> int:
     """Run one command; returns the exit code. A failure on any rank is reported once and ends all ranks."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] in DOCTOR:  # it begins where packages are missing without which no other command does
-        return import_module("muphy_lb.doctor.command").main(words[1:])
+        return import_module("muphy_lb.doctor.command").doctor(words[1:], partial(print, flush=True))
     with _KeptInterrupt() as interrupt:
         try:
             communicator, options, usage_error = _begin(words)

@@ -26,26 +26,33 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def main(words: Sequence[str]) -> int:
-    """Examine this machine and print what was found; returns the exit code: 1 if the solver cannot run here."""
+def doctor(words: Sequence[str], say: Callable[[str], None]) -> int:
+    """Examine this machine and tell what was found; returns the exit code: 1 if the solver cannot run here.
+
+    Args:
+        words: the options, see :func:`parser`.
+        say: called with text.
+    """
     options = parser().parse_args(words)
     rank, answer = _ask_all_ranks()
     if rank > 0:
         return 0
-    if not options.json:
-        print(f"muphy-lb {__version__}: what this machine offers", flush=True)
+    tell = _say_nothing if options.json else say
+    tell(f"muphy-lb {__version__}: what this machine offers")
     found = []
     for finding in _examined(answer):
         found.append(finding)
-        if not options.json:
-            print(printable(finding.line(TOPIC_WIDTH)), flush=True)
+        tell(printable(finding.line(TOPIC_WIDTH)))
     can_run = not any(finding.is_fatal for finding in found)
     if options.json:
         tables = [finding.as_table() for finding in found]
-        print(json.dumps({"version": __version__, "can_run": can_run, "findings": tables}, indent=2))
-    else:
-        print("the solver can run here" if can_run else "the solver CANNOT run here: see what is needed above")
+        say(json.dumps({"version": __version__, "can_run": can_run, "findings": tables}, indent=2))
+    tell("the solver can run here" if can_run else "the solver CANNOT run here: see what is needed above")
     return 0 if can_run else CANNOT_RUN_EXIT_CODE
+
+
+def _say_nothing(_text: str) -> None:
+    pass
 
 
 def _examined(answer: dict | None) -> Iterator[Finding]:

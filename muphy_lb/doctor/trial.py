@@ -1,6 +1,6 @@
 """Trials in processes of their own: a driver or an MPI that does not fit may end or block the process that asks.
 
-``python -m muphy_lb.doctor.trial cpu|gpu|ranks`` prints one line of JSON.
+``python -m muphy_lb.doctor cpu|gpu|ranks`` prints the answer of one as a line of JSON.
 """
 
 import json
@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 MARK = "muphy_lb trial: "
 LAST_WORDS = 200
@@ -22,7 +24,7 @@ def answer_of(name: str, limit_s: float, launcher=(), environment=None) -> dict:
         launcher: words that go before those of Python, such as ``("mpirun", "-n", "2")``.
         environment: variables that are added to those of this process.
     """
-    command = [*launcher, sys.executable, "-m", "muphy_lb.doctor.trial", name]
+    command = [*launcher, sys.executable, "-m", "muphy_lb.doctor", name]
     pipe = subprocess.PIPE
     try:
         process = subprocess.Popen(
@@ -43,6 +45,14 @@ def answer_of(name: str, limit_s: float, launcher=(), environment=None) -> dict:
 def _last_words(text: str, code: int) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:LAST_WORDS] if lines else f"it ended with code {code}"
+
+
+def tried(name: str) -> dict | None:
+    """What a trial answers in this process; ``{"failure": why}`` where it fails."""
+    try:
+        return TRIALS[name]()
+    except Exception as error:  # whatever does not fit here is the answer
+        return {"failure": f"{type(error).__name__}: {(str(error).splitlines() or ['no reason told'])[0]}"}
 
 
 def try_cpu() -> dict:
@@ -107,17 +117,4 @@ def try_ranks(communicator=None) -> dict | None:
     return found if ranks.rank == 0 else None
 
 
-def main(name: str) -> int:
-    """Make one trial and print what it answers; returns the exit code 0."""
-    trials = {"cpu": try_cpu, "gpu": try_gpu, "ranks": try_ranks}
-    try:
-        answer = trials[name]()
-    except Exception as error:  # whatever does not fit here is the answer
-        answer = {"failure": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason told'}"}
-    if answer is not None:
-        print(MARK + json.dumps(answer), flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+TRIALS: Mapping[str, Callable[[], dict | None]] = MappingProxyType({"cpu": try_cpu, "gpu": try_gpu, "ranks": try_ranks})
