@@ -1,0 +1,26 @@
+"""Settings of the site: ``python -m sphinx -W docs out/site`` writes pages that need no server."""
+
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+from muphy_lb import __version__
+
+project, author, release = "muphy_lb", "muphy_lb developers", __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated"]
+exclude_patterns = ["scripts"]
+myst_enable_extensions = ["deflist"]
+myst_heading_anchors = 3
+suppress_warnings = ["myst.header"]  # files of the repository that are pages here begin as they like
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+napoleon_google_docstring, napoleon_numpy_docstring = True, False
+napoleon_use_ivar = True
+html_theme = "furo"
+html_title = f"muphy_lb {__version__}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = html_show_sourcelink = False
+html_show_copyright = False
