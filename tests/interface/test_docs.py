@@ -92,7 +92,14 @@ def test_the_reference_knows_every_command_and_the_keys_of_every_physics(site):
     text = (site / "reference" / "commands.html").read_text()
     assert all(f"usage: muphy-lb {name}" in text for name in (*COMMANDS, *PREPARING, "doctor"))
     text = (site / "reference" / "case.html").read_text()
-    for key in ("spacing_m", "[[openings]]", "[openings.windkessel]", "[thermal]", "[free_surface.bubbles]", "cumulant"):
+    for key in (
+        "spacing_m",
+        "[[openings]]",
+        "[openings.windkessel]",
+        "[thermal]",
+        "[free_surface.bubbles]",
+        "cumulant",
+    ):
         assert key in text
     assert 'class="sig' in (site / "reference" / "api.html").read_text()
 

@@ -1,4 +1,4 @@
-"""``muphy-lb doctor``: it says what is there, names a remedy for what is not, and ends well wherever the solver runs."""
+"""``muphy-lb doctor``: it says what is there, names remedies, and ends well wherever the solver runs."""
 
 import json
 import sys
