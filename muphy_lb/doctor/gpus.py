@@ -1,5 +1,6 @@
 """GPUs: what the driver shows, and what the solver can use of it."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +13,7 @@ GIB = 2**30
 OLDEST_CUDA13_DRIVER, OLDEST_CUDA13_CAPABILITY = 580.0, 7.5
 QUERY_LIMIT_S, TRIAL_LIMIT_S = 30.0, 120.0
 COLUMNS = "name,memory.total,driver_version,compute_cap"
+HIDING = "CUDA_VISIBLE_DEVICES"
 REMEDY = 'pip install "muphy_lb[{}]"'
 
 
@@ -54,8 +56,11 @@ def _cuda(found: list[Gpu]) -> Iterator[Finding]:
     answer = answer_of("gpu", TRIAL_LIMIT_S)
     if "failure" in answer:
         yield Finding("CUDA", BROKEN, f"{there}: {answer['failure']}", remedy)
+    elif answer["n"] == 0 and HIDING in os.environ:
+        text = f"{there}: no GPU can be used, as {HIDING} is {os.environ[HIDING]!r}"
+        yield Finding("CUDA", BROKEN, text, f"unset {HIDING}, or name GPUs in it")
     elif answer["n"] == 0:
-        yield Finding("CUDA", BROKEN, f"{there}: no GPU can be used", f"{remedy}; look at CUDA_VISIBLE_DEVICES")
+        yield Finding("CUDA", BROKEN, f"{there}: no GPU can be used", remedy)
     else:
         text = f"{there}: a kernel ran; {answer['n']} usable, {answer['free_bytes'] / GIB:.1f} GiB free on the first"
         yield Finding("CUDA", OK, text)

@@ -49,15 +49,17 @@ def among(answer: dict) -> Iterator[Finding]:
     library = " ".join(answer["library"].split())
     yield Finding("MPI", OK, f"{library}, {answer['ranks']} ranks{machines}; {aware}")
     for name, reason in answer["transports"].items():
-        yield _transport(name, reason, answer["device"] == "cuda")
+        yield _transport(name, reason, answer)
 
 
-def _transport(name: str, reason: str, has_gpus: bool) -> Finding:
+def _transport(name: str, reason: str, answer: dict) -> Finding:
     topic = f"transport {name}"
     if not reason:
         return Finding(topic, OK, "a trial message arrived")
-    if not has_gpus:
+    if answer["device"] != "cuda":
         return Finding(topic, NOTE, "moves the memory of GPUs; there is none here")
+    if name == "nccl" and answer["share_gpus"] and not reason.startswith("ModuleNotFoundError"):
+        return Finding(topic, NOTE, "not tried: it wants a GPU for each rank, and here ranks share one")
     return Finding(topic, NOTE, f"does not work: {reason}", REMEDIES.get(name, ""))
 
 

@@ -112,6 +112,7 @@ def try_ranks(communicator=None) -> dict | None:
         "ranks": ranks.size,
         "machines": machines,
         "device": name,
+        "share_gpus": ranks.maximum(ranks.local_rank) >= count_gpus() > 0,
         "transports": reasons,
     }
     return found if ranks.rank == 0 else None

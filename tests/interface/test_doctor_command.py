@@ -17,6 +17,7 @@ AMONG_GPUS = {
     "ranks": 2,
     "machines": 1,
     "device": "cuda",
+    "share_gpus": False,
     "transports": {"host": "", "cuda-aware": "the MPI library does not declare it", "nccl": "no nccl4py", "peer": ""},
 }
 
@@ -28,6 +29,7 @@ def answers(monkeypatch):
     for module in (gpus, machine, ranks):
         monkeypatch.setattr(module, "answer_of", lambda name, *_: given[name])
     monkeypatch.setenv("MUPHY_MPIRUN", "true")
+    monkeypatch.delenv(gpus.HIDING, raising=False)
     for name in command.RANK_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     return given
@@ -123,6 +125,21 @@ def test_transports_that_do_not_work_say_why():
     assert found["transport peer"].state == found["transport host"].state == OK
     assert found["transport nccl"].state == NOTE and "no nccl4py" in found["transport nccl"].text
     assert "muphy_lb[nccl]" in found["transport nccl"].remedy
+
+
+def test_nccl_is_not_blamed_where_ranks_share_a_gpu():
+    answer = AMONG_GPUS | {"share_gpus": True, "transports": {"nccl": "NCCLError: invalid usage"}}
+    found = by_topic(ranks.among(answer))["transport nccl"]
+    assert found.state == NOTE and "a GPU for each rank" in found.text and not found.remedy
+
+
+def test_hidden_gpus_are_told(answers, nvidia_smi, versions, monkeypatch):
+    nvidia_smi(NEW_GPU)
+    versions |= {"numba-cuda": "0.30.4", "cuda-bindings": "13.5.0"}
+    answers["gpu"] = {"n": 0}
+    monkeypatch.setenv(gpus.HIDING, "")
+    found = by_topic(gpus.gpus())["CUDA"]
+    assert found.state == BROKEN and found.remedy.startswith(f"unset {gpus.HIDING}")
 
 
 def test_a_launcher_that_is_missing_or_of_another_mpi_has_a_remedy(answers, nvidia_smi, monkeypatch):
