@@ -43,11 +43,13 @@ class Command(NamedTuple):
         text: one line for the help.
         add_options: gives an argument parser the options.
         execute: ``(options, say, communicator) -> exit code``; collective.
+        is_long: whether it takes seconds, or hours, before it has anything to tell.
     """
 
     text: str
     add_options: Callable[[argparse.ArgumentParser], None]
     execute: Callable
+    is_long: bool = False
 
 
 def main(arguments=None) -> int:
@@ -138,7 +140,10 @@ def _parse(words) -> argparse.Namespace:
 
 def _execute(options, communicator) -> int:
     """Execute the parsed command."""
-    return COMMANDS[options.command].execute(options, partial(_say, communicator), communicator)
+    command, say = COMMANDS[options.command], partial(_say, communicator)
+    if command.is_long:
+        _say_what_begins(options.command, say, communicator)
+    return command.execute(options, say, communicator)
 
 
 def _prepares(words) -> bool:
@@ -313,7 +318,7 @@ def _add_set(parser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
 
 
-def _command_of(module: str, name: str, text: str) -> Command:
+def _command_of(module: str, name: str, text: str, is_long: bool = False) -> Command:
     """The command ``name`` of a module, which also has ``add_options`` and is imported on first use."""
 
     def add_options(parser):
@@ -322,7 +327,7 @@ def _command_of(module: str, name: str, text: str) -> Command:
     def execute(options, say, communicator):
         return getattr(import_module(module), name)(options, say, communicator)
 
-    return Command(text, add_options, execute)
+    return Command(text, add_options, execute, is_long)
 
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
@@ -333,30 +338,38 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "examples": _command_of("muphy_lb.new.examples", "examples", "list the example cases, or copy one"),
         "run": Command("run a case", _add_run_options, _run),
         "resume": Command("continue a run from its newest checkpoint", _add_resume_options, _resume),
-        "permeability": _command_of("muphy_lb.run.permeability", "permeability", "compute the permeability of a rock"),
+        "permeability": _command_of(
+            "muphy_lb.run.permeability", "permeability", "compute the permeability of a rock", is_long=True
+        ),
         "bench": _command_of(
             "muphy_lb.studies.bench.command",
             "bench",
             "time the steps of a case relative to the copy bandwidth of the device",
+            is_long=True,
         ),
         "compare": _command_of(
-            "muphy_lb.studies.compare.command", "compare", "time one flow in several sizes on several backends"
+            "muphy_lb.studies.compare.command",
+            "compare",
+            "time one flow in several sizes on several backends",
+            is_long=True,
         ),
         "scaling": _command_of(
             "muphy_lb.studies.scaling.command",
             "scaling",
             "time a case on increasing numbers of ranks, and predict larger ones",
+            is_long=True,
         ),
         "validate": _command_of(
             "muphy_lb.studies.validation.command",
             "validate",
             "compare the solver with analytic and published numbers",
+            is_long=True,
         ),
         "trace": Command(
-            "time every stage of some steps on every rank, and write a time line", _add_trace_options, _trace
+            "time every stage of some steps on every rank, and write a time line", _add_trace_options, _trace, True
         ),
         "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
-        "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info),
+        "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info, True),
     }
 )
 
