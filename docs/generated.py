@@ -108,9 +108,13 @@ def _kind(spec: dict) -> str:
         return f"`{spec['const']}`"
     if spec.get("type") == "array":
         items = spec.get("items", {})
-        return f"list of {_kind(items)}" if items else "list"
+        return f"list of {_plural(_kind(items))}" if items else "list"
     words = {"number": "number", "integer": "whole number", "string": "text", "boolean": "true or false"}
     return words.get(spec.get("type"), "table") + _bounds(spec)
+
+
+def _plural(kind: str) -> str:
+    return re.sub(r"^(number|whole number|table)\b", r"\1s", kind)
 
 
 def _bounds(spec: dict) -> str:
@@ -191,6 +195,19 @@ def included(name: str) -> str:
     return text
 
 
+def shapes(_argument: str) -> str:
+    """The shapes that need no file, with the options that each takes."""
+    from muphy_lb.geometry.shapes.catalogue import SHAPES
+    from muphy_lb.physics.table import sections
+
+    others = [pair for module in sections().values() for pair in getattr(module, "SHAPES", {}).items()]
+    parts = [f"`{other}` is another name of `{name}`.\n" for other, name in others]
+    for name, make in sorted(SHAPES.items()):
+        place = f"{make.__module__}.{make.__qualname__}"
+        parts += [f"### `{name}`", "", "```{eval-rst}", f".. autofunction:: {place}", "```", ""]
+    return "\n".join(parts)
+
+
 def example(name: str) -> str:
     """A case file of the examples, as it is."""
     text = (ROOT / "examples" / f"{name}.toml").read_text(encoding="utf-8").rstrip()
@@ -219,5 +236,6 @@ GENERATORS = MappingProxyType(
         "gallery": gallery,
         "script": script,
         "scripts": scripts,
+        "shapes": shapes,
     }
 )

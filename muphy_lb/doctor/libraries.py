@@ -4,6 +4,7 @@ Both come from the metadata that ``pip`` keeps, so nothing of it needs to be imp
 """
 
 import platform
+import re
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -44,7 +45,11 @@ def python() -> Iterator[Finding]:
 
 def packages() -> Iterator[Finding]:
     """Every package that the solver needs, and for each extra those that it brings."""
-    needs = _requirements()
+    try:
+        needs = _requirements()
+    except ModuleNotFoundError:  # where not even what reads requirements is installed
+        yield from _absent()
+        return
     for requirement in needs.get("", ()):
         yield _judged(requirement)
     for extra, purpose in PURPOSES.items():
@@ -53,21 +58,36 @@ def packages() -> Iterator[Finding]:
 
 
 def _requirements() -> dict[str, list]:
-    """The requirements of this package on this Python, by extra; those that are always needed under ``""``."""
-    try:
-        from packaging.requirements import Requirement
+    """The requirements of this package on this Python, by extra; those that are always needed under ``""``.
 
-        lines = requires(PACKAGE) or []
-    except (ImportError, PackageNotFoundError):
-        return {}
+    Raises:
+        ModuleNotFoundError: the package that reads requirements is missing.
+    """
+    from packaging.requirements import Requirement
+
     found: dict[str, list] = {}
-    for requirement in map(Requirement, lines):
+    for requirement in map(Requirement, _lines()):
         for extra in ("", *PURPOSES):
             marker = requirement.marker
             is_always = marker is None or marker.evaluate({"extra": ""})
             if is_always if extra == "" else not is_always and marker.evaluate({"extra": extra}):
                 found.setdefault(extra, []).append(requirement)
     return found
+
+
+def _lines() -> list[str]:
+    try:
+        return requires(PACKAGE) or []
+    except PackageNotFoundError:
+        return []
+
+
+def _absent() -> Iterator[Finding]:
+    """The packages that are always needed and not there, whatever their versions."""
+    names = dict.fromkeys(re.split(r"[^\w-]", line)[0] for line in _lines() if "extra ==" not in line)
+    for name in names:
+        if _version(name) is None:
+            yield Finding(name, MISSING, "not installed", f'pip install "{name}"', is_needed=True)
 
 
 def _judged(requirement) -> Finding:

@@ -161,6 +161,15 @@ def test_packages_are_judged_by_what_this_one_requires(monkeypatch):
     assert found["extra nccl"].state == OK
 
 
+def test_what_is_missing_is_listed_where_nothing_reads_requirements(monkeypatch):
+    monkeypatch.setitem(sys.modules, "packaging.requirements", None)
+    monkeypatch.setattr(
+        libraries, "requires", lambda _: ["numpy<2", "no-such-package>=1", 'no-such-viewer; extra == "view"']
+    )
+    (found,) = libraries.packages()
+    assert found.topic == "no-such-package" and found.is_fatal and found.remedy == 'pip install "no-such-package"'
+
+
 def test_a_folder_for_kernels_that_cannot_be_written_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("MUPHY_CACHE", "not/absolute")
