@@ -20,7 +20,7 @@ from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError, printable
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.output.terminal import configure_logging, missing_package, silence
+from muphy_lb.output.terminal import KeptInterrupt, configure_logging, missing_package, silence
 from muphy_lb.partition.errors import PartitionError
 
 INPUT_EXIT_CODE = 2
@@ -57,7 +57,7 @@ def main(arguments=None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if words and words[0] in DOCTOR:  # it begins where packages are missing without which no other command does
         return import_module("muphy_lb.doctor.command").doctor(words[1:], partial(print, flush=True))
-    with _KeptInterrupt() as interrupt:
+    with KeptInterrupt() as interrupt:
         try:
             communicator, options, usage_error = _begin(words)
         except ModuleNotFoundError as error:
@@ -82,27 +82,6 @@ def main(arguments=None) -> int:
         _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
     communicator.finalise()
     return code
-
-
-class _KeptInterrupt:
-    """Context in which Ctrl-C is kept for later: until the ranks know each other, each would tell of it by itself."""
-
-    _received = False
-
-    def __enter__(self):
-        self._before = signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def __exit__(self, *_):
-        signal.signal(signal.SIGINT, self._before)
-
-    def obey(self):
-        """Raise the KeyboardInterrupt that was kept, if there was one and it is not ignored."""
-        if self._received and self._before != signal.SIG_IGN:
-            raise KeyboardInterrupt
-
-    def _note(self, *_):
-        self._received = True
 
 
 def _begin(words):
@@ -231,20 +210,6 @@ def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
     return STOPPED_EXIT_CODE
 
 
-def _trace(options, say, communicator) -> int:
-    from muphy_lb.run.simulation import Simulation
-    from muphy_lb.run.trace import trace
-
-    if options.steps < 1:
-        raise InputError(f"trace: --steps is {options.steps}; give the number of steps to record, 1 or more")
-    simulation = Simulation(_load_case(options.case, options, communicator), communicator)
-    table = trace(simulation, options.steps, options.output)
-    transport = simulation.engine.transport
-    say(f"microseconds a step of each stage, {options.steps} steps; halo exchange: {transport}\n{table}")
-    say(f"written to {options.output}; open it at https://ui.perfetto.dev or in chrome://tracing")
-    return 0
-
-
 def _prepare(words, communicator) -> int:
     """The commands of the packages that prepare a geometry; they parse their own options and run on one rank."""
     main = import_module(f"muphy_lb.{words[0]}.__main__").main
@@ -299,13 +264,6 @@ def _add_run_options(parser) -> None:
 
 def _add_resume_options(parser) -> None:
     parser.add_argument("folder", metavar="OUT", help="output folder of the run")
-    _add_set(parser)
-
-
-def _add_trace_options(parser) -> None:
-    parser.add_argument("case", help="case file (TOML)")
-    parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="time line (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=10, help="steps to record (default: %(default)s)")
     _add_set(parser)
 
 
@@ -365,8 +323,11 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "compare the solver with analytic and published numbers",
             is_long=True,
         ),
-        "trace": Command(
-            "time every stage of some steps on every rank, and write a time line", _add_trace_options, _trace, True
+        "trace": _command_of(
+            "muphy_lb.run.trace_command",
+            "trace",
+            "time every stage of some steps on every rank, and write a time line",
+            is_long=True,
         ),
         "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
         "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info, True),

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 
 from muphy_lb import __version__
 from muphy_lb.doctor.finding import BROKEN, MISSING, NOTE, OK, Finding
+from muphy_lb.doctor.ranks import find_launcher
 
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 PACKAGE = "muphy_lb"
@@ -107,6 +108,8 @@ def _extra(extra: str, purpose: str, requirements: list) -> Finding:
     there = {requirement.name: _version(requirement.name) for requirement in requirements}
     missing = [name for name, found in there.items() if found is None]
     topic, command = f"extra {extra}", f'pip install "{PACKAGE}[{extra}]"'
+    if missing and extra == "mpi" and (launcher := find_launcher()):
+        return Finding(topic, NOTE, f"{', '.join(missing)} not installed, nor needed beside {launcher}")
     if missing:
         return Finding(topic, MISSING, f"{', '.join(missing)} not installed: {purpose}", command)
     return Finding(topic, OK, ", ".join(f"{name} {found}" for name, found in there.items()))

@@ -161,6 +161,14 @@ def test_packages_are_judged_by_what_this_one_requires(monkeypatch):
     assert found["extra nccl"].state == OK
 
 
+def test_an_mpi_of_the_machine_makes_the_one_from_pypi_unnecessary(monkeypatch):
+    monkeypatch.setattr(libraries, "requires", lambda _: ['no-such-mpi; extra == "mpi"'])
+    monkeypatch.setattr(libraries, "find_launcher", lambda: "mpirun")
+    assert next(libraries.packages()).state == NOTE
+    monkeypatch.setattr(libraries, "find_launcher", lambda: None)
+    assert next(libraries.packages()).state == MISSING
+
+
 def test_what_is_missing_is_listed_where_nothing_reads_requirements(monkeypatch):
     monkeypatch.setitem(sys.modules, "packaging.requirements", None)
     monkeypatch.setattr(
