@@ -14,7 +14,8 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "gener
 exclude_patterns = ["scripts"]
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
-suppress_warnings = ["myst.header"]  # files of the repository that are pages here begin as they like
+# Files of the repository that are pages here begin as they like; several classes have attributes of the same name.
+suppress_warnings = ["myst.header", "ref.python"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"

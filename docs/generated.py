@@ -162,13 +162,15 @@ def api(_argument: str) -> str:
     """What ``from muphy_lb import ...`` offers, one object after the other."""
     import muphy_lb
 
-    return "\n".join(line for name in sorted(muphy_lb.__all__) for line in _documented(name, getattr(muphy_lb, name)))
+    offered = {name: getattr(muphy_lb, name) for name in sorted(muphy_lb.__all__)}
+    here = {name: thing for name, thing in offered.items() if getattr(thing, "__module__", "") != "muphy_lb.errors"}
+    return "\n".join(line for name, thing in here.items() for line in _documented(name, thing))
 
 
 def _documented(name: str, thing) -> Iterator[str]:
     kind = "class" if isinstance(thing, type) else "function" if callable(thing) else "module"
     module = thing.__name__ if kind == "module" else f"muphy_lb.{name}"
-    members = [":members:", ":inherited-members: object"] if kind == "class" else []
+    members = [":members:", ":inherited-members: BaseModel"] if kind == "class" else []
     members = [":members:"] if kind == "module" else members
     yield from (f"## `{name}`", "", "```{eval-rst}", f".. auto{kind}:: {module}")
     yield from (f"   {option}" for option in members)
