@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
-from pydantic import Field, PrivateAttr, ValidationError, create_model
+from pydantic import Field, PrivateAttr, ValidationError, create_model, model_validator
 
 from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case.compute import ComputeSection
@@ -111,6 +111,18 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
                 "has lattice.lattice_velocity but no opening and no wall imposes a velocity;"
                 " give lattice.reference_velocity_m_s"
             )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _told(cls, data, handler, info):
+        """Of a case that is built in Python, ``Case(geometry={...}, fluid={...}, ...)``, an InputError with all
+        problems; those who read one tell by themselves."""
+        try:
+            return handler(data)
+        except ValidationError as error:
+            if info.context is not None:
+                raise
+            raise InputError(_told_problems("the case", _problems(error, data))) from error
 
     @classmethod
     def _words(cls, error):
@@ -237,13 +249,22 @@ def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Ca
     try:
         case = None if beyond else Case.model_validate(table, context={"folder": folder})
     except ValidationError as error:
-        problems += [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
+        problems += _problems(error, table)
     except RecursionError as error:
         raise InputError(f"{source} is nested too deeply; no table of a case lies below more than a few") from error
     if case is None or problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise InputError("\n  ".join([f"{source} has {count}:", *problems]))
+        raise InputError(_told_problems(source, problems))
     return case
+
+
+def _problems(error: ValidationError, table) -> list[str]:
+    """What is wrong with the tables of a case, each with its path."""
+    return [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
+
+
+def _told_problems(source: str, problems: list[str]) -> str:
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    return "\n  ".join([f"{source} has {count}:", *problems])
 
 
 def _dotted(location: tuple, table) -> str:

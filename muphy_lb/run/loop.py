@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from muphy_lb import __version__
 from muphy_lb.engine.load import has_load, n_occupied
@@ -66,6 +67,13 @@ class Clock:
     def mflups(self, n_nodes: int) -> float:
         """Million fluid-node updates per second of stepping, output excluded."""
         return self.steps * n_nodes / self.stepping_s / 1e6 if self.stepping_s else 0.0
+
+
+class Received(Protocol):
+    """Whether a signal asks for the end of a run."""
+
+    received: int
+    """number of the signal, 0 for none"""
 
 
 class StopSignals:
@@ -177,11 +185,12 @@ class Run:
         self._clock = clock or Clock()
         self._last_progress = time.perf_counter()
 
-    def execute(self, signals: StopSignals | None = None) -> tuple[str, dict | None]:
+    def execute(self, signals: Received | None = None) -> tuple[str, dict | None]:
         """Run to the end; returns why it ended and, on rank 0 and if there was anything to do, the summary.
 
         Args:
-            signals: stop signals of a surrounding context; without one, signals keep their usual effect.
+            signals: a surrounding context that takes signals, such as :class:`StopSignals`; without one they keep their
+                usual effect.
 
         Raises:
             DivergedError: the flow became unstable.
