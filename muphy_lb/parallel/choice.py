@@ -59,7 +59,9 @@ def try_transports(communicator, backend) -> dict[str, str]:
     """Why each transport does not work between every two of the ranks (``peer``: of one machine); empty where it does.
     Collective."""
     others = tuple(rank for rank in range(communicator.size) if rank != communicator.rank)
-    return _Search(communicator, backend, Halo(others, (None, None), ())).reasons()
+    starts = np.zeros(len(others) + 1, dtype=int)
+    nothing = Exchange(slice(0, 0), starts, slice(0, 0), starts)
+    return _Search(communicator, backend, Halo(others, (nothing, nothing), ())).reasons()
 
 
 class _Search:
