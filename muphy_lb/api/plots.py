@@ -114,7 +114,9 @@ class Plots:
         name, values = _scalar(field, values, component)
         nodes = whole_nodes(core)
         cut = best_cut(nodes, values) if axis is None else cut_at(nodes, values, AXES.index(axis), position_m)
-        colours = speed_colours(values) if name == SPEED and limits is None else _colours(cut.values, limits)
+        colours = speed_colours(values) if name == SPEED else _colours(cut.values)
+        if limits is not None:
+            colours = ScalarMappable(Normalize(*limits, clip=True), colours.get_cmap())
         return self._drawn(cut, name, colours, known_fields(core)[field], theme)
 
     def _theme(self, style: str | None) -> Theme:
@@ -150,7 +152,7 @@ def _scalar(field: str, values: np.ndarray, component: str | None) -> tuple[str,
     return SPEED if field == "velocity" else f"{field} (magnitude)", np.linalg.norm(values, axis=1)
 
 
-def _colours(values: np.ndarray, limits: tuple[float, float] | None) -> ScalarMappable:
-    low, high = np.nanpercentile(values, SHARES) if limits is None else limits
+def _colours(values: np.ndarray) -> ScalarMappable:
+    low, high = np.nanpercentile(values, SHARES)
     room = 0.0 if high > low else abs(low) or 1.0
     return ScalarMappable(Normalize(low - room, high + room, clip=True), colormaps[COLOUR_MAP])

@@ -53,10 +53,11 @@ def test_the_script_agrees_with_theory(name, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.mpi
-def test_the_same_script_on_four_ranks_tells_the_same_numbers(mpirun):
+def test_the_same_script_on_four_ranks_tells_the_same_numbers(mpirun, capsys):
     pytest.importorskip("xarray")
     script = ROOT / "docs" / "scripts" / "on_many_ranks.py"
-    one, four = (mpirun(n, [script], {"NUMBA_NUM_THREADS": "1"}) for n in (1, 4))
-    assert one.returncode == four.returncode == 0, one.stderr + four.stderr
-    assert one.stdout == four.stdout
+    runpy.run_path(str(script), run_name="__main__")
+    four = mpirun(4, [script], timeout=300)  # four ranks compile, and wait for each other, on the cores that there are
+    assert four.returncode == 0, four.stderr
+    assert four.stdout == capsys.readouterr().out
     assert "shares of the inflow" in four.stdout
