@@ -46,21 +46,25 @@ def load_voxels(path, **options) -> Voxels:
 
     Options by extension; images accept these and the attributes of :class:`muphy_lb.geometry.images.rule.ImageRule`
     (fluid_value, fluid_below, otsu, spacing_m, ...):
-        ``.npy``, ``.tif``, ``.tiff``: none further;
-        ``.dcm``, ``.ima`` (the series in the folder of that file), a folder: frame;
-        ``.npz``: array;
-        ``.raw``: shape_zyx, dtype, header_bytes;
-        ``.mha``, ``.mhd``, ``.nrrd``, ``.nhdr``, ``.nii``, ``.nii.gz``, ``.hdr``: unit, frame;
-        ``.vti``: unit, array, frame;
-        ``.vtu``, ``.pvtu``: unit, array.
+
+    - ``.npy``, ``.tif``, ``.tiff``: none further;
+    - ``.dcm``, ``.ima`` (the series in the folder of that file), a folder: frame;
+    - ``.npz``: array;
+    - ``.raw``: shape_zyx, dtype, header_bytes;
+    - ``.mha``, ``.mhd``, ``.nrrd``, ``.nhdr``, ``.nii``, ``.nii.gz``, ``.hdr``: unit, frame;
+    - ``.vti``: unit, array, frame;
+    - ``.vtu``, ``.pvtu``: unit, array.
+
     Options of other inputs:
-        ``.tags``: none (tagged nodes);
-        ``.xyz``: spacing_m, unit, radius, low, high, numbered, periodic (spheres, see
-        :class:`muphy_lb.geometry.shapes.sphere_lists.SphereList`);
-        ``.txt``: tagged nodes, or, with radius, the options of spheres;
-        ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin, vote;
-        ``.gmy``: spacing_m, origin_m;
-        ``shape:NAME``: the arguments of that function of :mod:`muphy_lb.geometry.shapes.catalogue`.
+
+    - ``.tags``: none (tagged nodes);
+    - ``.xyz``: spacing_m, unit, radius, low, high, numbered, periodic (spheres, see
+      :class:`muphy_lb.geometry.shapes.sphere_lists.SphereList`);
+    - ``.txt``: tagged nodes, or, with radius, the options of spheres;
+    - ``.stl``, ``.obj``, ``.ply``, ``.vtp``: unit, spacing_m, margin, vote;
+    - ``.gmy``: spacing_m, origin_m;
+    - ``shape:NAME``: the arguments of that function of :mod:`muphy_lb.geometry.shapes.catalogue`.
+
     All inputs: the attributes of :class:`muphy_lb.geometry.porous.preparation.Preparation` (crop, invert, ...).
 
     Raises GeometryError for an unknown extension, shape or option, for a missing option and as the readers do.

@@ -20,7 +20,7 @@ from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError, printable
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.output.terminal import configure_logging, missing_package, silence
+from muphy_lb.output.terminal import KeptInterrupt, configure_logging, missing_package, silence
 from muphy_lb.partition.errors import PartitionError
 
 INPUT_EXIT_CODE = 2
@@ -33,6 +33,9 @@ PREPARING = {
 }
 
 
+DOCTOR = {"doctor": "say what this machine offers, and what to install for what is missing"}
+
+
 class Command(NamedTuple):
     """A command of the command line.
 
@@ -40,17 +43,21 @@ class Command(NamedTuple):
         text: one line for the help.
         add_options: gives an argument parser the options.
         execute: ``(options, say, communicator) -> exit code``; collective.
+        is_long: whether it takes seconds, or hours, before it has anything to tell.
     """
 
     text: str
     add_options: Callable[[argparse.ArgumentParser], None]
     execute: Callable
+    is_long: bool = False
 
 
 def main(arguments=None) -> int:
     """Run one command; returns the exit code. A failure on any rank is reported once and ends all ranks."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    with _KeptInterrupt() as interrupt:
+    if words and words[0] in DOCTOR:  # it begins where packages are missing without which no other command does
+        return import_module("muphy_lb.doctor.command").doctor(words[1:], partial(print, flush=True))
+    with KeptInterrupt() as interrupt:
         try:
             communicator, options, usage_error = _begin(words)
         except ModuleNotFoundError as error:
@@ -75,27 +82,6 @@ def main(arguments=None) -> int:
         _end_all(communicator, f"muphy-lb: unexpected error\n{traceback.format_exc()}", 1)
     communicator.finalise()
     return code
-
-
-class _KeptInterrupt:
-    """Context in which Ctrl-C is kept for later: until the ranks know each other, each would tell of it by itself."""
-
-    _received = False
-
-    def __enter__(self):
-        self._before = signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def __exit__(self, *_):
-        signal.signal(signal.SIGINT, self._before)
-
-    def obey(self):
-        """Raise the KeyboardInterrupt that was kept, if there was one and it is not ignored."""
-        if self._received and self._before != signal.SIG_IGN:
-            raise KeyboardInterrupt
-
-    def _note(self, *_):
-        self._received = True
 
 
 def _begin(words):
@@ -133,7 +119,10 @@ def _parse(words) -> argparse.Namespace:
 
 def _execute(options, communicator) -> int:
     """Execute the parsed command."""
-    return COMMANDS[options.command].execute(options, partial(_say, communicator), communicator)
+    command, say = COMMANDS[options.command], partial(_say, communicator)
+    if command.is_long:
+        _say_what_begins(options.command, say, communicator)
+    return command.execute(options, say, communicator)
 
 
 def _prepares(words) -> bool:
@@ -221,20 +210,6 @@ def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
     return STOPPED_EXIT_CODE
 
 
-def _trace(options, say, communicator) -> int:
-    from muphy_lb.run.simulation import Simulation
-    from muphy_lb.run.trace import trace
-
-    if options.steps < 1:
-        raise InputError(f"trace: --steps is {options.steps}; give the number of steps to record, 1 or more")
-    simulation = Simulation(_load_case(options.case, options, communicator), communicator)
-    table = trace(simulation, options.steps, options.output)
-    transport = simulation.engine.transport
-    say(f"microseconds a step of each stage, {options.steps} steps; halo exchange: {transport}\n{table}")
-    say(f"written to {options.output}; open it at https://ui.perfetto.dev or in chrome://tracing")
-    return 0
-
-
 def _prepare(words, communicator) -> int:
     """The commands of the packages that prepare a geometry; they parse their own options and run on one rank."""
     main = import_module(f"muphy_lb.{words[0]}.__main__").main
@@ -292,13 +267,6 @@ def _add_resume_options(parser) -> None:
     _add_set(parser)
 
 
-def _add_trace_options(parser) -> None:
-    parser.add_argument("case", help="case file (TOML)")
-    parser.add_argument("-o", "--output", metavar="FILE", default="trace.json", help="time line (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=10, help="steps to record (default: %(default)s)")
-    _add_set(parser)
-
-
 def _add_info_options(parser) -> None:
     parser.add_argument("file", metavar="CASE.toml|CASE.h5")
     _add_set(parser)
@@ -308,7 +276,7 @@ def _add_set(parser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
 
 
-def _command_of(module: str, name: str, text: str) -> Command:
+def _command_of(module: str, name: str, text: str, is_long: bool = False) -> Command:
     """The command ``name`` of a module, which also has ``add_options`` and is imported on first use."""
 
     def add_options(parser):
@@ -317,7 +285,7 @@ def _command_of(module: str, name: str, text: str) -> Command:
     def execute(options, say, communicator):
         return getattr(import_module(module), name)(options, say, communicator)
 
-    return Command(text, add_options, execute)
+    return Command(text, add_options, execute, is_long)
 
 
 COMMANDS: Mapping[str, Command] = MappingProxyType(
@@ -328,30 +296,41 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "examples": _command_of("muphy_lb.new.examples", "examples", "list the example cases, or copy one"),
         "run": Command("run a case", _add_run_options, _run),
         "resume": Command("continue a run from its newest checkpoint", _add_resume_options, _resume),
-        "permeability": _command_of("muphy_lb.run.permeability", "permeability", "compute the permeability of a rock"),
+        "permeability": _command_of(
+            "muphy_lb.run.permeability", "permeability", "compute the permeability of a rock", is_long=True
+        ),
         "bench": _command_of(
             "muphy_lb.studies.bench.command",
             "bench",
             "time the steps of a case relative to the copy bandwidth of the device",
+            is_long=True,
         ),
         "compare": _command_of(
-            "muphy_lb.studies.compare.command", "compare", "time one flow in several sizes on several backends"
+            "muphy_lb.studies.compare.command",
+            "compare",
+            "time one flow in several sizes on several backends",
+            is_long=True,
         ),
         "scaling": _command_of(
             "muphy_lb.studies.scaling.command",
             "scaling",
             "time a case on increasing numbers of ranks, and predict larger ones",
+            is_long=True,
         ),
         "validate": _command_of(
             "muphy_lb.studies.validation.command",
             "validate",
             "compare the solver with analytic and published numbers",
+            is_long=True,
         ),
-        "trace": Command(
-            "time every stage of some steps on every rank, and write a time line", _add_trace_options, _trace
+        "trace": _command_of(
+            "muphy_lb.run.trace_command",
+            "trace",
+            "time every stage of some steps on every rank, and write a time line",
+            is_long=True,
         ),
         "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
-        "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info),
+        "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info, True),
     }
 )
 
@@ -365,7 +344,7 @@ def _parser(words) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=command.text, description=command.text)
         if words and words[0] == name:
             command.add_options(sub)
-    for name, text in PREPARING.items():
+    for name, text in (PREPARING | DOCTOR).items():
         commands.add_parser(name, help=text)
     return parser
 

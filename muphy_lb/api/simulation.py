@@ -24,7 +24,7 @@ TOLERANCE = 1e-4
 
 
 class Simulation(Results):
-    """One flow.
+    """One flow. ::
 
         from muphy_lb import Simulation
         with Simulation("vessel.toml") as sim:

@@ -29,7 +29,7 @@ def resolve_backend(name: str) -> str:
     if name == "cuda" and count_gpus() == 0:
         raise BackendError(
             "backend 'cuda' was requested, but no CUDA GPU can be used here; install the GPU extra: pip install"
-            ' "muphy_lb[cuda]" (CUDA 13 driver) or "muphy_lb[cuda12]", or use backend = \'cpu\''
+            ' "muphy_lb[gpu]" (CUDA 13 driver) or "muphy_lb[cuda12]", or use backend = \'cpu\''
         )
     return name
 

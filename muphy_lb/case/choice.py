@@ -30,6 +30,9 @@ class OneOf:
     def __get_pydantic_core_schema__(self, source, handler):
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
 
+    def __get_pydantic_json_schema__(self, schema, handler):
+        return handler(schema) | {"enum": list(self.names)}
+
     def _checked(self, name: str) -> str:
         if name not in self.names:
             *others, last = (repr(allowed) for allowed in self.names)

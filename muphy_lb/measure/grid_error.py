@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 USUAL_ORDER = 1.2
 LEAST_ORDER, MOST_ORDER = 0.9, 2.0
@@ -101,6 +100,8 @@ def _towards(parts: Sequence[float], values: Sequence[float], order: float) -> f
 
 def _measured_order(parts: Sequence[float], values: Sequence[float]) -> float | None:
     """The order that three values show; None where their changes do not shrink as any order makes them."""
+    from scipy.optimize import brentq  # half a second that other runs need not wait
+
     first, second, third = (np.log(part) for part in parts)
     before, after = values[0] - values[1], values[1] - values[2]
     if before * after <= 0.0:

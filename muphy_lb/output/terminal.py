@@ -1,7 +1,8 @@
-"""What is printed: on rank 0, without control characters, and for as long as somebody reads it."""
+"""What is printed: on rank 0, without control characters, and for as long as somebody reads it. And Ctrl-C."""
 
 import logging
 import os
+import signal
 import sys
 import warnings
 
@@ -28,6 +29,27 @@ def missing_package(error: ModuleNotFoundError) -> str:
         f"the Python {sys.executable} has no package {error.name!r}, which muphy-lb needs; install muphy-lb with its"
         " packages (pip install .), or start it with a Python that has them"
     )
+
+
+class KeptInterrupt:
+    """Context in which Ctrl-C is kept for later: until the ranks know each other, each would tell of it by itself."""
+
+    _received = False
+
+    def __enter__(self):
+        self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_):
+        signal.signal(signal.SIGINT, self._before)
+
+    def obey(self):
+        """Raise the KeyboardInterrupt that was kept, if there was one and it is not ignored."""
+        if self._received and self._before != signal.SIG_IGN:
+            raise KeyboardInterrupt
+
+    def _note(self, *_):
+        self._received = True
 
 
 class _TerminalHandler(logging.StreamHandler):

@@ -55,6 +55,15 @@ class HaloConnector:
         return found
 
 
+def try_transports(communicator, backend) -> dict[str, str]:
+    """Why each transport does not work between every two of the ranks (``peer``: of one machine); empty where it does.
+    Collective."""
+    others = tuple(rank for rank in range(communicator.size) if rank != communicator.rank)
+    starts = np.zeros(len(others) + 1, dtype=int)
+    nothing = Exchange(slice(0, 0), starts, slice(0, 0), starts)
+    return _Search(communicator, backend, Halo(others, (nothing, nothing), ())).reasons()
+
+
 class _Search:
     """Tries transports. All methods are collective, and every rank comes to the same conclusion."""
 
@@ -101,6 +110,12 @@ class _Search:
         text = f"{best}; microseconds an exchange: {timed}" + (f"; {far} between machines" if self._has_far else "")
         refused = [f"{name} does not work here: {why}" for name, why in self._reasons.items()]
         return bound[best], "; ".join((text, *refused))
+
+    def reasons(self) -> dict[str, str]:
+        """Why each transport does not work here; empty where it does."""
+        for name in MAKERS:
+            self._works(name, self._near if name == PEER else self._near + self._far)
+        return {name: self._reasons.get(name, "") for name in MAKERS}
 
     def _first_working(self, names) -> str:
         return next(name for name in names if self._works(name, self._near + self._far))

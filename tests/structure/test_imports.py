@@ -24,7 +24,7 @@ ROWS = (
     {"setup"},
     {"measure", "physics contract"},
     {"run"},
-    {"new", "studies"},
+    {"doctor", "new", "studies"},
     {"physics packages"},
     {"api"},
     {"__init__", "__main__"},

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, prange
 
-from muphy_lb.backends.cpu.kernel_store import stored
+from muphy_lb.backends.cpu.kept import stored
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
 from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry

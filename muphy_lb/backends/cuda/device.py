@@ -16,7 +16,7 @@ if SIMULATOR:
     intrinsic = None
 else:
     from numba.cuda.extending import intrinsic
-INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[cuda]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
+INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[gpu]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
 
 
 # Allocations of other processes: address here, and how often it was opened. The driver maps each once a process.

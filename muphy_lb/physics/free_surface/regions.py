@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 FAR = 8.0
 """Distance [voxels] from spheres beyond which it is not told."""
@@ -87,6 +86,8 @@ class SpheresRegion(Region):
 
     def _nearest(self, place) -> tuple[np.ndarray, np.ndarray]:
         """(m,) distance from the nearest sphere, up to about ``FAR``, and its radius."""
+        from scipy.spatial import cKDTree
+
         distance, nearest = np.full(len(place), FAR), np.full(len(place), self.radii[0])
         for radius in np.unique(self.radii):
             tree = cKDTree(self.centres[self.radii == radius])

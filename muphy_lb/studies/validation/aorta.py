@@ -17,7 +17,6 @@ import numpy as np
 
 from muphy_lb.case.case import Case, case_from_dict
 from muphy_lb.measure.wall_shear import WallShear, statistics
-from muphy_lb.output.pictures.wall import draw_walls
 from muphy_lb.output.summary import flow_split, pressure_drops_pa
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
@@ -203,6 +202,8 @@ def _area_shares(openings: Mapping) -> dict[str, float]:
 
 
 def _walls(shear: WallShear, magnitude_pa: np.ndarray) -> Picture:
+    from muphy_lb.output.pictures.wall import draw_walls
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "walls.png")
         draw_walls(path, shear.nodes(), magnitude_pa, SHEAR_WHAT)

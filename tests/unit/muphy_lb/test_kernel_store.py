@@ -13,7 +13,7 @@ from numba import config, njit, prange
 from numba.core.bytecode import FunctionIdentity
 from numba.extending import intrinsic
 
-from muphy_lb.backends.cpu import kernel_store
+from muphy_lb.backends.cpu import kept, kernel_store
 from muphy_lb.backends.cpu.code_digest import NoDigestError, digest
 from muphy_lb.errors import OutputError
 from muphy_lb.files.atomic import atomic_write
@@ -253,3 +253,14 @@ def test_a_kernel_is_loaded_as_the_first_thing_in_a_process(tmp_path):
     for hits in ("Counter()", "Counter({(int64,): 1})"):
         done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, env=environment)
         assert done.stdout.strip() == f"8.0 {hits}", done.stderr
+
+
+@pytest.mark.parametrize(("version", "is_kept"), [((0, 61), True), (kept.NEWEST_TRIED, True), ((0, 99), False)])
+def test_kernels_are_kept_with_every_known_numba_and_only_compiled_with_others(monkeypatch, caplog, version, is_kept):
+    kept._is_known.cache_clear()
+    monkeypatch.setattr(kept.numba, "version_info", namedtuple("Version", "short")(version))
+    caplog.set_level("INFO")
+    kernel = summing(scaled(2.0), kept.stored(njit))
+    assert isinstance(kernel._cache, kernel_store.KernelStore) == is_kept
+    assert ("compiled anew at every start" in caplog.text) != is_kept
+    kept._is_known.cache_clear()

@@ -1,0 +1,99 @@
+"""The command ``muphy-lb doctor``: looks at all that the solver needs, and says what to install.
+
+It works where packages are missing that every other command needs. Under a launcher all ranks take part in the trials
+of the transports, and rank 0 speaks.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+
+from muphy_lb import __version__
+from muphy_lb.doctor.finding import BROKEN, Finding
+from muphy_lb.errors import printable
+
+CANNOT_RUN_EXIT_CODE = 1
+TOPIC_WIDTH = 20
+RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command's options."""
+    made = argparse.ArgumentParser(prog="muphy-lb doctor", description=__doc__)
+    made.add_argument("--json", action="store_true", help="print what was found as JSON")
+    return made
+
+
+def doctor(words: Sequence[str], say: Callable[[str], None]) -> int:
+    """Examine this machine and tell what was found; returns the exit code: 1 if the solver cannot run here.
+
+    Args:
+        words: the options, see :func:`parser`.
+        say: called with text.
+    """
+    options = parser().parse_args(words)
+    rank, answer = _ask_all_ranks()
+    if rank > 0:
+        return 0
+    tell = _say_nothing if options.json else say
+    tell(f"muphy-lb {__version__}: what this machine offers")
+    found = []
+    for finding in _examined(answer):
+        found.append(finding)
+        tell(printable(finding.line(TOPIC_WIDTH)))
+    can_run = not any(finding.is_fatal for finding in found)
+    if options.json:
+        tables = [finding.as_table() for finding in found]
+        say(json.dumps({"version": __version__, "can_run": can_run, "findings": tables}, indent=2))
+    tell("the solver can run here" if can_run else "the solver CANNOT run here: see what is needed above")
+    return 0 if can_run else CANNOT_RUN_EXIT_CODE
+
+
+def _say_nothing(_text: str) -> None:
+    pass
+
+
+def _examined(answer: dict | None) -> Iterator[Finding]:
+    """All findings, one after the other; ``answer`` is that of the ranks, where a launcher has started several."""
+    from muphy_lb.doctor import gpus, libraries, machine, ranks
+
+    among = ranks.ranks if answer is None else lambda: ranks.among(answer)
+    looks: tuple[Callable[[], Iterator[Finding]], ...] = (
+        libraries.python,
+        libraries.packages,
+        machine.processors,
+        gpus.gpus,
+        among,
+        machine.caches,
+    )
+    yield from chain.from_iterable(map(_guarded, looks))
+
+
+def _guarded(look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    """The findings of one look; what fails is a finding, too: a machine with one fault has more to tell."""
+    try:
+        yield from look()
+    except Exception as error:
+        yield Finding(look.__name__, BROKEN, f"cannot be examined: {type(error).__name__}: {error}")
+
+
+def _ask_all_ranks() -> tuple[int, dict | None]:
+    """The rank of this process, and on rank 0 what the trial among all ranks says; None where there is one rank."""
+    rank = next((int(os.environ[name]) for name in RANK_VARIABLES if name in os.environ), None)
+    if rank is None:
+        return 0, None
+    from muphy_lb.doctor.trial import try_ranks
+
+    try:
+        from muphy_lb.parallel.communicator import connect
+
+        communicator = connect()
+        if communicator.size == 1:
+            return 0, None
+        answer = try_ranks(communicator)
+        communicator.finalise()
+        return communicator.rank, answer
+    except Exception as error:  # it is what the user wants to hear of
+        return rank, {"failure": f"{type(error).__name__}: {error}"}

@@ -1,0 +1,174 @@
+"""The site: it is built without a warning, opens without a server, and what its pages tell users to do works."""
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from muphy_lb.__main__ import COMMANDS, PREPARING
+from muphy_lb.geometry.__main__ import main as geometry
+from muphy_lb.partition.__main__ import main as partition
+from tests.structure.source import ROOT, modules
+from tests.vessel import command
+
+DOCS = ROOT / "docs"
+LARGEST_GALLERY = 1_500_000
+TUTORIALS = sorted(path.stem for path in (DOCS / "tutorials").glob("*.md"))
+# What makes a command of a tutorial a matter of a second; of each verb, and of a file.
+QUICK = ["--set=run.steps=8", "--set=run.ramp_steps=4", "--set=compute.backend=numpy", "--set=output.picture=false"]
+SHORT = {"run": [*QUICK, "--set=run.time_s="], "permeability": [QUICK[2]]}
+COARSE = {
+    "vessel.toml": ["--set=geometry.spacing_m=3e-4", "--set=fluid.kinematic_viscosity_m2_s=1e-5"],
+    "beat.toml": ["--set=geometry.spacing_m=4e-4"],
+    "cavity.toml": ["--set=geometry.options.size=16"],
+}
+SMALLER = {"size = 24": "size = 10", "--across 12": "--across 6", "--spacing-m 2e-4": "--spacing-m 5e-4"}
+# These ask for more than one process of this machine, or for what another command has measured on GPUs.
+ELSEWHERE = ("doctor", "scaling")
+
+
+class Links(HTMLParser):
+    """The places that a page leads to, and the names of places on it."""
+
+    def __init__(self, page: Path):
+        super().__init__()
+        self.targets, self.loaded, self.names = set(), set(), set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        """Collect what an element names and where it leads."""
+        given = dict(attributes)
+        self.names.add(given.get("id"))
+        if tag == "a" and given.get("href"):
+            self.targets.add(given["href"])
+        if tag in ("script", "img", "link") and (place := given.get("src") or given.get("href")):
+            self.loaded.add(place)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The site, built with warnings as errors."""
+    missing = [name for name in ("sphinx", "myst_parser", "furo") if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed; pip install 'muphy_lb[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    words = ["-W", "--keep-going", "-q", "-d", folder / "doctrees", DOCS, folder / "html"]
+    done = subprocess.run([sys.executable, "-m", "sphinx", *words], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+@cache
+def links(page: Path) -> Links:
+    return Links(page)
+
+
+def test_every_link_of_the_site_leads_somewhere(site):
+    broken = []
+    for page in site.rglob("*.html"):
+        for target in map(urlsplit, links(page).targets | links(page).loaded):
+            if target.scheme:
+                continue
+            there = (page.parent / unquote(target.path)).resolve() if target.path else page
+            named = not target.fragment or there.suffix != ".html" or target.fragment in links(there).names
+            if not there.exists() or not named:
+                broken.append(f"{page.relative_to(site)}: {target.geturl()}")
+    assert not broken, "\n".join(broken)
+
+
+def test_no_page_loads_anything_from_elsewhere(site):
+    for page in site.rglob("*.html"):
+        assert not [place for place in links(page).loaded if urlsplit(place).scheme not in ("", "data")], page
+
+
+def test_the_reference_knows_every_command_and_the_keys_of_every_physics(site):
+    text = (site / "reference" / "commands.html").read_text()
+    assert all(f"usage: muphy-lb {name}" in text for name in (*COMMANDS, *PREPARING, "doctor"))
+    text = (site / "reference" / "case.html").read_text()
+    for key in (
+        "spacing_m",
+        "[[openings]]",
+        "[openings.windkessel]",
+        "[thermal]",
+        "[free_surface.bubbles]",
+        "cumulant",
+    ):
+        assert key in text
+    assert 'class="sig' in (site / "reference" / "api.html").read_text()
+
+
+def test_the_pictures_of_the_gallery_are_small():
+    found = list((DOCS / "gallery").iterdir())
+    assert found and sum(path.stat().st_size for path in found) < LARGEST_GALLERY
+    assert all((ROOT / "examples" / f"{path.stem}.toml").exists() for path in found)
+
+
+def blocks(name: str):
+    """(language, text) of every piece of code of a tutorial, in order; indented lines are commands."""
+    language, lines = None, []
+    for line in [*(DOCS / "tutorials" / f"{name}.md").read_text(encoding="utf-8").splitlines(), ""]:
+        if line.startswith("```"):
+            if language:
+                yield language, "\n".join(lines)
+            language, lines = (None if language else line[3:]), []
+        elif language:
+            lines.append(line)
+        elif line.startswith("    muphy-lb "):
+            yield "command", line.strip()
+
+
+def smaller(text: str) -> str:
+    for given, instead in SMALLER.items():
+        text = text.replace(given, instead)
+    return text
+
+
+def obey(line: str) -> None:
+    """Execute a command line of a tutorial, on less."""
+    words = [word.strip('"') for word in re.findall(r'"[^"]*"|\S+', smaller(line))][1:]
+    verb = words[0]
+    if verb in ELSEWHERE:
+        return
+    if verb in PREPARING:
+        assert {"geometry": geometry, "partition": partition}[verb](words[1:]) == 0
+        return
+    more = [word for name in words for word in COARSE.get(name, ())] if verb in ("run", "info") else []
+    assert command(*words, *more, *SHORT.get(verb, ())) in (0, 6)
+
+
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_what_a_tutorial_says_works(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for language, text in blocks(name):
+        if language == "python":
+            exec(compile(smaller(text), f"{name}.md", "exec"), {})
+        elif language == "command":
+            obey(text)
+
+
+def texts_of_the_program() -> str:
+    """Every text that the program may say, what is filled in left out; those of scripts as they are."""
+    found = [path.read_text() for path in (ROOT / "scripts" / "bootstrap", ROOT / "run_mpi.sh")]
+    for module in modules():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.JoinedStr):
+                found.append("".join(part.value if isinstance(part, ast.Constant) else "\0" for part in node.values))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return "\n".join(found)
+
+
+def test_every_message_of_the_page_is_one_of_the_program():
+    rows = re.findall(r"^\* - (.*)\n", (DOCS / "faq.md").read_text(), re.MULTILINE)
+    messages = [message for row in rows for message in re.findall(r"`([^`]+)`", row)]
+    assert len(messages) > 15
+    said = texts_of_the_program()
+    unknown = {piece for message in messages for piece in message.split("...") if piece.strip() not in said}
+    assert not unknown
