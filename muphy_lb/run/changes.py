@@ -12,6 +12,7 @@ from muphy_lb.case.toml import as_override
 from muphy_lb.errors import InputError
 from muphy_lb.run.moved_state import go_on_from, state_of
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.setup.pulsatile import WOMERSLEY
 
 FIXED = ("geometry", "compute", "initial", "probes")
 """Sections that say what the state belongs to, or what is there before the first step."""
@@ -85,6 +86,8 @@ def _imposes_alone(old: Case, new: Case) -> bool:
     if any(getattr(old, name) != getattr(new, name) for name in names if name != "lattice"):
         return False
     if not _same_lattice(old, new) or len(old.openings) != len(new.openings):
+        return False
+    if any(section.profile == WOMERSLEY for section in new.openings):  # its shapes lie on the device
         return False
     return all(_same_but_imposed(*pair) for pair in zip(old.openings, new.openings, strict=True))
 

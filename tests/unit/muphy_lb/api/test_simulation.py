@@ -188,6 +188,18 @@ def test_an_inlet_that_is_changed_has_its_new_flow_rate_at_the_next_step(channel
     assert channel.case.openings[0].velocity_m_s == 3e-3
 
 
+def test_a_pulsating_profile_keeps_its_shape_when_its_flow_changes():
+    inlet = {"velocity_m_s": 2e-3, "profile": "womersley", "waveform": {"period_s": 1.0, "mean": 1.0, "sine": [0.5]}}
+    table, rates = changed(OPEN, openings=[{"name": "inlet", **inlet}, OPEN["openings"][1]]), []
+    for velocity_m_s in (2e-3, 3e-3):
+        with Simulation(table) as simulation:
+            simulation.step(20)
+            simulation.change({"openings.inlet.velocity_m_s": velocity_m_s})
+            simulation.step(5)
+            rates.append(simulation.openings["inlet"].flow_rate_m3_s)
+    assert rates[0] > 0.0 and rates[1] == pytest.approx(1.5 * rates[0], rel=1e-9)
+
+
 def test_an_inlet_can_be_shut(channel):
     channel.step(20)
     channel.change({"openings.inlet.velocity_m_s": 0.0})
