@@ -38,7 +38,47 @@ class PlaneCut:
         return _others(self.axis)
 
 
+@dataclass(frozen=True)
+class Raster:
+    """Where nodes lie on a plane, or on the projection along an axis: what the images of one film have in common.
+
+    Attributes:
+        axis, position_m, shadow, extent_m: as of :class:`PlaneCut`.
+        chosen: (m,) numbers of the nodes that are shown.
+        row, column: (m,) their pixels.
+    """
+
+    axis: int
+    position_m: float | None
+    shadow: np.ndarray
+    extent_m: tuple[float, float, float, float]
+    chosen: np.ndarray
+    row: np.ndarray
+    column: np.ndarray
+
+    @property
+    def shown_share(self) -> float:
+        """The part of the pixels in which a node is shown."""
+        return np.unique(self.row * self.shadow.shape[1] + self.column).size / self.shadow.size
+
+    def image(self, values: np.ndarray) -> PlaneCut:
+        """The image of (n,) values of all nodes; of nodes in one pixel the largest value."""
+        highest = np.full(self.shadow.shape, np.nan)
+        np.fmax.at(highest, (self.row, self.column), values[self.chosen])
+        return PlaneCut(self.axis, self.position_m, highest, self.shadow, self.extent_m)
+
+
 def best_cut(nodes: NodeList, values: np.ndarray, telling: np.ndarray | None = None) -> PlaneCut:
+    """The image of values on the plane of :func:`best_raster`.
+
+    Args:
+        nodes, telling: as of :func:`best_raster`.
+        values: (n,) values to show.
+    """
+    return best_raster(nodes, telling).image(values)
+
+
+def best_raster(nodes: NodeList, telling: np.ndarray | None = None) -> Raster:
     """The plane with most fluid, preferably near the middle; z = 0 in two dimensions.
 
     If even that plane misses much of a slender geometry, such as a branching vessel, the maximum-intensity projection
@@ -46,16 +86,15 @@ def best_cut(nodes: NodeList, values: np.ndarray, telling: np.ndarray | None = N
 
     Args:
         nodes: the geometry.
-        values: (n,) values to show.
         telling: (n,) values whose variance decides between planes with nearly as much fluid.
     """
     coordinates = nodes.coordinates()
     axis, index = (2, 0) if nodes.shape[0] == 1 else _best_plane(coordinates, telling)
-    plane = _image(nodes, values, axis, coordinates[:, axis] == index)
+    plane = _raster(nodes, axis, np.flatnonzero(coordinates[:, axis] == index))
     fullness = plane.shadow.mean()
-    if fullness > SLENDER or np.isfinite(plane.values).mean() >= REPRESENTATIVE * fullness:
+    if fullness > SLENDER or plane.shown_share >= REPRESENTATIVE * fullness:
         return replace(plane, position_m=nodes.origin_m[axis] + nodes.spacing_m * index)
-    return _image(nodes, values, _widest_axis(coordinates), slice(None))
+    return _raster(nodes, _widest_axis(coordinates), np.arange(nodes.n_nodes))
 
 
 def cut_at(nodes: NodeList, values: np.ndarray, axis: int, position_m: float | None = None) -> PlaneCut:
@@ -74,13 +113,13 @@ def cut_at(nodes: NodeList, values: np.ndarray, axis: int, position_m: float | N
         index = _fullest_plane(nodes.coordinates(), axis)[2]
     else:
         index = round((position_m - nodes.origin_m[axis]) / nodes.spacing_m)
-    chosen = place == index
-    if not chosen.any():
+    chosen = np.flatnonzero(place == index)
+    if not chosen.size:
         low_m, high_m = (nodes.origin_m[axis] + nodes.spacing_m * end for end in (place.min(), place.max()))
         raise InputError(
             f"no node lies at {AXES[axis]} = {position_m:.6g} m; fluid reaches from {low_m:.6g} to {high_m:.6g} m"
         )
-    plane = _image(nodes, values, axis, chosen)
+    plane = _raster(nodes, axis, chosen).image(values)
     return replace(plane, position_m=nodes.origin_m[axis] + nodes.spacing_m * index)
 
 
@@ -88,8 +127,8 @@ def _others(axis: int) -> tuple[int, int]:
     return tuple(i for i in range(3) if i != axis)
 
 
-def _image(nodes: NodeList, values: np.ndarray, axis: int, chosen) -> PlaneCut:
-    """Maximum of the values of the ``chosen`` nodes along an axis."""
+def _raster(nodes: NodeList, axis: int, chosen: np.ndarray) -> Raster:
+    """The pixels of the ``chosen`` nodes, seen along an axis."""
     coordinates = nodes.coordinates()
     in_plane = list(_others(axis))
     low, high = coordinates.min(axis=0)[in_plane], coordinates.max(axis=0)[in_plane]
@@ -98,11 +137,10 @@ def _image(nodes: NodeList, values: np.ndarray, axis: int, chosen) -> PlaneCut:
     shape = (row.max() + 1, column.max() + 1)
     shadow = np.zeros(shape, dtype=bool)
     shadow[row, column] = True
-    highest = np.full(shape, np.nan)
-    np.fmax.at(highest, (row[chosen], column[chosen]), values[chosen])
     left, bottom = np.asarray(nodes.origin_m)[in_plane] + nodes.spacing_m * (low - 0.5)
     width, height = stride * nodes.spacing_m * np.array(shape[::-1])
-    return PlaneCut(axis, None, highest, shadow, (left, left + width, bottom, bottom + height))
+    extent_m = (left, left + width, bottom, bottom + height)
+    return Raster(axis, None, shadow, extent_m, chosen, row[chosen], column[chosen])
 
 
 def _widest_axis(coordinates: np.ndarray) -> int:

@@ -40,6 +40,7 @@ COLOUR_MAP, COLOUR_RANGE = (
 TOP_PERCENTILE = 99.7  # robust against single fast nodes
 SKEWED = 0.12  # a square-root scale is used if the median is below this fraction of the top speed
 N_RENDER_PIXELS = 980
+SPEED = "speed"
 SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
 ROCK = "speed at the surface of the block, without its front octant\ngrey: grains"
 BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the vessel; at openings the speed itself
@@ -54,11 +55,13 @@ class Presentation:
         mirrors: axes ("x", "y", "z") along which the geometry was mirrored.
         telling: (n,) values that select the cut as in :func:`muphy_lb.output.pictures.cut.best_cut`.
         theme: the colours.
+        limits: lowest and highest speed of the colours [m/s]; None: up to the top speed, robust against single nodes.
     """
 
     mirrors: str = ""
     telling: np.ndarray | None = None
     theme: Theme = DARK
+    limits: tuple[float, float] | None = None
 
 
 PLAIN = Presentation()
@@ -90,7 +93,7 @@ def draw_vessel(
 def fill_figure(figure: Figure, nodes: NodeList, speed_m_s: np.ndarray, title: str, how: Presentation) -> None:
     """Draw the picture of :func:`draw_vessel` on an empty figure."""
     speed_m_s = np.nan_to_num(np.asarray(speed_m_s, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    style = make_style(nodes, "speed", speed_colours(speed_m_s))
+    style = make_style(nodes, SPEED, within(speed_colours(speed_m_s), how.limits))
     cut = best_cut(nodes, speed_m_s, how.telling)
     rock = nodes.shape[0] > 1 and is_rock(nodes)
     if nodes.shape[0] == 1:
@@ -124,6 +127,11 @@ def speed_colours(speed_m_s: np.ndarray) -> ScalarMappable:
     skewed = np.median(speed_m_s) < SKEWED * top
     scale = PowerNorm(0.5, 0.0, top, clip=True) if skewed else Normalize(0.0, top, clip=True)
     return ScalarMappable(scale, ListedColormap(colormaps[COLOUR_MAP](np.linspace(*COLOUR_RANGE, 256))))
+
+
+def within(colours: ScalarMappable, limits: tuple[float, float] | None) -> ScalarMappable:
+    """The same colours, evenly between two limits where they are given."""
+    return colours if limits is None else ScalarMappable(Normalize(*limits, clip=True), colours.get_cmap())
 
 
 def _draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
