@@ -329,6 +329,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
             "time every stage of some steps on every rank, and write a time line",
             is_long=True,
         ),
+        "plot": _command_of("muphy_lb.run.plot_command", "plot", "draw the files of a finished run with other choices"),
         "slurm": _command_of("muphy_lb.new.slurm", "slurm", "write a batch script that runs a case under SLURM"),
         "info": Command("describe a case or a prepared geometry without running it", _add_info_options, _info, True),
     }

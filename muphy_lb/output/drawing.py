@@ -9,6 +9,9 @@ from muphy_lb.errors import MuphyError
 VECTOR_FORMATS = ("svg", "pdf")
 """In which a picture may be written beside its PNG."""
 
+PICTURE_FORMATS = ("png", *VECTOR_FORMATS)
+"""In which a picture may be drawn anew."""
+
 LOG = logging.getLogger(__name__)
 
 

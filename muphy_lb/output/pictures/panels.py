@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
+from muphy_lb.output.drawing import VECTOR_FORMATS
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
 from muphy_lb.output.pictures.marks import draw_opening, frame, style_axes
 from muphy_lb.output.pictures.theme import DARK, Theme, ThemedFigure, theme_of
@@ -68,7 +69,8 @@ def suitable_unit(units: tuple[tuple[str, float], ...], value: float, smallest: 
 
 @contextmanager
 def figure_at(path: str | os.PathLike, theme: Theme = DARK) -> Iterator[Figure]:
-    """An empty figure that is written as a PNG when the context ends, and in the other formats of its theme.
+    """An empty figure that is written when the context ends: in the format that the ending of its path names, a PNG
+    without one, and in the other formats of its theme.
 
     Raises:
         OutputError: the file cannot be written.
@@ -77,7 +79,10 @@ def figure_at(path: str | os.PathLike, theme: Theme = DARK) -> Iterator[Figure]:
     canvas = FigureCanvasAgg(figure)
     yield figure
     with atomic_write(path) as temporary:
-        canvas.print_png(temporary)
+        if (ending := Path(path).suffix.removeprefix(".").lower()) in VECTOR_FORMATS:
+            figure.savefig(temporary, format=ending)
+        else:
+            canvas.print_png(temporary)
     for ending in theme.formats:
         with atomic_write(Path(path).with_suffix(f".{ending}")) as temporary:
             figure.savefig(temporary, format=ending)

@@ -45,11 +45,15 @@ class Marks:
         openings: those to be named.
         counted: (n,) bool, the nodes that the statistics count; the others are grey. All of them if None.
         theme: the colours.
+        limits: lowest and highest value of the colours; None: from 0 to the highest, robust against single nodes.
+        sight: axis 0, 1 or 2 along which the walls are seen; None: along each.
     """
 
     openings: Sequence[Opening] = ()
     counted: np.ndarray | None = None
     theme: Theme = DARK
+    limits: tuple[float, float] | None = None
+    sight: int | None = None
 
 
 NO_MARKS = Marks()
@@ -58,12 +62,12 @@ NO_MARKS = Marks()
 def draw_walls(
     path: str | os.PathLike, nodes: NodeList, values: np.ndarray, what: str, marks: Marks = NO_MARKS
 ) -> None:
-    """Write a PNG with three views of the walls, at one scale.
+    """Write a picture with views of the walls, at one scale.
 
     Args:
-        path: the PNG file.
+        path: the file, a PNG unless it ends in another format.
         nodes: the wall-adjacent nodes.
-        values: (n,) non-negative quantity.
+        values: (n,) non-negative quantity; those that are not counted may be nan.
         what: name and unit of the quantity.
         marks: what is marked.
 
@@ -71,11 +75,14 @@ def draw_walls(
         OutputError: the file cannot be written.
     """
     counted = np.ones(values.size, dtype=bool) if marks.counted is None else marks.counted
-    top = float(np.percentile(values[counted], TOP_PERCENTILE)) or float(values[counted].max()) or 1.0
-    colours = ScalarMappable(Normalize(0.0, top, clip=True), ListedColormap(colormaps[COLOUR_MAP].colors))
+    known = values[counted] if counted.any() else np.zeros(1)
+    top = float(np.percentile(known, TOP_PERCENTILE)) or float(known.max()) or 1.0
+    scale = Normalize(*(marks.limits or (0.0, top)), clip=True)
+    colours = ScalarMappable(scale, ListedColormap(colormaps[COLOUR_MAP].colors))
     style = make_style(nodes, what, colours, openings=marks.openings)
     shown = np.where(counted, values, np.nan)
-    views = [view for view in VIEWS if nodes.shape[0] > 1 or view[2] == 2]
+    sights = (2,) if nodes.shape[0] == 1 else range(3) if marks.sight is None else (marks.sight,)
+    views = [view for view in VIEWS if view[2] in sights]
     with figure_at(path, marks.theme) as figure:
         panels = [figure.add_subplot(1, len(views), k + 1) for k in range(len(views))]
         for axes, view in zip(panels, views, strict=True):

@@ -1,0 +1,44 @@
+"""A time series as a figure: a panel for each unit, a line for each column."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from muphy_lb.case.section import unit_of
+from muphy_lb.output.charts import MOST_NAMES
+from muphy_lb.output.pictures.marks import style_axes
+from muphy_lb.output.pictures.panels import HEADER_IN, WIDTH_IN, draw_heading
+from muphy_lb.output.pictures.theme import theme_of
+
+PANEL_IN, FOOT_IN = 2.8, 0.7
+SIDES = {"left": 0.08, "right": 0.8, "hspace": 0.25}
+
+
+def fill_curves(figure: Figure, series: Mapping[str, np.ndarray], title: str, facts: tuple[str, ...] = ()) -> None:
+    """Draw the columns of a series over its ``time_s`` on an empty figure.
+
+    Args:
+        figure: empty.
+        series: columns by name, which ends in the unit; ``step`` and those without a finite value are left out.
+        title, facts: heading, and the line below it.
+    """
+    told = {name: y for name, y in series.items() if name not in ("step", "time_s") and np.isfinite(y).any()}
+    groups: dict[str, list[str]] = {}
+    for name in told:
+        groups.setdefault(unit_of(name, {}) or "1", []).append(name)
+    height_in = PANEL_IN * len(groups) + HEADER_IN + FOOT_IN
+    figure.set_size_inches(WIDTH_IN, height_in)
+    panels = figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0]
+    figure.subplots_adjust(bottom=FOOT_IN / height_in, top=1.0 - HEADER_IN / height_in, **SIDES)
+    for axes, (unit, names) in zip(panels, groups.items(), strict=True):
+        for name in names:
+            axes.plot(series["time_s"], told[name], label=name, linewidth=1.5)
+        style_axes(axes, ["time [s]" if axes is panels[-1] else "", f"[{unit}]"])
+        axes.grid(color=theme_of(axes).shadow, linewidth=0.8)
+        if len(names) <= MOST_NAMES:
+            words = {"labelcolor": theme_of(axes).foreground, "frameon": False, "fontsize": 9}
+            legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), **words)
+            for text in legend.get_texts():
+                text.set_parse_math(False)
+    draw_heading(figure, title, facts)

@@ -1,0 +1,77 @@
+"""The options of the command ``muphy-lb plot``."""
+
+from collections.abc import Callable
+from math import isfinite
+from pathlib import Path
+
+from muphy_lb.errors import InputError
+from muphy_lb.output.drawing import PICTURE_FORMATS
+
+
+def add_options(parser) -> None:
+    """Add the options of the command to an argument parser."""
+    parser.add_argument("folder", metavar="OUT", help="output folder of a finished run")
+    parser.add_argument(
+        "--field",
+        default="speed",
+        help="speed, pressure, wall_shear, temperature, ... as the files of the run hold it, or a series such as"
+        " openings.csv (default: %(default)s)",
+    )
+    parser.add_argument("--axis", choices=["x", "y", "z"], help="axis across which a plane lies, or walls are seen")
+    parser.add_argument("--at", type=float, metavar="M", help="position of the plane on that axis [m]")
+    parser.add_argument("--time", type=float, metavar="S", help="the snapshot nearest to that time [s] (default: last)")
+    parser.add_argument("--scale", metavar="LOW,HIGH", help="ends of the colours [SI], as --scale=-1,1")
+    parser.add_argument("--style", choices=["dark", "light"], help="ground (default: that of the case)")
+    parser.add_argument("--format", choices=PICTURE_FORMATS, help="format (default: the ending of FILE, or png)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the picture (default: OUT/plot_FIELD.FORMAT)")
+
+
+def plot(options, say: Callable[[str], None], communicator) -> int:
+    """Draw one picture; returns the exit code 0.
+
+    Args:
+        options: parsed options, see :func:`add_options`.
+        say: called with text.
+        communicator: the ranks, of which the first draws.
+
+    Raises:
+        InputError: no run, file or field is there, or options do not go together.
+        OutputError: the picture cannot be written.
+    """
+    if communicator.rank == 0:
+        from muphy_lb.run.redraw import Choices, redraw
+
+        path = _path(options)
+        limits = None if options.scale is None else _limits(options.scale)
+        redraw(
+            Path(options.folder),
+            path,
+            Choices(options.field, options.axis, options.at, options.time, limits, options.style),
+        )
+        say(f"written to {path}")
+    return 0
+
+
+def _path(options) -> Path:
+    """Where the picture goes, with the ending of its format."""
+    if options.output is None:
+        return Path(options.folder) / f"plot_{Path(options.field).stem}.{options.format or 'png'}"
+    path = Path(options.output)
+    ending = path.suffix.removeprefix(".").lower()
+    if not ending:
+        return path.with_name(f"{path.name}.{options.format or 'png'}")
+    if ending not in PICTURE_FORMATS or (options.format or ending) != ending:
+        allowed = options.format or ", ".join(PICTURE_FORMATS)
+        raise InputError(f"plot: -o is {options.output}, which ends in {path.suffix!r}; allowed: {allowed}")
+    return path
+
+
+def _limits(text: str) -> tuple[float, float]:
+    """The two numbers of a scale."""
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        low = high = 0.0
+    if not (isfinite(low) and isfinite(high) and low < high):
+        raise InputError(f"plot: --scale is {text!r}; give two numbers, the lower first, as in --scale 0,0.5")
+    return low, high

@@ -1,0 +1,168 @@
+"""The command ``muphy-lb plot``: draw the files of a finished run anew, with other choices."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from muphy_lb.case.case import Case, load_case
+from muphy_lb.case.section import did_you_mean
+from muphy_lb.errors import InputError
+from muphy_lb.measure.field_snapshots import FieldSnapshots
+from muphy_lb.measure.shear_files import AREA, SHEAR_FILE
+from muphy_lb.measure.wall_statistics import INDICES, STRESS
+from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
+from muphy_lb.output.pictures.curves import fill_curves
+from muphy_lb.output.pictures.panels import figure_at
+from muphy_lb.output.pictures.slice import Shown, as_scalar, fill_slice, slice_colours
+from muphy_lb.output.pictures.theme import THEMES, Theme
+from muphy_lb.output.pictures.vessel import SPEED, Presentation, fill_figure
+from muphy_lb.output.pictures.wall import Marks, draw_walls
+from muphy_lb.output.series import read_series
+from muphy_lb.output.snapshot import Snapshot, find_snapshot
+from muphy_lb.run.early import CASE_FILE
+
+SHORT = {"wall_shear": STRESS.field} | {name: quantity.field for name, quantity in INDICES.items()}
+"""Short names of the fields on walls."""
+
+NOT_DRAWN = ("counted", AREA)
+COLUMNS = ("step", "time_s")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is drawn, and how.
+
+    Attributes:
+        field: name of a field, or of a CSV file of the folder.
+        axis: ``"x"``, ``"y"``, ``"z"`` across which a plane lies, or along which walls are seen; None: what shows most.
+        at_m: position of the plane on that axis [m]; None: the fullest.
+        time_s: the nearest snapshot is drawn; None: the last.
+        limits: lowest and highest value of the colours; None: those of the picture itself.
+        style: ``"dark"`` or ``"light"``; None: that of the case.
+    """
+
+    field: str = SPEED
+    axis: str | None = None
+    at_m: float | None = None
+    time_s: float | None = None
+    limits: tuple[float, float] | None = None
+    style: str | None = None
+
+
+def redraw(folder: Path, path: Path, choices: Choices) -> None:
+    """Draw from the files of a run; the ending of ``path`` says in which format.
+
+    Raises:
+        InputError: the folder is none of a run, has no such file or field, or what is chosen does not go with it.
+        OutputError: the picture cannot be written.
+    """
+    if not (folder / CASE_FILE).is_file():
+        raise InputError(f"plot: {folder} has no {CASE_FILE}; give the output folder of a run")
+    if choices.at_m is not None and choices.axis is None:
+        raise InputError(f"plot: --at is {choices.at_m:g}; give the axis that it lies on, as in --axis x")
+    _Picture(folder, path, choices, load_case(folder / CASE_FILE)).draw()
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """One picture of a folder."""
+
+    folder: Path
+    path: Path
+    choices: Choices
+    case: Case
+
+    def draw(self) -> None:
+        """Draw it from the file that holds it."""
+        if self.choices.field.endswith(".csv"):
+            self._draw_series()
+            return
+        name = SHORT.get(self.choices.field, self.choices.field)
+        flow, walls = self._fields_of(FieldSnapshots.file), self._fields_of(SHEAR_FILE)
+        if name in flow:
+            self._draw_flow(name)
+        elif name in walls:
+            self._draw_walls(name)
+        else:
+            raise InputError(self._missing([*flow, *walls]))
+
+    @property
+    def _theme(self) -> Theme:
+        return THEMES[self.choices.style or self.case.output.picture_style]
+
+    def _fields_of(self, file: str) -> list[str]:
+        """Names of what can be drawn of a file; none if it is not there."""
+        if not (self.folder / file).is_file():
+            return []
+        names = [name for name in find_snapshot(self.folder / file).units if name not in NOT_DRAWN]
+        return [*names, SPEED] if "velocity" in names else names
+
+    def _series(self) -> list[str]:
+        """Names of the CSV files that hold a series over time."""
+        return sorted(path.name for path in self.folder.glob("*.csv") if _begins(path, ",".join(COLUMNS)))
+
+    def _missing(self, there: list[str]) -> str:
+        """What to say where the folder does not hold what is asked for."""
+        field = self.choices.field
+        known = [*there, *(name for name, of_walls in SHORT.items() if of_walls in there), *self._series()]
+        lacking = [file for file in (FieldSnapshots.file, SHEAR_FILE) if not (self.folder / file).is_file()]
+        wanted = SHEAR_FILE if field in SHORT or field in SHORT.values() else FieldSnapshots.file
+        if wanted in lacking and not field.endswith(".csv"):
+            remedy = "output.wall_shear = true" if wanted == SHEAR_FILE else "output.vtk = true"
+            others = f"; there are {', '.join(known)}" if known else ""
+            return f"plot: {self.folder} has no {wanted}, which holds {field}; run with {remedy}{others}"
+        return f"plot: {self.folder} holds no {field!r}; {did_you_mean(field, known)}"
+
+    def _draw_flow(self, name: str) -> None:
+        """A field on a plane; the speed without an axis as in the picture of a run, on the vessel and on a plane."""
+        choices, snapshot = self.choices, find_snapshot(self.folder / FieldSnapshots.file, self.choices.time_s)
+        field = "velocity" if name == SPEED else name
+        nodes, (shown, values) = snapshot.nodes(), as_scalar(field, snapshot.values(field))
+        title, mirrors = self.case.title, str(self.case.geometry.options.get("mirror", ""))
+        with figure_at(self.path, self._theme) as figure:
+            if shown == SPEED and choices.axis is None:
+                how = Presentation(mirrors, theme=self._theme, limits=choices.limits)
+                fill_figure(figure, nodes, values, title, how)
+                return
+            axis = None if choices.axis is None else AXES.index(choices.axis)
+            cut = best_cut(nodes, values) if axis is None else cut_at(nodes, values, axis, choices.at_m)
+            colours = slice_colours(shown, values, cut, choices.limits)
+            facts = (f"{shown} after {snapshot.step:,} steps, {snapshot.time_s:.4g} s",)
+            fill_slice(figure, nodes, cut, Shown(shown, snapshot.units[field], colours, title, facts, mirrors))
+
+    def _draw_walls(self, name: str) -> None:
+        """A field on the walls."""
+        choices = self.choices
+        if choices.at_m is not None:
+            raise InputError(f"plot: --at does not go with {choices.field}, which lies on walls; leave it out")
+        snapshot = find_snapshot(self.folder / SHEAR_FILE, choices.time_s)
+        values = snapshot.values(name)
+        values = np.linalg.norm(values, axis=1) if values.ndim == 2 else values
+        what = f"{name.replace('_', ' ')} [{snapshot.units[name]}]"
+        counted = (snapshot.values("counted") > 0.0) & np.isfinite(values)
+        sight = None if choices.axis is None else AXES.index(choices.axis)
+        marks = Marks(counted=counted, theme=self._theme, limits=choices.limits, sight=sight)
+        draw_walls(self.path, snapshot.nodes(), values, what, marks)
+
+    def _draw_series(self) -> None:
+        """The columns of a CSV file over time."""
+        choices = self.choices
+        if choices.field not in self._series():
+            raise InputError(self._missing([]))
+        options = {"--axis": choices.axis, "--at": choices.at_m, "--scale": choices.limits, "--time": choices.time_s}
+        for option in (option for option, value in options.items() if value is not None):
+            raise InputError(f"plot: {option} does not go with {choices.field}, a series over time; leave it out")
+        series = read_series(self.folder / choices.field)
+        if len(series) == len(COLUMNS) or not (np.diff(series["time_s"]) > 0.0).all():
+            raise InputError(
+                f"plot: {self.folder / choices.field} has several rows at one time, or nothing but the time; choose"
+                f" a series with one row at a time: {', '.join(self._series())}"
+            )
+        with figure_at(self.path, self._theme) as figure:
+            fill_curves(figure, series, self.case.title, (choices.field,))
+
+
+def _begins(path: Path, words: str) -> bool:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read(len(words)) == words
