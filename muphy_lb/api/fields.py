@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.api.optional import optional
-from muphy_lb.case.output import FLOW_FIELDS
+from muphy_lb.case.output import FLOW_FIELDS, SPEED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import ask_for_voxels
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from muphy_lb.run.simulation import Simulation as Core
 
-SPEED = "speed"
 DIMENSIONS = ("z", "y", "x")
 BYTES_PER_VALUE = 8
 

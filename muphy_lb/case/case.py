@@ -106,10 +106,11 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
         yield from segment_problems(lists["segments"], lists["probes"])
         for name, module in sections().items():
             yield from getattr(module, "rules", _no_rules)(given)
-            fields = given_values(given.get("output")).get("fields", ())
+            output = given_values(given.get("output"))
+            wanted = {"fields": output.get("fields", ()), "frames_field": (output.get("frames_field"),)}
             for field in getattr(module, "OUTPUT_FIELDS", ()):
-                if field in fields and not given.get(name):
-                    yield f"has {field} in output.fields but no [{name}]"
+                for key in (key for key, fields in wanted.items() if field in fields and not given.get(name)):
+                    yield f"has {field} in output.{key} but no [{name}]"
         lattice = given_values(given.get("lattice"))
         moving = any(opening.keys() & {"velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s"} for opening in openings)
         moving |= any("velocity_m_s" in wall for wall in walls)

@@ -1,5 +1,6 @@
 """Sections of the case file about results: what is written, how often, and probes."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,10 +14,12 @@ from muphy_lb.physics.table import offered
 
 FLOW_FIELDS = ("density", "velocity", "pressure")
 FIELDS = (*FLOW_FIELDS, *offered("OUTPUT_FIELDS"))
+SPEED = "speed"
 if TYPE_CHECKING:
-    FieldName = str
+    FieldName = ShownField = str
 else:  # names that are known only when the program runs
     FieldName = Literal[*FIELDS]
+    ShownField = Literal[SPEED, *FIELDS]
 FieldNames = Annotated[tuple[FieldName, ...], Field(strict=False)]
 
 
@@ -47,10 +50,26 @@ class OutputSection(Section):
     """ground of the pictures at the end: dark for screens, light for papers"""
     picture_format: Literal["png", "svg", "pdf"] = "png"
     """svg or pdf: the pictures of the end also in that format, beside their PNG, which the report shows"""
+    frames_every_steps: AtLeastZero = 0
+    """steps between two pictures in the folder frames, all with one scale of colours; 0 for none"""
+    frames_field: ShownField | None = None
+    """what they show on a plane; by default the speed, or what a physics draws in its own way"""
+    film: bool = False
+    """make a film of these pictures at the end, film.gif"""
     vtk: bool = True
     """write files for ParaView"""
     report: bool = True
     """write report.html, one page with case, results and speed; with picture also plots and pictures"""
+
+    @classmethod
+    def rules(cls, given):
+        """A film has frames."""
+        if not given.get("frames_every_steps"):
+            for key in (key for key in ("film", "frames_field") if given.get(key)):
+                yield (
+                    f"has {key} = {json.dumps(given[key])} and no frames_every_steps; give the steps between two"
+                    " pictures, such as a fortieth of a beat"
+                )
 
 
 class ProbeSection(Section):

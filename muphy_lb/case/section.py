@@ -11,7 +11,7 @@ import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
@@ -179,6 +179,9 @@ class Section(BaseModel):
             f' Simulation.from_case(simulation.case, ["SECTION.{name}=..."])'
         )
 
+    moved: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """Where keys are now that this table had once, by their names."""
+
     @classmethod
     def rules(cls, given: Mapping) -> Iterator[str]:
         """What is wrong between the keys of this table; ``given`` holds the raw values of the keys that are set."""
@@ -225,6 +228,8 @@ class Section(BaseModel):
         if error["type"] == "model_type":
             return f"is {value}: must be a table"
         key = error["loc"][0]
+        if error["type"] == "extra_forbidden" and key in cls.moved:
+            return f"is an unknown key; it is {cls.moved[key]} now"
         if error["type"] == "extra_forbidden":
             return f"is an unknown key; {did_you_mean(str(key), list(cls.model_fields))}"
         description = " ".join(str(cls.model_fields[key].description).split())

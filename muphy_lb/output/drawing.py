@@ -12,6 +12,7 @@ VECTOR_FORMATS = ("svg", "pdf")
 PICTURE_FORMATS = ("png", *VECTOR_FORMATS)
 """In which a picture may be drawn anew."""
 
+FRAMES_FOLDER = "frames"
 LOG = logging.getLogger(__name__)
 
 
@@ -31,6 +32,11 @@ def drawing(what: str) -> Iterator[None]:
         raise
     except Exception as error:  # matplotlib has no type of its own for what it cannot draw
         LOG.warning("warning: %s cannot be drawn: %s: %s", what, type(error).__name__, error)
+
+
+def frame_files(name: str) -> str:
+    """Pattern of the pictures ``NAME_STEP.png`` that a run draws on its way."""
+    return f"{FRAMES_FOLDER}/{name}_*.png"
 
 
 def picture_files(file: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from muphy_lb.measure.permeability_observer import PermeabilityObserver
 from muphy_lb.measure.probes import ProbeSeries
 from muphy_lb.measure.segments import SegmentSeries
 from muphy_lb.measure.shear_observer import WallShearObserver
+from muphy_lb.measure.slice_frames import SliceFrames
 from muphy_lb.output.report_html import REPORT_FILE
 from muphy_lb.physics.table import offered
 from muphy_lb.run.early import CASE_FILE
@@ -45,6 +46,7 @@ OBSERVERS: tuple[type[Observer], ...] = (
     Periodicity,
     PermeabilityObserver,
     FieldSnapshots,
+    SliceFrames,
     FlowPicture,
 )
 

@@ -65,7 +65,11 @@ class Raster:
         """The image of (n,) values of all nodes; of nodes in one pixel the largest value."""
         highest = np.full(self.shadow.shape, np.nan)
         np.fmax.at(highest, (self.row, self.column), values[self.chosen])
-        return PlaneCut(self.axis, self.position_m, highest, self.shadow, self.extent_m)
+        return self.of_pixels(highest)
+
+    def of_pixels(self, values: np.ndarray) -> PlaneCut:
+        """The image with (n_rows, n_columns) values of its pixels."""
+        return PlaneCut(self.axis, self.position_m, values, self.shadow, self.extent_m)
 
 
 def best_cut(nodes: NodeList, values: np.ndarray, telling: np.ndarray | None = None) -> PlaneCut:

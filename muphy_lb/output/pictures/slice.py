@@ -1,5 +1,6 @@
 """A field on a plane, as a figure: what scripts, the command ``plot`` and films draw."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
+from muphy_lb.case.output import SPEED
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
@@ -17,12 +19,13 @@ from muphy_lb.output.pictures.panels import (
     draw_cut,
     draw_heading,
     draw_scale,
+    figure_at,
     make_style,
     mark_mirrors,
 )
 from muphy_lb.output.pictures.projection import is_rock
-from muphy_lb.output.pictures.theme import theme_of
-from muphy_lb.output.pictures.vessel import SPEED, draw_speed_scale, speed_colours, within
+from muphy_lb.output.pictures.theme import Theme, theme_of
+from muphy_lb.output.pictures.vessel import draw_speed_scale, speed_colours, within
 
 COLOUR_MAP = "viridis"
 SHARES = (0.3, 99.7)
@@ -40,6 +43,7 @@ class Shown:
         title: heading.
         facts: the line below it.
         mirrors: axes ("x", "y", "z") along which the geometry was mirrored.
+        grains: whether what is solid is that of a rock; None: it is found out, which takes a look at all nodes.
     """
 
     name: str
@@ -48,13 +52,25 @@ class Shown:
     title: str = ""
     facts: tuple[str, ...] = ()
     mirrors: str = ""
+    grains: bool | None = None
+
+
+def draw_slice(path: str | os.PathLike, nodes: NodeList, cut: PlaneCut, shown: Shown, theme: Theme) -> None:
+    """Write a slice as a picture.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    with figure_at(path, theme) as figure:
+        fill_slice(figure, nodes, cut, shown)
 
 
 def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> None:
     """Draw a slice on an empty figure."""
     style = make_style(nodes, shown.name, shown.colours)
     (panel,) = add_panels(figure, [cut.extent_m])
-    draw_cut(panel, nodes, cut, style, nodes.shape[0] > 1 and is_rock(nodes))
+    grains = nodes.shape[0] > 1 and is_rock(nodes) if shown.grains is None else shown.grains
+    draw_cut(panel, nodes, cut, style, grains)
     mark_mirrors(panel, nodes, cut, style, shown.mirrors)
     if nodes.shape[0] > 1:
         panel.set_title(cut_title(cut, style), color=theme_of(panel).faint, fontsize=10, loc="left")
@@ -92,6 +108,11 @@ def slice_colours(
         limits: lowest and highest value of the colours; None: robust against single nodes.
     """
     return within(speed_colours(values) if name == SPEED else _colours(cut.values), limits)
+
+
+def one_scale(name: str, limits: tuple[float, float]) -> ScalarMappable:
+    """The colours of all slices of a film, evenly between two limits."""
+    return within(speed_colours(np.ones(1)) if name == SPEED else _colours(np.ones(1)), limits)
 
 
 def reach(name: str, values: np.ndarray) -> tuple[float, float]:

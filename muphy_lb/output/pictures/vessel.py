@@ -11,6 +11,7 @@ from matplotlib.colors import ListedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from muphy_lb.case.output import SPEED
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut
@@ -40,7 +41,6 @@ COLOUR_MAP, COLOUR_RANGE = (
 TOP_PERCENTILE = 99.7  # robust against single fast nodes
 SKEWED = 0.12  # a square-root scale is used if the median is below this fraction of the top speed
 N_RENDER_PIXELS = 980
-SPEED = "speed"
 SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
 ROCK = "speed at the surface of the block, without its front octant\ngrey: grains"
 BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the vessel; at openings the speed itself

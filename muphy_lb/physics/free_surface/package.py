@@ -45,6 +45,7 @@ class FreeSurface(Physics):
 
     name = "free_surface"
     sets_flow = True
+    draws_frames = True
     keeps_balance = False  # what enters may stay and take the place of gas
     keeps_mass_at_walls = True  # which is the volume of the liquid
     allowed_density_change = LARGEST_DEVIATION
@@ -76,7 +77,7 @@ class FreeSurface(Physics):
         self.wetting = Wetting()
         self.bubbles = self._bubbles(case)
         self.output_fields = {"fill": OutputField("1", fill)}
-        if WETTED in case.output.fields:
+        if WETTED in (*case.output.fields, case.output.frames_field):
             self.output_fields[WETTED] = OutputField("1", self.wetting.field)
 
     @classmethod

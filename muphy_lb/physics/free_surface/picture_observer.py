@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from muphy_lb.files.atomic import check_writable, output_errors
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
+from muphy_lb.measure.frames import Frames
 from muphy_lb.measure.observer import Observer
-from muphy_lb.output.drawing import drawing
+from muphy_lb.output.drawing import drawing, frame_files
 from muphy_lb.output.report_html import ReportPart
 from muphy_lb.physics.free_surface.filling import fill, gravity_m_s2
-from muphy_lb.physics.free_surface.section import FRAMES, PICTURE_FILE
+from muphy_lb.physics.free_surface.section import PICTURE_FILE
 
 
 class SurfacePicture(Observer):
@@ -32,7 +32,7 @@ class SurfacePicture(Observer):
     """
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
-        self.every = view.case.free_surface.frames_every_steps
+        self.every = 0 if view.case.output.frames_field else view.case.output.frames_every_steps
         self._view, self._folder = view, folder
         gravity = gravity_m_s2(view)
         strength = float(np.linalg.norm(gravity))
@@ -42,19 +42,20 @@ class SurfacePicture(Observer):
         self._top_m_s = float(np.sqrt(2.0 * strength * (np.abs(self._up) @ size_m) + max(starts) ** 2))
         self._grows = self._top_m_s == 0.0
         if self.every and view.communicator.rank == 0:
-            check_writable((folder / FRAMES).parent)
-            _remove_later_frames(folder, resume_step)
+            self._frames = Frames(view, folder, "surface", resume_step)
 
     def act(self) -> None:
         """Draw a frame."""
-        self._draw(FRAMES.replace("*", f"{self._view.step_number:08d}"))
+        self._draw(frame_files("surface").replace("*", f"{self._view.step_number:08d}"))
 
     def close(self) -> None:
-        """Draw the last picture, unless the case disables pictures."""
+        """Draw the last picture, unless the case disables pictures, and make the film of the frames."""
         if self._view.case.output.picture:
             from muphy_lb.output.pictures.theme import chosen_theme
 
             self._draw(PICTURE_FILE, chosen_theme(self._view.case.output).formats)
+        if self.every and self._view.communicator.rank == 0:
+            self._frames.make_film()
 
     def section(self, summary: Mapping) -> ReportPart:
         """The last picture for report.html."""
@@ -76,15 +77,6 @@ class SurfacePicture(Observer):
             top_m_s = self._top_m_s or 1.0
             scene = Scene(whole_nodes(view), filling, velocity, self._up, top_m_s, view.time_s, view.case.title)
             draw_liquid(self._folder / file, replace(scene, theme=replace(DARK, formats=formats)))
-
-
-def _remove_later_frames(folder: Path, step: int | None) -> None:
-    """Remove frames of an earlier run behind a step; all of them without one."""
-    with output_errors(folder):
-        for path in folder.glob(FRAMES):
-            number = path.stem.rpartition("_")[2]
-            if step is None or (number.isdecimal() and int(number) > step):
-                path.unlink()
 
 
 def _round_number_above(value: float) -> float:

@@ -1,5 +1,6 @@
 """What the case file says of a free surface: the section [free_surface]."""
 
+from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
@@ -7,14 +8,14 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables
 from muphy_lb.case.values import Name
-from muphy_lb.output.drawing import picture_files
+from muphy_lb.output.drawing import frame_files, picture_files
 
 SERIES_FILE = "free_surface.csv"
 SURFACE_FILE = "surface.vtkhdf"
 GAUGES_FILE = "gauges.csv"
 BUBBLES_FILE = "bubbles.csv"
 PICTURE_FILE = "surface.png"
-FRAMES = "frames/surface_*.png"
+FRAMES = frame_files("surface")
 WETTED = "wetted"
 FILES = (SERIES_FILE, SURFACE_FILE, *picture_files(PICTURE_FILE), FRAMES, GAUGES_FILE, BUBBLES_FILE)
 OUTPUT_FIELDS = ("fill", WETTED)
@@ -103,6 +104,8 @@ class BubblesSection(Section):
 class FreeSurfaceSection(Section):
     """A liquid with a free surface; the rest of the geometry is filled with gas."""
 
+    moved = MappingProxyType({"frames_every_steps": "output.frames_every_steps"})
+
     liquid: Annotated[tuple[LiquidSection, ...], Field(strict=False, min_length=1)]
     """regions that are liquid at the start, each in a table [[free_surface.liquid]]; they may overlap"""
     surface_tension_n_m: NonNegativeFloat = 0.0
@@ -113,8 +116,6 @@ class FreeSurfaceSection(Section):
     """whether the pressure of the liquid grows with depth at the start; else it is that of the gas"""
     surface_every_steps: NonNegativeInt = 0
     """steps between two snapshots of the surface in surface.vtkhdf; 0 for none"""
-    frames_every_steps: NonNegativeInt = 0
-    """steps between two pictures of the liquid in the folder frames; 0 for none"""
     bubbles: BubblesSection | None = None
     """gas that is compressed, in a table [free_surface.bubbles]; else all gas keeps its pressure"""
     gauges: Annotated[tuple[GaugeSection, ...], Field(strict=False)] = ()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from PIL import Image
 
 from muphy_lb.physics.free_surface.picture import Scene, camera_of, draw_liquid
 from tests.unit.muphy_lb.physics.free_surface.cases import dam, run
@@ -42,14 +43,16 @@ def test_the_viewer_stands_upright_and_looks_down(up):
 
 
 def test_a_run_draws_frames_and_a_last_picture(tmp_path):
-    case, out = dam(tmp_path, "frames_every_steps = 10"), tmp_path / "out"
+    case, out = dam(tmp_path), tmp_path / "out"
     (out / "frames").mkdir(parents=True)
     (out / "frames" / "surface_00000090.png").write_text("of an earlier run")
-    run(case, out, ["output.picture=true"])
+    run(case, out, ["output.picture=true", "output.frames_every_steps=10", "output.film=true"])
     assert [path.name for path in sorted((out / "frames").iterdir())] == [
         "surface_00000010.png",
         "surface_00000020.png",
     ]
+    with Image.open(out / "film.gif") as film:
+        assert film.n_frames == 2
     assert blue_share(out / "surface.png") > 0.02 and blue_share(out / "frames" / "surface_00000020.png") > 0.02
 
 
