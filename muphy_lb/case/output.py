@@ -16,7 +16,8 @@ FLOW_FIELDS = ("density", "velocity", "pressure")
 FIELDS = (*FLOW_FIELDS, *offered("OUTPUT_FIELDS"))
 SPEED = "speed"
 if TYPE_CHECKING:
-    FieldName = ShownField = str
+    FieldName = str
+    ShownField = str
 else:  # names that are known only when the program runs
     FieldName = Literal[*FIELDS]
     ShownField = Literal[SPEED, *FIELDS]

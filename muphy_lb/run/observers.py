@@ -14,6 +14,7 @@ from muphy_lb.measure.probes import ProbeSeries
 from muphy_lb.measure.segments import SegmentSeries
 from muphy_lb.measure.shear_observer import WallShearObserver
 from muphy_lb.measure.slice_frames import SliceFrames
+from muphy_lb.output.drawing import FRAMES_FOLDER
 from muphy_lb.output.report_html import REPORT_FILE
 from muphy_lb.physics.table import offered
 from muphy_lb.run.early import CASE_FILE
@@ -70,9 +71,12 @@ def remove_files(folder: Path) -> None:
 
 
 def written_files(folder: Path) -> list[str]:
-    """Names of the files in a folder that a run writes, sorted; what else a user keeps there is not among them."""
+    """Names of the files in a folder that a run writes, sorted, of frames their pattern; what else a user keeps there
+    is not among them."""
     patterns = (CASE_FILE, SUMMARY_FILE, REPORT_FILE, *(pattern for kind in OBSERVERS for pattern in kind.files))
-    return sorted({path.name for pattern in patterns for path in Path(folder).glob(pattern) if path.is_file()})
+    there = {pattern: [path for path in Path(folder).glob(pattern) if path.is_file()] for pattern in patterns}
+    alone = {path.name for pattern, paths in there.items() for path in paths if FRAMES_FOLDER not in pattern}
+    return sorted(alone | {pattern for pattern, paths in there.items() if paths and pattern.endswith("_*.png")})
 
 
 def create_observers(view: FlowView, folder: Path, resume_step: int | None) -> list[Observer]:

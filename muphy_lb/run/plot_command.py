@@ -14,7 +14,7 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--field",
         default="speed",
-        help="speed, pressure, wall_shear, temperature, ... as the files of the run hold it, or a series such as"
+        help="speed, pressure, wall_shear, or another field that the files of the run hold, or a series such as"
         " openings.csv (default: %(default)s)",
     )
     parser.add_argument("--axis", choices=["x", "y", "z"], help="axis across which a plane lies, or walls are seen")

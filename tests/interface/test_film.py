@@ -1,4 +1,4 @@
-"""output.film: pictures of a plane on the way, all with one scale, and a film of them that a resumed run goes on with."""
+"""output.film: frames of one scale on the way, and a film of them that a resumed run goes on with."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from muphy_lb.measure.slice_frames import SliceFrames
 from muphy_lb.output.film import write_film
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
+from muphy_lb.run.observers import written_files
 from muphy_lb.run.simulation import Simulation
 from tests.channel import open_channel
 
@@ -49,6 +50,11 @@ def test_a_film_has_all_frames_and_changes_no_bit(done, tmp_path):
     without, observer = run(tmp_path)
     assert observer is None and not (tmp_path / "frames").exists() and not (tmp_path / "film.gif").exists()
     assert np.array_equal(simulation.engine.populations(), without.engine.populations())
+
+
+def test_the_closing_text_names_many_frames_once(done):
+    folder, *_ = done
+    assert [name for name in written_files(folder) if "speed" in name] == ["frames/speed_*.png"]
 
 
 def test_all_frames_have_the_scale_of_the_fastest(done):
