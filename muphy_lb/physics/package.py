@@ -65,8 +65,8 @@ class Physics:
             doubtful; None for that of any flow.
         sets_flow: whether it says itself with which density and velocity the flow starts; no case or user then does.
         methods: functions ``(simulation, ...)`` that a simulation with this physics has as methods, by name.
-        draws_frames: whether an observer of its own draws the pictures of ``output.frames_every_steps``, unless the case
-            names a field for them.
+        draws_frames: whether an observer of its own draws the pictures of ``output.frames_every_steps``, unless the
+            case names a field for them.
         cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
     """
 
