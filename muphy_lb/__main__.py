@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -155,7 +156,7 @@ def _run(options, say, communicator) -> int:
     folder = options.output or Path(DEFAULT_OUTPUT) / Path(options.case).stem
     if communicator.rank == 0 and not options.overwrite:
         _refuse_to_forget(folder)
-    return _run_case(case, folder, say, communicator)
+    return _run_case(case, folder, say, communicator, view=options.view)
 
 
 def _resume(options, say, communicator) -> int:
@@ -168,7 +169,7 @@ def _resume(options, say, communicator) -> int:
     case = _load_case(folder / CASE_FILE, options, communicator)
     if communicator.rank == 0:
         refuse_to_resume_other(folder, case)
-    return _run_case(case, options.folder, say, communicator, resume=True)
+    return _run_case(case, options.folder, say, communicator, resume=True, view=options.view)
 
 
 def _say_what_begins(what, say, communicator) -> None:
@@ -197,7 +198,7 @@ def _load_case(path, options, communicator):
     return communicator.broadcast(load_case(path, options.set) if communicator.rank == 0 else None)
 
 
-def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
+def _run_case(case, folder, say, communicator, resume: bool = False, view: int | None = None) -> int:
     from muphy_lb.files.atomic import check_writable
     from muphy_lb.run.loop import COMPLETED, STEADY, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.run.simulation import Simulation
@@ -206,19 +207,33 @@ def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
 
     if communicator.rank == 0:
         check_writable(folder)
-    clock = Clock()
+    clock, door = Clock(), _door(view, communicator)
     with StopSignals() as signals, Sentry(communicator, folder):
         simulation = Simulation(case, communicator)
         say(simulation.describe())
         run = Run(simulation, folder, resume, clock)
         signals.set_up()
-        reason, summary = run.execute(signals)
+        with nullcontext() if view is None else _shown(simulation, door, say):
+            reason, summary = run.execute(signals)
     if summary:
         say(_closing_text(summary, run.closing_lines(summary), folder))
     if reason in (COMPLETED, STEADY):
         return 0 if run.is_sound else DOUBTFUL_EXIT_CODE
     say(f"stopped by {reason}; continue with: muphy-lb resume {folder}")
     return STOPPED_EXIT_CODE
+
+
+def _door(view: int | None, communicator):
+    """Where the page of a live view will be, on rank 0, if there shall be one: a port that cannot be had is told now."""
+    if view is None or communicator.rank:
+        return None
+    return import_module("muphy_lb.view.door").open_door(view)
+
+
+def _shown(simulation, door, say):
+    from muphy_lb.view.live import shown
+
+    return shown(simulation, door, say)
 
 
 def _trace(options, say, communicator) -> int:
@@ -284,11 +299,13 @@ def _add_run_options(parser) -> None:
     parser.add_argument("case", help="case file (TOML)")
     parser.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
     parser.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
+    _add_view(parser)
     _add_set(parser)
 
 
 def _add_resume_options(parser) -> None:
     parser.add_argument("folder", metavar="OUT", help="output folder of the run")
+    _add_view(parser)
     _add_set(parser)
 
 
@@ -302,6 +319,19 @@ def _add_trace_options(parser) -> None:
 def _add_info_options(parser) -> None:
     parser.add_argument("file", metavar="CASE.toml|CASE.h5")
     _add_set(parser)
+
+
+def _add_view(parser) -> None:
+    text = "show the run on a page for a browser on this machine; PORT of the page (default: any free one)"
+    parser.add_argument("--view", nargs="?", type=_port, const=0, metavar="PORT", help=text)
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} is no port; give --view behind everything else, or --view=PORT"
+        )
+    return int(text)
 
 
 def _add_set(parser) -> None:

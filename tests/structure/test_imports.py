@@ -24,7 +24,7 @@ ROWS = (
     {"setup"},
     {"measure", "physics contract"},
     {"run"},
-    {"new", "studies"},
+    {"new", "studies", "view"},
     {"physics packages"},
     {"__init__", "__main__"},
 )
