@@ -224,7 +224,7 @@ def _run_case(case, folder, say, communicator, resume: bool = False, view: int |
 
 
 def _door(view: int | None, communicator):
-    """Where the page of a live view will be, on rank 0, if there shall be one: a port that cannot be had is told now."""
+    """Where the page of a live view will be, on rank 0, if there shall be one."""
     if view is None or communicator.rank:
         return None
     return import_module("muphy_lb.view.door").open_door(view)

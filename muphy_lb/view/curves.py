@@ -1,5 +1,7 @@
 """Curves: flow rates and pressures of the openings, and the way to a steady flow, on a page."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from bokeh.layouts import column
 from bokeh.models import ColumnDataSource
@@ -16,42 +18,46 @@ SMALLEST = 0.3  # smallest of the largest values displayed in a unit
 
 
 class Curves:
-    """The right side of a page; curves appear when there is something to be seen."""
+    """The right side of a page; curves appear when there is something to be seen.
 
-    def __init__(self):
-        self._openings = [ColumnDataSource({"x": []}), ColumnDataSource({"x": []})]
+    Args:
+        names: of the openings with curves.
+    """
+
+    def __init__(self, names: Sequence[str]):
+        self._n_openings = len(names)
+        empty = {"x": [], **{f"y{k}": [] for k in range(len(names))}}
+        self._openings = [ColumnDataSource(empty), ColumnDataSource(empty)]
         self._flow, self._pressure = _plot("t [s]"), _plot("t [s]")
+        for plot, source in zip((self._flow, self._pressure), self._openings, strict=True):
+            _add_lines(plot, source, names)
         self._change = _plot("step", y_axis_type="log")
         self._change.title.text = "relative change, and the one asked for"
         self._changes = ColumnDataSource({"x": [], "change": [], "tolerance": []})
         self._change.line("x", "change", source=self._changes, color=Category10_10[0], line_width=2)
         self._change.line("x", "tolerance", source=self._changes, color=DARK.faint, line_dash="dashed")
-        self._names: list[str] = []
         self.column = column(self._flow, self._pressure, self._change)
 
     def draw(self, history: History) -> None:
         """Draw all of them anew."""
-        times, flows, pressures = history.of_openings()
-        if history.openings and not self._names:
-            self._begin(history.openings)
-        if self._names:
+        if self._n_openings:
+            times, flows, pressures = history.of_openings()
             _fill(self._flow, self._openings[0], times, flows, ("flow rate", FLOWS))
             _fill(self._pressure, self._openings[1], times, pressures, ("pressure", PRESSURES))
         steps, changes, tolerances = history.of_changes()
-        self._change.visible = steps.size > 0
+        self._change.visible = steps.size > 1
         self._changes.data = {"x": steps, "change": changes, "tolerance": tolerances}
 
-    def _begin(self, names: list[str]) -> None:
-        self._names = names
-        for plot, source in zip((self._flow, self._pressure), self._openings, strict=True):
-            source.data = {"x": [], **{f"y{k}": [] for k in range(len(names))}}
-            for k, name in enumerate(names):
-                colour = Category10_10[k % len(Category10_10)]
-                plot.line("x", f"y{k}", source=source, color=colour, line_width=2, legend_label=name)
-            legend = plot.legend[0]
-            legend.background_fill_color, legend.background_fill_alpha = DARK.background, 0.6
-            legend.label_text_color, legend.border_line_color = DARK.foreground, None
-            legend.location, legend.label_text_font_size, legend.spacing, legend.padding = "left", "11px", 0, 4
+
+def _add_lines(plot, source: ColumnDataSource, names: Sequence[str]) -> None:
+    for k, name in enumerate(names):
+        colour = Category10_10[k % len(Category10_10)]
+        plot.line("x", f"y{k}", source=source, color=colour, line_width=2, legend_label=name)
+    if names:
+        legend = plot.legend[0]
+        legend.background_fill_color, legend.background_fill_alpha = DARK.background, 0.6
+        legend.label_text_color, legend.border_line_color = DARK.foreground, None
+        legend.location, legend.label_text_font_size, legend.spacing, legend.padding = "left", "11px", 0, 4
 
 
 def _plot(label: str, **options):

@@ -1,5 +1,7 @@
 """The curves of a watched run: what the openings and the criteria for a steady flow have come to so far."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from muphy_lb.view.messages import News
@@ -12,13 +14,16 @@ MOST_CURVES = 12
 class History:
     """Flow rates, pressures and relative changes over time.
 
+    Args:
+        names: of all openings.
+
     Attributes:
-        openings: names of the openings with curves.
+        openings: names of those with curves.
         n_points: number of points that have come so far.
     """
 
-    def __init__(self):
-        self.openings: list[str] = []
+    def __init__(self, names: Sequence[str] = ()):
+        self.openings = tuple(names)[:MOST_CURVES]
         self.n_points = 0
         self._flow: list[tuple[float, ...]] = []
         self._change: list[tuple[float, ...]] = []
@@ -26,7 +31,6 @@ class History:
     def add(self, news: News) -> None:
         """Take note of the news."""
         if news.openings:
-            self.openings = self.openings or list(news.openings)[:MOST_CURVES]
             numbers = [number for name in self.openings for number in news.openings[name]]
             self.n_points += _append(self._flow, (news.time_s, *numbers))
         changes = [each for each in news.standing.steadiness if each.change is not None]

@@ -1,6 +1,6 @@
 """Layout: the elements of a page, and the picture in its middle."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 
 import numpy as np
@@ -20,7 +20,7 @@ GONE = "the run has gone; this is the last that was seen of it"
 MARGIN = 1.04
 LARGEST_NOTCH = 500.0
 ACKNOWLEDGE = "requestAnimationFrame(() => { drawn.data = {number: source.data.number} })"
-LOAD_AGAIN = "setTimeout(() => window.location.reload(), 700)"
+LOAD_AGAIN = "setTimeout(() => window.location.reload(), 1500)"
 LENGTHS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
 
 
@@ -36,14 +36,15 @@ class Layout:
     """The elements of one page.
 
     Args:
-        document: the document to fill.
+        document: of the page.
         description: what is watched.
+        curves: names of the openings with curves.
 
     Attributes:
         controls, curves: what is beside the picture.
     """
 
-    def __init__(self, document, description: Description):
+    def __init__(self, document, description: Description, curves: Sequence[str]):
         self._description = description
         extent_m = (np.subtract(description.high, description.low).max() + 1) * description.header.spacing_m
         self._length = next((each for each in LENGTHS if extent_m >= each[1]), LENGTHS[-1])
@@ -54,8 +55,11 @@ class Layout:
         self._cut_source = self._source({**empty, "x": [], "y": [], "dw": [], "dh": []})
         self._vessel_source = self._source(empty)
         self._cut, self._vessel = self._cut_figure(), self._vessel_figure()
-        self.controls, self.curves = Controls(document, description), Curves()
-        document.title = f"{description.title or 'muphy-lb'}: live view"
+        self.controls, self.curves = Controls(document, description), Curves(curves)
+
+    def fill(self, document) -> None:
+        """Fill a document with the elements, when all their callbacks are known."""
+        document.title = f"{self._description.title or 'muphy-lb'}: live view"
         parts = (self.controls.column, column(self._cut, self._vessel), self.curves.column)
         document.add_root(row(*parts, stylesheets=[page_sheet()]))
 

@@ -5,6 +5,7 @@ and the scripts that draw it. What browsers send ends here: the run gets an :cla
 """
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -83,6 +84,7 @@ def main(arguments: list[str]) -> None:
     )  # whatever connects could otherwise fill the terminal of the run
     os.nice(NICENESS)
     os.sched_setaffinity(0, range(os.cpu_count() or 1))  # a launcher may have bound the rank to a core, which it needs
+    gc.freeze()  # with every page that is closed all objects are looked at; those of the libraries need not be
     listener, line = int(arguments[0]), int(arguments[1])
     asyncio.run(serve(socket.socket(fileno=listener), Connection(line), arguments[2]))
 

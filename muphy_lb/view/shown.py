@@ -1,4 +1,4 @@
-"""The scalars that can be looked at: of the flow, and those of the physics of a case that follow at every node alone."""
+"""The scalars that can be looked at: of the flow, and those of the physics that follow at every node alone."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 
 from muphy_lb.view.history import History
 from muphy_lb.view.layout import plain_page
-from muphy_lb.view.messages import RUNNING, Answer, Demand, Description, News, Picture
+from muphy_lb.view.messages import Answer, Demand, Description, News, Picture
 from muphy_lb.view.scene import VesselScene
 from muphy_lb.view.viewer import Viewer
 
@@ -57,6 +57,7 @@ class Studio:
         if isinstance(message, Description):
             if not message.is_flat:
                 self.scene = await self.draw(VesselScene, message)
+            self.history = History([opening.name for opening in message.header.openings])
             self.description = message
         elif isinstance(message, News):
             self.news = message

@@ -30,7 +30,7 @@ class Viewer:
     def __init__(self, document, studio):
         self._document, self._studio, description = document, studio, studio.description
         self.demand: Demand = description.start
-        self._layout = layout = Layout(document, description)
+        self._layout = layout = Layout(document, description, studio.history.openings)
         self._angle = studio.scene.start if studio.scene else None
         self._picture: Picture | None = None
         self._step, self._shown_step, self._sent, self._drawn = 0, -1, 0, 0
@@ -43,6 +43,7 @@ class Viewer:
         layout.on_drawn(self._acknowledge)
         layout.choose(self.demand)
         self._hear(studio.news)
+        layout.fill(document)
 
     @property
     def is_waiting(self) -> bool:
