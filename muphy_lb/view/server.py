@@ -49,6 +49,7 @@ async def serve(listener: socket.socket, line: Connection, token: str) -> None:
         prefix=f"/{token}",
         extra_websocket_origins=[f"{LOOPBACK}:{port}", f"localhost:{port}"],
         use_index=False,
+        ico_path="none",
         redirect_root=False,
         websocket_max_message_size_bytes=MOST_BYTES,
         websocket_compression_level=1,

@@ -12,6 +12,8 @@ DEGREES_PER_PIXEL = 0.5
 ZOOM_PER_NOTCH = 1.0015
 FINE_RAYS, AFFORDED_S = 2, 0.03
 """Rays along the edge of a pixel where the run does not go on, or where drawing with one takes no longer than this."""
+TELL_S = 0.25
+"""Time between two changes of the text and the curves of a page."""
 STILL_S = 0.25
 """So long after the last turn of the vessel it is drawn anew, with finer rays."""
 
@@ -33,16 +35,19 @@ class Viewer:
         self._layout = layout = Layout(document, description, studio.history.openings)
         self._angle = studio.scene.start if studio.scene else None
         self._picture: Picture | None = None
-        self._step, self._shown_step, self._sent, self._drawn = 0, -1, 0, 0
+        self._step = studio.news.step if studio.news else 0
+        self._shown_step, self._sent, self._drawn = -1, 0, 0
         self._scale: Scale | None = None
         self._is_drawing, self._is_stale, self._is_turning, self._turns = False, False, False, 0
         self._n_points, self._is_gone = -1, False
+        self._news: News | None = studio.news
+        self._has_news = False
         layout.controls.on_choice(self._choose)
         layout.controls.on_command(self._command)
         layout.on_mouse(self._turn, self._zoom, self._reset)
         layout.on_drawn(self._acknowledge)
         layout.choose(self.demand)
-        self._hear(studio.news)
+        self._tell()
         layout.fill(document)
 
     @property
@@ -55,8 +60,10 @@ class Viewer:
 
     def hear(self, news: News) -> None:
         """The run stands elsewhere."""
-        self._later(lambda: self._hear(news))
-        self._step = news.step
+        self._news, self._step = news, news.step
+        if not self._has_news:
+            self._has_news = True
+            asyncio.get_running_loop().call_later(TELL_S, self._later, self._tell)
 
     def receive(self, picture: Picture) -> None:
         """Show a picture, if it is what is looked at."""
@@ -79,10 +86,11 @@ class Viewer:
         if not self._is_gone:
             self._document.add_next_tick_callback(change)
 
-    def _hear(self, news: News | None) -> None:
+    def _tell(self) -> None:
+        """Say the newest of the news; those that come faster than a page is changed would pile up."""
+        self._has_news, news = False, self._news
         if news is None:
             return
-        self._step = news.step
         self._layout.controls.tell(news)
         if self._studio.history.n_points != self._n_points:
             self._n_points = self._studio.history.n_points
