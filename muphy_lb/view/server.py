@@ -80,9 +80,7 @@ def main(arguments: list[str]) -> None:
     """Serve with the file descriptors and the secret that are given."""
     for number in STOP_SIGNALS:  # meant for the run
         signal.signal(number, signal.SIG_IGN)
-    logging.disable(
-        logging.CRITICAL
-    )  # whatever connects could otherwise fill the terminal of the run
+    logging.disable(logging.CRITICAL)  # whatever connects could otherwise fill the terminal of the run
     os.nice(NICENESS)
     os.sched_setaffinity(0, range(os.cpu_count() or 1))  # a launcher may have bound the rank to a core, which it needs
     gc.freeze()  # with every page that is closed all objects are looked at; those of the libraries need not be
