@@ -15,15 +15,30 @@ from scipy.optimize import brentq
 USUAL_ORDER = 1.2
 LEAST_ORDER, MOST_ORDER = 0.9, 2.0
 VOXELISATION = 0.15
-"""Of one over the width of throats: by what share of itself k scatters where smooth walls are voxelised anew on each
-grid. Voxels jut out by chance: simple cubic spheres at 16 to 48 voxels per cell scatter by a fifth of their error."""
+"""Of one over the width of throats: by what share of itself k scatters at least where smooth walls are voxelised anew
+on each grid, since voxels jut out by chance."""
 SHARE_OF_CORRECTION = 0.4
 """Of the distance from the finest value to the limit: least error bar where the order was measured."""
 
 
-def voxelisation_error(value: float, width_voxels: float) -> float:
-    """What a value on voxels of smooth walls is uncertain by, for throats of that mean width."""
-    return VOXELISATION * abs(value) / width_voxels
+def voxelisation_errors(
+    values: Sequence[float], widths: Sequence[float], porosities: Sequence[float]
+) -> tuple[float, ...]:
+    """What values on grids that each voxelise smooth walls anew are uncertain by.
+
+    Each grid hits the volume of the solid by chance; the finest hits it best. What k changes by with the porosity e is
+    taken from Kozeny and Carman, k ~ e^3 / (1 - e)^2, which is twice as steep as single spheres far apart.
+
+    Args:
+        values: on ever finer grids.
+        widths: mean widths of the throats [voxels].
+        porosities: of the grids.
+    """
+    found, finest = [], porosities[-1]
+    for value, width, porosity in zip(values, widths, porosities, strict=True):
+        slope = 3.0 / porosity + 2.0 / (1.0 - porosity) if porosity < 1.0 else 0.0
+        found.append(abs(value) * (VOXELISATION / width + slope * abs(porosity - finest)))
+    return tuple(found)
 
 
 @dataclass(frozen=True)

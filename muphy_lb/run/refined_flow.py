@@ -11,7 +11,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
-from muphy_lb.measure.grid_error import GridLimit, grid_limit, voxelisation_error
+from muphy_lb.measure.grid_error import GridLimit, grid_limit, voxelisation_errors
 from muphy_lb.measure.permeability import DARCY_M2
 from muphy_lb.parallel.communicator import MpiCommunicator, SerialCommunicator
 from muphy_lb.run.refinement import Refinement, crops, force_axis_of, is_voxelised_anew, largest_share, on_grid
@@ -32,6 +32,7 @@ class OnGrid:
         permeability_m2: along the force, its limit in time.
         uncertainty_m2: what it is uncertain by: time, and crops.
         width_voxels: mean width of the throats; infinite without any.
+        porosity: of the grid.
         crop_changes: by what share of itself k of each crop was larger on the grid before; empty for the whole.
     """
 
@@ -39,6 +40,7 @@ class OnGrid:
     permeability_m2: float
     uncertainty_m2: float
     width_voxels: float
+    porosity: float
     crop_changes: tuple[float, ...] = ()
 
 
@@ -91,10 +93,12 @@ class RefinedFlow:
 
     def limit(self) -> GridLimit:
         """The limit on infinitely fine voxels [m2], on rank 0."""
-        parts, values, errors = zip(
-            *((grid.parts, grid.permeability_m2, grid.uncertainty_m2) for grid in self.grids), strict=True
-        )
-        return grid_limit(parts, values, errors)
+        parts, values = [grid.parts for grid in self.grids], [grid.permeability_m2 for grid in self.grids]
+        errors = np.array([grid.uncertainty_m2 for grid in self.grids])
+        if is_voxelised_anew(self.case):
+            widths, porosities = [grid.width_voxels for grid in self.grids], [grid.porosity for grid in self.grids]
+            errors += voxelisation_errors(values, widths, porosities)
+        return grid_limit(parts, values, errors.tolist())
 
     @property
     def is_complete(self) -> bool:
@@ -172,15 +176,13 @@ class RefinedFlow:
         return flow
 
     def _on_grid(self, parts: int, flow: Flow) -> OnGrid:
-        """What a flow tells; the limit of k is uncertain by what it differs from its last value, by what is to come,
-        and by how voxels lie to smooth walls."""
+        """What a flow tells; the limit of k is uncertain by what it differs from its last value, and by what is to
+        come."""
         change = abs(flow.limit_m2 - flow.permeability.permeability_m2)
         uncertainty = min(max(change, flow.unsettled_m2), abs(flow.limit_m2))
         throats = flow.permeability.throats
         width = throats["mean_width_voxels"] if throats else np.inf
-        if is_voxelised_anew(self.case):
-            uncertainty += voxelisation_error(flow.limit_m2, width)
-        return OnGrid(parts, flow.limit_m2, uncertainty, width)
+        return OnGrid(parts, flow.limit_m2, uncertainty, width, flow.permeability.porosity)
 
     def _has_flow(self, flow: Flow | None) -> bool:
         return self.communicator.broadcast(flow is not None)
@@ -215,4 +217,4 @@ def _scaled(before: OnGrid, parts: int, pairs: Sequence[tuple[OnGrid, OnGrid]]) 
     value = before.permeability_m2 * (1.0 - own.mean())
     uncertainty = before.uncertainty_m2 + abs(before.permeability_m2) * error
     width = before.width_voxels * parts / before.parts
-    return OnGrid(parts, float(value), float(uncertainty), float(width), tuple(changes.tolist()))
+    return OnGrid(parts, float(value), float(uncertainty), float(width), before.porosity, tuple(changes.tolist()))

@@ -5,14 +5,17 @@ import json
 import subprocess
 import sys
 import time
+import weakref
 from types import FunctionType, ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 from muphy_lb.backends import count_gpus
+from muphy_lb.backends.allocated import AllocatedBytes
 from muphy_lb.backends.cuda import device, peers
 from muphy_lb.errors import BackendError
+from tests.channel import open_channel, simulate
 from tests.conftest import ROOT
 from tests.vessel import write_case
 
@@ -106,6 +109,30 @@ def test_a_stream_with_priority_is_destroyed_with_its_owner(monkeypatch):
     del owner
     gc.collect()
     assert driver.count("cuStreamDestroy") == 1
+
+
+def test_a_backend_is_gone_with_what_it_keeps():
+    class Owner:
+        def __init__(self):
+            self.allocated, self.array = AllocatedBytes(), np.zeros(3)
+            self.allocated.count(self.array, self.array.nbytes)
+
+    owner = Owner()
+    gone, counted = weakref.ref(owner), owner.allocated
+    assert counted.total == 24
+    del owner
+    gc.collect()
+    assert gone() is None and counted.total == 0
+
+
+@pytest.mark.parametrize("backend", ["numpy", "cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_simulation_that_is_gone_leaves_no_backend(backend):
+    simulation = simulate(open_channel(compute={"backend": backend}), 2)
+    simulation.openings()
+    gone = weakref.ref(simulation.engine.backend)
+    del simulation
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.backends.allocated import AllocatedBytes
 from muphy_lb.backends.arrays import Collected, StreamArrays
 from muphy_lb.backends.cuda import peers
 from muphy_lb.backends.cuda.device import (
@@ -66,7 +67,7 @@ class CudaBackend(KernelTable):
         self.device = select_device(device_index)
         self.lattice = lattice
         self.precision = precision
-        self.allocated_bytes = 0
+        self._allocated = AllocatedBytes()
         self._interior = cuda.stream()
         self._edge = urgent_stream(self)
         self._openings = urgent_stream(self)
@@ -79,6 +80,11 @@ class CudaBackend(KernelTable):
         self.nothing_known = Collected(unknown, self.zeros(0, np.uint32))
         self._opened = {}
         self._awaited = []
+
+    @property
+    def allocated_bytes(self):
+        """Bytes of all arrays that live."""
+        return self._allocated.total
 
     def array(self, host):
         """Flat device copy of a host array."""
@@ -290,10 +296,5 @@ class CudaBackend(KernelTable):
                 f" {size * np.dtype(dtype).itemsize / 2**30:.1f} GiB more are needed; use more ranks,"
                 " compute.streaming = 'aa', a smaller compute.precision or a coarser spacing"
             ) from error
-        n_bytes = size * np.dtype(dtype).itemsize
-        self.allocated_bytes += n_bytes
-        weakref.finalize(array, self._forget, n_bytes)
+        self._allocated.count(array, size * np.dtype(dtype).itemsize)
         return array
-
-    def _forget(self, n_bytes):
-        self.allocated_bytes -= n_bytes

@@ -10,6 +10,8 @@ from muphy_lb.precision import FP64
 
 # Nodes whose opening links a block computes.
 LINK_NODES = 32
+# Most blocks that sum over the links of an opening, and their threads; threads that read the sums for a feedback.
+SUM_BLOCKS, SUM_THREADS, FEEDBACK_THREADS = 16, 128, 32
 
 
 @cache
@@ -146,33 +148,59 @@ def clear(array):
 
 @cuda.jit
 def sum_openings(fluxes, opening, sums, scale):
-    """Fixed-point sums by opening; one thread per link. Sums of integers do not depend on the order."""
-    link, n_links = cuda.grid(1), opening.size
-    if link < n_links:
-        first = 3 * opening[link]
-        cuda.atomic.add(sums, first, nearest(fluxes[link] * scale))
-        cuda.atomic.add(sums, first + 1, nearest(fluxes[n_links + link] * scale))
-        cuda.atomic.add(sums, first + 2, np.int64(1))
+    """Fixed-point sums by opening; equally many blocks for each, since additions to one address wait for each other.
+    Sums of integers do not depend on the order."""
+    partial = cuda.shared.array((3, SUM_THREADS), np.int64)
+    thread, n_links, n_blocks = cuda.threadIdx.x, opening.size, 3 * cuda.gridDim.x // sums.size
+    k, first = cuda.blockIdx.x // n_blocks, cuda.blockIdx.x % n_blocks * SUM_THREADS
+    flux, deviation, count = np.int64(0), np.int64(0), np.int64(0)
+    for link in range(first + thread, n_links, n_blocks * SUM_THREADS):
+        if opening[link] == k:
+            flux += nearest(fluxes[link] * scale)
+            deviation += nearest(fluxes[n_links + link] * scale)
+            count += np.int64(1)
+    partial[0, thread], partial[1, thread], partial[2, thread] = flux, deviation, count
+    cuda.syncthreads()
+    half = SUM_THREADS // 2
+    while half > 0:
+        if thread < half:
+            for i in range(3):
+                partial[i, thread] += partial[i, thread + half]
+        cuda.syncthreads()
+        half //= 2
+    if thread < 3:
+        cuda.atomic.add(sums, 3 * k + thread, partial[thread, 0])
 
 
 @cache
 def feedback(advance_operator, lattice):
-    """Advance the state of a condition with feedback, in double precision; one thread."""
+    """Advance the state of a condition with feedback, in double precision: a warp reads the sums of all openings, one
+    of its threads does the rest."""
     advance = advance_operator.compile(lattice, FP64, device_jit)
 
     @cuda.jit
     def kernel(sums, weights, state, value, other_value, opening, n_openings, scale, parameters):
-        outflow, deviation, n_links = 0.0, np.int64(0), np.int64(0)
-        for other in range(n_openings):
-            inflow = np.int64(0)
-            for first in range(3 * other, sums.size, 3 * n_openings):
-                inflow += sums[first]
-            outflow -= weights[other] * (inflow / scale)
-        for rank in range(sums.size // (3 * n_openings)):
-            first = 3 * (rank * n_openings + opening)
-            deviation += sums[first + 1]
-            n_links += sums[first + 2]
-        value[0] = advance(outflow, deviation / scale / n_links, state, parameters)
-        other_value[0] = value[0]
+        weighted = cuda.shared.array(FEEDBACK_THREADS, np.float64)
+        thread, outflow = cuda.threadIdx.x, 0.0
+        for first in range(0, n_openings, FEEDBACK_THREADS):
+            other = first + thread
+            if other < n_openings:
+                inflow = np.int64(0)
+                for place in range(3 * other, sums.size, 3 * n_openings):
+                    inflow += sums[place]
+                weighted[thread] = weights[other] * (inflow / scale)
+            cuda.syncthreads()
+            if thread == 0:
+                for i in range(min(FEEDBACK_THREADS, n_openings - first)):
+                    outflow -= weighted[i]
+            cuda.syncthreads()
+        if thread == 0:
+            deviation, n_links = np.int64(0), np.int64(0)
+            for rank in range(sums.size // (3 * n_openings)):
+                place = 3 * (rank * n_openings + opening)
+                deviation += sums[place + 1]
+                n_links += sums[place + 2]
+            value[0] = advance(outflow, deviation / scale / n_links, state, parameters)
+            other_value[0] = value[0]
 
     return kernel

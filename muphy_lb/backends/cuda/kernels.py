@@ -225,9 +225,11 @@ def next_row(backend, schedule: ScheduleArrays, now, queue):
 
 
 def sum_openings(backend, fluxes, opening, sums, scale: float):
-    """One thread per link."""
+    """Some blocks for each opening."""
     clear = backend.launch(boundary_skeletons.clear, sums.size, (sums,), queue=ON_EDGE)
-    add = backend.launch(boundary_skeletons.sum_openings, opening.size, (fluxes, opening, sums, scale), queue=ON_EDGE)
+    kernel, threads = boundary_skeletons.sum_openings, boundary_skeletons.SUM_THREADS
+    n_blocks = sums.size // 3 * min(boundary_skeletons.SUM_BLOCKS, 1 + opening.size // threads)
+    add = backend.launch(kernel, n_blocks * threads, (fluxes, opening, sums, scale), queue=ON_EDGE, block=threads)
 
     def launch():
         clear()
@@ -237,9 +239,9 @@ def sum_openings(backend, fluxes, opening, sums, scale: float):
 
 
 def feedback(backend, advance, arrays: FeedbackArrays, values):
-    """A single thread."""
-    kernel = boundary_skeletons.feedback(advance, backend.lattice)
-    return backend.launch(kernel, 1, (*arrays, values), queue=ON_EDGE, block=1)
+    """A single warp."""
+    kernel, threads = boundary_skeletons.feedback(advance, backend.lattice), boundary_skeletons.FEEDBACK_THREADS
+    return backend.launch(kernel, threads, (*arrays, values), queue=ON_EDGE, block=threads)
 
 
 def particles(backend, update, particles: ParticleArrays, capacity: int, values):

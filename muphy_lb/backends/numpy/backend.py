@@ -4,10 +4,10 @@ It reads the uncompressed table, and computes in double precision and lattice un
 """
 
 import time
-import weakref
 
 import numpy as np
 
+from muphy_lb.backends.allocated import AllocatedBytes
 from muphy_lb.backends.arrays import NodeRange, State
 from muphy_lb.backends.kernels import KernelTable
 from muphy_lb.backends.numpy.kernels import KERNELS
@@ -26,7 +26,12 @@ class NumpyBackend(KernelTable):
     def __init__(self, lattice, precision):
         self.lattice = lattice
         self.precision = precision
-        self.allocated_bytes = 0
+        self._allocated = AllocatedBytes()
+
+    @property
+    def allocated_bytes(self):
+        """Bytes of all arrays that live."""
+        return self._allocated.total
 
     def array(self, host):
         """Copy of a host array."""
@@ -133,9 +138,5 @@ class NumpyBackend(KernelTable):
         return f if self.precision.unit == 1.0 else (f * self.precision.unit).astype(self.precision.storage)
 
     def _count(self, array):
-        self.allocated_bytes += array.nbytes
-        weakref.finalize(array, self._forget, array.nbytes)
+        self._allocated.count(array, array.nbytes)
         return array
-
-    def _forget(self, n_bytes):
-        self.allocated_bytes -= n_bytes
