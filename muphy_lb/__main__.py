@@ -23,6 +23,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import configure_logging, missing_package, silence
 from muphy_lb.partition.errors import PartitionError
+from muphy_lb.run.options import add_view
 
 INPUT_EXIT_CODE = 2
 INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
@@ -299,13 +300,13 @@ def _add_run_options(parser) -> None:
     parser.add_argument("case", help="case file (TOML)")
     parser.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
     parser.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
-    _add_view(parser)
+    add_view(parser)
     _add_set(parser)
 
 
 def _add_resume_options(parser) -> None:
     parser.add_argument("folder", metavar="OUT", help="output folder of the run")
-    _add_view(parser)
+    add_view(parser)
     _add_set(parser)
 
 
@@ -319,19 +320,6 @@ def _add_trace_options(parser) -> None:
 def _add_info_options(parser) -> None:
     parser.add_argument("file", metavar="CASE.toml|CASE.h5")
     _add_set(parser)
-
-
-def _add_view(parser) -> None:
-    text = "show the run on a page for a browser on this machine; PORT of the page (default: any free one)"
-    parser.add_argument("--view", nargs="?", type=_port, const=0, metavar="PORT", help=text)
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(
-            f"{shown(text)} is no port; give --view behind everything else, or --view=PORT"
-        )
-    return int(text)
 
 
 def _add_set(parser) -> None:
