@@ -118,6 +118,7 @@ class LiveView(Onlooker):
     def look(self, standing: Standing) -> Wish:
         """Show the present step to those who look on, and do what they ask for."""
         step = self._simulation.step_number
+        self._simulation.engine.backend.synchronise()  # else the pictures' time would be that of steps before them
         order = self._communicator.broadcast(self._desk.order(step) if self._desk else None)
         if order.wish.pause and self._communicator.rank:
             time.sleep(PAUSED_S / 2)  # the others wait for rank 0, which waits for the page
