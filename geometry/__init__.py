@@ -1,2 +1,16 @@
 """geometry: from an image or a surface of a vessel or a rock to numbered fluid nodes; independent of physics and
-ranks."""
+ranks.
+
+From Python: :func:`read` and :func:`voxelise` make a :class:`Geometry`, which finds openings and draws itself.
+"""
+
+from importlib import import_module
+
+__all__ = ["Geometry", "read", "voxelise"]
+
+
+def __getattr__(name: str):
+    """Import what is exported only when it is asked for: most modules need but a part of the package."""
+    if name in __all__:
+        return getattr(import_module("muphy_lb.geometry.source"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,8 @@ from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 
+import numpy as np
+
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.gmy import read_gmy
 from muphy_lb.geometry.images.arrays import read_npy, read_npz, read_raw
@@ -22,11 +24,12 @@ from muphy_lb.geometry.images.vtu import read_vtu
 from muphy_lb.geometry.limits import regular_file, shown
 from muphy_lb.geometry.openings.ends_of_input import with_surface_ends
 from muphy_lb.geometry.options import check_flag, check_names, check_text
-from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, prepare_image, split_preparation
+from muphy_lb.geometry.porous.preparation import PREPARATION_NAMES, Preparation, prepare_image, split_preparation
 from muphy_lb.geometry.shapes.catalogue import build_shape
 from muphy_lb.geometry.shapes.sphere_lists import SphereList, sphere_list
 from muphy_lb.geometry.surfaces import surface
 from muphy_lb.geometry.surfaces.mend import close_roughly, mend
+from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.geometry.surfaces.votes import voxelise_by_votes
 from muphy_lb.geometry.tagged import read_tagged
 from muphy_lb.geometry.voxels import Voxels
@@ -68,9 +71,33 @@ def load_voxels(path, **options) -> Voxels:
 def load_with_notes(path, **options) -> Noted:
     """As :func:`load_voxels`, with notes on what was done: resampling, thresholds, preparation."""
     preparation, options = split_preparation(options)
-    loaded = _load(path, options)
-    voxels, preparation_notes = prepare_image(loaded.voxels, preparation)
-    return Noted(voxels, (*loaded.notes, *preparation_notes))
+    return _prepared(_load(path, options), preparation)
+
+
+def load_content(content: np.ndarray | Surface, **options) -> Noted:
+    """As :func:`load_with_notes`, of an image (nz, ny, nx) or (ny, nx) or a surface in memory, which has its ``unit``.
+
+    Raises GeometryError as that does.
+    """
+    preparation, options = split_preparation(options)
+    is_surface = isinstance(content, Surface)
+    if is_surface:
+        options.pop("unit", None)
+    allowed = option_names(_voxels_of_surface) if is_surface else [f.name for f in fields(ImageRule)]
+    check_names(options, (*allowed, *PREPARATION_NAMES), f"option of {'a surface' if is_surface else 'an array'}")
+    if is_surface and options.get("spacing_m") is None:
+        raise GeometryError("spacing_m is missing; a surface needs the voxel edge [m]")
+    if isinstance(content, Surface):
+        loaded = _voxels_of_surface(content, **options)
+    else:
+        loaded = ImageRule(**options).segment(Image(content))
+    return _prepared(loaded, preparation)
+
+
+def _prepared(loaded: Noted, preparation: Preparation) -> Noted:
+    """What was loaded, after the steps of a preparation."""
+    voxels, notes = prepare_image(loaded.voxels, preparation)
+    return Noted(voxels, (*loaded.notes, *notes))
 
 
 def _load(path, options: Mapping[str, object]) -> Noted:
@@ -137,11 +164,16 @@ def _with_segmentation(read: Callable[..., Image]) -> Callable[..., Noted]:
 
 def _load_surface(path, unit, spacing_m, margin=surface.MIN_MARGIN, vote=False) -> Noted:
     check_flag(vote=vote)
+    return _voxels_of_surface(surface.read_surface(path, unit), spacing_m, margin, vote)
+
+
+def _voxels_of_surface(content: Surface, spacing_m, margin=surface.MIN_MARGIN, vote=False) -> Noted:
+    check_flag(vote=vote)
     if vote:
-        mended = close_roughly(surface.read_surface(path, unit))
+        mended = close_roughly(content)
         voxels, note = voxelise_by_votes(mended.surface, spacing_m, margin)
         return Noted(with_surface_ends(voxels, mended), (*mended.notes, note))
-    mended = mend(surface.read_surface(path, unit))
+    mended = mend(content)
     return Noted(with_surface_ends(surface.voxelise(mended.surface, spacing_m, margin), mended), mended.notes)
 
 

@@ -1,22 +1,51 @@
-"""muphy_lb: sparse lattice Boltzmann flow in real vessels and rocks on many GPUs."""
+"""muphy_lb: sparse lattice Boltzmann flow in real vessels and rocks on many GPUs.
+
+    from muphy_lb import Simulation
+    with Simulation("vessel.toml") as sim:
+        sim.run()
+        print(sim.openings)
+
+:class:`Simulation` is one flow; :class:`Case` what is asked for, checked; :mod:`geometry <muphy_lb.geometry>` reads and
+draws images and surfaces; all that is wrong with an input is an :class:`InputError`, a flow that becomes unstable a
+:class:`DivergedError`.
+"""
 
 import os
 import stat
 import sys
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 __version__ = "0.5.0"
-__all__ = ["Simulation"]
+__all__ = ["Case", "DivergedError", "InputError", "Simulation", "geometry"]
+
+if TYPE_CHECKING:
+    from muphy_lb import geometry
+    from muphy_lb.api.simulation import Simulation
+    from muphy_lb.case.case import Case
+    from muphy_lb.errors import DivergedError, InputError
+
+_PLACES = {
+    "Case": "muphy_lb.case.case",
+    "DivergedError": "muphy_lb.errors",
+    "InputError": "muphy_lb.errors",
+    "Simulation": "muphy_lb.api.simulation",
+}
 
 
 def __getattr__(name):
     """Import the solver only when it is asked for: commands that refuse bad input must not wait for it."""
-    if name == "Simulation":
-        from muphy_lb.run.simulation import Simulation
-
-        return Simulation
+    if name == "geometry":
+        return import_module("muphy_lb.geometry")
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted((*__all__, "__version__"))
 
 
 def _choose_numba_cache() -> None:

@@ -72,6 +72,10 @@ class Units:
         """One lattice unit of force [N]."""
         return self.energy_j / self.spacing_m
 
+    def power_density_to_si(self, power):
+        """Power per volume [W/m3] from one in lattice units."""
+        return power * (self.density_kg_m3 * self.speed_m_s**2 / self.time_step_s)
+
     def velocity_to_lattice(self, velocity_m_s):
         """Velocity in lattice units from a velocity [m/s]."""
         return velocity_m_s / self.speed_m_s

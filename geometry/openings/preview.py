@@ -93,6 +93,11 @@ def draw_surface_openings(
 ) -> None:
     """Write a picture of a surface with its openings, and with the rows that give no vote on its voxels; GeometryError
     if that fails."""
+    _write(path, openings_figure(views_of_surface(surface, odd), found, title))
+
+
+def views_of_surface(surface: Surface, odd: OddRows | None = None) -> list[View]:
+    """The views of a surface, and of the rows that give no vote on its voxels."""
     points = surface.points_m
     low, high = points.min(axis=0), points.max(axis=0)
     pixel = float(np.max(high - low)) / N_PIXELS
@@ -105,20 +110,24 @@ def draw_surface_openings(
             corners[:, :, 2] = size[sight] - corners[:, :, 2]
         depth = _depth_buffer(corners, int(size[right]), int(size[up]))
         views.append(View(axes, is_low, depth, float(size[sight]), low, pixel, odd))
-    _draw(path, views, found, title)
+    return views
 
 
 def draw_voxel_openings(path: str | os.PathLike, voxels: Voxels, found: Sequence[FoundOpening], title="") -> None:
     """Write a PNG of the fluid of an image with its openings; GeometryError if that fails."""
+    _write(path, openings_figure(views_of_voxels(voxels), found, title))
+
+
+def views_of_voxels(voxels: Voxels) -> list[View]:
+    """The views of the fluid of an image."""
     first, last = _box_of_fluid(voxels.flags)
     step = -(-int(np.max(last - first)) // N_PIXELS)
     fluid = voxels.flags[tuple(slice(a, b, step) for a, b in zip(first, last, strict=True))] == FLUID
     low, pixel = np.array(voxels.origin_m) + (first[::-1] - 0.5) * voxels.spacing_m, voxels.spacing_m * step
-    views = [
+    return [
         View(axes, is_low, _first_fluid(fluid, axes, is_low), float(fluid.shape[2 - axes[2]]), low, pixel)
         for axes, is_low in zip(VIEWS, FROM_LOW, strict=True)
     ]
-    _draw(path, views, found, title)
 
 
 def shade(depth: np.ndarray) -> np.ndarray:
@@ -186,8 +195,8 @@ def _draw_row(depth_row, triangle, row):
             depth_row[column] = min(depth_row[column], u * a[2] + v * b[2] + (1.0 - u - v) * c[2])
 
 
-def _draw(path, views: Sequence[View], found: Sequence[FoundOpening], title: str) -> None:
-    """Draw the panels side by side, at one scale."""
+def openings_figure(views: Sequence[View], found: Sequence[FoundOpening], title: str = ""):
+    """A matplotlib figure of some views side by side, at one scale, with the openings."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -205,6 +214,11 @@ def _draw(path, views: Sequence[View], found: Sequence[FoundOpening], title: str
         if len(found) <= MANY_NAMES:
             _write_names(panel, view, found, (ARROW * border * view.pixel_m, view.pixel_m / scale))
     figure.suptitle(title or f"{len(found)} openings", y=1.02, va="bottom", parse_math=False)
+    return figure
+
+
+def _write(path, figure) -> None:
+    """Write a figure, in the format of the file's ending."""
     with atomic_write(path) as temporary:
         try:
             figure.savefig(temporary, format=Path(path).suffix[1:] or "png", bbox_inches="tight", pad_inches=0.15)

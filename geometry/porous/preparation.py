@@ -18,6 +18,7 @@ from muphy_lb.geometry.options import AXES, check_whole, is_whole
 from muphy_lb.geometry.porous.pores import check_connection, find_pores
 from muphy_lb.geometry.shapes.shape_parts import with_ends
 from muphy_lb.geometry.slabs import copied, padded
+from muphy_lb.geometry.surfaces.surface_cuts import SurfaceWall
 from muphy_lb.geometry.voxels import Voxels
 
 MAJORITY = 14
@@ -129,9 +130,10 @@ def crop(voxels: Voxels, low, high) -> Voxels:
 
 
 def invert(voxels: Voxels) -> Voxels:
-    """Swap fluid and solid; labels of walls are lost."""
+    """Swap fluid and solid; labels of walls are lost. A surface is the same wall from both of its sides."""
     flags = np.where(voxels.flags == FLUID, FLAG_DTYPE(SOLID), FLAG_DTYPE(FLUID))
-    return replace(voxels, flags=flags, walls=(), wall_shape=None)
+    kept = voxels.wall_shape if isinstance(voxels.wall_shape, SurfaceWall) else None
+    return replace(voxels, flags=flags, walls=(), wall_shape=kept)
 
 
 def median_filter(voxels: Voxels, passes: int = 1) -> Voxels:

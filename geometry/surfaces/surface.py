@@ -143,25 +143,39 @@ def read_surface(path, unit: str) -> Surface:
     points, corners, faces = _points_and_corners(regular_file(path))
     if not len(corners):
         raise GeometryError(f"cannot read {path}: it holds no triangle (broken or not a surface)")
+    return merged_surface(VtpSurface(points, corners, faces), metres, f"cannot read {path}")
+
+
+def merged_surface(found: VtpSurface, metres: float, problem: str) -> Surface:
+    """A surface of points and triangles: equal vertices are merged, triangles with two equal vertices dropped.
+
+    Args:
+        found: points (m, 3), triangles (n, 3), and the faces of the model or None.
+        metres: length of a unit of the points [m].
+        problem: how a message begins, such as the file that cannot be read.
+
+    Raises GeometryError for coordinates that are none, and triangles that name points which are not there.
+    """
+    points, corners, faces = found
     if points.ndim != 2 or points.shape[1] != 3:
-        raise GeometryError(f"cannot read {path}: its points have no x, y and z")
+        raise GeometryError(f"{problem}: its points have no x, y and z")
     if not np.all(np.isfinite(points)):
-        raise GeometryError(f"cannot read {path}: {np.count_nonzero(~np.isfinite(points))} coordinates are not finite")
+        raise GeometryError(f"{problem}: {np.count_nonzero(~np.isfinite(points))} coordinates are not finite")
     if not SMALLEST <= (size := float(np.ptp(points, axis=0).max())) or np.abs(points).max() > LARGEST:
         raise GeometryError(
-            f"cannot read {path}: its coordinates reach {np.abs(points).max():g} and its box is {size:g} wide; allowed:"
+            f"{problem}: its coordinates reach {np.abs(points).max():g} and its box is {size:g} wide; allowed:"
             f" {SMALLEST:g} to {LARGEST:g}"
         )
     if corners.min() < 0 or corners.max() >= len(points):
         raise GeometryError(
-            f"cannot read {path}: its polygons name the points {corners.min()} to {corners.max()}; there are"
+            f"{problem}: its polygons name the points {corners.min()} to {corners.max()}; there are"
             f" {len(points)}, counted from 0"
         )
     points, merged = np.unique(points, axis=0, return_inverse=True)
     triangles = merged.reshape(-1)[corners].astype(np.int64)
     distinct = np.all(triangles != np.roll(triangles, 1, axis=1), axis=1)
     if not np.any(distinct):
-        raise GeometryError(f"cannot read {path}: all of its {len(triangles)} triangles have two equal vertices")
+        raise GeometryError(f"{problem}: all of its {len(triangles)} triangles have two equal vertices")
     faces = None if faces is None else faces[distinct]
     return Surface(points, triangles[distinct], metres, int(np.count_nonzero(~distinct)), faces)
 

@@ -75,6 +75,9 @@ class Backend(Protocol):
     def synchronise(self) -> None:
         """Wait for everything launched before."""
 
+    def release(self) -> None:
+        """Give the device's memory of arrays that are gone back at once."""
+
     def record_interior(self) -> None:
         """Record an event on the interior's queue; the edge runs concurrently."""
 

@@ -24,3 +24,6 @@ class KernelTable:
             label = kernel if isinstance(kernel, str) else kernel.name
             raise BackendError(f"backend {self.name!r} has no kernel {label!r}; it has: {known}")
         return make(self, *arguments, **options)
+
+    def release(self) -> None:
+        """See :meth:`muphy_lb.backends.interface.Backend.release`."""

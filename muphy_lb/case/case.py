@@ -7,14 +7,14 @@ back with all defaults filled in, so that every output can carry the case that m
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
-from pydantic import Field, PrivateAttr, ValidationError, create_model
+from pydantic import Field, PrivateAttr, ValidationError, create_model, model_validator
 
 from muphy_lb.case.boundaries import OpeningSection, WallSection, WaveformSection
 from muphy_lb.case.compute import ComputeSection
@@ -22,16 +22,20 @@ from muphy_lb.case.fluid import FlowSection, FluidSection
 from muphy_lb.case.geometry import GeometrySection
 from muphy_lb.case.initial import InitialSection
 from muphy_lb.case.lattice import LatticeSection
-from muphy_lb.case.output import OutputSection, ProbeSection
+from muphy_lb.case.output import OutputSection, ProbeSection, SegmentSection, segment_problems
 from muphy_lb.case.run import RunSection
 from muphy_lb.case.section import MOST_PROBLEMS, Section, given_tables, given_values
 from muphy_lb.case.toml import numbers_beyond, override_value, read_toml, toml_lines
+from muphy_lb.case.wall_regions import WallRegionSection
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.limits import cut, shown
 from muphy_lb.physics.table import sections
 
 FILE_KEY = "file"
 """Keys of files are called so, or end so."""
+
+LISTS = ("openings", "walls", "probes", "segments", "wall_regions")
+"""Lists of tables that are named, each by a name of its own."""
 
 
 class _Flow(Section):
@@ -82,21 +86,24 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
     """files"""
     probes: Annotated[tuple[ProbeSection, ...], Field(strict=False)] = ()
     """points, lines and planes whose flow is recorded"""
+    segments: Annotated[tuple[SegmentSection, ...], Field(strict=False)] = ()
+    """stretches of a vessel whose pressure drop is told"""
+    wall_regions: Annotated[tuple[WallRegionSection, ...], Field(strict=False)] = ()
+    """parts of the wall whose shear stress is summarised"""
 
     _folder: Path = PrivateAttr(Path())
 
     @classmethod
     def rules(cls, given):
         """Names in a list of tables are unique; a lattice velocity has a velocity to refer to."""
-        openings, walls, probes = (given_tables(given.get(key)) for key in ("openings", "walls", "probes"))
-        lists = {
-            name: given_tables(given.get(name)) for name, module in sections().items() if hasattr(module, "SECTIONS")
-        }
-        for what, tables in {"openings": openings, "walls": walls, "probes": probes, **lists}.items():
+        openings, walls = (given_tables(given.get(key)) for key in ("openings", "walls"))
+        lists = {name: given_tables(given.get(name)) for name in (*LISTS, *_lists_of_physics())}
+        for what, tables in lists.items():
             names = Counter(table["name"] for table in tables if isinstance(table.get("name"), str))
             for name, count in names.items():
                 if count > 1:
                     yield f"has {count} {what} named {name!r}; give each its own name"
+        yield from segment_problems(lists["segments"], lists["probes"])
         for name, module in sections().items():
             yield from getattr(module, "rules", _no_rules)(given)
             fields = given_values(given.get("output")).get("fields", ())
@@ -111,6 +118,18 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
                 "has lattice.lattice_velocity but no opening and no wall imposes a velocity;"
                 " give lattice.reference_velocity_m_s"
             )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _told(cls, data, handler, info):
+        """Of a case that is built in Python, ``Case(geometry={...}, fluid={...}, ...)``, an InputError with all
+        problems; those who read one tell by themselves."""
+        try:
+            return handler(data)
+        except ValidationError as error:
+            if info.context is not None:
+                raise
+            raise InputError(_told_problems("the case", _problems(error, data))) from error
 
     @classmethod
     def _words(cls, error):
@@ -163,6 +182,11 @@ def _places(key) -> list[str]:
     """Dotted keys of sections that end in a key."""
     sections = {name: field.annotation for name, field in Case.model_fields.items()}
     return [f"{name}.{key}" for name, kind in sections.items() if key in getattr(kind, "model_fields", {})]
+
+
+def _lists_of_physics() -> Iterator[str]:
+    """Names of the lists of tables of the physics packages."""
+    return (name for name, module in sections().items() if hasattr(module, "SECTIONS"))
 
 
 def _no_rules(_given) -> tuple:
@@ -237,13 +261,22 @@ def _build(table: Mapping, folder: Path, source: str, problems: list[str]) -> Ca
     try:
         case = None if beyond else Case.model_validate(table, context={"folder": folder})
     except ValidationError as error:
-        problems += [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
+        problems += _problems(error, table)
     except RecursionError as error:
         raise InputError(f"{source} is nested too deeply; no table of a case lies below more than a few") from error
     if case is None or problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise InputError("\n  ".join([f"{source} has {count}:", *problems]))
+        raise InputError(_told_problems(source, problems))
     return case
+
+
+def _problems(error: ValidationError, table) -> list[str]:
+    """What is wrong with the tables of a case, each with its path."""
+    return [f"{_dotted(e['loc'], table)} {e['msg']}" for e in error.errors(include_url=False)]
+
+
+def _told_problems(source: str, problems: list[str]) -> str:
+    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+    return "\n  ".join([f"{source} has {count}:", *problems])
 
 
 def _dotted(location: tuple, table) -> str:

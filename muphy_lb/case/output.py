@@ -1,12 +1,14 @@
 """Sections of the case file about results: what is written, how often, and probes."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from muphy_lb.case.boundaries import Box
-from muphy_lb.case.section import Direction, Positive, Section, Vector, exactly_one
+from muphy_lb.case.section import Direction, Positive, Section, Vector, did_you_mean, exactly_one
 from muphy_lb.case.values import AtLeastZero, Name
+from muphy_lb.case.wall_regions import WallThresholdsSection
 from muphy_lb.physics.table import offered
 
 FLOW_FIELDS = ("density", "velocity", "pressure")
@@ -34,7 +36,9 @@ class OutputSection(Section):
     progress_every_s: Positive = 2.0
     """seconds between two progress lines"""
     wall_shear: bool = False
-    """write the wall shear stress at the end, and where something is periodic its average over the last period"""
+    """write the wall shear stress at the end, and where something is periodic its indices over the last period"""
+    wall_thresholds: WallThresholdsSection = WallThresholdsSection()
+    """what counts as a low or high index of the wall shear stress"""
     permeability: bool = False
     """tell the permeability of a flow that a uniform body force drives"""
     picture: bool = True
@@ -66,6 +70,8 @@ class ProbeSection(Section):
     """direction (x, y, z) across the plane in which flow counts positive"""
     radius_m: Positive | None = None
     """radius around plane_m [m]; without it the whole plane"""
+    branch: Literal["all", "nearest"] = "all"
+    """what fluid of the plane: nearest takes the connected piece nearest plane_m alone, one branch of a vessel"""
 
     @classmethod
     def rules(cls, given):
@@ -75,5 +81,36 @@ class ProbeSection(Section):
             yield "needs both or none of plane_m and normal"
         if "radius_m" in given and "plane_m" not in given:
             yield "has radius_m, which only plane_m reads"
+        if given.get("branch", "all") != "all" and "plane_m" not in given:
+            yield "has branch, which only plane_m reads"
         if "n_points" in given and "line_m" not in given and given["n_points"] != cls.model_fields["n_points"].default:
             yield "has n_points, which only line_m reads"
+
+
+class SegmentSection(Section):
+    """A stretch of a vessel between two planes: pressure drop, ratio of pressures (FFR) and flow, in segments.csv and
+    the summary."""
+
+    name: Name
+    """letters, digits, _ and -, a letter first; the name in every output"""
+    proximal: Name
+    """name of the probe with plane_m at its upstream end"""
+    distal: Name
+    """name of the probe with plane_m at its downstream end"""
+
+    @classmethod
+    def rules(cls, given):
+        """Two planes."""
+        if "proximal" in given and given.get("proximal") == given.get("distal"):
+            yield f"has proximal and distal {given['distal']!r}; name two different probes"
+
+
+def segment_problems(segments: Sequence[Mapping], probes: Sequence[Mapping]) -> Iterator[str]:
+    """What is wrong between the tables of segments and those of probes: the ends are probes with a plane."""
+    planes = [probe["name"] for probe in probes if "plane_m" in probe and isinstance(probe.get("name"), str)]
+    for segment in segments:
+        for end in ("proximal", "distal"):
+            name = segment.get(end)
+            if isinstance(name, str) and name not in planes:
+                remedy = did_you_mean(name, planes) if planes else "add [[probes]] with plane_m and normal"
+                yield f"has segments.{segment.get('name')}.{end} = {name!r}, which is no probe with plane_m; {remedy}"

@@ -75,6 +75,7 @@ SI_UNITS = MappingProxyType(
         "k": "K",
         "k_m": "K/m",
         "1_k": "1/K",
+        "1_pa": "1/Pa",
     }
 )
 """The unit of a key by the end of its name: ``velocity_m_s`` is in m/s."""

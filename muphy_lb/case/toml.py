@@ -135,6 +135,20 @@ def override_value(table: dict, override: str) -> str | None:
     return None
 
 
+def as_override(path: str, value) -> str:
+    """The override that gives a key a value; None removes the key.
+
+    Raises:
+        InputError: the value is none of a case.
+    """
+    try:
+        return f"{path}={'' if value is None else _toml_value(value)}"
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{path} is {shown(value)}; give a number, a text, a truth value, or a list of them"
+        ) from error
+
+
 def _parsed(text: str):
     """The value of a TOML text; a single word that is no TOML value, or a number with a unit stands for itself."""
     try:
@@ -155,7 +169,7 @@ def _child(table, key: str):
             as_in = f"{numbered[1]}.{names[0] if names else 'NAME'}"
             raise ValueError(f"an entry of a list goes by its name, as in {as_in}; there are: {_listed(names)}")
         return table.setdefault(key, {})
-    if not isinstance(table, list):
+    if not isinstance(table, list | tuple):
         raise ValueError(f"{_quoted(key)} lies below a plain value, not below a table")
     entries = {str(entry.get("name")): entry for entry in table if isinstance(entry, dict)}
     if key not in entries:
@@ -194,5 +208,12 @@ def _toml_key(key: str) -> str:
 
 def _toml_value(value) -> str:
     """A TOML value: the same text as JSON, but for the sign between key and value and the escaped DEL."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(", ", " = "))
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(", ", " = "), default=_plain)
     return text.replace("\x7f", "\\u007f")
+
+
+def _plain(value):
+    """A number or an array of NumPy as Python has it."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{shown(value)} is no value of TOML")

@@ -1,6 +1,6 @@
 """Time series of the flow: flow rates and pressures of openings, and forces on labelled walls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -22,7 +22,7 @@ WALL_QUANTITIES = (
 
 class SeriesObserver(Observer):
     """Appends rows of named numbers to a CSV file every ``output.series_every_steps`` steps, and at the end;
-    subclasses define them.
+    subclasses define ``numbers`` for one row, or ``rows`` for any number of them.
 
     Args:
         view: the flow.
@@ -48,15 +48,21 @@ class SeriesObserver(Observer):
         """One number per column, on rank 0; collective."""
         raise NotImplementedError
 
+    def rows(self) -> Iterable[Sequence[float]] | None:
+        """Numbers of each row, on rank 0; collective."""
+        numbers = self.numbers()
+        return None if numbers is None else [numbers]
+
     def act(self) -> None:
-        """Write one row, unless this step is already written."""
+        """Write the rows of this step, unless it is already written."""
         if self._view.step_number == self._written_step:
             return
         self._written_step = self._view.step_number
-        numbers = self.numbers()
+        rows = self.rows()
         if self._series:
-            row = {"step": self._view.step_number, "time_s": self._view.time_s}
-            self._series.append(row | dict(zip(self.columns(), on_root(numbers), strict=True)))
+            now = {"step": self._view.step_number, "time_s": self._view.time_s}
+            for row in on_root(rows):
+                self._series.append(now | dict(zip(self.columns(), row, strict=True)))
 
     def close(self) -> None:
         """Write the last row."""

@@ -154,6 +154,9 @@ class FlowView(Protocol):
     def model_field(self, name: str) -> np.ndarray | None:
         """(n,) values of a field of the model as it is stored, lattice units."""
 
+    def local_field(self, name: str) -> np.ndarray:
+        """(m,) values of a field of the model on the nodes of this rank as it is stored; every rank gets its own."""
+
     def particles(self) -> dict[str, dict[str, np.ndarray]] | None:
         """Columns of all particles by set and name, by ascending id, lattice units.
 

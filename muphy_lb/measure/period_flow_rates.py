@@ -1,30 +1,38 @@
-"""Flow rates of the openings over the last whole period of a flow that a waveform drives."""
+"""Flow rates of the openings over the last whole period of a flow that a waveform drives: means, split, and course."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.files.atomic import write_text
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer, PeriodMean
+from muphy_lb.output.report_html import ReportPart, ReportTable
+from muphy_lb.output.summary import flow_split
 from muphy_lb.setup.waveforms import longest_period_s
 
 SAMPLES_PER_PERIOD = 100
+COURSE_FILE = "last_period.csv"
 
 
 class PeriodFlowRates(Observer):
-    """Keeps the flow rates of the last period; they are in checkpoints.
+    """Keeps the flow rates of the last period; they are in checkpoints. At the end it writes their course over that
+    period to ``last_period.csv``.
 
     Args:
         view: the flow.
         period_s: the longest period of what drives it [s].
+        folder: output folder.
     """
 
     name = "period_flow_rates"
+    files = (COURSE_FILE,)
 
-    def __init__(self, view: FlowView, period_s: float):
-        self._view, self._period_s = view, period_s
+    def __init__(self, view: FlowView, period_s: float, folder: Path):
+        self._view, self._period_s, self._folder = view, period_s, folder
         self._period = period_s / view.units.time_step_s
         self.every = max(1, round(self._period / SAMPLES_PER_PERIOD))
         # One more than a period holds at each end: the mean begins between two of them.
@@ -34,7 +42,7 @@ class PeriodFlowRates(Observer):
     def create(cls, view, folder, resume_step) -> Sequence[Observer]:
         """A single observer, if something is periodic."""
         period_s = longest_period_s(view.case)
-        return (cls(view, period_s),) if period_s else ()
+        return (cls(view, period_s, folder),) if period_s else ()
 
     def act(self) -> None:
         """Take a sample, unless this step has one."""
@@ -49,6 +57,58 @@ class PeriodFlowRates(Observer):
         return PeriodMean(
             self._period_s, self._view.step_number / self._period, dict(zip(names, self._means(), strict=False))
         )
+
+    def finish(self) -> dict | None:
+        """Means, and each outlet's share of what leaves, over the last period; writes the course. None without a whole
+        period."""
+        means = self.period_mean().flow_rates_m3_s
+        if not means:
+            return None
+        openings = self._view.header.openings
+        states = {each.name: {"kind": each.kind, "flow_rate_m3_s": means[each.name]} for each in openings}
+        write_text(self._folder / COURSE_FILE, self._course())
+        lowest = dict(zip(means, np.array(self._of_the_period()[1]).min(axis=0).tolist(), strict=True))
+        return {
+            "period_s": self._period_s,
+            "mean_m3_s": dict(means),
+            "flow_split": flow_split(states),
+            "reverses": [name for name, rate in lowest.items() if rate < 0.0 < means[name]],
+        }
+
+    def _of_the_period(self) -> tuple[list[int], list[list[float]]]:
+        """Steps and flow rates of the samples of the last period, both ends included."""
+        begin = self._samples[-1][0] - self._period * (1.0 + 1e-9)
+        inside = [sample for sample in self._samples if sample[0] >= begin]
+        return [step for step, _ in inside], [rates for _, rates in inside]
+
+    def _course(self) -> str:
+        """The flow rates over the last period as CSV."""
+        names = ["step", "time_s", *(f"{opening.name}_flow_rate_m3_s" for opening in self._view.header.openings)]
+        steps, rates = self._of_the_period()
+        rows = [
+            ",".join([str(step), *map(repr, (step * self._view.units.time_step_s, *row))])
+            for step, row in zip(steps, rates, strict=True)
+        ]
+        return "\n".join([",".join(names), *rows]) + "\n"
+
+    def lines(self, summary: Mapping) -> list[str]:
+        """The split over the last period, and what reverses."""
+        record = summary.get(self.name)
+        if record is None:
+            return []
+        split = ", ".join(f"{name} {100.0 * share:.2f} %" for name, share in record["flow_split"].items())
+        lines = [f"flow split over the last {record['period_s']:.4g} s: {split}"] if split else []
+        return lines + [f"the flow of {name} reverses in every period" for name in record["reverses"]]
+
+    def section(self, summary: Mapping) -> ReportPart:
+        """Means and split as a table."""
+        record = summary.get(self.name)
+        if record is None:
+            return ReportPart()
+        shares = {name: f"{100.0 * share:.2f} %" for name, share in record["flow_split"].items()}
+        rows = [(name, rate, shares.get(name, "")) for name, rate in record["mean_m3_s"].items()]
+        heading = f"Flow over the last period of {record['period_s']:.4g} s"
+        return ReportPart(tables=(ReportTable(heading, ("", "mean flow rate [m3/s]", "share of the outflow"), rows),))
 
     def _means(self) -> list[float]:
         """Mean flow rate of each opening [m3/s] over the last period by the trapezoidal rule; empty where the samples

@@ -142,6 +142,8 @@ class _PlaneSeries(ProbeSeries):
         near = weight > 0.0
         if not near.any():
             _refuse(section, nodes, "no part of the plane lies")
+        if section.branch == "nearest":
+            near[near] = nearest_piece(voxel[near], nodes.shape, np.linalg.norm(arm[near], axis=1))
         return voxel[near], weight[near]
 
     def choose(self, nodes: NodeList) -> np.ndarray:
@@ -162,6 +164,55 @@ class _PlaneSeries(ProbeSeries):
             float((values * area_m2).sum() / area_m2.sum()) for values in (scalars[0], speed_m_s, *scalars[1:])
         )
         return np.array([flow_rate_m3_s, pressure_pa, mean_speed_m_s, speed_m_s.max(), *means])
+
+
+class PlaneValues:
+    """Flow rate and mean pressure on a plane of the case; every call is collective.
+
+    Args:
+        section: a probe with ``plane_m``.
+        view: the flow.
+        nodes: its geometry, on rank 0.
+
+    Raises:
+        InputError: the plane lies outside the fluid.
+    """
+
+    def __init__(self, section: ProbeSection, view: FlowView, nodes: NodeList | None):
+        self._view, self._normal, voxel = view, _unit_normal(section), None
+        if nodes is not None:
+            voxel, self._weight = _PlaneSeries.weights(section, nodes)
+        self._probe = view.node_probe(voxel)
+
+    def flow_and_pressure(self) -> tuple[float, float] | None:
+        """Flow rate [m3/s] along the plane's normal and mean pressure [Pa], on rank 0."""
+        state = self._probe.stored()
+        if state is None:
+            return None
+        units, (density, velocity) = self._view.units, stored_density_and_velocity(self._view, state)
+        deviation = float((density - 1.0) @ self._weight) / float(self._weight.sum())
+        flow_rate_m3_s = units.flow_rate_to_si(float((self._normal @ velocity) @ self._weight))
+        return flow_rate_m3_s, units.density_to_pressure(1.0 + deviation, float(self._view.lattice.cs2))
+
+
+def nearest_piece(voxel: np.ndarray, shape: tuple[int, int, int], distance: np.ndarray) -> np.ndarray:
+    """(m,) mask of those of (m,) ascending voxels that are linked, face to face, to the one at the least distance.
+
+    A slab of two voxels' thickness is linked by faces whatever its direction.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    place, pairs = voxel_coordinates(voxel, shape), []
+    for axis, step in enumerate((1, shape[2], shape[2] * shape[1])):
+        first = np.flatnonzero(place[:, axis] < shape[::-1][axis] - 1)
+        second = np.minimum(np.searchsorted(voxel, voxel[first] + step), voxel.size - 1)
+        is_there = voxel[second] == voxel[first] + step
+        pairs.append((first[is_there], second[is_there]))
+    rows, columns = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    links = coo_array((np.ones(rows.size, dtype=bool), (rows, columns)), shape=(voxel.size, voxel.size))
+    _, piece = connected_components(links, directed=False)
+    return piece == piece[distance.argmin()]
 
 
 def probe_series(section: ProbeSection, view: FlowView, folder: Path, resume_step: int | None) -> ProbeSeries:

@@ -106,21 +106,22 @@ def _beside_walls(nodes: NodeList, vectors, search) -> np.ndarray:
     last = int(nodes.group_start[1])
     for first in range(0, last, CHUNK):
         table = search.table(vectors, slice(first, min(first + CHUNK, last)))
-        beside = _is_wall(table).any(axis=0)
+        beside = is_wall(table).any(axis=0)
         if search.solid is not None:
             beside &= search.solid[first : first + beside.size] < 0
         found.append(first + np.flatnonzero(beside))
     return np.concatenate(found)
 
 
-def _is_wall(table: np.ndarray) -> np.ndarray:
+def is_wall(table: np.ndarray) -> np.ndarray:
+    """Whether links lead into walls, labelled ones or others, by what a search finds at their ends."""
     return (table == WALL_LINK) | (table <= FIRST_WALL_LINK)
 
 
 def _hits(nodes: NodeList, vectors, node, search) -> _Hits:
     count, first, second = np.zeros(node.size), np.zeros((node.size, 3)), np.zeros((node.size, 3, 3))
     for vector in vectors:
-        mine = np.flatnonzero(_is_wall(search.table([vector], node)[0]))
+        mine = np.flatnonzero(is_wall(search.table([vector], node)[0]))
         distance = np.full(mine.size, HALF)
         if nodes.cuts is not None and mine.size:
             known = nodes.cuts.of(nodes.voxel[node[mine]], vector)

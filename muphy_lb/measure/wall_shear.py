@@ -5,10 +5,10 @@ stress is known at nodes; it is extrapolated linearly to the wall from two nodes
 walls the first nodes know the stress to second order; with half-way walls on staircases they do not converge at all (16
 % rms at any resolution), whatever is done behind.
 
-Over a period: TAWSS = <|tau|>, OSI = (1 - |<tau>| / <|tau|>) / 2 (He, Ku, J. Biomech. Eng. 118, 74 (1996)).
+What follows from its course over a period: :mod:`muphy_lb.measure.wall_indices`.
 """
 
-from collections.abc import Mapping
+from functools import cached_property
 from math import pi, sqrt
 
 import numpy as np
@@ -19,6 +19,7 @@ from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
 from muphy_lb.measure.stress import viscous_stress
 from muphy_lb.measure.surface import WallSurface, wall_surface
+from muphy_lb.measure.wall_areas import WallAreas, wall_areas
 from muphy_lb.output.region import chosen_nodes
 
 PERCENTILES = (5, 50, 95, 99)
@@ -54,6 +55,11 @@ class WallShear:
     def surface(self) -> WallSurface:
         """The nodes adjacent to walls, on rank 0."""
         return on_root(self._surface)
+
+    @cached_property
+    def areas(self) -> WallAreas:
+        """Areas and labels of the nodes of ``surface``, on rank 0."""
+        return wall_areas(whole_nodes(self._view), self.surface, self._view.lattice)
 
     def traction_pa(self) -> np.ndarray | None:
         """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0."""
@@ -93,40 +99,6 @@ def tangential(stress: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """(m, 3) force of the fluid on a wall per area, along the wall, of (m, 3, 3) stresses and (m, 3) normals."""
     pull = -np.einsum("nab,nb->na", stress, normal)
     return pull - (pull * normal).sum(axis=1, keepdims=True) * normal
-
-
-class Mean:
-    """Averages the stress over equally spaced times."""
-
-    def __init__(self, n_nodes: int):
-        self.count, self._sum, self._magnitude = 0, np.zeros((n_nodes, 3)), np.zeros(n_nodes)
-
-    def record(self) -> dict:
-        """What a checkpoint must keep."""
-        return {"count": self.count, "sum": self._sum, "magnitude": self._magnitude}
-
-    def restore(self, record: Mapping) -> None:
-        """Continue from a record; one of another geometry is left alone."""
-        if record["sum"].shape == self._sum.shape:
-            self.count, self._sum, self._magnitude = record["count"], record["sum"], record["magnitude"]
-
-    def add(self, traction: np.ndarray) -> None:
-        """Add a sample (m, 3)."""
-        self.count += 1
-        self._sum += traction
-        self._magnitude += np.linalg.norm(traction, axis=1)
-
-    @property
-    def magnitude(self) -> np.ndarray:
-        """(m,) TAWSS, the mean magnitude."""
-        return self._magnitude / self.count
-
-    @property
-    def oscillation(self) -> np.ndarray:
-        """(m,) OSI: 0 where the stress keeps its direction, 1/2 where it averages out; 0 where there is none."""
-        scale = np.where(self._magnitude > 0.0, self._magnitude, 1.0)
-        ratio = np.where(self._magnitude > 0.0, np.linalg.norm(self._sum, axis=1) / scale, 1.0)
-        return np.clip(0.5 * (1.0 - ratio), 0.0, 0.5)
 
 
 def statistics(values: np.ndarray) -> dict[str, float]:

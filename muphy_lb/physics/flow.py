@@ -27,6 +27,7 @@ class Flow:
         name: of the model.
         observer: stores values of every node before its collision.
         extensions: functions that wrap the composed collision, such as :func:`muphy_lb.operators.followed_by`.
+        written: names of fields that these write.
         fields, before, between, after, particles, actions, occupied, costs: as of
             :class:`muphy_lb.physics.model.Model`.
         counted: function that makes the model's ``counted`` of the moments of nodes with fluid.
@@ -41,6 +42,7 @@ class Flow:
     name: str = "isothermal"
     observer: Observer | None = None
     extensions: tuple[Callable[[Operator], Operator], ...] = ()
+    written: tuple[str, ...] = ()
     fields: tuple[Field, ...] = ()
     before: tuple[Stage, ...] = ()
     between: tuple[Stage, ...] = ()
@@ -65,9 +67,13 @@ class Flow:
             raise ValueError(f"the collision has the observer {self.observer.name!r}, and is to have {observer.name!r}")
         return replace(self, observer=observer).given(parameters)
 
-    def with_collision(self, extension: Callable[[Operator], Operator], parameters: Mapping[str, Value]) -> "Flow":
-        """The flow with a function that wraps the collision around all that it is so far."""
-        return replace(self, extensions=(*self.extensions, extension)).given(parameters)
+    def with_collision(
+        self, extension: Callable[[Operator], Operator], parameters: Mapping[str, Value], writes: tuple[str, ...] = ()
+    ) -> "Flow":
+        """The flow with a function that wraps the collision around all that it is so far, and the names of the fields
+        that the wrapped one writes."""
+        extensions, written = (*self.extensions, extension), (*self.written, *writes)
+        return replace(self, extensions=extensions, written=written).given(parameters)
 
     def given(self, parameters: Mapping[str, Value]) -> "Flow":
         """The flow with further values of parameters.
@@ -148,9 +154,9 @@ class Flow:
         )
 
     def _stored(self) -> tuple[str, ...]:
-        """Names of the fields among the parameters of the observer."""
+        """Names of the fields among the parameters of the observer, and of those that extensions write."""
         given = (self.parameters[each.name] for each in self.observer.parameters) if self.observer else ()
-        return tuple(value.field for value in given if isinstance(value, FieldValue))
+        return (*(value.field for value in given if isinstance(value, FieldValue)), *self.written)
 
 
 def plain_flow(lattice: Lattice, fluid: Fluid, streaming: str, force=(0.0, 0.0, 0.0), operator=UNIFORM) -> Flow:

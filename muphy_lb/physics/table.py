@@ -30,7 +30,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-PHYSICS = ("thermal", "fluctuating", "particles", "free_surface")
+PHYSICS = ("thermal", "fluctuating", "particles", "free_surface", "age", "dissipation")
 
 
 @cache

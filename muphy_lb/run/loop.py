@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from muphy_lb import __version__
 from muphy_lb.engine.load import has_load, n_occupied
@@ -33,6 +34,13 @@ COMPLETED = "completed"
 STOPPED_EXIT_CODE = 75
 SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent to its children as well
 STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Received(Protocol):
+    """Whether a signal asks for the end of a run."""
+
+    received: int
+    """number of the signal, 0 for none"""
 
 
 class StopSignals:
@@ -144,11 +152,12 @@ class Run:
         self._clock = clock or Clock()
         self._last_progress = time.perf_counter()
 
-    def execute(self, signals: StopSignals | None = None) -> tuple[str, dict | None]:
+    def execute(self, signals: Received | None = None) -> tuple[str, dict | None]:
         """Run to the end; returns why it ended and, on rank 0 and if there was anything to do, the summary.
 
         Args:
-            signals: stop signals of a surrounding context; without one, signals keep their usual effect.
+            signals: a surrounding context that takes signals, such as :class:`StopSignals`; without one they keep their
+                usual effect.
 
         Raises:
             DivergedError: the flow became unstable.

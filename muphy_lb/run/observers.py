@@ -11,6 +11,7 @@ from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period_flow_rates import PeriodFlowRates
 from muphy_lb.measure.permeability_observer import PermeabilityObserver
 from muphy_lb.measure.probes import ProbeSeries
+from muphy_lb.measure.segments import SegmentSeries
 from muphy_lb.measure.shear_observer import WallShearObserver
 from muphy_lb.output.report_html import REPORT_FILE
 from muphy_lb.physics.table import offered
@@ -38,6 +39,7 @@ OBSERVERS: tuple[type[Observer], ...] = (
     PhysicsObservers,
     WallSeries,
     ProbeSeries,
+    SegmentSeries,
     SteadyState,
     PermeabilityObserver,
     FieldSnapshots,

@@ -2,15 +2,14 @@
 
 import logging
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from muphy_lb.engine.load import has_load, node_load
 from muphy_lb.measure.flow_view import whole_nodes
-from muphy_lb.parallel import NodeGather
 from muphy_lb.partition.weights import part_shares
+from muphy_lb.run.moved_state import go_on_from, state_of
 from muphy_lb.setup.geometry import share_nodes
 
 if TYPE_CHECKING:
@@ -111,26 +110,8 @@ class Rebalancing:
 def repartition(simulation: "Simulation", owner: np.ndarray | None) -> None:
     """Give the nodes other owners, (n,) on rank 0, and continue; collective.
 
-    The state is that of a checkpoint, kept in memory and moved row by row over rank 0: no later step, and no output
-    of one, differs by a bit.
+    No later step, and no output of one, differs by a bit.
     """
-    communicator, n_nodes = simulation.communicator, simulation.header.n_nodes
-    engine, step, mass = simulation.engine, simulation.step_number, simulation.initial_mass
-    forces = simulation.wall_forces() if simulation.header.walls else None
-    records = communicator.broadcast({name: asdict(force) for name, force in (forces or {}).items()})
-    feedback = communicator.broadcast(engine.feedback.record() if engine.feedback else {})
-    particles = communicator.broadcast(simulation.particles())
-    actions = communicator.broadcast(engine.actions.record())
-    rows, fields = engine.populations(), simulation.evolving()
-    old = NodeGather(communicator, simulation.domain.number, n_nodes)
-    del engine
+    state = state_of(simulation)
     simulation.rebuild(owner)
-    new = NodeGather(communicator, simulation.domain.number, n_nodes)
-
-    def moved(row: np.ndarray) -> np.ndarray:
-        return new.scatter(old.collect(row), row.dtype)
-
-    populations = np.stack([moved(row) for row in rows])
-    simulation.restart_from(populations, step, mass, {name: moved(row) for name, row in fields.items()})
-    simulation.restart_others(feedback, particles, records)
-    simulation.engine.actions.restore(actions)
+    go_on_from(state, simulation)

@@ -143,6 +143,21 @@ class Simulation(FlowState):
         self.geometry.share(owner)
         self._build()
 
+    def impose(self, case: Case) -> None:
+        """Take a case that differs from the present one in values of openings, in [run] and [output] alone; they hold
+        from the next step on. Collective.
+
+        Raises:
+            InputError: the flow would be too fast, or the pressures too large.
+        """
+        self.numerics = self._resolve(case)
+        self.conditions = opening_conditions(case, self.header, self.frames, self.units, float(self.lattice.cs2))
+        driving = build_force(case, self.header, self.domain, self.units)[2]
+        self.case, self._course = case, build_schedule(case, self.header, self.conditions, driving, self.units)
+        self.upload_schedule()
+        if not self._course.changes:  # all of them are zero from now on
+            self.engine.schedule(self._course.at(np.array([self.step_number + 1.0])))
+
     def step(self, n_steps: float = 1) -> None:
         """Advance by a whole number of steps; every ``run.check_interval_steps`` the flow is looked at. Whoever looks
         on (``onlooker``) may ask for a pause in between, or for an end before the last of them.
@@ -220,7 +235,11 @@ class Simulation(FlowState):
 
     def model_field(self, name: str) -> np.ndarray | None:
         """(n,) values of a field of the model as it is stored, in node-list order on rank 0."""
-        return self.collect(self.engine.fields.get(name, self.engine.parity))
+        return self.collect(self.local_field(name))
+
+    def local_field(self, name: str) -> np.ndarray:
+        """(m,) values of a field of the model on the nodes of this rank as it is stored."""
+        return self.engine.fields.get(name, self.engine.parity)
 
     def evolving(self) -> dict[str, np.ndarray]:
         """(n,) values on the local nodes of every field that is part of the state, by name."""
@@ -300,7 +319,7 @@ class Simulation(FlowState):
         slips = {section.name for section in case.walls if section.slip}
         slip = [number for number, wall in enumerate(self.header.walls) if wall.name in slips]
         self.frames = frames = inspect(lambda nodes: opening_frames(nodes, lattice, slip))
-        self.numerics = self._resolve()
+        self.numerics = self._resolve(self.case)
         self.conditions = opening_conditions(case, self.header, frames, self.units, float(lattice.cs2))
         self._carried = inspect(lambda nodes: unscaled_flow(nodes, lattice, frames, self.conditions, slip))
 
@@ -312,17 +331,17 @@ class Simulation(FlowState):
         self.engine: Engine = self._build_engine(part.nodes)
         self._forces = KeptForces(part.nodes, self.domain)
 
-    def _resolve(self) -> Numerics:
-        check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(self.case, self.header))
-        if self.case.lattice.walls != HALF_WAY and not streaming_named(self.case.compute.streaming).fills_slots:
+    def _resolve(self, case: Case) -> Numerics:
+        check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(case, self.header))
+        if case.lattice.walls != HALF_WAY and not streaming_named(case.compute.streaming).fills_slots:
             raise InputError(
-                f"lattice.walls is {self.case.lattice.walls!r}, which needs compute.streaming = 'pull': the"
+                f"lattice.walls is {case.lattice.walls!r}, which needs compute.streaming = 'pull': the"
                 f" others have no access to what they sent away; set compute.streaming = 'pull' or lattice.walls ="
                 f" {HALF_WAY!r}"
             )
-        refuse_to_watch_nothing(self.case, self.header)
+        refuse_to_watch_nothing(case, self.header)
         areas_m2 = opening_areas_m2(self.header, self.frames)
-        return resolve(self.case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
+        return resolve(case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
 
     def _build_engine(self, nodes: NodeList) -> Engine:
         case = self.case

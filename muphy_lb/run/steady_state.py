@@ -150,6 +150,14 @@ def rest_of_change(before: float, change: float) -> float:
     return abs(change) * min(abs(rest), MOST_LOOKS)
 
 
+def steady_watch(view: FlowView, tolerance: float | None) -> SteadyWatch:
+    """The watch that a case asks for, with a tolerance."""
+    run = view.case.run
+    interval_s = run.steady_interval_steps * view.units.time_step_s
+    is_extrapolated = run.steady_time_s is None and EXTRAPOLATED in run.steady_watch and bool(view.header.openings)
+    return SteadyWatch(tolerance, (run.steady_time_s or interval_s) / interval_s, is_extrapolated)
+
+
 class SteadyState(Observer):
     """Ends the run when the flow is steady, and appends what it looks at, and how much that changed, to ``steady.csv``.
 
@@ -165,10 +173,7 @@ class SteadyState(Observer):
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None):
         run = view.case.run
-        interval_s = run.steady_interval_steps * view.units.time_step_s
-        is_extrapolated = run.steady_time_s is None and EXTRAPOLATED in run.steady_watch and bool(view.header.openings)
-        intervals = (run.steady_time_s or interval_s) / interval_s
-        self.watch = SteadyWatch(run.steady_tolerance, intervals, is_extrapolated)
+        self.watch = steady_watch(view, run.steady_tolerance)
         self.every = 0 if run.steady_tolerance is None else run.steady_interval_steps
         self._view, self._path, self._resume_step = view, folder / self.file, resume_step
         self._series: CsvSeries | None = None

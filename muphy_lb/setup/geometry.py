@@ -17,7 +17,7 @@ from muphy_lb.files import PREPARED
 from muphy_lb.geometry.clean import clean
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.labels import label_box
-from muphy_lb.geometry.load import SHAPE_PREFIX, load_with_notes
+from muphy_lb.geometry.load import SHAPE_PREFIX, load_content, load_with_notes
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList, build_nodes
 from muphy_lb.geometry.openings.carve import carve
 from muphy_lb.geometry.openings.ends_of_input import (
@@ -52,8 +52,12 @@ LOG = logging.getLogger(__name__)
 BARE_FORMATS = (".npy", ".npz", ".raw", ".tif", ".tiff")
 
 
-def load_nodes(case: Case) -> tuple[NodeList, str]:
+def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple[NodeList, str]:
     """The geometry of a case as a node list, and one line on its cleaning.
+
+    Args:
+        case: the case.
+        content: what the file of the case holds, if that is in memory (:class:`muphy_lb.geometry.source.Geometry`).
 
     Raises:
         GeometryError: the geometry cannot be read, cut or cleaned.
@@ -62,7 +66,7 @@ def load_nodes(case: Case) -> tuple[NodeList, str]:
     if is_prepared(case):
         with open_case_nodes(case) as nodes:
             return read_arrays(nodes), f"read {case.geometry.file}"
-    loaded = _labelled(_load(case), case)
+    loaded = _labelled(_load(case, content), case)
     voxels = _cut(loaded if case.geometry.shape else with_image_ends(loaded), case)
     keep = case.geometry.keep or ("openings" if voxels.openings else "all")
     nodes, cleaned = clean(build_nodes(voxels), keep)
@@ -208,7 +212,7 @@ def nearest_or_all(name: str, there: list[str]) -> str:
     return nearest_name(name, there) or f"it has: {', '.join(there) or 'none'}"
 
 
-def _load(case: Case) -> Voxels:
+def _load(case: Case, content: np.ndarray | Surface | None) -> Voxels:
     geometry = case.geometry
     options = dict(geometry.options)
     options |= {key: value for key in ("unit", "spacing_m") if (value := getattr(geometry, key)) is not None}
@@ -217,7 +221,7 @@ def _load(case: Case) -> Voxels:
         raise InputError(
             f"geometry.spacing_m is missing: {case.geometry.file} does not contain its voxel edge; give it [m]"
         )
-    voxels, notes = load_with_notes(source, **options)
+    voxels, notes = load_with_notes(source, **options) if content is None else load_content(content, **options)
     for note in notes:
         LOG.info("geometry: %s", note)
     if geometry.periodic:

@@ -65,12 +65,12 @@ def lumped_outlet(section: OpeningSection, place: Place, units: Units, cs2: floa
             )
     given = answering.initial_pressure_pa if answering is not None else imposed.mean_pa
     start_pa = units.reference_pressure_pa if given is None else given
-    check_density(f"{key}: the pressure at the start", start_pa, units, cs2)
+    _check_start(f"{key}: the pressure at the start", start_pa, units, cs2)
     every = answering.every_steps if answering is not None else 1
     return LumpedOutlet(impedance, imposed, start_pa, every, _beside(section, place))
 
 
-def check_density(what: str, pressure_pa: float, units: Units, cs2: float) -> None:
+def _check_start(what: str, pressure_pa: float, units: Units, cs2: float) -> None:
     """Raise InputError for a pressure that changes the lattice density by more than 2 %, with the time step that would
     do."""
     change = units.pressure_to_density(pressure_pa, cs2) - 1.0

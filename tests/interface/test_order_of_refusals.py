@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from muphy_lb import Simulation
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.description import more_ranks_than_cores
+from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup import distribute
 from muphy_lb.setup.info import describe_file
 from tests.vessel import TABLE, command, write_case

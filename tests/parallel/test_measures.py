@@ -6,12 +6,14 @@ import h5py
 import numpy as np
 import pytest
 
+from muphy_lb.measure.shear_files import UNITS
 from tests.vessel import command, write_case
 
 pytestmark = pytest.mark.mpi
 RANKS = 3
 PROBES = [
     {"name": "cut", "plane_m": [0.0, 0.0, 5e-3], "normal": [0.1, 0.0, 1.0]},
+    {"name": "higher", "plane_m": [0.0, 0.0, 7e-3], "normal": [0.0, 0.0, 1.0], "branch": "nearest"},
     {"name": "point", "point_m": [1e-4, 3e-4, 6.2e-3]},
 ]
 WAVE = {"period_s": 0.04, "mean": 1.0, "sine": [0.4]}
@@ -63,6 +65,10 @@ def pulsating(streaming):
     return {
         "openings": [inlet, *outlets],
         "probes": PROBES,
+        "age": {},
+        "dissipation": {},
+        "segments": [{"name": "stretch", "proximal": "cut", "distal": "higher"}],
+        "wall_regions": [{"name": "middle", "axis_m": [[0.0, 0.0, 3e-3], [0.0, 0.0, 7e-3]], "radius_m": 6e-3}],
         "lattice": {"walls": "bouzidi" if streaming == "pull" else "half-way"},
         "compute": {"streaming": streaming, "backend": "numpy"},
         "output": {"wall_shear": True},
@@ -95,14 +101,21 @@ def folders(request, tmp_path_factory, mpirun):
 
 def test_wall_shear_does_not_depend_on_the_ranks(folders):
     one, three = (h5py.File(folder / "wall_shear.vtkhdf")["VTKHDF/CellData"] for folder in folders)
-    assert set(one) == {"counted", "wall_shear_stress", "time_averaged_wall_shear_stress", "oscillatory_shear_index"}
+    assert set(one) == set(UNITS)
     assert np.abs(one["wall_shear_stress"][...]).max() > 0.0
     for name in one:
         np.testing.assert_array_equal(one[name][...], three[name][...])
     assert len({json.dumps(json.loads((folder / "summary.json").read_text())["wall_shear"]) for folder in folders}) == 1
 
 
-@pytest.mark.parametrize("name", ["cut", "point"])
+@pytest.mark.parametrize("name", ["age", "dissipation", "segments"])
+def test_series_of_the_vessel_do_not_depend_on_the_ranks(folders, name):
+    one, three = ((folder / f"{name}.csv").read_text() for folder in folders)
+    assert one == three and len(one.splitlines()) > 3
+    assert len({json.dumps(json.loads((folder / "summary.json").read_text())[name]) for folder in folders}) == 1
+
+
+@pytest.mark.parametrize("name", ["cut", "point", "higher"])
 def test_probes_do_not_depend_on_the_ranks(folders, name):
     one, three = ((folder / f"probe_{name}.csv").read_text() for folder in folders)
     assert one == three and len(one.splitlines()) > 3

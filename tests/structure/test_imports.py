@@ -26,6 +26,7 @@ ROWS = (
     {"run"},
     {"new", "studies", "view"},
     {"physics packages"},
+    {"api"},
     {"__init__", "__main__"},
 )
 ROW_OF = {part: number for number, row in enumerate(ROWS) for part in row}

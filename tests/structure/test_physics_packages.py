@@ -16,6 +16,8 @@ WORDS = {
     "thermal": r"heat|(?<!iso)therm|temperat",
     "fluctuating": r"fluctuat|\bkT\b|brownian",
     "particles": r"tracers?\b|beads?\b|polymers?\b",
+    "age": r"\bage\b",
+    "dissipation": r"viscous dissipation",
     "free_surface": r"free.?surface|liquid(?!s\b)|capillar|\bgas\b",
 }
 ROWS = ROOT / "muphy_lb" / "physics" / "table.py"

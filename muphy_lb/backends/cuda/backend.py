@@ -21,6 +21,7 @@ from muphy_lb.backends.cuda.device import (
     memory_free,
     open_memory,
     record_graph,
+    release_freed,
     select_device,
     share_memory,
     urgent_stream,
@@ -128,6 +129,10 @@ class CudaBackend(KernelTable):
             stream.synchronize()
         for awaited in self._awaited:
             awaited.check()
+
+    def release(self):
+        """See the interface."""
+        release_freed()
 
     def record_interior(self):
         """Record an event on the interior stream."""

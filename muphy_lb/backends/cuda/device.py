@@ -55,6 +55,14 @@ def memory_free() -> tuple[int, int]:
     return tuple(int(size) for size in cuda.current_context().get_memory_info())
 
 
+def release_freed() -> None:
+    """Give back memory of arrays that are gone, which Numba keeps for a while."""
+    if not SIMULATOR:
+        context = cuda.current_context()
+        for pending in (context.memory_manager.deallocations, context.deallocations):
+            pending.clear()
+
+
 def clear(array) -> None:
     """Zeros, whatever the size; Numba's own assignment takes an element a thread."""
     if SIMULATOR:

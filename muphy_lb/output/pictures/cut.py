@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList
 
 AXES = "xyz"
@@ -55,6 +56,32 @@ def best_cut(nodes: NodeList, values: np.ndarray, telling: np.ndarray | None = N
     if fullness > SLENDER or np.isfinite(plane.values).mean() >= REPRESENTATIVE * fullness:
         return replace(plane, position_m=nodes.origin_m[axis] + nodes.spacing_m * index)
     return _image(nodes, values, _widest_axis(coordinates), slice(None))
+
+
+def cut_at(nodes: NodeList, values: np.ndarray, axis: int, position_m: float | None = None) -> PlaneCut:
+    """The plane of nodes across an axis that is nearest to a position [m]; without one the fullest across that axis.
+
+    Args:
+        nodes, values: as of :func:`best_cut`.
+        axis: 0, 1, 2 for x, y, z.
+        position_m: position on that axis [m].
+
+    Raises:
+        InputError: no node lies there.
+    """
+    place = nodes.coordinates()[:, axis]
+    if position_m is None:
+        index = _fullest_plane(nodes.coordinates(), axis)[2]
+    else:
+        index = round((position_m - nodes.origin_m[axis]) / nodes.spacing_m)
+    chosen = place == index
+    if not chosen.any():
+        low_m, high_m = (nodes.origin_m[axis] + nodes.spacing_m * end for end in (place.min(), place.max()))
+        raise InputError(
+            f"no node lies at {AXES[axis]} = {position_m:.6g} m; fluid reaches from {low_m:.6g} to {high_m:.6g} m"
+        )
+    plane = _image(nodes, values, axis, chosen)
+    return replace(plane, position_m=nodes.origin_m[axis] + nodes.spacing_m * index)
 
 
 def _others(axis: int) -> tuple[int, int]:

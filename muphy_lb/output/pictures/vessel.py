@@ -83,23 +83,28 @@ def draw_vessel(
     Raises:
         OutputError: the file cannot be written.
     """
+    with figure_at(path, how.theme) as figure:
+        fill_figure(figure, nodes, speed_m_s, title, how)
+
+
+def fill_figure(figure: Figure, nodes: NodeList, speed_m_s: np.ndarray, title: str, how: Presentation) -> None:
+    """Draw the picture of :func:`draw_vessel` on an empty figure."""
     speed_m_s = np.nan_to_num(np.asarray(speed_m_s, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    style = make_style(nodes, "speed", _colours(speed_m_s))
+    style = make_style(nodes, "speed", speed_colours(speed_m_s))
     cut = best_cut(nodes, speed_m_s, how.telling)
     rock = nodes.shape[0] > 1 and is_rock(nodes)
-    with figure_at(path, how.theme) as figure:
-        if nodes.shape[0] == 1:
-            (flat,) = add_panels(figure, [cut.extent_m])
-        else:
-            view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS)
-            body, flat = add_panels(figure, [view.extent_m, cut.extent_m])
-            _draw_view(body, nodes, view, style)
-            _title(body, ROCK if rock else BELOW_SURFACE)
-            _title(flat, cut_title(cut, style) + _meanings(cut, rock, how.mirrors))
-        draw_cut(flat, nodes, cut, style, rock)
-        mark_mirrors(flat, nodes, cut, style, how.mirrors)
-        _draw_speed_scale(figure, style)
-        draw_heading(figure, title, _facts(nodes, float(speed_m_s.max())))
+    if nodes.shape[0] == 1:
+        (flat,) = add_panels(figure, [cut.extent_m])
+    else:
+        view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS)
+        body, flat = add_panels(figure, [view.extent_m, cut.extent_m])
+        _draw_view(body, nodes, view, style)
+        _title(body, ROCK if rock else BELOW_SURFACE)
+        _title(flat, cut_title(cut, style) + _meanings(cut, rock, how.mirrors))
+    draw_cut(flat, nodes, cut, style, rock)
+    mark_mirrors(flat, nodes, cut, style, how.mirrors)
+    draw_speed_scale(figure, style)
+    draw_heading(figure, title, _facts(nodes, float(speed_m_s.max())))
 
 
 def _title(axes: Axes, text: str) -> None:
@@ -113,7 +118,7 @@ def _meanings(cut: PlaneCut, rock: bool, mirrors: str) -> str:
     return "\ngrey: fluid before or behind" * bool(np.any(cut.shadow & np.isnan(cut.values)))
 
 
-def _colours(speed_m_s: np.ndarray) -> ScalarMappable:
+def speed_colours(speed_m_s: np.ndarray) -> ScalarMappable:
     """The colour scale for these speeds."""
     top = float(np.percentile(speed_m_s, TOP_PERCENTILE)) or float(speed_m_s.max(initial=0.0)) or 1.0
     skewed = np.median(speed_m_s) < SKEWED * top
@@ -141,7 +146,7 @@ def _mark_on_view(opening: Opening, view: View, style: Style) -> tuple[np.ndarra
     return centre_m / style.unit_m, normal
 
 
-def _draw_speed_scale(figure: Figure, style: Style) -> None:
+def draw_speed_scale(figure: Figure, style: Style) -> None:
     """Draw the colour bar, in a unit suitable for the top speed."""
     top = style.colours.norm.vmax
     unit, unit_m_s = suitable_unit(SPEED_UNITS, top, SMALLEST_SPEED)

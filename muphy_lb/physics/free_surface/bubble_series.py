@@ -1,15 +1,14 @@
 """What is told of bubbles while a run goes on: ``bubbles.csv``, and lines of the summary."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
-from muphy_lb.measure.observer import Observer
 from muphy_lb.output.report_html import ReportPart
-from muphy_lb.output.series import CsvSeries
 from muphy_lb.physics.free_surface.bubbles import VOXEL, Bubbles
 from muphy_lb.physics.free_surface.cells import BUBBLE, CELL, GAS, INTERFACE
 from muphy_lb.physics.free_surface.filling import fill
@@ -18,9 +17,9 @@ from muphy_lb.physics.free_surface.section import BUBBLES_FILE
 COLUMNS = ("label", "volume_m3", "pressure_pa", "x_m", "y_m", "z_m", "is_open")
 
 
-class BubbleSeries(Observer):
-    """Appends a row for each region of gas: its label, the smallest voxel id in it; volume, pressure relative to the
-    reference pressure, centre, and whether its pressure stays.
+class BubbleSeries(SeriesObserver):
+    """Appends a row for each region of gas: its label, the smallest voxel id in it; volume, pressure, centre, and
+    whether its pressure stays.
 
     Args:
         view: the flow.
@@ -34,26 +33,23 @@ class BubbleSeries(Observer):
     name = "bubbles"
 
     def __init__(self, view: FlowView, folder: Path, resume_step: int | None, bubbles: Bubbles):
-        self.every = view.case.output.series_every_steps
-        self._view, self._bubbles, self._series = view, bubbles, None
-        if view.communicator.rank == 0:
-            self._series = CsvSeries(folder / self.file, ("step", "time_s", *COLUMNS), resume_step)
-        self._written_step = view.communicator.broadcast(self._series.last_step if self._series else None)
+        super().__init__(view, folder, resume_step)
+        self._bubbles = bubbles
 
-    def act(self) -> None:
-        """Write the rows of this step, unless they are written."""
-        view = self._view
-        if view.step_number == self._written_step:
-            return
-        self._written_step = view.step_number
-        centres_m = self._centres_m()
-        if centres_m is None or self._series is None:
-            return
-        regions, now = self._bubbles.regions, {"step": view.step_number, "time_s": view.time_s}
+    def columns(self) -> list[str]:
+        """Those of a region."""
+        return list(COLUMNS)
+
+    def rows(self) -> Iterable[Sequence[float]] | None:
+        """One for each region."""
+        view, centres_m = self._view, self._centres_m()
+        if centres_m is None:
+            return None
+        regions = self._bubbles.regions
         volume_m3 = regions.volume / VOXEL * view.units.spacing_m**3
         pressure_pa = self._bubbles.pressure_pa(view.units)
-        for row in zip(regions.label, volume_m3, pressure_pa, *centres_m, regions.is_open, strict=True):
-            self._series.append(now | dict(zip(COLUMNS, map(float, row), strict=True)))
+        columns = (regions.label, volume_m3, pressure_pa, *centres_m, regions.is_open)
+        return np.array(columns, dtype=float).T.tolist()
 
     def finish(self) -> dict | None:
         """How many regions of gas there are, and what became of the gas."""
@@ -67,10 +63,6 @@ class BubbleSeries(Observer):
             "dissolved_m3": self._bubbles.dissolved / VOXEL * volume_m3,
             "at_limit_count": int(self._bubbles.is_limited().sum()),
         }
-
-    def close(self) -> None:
-        """Write the last rows."""
-        self.act()
 
     def lines(self, summary: Mapping) -> list[str]:
         """The record as a line of text."""

@@ -31,6 +31,7 @@ from muphy_lb.studies.validation.tilted import tilted_pipe
 from muphy_lb.studies.validation.vessel import vessel
 from muphy_lb.studies.validation.viscosity import viscosity_independence
 from muphy_lb.studies.validation.wall_balance import wall_balance
+from muphy_lb.studies.validation.wall_indices import wall_indices_of_a_pipe
 from muphy_lb.studies.validation.wall_shear import wall_shear
 from muphy_lb.studies.validation.womersley import womersley
 
@@ -56,6 +57,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "gmy-pipe": gmy_pipe,
         "data": data_files,
         "wall-shear": wall_shear,
+        "wall-indices": wall_indices_of_a_pipe,
         "aorta": aorta,
         "taylor-couette": taylor_couette,
         "cavity": cavity,

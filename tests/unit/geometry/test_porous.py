@@ -19,6 +19,7 @@ from muphy_lb.geometry.porous.preparation import (
     split_preparation,
 )
 from muphy_lb.geometry.shapes.catalogue import channel, pipe
+from muphy_lb.geometry.source import voxelise
 from muphy_lb.geometry.voxels import Voxels
 
 RANDOM = np.random.default_rng(7)
@@ -162,6 +163,17 @@ def test_inverting_twice_gives_the_image_back():
     voxels = random_image()
     assert porosity(invert(voxels)) == pytest.approx(1.0 - porosity(voxels))
     np.testing.assert_array_equal(invert(invert(voxels)).flags, voxels.flags)
+
+
+def test_an_inverted_surface_is_the_same_wall_from_its_other_side():
+    corners = np.array([(x, y, z) for z in (0.2, 3.7) for y in (0.2, 3.7) for x in (0.2, 3.7)])
+    quads = np.array([(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)])
+    box = voxelise((corners, np.concatenate((quads[:, :3], quads[:, [0, 2, 3]]))), 1.0, margin=3).voxels
+    z, y, x = np.argwhere(box.flags == FLUID)[0]  # of this corner voxel, the wall lies behind -x
+    inside, outside = np.array([(x, y, z)], float), np.array([(x - 1, y, z)], float)
+    (from_inside,) = box.wall_shape.distances(inside, np.array((-1, 0, 0)))
+    (from_outside,) = invert(box).wall_shape.distances(outside, np.array((1, 0, 0)))
+    assert 0.0 < from_inside < 1.0 and from_inside + from_outside == pytest.approx(1.0)
 
 
 def test_a_mirrored_image_is_symmetric_and_periodic_with_the_same_porosity():

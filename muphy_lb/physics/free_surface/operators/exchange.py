@@ -37,6 +37,7 @@ them as well.
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -100,7 +101,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         capillarity: ``(neighbours, n, parameters)`` -> density that surface tension adds to that of the gas.
         gas: ``(n, parameters)`` -> density, minus 1, of the pressure of the gas.
     """
-    wet_share, hysteresis, nearest = _scheme(capillarity)
+    scheme = _scheme(capillarity)
     parameters = joined(named(CELL, MASS, FILL), gas.parameters, force.parameters, capillarity.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
@@ -116,13 +117,13 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         beside, through = cell[neighbours], np.zeros(n.shape)
         stops = (beside == OPENING).any(axis=0) & ~(beside & LIQUID != 0).any(axis=0) & is_fast
         pushed = np.linalg.norm(np.broadcast_to(force.reference(n, parameters), u.shape), axis=0)
-        change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, nearest)
+        change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, scheme.nearest)
         most = HEAVIEST * pushed + OF_TENSION * np.abs(tension)
         change = np.clip(change, -most, most)
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
-            between = wet_share(fill[n], fill[neighbours[q - 1]])
+            between = scheme.wet_share(fill[n], fill[neighbours[q - 1]])
             share = np.where(kind & LIQUID, 1.0, np.where(kind & INTERFACE, between, 0.0))
             mass = mass + share * gained
             through = through + np.where(kind == OPENING, gained, 0.0)
@@ -134,7 +135,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         is_pocket = ~_touches_gas(beside) & (mass < density)
         arriving[0] -= np.where(is_pocket, RELAXED * np.maximum(density - rho, 0.0), 0.0)
         parameters[MASS][n] = mass
-        cell[n] = _decided(mass, 1.0 + added(arriving), beside, is_fast, hysteresis)
+        cell[n] = _decided(mass, 1.0 + added(arriving), beside, is_fast, scheme.hysteresis)
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
@@ -142,12 +143,26 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
     return Operator(f"exchange-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
 
 
-def _scheme(capillarity: Operator) -> tuple[Callable, float, float]:
-    """The share of the face between two interface cells that is wet, of their fills; the hysteresis; and the smallest
-    distance of the surface from the centre of its cell."""
+class Scheme(NamedTuple):
+    """What differs with and without surface tension.
+
+    Attributes:
+        wet_share: the share of the face between two interface cells that is wet, of their fills.
+        wet_share_node: ``(precision, jit)`` -> node function of it.
+        hysteresis: how far a cell must be overfilled, or overdrawn, to turn.
+        nearest: smallest distance of the surface from the centre of its cell.
+    """
+
+    wet_share: Callable
+    wet_share_node: Callable
+    hysteresis: float
+    nearest: float
+
+
+def _scheme(capillarity: Operator) -> Scheme:
     if capillarity is NO_TENSION:
-        return _mean, HYSTERESIS, NEAREST
-    return _steep, HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION
+        return Scheme(_mean, _mean_node, HYSTERESIS, NEAREST)
+    return Scheme(_steep, _steep_node, HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION)
 
 
 def _mean(own, other):
@@ -197,11 +212,10 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     how = lattice, precision, jit
     (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
     state_at = state_node(*how, COMPRESSIBLE, AFTER_COLLISION)
-    share_of = _mean_node if capillarity is NO_TENSION else _steep_node
+    scheme = _scheme(capillarity)
     gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
-    held_of = _held_node(*how, at, share_of(precision, jit))
-    _, hysteresis, nearest = _scheme(capillarity)
-    complete, outcome_of = _complete_node(*how, at, nearest), _outcome_node(*how, hysteresis)
+    held_of = _held_node(*how, at, scheme.wet_share_node(precision, jit))
+    complete, outcome_of = _complete_node(*how, at, scheme.nearest), _outcome_node(*how, scheme.hysteresis)
 
     def cross(arriving, leaving, neighbours, n, parameters):
         force = force_at(n, parameters)

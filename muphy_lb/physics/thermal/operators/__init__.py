@@ -1,9 +1,10 @@
 """Operators of the temperature: one file = equation + source + specification + node function."""
 
+from muphy_lb.operators.scalar_transport import scalar_at_rest, scalar_rates
 from muphy_lb.physics.thermal.operators.buoyancy import BUOYANCY
 from muphy_lb.physics.thermal.operators.energy import with_energy
 from muphy_lb.physics.thermal.operators.finite_differences import LARGEST_DIFFUSIVITY, TEMPERATURE
-from muphy_lb.physics.thermal.operators.scalar_distribution import scalar_at_rest, scalar_collision, scalar_rates
+from muphy_lb.physics.thermal.operators.scalar_distribution import scalar_collision
 
 __all__ = [
     "BUOYANCY",

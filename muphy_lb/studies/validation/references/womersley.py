@@ -106,5 +106,10 @@ class PipeWomersley(Womersley):
     def _shape(self, position):
         return bessel_j(0, self._argument * position) / bessel_j(0, self._argument)
 
+    def stress_factor(self) -> complex:
+        """Complex amplitude of the wall shear stress over that of a flow so slow that it is always steady, in which it
+        balances the force: what accelerates the fluid is missing at the wall."""
+        return complex(self._mean_shape())
+
     def _mean_shape(self):
         return 2.0 * bessel_j(1, self._argument) / (self._argument * bessel_j(0, self._argument))

@@ -9,7 +9,7 @@ from muphy_lb.geometry.nodes import build_nodes, voxel_coordinates
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.measure.shear_observer import WallShearObserver
 from muphy_lb.measure.surface import wall_surface
-from muphy_lb.measure.wall_shear import Mean, WallShear
+from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.flows import creeping, forced_flow, settled, start_from_velocity
@@ -101,21 +101,6 @@ def test_every_node_beside_a_wall_is_there_but_those_beside_openings():
     x, y = nodes.coordinates()[:, 0], nodes.coordinates()[:, 1]
     inside = np.flatnonzero((x > x.min()) & (x < x.max()) & ((y == y.min()) | (y == y.max())))
     assert set(map(tuple, place)) == set(map(tuple, nodes.coordinates()[inside]))
-
-
-def test_a_stress_that_swings_through_zero_has_the_index_of_its_closed_form():
-    mean = Mean(1)
-    for time in np.arange(2000) / 2000:
-        mean.add(np.array([[0.5 + np.cos(2.0 * np.pi * time), 0.0, 0.0]]))
-    assert mean.oscillation[0] == pytest.approx(0.15181, abs=1e-4)
-
-
-def test_a_steady_stress_does_not_oscillate():
-    mean = Mean(2)
-    for _ in range(3):
-        mean.add(np.array([[0.3, 0.4, 0.0], [0.0, 0.0, 0.0]]))
-    np.testing.assert_allclose(mean.oscillation, 0.0, atol=1e-15)
-    np.testing.assert_allclose(mean.magnitude, [0.5, 0.0])
 
 
 def test_the_last_period_is_averaged(tmp_path):

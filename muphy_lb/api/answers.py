@@ -1,0 +1,126 @@
+"""What a simulation answers: records that are the same on all ranks."""
+
+import gc
+from html import escape
+from math import sqrt
+
+import numpy as np
+
+from muphy_lb.api.records import Force, Health, Opening, Outcome, Permeability, Records, WallShear
+from muphy_lb.api.running import Steadiness
+from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
+from muphy_lb.geometry.source import Geometry
+from muphy_lb.geometry.surfaces.surface import Surface
+from muphy_lb.measure.permeability import measured_permeability
+from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
+from muphy_lb.measure.wall_shear import statistics
+from muphy_lb.run.loop import Clock
+from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.run.verdict import judge
+from muphy_lb.setup.geometry import input_surface
+
+GO_ON = "run_until_steady() again"
+
+
+def openings(core: Core) -> Records[Opening]:
+    """The flow at every opening; collective."""
+    found = core.openings() or {}
+    return Records(core.communicator.broadcast({name: Opening(**vars(state)) for name, state in found.items()}))
+
+
+def forces(core: Core) -> Records[Force]:
+    """Force on every labelled wall; collective."""
+    found = (core.wall_forces() or {}) if core.header.walls else {}
+    return Records(core.communicator.broadcast({name: Force(**vars(force)) for name, force in found.items()}))
+
+
+def health(core: Core) -> Health:
+    """The flow as a whole; collective."""
+    found, units = core.health(), core.units
+    return Health(
+        step_number=core.step_number,
+        time_s=core.time_s,
+        max_velocity_m_s=float(units.velocity_to_si(found.max_speed)),
+        mean_velocity_m_s=float(units.velocity_to_si(found.mean_speed)),
+        mach=float(found.max_speed / sqrt(float(core.lattice.cs2))),
+        mass_change=float(found.mass_drift),
+    )
+
+
+def permeability(core: Core) -> Permeability:
+    """Permeability of the present flow; collective."""
+    found = measured_permeability(core)
+    return core.communicator.broadcast(Permeability(**vars(found)) if found else None)
+
+
+def wall_shear(core: Core, measure: ShearMeasure) -> WallShear:
+    """Wall shear stress of the present flow; the statistics on all ranks, the arrays on rank 0; collective."""
+    traction = measure.traction_pa()
+    numbers = core.communicator.broadcast(None if traction is None else _statistics(core, measure, traction))
+    if traction is None:
+        return WallShear(**numbers)
+    return WallShear(
+        **numbers,
+        points_m=measure.wall_points_m(),
+        normals=measure.surface.normal,
+        traction_pa=traction,
+        counted=measure.far_from_openings(),
+    )
+
+
+def _statistics(core: Core, measure: ShearMeasure, traction: np.ndarray) -> dict:
+    counted = measure.far_from_openings()
+    of_wall = {"mean": 0.0, "p50": 0.0, "p95": 0.0, "max": 0.0}
+    if counted.any():
+        of_wall = statistics(np.linalg.norm(traction[counted], axis=1))
+    return {
+        "n_nodes": len(traction),
+        "n_counted": int(counted.sum()),
+        "mean_pa": of_wall["mean"],
+        "median_pa": of_wall["p50"],
+        "p95_pa": of_wall["p95"],
+        "max_pa": of_wall["max"],
+        "warnings": (HALF_WAY_SHEAR,) if core.case.lattice.walls == HALF_WAY else (),
+    }
+
+
+def outcome(core: Core, ended: str, clock: Clock, watch: Steadiness | None) -> Outcome:
+    """What a run came to; collective."""
+    verdict = judge(core, () if watch is None else (watch,), GO_ON)
+    is_steady = None if watch is None else bool(core.communicator.broadcast(watch.is_satisfied))
+    return Outcome(
+        ended=ended,
+        is_steady=is_steady,
+        step_number=core.step_number,
+        time_s=core.time_s,
+        wall_time_s=clock.wall_time_s,
+        mflups=clock.mflups(core.header.n_nodes),
+        is_sound=verdict.is_sound,
+        statements=tuple(verdict.record()["statements"]),
+        objections=verdict.objections,
+    )
+
+
+def surface_of(core: Core, geometry: Geometry | None) -> Surface | None:
+    """The surface that the geometry is made of, on rank 0; None for an image or a shape."""
+    return input_surface(core.case) if geometry is None or geometry.content is None else geometry.surface
+
+
+def described(core: Core) -> str:
+    """A simulation in one line."""
+    title = f"{core.case.title!r}, " if core.case.title else ""
+    on_ranks = f" on {core.communicator.size} ranks" if core.communicator.size > 1 else ""
+    return (
+        f"Simulation({title}{core.header.n_nodes:,} nodes of {core.header.spacing_m:g} m, step {core.step_number:,},"
+        f" t = {core.time_s:.5g} s, {core.lattice.name}, {core.backend_name}{on_ranks})"
+    )
+
+
+def as_html(text: str) -> str:
+    """A text as it is, for a notebook."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def collect_garbage() -> None:
+    """Let go of what holds itself in cycles: engine, launches, recorded steps."""
+    gc.collect()

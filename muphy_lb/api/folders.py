@@ -1,0 +1,167 @@
+"""Folders of a simulation: what is saved and loaded, and a run that writes all its files."""
+
+import logging
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import h5py
+
+from muphy_lb.api.inputs import moved_into
+from muphy_lb.api.progress import Progress
+from muphy_lb.api.records import Outcome
+from muphy_lb.api.running import Interruption, ProgressObserver
+from muphy_lb.case.case import Case, as_case, load_case
+from muphy_lb.errors import InputError, MuphyError
+from muphy_lb.files.atomic import check_writable, output_errors, write_text
+from muphy_lb.geometry.source import Geometry
+from muphy_lb.measure.field_snapshots import FieldSnapshots
+from muphy_lb.run.checkpoint import PATTERN, checkpoint_path, restore, write_checkpoint
+from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
+from muphy_lb.run.lock import FolderLock
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation as Core
+
+if TYPE_CHECKING:
+    from muphy_lb.api.simulation import Simulation
+
+LOG = logging.getLogger(__name__)
+FIELDS_FILE = FieldSnapshots.file
+
+
+def resolved(folder: str | PathLike) -> str:
+    """The name of a folder by which it is known again."""
+    return str(Path(folder).absolute())
+
+
+def saved(core: Core, geometry: Geometry | None, folder: str | PathLike, may_replace: bool) -> None:
+    """Write case, geometry and checkpoint; collective. See :meth:`muphy_lb.api.simulation.Simulation.save`."""
+    core.health()
+    path = Path(folder)
+    case = moved_into(path, core.case, geometry)
+    lock = _on_root(core, lambda: _prepared(path, may_replace))
+    core.case = case
+    try:
+        if core.communicator.rank == 0:
+            _write_case(path, case, geometry)
+        written = checkpoint_path(path / CHECKPOINTS, core.step_number)
+        write_checkpoint(written, core, {})
+        if core.communicator.rank == 0:
+            _remove_others(written)
+    finally:
+        if lock:
+            lock.release()
+    core.communicator.barrier()
+
+
+def _on_root(core: Core, work: Callable):
+    """The result of something on rank 0 (None elsewhere); what goes wrong there is raised on every rank."""
+    result, problem = None, None
+    if core.communicator.rank == 0:
+        try:
+            result = work()
+        except MuphyError as error:
+            problem = error
+    if problem := core.communicator.broadcast(problem):
+        raise problem
+    return result
+
+
+def _prepared(folder: Path, may_replace: bool) -> FolderLock:
+    """The lock of a folder that may be written to."""
+    check_writable(folder)
+    if (folder / CASE_FILE).exists() and not may_replace:
+        raise InputError(
+            f"save: {folder} is the folder of another run, which has a {CASE_FILE}; give another folder, or"
+            " overwrite=True to replace that and its checkpoints"
+        )
+    return FolderLock(folder)
+
+
+def _remove_others(written: Path) -> None:
+    """Remove checkpoints of earlier saves and of another run, which a load could take for the newest."""
+    with output_errors(written.parent):
+        for other in written.parent.glob(PATTERN):
+            if other != written:
+                other.unlink()
+
+
+def _write_case(folder: Path, case: Case, geometry: Geometry | None) -> None:
+    with output_errors(folder):
+        if geometry is not None:
+            geometry.write(folder)
+    write_text(folder / CASE_FILE, case.to_toml(folder))
+
+
+def loaded(folder: str | PathLike, communicator) -> Core:
+    """The simulation of a folder, as it was left there; collective.
+
+    Raises:
+        InputError: the folder holds no state.
+    """
+    path = Path(folder)
+    if not (path / CASE_FILE).is_file():
+        raise InputError(f"load: {folder} has no {CASE_FILE}; give a folder of save(), or the output folder of a run")
+    case = load_case(path / CASE_FILE)
+    if any((path / CHECKPOINTS).glob(PATTERN)):
+        core = Core(case, communicator)
+        restore(path / CHECKPOINTS, core)
+        return core
+    if not (path / FIELDS_FILE).is_file():
+        raise InputError(
+            f"load: {folder} holds neither a checkpoint nor {FIELDS_FILE}; run with output.checkpoint_every_steps, or"
+            " save()"
+        )
+    return _from_fields(path, case, communicator)
+
+
+def _from_fields(folder: Path, case: Case, communicator) -> Core:
+    """The simulation that starts from the last snapshot of a field file."""
+    LOG.warning("warning: %s has no checkpoint; going on from %s, in single precision", folder, FIELDS_FILE)
+    core = Core(as_case(case, ["initial=", f'initial.file="{FIELDS_FILE}"']), communicator)
+    with h5py.File(folder / FIELDS_FILE, "r") as file:
+        step = int(file["muphy_lb/step"][int(file["VTKHDF/Steps"].attrs["NSteps"]) - 1])
+    core.case = case
+    core.restart_from(core.engine.populations(), step, core.initial_mass, core.evolving())
+    return core
+
+
+def run_into(simulation: "Simulation", folder: str | PathLike) -> Outcome:
+    """Run to the end of the case, and write all that ``muphy-lb run`` writes; collective."""
+    core, path = simulation.core, Path(folder)
+    case = moved_into(path, core.case, simulation.geometry)
+    _on_root(core, lambda: _before_run(path, simulation.geometry))
+    core.case = case
+    run = Run(core, path)
+    first, last = core.step_number, core.numerics.steps
+    simulation.wants_to_stop = False
+    with Progress(first, last, simulation.progress if simulation.is_root else False) as bar:
+        run.observers += [*simulation.callbacks, ProgressObserver(core, bar)]
+        with Interruption() as interruption:
+            ended, summary = run.execute(interruption)
+    found = core.communicator.broadcast(summary)
+    return Outcome(
+        ended=ended,
+        is_steady=found["steadiness"]["is_reached"] if found["steadiness"] else None,
+        step_number=core.step_number,
+        time_s=core.time_s,
+        wall_time_s=found["wall_time_s"],
+        mflups=found["mflups"],
+        is_sound=run.is_sound,
+        statements=tuple(found["statements"]),
+        objections=tuple(found["objections"]),
+    )
+
+
+def _before_run(folder: Path, geometry: Geometry | None) -> None:
+    """Refuse the folder of a run whose checkpoints would go, and write a geometry that is in memory."""
+    check_writable(folder)
+    if any((folder / CHECKPOINTS).glob(PATTERN)):
+        raise InputError(
+            f"run: {folder} holds checkpoints of an earlier run; give another folder, or go on with"
+            " Simulation.load(folder)"
+        )
+    if geometry is not None:
+        with output_errors(folder):
+            geometry.write(folder)

@@ -1,0 +1,208 @@
+"""Records that a simulation answers with: frozen, in SI units, shown with their units in terminals and notebooks."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from html import escape
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from muphy_lb.case.section import SI_UNITS
+from muphy_lb.measure import permeability as measured
+from muphy_lb.measure.flow_view import OpeningState
+from muphy_lb.measure.wall_forces import WallForce
+
+Row = TypeVar("Row", bound="Record")
+OTHER_UNITS = {"darcy": "darcy", "voxels": "voxels", "voxel2": "voxels2"}
+WHOLE = {"mflups": ("speed", "million node updates/s"), "torque_n_m": ("torque", "N m")}
+"""Name and unit of attributes that do not tell both by themselves."""
+
+
+class Record:
+    """Base of the records: shows every attribute with the unit that its name ends in."""
+
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """Name, value and unit of every attribute that is shown, as text."""
+        for each in fields(self):  # type: ignore[arg-type]  # the records are dataclasses
+            value = getattr(self, each.name)
+            if each.repr and value is not None and not isinstance(value, Mapping | np.ndarray):
+                name, unit = _split(each.name)
+                yield name, _shown(value), unit
+
+    def __repr__(self):
+        said = (f"{name} {value}{f' {unit}' if unit else ''}" for name, value, unit in self.rows() if value)
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td><td>{escape(unit)}</td></tr>"
+            for name, value, unit in self.rows()
+        )
+        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+
+
+class Records(Mapping[str, Row], Generic[Row]):
+    """Records by name, shown as a table; it does not change."""
+
+    def __init__(self, found: Mapping[str, Row]):
+        self._found = dict(found)
+
+    def __getitem__(self, name: str) -> Row:
+        try:
+            return self._found[name]
+        except KeyError:
+            raise KeyError(f"{name!r}; there are: {', '.join(self._found) or 'none'}") from None
+
+    def __iter__(self):
+        return iter(self._found)
+
+    def __len__(self):
+        return len(self._found)
+
+    def __repr__(self):
+        return "\n".join(f"{name}: {record!r}" for name, record in self._found.items()) or "none"
+
+    def _repr_html_(self) -> str:
+        if not self._found:
+            return "none"
+        heads = {name: unit for record in self._found.values() for name, _, unit in record.rows()}
+        head = "".join(f"<th>{escape(name)}{f' [{escape(unit)}]' if unit else ''}</th>" for name, unit in heads.items())
+        lines = []
+        for name, record in self._found.items():
+            values = {key: value for key, value, _ in record.rows()}
+            cells = "".join(f"<td>{escape(values.get(key, ''))}</td>" for key in heads)
+            lines.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
+        return f"<table><tr><th></th>{head}</tr>{''.join(lines)}</table>"
+
+
+@dataclass(frozen=True, repr=False)
+class Opening(Record, OpeningState):
+    """The flow at an opening; attributes as of :class:`muphy_lb.measure.flow_view.OpeningState`.
+
+    ``kind``, ``area_m2``, ``flow_rate_m3_s`` (positive in the direction of the kind: into the fluid at inlets, out at
+    outlets), ``mean_pressure_pa`` (relative to the reference pressure), ``feedback`` (state of a condition that answers
+    its flow).
+    """
+
+    @property
+    def mean_velocity_m_s(self) -> float:
+        """Flow rate over area [m/s], positive in the direction of the kind."""
+        return self.flow_rate_m3_s / self.area_m2
+
+
+@dataclass(frozen=True, repr=False)
+class Force(Record, WallForce):
+    """Force of the fluid on a labelled wall; attributes as of :class:`muphy_lb.measure.wall_forces.WallForce`.
+
+    ``force_n``, ``torque_n_m`` (about the wall's centre), ``body_force_share_n``, and with a reference velocity and
+    area in the case ``drag_coefficient``, ``lift_coefficient``.
+    """
+
+
+@dataclass(frozen=True, repr=False)
+class Permeability(Record, measured.Permeability):
+    """Permeability of a rock and what tells how far to trust it; attributes as of
+    :class:`muphy_lb.measure.permeability.Permeability`: ``permeability_m2``, ``porosity``, ``tortuosity``,
+    ``reynolds``, ``warnings`` and others."""
+
+
+@dataclass(frozen=True, repr=False)
+class Health(Record):
+    """The flow as a whole.
+
+    Attributes:
+        step_number, time_s: when.
+        max_velocity_m_s, mean_velocity_m_s: largest and mean speed [m/s].
+        mach: Mach number of the largest.
+        mass_change: relative change of the mass since the start.
+    """
+
+    step_number: int
+    time_s: float
+    max_velocity_m_s: float
+    mean_velocity_m_s: float
+    mach: float
+    mass_change: float
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class WallShear(Record):
+    """Wall shear stress, the force of the fluid along the wall per area, at the nodes adjacent to walls.
+
+    Attributes:
+        n_nodes: number of these nodes, m.
+        n_counted: those that the statistics count: farther than a diameter from every opening.
+        mean_pa, median_pa, p95_pa, max_pa: of the magnitude at the counted nodes [Pa].
+        warnings: reasons to doubt the values.
+        points_m: (m, 3) points of the wall (x, y, z) [m], on rank 0; None elsewhere, as what follows.
+        normals: (m, 3) unit vectors out of the fluid.
+        traction_pa: (m, 3) wall shear stress (x, y, z) [Pa].
+        counted: (m,) which nodes the statistics count.
+    """
+
+    n_nodes: int
+    n_counted: int
+    mean_pa: float
+    median_pa: float
+    p95_pa: float
+    max_pa: float
+    warnings: tuple[str, ...] = ()
+    points_m: np.ndarray | None = field(default=None, repr=False)
+    normals: np.ndarray | None = field(default=None, repr=False)
+    traction_pa: np.ndarray | None = field(default=None, repr=False)
+    counted: np.ndarray | None = field(default=None, repr=False)
+
+    @property
+    def magnitude_pa(self) -> np.ndarray | None:
+        """(m,) magnitude [Pa], on rank 0."""
+        return None if self.traction_pa is None else np.linalg.norm(self.traction_pa, axis=1)
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome(Record):
+    """What a run came to.
+
+    Attributes:
+        ended: why it ended: completed, steady, stopped, or a signal.
+        is_steady: whether the flow met the criterion; None without one.
+        step_number, time_s: when it ended.
+        wall_time_s: how long the run took [s].
+        mflups: million node updates per second of stepping.
+        is_sound: whether nothing speaks against the result.
+        statements: what was found of balance, steadiness and density.
+        objections: what speaks against the result, each with a remedy.
+    """
+
+    ended: str
+    is_steady: bool | None
+    step_number: int
+    time_s: float
+    wall_time_s: float
+    mflups: float
+    is_sound: bool
+    statements: tuple[str, ...] = ()
+    objections: tuple[str, ...] = ()
+
+
+def _split(name: str) -> tuple[str, str]:
+    """An attribute's name in words, and the unit that it ends in."""
+    if name in WHOLE:
+        return WHOLE[name]
+    parts = name.split("_")
+    for n in range(min(3, len(parts) - 1), 0, -1):
+        end = "_".join(parts[-n:])
+        unit = OTHER_UNITS.get(end) or SI_UNITS.get(end, "").replace("^", "").replace("*", " ")
+        if unit:
+            return " ".join(parts[:-n]), unit
+    return " ".join(parts), ""
+
+
+def _shown(value) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    if isinstance(value, tuple):
+        is_text = any(isinstance(entry, str) for entry in value)
+        return "; ".join(map(str, value)) if is_text else f"({', '.join(map(_shown, value))})" if value else ""
+    return str(value)

@@ -1,0 +1,170 @@
+"""The loop of a user's simulation: steps, callbacks, the steady-state criterion, and an interruption that waits for a
+whole step."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muphy_lb.api.progress import Progress
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.observer import Observer
+from muphy_lb.run.loop import COMPLETED, Clock
+from muphy_lb.run.steady_state import SteadyState, steady_watch
+
+if TYPE_CHECKING:
+    from muphy_lb.api.simulation import Simulation
+
+STOPPED, INTERRUPTED = "stopped", "interrupted"
+
+
+class Callback(Observer):
+    """Calls a user's function after every so many steps, on every rank.
+
+    Args:
+        owner: the simulation that the function is handed.
+        every: number of steps.
+        function: ``function(simulation)``.
+    """
+
+    def __init__(self, owner: "Simulation", every: int, function: Callable[["Simulation"], object]):
+        self._owner, self.every, self.function = owner, every, function
+
+    def act(self) -> None:
+        """Call it."""
+        self.function(self._owner)
+
+    def verdict(self) -> str | None:
+        """Whether the function has asked for the end, on any rank."""
+        if self._owner.core.step_number % self.every:
+            return None
+        return STOPPED if self._owner.core.communicator.maximum(self._owner.wants_to_stop) else None
+
+
+class Steadiness(SteadyState):
+    """The steady-state criterion without a file.
+
+    Args:
+        view: the flow.
+        tolerance: allowed relative change per characteristic time.
+
+    Attributes:
+        history: what was looked at: step, time [s], quantities by group and name, and the change; on rank 0.
+    """
+
+    def __init__(self, view: FlowView, tolerance: float):
+        super().__init__(view, Path(), None)
+        self.watch, self.every = steady_watch(view, tolerance), view.case.run.steady_interval_steps
+        self.history: list[tuple[int, float, dict, float]] = []
+
+    def follow(self, view: FlowView) -> None:
+        """Look at another flow from now on: the same, after a change."""
+        self._view = view
+
+    def write(self, groups: dict[str, dict[str, float]], change: float) -> None:
+        """Remember a row."""
+        self.history.append((self._view.step_number, self._view.time_s, groups, change))
+
+
+class ProgressObserver(Observer):
+    """Lets a bar grow while a run into a folder goes on."""
+
+    def __init__(self, view: FlowView, bar: Progress):
+        self._view, self._bar, self.every = view, bar, view.case.run.check_interval_steps
+
+    def act(self) -> None:
+        """Let it grow."""
+        self._bar.update(self._view.step_number, str)
+
+
+class Interruption:
+    """Context in which Ctrl-C waits for the end of a step, so that the state stays whole; then it is raised."""
+
+    def __init__(self) -> None:
+        self.received = 0
+
+    def __enter__(self) -> "Interruption":
+        self._before: Any = None
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+        if self.received and kind is None:
+            raise KeyboardInterrupt
+
+    def agreed(self, communicator) -> str | None:
+        """A reason to end where any rank was interrupted, which all know from now on; collective."""
+        self.received = communicator.maximum(self.received)
+        return INTERRUPTED if self.received else None
+
+    def _note(self, number: int, _frame) -> None:
+        self.received = number
+
+
+def drive(owner: "Simulation", last: int, observers: Sequence[Observer], clock: Clock, bar: Progress) -> str:
+    """Advance a simulation to a step, or until an observer or a user ends it; returns why it ended. Collective.
+
+    Callbacks may change the case (``owner.change``), which may put another core in place of the present one.
+
+    Raises:
+        DivergedError: the flow became unstable; the message says where, and what helps.
+        KeyboardInterrupt: Ctrl-C, after a whole step.
+    """
+    reason = None
+    with Interruption() as interruption:
+        while reason is None and owner.core.step_number < last:
+            core = owner.core
+            _advance(core, min(last, _next_event(core, observers)), clock)
+            if core.step_number % core.case.run.check_interval_steps == 0 or core.step_number == last:
+                _look(core, observers, clock, bar)
+                reason = interruption.agreed(core.communicator)
+            if reason is None:
+                _act(core.step_number, observers)
+                reason = _verdict(owner, observers)
+    return reason or COMPLETED
+
+
+def _look(core, observers: Sequence[Observer], clock: Clock, bar: Progress) -> None:
+    """Look at the flow, and tell of it."""
+    velocity_m_s = core.units.velocity_to_si(core.health().max_speed)
+    bar.update(core.step_number, lambda: _said(velocity_m_s, clock.mflups(core.header.n_nodes), observers))
+
+
+def _act(step: int, observers: Sequence[Observer]) -> None:
+    """Let those act that are due."""
+    for observer in observers:
+        if observer.every and step % observer.every == 0:
+            observer.act()
+
+
+def _verdict(owner: "Simulation", observers: Sequence[Observer]) -> str | None:
+    """The first reason of an observer to end; each is asked, since asking is collective."""
+    for observer in observers:
+        if isinstance(observer, Steadiness):
+            observer.follow(owner.core)
+    verdicts = [observer.verdict() for observer in observers]
+    return next(filter(None, verdicts), None)
+
+
+def _next_event(core, observers: Sequence[Observer]) -> int:
+    intervals = [core.case.run.check_interval_steps, *(each.every for each in observers if each.every)]
+    return min((core.step_number // every + 1) * every for every in intervals)
+
+
+def _advance(core, target: int, clock: Clock) -> None:
+    before, n_steps = time.perf_counter(), target - core.step_number
+    core.advance(n_steps)
+    core.engine.backend.synchronise()
+    clock.stepping_s += time.perf_counter() - before
+    clock.steps += n_steps
+
+
+def _said(velocity_m_s: float, mflups: float, observers: Sequence[Observer]) -> str:
+    watched = "".join(f" | {text}" for observer in observers if (text := observer.status()))
+    return f"{mflups:.1f} MFLUPS | max {velocity_m_s:.4g} m/s{watched}"

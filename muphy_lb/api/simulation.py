@@ -1,0 +1,274 @@
+"""Simulation: one flow, as users build it, run it and ask it, in SI units and on any number of ranks."""
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any
+
+from muphy_lb.api import answers, folders
+from muphy_lb.api.inputs import completed, input_errors, nodes_of
+from muphy_lb.api.progress import Progress
+from muphy_lb.api.records import Outcome
+from muphy_lb.api.results import Results
+from muphy_lb.api.running import Callback, Steadiness, drive
+from muphy_lb.case.case import Case, as_case
+from muphy_lb.errors import InputError
+from muphy_lb.parallel import connect
+from muphy_lb.run.changes import changed
+from muphy_lb.run.loop import COMPLETED, Clock
+from muphy_lb.run.monitored import refuse_to_watch_nothing
+from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.run.stepping import steps_covering, whole_steps
+
+TOLERANCE = 1e-4
+"""Of :meth:`Simulation.run_until_steady`, if neither the call nor the case gives one."""
+
+
+class Simulation(Results):
+    """One flow.
+
+        from muphy_lb import Simulation
+        with Simulation("vessel.toml") as sim:
+            sim.run_until_steady()
+            print(sim.openings["outlet"].flow_rate_m3_s)
+            sim.plot().savefig("flow.png")
+
+    The same script runs under ``mpirun``: every rank makes every call, in the same order. Numbers and records are the
+    same on all ranks; arrays, Datasets, figures and PyVista's data are on rank 0, where ``is_root`` is true, and None
+    elsewhere.
+
+    Args:
+        case: path of a case file, its tables by name, or a :class:`muphy_lb.Case`.
+        geometry: where fluid is, in place of what the case says (:func:`muphy_lb.geometry.read`): a path, the name of a
+            shape, a NumPy array (**0 is fluid, all else solid**), a surface of PyVista or meshio.
+        spacing_m: edge of a voxel [m], in place of that of the case.
+        communicator: the ranks; found by itself if not given.
+        progress: whether runs show a bar; None: where somebody sees it, on a terminal or in a notebook.
+
+    Attributes:
+        progress: as given.
+        callbacks: what :meth:`every` has been given.
+
+    Raises:
+        InputError: the case cannot be run; the message says why, and what to do.
+    """
+
+    def __init__(
+        self,
+        case: Case | str | PathLike | Mapping,
+        geometry: Any = None,
+        spacing_m: float | None = None,
+        communicator=None,
+        progress: bool | None = None,
+    ):
+        checked, self._geometry = completed(case, geometry, spacing_m)
+        ranks = communicator or connect()
+        with input_errors():
+            nodes = nodes_of(checked, self._geometry) if ranks.rank == 0 else None
+            self._take(Core(checked, ranks, nodes))
+        self.progress = progress
+        self.wants_to_stop = False
+
+    @classmethod
+    def from_case(cls, case, overrides=(), communicator=None) -> "Simulation":
+        """A simulation of a case with single keys changed, such as ``["run.steps=100"]``; see the class."""
+        return cls(as_case(case, overrides), communicator=communicator)
+
+    @classmethod
+    def load(cls, folder: str | PathLike, communicator=None) -> "Simulation":
+        """The simulation of a folder of :meth:`save` or of a run, as it was left there.
+
+        A checkpoint is continued bit for bit, on any number of ranks. A run that ended without one goes on from its
+        field file, which holds pressure, velocity and the fields of a physics in single precision, and no more.
+
+        Raises:
+            InputError: the folder holds neither.
+        """
+        loaded = cls.__new__(cls)
+        loaded._geometry, loaded.progress, loaded.wants_to_stop = None, None, False
+        with input_errors():
+            loaded._take(folders.loaded(folder, communicator or connect()))
+        loaded._owned.add(folders.resolved(folder))
+        return loaded
+
+    def _take(self, core: Core) -> None:
+        """Be the simulation of this core from now on."""
+        self._core: Core | None = core
+        self.callbacks: list[Callback] = []
+        self._owned: set[str] = set()
+        self._is_writing = False
+
+    def close(self) -> None:
+        """Give back the memory of host and device; nothing can be asked from then on."""
+        if self._core is None:
+            return
+        backend = self._core.engine.backend
+        self.__dict__.pop("_shear", None)
+        self._core, self.callbacks, self._geometry = None, [], None
+        answers.collect_garbage()
+        backend.release()
+
+    def __enter__(self) -> "Simulation":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __getattr__(self, name: str):
+        """A method that a physics of the case brings along, such as one that sets a field of its own."""
+        core = self.__dict__.get("_core")
+        if core is not None and any(name in physics.methods for physics in core.physics):
+            return getattr(core, name)
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+
+    def run(self, time_s: float | None = None, steps: float | None = None, folder=None) -> Outcome:
+        """Run to the end of the case (``run.steps`` or ``run.time_s``), or by a time or a number of steps from now; a
+        flow whose case has ``run.steady_tolerance`` may end before, when it is steady. Without a folder nothing is
+        written. Ctrl-C is raised after a whole step, and the flow can go on from there.
+
+        Args:
+            time_s: by how much to run [s], rounded up to whole steps.
+            steps: by how many steps to run.
+            folder: write all the files there that ``muphy-lb run`` writes: fields, series, pictures, report.
+
+        Raises:
+            DivergedError: the flow became unstable; the message says where, and what helps.
+            InputError: nothing is left to run, or both a time and steps are given.
+        """
+        last = self._last_step(time_s, steps)
+        tolerance = self.case.run.steady_tolerance
+        if folder is None:
+            return self._run(last, None if tolerance is None else Steadiness(self.core, tolerance))
+        if last != self.core.numerics.steps:
+            self.change({"run.time_s": None, "run.steps": last})
+        self._is_writing = True
+        try:
+            return folders.run_into(self, folder)
+        finally:
+            self._is_writing = False
+
+    def run_until_steady(self, tolerance: float | None = None, steps: float | None = None) -> Outcome:
+        """Run until what ``run.steady_watch`` names has changed by no more than a tolerance, twice in a row
+        (:mod:`muphy_lb.run.steady_state`); see ``is_steady`` of the outcome.
+
+        Args:
+            tolerance: allowed relative change; by default that of the case, or 1e-4.
+            steps: most steps from now; by default the number of steps of the case.
+
+        Raises:
+            DivergedError: the flow became unstable.
+            InputError: there is nothing to watch.
+        """
+        tolerance = tolerance or self.case.run.steady_tolerance or TOLERANCE
+        asked = as_case(self.case, [f"run.steady_tolerance={tolerance:.17g}"])
+        refuse_to_watch_nothing(asked, self.core.header)
+        most = self.core.numerics.steps if steps is None else whole_steps(steps)
+        return self._run(self.step_number + most, Steadiness(self.core, tolerance))
+
+    def step(self, n_steps: float = 1) -> None:
+        """Advance by a whole number of steps, and look at the flow.
+
+        Raises:
+            InputError: ``n_steps`` is not whole, or negative.
+            DivergedError: the flow is unstable; the message says where, and what helps.
+        """
+        last = self.step_number + whole_steps(n_steps)
+        drive(self, last, self.callbacks, Clock(), Progress(0, 0, False))
+
+    def run_for(self, time_s: float) -> None:
+        """Advance by a time [s], rounded up to whole steps; as :meth:`step`."""
+        self.step(steps_covering(time_s, self.units.time_step_s))
+
+    def every(self, n_steps: int, function: Callable[["Simulation"], object] | None = None):
+        """Call ``function(sim)`` after every ``n_steps`` steps from now on, on every rank; also as a decorator.
+
+        The function may ask for anything, :meth:`change` the case, and :meth:`stop` the run.
+
+        Raises:
+            InputError: ``n_steps`` is not a whole number above 0.
+        """
+        if whole_steps(n_steps) == 0:
+            raise InputError("every: the number of steps is 0; it must be 1 or more")
+        if function is None:
+            return lambda given: self.every(n_steps, given)
+        self.callbacks.append(Callback(self, whole_steps(n_steps), function))
+        return function
+
+    def forget(self, function: Callable) -> None:
+        """Call a function of :meth:`every` no more."""
+        self.callbacks = [each for each in self.callbacks if each.function is not function]
+
+    def stop(self) -> None:
+        """End the present run after this step; for functions of :meth:`every`."""
+        self.wants_to_stop = True
+
+    def change(self, changes: Mapping[str, object]) -> None:
+        """Change values of the case while the flow goes on: of openings, forces, walls in motion, the fluid.
+
+            sim.change({"openings.inlet.velocity_m_s": 0.2, "fluid.kinematic_viscosity_m2_s": 4e-6})
+
+        Values of openings are taken over at once; after all else the state moves to a new engine, and both are in
+        memory for a moment. The time step stays. Without a change of a value no bit of the flow changes.
+
+        Args:
+            changes: values by dotted key of the case; None removes a key.
+
+        Raises:
+            InputError: a key that cannot change (geometry, velocity set, time step, precision), or a case that cannot
+                run; the flow goes on as it was.
+        """
+        with input_errors():
+            core = changed(self.core, changes)
+        if core is not self._core and self._is_writing:
+            raise InputError(
+                f"change: {', '.join(changes)} cannot change during a run into a folder, where values of openings can;"
+                " make two runs of it"
+            )
+        if core is not self._core:
+            self.__dict__.pop("_shear", None)
+            self._core = core
+
+    def set_velocity_m_s(self, values, stress: bool = True, consistent_pressure: bool = False) -> None:
+        """Overwrite the velocity [m/s], (n, 3) in the order of ``nodes`` on rank 0, or (3,); see the core."""
+        self.core.set_velocity_m_s(values, stress, consistent_pressure)
+
+    def set_pressure_pa(self, values, stress: bool = True) -> None:
+        """Overwrite the pressure [Pa], (n,) in the order of ``nodes`` on rank 0, or one number; see the core."""
+        self.core.set_pressure_pa(values, stress)
+
+    def save(self, folder: str | PathLike, overwrite: bool = False) -> None:
+        """Write case, geometry and a checkpoint to a folder, from which :meth:`load` and ``muphy-lb resume`` go on.
+
+        Args:
+            folder: made if missing.
+            overwrite: whether the folder may be that of another run, whose case and checkpoints are replaced.
+
+        Raises:
+            InputError: it is that of another run.
+            OutputError: it cannot be written, or a run writes there.
+            DivergedError: the flow is unstable.
+        """
+        folders.saved(self.core, self._geometry, folder, overwrite or folders.resolved(folder) in self._owned)
+        self._owned.add(folders.resolved(folder))
+
+    def _last_step(self, time_s: float | None, steps: float | None) -> int:
+        if time_s is not None and steps is not None:
+            raise InputError(f"run: time_s = {time_s!r} and steps = {steps!r} are given; give one of them")
+        if time_s is not None:
+            return self.step_number + steps_covering(time_s, self.units.time_step_s)
+        if steps is not None:
+            return self.step_number + whole_steps(steps)
+        last = self.core.numerics.steps
+        if self.step_number >= last:
+            raise InputError(
+                f"run: all {last} steps of the case are made; give the time or the steps to go on by, as in"
+                f" run(steps={last})"
+            )
+        return last
+
+    def _run(self, last: int, watch: Steadiness | None) -> Outcome:
+        """Run in memory, and judge."""
+        clock, first, self.wants_to_stop = Clock(), self.step_number, False
+        observers = [*self.callbacks, *([watch] if watch else [])]
+        with Progress(first, last, self.progress if self.is_root else False) as bar:
+            ended = drive(self, last, observers, clock, bar)
+        return answers.outcome(self.core, ended or COMPLETED, clock, watch)

@@ -1,0 +1,88 @@
+"""What a run writes of its wall shear stress: fields at the nodes and on the input surface, a table, a picture."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from muphy_lb.files.atomic import write_text
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.wall_shear import WallShear
+from muphy_lb.measure.wall_statistics import INDICES, STRESS, Quantity, statistics_table
+from muphy_lb.output.drawing import drawing
+from muphy_lb.output.surface_values import on_surface
+from muphy_lb.output.vtkhdf import VtkHdfSeries
+from muphy_lb.setup.geometry import input_surface
+
+SHEAR_FILE = "wall_shear.vtkhdf"
+SHEAR_PICTURE = "wall_shear.png"
+SHEAR_SURFACE = "wall_shear_surface.vtu"
+SHEAR_TABLE = "wall_shear.csv"
+LOG = logging.getLogger(__name__)
+AREA = "wall_area"
+UNITS = {quantity.field: quantity.unit for quantity in (STRESS, *INDICES.values())} | {"counted": "1", AREA: "m2"}
+
+
+@dataclass(frozen=True)
+class ShearFiles:
+    """Writes the files of the wall shear stress at the end of a run, on rank 0.
+
+    Attributes:
+        view: the flow.
+        folder: output folder.
+        shear: its wall.
+    """
+
+    view: FlowView
+    folder: Path
+    shear: WallShear
+
+    def write(self, traction: np.ndarray, scalars: Mapping[Quantity, np.ndarray], counted: np.ndarray) -> None:
+        """Write fields and picture.
+
+        Args:
+            traction: (m, 3) stress at the end [Pa].
+            scalars: (m,) indices of the last period; none without one.
+            counted: (m,) mask of the nodes that the statistics count.
+        """
+        view = self.view
+        area_m2 = self.shear.areas.area * view.header.spacing_m**2
+        # An infinite value spoils the range of colours of a whole picture.
+        fields = {quantity.field: np.where(np.isfinite(x), x, np.nan) for quantity, x in scalars.items()}
+        fields = {STRESS.field: traction, **fields, AREA: area_m2, "counted": counted.astype(np.float32)}
+        series = VtkHdfSeries(self.folder / SHEAR_FILE, self.shear.nodes(), view.case.to_toml(self.folder), UNITS)
+        series.append(view.time_s, view.step_number, fields)
+        if view.case.output.vtk:
+            self._write_on_surface({name: values for name, values in fields.items() if name != AREA})
+        if view.case.output.picture:
+            self._draw(fields, counted)
+
+    def write_table(self, parts: Mapping[str, Mapping]) -> None:
+        """Write the statistics of the parts of the wall."""
+        write_text(self.folder / SHEAR_TABLE, statistics_table(parts))
+
+    def _write_on_surface(self, fields: Mapping[str, np.ndarray]) -> None:
+        """Write the fields on the input surface, if the geometry is one and still there."""
+        view, shear = self.view, self.shear
+        try:
+            surface = input_surface(view.case)
+        except GeometryError as error:
+            LOG.warning("warning: %s is not written: %s", SHEAR_SURFACE, error)
+            return
+        if surface is not None:
+            weights = on_surface(surface, shear.wall_points_m(), shear.surface.normal, view.header.spacing_m)
+            weights.write(self.folder / SHEAR_SURFACE, fields)
+
+    def _draw(self, fields: Mapping[str, np.ndarray], counted: np.ndarray) -> None:
+        from muphy_lb.output.pictures.theme import chosen_theme
+        from muphy_lb.output.pictures.wall import Marks, draw_walls
+
+        averaged = fields.get(INDICES["tawss"].field)
+        shown = np.linalg.norm(fields[STRESS.field], axis=1) if averaged is None else averaged
+        what = "wall shear stress [Pa]" if averaged is None else "time-averaged wall shear stress [Pa]"
+        marks = Marks(self.view.header.openings, counted, chosen_theme(self.view.case.output))
+        with drawing(SHEAR_PICTURE):
+            draw_walls(self.folder / SHEAR_PICTURE, self.shear.nodes(), shown, what, marks)

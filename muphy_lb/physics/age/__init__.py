@@ -1,0 +1,1 @@
+"""The age of the fluid: how long ago it entered, as a physics package."""

@@ -1,0 +1,1 @@
+"""Viscous dissipation of the flow as a physics package."""

@@ -1,0 +1,15 @@
+"""What the case file says of viscous dissipation: the section [dissipation]."""
+
+from muphy_lb.case.section import Section
+
+SERIES_FILE = "dissipation.csv"
+FILES = (SERIES_FILE,)
+FIELD = "dissipation"
+OUTPUT_FIELDS = (FIELD,)
+
+
+class DissipationSection(Section):
+    """The power that viscosity turns into heat, at every node and over the whole flow, in dissipation.csv."""
+
+
+SECTION = DissipationSection

@@ -1,0 +1,103 @@
+"""Changes of a case while its flow goes on: of what openings impose, of forces, of the fluid.
+
+The time step, in which the state is measured, stays what it is, whichever key of the case has set it.
+"""
+
+from collections.abc import Mapping
+
+from muphy_lb.case.boundaries import ANSWERING
+from muphy_lb.case.case import Case, as_case
+from muphy_lb.case.section import did_you_mean
+from muphy_lb.case.toml import as_override
+from muphy_lb.errors import InputError
+from muphy_lb.run.moved_state import go_on_from, state_of
+from muphy_lb.run.simulation import Simulation
+
+FIXED = ("geometry", "compute", "initial", "probes")
+"""Sections that say what the state belongs to, or what is there before the first step."""
+
+IMPOSED = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa", "waveform")
+"""Keys of openings whose values may change without a new engine, as long as velocities stay velocities."""
+
+APART = ("title", "run", "output")
+"""Sections that the state does not depend on."""
+
+TIME_STEP = ("relaxation_time", "lattice_velocity", "time_step_s")
+
+
+def changed(simulation: Simulation, changes: Mapping[str, object]) -> Simulation:
+    """The simulation that goes on from the present state of another, whose case has other values; collective.
+
+    Only values of openings: the same simulation, changed. Else a new one on the same nodes, to which the state moves;
+    while it does, both are in memory.
+
+    Args:
+        simulation: the simulation, which stays as it is if the changes are refused.
+        changes: values by dotted key, such as ``{"openings.inlet.velocity_m_s": 0.2}``; None removes a key.
+
+    Raises:
+        InputError: a key that cannot change, or a case that cannot run.
+    """
+    case = changed_case(simulation, changes)
+    if _imposes_alone(simulation.case, case):
+        simulation.impose(case)
+        return simulation
+    communicator = simulation.communicator
+    nodes = simulation.nodes if communicator.rank == 0 else None
+    other = Simulation(case, communicator, nodes)  # type: ignore[arg-type]  # rank 0 has the list itself
+    go_on_from(state_of(simulation), other)
+    return other
+
+
+def changed_case(simulation: Simulation, changes: Mapping[str, object]) -> Case:
+    """The case of a simulation with other values, and with the same time step.
+
+    Raises:
+        InputError: as of :func:`changed`.
+    """
+    for path in changes:
+        _refuse_fixed(path)
+    before = simulation.case
+    case = as_case(before, [as_override(path, value) for path, value in changes.items()])
+    is_kept = before.fluid.viscosity_m2_s == case.fluid.viscosity_m2_s and before.fluid == case.fluid
+    if before.lattice.time_step_s is not None or (before.lattice.relaxation_time is not None and is_kept):
+        return case
+    others = [as_override(f"lattice.{key}", None) for key in TIME_STEP if getattr(case.lattice, key) is not None]
+    return as_case(case, [*others, as_override("lattice.time_step_s", simulation.units.time_step_s)])
+
+
+def _refuse_fixed(path: str) -> None:
+    section, _, key = path.partition(".")
+    if section not in Case.model_fields:
+        raise InputError(
+            f"change: {path!r} begins with no section of a case; {did_you_mean(section, list(Case.model_fields))}"
+        )
+    if section in FIXED or (section == "lattice" and key in ("name", *TIME_STEP)):
+        raise InputError(
+            f"change: {path} cannot change while the flow goes on, since the state belongs to it; make another"
+            " simulation, as in Simulation.from_case(simulation.case, [...])"
+        )
+
+
+def _imposes_alone(old: Case, new: Case) -> bool:
+    """Whether two cases differ in values of openings, or in what no step depends on, alone."""
+    names = [name for name in type(old).model_fields if name not in (*APART, "openings")]
+    if any(getattr(old, name) != getattr(new, name) for name in names if name != "lattice"):
+        return False
+    if not _same_lattice(old, new) or len(old.openings) != len(new.openings):
+        return False
+    return all(_same_but_imposed(*pair) for pair in zip(old.openings, new.openings, strict=True))
+
+
+def _same_lattice(old: Case, new: Case) -> bool:
+    """Whether two sections are the same but for the key that sets the time step."""
+    ours, theirs = (case.lattice.model_dump(exclude=set(TIME_STEP)) for case in (old, new))
+    return ours == theirs
+
+
+def _same_but_imposed(old, new) -> bool:
+    if old == new:
+        return True
+    answers = any(getattr(section, key) is not None for section in (old, new) for key in ANSWERING)
+    ours, theirs = (section.model_dump(exclude=set(IMPOSED)) for section in (old, new))
+    return not answers and ours == theirs and old.has_pressure == new.has_pressure

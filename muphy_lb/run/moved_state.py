@@ -1,0 +1,67 @@
+"""The state of a simulation in memory, which moves row by row over rank 0: to other owners, or to another simulation of
+the same nodes. It holds what a checkpoint does."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from muphy_lb.parallel import NodeGather
+
+if TYPE_CHECKING:
+    from muphy_lb.run.simulation import Simulation
+
+
+@dataclass(frozen=True, eq=False)
+class MovedState:
+    """What the next step follows from.
+
+    Attributes:
+        step, initial_mass: of the simulation.
+        populations: (Q, n) of this rank's nodes.
+        fields: (n,) of this rank's nodes, by name.
+        gather: puts such rows together on rank 0.
+        forces, feedback, particles, actions: records, on all ranks.
+    """
+
+    step: int
+    initial_mass: float
+    populations: np.ndarray
+    fields: Mapping[str, np.ndarray]
+    gather: NodeGather
+    forces: Mapping[str, Mapping]
+    feedback: dict[str, list]
+    particles: Mapping[str, Mapping]
+    actions: Mapping[str, Mapping[str, np.ndarray]]
+
+
+def state_of(simulation: "Simulation") -> MovedState:
+    """The present state; collective."""
+    communicator, engine = simulation.communicator, simulation.engine
+    forces = simulation.wall_forces() if simulation.header.walls else None
+    return MovedState(
+        step=simulation.step_number,
+        initial_mass=simulation.initial_mass,
+        populations=engine.populations(),
+        fields=simulation.evolving(),
+        gather=NodeGather(communicator, simulation.domain.number, simulation.header.n_nodes),
+        forces=communicator.broadcast({name: asdict(force) for name, force in (forces or {}).items()}),
+        feedback=communicator.broadcast(engine.feedback.record() if engine.feedback else {}),
+        particles=communicator.broadcast(simulation.particles()),
+        actions=communicator.broadcast(engine.actions.record()),
+    )
+
+
+def go_on_from(state: MovedState, simulation: "Simulation") -> None:
+    """Continue a simulation of the same nodes, whoever owns them, from a state; collective."""
+    new = NodeGather(simulation.communicator, simulation.domain.number, simulation.header.n_nodes)
+
+    def moved(row: np.ndarray) -> np.ndarray:
+        return new.scatter(state.gather.collect(row), row.dtype)
+
+    populations = np.stack([moved(row) for row in state.populations])
+    fields = {name: moved(row) for name, row in state.fields.items()}
+    simulation.restart_from(populations, state.step, state.initial_mass, fields)
+    simulation.restart_others(state.feedback, state.particles, state.forces)
+    simulation.engine.actions.restore(state.actions)

@@ -1,0 +1,114 @@
+"""The age of the fluid: exact in the mean of what leaves a steady flow, and a closed form in a uniform one."""
+
+import numpy as np
+import pytest
+
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.errors import InputError
+from muphy_lb.output.series import read_series
+from muphy_lb.parallel import SerialCommunicator
+from muphy_lb.physics.age.observers import AgeSeries
+from muphy_lb.physics.age.package import POPULATIONS
+from muphy_lb.run.loop import Run
+from muphy_lb.run.simulation import Simulation
+from tests.channel import BOTTOM, OPEN, SPACING_M, TOP, changed, open_channel, periodic_channel, simulate
+from tests.vessel import vessel
+
+VELOCITY_M_S, DIFFUSIVITY_M2_S = 5e-3, 2e-6
+AGE = {"diffusivity_m2_s": DIFFUSIVITY_M2_S}
+OPENINGS = [
+    {"name": "inlet", "velocity_m_s": VELOCITY_M_S, "profile": "parabolic"},
+    {"name": "outlet", "pressure_pa": 0.0},
+]
+
+
+def aged(n_steps=0, **sections):
+    """The open channel with an age."""
+    return simulate(
+        open_channel(**{"age": AGE, "openings": OPENINGS, "lattice": {"collision": "trt"}} | sections), n_steps
+    )
+
+
+def total_age(simulation):
+    """The sum of all populations of the age."""
+    return sum(simulation.model_field(f"{POPULATIONS}_{q}").sum() for q in range(7))
+
+
+@pytest.mark.parametrize("streaming", ["pull", "push", "aa"])
+def test_the_mean_age_of_what_leaves_a_steady_flow_is_volume_over_flow_rate(tmp_path, streaming):
+    simulation = aged(3000, compute={"streaming": streaming})
+    series = AgeSeries(simulation, tmp_path, None, POPULATIONS)
+    header = simulation.header
+    volume_m3 = header.n_nodes * header.spacing_m**3
+    expected_s = volume_m3 / simulation.openings()["outlet"].flow_rate_m3_s
+    assert series.finish()["outlet_mean_age_s"] == pytest.approx(expected_s, rel=1e-10)
+    assert simulation.field("age").max() > 1.15 * expected_s  # slow fluid is older
+
+
+def test_a_vessel_gains_in_every_step_what_does_not_leave_through_its_outlets(tmp_path):
+    simulation = simulate(vessel(age={}, compute={"backend": "numpy", "precision": "fp64"}, run={"ramp_steps": 0}), 60)
+    series = AgeSeries(simulation, tmp_path, None, POPULATIONS)
+    before, leaves = total_age(simulation), series.age_fluxes()
+    simulation.advance(1)
+    assert total_age(simulation) - before == pytest.approx(simulation.header.n_nodes - leaves.sum(), rel=1e-9)
+    assert (leaves > 0.0).all() and len(series.columns()) == 3
+
+
+def test_a_uniform_flow_has_the_age_of_its_closed_form():
+    """x / u + D / u^2 (1 - exp(-u (L - x) / D)): no flux of age at the inlet, no gradient at the outlet."""
+    walls = [BOTTOM | {"slip": True}, TOP | {"slip": True}]
+    openings = [{"name": "inlet", "velocity_m_s": VELOCITY_M_S}, OPENINGS[1]]
+    simulation = aged(3000, walls=walls, openings=openings)
+    x = simulation.nodes.coordinates()[:, 0]
+    x_m, length_m = (x - x.min() + 0.5) * SPACING_M, (np.ptp(x) + 1) * SPACING_M
+    mixed_s = DIFFUSIVITY_M2_S / VELOCITY_M_S**2
+    expected_s = x_m / VELOCITY_M_S + mixed_s * (1.0 - np.exp((x_m - length_m) * VELOCITY_M_S / DIFFUSIVITY_M2_S))
+    inside = x < x.max() - 1
+    np.testing.assert_allclose(simulation.field("age")[inside], expected_s[inside], rtol=0.01)
+
+
+def test_fluid_at_rest_grows_old_by_the_time():
+    simulation = aged(50, openings=[{"name": "inlet", "velocity_m_s": 0.0}, OPENINGS[1]])
+    inside = simulation.nodes.coordinates()[:, 0] < 5
+    np.testing.assert_allclose(simulation.field("age")[inside], 49.5 * 1e-2, rtol=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["fp64", "fp32"])
+def test_it_changes_no_bit_of_the_flow(precision):
+    compute = {"precision": precision}
+    plain, carried = (aged(40, compute=compute, age=age) for age in (None, AGE))
+    rows = [np.array(list(each.populations())) for each in (plain, carried)]
+    assert np.array_equal(*rows) and np.abs(rows[0]).max() > 0.0
+
+
+def test_compiled_code_computes_the_specified_age():
+    fields = [aged(25, compute={"backend": backend}).field("age") for backend in ("numpy", "cpu")]
+    np.testing.assert_allclose(fields[1], fields[0], rtol=1e-12)
+
+
+def test_it_goes_with_dissipation():
+    simulation = aged(25, dissipation={})
+    np.testing.assert_array_equal(simulation.field("age"), aged(25).field("age"))
+    assert simulation.field("dissipation").max() > 0.0
+
+
+def test_a_resumed_run_has_the_series_of_one_that_was_not_interrupted(tmp_path):
+    def run(name, n_steps, resume=False):
+        case = open_channel(age=AGE, run={"steps": n_steps}, output={"checkpoint_every_steps": 20, "report": False})
+        return Run(Simulation(case, SerialCommunicator()), tmp_path / name, resume=resume).execute()[1]
+
+    whole = run("whole", 60)
+    run("parts", 40)
+    assert run("parts", 60, resume=True)["age"] == whole["age"]
+    files = [read_series(tmp_path / name / "age.csv") for name in ("whole", "parts")]
+    for key, values in files[0].items():
+        np.testing.assert_array_equal(files[1][key], values)
+
+
+def test_an_age_that_cannot_leave_and_two_diffusivities_are_refused():
+    with pytest.raises(InputError, match="needs an outlet"):
+        simulate(periodic_channel(age=AGE))
+    with pytest.raises(InputError, match="schmidt and diffusivity_m2_s"):
+        case_from_dict(changed(OPEN, age={"schmidt": 1.0, "diffusivity_m2_s": 1e-6}))
+    with pytest.raises(InputError, match="fp16"):
+        aged(compute={"precision": "fp16"})

@@ -1,0 +1,163 @@
+"""What a simulation answers: records with units, fields on the box, data of PyVista, figures."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from muphy_lb import InputError, Simulation
+from muphy_lb.api import optional
+from tests.channel import DENSITY_KG_M3, HEIGHT, OPEN, PERIODIC, SPACING_M, changed
+
+FORCE = {"acceleration_m_s2": [1e-3, 0.0, 0.0]}
+SOLID = {
+    "geometry": {"shape": "square_duct", "spacing_m": 1e-3, "options": {"length": 3, "side": 4}},
+    "walls": [],
+    "lattice": {"name": "D3Q19", "time_step_s": 1e-2},
+}
+
+
+@pytest.fixture(scope="module")
+def channel():
+    with Simulation(changed(OPEN, run={"steps": 400})) as simulation:
+        simulation.run()
+        yield simulation
+
+
+@pytest.fixture(scope="module")
+def duct():
+    with Simulation(changed(PERIODIC, flow=FORCE, **SOLID)) as simulation:
+        simulation.step(50)
+        yield simulation
+
+
+def test_openings_tell_flow_rate_and_velocity(channel):
+    inlet = channel.openings["inlet"]
+    assert inlet.mean_velocity_m_s == pytest.approx(2e-3, rel=1e-9)
+    assert inlet.area_m2 == pytest.approx(HEIGHT * SPACING_M**2)
+
+
+def test_an_unknown_opening_is_told_those_that_are_there(channel):
+    with pytest.raises(KeyError, match="there are: inlet, outlet"):
+        channel.openings["outflow"]
+
+
+def test_records_are_shown_with_units(channel):
+    assert "flow rate 1.2e-08 m3/s" in repr(channel.openings["inlet"])
+    assert "<th>flow rate [m3/s]</th>" in channel.openings._repr_html_()
+    assert "torque (0, 0," in repr(channel.forces) and "N m" in repr(channel.forces["top"])
+    assert "max velocity" in channel.health._repr_html_()
+
+
+def test_records_do_not_change(channel):
+    with pytest.raises(AttributeError):
+        channel.openings["inlet"].area_m2 = 1.0
+
+
+def test_walls_pull_with_the_force_that_drives_a_steady_flow():
+    table = changed(PERIODIC, flow=FORCE, run={"steps": 4000, "steady_watch": ["forces"]})
+    with Simulation(table) as simulation:
+        simulation.run_until_steady(1e-5)
+        pulled = sum(force.force_n[0] for force in simulation.forces.values())
+        assert pulled == pytest.approx(DENSITY_KG_M3 * 1e-3 * simulation.n_nodes * SPACING_M**3, rel=1e-3)
+
+
+def test_a_flow_without_openings_has_none(duct):
+    assert len(duct.openings) == 0 and repr(duct.openings) == "none"
+
+
+def test_fields_are_nan_in_solids_and_have_coordinates_and_units(duct):
+    pytest.importorskip("xarray")
+    found = duct.fields("velocity", "speed")
+    assert found.velocity.dims == ("z", "y", "x", "component") and found.speed.dims == ("z", "y", "x")
+    assert found.velocity.attrs["units"] == "m/s" and found.x.attrs["units"] == "m"
+    assert int(np.isfinite(found.speed).sum()) == duct.n_nodes
+    positions = duct.nodes.positions_m()
+    place = {axis: positions[7, k] for k, axis in enumerate("xyz")}
+    assert found.velocity.sel(place, method="nearest").values == pytest.approx(duct.velocity_m_s()[7])
+
+
+def test_only_the_fields_that_are_named_are_gathered(duct):
+    pytest.importorskip("xarray")
+    assert list(duct.fields("pressure")) == ["pressure"]
+    assert list(duct.fields()) == ["density", "velocity", "pressure"]
+
+
+def test_a_plane_flow_has_fields_in_two_dimensions(channel):
+    pytest.importorskip("xarray")
+    assert channel.fields("pressure").pressure.dims == ("y", "x")
+
+
+def test_an_array_holds_a_field_on_the_box(duct):
+    speed = duct.array("speed")
+    assert speed.shape == duct.nodes.shape
+    assert np.nanmax(speed) == pytest.approx(duct.health.max_velocity_m_s)
+
+
+@pytest.mark.parametrize("ask", [lambda sim: sim.fields("presure"), lambda sim: sim.array("presure")])
+def test_an_unknown_field_is_told_the_nearest(duct, ask):
+    with pytest.raises(InputError, match="no field 'presure' in this flow; did you mean 'pressure'"):
+        ask(duct)
+
+
+@pytest.mark.parametrize(
+    ("name", "ask"), [("xarray", lambda sim: sim.fields()), ("pyvista", lambda sim: sim.to_pyvista())]
+)
+def test_a_missing_library_is_named_with_its_extra(duct, monkeypatch, name, ask):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(InputError, match=rf"needs the package {name}.*muphy_lb\[{optional.EXTRA}\]"):
+        ask(duct)
+
+
+def test_voxels_go_to_pyvista(duct):
+    pytest.importorskip("pyvista")
+    grid = duct.to_pyvista("velocity")
+    assert grid.n_cells == duct.n_nodes
+    assert grid.cell_centers().points == pytest.approx(duct.nodes.positions_m(), abs=1e-9)
+    assert grid.cell_data["velocity"] == pytest.approx(duct.velocity_m_s())
+    assert grid.compute_cell_sizes()["Volume"].sum() == pytest.approx(duct.n_nodes * SPACING_M**3, rel=1e-4)
+
+
+def test_walls_go_to_pyvista_with_their_shear_stress(duct):
+    pytest.importorskip("pyvista")
+    wall, shear = duct.wall_to_pyvista(), duct.wall_shear()
+    assert wall.n_points == shear.n_nodes
+    assert wall.point_data["wall_shear_magnitude"].max() == pytest.approx(shear.magnitude_pa.max())
+
+
+def test_the_wall_shear_stress_of_a_plane_flow_is_that_of_the_force():
+    table = changed(PERIODIC, flow=FORCE, walls=[], lattice={"collision": "trt"}, run={"steady_watch": ["mean_speed"]})
+    with Simulation(table) as simulation:
+        simulation.run_until_steady(1e-6, steps=8000)
+        shear = simulation.wall_shear()
+        assert shear.mean_pa == pytest.approx(DENSITY_KG_M3 * 1e-3 * HEIGHT * SPACING_M / 2.0, rel=1e-3)
+        assert shear.max_pa == pytest.approx(shear.mean_pa) and "half-way" in repr(shear)
+
+
+def test_figures_can_be_edited_and_saved(channel, duct, tmp_path):
+    for number, figure in enumerate((channel.plot(style="light"), duct.plot.slice("pressure", axis="x"))):
+        figure.axes[0].set_title("mine")
+        figure.savefig(tmp_path / f"{number}.png")
+        assert (tmp_path / f"{number}.png").stat().st_size > 1000
+    assert duct.plot.slice("velocity", component="x")._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_slice_has_the_limits_that_are_asked_for(duct):
+    figure = duct.plot.slice("speed", axis="z", limits=(0.0, 2.5))
+    assert figure.axes[0].images[-1].norm.vmax == 2.5
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"field": "vorticity"}, "no field"),
+        ({"axis": "w"}, "allowed: 'x', 'y' or 'z'"),
+        ({"position_m": 0.0}, "give the axis"),
+        ({"axis": "x", "position_m": 1.0}, "fluid reaches from"),
+        ({"field": "pressure", "component": "x"}, "has no components"),
+        ({"style": "pink"}, "allowed: dark, light"),
+    ],
+)
+def test_a_slice_that_cannot_be_drawn_is_refused(duct, options, words):
+    with pytest.raises(InputError, match=words):
+        duct.plot.slice(**options)

@@ -1,0 +1,164 @@
+"""Geometries in memory: arrays, surfaces and shapes are what the files of the same would be."""
+
+import meshio
+import numpy as np
+import pytest
+
+import muphy_lb
+from muphy_lb import InputError, Simulation, geometry
+from muphy_lb.case.case import case_from_dict
+from muphy_lb.geometry.errors import GeometryError
+from muphy_lb.run.simulation import Simulation as Core
+from muphy_lb.setup.geometry import load_nodes
+from tests.channel import PERIODIC, changed
+
+BOX = {
+    "geometry": {"spacing_m": 1e-3, "periodic": ["x", "y", "z"]},
+    "walls": [],
+    "flow": {"acceleration_m_s2": [1e-3, 0.0, 0.0]},
+    "lattice": {"name": "D3Q19", "time_step_s": 1e-2},
+}
+CORNERS = np.array([(x, y, z) for z in (0.0, 4.0) for y in (0.0, 5.0) for x in (0.0, 6.0)])
+QUADS = np.array([(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)])
+TRIANGLES = np.concatenate((QUADS[:, [0, 1, 2]], QUADS[:, [0, 2, 3]]))
+
+
+@pytest.fixture
+def rock():
+    """A box of 4 x 5 x 6 voxels with a solid block of 2 x 2 x 2, which a value above 1 marks."""
+    values = np.zeros((4, 5, 6), dtype=np.uint8)
+    values[1:3, 1:3, 1:3] = 7
+    return values
+
+
+def table(**keys):
+    """The tables of a periodic box."""
+    tables = changed(PERIODIC, **{name: value for name, value in BOX.items() if name != "geometry"})
+    return tables | {"geometry": BOX["geometry"] | keys}
+
+
+def test_zero_is_fluid_and_all_else_is_solid(rock):
+    with Simulation(table(), geometry=rock) as simulation:
+        assert simulation.n_nodes == 4 * 5 * 6 - 8
+        assert np.array_equal(np.isnan(simulation.array("pressure")), rock > 0)
+
+
+def test_truth_values_are_true_in_solid(rock):
+    with Simulation(table(), geometry=rock > 0) as simulation:
+        assert simulation.n_nodes == 4 * 5 * 6 - 8
+
+
+def test_an_array_is_what_its_file_is(rock, tmp_path):
+    np.save(tmp_path / "rock.npy", rock)
+    keys = BOX["geometry"] | {"file": "rock.npy", "options": {"fluid_value": 0, "mirror": "x"}}
+    on_file = Core(case_from_dict(table() | {"geometry": keys}, tmp_path))
+    with Simulation(table(options={"mirror": "x"}), geometry=rock) as simulation:
+        assert simulation.core.geometry.voxel_digest == on_file.geometry.voxel_digest
+
+
+def test_a_plane_array_makes_a_plane_flow():
+    tables = changed(PERIODIC, walls=[]) | {"geometry": {"spacing_m": 1e-3, "periodic": ["x", "z"]}}
+    with Simulation(tables, geometry=np.pad(np.zeros((6, 8), int), ((1, 1), (0, 0)), constant_values=1)) as simulation:
+        assert simulation.nodes.shape == (1, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((3, 3, 3)), "type float64; allowed: integers or truth values.*image > 0.5"),
+        (np.zeros((2, 3, 4, 5), int), r"shape \(2, 3, 4, 5\); allowed: \(nz, ny, nx\)"),
+        (np.zeros((0, 3), int), "one voxel or more"),
+        (np.zeros((3, 3), object), "type object"),
+    ],
+)
+def test_an_array_that_does_not_fit_is_one_clear_error(array, words):
+    with pytest.raises(InputError, match=words):
+        Simulation(table(), geometry=array)
+
+
+def test_grey_values_need_a_threshold():
+    grey = np.linspace(0.0, 1.0, 60).reshape(3, 4, 5)
+    assert geometry.read(grey, spacing_m=1e-3, fluid_below=0.5).voxels.n_fluid == 30
+
+
+def test_a_missing_voxel_edge_is_told(rock):
+    without = table() | {"geometry": {"periodic": ["x", "y", "z"]}}
+    with pytest.raises(InputError, match="geometry.spacing_m is missing"):
+        Simulation(without, geometry=rock)
+    with Simulation(without, geometry=rock, spacing_m=2e-3) as simulation:
+        assert simulation.units.spacing_m == 2e-3
+
+
+def surfaces():
+    """One box as everything that may hold a surface."""
+    yield "pair", (CORNERS, TRIANGLES)
+    yield "meshio", meshio.Mesh(CORNERS, [("quad", QUADS)])
+    pyvista = pytest.importorskip("pyvista")
+    yield "pyvista", pyvista.PolyData(CORNERS, np.insert(QUADS, 0, 4, axis=1).ravel())
+
+
+def test_surfaces_of_all_libraries_are_what_their_file_is(tmp_path):
+    meshio.Mesh(CORNERS, [("triangle", TRIANGLES)]).write(tmp_path / "box.ply")
+    on_file = geometry.voxelise(tmp_path / "box.ply", 1e-3, unit="mm").voxels.flags
+    for name, surface in surfaces():
+        found = geometry.voxelise(surface, 1e-3, unit="mm").voxels
+        assert found.n_fluid == 6 * 5 * 4, name
+        assert np.array_equal(found.flags, on_file), name
+
+
+def test_a_surface_is_saved_as_it_was(tmp_path):
+    tables = changed(PERIODIC, walls=[], lattice={"name": "D3Q19", "walls": "bouzidi"})
+    tables |= {"geometry": {"spacing_m": 1e-3, "unit": "mm"}, "flow": {"acceleration_m_s2": [1e-3, 0.0, 0.0]}}
+    with Simulation(tables, geometry=(CORNERS, TRIANGLES)) as simulation:
+        simulation.step(3)
+        simulation.save(tmp_path / "saved")
+        with Simulation.load(tmp_path / "saved") as loaded:
+            loaded.step(2)
+            simulation.step(2)
+            assert np.array_equal(loaded.core.engine.populations(), simulation.core.engine.populations())
+
+
+def test_a_shape_goes_by_its_name():
+    with Simulation(table(options={"length": 4, "side": 3}), geometry="square_duct") as simulation:
+        assert simulation.n_nodes == 4 * 3 * 3
+
+
+def test_another_geometry_takes_the_place_of_that_of_a_case(rock):
+    case = case_from_dict(changed(PERIODIC, walls=[], lattice={"name": "D3Q19"}, geometry={"periodic": ["x"]}))
+    with Simulation(case, geometry=rock) as simulation:
+        assert simulation.case.geometry.shape is None and simulation.case.geometry.periodic == ("x",)
+
+
+@pytest.mark.parametrize("source", ["pype", "flow.xyzzy", 3.5, (CORNERS, TRIANGLES[:, :2]), (CORNERS, TRIANGLES + 9)])
+def test_what_is_no_geometry_is_refused(source):
+    with pytest.raises(InputError):
+        Simulation(table(), geometry=source)
+
+
+def test_openings_are_found_and_drawn():
+    pipe = geometry.read("pipe", spacing_m=1e-3, radius=3.0, length=8, ends="open")
+    assert [item.opening.kind for item in pipe.find_openings()] == ["inlet", "outlet"]
+    assert "inlet" in repr(pipe.find_openings())
+    assert len(pipe.preview().axes) == 3
+
+
+def test_a_geometry_is_handed_on(rock):
+    read = geometry.read(rock, spacing_m=1e-3)
+    with Simulation(table(), geometry=read) as simulation:
+        assert simulation.n_nodes == read.voxels.n_fluid
+
+
+def test_only_surfaces_are_voxelised(rock):
+    with pytest.raises(GeometryError, match="is no surface"):
+        geometry.voxelise(rock, 1e-3)
+
+
+def test_content_is_loaded_as_its_case_says(rock):
+    source = geometry.read(rock, spacing_m=1e-3)
+    nodes, _ = load_nodes(case_from_dict(table(**source.table)), source.content)
+    assert nodes.n_nodes == 4 * 5 * 6 - 8
+
+
+def test_the_names_that_users_import_are_few():
+    assert muphy_lb.__all__ == ["Case", "DivergedError", "InputError", "Simulation", "geometry"]
+    assert all(getattr(muphy_lb, name) is not None for name in muphy_lb.__all__)

@@ -1,0 +1,338 @@
+"""The simulation of users: it runs, is changed, saved and asked in SI units, and no bit depends on how it is asked."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from muphy_lb import Case, DivergedError, InputError, Simulation
+from muphy_lb.run.simulation import Simulation as Core
+from tests.channel import OPEN, PERIODIC, changed, open_channel, periodic_channel, simulate
+from tests.vessel import command
+
+WATCHED = {"steady_watch": ["flow_rates"], "steady_interval_steps": 20}
+
+
+@pytest.fixture
+def channel():
+    with Simulation(OPEN) as simulation:
+        yield simulation
+
+
+def state(simulation):
+    """The populations of a user's simulation."""
+    return simulation.core.engine.populations()
+
+
+def populations_after(n_steps):
+    """Those of the channel with openings, advanced by the solver alone."""
+    return simulate(open_channel(), n_steps).engine.populations()
+
+
+@pytest.mark.parametrize("case", [OPEN, open_channel(), Case(**OPEN)], ids=["tables", "case", "built in Python"])
+def test_tables_and_cases_are_taken(case):
+    with Simulation(case) as simulation:
+        assert simulation.n_nodes == 48
+
+
+def test_a_case_file_is_taken_with_changes(tmp_path):
+    path = tmp_path / "case.toml"
+    path.write_text(open_channel().to_toml())
+    with Simulation.from_case(path, ["run.steps=7"]) as simulation:
+        assert simulation.run().step_number == 7
+
+
+def test_a_case_that_is_built_in_python_tells_all_that_is_wrong_with_it():
+    with pytest.raises(InputError, match=r"(?s)the case has 3 problems:.*fluid.density_kg_m3 is -1.*run is missing"):
+        tables = changed(PERIODIC, fluid={"density_kg_m3": -1.0}, lattice={"name": "D3Q20"})
+        Case(**{name: table for name, table in tables.items() if name != "run"})
+
+
+def test_runs_in_parts_have_the_bits_of_one_run(channel):
+    channel.every(7, lambda sim: sim.fields)
+    channel.step(3)
+    channel.run(steps=10)
+    channel.run_for(12 * channel.units.time_step_s)
+    channel.run()
+    assert np.array_equal(state(channel), populations_after(40))
+
+
+def test_nothing_is_left_to_run_is_told(channel):
+    channel.run()
+    with pytest.raises(InputError, match=r"all 40 steps of the case are made; .*run\(steps=40\)"):
+        channel.run()
+
+
+def test_time_and_steps_are_not_both_given(channel):
+    with pytest.raises(InputError, match="give one of them"):
+        channel.run(time_s=1.0, steps=3)
+
+
+def test_a_time_is_covered_by_whole_steps(channel):
+    assert channel.run(time_s=0.105).step_number == 11
+
+
+def test_a_run_until_steady_says_that_it_is():
+    with Simulation(changed(OPEN, run=WATCHED)) as simulation:
+        outcome = simulation.run_until_steady(1e-3, steps=4000)
+        assert outcome.is_steady and outcome.ended == "steady" and outcome.is_sound
+        assert simulation.openings["outlet"].flow_rate_m3_s == pytest.approx(
+            simulation.openings["inlet"].flow_rate_m3_s, rel=1e-2
+        )
+
+
+def test_a_run_that_does_not_become_steady_says_so():
+    with Simulation(changed(OPEN, run=WATCHED)) as simulation:
+        outcome = simulation.run_until_steady(1e-6, steps=60)
+        assert outcome.is_steady is False and not outcome.is_sound
+        assert "NOT steady" in outcome.objections[0]
+
+
+def test_the_steadiness_of_a_case_ends_its_run():
+    with Simulation(changed(OPEN, run=WATCHED | {"steady_tolerance": 1e-2, "steps": 4000})) as simulation:
+        assert simulation.run().ended == "steady"
+
+
+def test_functions_are_called_after_every_so_many_steps(channel):
+    steps = []
+
+    @channel.every(8)
+    def note(sim):
+        steps.append(sim.step_number)
+
+    channel.run(steps=20)
+    channel.step(4)
+    channel.forget(note)
+    channel.run()
+    assert steps == [8, 16, 24]
+
+
+def test_a_function_may_stop_a_run(channel):
+    channel.every(6, lambda sim: sim.step_number >= 12 and sim.stop())
+    assert channel.run().ended == "stopped" and channel.step_number == 12
+    channel.callbacks.clear()
+    assert channel.run().step_number == 40
+
+
+def test_a_function_of_no_steps_is_refused(channel):
+    with pytest.raises(InputError, match="must be 1 or more"):
+        channel.every(0, print)
+
+
+def test_a_step_raises_when_the_flow_diverges():
+    fast = changed(PERIODIC, flow={"acceleration_m_s2": [100.0, 0.0, 0.0]}, run={"check_interval_steps": 1000})
+    with Simulation(fast) as simulation, pytest.raises(DivergedError, match="diverged|unstable|Mach"):
+        simulation.step(20)
+
+
+def test_ctrl_c_is_raised_after_a_whole_step(channel):
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    channel.every(10, lambda sim: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            channel.run()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert channel.step_number in (10, 20)
+    assert np.array_equal(state(channel), populations_after(channel.step_number))
+
+
+def test_a_run_in_another_thread_leaves_signals_alone(channel):
+    thread = threading.Thread(target=channel.run)
+    thread.start()
+    thread.join()
+    assert channel.step_number == 40
+
+
+def test_a_progress_bar_is_shown_where_it_is_asked_for(capsys):
+    with Simulation(OPEN, progress=True) as simulation:
+        simulation.run()
+    assert "40/40" in capsys.readouterr().out
+
+
+def test_no_bar_is_shown_in_a_log(channel, capsys):
+    channel.run()
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("changes", [{"openings.inlet.velocity_m_s": 2e-3}, {"fluid.density_kg_m3": 1000.0}])
+def test_a_change_to_the_same_value_changes_no_bit(channel, changes):
+    channel.step(13)
+    channel.change(changes)
+    channel.step(27)
+    assert np.array_equal(state(channel), populations_after(40))
+
+
+def test_a_new_engine_goes_on_with_the_bits_of_the_old_one(channel):
+    channel.step(13)
+    core = channel.core
+    channel.change({"flow.acceleration_m_s2": [1e-9, 0.0, 0.0]})
+    assert channel.core is not core
+    assert np.array_equal(state(channel), core.engine.populations())
+    channel.change({"flow.acceleration_m_s2": [0.0, 0.0, 0.0]})
+    channel.step(27)
+    assert np.array_equal(state(channel), populations_after(40))
+
+
+def test_an_inlet_that_is_changed_has_its_new_flow_rate_at_the_next_step(channel):
+    channel.step(20)
+    core = channel.core
+    channel.change({"openings.inlet.velocity_m_s": 3e-3})
+    channel.step(1)
+    inlet = channel.openings["inlet"]
+    assert channel.core is core
+    assert inlet.flow_rate_m3_s == pytest.approx(3e-3 * inlet.area_m2, rel=1e-9)
+    assert channel.case.openings[0].velocity_m_s == 3e-3
+
+
+def test_an_inlet_can_be_shut(channel):
+    channel.step(20)
+    channel.change({"openings.inlet.velocity_m_s": 0.0})
+    channel.step(1)
+    assert channel.openings["inlet"].flow_rate_m3_s == pytest.approx(0.0, abs=1e-20)
+
+
+def test_a_force_that_is_changed_drives_the_flow():
+    with Simulation(changed(PERIODIC, flow={"acceleration_m_s2": [1e-3, 0.0, 0.0]})) as simulation:
+        simulation.step(20)
+        slow = simulation.health.max_velocity_m_s
+        simulation.change({"flow.acceleration_m_s2": [2e-3, 0.0, 0.0]})
+        simulation.step(1)
+        gained = simulation.health.max_velocity_m_s - slow
+        assert 1e-5 < gained < 2.5e-5  # a step of 0.01 s of 2e-3 m/s2, less what walls take away
+
+
+def test_the_time_step_stays_when_the_viscosity_changes():
+    tau = changed(OPEN, lattice={"time_step_s": None, "relaxation_time": 0.8})
+    with Simulation(tau) as simulation:
+        time_step_s = simulation.units.time_step_s
+        simulation.change({"fluid.kinematic_viscosity_m2_s": 2e-5})
+        assert simulation.units.time_step_s == pytest.approx(time_step_s, rel=1e-12)
+        assert simulation.core.numerics.relaxation_time == pytest.approx(1.1, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"geometry.spacing_m": 2e-3}, "geometry.spacing_m cannot change"),
+        ({"lattice.time_step_s": 1e-3}, "lattice.time_step_s cannot change"),
+        ({"opening.inlet.velocity_m_s": 1.0}, "did you mean 'openings'"),
+        ({"openings.inlet.velocity_m_s": 5.0}, "voxels per time step"),
+        ({"openings.inlet.velocity": 1e-3}, "did you mean 'velocity_m_s'"),
+        ({"openings.inlet.velocity_m_s": object()}, "give a number"),
+    ],
+)
+def test_what_cannot_change_is_refused_and_the_flow_goes_on(channel, changes, words):
+    channel.step(5)
+    with pytest.raises(InputError, match=words):
+        channel.change(changes)
+    channel.step(35)
+    assert np.array_equal(state(channel), populations_after(40))
+
+
+def test_a_saved_simulation_is_loaded_bit_for_bit(channel, tmp_path):
+    channel.run(steps=17)
+    channel.save(tmp_path / "saved")
+    with Simulation.load(tmp_path / "saved") as loaded:
+        assert loaded.step_number == 17
+        loaded.run()
+        assert np.array_equal(state(loaded), populations_after(40))
+
+
+def test_it_saves_again_into_its_own_folder_alone(channel, tmp_path):
+    channel.save(tmp_path / "saved")
+    channel.step(3)
+    channel.save(tmp_path / "saved")
+    assert [path.name for path in (tmp_path / "saved/checkpoints").iterdir()] == ["step_000000000003.h5"]
+    with Simulation(OPEN) as other, pytest.raises(InputError, match="folder of another run.*overwrite=True"):
+        other.save(tmp_path / "saved")
+
+
+def test_the_command_line_goes_on_from_a_saved_array(tmp_path):
+    box = np.zeros((1, 8, 8), dtype=bool)
+    box[:, [0, -1]] = True
+    table = changed(PERIODIC, geometry={"periodic": ["x", "z"]}, walls=[], flow={"acceleration_m_s2": [1e-3, 0.0, 0.0]})
+    table["geometry"] = {"periodic": ["x", "z"], "spacing_m": 1e-3}
+    with Simulation(table, geometry=box) as simulation:
+        simulation.run(steps=10)
+        simulation.save(tmp_path / "saved")
+        simulation.run()
+        whole = simulation.core.engine.populations()
+    assert command("resume", tmp_path / "saved") == 0
+    with Simulation.load(tmp_path / "saved") as resumed:  # the field file of the finished run
+        assert resumed.step_number in (10, 40)
+        resumed.step(40 - resumed.step_number)
+        assert np.allclose(state(resumed), whole, atol=1e-7)
+
+
+def test_a_finished_run_is_loaded_from_its_fields(tmp_path):
+    case = changed(OPEN, output={"vtk": True})
+    with Simulation(case) as simulation:
+        outcome = simulation.run(folder=tmp_path / "out")
+        velocity = simulation.velocity_m_s()
+    assert outcome.step_number == 40 and (tmp_path / "out/report.html").exists()
+    for checkpoint in (tmp_path / "out").glob("checkpoints/*.h5"):
+        checkpoint.unlink()
+    with Simulation.load(tmp_path / "out") as loaded:
+        assert loaded.step_number == 40
+        assert np.allclose(loaded.velocity_m_s(), velocity, atol=1e-8)
+
+
+def test_a_run_into_a_folder_has_the_bits_of_one_in_memory(channel, tmp_path):
+    called = []
+    channel.every(20, lambda sim: called.append(sim.step_number))
+    channel.run(folder=tmp_path / "out")
+    assert np.array_equal(state(channel), populations_after(40))
+    assert called == [20, 40]
+
+
+def test_ctrl_c_in_a_run_into_a_folder_leaves_a_checkpoint(channel, tmp_path):
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    channel.every(10, lambda sim: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            channel.run(folder=tmp_path / "out")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with Simulation.load(tmp_path / "out") as loaded:
+        assert np.array_equal(state(loaded), populations_after(loaded.step_number))
+
+
+def test_an_earlier_run_is_not_written_over(channel, tmp_path):
+    channel.save(tmp_path / "saved")
+    with pytest.raises(InputError, match="holds checkpoints of an earlier run"):
+        channel.run(folder=tmp_path / "saved")
+
+
+def test_a_folder_without_a_state_is_not_loaded(tmp_path):
+    with pytest.raises(InputError, match=r"has no case.toml"):
+        Simulation.load(tmp_path)
+
+
+def test_a_closed_simulation_has_given_back_its_arrays(channel):
+    backend = channel.core.engine.backend
+    assert backend.allocated_bytes > 0
+    channel.wall_shear()
+    channel.close()
+    assert backend.allocated_bytes == 0
+
+
+def test_a_closed_simulation_answers_no_more(channel):
+    channel.close()
+    assert repr(channel) == "Simulation(closed)"
+    with pytest.raises(InputError, match="is closed"):
+        channel.step(1)
+
+
+def test_methods_of_a_physics_are_those_of_the_simulation(channel):
+    with pytest.raises(AttributeError, match="has no attribute 'nothing_m_s'"):
+        channel.nothing_m_s()
+
+
+def test_the_solver_below_is_there_for_those_who_want_it(channel):
+    assert isinstance(channel.core, Core)
+    assert simulate(periodic_channel()).header.n_nodes == channel.n_nodes
