@@ -147,7 +147,8 @@ class LiveView(Onlooker):
         if desk is None or self._page is None:
             return
         if order.demands:
-            desk.pace.picture_taken(began_s, desk.is_paused)
+            kinds = {(demand.field, demand.place) for demand in order.demands}
+            desk.pace.picture_taken(began_s, desk.is_paused, kinds)
         if self._page.is_idle or pictures or state.startswith(ENDED):
             self._page.send(self._news(standing, state, openings), *pictures)
 

@@ -1,7 +1,7 @@
 """When a run is looked at: often enough for a picture that moves, seldom enough not to slow it down."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 PICTURE_S = 0.2
 """Shortest time between two pictures [s]."""
@@ -30,6 +30,7 @@ class Pace:
         self._now, self._step, self._left_s = now, step, now()
         self._stretch, self.steps_per_s = 0, 0.0
         self._pictures_from_s = self._curves_from_s = now()
+        self._known_kinds: set = set()
 
     def arrive(self, step: int) -> None:
         """A look begins."""
@@ -49,10 +50,12 @@ class Pace:
         """Whether a picture may be taken now."""
         return self._now() >= self._pictures_from_s
 
-    def picture_taken(self, since_s: float, is_paused: bool) -> None:
-        """A picture has been taken, begun at ``since_s``; during a pause it costs no steps."""
-        now = self._now()
-        rest_s = 0.0 if is_paused else (now - since_s) / LARGEST_SHARE
+    def picture_taken(self, since_s: float, is_paused: bool, kinds: Collection = ()) -> None:
+        """Pictures have been taken, begun at ``since_s``; during a pause they cost no steps. What the first of a kind
+        costs, for which kernels are compiled, says nothing of the next one."""
+        now, is_first = self._now(), not self._known_kinds.issuperset(kinds)
+        self._known_kinds.update(kinds)
+        rest_s = 0.0 if is_paused or is_first else (now - since_s) / LARGEST_SHARE
         self._pictures_from_s = max(since_s + PICTURE_S, now + rest_s)
 
     def has_curves(self) -> bool:

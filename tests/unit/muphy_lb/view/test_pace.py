@@ -56,3 +56,17 @@ def test_the_time_between_looks_does_not_depend_on_the_length_of_a_step(is_watch
 
 def test_long_steps_are_looked_at_one_by_one():
     assert run(3.0, 1e-3, 5)[3] == 1
+
+
+def test_what_the_first_picture_of_a_kind_costs_does_not_delay_the_next():
+    clock = [0.0]
+    pace = Pace(0, lambda: clock[0])
+    clock[0] = 0.6  # kernels were compiled
+    pace.picture_taken(0.0, is_paused=False, kinds={("speed", "vessel")})
+    assert pace.has_picture()
+    clock[0] = 0.7
+    pace.picture_taken(0.6, is_paused=False, kinds={("speed", "vessel")})
+    clock[0] = 0.7 + 0.1 / LARGEST_SHARE - 1e-6
+    assert not pace.has_picture()
+    clock[0] += 2e-6
+    assert pace.has_picture()
