@@ -317,9 +317,6 @@ class Simulation(FlowState):
     def _gather(self) -> NodeGather:
         return NodeGather(self.communicator, self.domain.number, self.header.n_nodes)
 
-    def _on_root(self, work):
-        return work() if self.communicator.rank == 0 else None
-
     def _survey_openings(self) -> None:
         """What only the nodes around all openings tell, and the numbers of the run, which follow from that."""
         inspect, case, lattice = self.geometry.inspect, self.case, self.lattice
