@@ -12,6 +12,7 @@ from muphy_lb.api.progress import Progress
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.run.loop import COMPLETED, Clock
+from muphy_lb.run.periodicity import Periodicity
 from muphy_lb.run.steady_state import SteadyState, steady_watch
 
 if TYPE_CHECKING:
@@ -66,6 +67,38 @@ class Steadiness(SteadyState):
     def write(self, groups: dict[str, dict[str, float]], change: float) -> None:
         """Remember a row."""
         self.history.append((self._view.step_number, self._view.time_s, groups, change))
+
+
+class Repetition(Periodicity):
+    """The criterion of periodicity without a file.
+
+    Args:
+        view: the flow.
+    """
+
+    def __init__(self, view: FlowView):
+        super().__init__(view, Path(), None)
+
+    def follow(self, view: FlowView) -> None:
+        """Look at another flow from now on: the same, after a change, which begins anew with other beats."""
+        if view is not self._view:
+            state = self.state()
+            super().__init__(view, Path(), None)
+            self.restore(state)
+
+    def write(self) -> None:
+        """Keep no rows."""
+
+
+Criterion = Steadiness | Repetition
+
+
+def criterion_of(view: FlowView) -> Criterion | None:
+    """What may end a run before its last step, as the case has it."""
+    run = view.case.run
+    if run.periodic_tolerance is not None:
+        return Repetition(view)
+    return None if run.steady_tolerance is None else Steadiness(view, run.steady_tolerance)
 
 
 class ProgressObserver(Observer):
@@ -146,7 +179,7 @@ def _act(step: int, observers: Sequence[Observer]) -> None:
 def _verdict(owner: "Simulation", observers: Sequence[Observer]) -> str | None:
     """The first reason of an observer to end; each is asked, since asking is collective."""
     for observer in observers:
-        if isinstance(observer, Steadiness):
+        if isinstance(observer, Criterion):
             observer.follow(owner.core)
     verdicts = [observer.verdict() for observer in observers]
     return next(filter(None, verdicts), None)
