@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -22,6 +23,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import KeptInterrupt, configure_logging, missing_package, silence
 from muphy_lb.partition.errors import PartitionError
+from muphy_lb.run.options import add_view
 
 INPUT_EXIT_CODE = 2
 INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
@@ -144,7 +146,7 @@ def _run(options, say, communicator) -> int:
     folder = options.output or Path(DEFAULT_OUTPUT) / Path(options.case).stem
     if communicator.rank == 0 and not options.overwrite:
         _refuse_to_forget(folder)
-    return _run_case(case, folder, say, communicator)
+    return _run_case(case, folder, say, communicator, view=options.view)
 
 
 def _resume(options, say, communicator) -> int:
@@ -157,7 +159,7 @@ def _resume(options, say, communicator) -> int:
     case = _load_case(folder / CASE_FILE, options, communicator)
     if communicator.rank == 0:
         refuse_to_resume_other(folder, case)
-    return _run_case(case, options.folder, say, communicator, resume=True)
+    return _run_case(case, options.folder, say, communicator, resume=True, view=options.view)
 
 
 def _say_what_begins(what, say, communicator) -> None:
@@ -186,7 +188,7 @@ def _load_case(path, options, communicator):
     return communicator.broadcast(load_case(path, options.set) if communicator.rank == 0 else None)
 
 
-def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
+def _run_case(case, folder, say, communicator, resume: bool = False, view: int | None = None) -> int:
     from muphy_lb.files.atomic import check_writable
     from muphy_lb.run.loop import ENDS, STOPPED_EXIT_CODE, Clock, Run, StopSignals
     from muphy_lb.run.simulation import Simulation
@@ -195,19 +197,33 @@ def _run_case(case, folder, say, communicator, resume: bool = False) -> int:
 
     if communicator.rank == 0:
         check_writable(folder)
-    clock = Clock()
+    clock, door = Clock(), _door(view, communicator)
     with StopSignals() as signals, Sentry(communicator, folder):
         simulation = Simulation(case, communicator)
         say(simulation.describe())
         run = Run(simulation, folder, resume, clock)
         signals.set_up()
-        reason, summary = run.execute(signals)
+        with nullcontext() if view is None else _shown(simulation, door, say):
+            reason, summary = run.execute(signals)
     if summary:
         say(_closing_text(summary, run.closing_lines(summary), folder))
     if reason in ENDS:
         return 0 if run.is_sound else DOUBTFUL_EXIT_CODE
     say(f"stopped by {reason}; continue with: muphy-lb resume {folder}")
     return STOPPED_EXIT_CODE
+
+
+def _door(view: int | None, communicator):
+    """Where the page of a live view will be, on rank 0, if there shall be one."""
+    if view is None or communicator.rank:
+        return None
+    return import_module("muphy_lb.view.door").open_door(view)
+
+
+def _shown(simulation, door, say):
+    from muphy_lb.view.live import shown
+
+    return shown(simulation, door, say)
 
 
 def _prepare(words, communicator) -> int:
@@ -259,11 +275,13 @@ def _add_run_options(parser) -> None:
     parser.add_argument("case", help="case file (TOML)")
     parser.add_argument("-o", "--output", metavar="OUT", help=f"output folder (default: {DEFAULT_OUTPUT}/CASE)")
     parser.add_argument("--overwrite", action="store_true", help="remove the checkpoints of an earlier run in OUT")
+    add_view(parser)
     _add_set(parser)
 
 
 def _add_resume_options(parser) -> None:
     parser.add_argument("folder", metavar="OUT", help="output folder of the run")
+    add_view(parser)
     _add_set(parser)
 
 

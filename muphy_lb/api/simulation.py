@@ -123,7 +123,8 @@ class Simulation(Results):
     def run(self, time_s: float | None = None, steps: float | None = None, folder=None) -> Outcome:
         """Run to the end of the case (``run.steps`` or ``run.time_s``), or by a time or a number of steps from now; a
         flow whose case has ``run.steady_tolerance`` or ``run.periodic_tolerance`` may end before, when it is steady or
-        periodic. Without a folder nothing is written. Ctrl-C is raised after a whole step, and the flow can go on from there.
+        periodic. Without a folder nothing is written. Ctrl-C is raised after a whole step, and the flow can go on from
+        there.
 
         Args:
             time_s: by how much to run [s], rounded up to whole steps.

@@ -221,7 +221,7 @@ class Engine:
 
     def moments(self) -> np.ndarray:
         """(4, n) rows rho - 1, ux, uy, uz."""
-        return self._access.moments(self.state(self.parity), self._measuring(self.parity))
+        return self._access.moments(self.state(self.parity), self.measuring(self.parity))
 
     def totals(self) -> Totals:
         """Sums over the local nodes."""
@@ -377,7 +377,7 @@ class Engine:
         collided = model.streaming.parity_of_collision(parity)
         return self.parameters.values(operator or model.macroscopic, model.parameters, collided, in_force)
 
-    def _measuring(self, parity: int, operator: Operator | None = None) -> tuple:
+    def measuring(self, parity: int, operator: Operator | None = None) -> tuple:
         """Values for the moments of the state ``parity`` that a step has left."""
         return self._moment_values(parity, self.timed.behind(parity), operator)
 
@@ -390,7 +390,7 @@ class Engine:
         operator = self.model.counted or self.model.macroscopic
         self._partial_sums = arrays
         self._reductions = [
-            self.backend.bind("reduction", operator, self.state(parity), arrays, self._measuring(parity, operator))
+            self.backend.bind("reduction", operator, self.state(parity), arrays, self.measuring(parity, operator))
             for parity in (0, 1)
         ]
 

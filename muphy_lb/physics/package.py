@@ -23,12 +23,20 @@ from muphy_lb.physics.flow import Flow
 from muphy_lb.units import Units
 
 
+class FromStored(NamedTuple):
+    """How a scalar follows at every node from fields of the model there: their names, and its SI values from theirs."""
+
+    fields: tuple[str, ...]
+    in_si: Callable[..., np.ndarray]
+
+
 class OutputField(NamedTuple):
     """A field of the field files: its unit, and its (n, ...) values in node-list order on rank 0 (None elsewhere),
-    collective."""
+    collective; ``at_nodes`` where it can also be had at some nodes alone, as pictures of a run in progress need it."""
 
     unit: str
     values: Callable[[FlowView], np.ndarray | None]
+    at_nodes: FromStored | None = None
 
 
 class ProbedScalar(NamedTuple):

@@ -79,8 +79,8 @@ def refuse_while_writing(simulation: Simulation, changes: Mapping[str, object]) 
     """
     if not _imposes_alone(simulation.case, changed_case(simulation, changes)):
         raise InputError(
-            f"change: {', '.join(changes)} cannot change during a run into a folder, where values of openings can as"
-            " long as the period of the flow stays; make two runs of it"
+            f"change: {', '.join(changes)} cannot change during a run into a folder; values of openings can, as long as"
+            f" the period of the flow stays and no profile is {WOMERSLEY!r}: make two runs of it"
         )
 
 

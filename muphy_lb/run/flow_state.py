@@ -202,6 +202,9 @@ class FlowState:
         is_half_way = self.case.lattice.walls == HALF_WAY
         return VelocityGradient(self.domain, self._neighbours, self._part_nodes, self.motions, is_half_way)
 
+    def _on_root(self, work):
+        return work() if self.communicator.rank == 0 else None
+
 
 def _as_rows(values, n_components: int) -> np.ndarray:
     """Values of all nodes as (n, k) or (1, k)."""

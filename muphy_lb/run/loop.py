@@ -6,7 +6,6 @@ import shlex
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -16,9 +15,11 @@ from muphy_lb.files.atomic import check_writable, output_errors, write_text
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
+from muphy_lb.run.clock import Clock
 from muphy_lb.run.early import CASE_FILE, CHECKPOINTS
 from muphy_lb.run.lock import FolderLock
 from muphy_lb.run.observers import check_observers, create_observers, remove_files
+from muphy_lb.run.onlooker import Standing, attend
 from muphy_lb.run.periodicity import PERIODIC
 from muphy_lb.run.rebalancing import Rebalancing
 from muphy_lb.run.simulation import Simulation
@@ -35,40 +36,6 @@ ENDS = (COMPLETED, STEADY, PERIODIC)
 STOPPED_EXIT_CODE = 75
 SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent to its children as well
 STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-
-
-@dataclass
-class Clock:
-    """Wall time since the start, and the time and steps spent stepping."""
-
-    started: float = field(default_factory=time.perf_counter)
-    stepping_s: float = 0.0
-    steps: int = 0
-    updates: float = 0.0
-    _counted: tuple[int, int | None] = (0, None)
-
-    def count(self, n_occupied: int | None) -> None:
-        """Take note of the number of nodes with fluid; between two counts their mean is assumed. None: all have."""
-        step, before = self._counted
-        if n_occupied is not None:
-            self.updates += (self.steps - step) * 0.5 * (n_occupied + (n_occupied if before is None else before))
-        self._counted = self.steps, n_occupied
-
-    @property
-    def occupied_mflups(self) -> float | None:
-        """Million updates per second of stepping of nodes with fluid; None if all have fluid."""
-        if self._counted[1] is None:
-            return None
-        return self.updates / self.stepping_s / 1e6 if self.stepping_s else 0.0
-
-    @property
-    def wall_time_s(self) -> float:
-        """Seconds since the clock was made."""
-        return time.perf_counter() - self.started
-
-    def mflups(self, n_nodes: int) -> float:
-        """Million fluid-node updates per second of stepping, output excluded."""
-        return self.steps * n_nodes / self.stepping_s / 1e6 if self.stepping_s else 0.0
 
 
 class Received(Protocol):
@@ -204,6 +171,7 @@ class Run:
                 self.is_sound = self.simulation.communicator.broadcast(self._summary().get("verdict") != DOUBTFUL)
                 return COMPLETED, None
             reason = reason or self._advance(signals or StopSignals())
+            self.simulation.onlooker.end(self._standing(), reason)
             return reason, self._finish(reason)
         finally:
             if self._root:
@@ -264,7 +232,7 @@ class Run:
             self._act(self.observers)
             verdicts = [observer.verdict() for observer in self.observers]
             self._act((self.checkpoints,))
-            reason = next(filter(None, verdicts), None) or self._reason_to_stop(signals)
+            reason = next(filter(None, verdicts), None) or self._reason_to_stop(signals) or self._attend(signals)
             if reason:
                 return reason
         return COMPLETED
@@ -276,7 +244,8 @@ class Run:
 
     def _next_event(self) -> int:
         step = self.simulation.step_number
-        return min((step // interval + 1) * interval for interval in self._intervals())
+        events = [(step // interval + 1) * interval for interval in self._intervals()]
+        return int(min(*events, self.simulation.onlooker.next_step))
 
     def _step_to(self, target: int) -> None:
         before = time.perf_counter()
@@ -305,8 +274,27 @@ class Run:
         progress_due, stop = self.simulation.communicator.broadcast(self._root_decision() if self._root else None)
         if progress_due:
             self._report_progress(health)
+        return self._signal(signals) or stop
+
+    def _signal(self, signals) -> str | None:
         number = self.simulation.communicator.maximum(signals.received)
-        return f"signal {signal.Signals(number).name}" if number else stop
+        return f"signal {signal.Signals(number).name}" if number else None
+
+    def _attend(self, signals) -> str | None:
+        """Let whoever looks on see this step; returns why to end the run, if that is asked for."""
+        simulation = self.simulation
+        if simulation.step_number < simulation.onlooker.next_step:
+            return None
+
+        def asked_to_stop() -> str | None:
+            stop = simulation.communicator.broadcast(self._root_decision()[1] if self._root else None)
+            return self._signal(signals) or stop
+
+        return attend(simulation.onlooker, self._standing, self.checkpoints.act, asked_to_stop)
+
+    def _standing(self) -> Standing:
+        found = [observer.steadiness() for observer in self.observers]
+        return Standing(self.simulation.numerics.steps, tuple(filter(None, found)))
 
     def _root_decision(self) -> tuple[bool, str | None]:
         """Whether a progress line is due, and rank 0's own reason to stop."""

@@ -45,6 +45,7 @@ from muphy_lb.run.gathered import gathered_particles
 from muphy_lb.run.kept_forces import KeptForces
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
+from muphy_lb.run.onlooker import Onlooker, Standing, attend
 from muphy_lb.run.stepping import steps_covering, whole_steps
 from muphy_lb.setup.boundaries import build_schedule, link_conditions, opening_conditions, wall_motions
 from muphy_lb.setup.collision import build_fluid
@@ -67,12 +68,15 @@ class Simulation(FlowState):
         communicator: the ranks; found by itself if not given.
         nodes: the geometry, on rank 0, if it is already there; else the case's geometry is read.
 
+    Attributes:
+        onlooker: who looks on while it steps (:mod:`muphy_lb.run.onlooker`); nobody at first.
+
     Raises:
         MuphyError, GeometryError, PartitionError: the case cannot be run; the message says why.
     """
 
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes: NodeList | None = None):
-        self.case = case = as_case(case)
+        self.case, self.onlooker = (case := as_case(case)), Onlooker()
         self.communicator = communicator or connect()
         self._backend_name = self.communicator.broadcast(self._on_root(lambda: resolve_backend(case.compute.backend)))
         self.geometry = DistributedGeometry(case, self.communicator, nodes)
@@ -162,7 +166,8 @@ class Simulation(FlowState):
             self.engine.schedule(self._course.at(np.array([self.step_number + 1.0])))
 
     def step(self, n_steps: float = 1) -> None:
-        """Advance by a whole number of steps; every ``run.check_interval_steps`` the flow is looked at.
+        """Advance by a whole number of steps; every ``run.check_interval_steps`` the flow is looked at. Whoever looks
+        on (``onlooker``) may ask for a pause in between, or for an end before the last of them.
 
         Raises:
             InputError: ``n_steps`` is not whole, or negative.
@@ -170,9 +175,12 @@ class Simulation(FlowState):
         """
         last, every = self.step_number + whole_steps(n_steps), self.case.run.check_interval_steps
         while self.step_number < last:
-            self.advance(min(last, (self.step_number // every + 1) * every) - self.step_number)
+            until = min(last, (self.step_number // every + 1) * every, self.onlooker.next_step)
+            self.advance(int(until) - self.step_number)
             if self.step_number % every == 0:
                 self.health()
+            if self.step_number >= self.onlooker.next_step and attend(self.onlooker, lambda: Standing(last)):
+                return
 
     def advance(self, n_steps: int) -> None:
         """Advance by some steps without looking at the flow."""
@@ -308,9 +316,6 @@ class Simulation(FlowState):
     @cached_property
     def _gather(self) -> NodeGather:
         return NodeGather(self.communicator, self.domain.number, self.header.n_nodes)
-
-    def _on_root(self, work):
-        return work() if self.communicator.rank == 0 else None
 
     def _survey_openings(self) -> None:
         """What only the nodes around all openings tell, and the numbers of the run, which follow from that."""

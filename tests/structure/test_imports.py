@@ -24,7 +24,7 @@ ROWS = (
     {"setup"},
     {"measure", "physics contract"},
     {"run"},
-    {"doctor", "new", "studies"},
+    {"doctor", "new", "studies", "view"},
     {"physics packages"},
     {"api"},
     {"__init__", "__main__"},

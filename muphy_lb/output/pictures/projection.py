@@ -6,12 +6,14 @@ flow below them; the cap of an opening is coloured by the speed there. A rock is
 without the octant in front.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.nodes import GeometryHeader, NodeList
+from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures import rays
 
 MARGIN = 10  # empty voxels around the volume, for smoothing and shading
@@ -97,57 +99,143 @@ def render_vessel(nodes: NodeList, speed_m_s: np.ndarray, colours, n_pixels: int
     """
     volume = coarse_volume(nodes, speed_m_s)
     camera = best_camera(volume.voxels)
-    plane = volume.voxels @ camera.T
-    low, high = plane.min(axis=0) - BORDER, plane.max(axis=0) + BORDER
+    return render(volume, Window.around(volume, camera), colours, n_pixels)
+
+
+@dataclass(frozen=True)
+class Window:
+    """What a camera sees of a volume.
+
+    Attributes:
+        camera: (3, 3) unit vectors right, up, forward.
+        low: (3,) smallest image coordinates (right, up) and depth in it [cells].
+        size: (2,) width and height [cells].
+    """
+
+    camera: np.ndarray
+    low: np.ndarray
+    size: np.ndarray
+
+    @classmethod
+    def around(cls, volume: Volume, camera: np.ndarray) -> "Window":
+        """The smallest window with all of the body."""
+        plane = volume.voxels @ camera.T
+        low, high = plane.min(axis=0) - BORDER, plane.max(axis=0) + BORDER
+        return cls(camera, low, (high - low)[:2])
+
+
+def render(volume: Volume, window: Window, colours, n_pixels: int, oversampling: int = OVERSAMPLING) -> View:
+    """Render what is seen in a window.
+
+    Args:
+        volume: the body and the values in it.
+        window: which part of it, from where.
+        colours: function from (...,) values to (..., 4) RGBA.
+        n_pixels: length of the longer side of the image.
+        oversampling: rays along the edge of a pixel.
+    """
+    camera, low = window.camera, window.low
     corner = low @ camera
-    size = high[:2] - low[:2]
-    pixel = size.max() / (OVERSAMPLING * n_pixels)
-    buffer = tuple(int(np.ceil(edge)) + 1 for edge in size[::-1])
+    pixel = window.size.max() / (oversampling * n_pixels)
+    buffer = tuple(int(np.ceil(edge)) + 1 for edge in window.size[::-1])
     limits = rays.depth_limits(volume.voxels, camera, corner, buffer)
     hits = rays.trace(volume.channels, camera, corner, pixel, limits, volume.discs)
-    image = _downsample(_shade(hits, camera, colours))
-    shape = np.array(image.shape[1::-1]) * OVERSAMPLING * pixel
+    image = _downsample(_shade(hits, camera, colours), oversampling)
+    shape = np.array(image.shape[1::-1]) * oversampling * pixel
     left, bottom = low[:2] * volume.edge_m + camera[:2] @ volume.origin_m
     width, height = shape * volume.edge_m
     return View(camera, image, (left, left + width, bottom, bottom + height))
 
 
+@dataclass(frozen=True)
+class CoarseGrid:
+    """Cells of several voxels that cover a geometry, with a margin.
+
+    Attributes:
+        first: (3,) smallest voxel coordinates (x, y, z) of the geometry.
+        factor: voxels along the edge of a cell.
+        shape: number of cells (nz, ny, nx).
+    """
+
+    first: np.ndarray
+    factor: int
+    shape: tuple[int, int, int]
+
+    @classmethod
+    def over(cls, low, high, most_cells: int = MAX_VOXELS, most_along_edge: int = MAX_EDGE) -> "CoarseGrid":
+        """Cells over voxels with coordinates (x, y, z) from ``low`` to ``high``, coarse enough for their numbers."""
+        extent = np.asarray(high, dtype=np.int64) - low + 1
+        cells = float(np.prod(extent, dtype=np.float64))
+        factor = int(max(np.ceil(extent.max() / most_along_edge), np.ceil((cells / most_cells) ** (1 / 3))))
+        shape = tuple(int(n) for n in (extent[::-1] - 1) // factor + 1 + 2 * MARGIN)
+        return cls(np.asarray(low), factor, shape)
+
+    def index(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """(n,) flat index of the cells of voxels with these coordinates."""
+        cells = ((a - low) // self.factor + MARGIN for a, low in zip((z, y, x), self.first[::-1], strict=True))
+        return np.ravel_multi_index(tuple(cells), self.shape)
+
+
 def coarse_volume(nodes: NodeList, speed_m_s: np.ndarray) -> Volume:
     """Occupancy and mean speed on cells of several voxels, coarse enough to render any geometry in seconds."""
     coordinates = nodes.coordinates()
-    first = coordinates.min(axis=0)
-    extent = coordinates.max(axis=0) - first + 1
-    factor = int(max(np.ceil(extent.max() / MAX_EDGE), np.ceil((extent.prod() / MAX_VOXELS) ** (1 / 3))))
-    cell = (coordinates - first) // factor + MARGIN
-    shape = tuple((extent[::-1] - 1) // factor + 1 + 2 * MARGIN)
-    index = np.ravel_multi_index(cell.T[::-1], shape)
-    count = np.bincount(index, minlength=np.prod(shape)).reshape(shape)
-    total = np.bincount(index, weights=speed_m_s, minlength=np.prod(shape)).reshape(shape)
-    origin_m = np.asarray(nodes.origin_m) + nodes.spacing_m * (first + 0.5 * (factor - 1) - factor * MARGIN)
-    edge_m = factor * nodes.spacing_m
-    discs = _discs(nodes, origin_m, edge_m)
-    if is_rock(nodes):
-        body = _block(shape)
-        channels = _channels(body, count, total)
-        channels[rays.GRAIN] = _smoothed((body & (2 * count < factor**3)).astype(np.float32))
+    grid = CoarseGrid.over(coordinates.min(axis=0), coordinates.max(axis=0))
+    index, size = grid.index(*coordinates.T), np.prod(grid.shape)
+    count = np.bincount(index, minlength=size).reshape(grid.shape)
+    volume = volume_on(grid, nodes, count, is_rock(nodes))
+    fill_volume(volume, count, np.bincount(index, weights=speed_m_s, minlength=size).reshape(grid.shape))
+    return volume
+
+
+def volume_on(grid: CoarseGrid, header: GeometryHeader | NodeList, count: np.ndarray, rock: bool) -> Volume:
+    """The body of a geometry, without values.
+
+    Args:
+        grid: its cells.
+        header: where its voxels and openings are.
+        count: (nz, ny, nx) number of fluid voxels of every cell.
+        rock: whether it is the block around the fluid.
+    """
+    origin_m = np.asarray(header.origin_m) + header.spacing_m * (
+        grid.first + 0.5 * (grid.factor - 1) - grid.factor * MARGIN
+    )
+    edge_m = grid.factor * header.spacing_m
+    discs = _discs(header, origin_m, edge_m)
+    body = _block(grid.shape) if rock else count > 0
+    channels = _channels(body)
+    if rock:
+        channels[rays.GRAIN] = _smoothed((body & (2 * count < grid.factor**3)).astype(np.float32))
     else:
-        body = count > 0
-        channels = _channels(body, count, total)
         channels[rays.WALL] = _wall_distance(body, discs)
     return Volume(channels, np.argwhere(body)[:, ::-1], edge_m, origin_m, discs)
 
 
+def fill_volume(volume: Volume, count: np.ndarray, total: np.ndarray) -> None:
+    """Set the values of a volume to the means of sums over so many nodes of every cell, (nz, ny, nx)."""
+    weight = _smoothed(count.astype(np.float32))
+    volume.channels[rays.SPEED] = _smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
+
+
 def is_rock(nodes: NodeList) -> bool:
-    """Whether the fluid fills the pores of a block: it is cut through by all six faces of its box, not only touches
-    them as the wall of a vessel does, and much else is solid."""
+    """Whether the fluid fills the pores of a block; see :func:`is_cut_through`."""
     coordinates = nodes.coordinates()
-    low, size = coordinates.min(axis=0), np.ptp(coordinates, axis=0) + 1
-    ends = any(np.isfinite(opening.radius_m) for opening in nodes.openings)
-    if ends or nodes.n_nodes > MOST_PORES * size.prod() or size.min() < LEAST_EDGE:
+    return is_cut_through([np.bincount(column - column.min()) for column in coordinates.T], nodes.openings)
+
+
+def is_cut_through(counts: Sequence[np.ndarray], openings: Sequence[Opening]) -> bool:
+    """Whether the fluid fills the pores of a block: it is cut through by all six faces of its box, not only touches
+    them as the wall of a vessel does, and much else is solid.
+
+    Args:
+        counts: number of fluid voxels in every layer of the box, along x, y and z.
+        openings: its openings.
+    """
+    n_nodes, size = counts[0].sum(), np.array([layers.size for layers in counts])
+    ends = any(np.isfinite(opening.radius_m) for opening in openings)
+    if ends or n_nodes > MOST_PORES * size.prod() or size.min() < LEAST_EDGE:
         return False
-    for axis in range(3):
-        counts = np.bincount(coordinates[:, axis] - low[axis])
-        outer, inner = counts[[0, -1]], counts[[INWARDS, -1 - INWARDS]]
+    for axis, layers in enumerate(counts):
+        outer, inner = layers[[0, -1]], layers[[INWARDS, -1 - INWARDS]]
         if np.any(outer < LEAST_PORES * size.prod() / size[axis]) or np.any(inner > WIDENING * outer):
             return False
     return True
@@ -164,7 +252,7 @@ def _block(shape: tuple[int, int, int]) -> np.ndarray:
     return body
 
 
-def _discs(nodes: NodeList, origin_m: np.ndarray, edge_m: float) -> np.ndarray:
+def _discs(nodes: GeometryHeader | NodeList, origin_m: np.ndarray, edge_m: float) -> np.ndarray:
     """(k, 7) centre, normal and radius of every opening, in cells of a volume."""
     discs = np.empty((len(nodes.openings), 7))
     for disc, opening in zip(discs, nodes.openings, strict=True):
@@ -176,11 +264,11 @@ def _discs(nodes: NodeList, origin_m: np.ndarray, edge_m: float) -> np.ndarray:
 def best_camera(voxels: np.ndarray) -> np.ndarray:
     """(3, 3) right, up, forward of the oblique view, z upwards, with the largest projected area (least occlusion)."""
     few = voxels[:: max(len(voxels) // 50_000, 1)]
-    cameras = [_camera(azimuth, ELEVATION_DEG) for azimuth in AZIMUTHS_DEG]
+    cameras = [oblique_camera(azimuth, ELEVATION_DEG) for azimuth in AZIMUTHS_DEG]
     return max(cameras, key=lambda camera: _covered_area(few, camera))
 
 
-def _camera(azimuth_deg: float, elevation_deg: float) -> np.ndarray:
+def oblique_camera(azimuth_deg: float, elevation_deg: float) -> np.ndarray:
     """(3, 3) right, up, forward of a viewer at this azimuth (from x towards y) and elevation, looking inwards."""
     a, e = np.deg2rad(azimuth_deg), np.deg2rad(elevation_deg)
     forward = -np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
@@ -194,15 +282,13 @@ def _covered_area(voxels: np.ndarray, camera: np.ndarray) -> int:
     return np.unique(u * (2 * np.ptp(v) + 1) + v).size
 
 
-def _channels(body: np.ndarray, count: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """(6, nz, ny, nx) channels of the ray caster from the cells of the body and the fluid count and speed sum of each;
-    neither distances of walls nor grains."""
+def _channels(body: np.ndarray) -> np.ndarray:
+    """(6, nz, ny, nx) channels of the ray caster from the cells of the body; neither values, distances of walls, nor
+    grains."""
     channels = np.zeros((6, *body.shape), dtype=np.float32)
     channels[rays.BODY] = _smoothed(body.astype(np.float32))
     channels[rays.SMOOTH] = _smoothed(_smoothed(_smoothed(channels[rays.BODY]), 2), 2)
     channels[rays.AROUND] = _smoothed(channels[rays.SMOOTH], 4)
-    weight = _smoothed(count.astype(np.float32))
-    channels[rays.SPEED] = _smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
     return channels
 
 
@@ -261,9 +347,10 @@ def _outline(depth: np.ndarray) -> np.ndarray:
     return behind
 
 
-def _downsample(image: np.ndarray) -> np.ndarray:
-    """Mean over squares of ``OVERSAMPLING`` pixels, colours weighted by opacity."""
-    s = OVERSAMPLING
+def _downsample(image: np.ndarray, s: int) -> np.ndarray:
+    """Mean over squares of ``s`` pixels, colours weighted by opacity."""
+    if s == 1:
+        return image
     n_rows, n_columns = image.shape[0] // s, image.shape[1] // s
     blocks = image[: n_rows * s, : n_columns * s].reshape(n_rows, s, n_columns, s, 4)
     alpha = blocks[..., 3:].mean(axis=(1, 3))

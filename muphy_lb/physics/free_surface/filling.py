@@ -12,6 +12,11 @@ def fill(view: FlowView) -> np.ndarray | None:
     cell, share = view.model_field(CELL), view.model_field(FILL)
     if cell is None or share is None:
         return None
+    return share_of_liquid(cell, share)
+
+
+def share_of_liquid(cell: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """The share of voxels that is liquid, from what they are and the filling of those at the surface."""
     return np.where(cell == LIQUID, 1.0, np.where(cell == INTERFACE, share, 0.0))
 
 

@@ -10,7 +10,8 @@ from muphy_lb.operators import COMPRESSIBLE
 from muphy_lb.physics.free_surface.bubble_series import BubbleSeries
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
-from muphy_lb.physics.free_surface.filling import fill
+from muphy_lb.physics.free_surface.cells import CELL, FILL
+from muphy_lb.physics.free_surface.filling import fill, share_of_liquid
 from muphy_lb.physics.free_surface.gauges import GaugeSeries
 from muphy_lb.physics.free_surface.liquid import Regions
 from muphy_lb.physics.free_surface.model import free_surface
@@ -20,7 +21,7 @@ from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
 from muphy_lb.physics.free_surface.start import InitialLiquid, initial_fields
 from muphy_lb.physics.free_surface.wetting import Wetting
-from muphy_lb.physics.package import OutputField, Physics
+from muphy_lb.physics.package import FromStored, OutputField, Physics
 from muphy_lb.precision import FP16, PRECISIONS
 from muphy_lb.setup.force import uniform_acceleration_m_s2
 from muphy_lb.setup.info import BYTES_PER_DIRECTION
@@ -75,7 +76,7 @@ class FreeSurface(Physics):
             )
         self.wetting = Wetting()
         self.bubbles = self._bubbles(case)
-        self.output_fields = {"fill": OutputField("1", fill)}
+        self.output_fields = {"fill": OutputField("1", fill, FromStored((CELL, FILL), share_of_liquid))}
         if WETTED in case.output.fields:
             self.output_fields[WETTED] = OutputField("1", self.wetting.field)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.lattice import scalar_lattice
-from muphy_lb.physics.package import OutputField, Physics, ProbedScalar
+from muphy_lb.physics.package import FromStored, OutputField, Physics, ProbedScalar
 from muphy_lb.physics.thermal.model import DIFFERENCES, NAME, heated, temperature_fields
 from muphy_lb.physics.thermal.observers import HeatSeries, TemperaturePicture
 from muphy_lb.physics.thermal.setup import thermal_setup
@@ -33,8 +33,9 @@ class Thermal(Physics):
     def __init__(self, case, header: GeometryHeader, units):
         self.setup, self.wall_heat = thermal_setup(case, header, units), None
         self.heat = self.setup.heat
-        self.output_fields = {"temperature": OutputField("K", temperature_k)}
-        self.probed = (ProbedScalar(NAME, "temperature_k", lambda values: self.setup.zero_k + values),)
+        at_nodes = FromStored((NAME,), lambda values: self.setup.zero_k + values)
+        self.output_fields = {"temperature": OutputField("K", temperature_k, at_nodes)}
+        self.probed = (ProbedScalar(NAME, "temperature_k", at_nodes.in_si),)
         self._reference_k = case.thermal.reference_k
         self._method = case.thermal.method
 

@@ -1,0 +1,20 @@
+"""Options of commands that run a case; imports nothing heavy, so that help appears at once."""
+
+import argparse
+
+from muphy_lb.geometry.limits import shown
+
+VIEW = "show the run on a page for a browser on this machine; PORT of the page (default: any free one)"
+
+
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """Add ``--view [PORT]``: None without it, 0 for any free port."""
+    parser.add_argument("--view", nargs="?", type=_port, const=0, metavar="PORT", help=VIEW)
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} is no port; give --view behind everything else, or --view=PORT"
+        )
+    return int(text)

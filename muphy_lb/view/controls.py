@@ -1,0 +1,134 @@
+"""Controls: what a viewer chooses and commands, and the text about the run."""
+
+from collections.abc import Callable
+from html import escape
+
+import numpy as np
+from bokeh.layouts import column
+from bokeh.models import Button, Checkbox, Div, RadioButtonGroup, Select, Slider
+
+from muphy_lb.view.messages import CUT, ENDED, PAUSED, VESSEL, Demand, Description, News
+from muphy_lb.view.style import SIDE, sheet
+
+AXES = "xyz"
+STOP, REALLY_STOP = "Stop the run", "Press again to stop"
+ARMED_MS = 4000
+HELP = "Drag turns the vessel, Shift and drag moves it, the wheel magnifies, a double click starts anew."
+
+
+class Controls:
+    """The left side of a page.
+
+    Args:
+        document: the page's document.
+        description: what is watched.
+    """
+
+    def __init__(self, document, description: Description):
+        self._document, self._description, self._is_changing, self._text = document, description, False, ""
+        width = {"width": SIDE, "stylesheets": [sheet()]}
+        title = f"<h2 style='margin:0'>{escape(description.title or 'muphy-lb')}</h2>{escape(description.text)}"
+        self._places = _places(description)
+        self._status = Div(**width)
+        self._field = Select(title="shown", options=list(description.units), **width)
+        self._place = RadioButtonGroup(labels=[label for label, _ in self._places], **width)
+        self._layer = Slider(start=0, end=1, step=1, value=0, **width)
+        self._holds = Checkbox(label="hold the colour scale", **width)
+        self._pause, self._step = Button(label="Pause", **width), Button(label="One step", **width)
+        self._checkpoint, self._stop = Button(label="Write a checkpoint", **width), Button(label=STOP, **width)
+        help_text = Div(text="" if description.is_flat else f"<small>{HELP}</small>", **width)
+        choices = (self._field, self._place, self._layer, self._holds)
+        buttons = (self._pause, self._step, self._checkpoint, self._stop)
+        self.column = column(Div(text=title, **width), *choices, *buttons, self._status, help_text)
+
+    @property
+    def holds_scale(self) -> bool:
+        """Whether the scale of colours shall stay as it is."""
+        return bool(self._holds.active)
+
+    def on_choice(self, choose: Callable[[dict], None]) -> None:
+        """Call ``choose`` with the attributes of a demand that are to be changed."""
+
+        def field(_name, _old, value):
+            if not self._is_changing:
+                choose({"field": str(value)})
+
+        def place(_name, _old, active):
+            if not self._is_changing and isinstance(active, int) and 0 <= active < len(self._places):
+                choose(self._places[active][1])
+
+        def layer(_name, _old, value):
+            if not self._is_changing and isinstance(value, int | float) and np.isfinite(value):
+                choose({"index": round(value)})
+
+        self._field.on_change("value", field)
+        self._place.on_change("active", place)
+        self._layer.on_change("value", layer)
+
+    def on_command(self, command: Callable[[str], None]) -> None:
+        """Call ``command`` with the word for a button that was pressed."""
+
+        def stop():
+            if self._stop.label == REALLY_STOP:
+                command("stop")
+            else:
+                self._stop.label = REALLY_STOP
+                self._document.add_timeout_callback(self._disarm, ARMED_MS)
+
+        self._pause.on_click(lambda: command("pause" if self._pause.label == "Pause" else "go on"))
+        self._step.on_click(lambda: command("step"))
+        self._checkpoint.on_click(lambda: command("checkpoint"))
+        self._stop.on_click(stop)
+
+    def choose(self, demand: Demand) -> None:
+        """Set the controls to what is looked at."""
+        self._is_changing = True
+        self._field.value = demand.field
+        place = {"place": demand.place, "axis": demand.axis}
+        self._place.active = [each for _, each in self._places].index(place)
+        self._layer.visible = demand.place == CUT and not self._description.is_flat
+        low, high = (corner[demand.axis] for corner in (self._description.low, self._description.high))
+        self._layer.update(
+            start=low, end=max(high, low + 1), value=demand.index, title=f"layer along {AXES[demand.axis]}"
+        )
+        self._is_changing = False
+
+    def tell(self, news: News) -> None:
+        """Say where the run stands."""
+        self._text = self._standing(news)
+        self.say(news.state)
+        is_over = news.state.startswith(ENDED)
+        self._pause.label = "Go on" if news.state == PAUSED else "Pause"
+        self._pause.disabled = self._step.disabled = self._stop.disabled = is_over
+        self._checkpoint.disabled = is_over or not news.keeps_checkpoints
+
+    def say(self, state: str) -> None:
+        """Say what has become of the run."""
+        self._status.text = f"<p><b>{escape(state)}</b></p>{self._text}"
+
+    def _disarm(self) -> None:
+        self._stop.label = STOP
+
+    def _standing(self, news: News) -> str:
+        last, rate = news.standing.last_step, news.steps_per_s
+        lines = [f"step {news.step:,} of {last:,}", f"t = {news.time_s:.5g} s"]
+        if rate:
+            lines.append(f"{rate * self._description.header.n_nodes / 1e6:.4g} MFLUPS")
+            lines.append(f"at most {_duration((last - news.step) / rate)} to go")
+        lines += [f"steady: {escape(str(each))}" for each in news.standing.steadiness]
+        return "<p>" + "<br>".join(lines) + "</p>"
+
+
+def _places(description: Description) -> list[tuple[str, dict]]:
+    """Label and attributes of a demand of every place."""
+    if description.is_flat:
+        return [("plane", {"place": CUT, "axis": 2})]
+    cuts = [(f"cut {name}", {"place": CUT, "axis": axis}) for axis, name in enumerate(AXES)]
+    return [("vessel", {"place": VESSEL, "axis": 0}), *cuts]
+
+
+def _duration(seconds: float) -> str:
+    """A time as text."""
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

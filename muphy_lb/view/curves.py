@@ -1,0 +1,76 @@
+"""Curves: flow rates and pressures of the openings, and the way to a steady flow, on a page."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from bokeh.layouts import column
+from bokeh.models import ColumnDataSource
+from bokeh.palettes import Category10_10
+from bokeh.plotting import figure
+
+from muphy_lb.output.pictures.theme import DARK
+from muphy_lb.view.history import History
+from muphy_lb.view.style import CURVES, darken
+
+FLOWS = (("m³/s", 1.0), ("L/s", 1e-3), ("mL/s", 1e-6), ("µL/s", 1e-9), ("nL/s", 1e-12))
+PRESSURES = (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3))
+SMALLEST = 0.3  # smallest of the largest values displayed in a unit
+
+
+class Curves:
+    """The right side of a page; curves appear when there is something to be seen.
+
+    Args:
+        names: of the openings with curves.
+    """
+
+    def __init__(self, names: Sequence[str]):
+        self._n_openings = len(names)
+        empty = {"x": [], **{f"y{k}": [] for k in range(len(names))}}
+        self._openings = [ColumnDataSource(empty), ColumnDataSource(empty)]
+        self._flow, self._pressure = _plot("t [s]"), _plot("t [s]")
+        for plot, source in zip((self._flow, self._pressure), self._openings, strict=True):
+            _add_lines(plot, source, names)
+        self._change = _plot("step", y_axis_type="log")
+        self._change.title.text = "relative change, and the one asked for"
+        self._changes = ColumnDataSource({"x": [], "change": [], "tolerance": []})
+        self._change.line("x", "change", source=self._changes, color=Category10_10[0], line_width=2)
+        self._change.line("x", "tolerance", source=self._changes, color=DARK.faint, line_dash="dashed")
+        self.column = column(self._flow, self._pressure, self._change)
+
+    def draw(self, history: History) -> None:
+        """Draw all of them anew."""
+        if self._n_openings:
+            times, flows, pressures = history.of_openings()
+            _fill(self._flow, self._openings[0], times, flows, ("flow rate", FLOWS))
+            _fill(self._pressure, self._openings[1], times, pressures, ("pressure", PRESSURES))
+        steps, changes, tolerances = history.of_changes()
+        self._change.visible = steps.size > 1
+        self._changes.data = {"x": steps, "change": changes, "tolerance": tolerances}
+
+
+def _add_lines(plot, source: ColumnDataSource, names: Sequence[str]) -> None:
+    for k, name in enumerate(names):
+        colour = Category10_10[k % len(Category10_10)]
+        plot.line("x", f"y{k}", source=source, color=colour, line_width=2, legend_label=name)
+    if names:
+        legend = plot.legend[0]
+        legend.background_fill_color, legend.background_fill_alpha = DARK.background, 0.6
+        legend.label_text_color, legend.border_line_color = DARK.foreground, None
+        legend.location, legend.label_text_font_size, legend.spacing, legend.padding = "left", "11px", 0, 4
+
+
+def _plot(label: str, **options):
+    plot = figure(width=CURVES[0], height=CURVES[1], x_axis_label=label, tools="", visible=False, title="", **options)
+    plot.toolbar_location = None
+    darken(plot)
+    return plot
+
+
+def _fill(plot, source: ColumnDataSource, x: np.ndarray, rows: np.ndarray, quantity) -> None:
+    """Set the curves of a plot, in a unit that suits them."""
+    name, units = quantity
+    top = float(np.abs(rows).max(initial=0.0))
+    unit, size = next((each for each in units if top >= SMALLEST * each[1]), units[-1])
+    plot.title.text, plot.visible = f"{name} [{unit}]", x.size > 1
+    source.data = {"x": x, **{f"y{k}": row / size for k, row in enumerate(rows)}}

@@ -1,0 +1,160 @@
+"""The address of a page, and the process that serves it."""
+
+import contextlib
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import NamedTuple
+
+from muphy_lb.errors import InputError
+from muphy_lb.run.watchdog import RANK_VARIABLES
+from muphy_lb.view.messages import Answer, Description
+
+LOOPBACK = "127.0.0.1"
+PAGE = "run"
+PATIENCE_S = 3.0
+N_WAITING, MOST_ANSWERS = 64, 100
+TOKEN_BYTES = 24
+THREADS = "2"
+"""Of the process: it draws beside the steps."""
+
+
+class Door(NamedTuple):
+    """Where a page will be: a listening socket on the loopback interface, and the secret part of its address."""
+
+    listener: socket.socket
+    token: str
+
+    @property
+    def port(self) -> int:
+        """The port."""
+        return self.listener.getsockname()[1]
+
+    @property
+    def url(self) -> str:
+        """The address of the page."""
+        return f"http://{LOOPBACK}:{self.port}/{self.token}/{PAGE}"
+
+    def directions(self) -> str:
+        """How to look at the page, from this machine or another one."""
+        tunnel = f"ssh -L {self.port}:{LOOPBACK}:{self.port} {socket.gethostname()}"
+        return f"live view: {self.url}\n  from another machine: {tunnel}, then open the same address there"
+
+
+def open_door(port: int) -> Door:
+    """Take a port for a page.
+
+    Args:
+        port: which; 0 for any free one.
+
+    Raises:
+        InputError: it is no port, or taken; or the packages for the page are missing.
+    """
+    if find_spec("bokeh") is None:
+        raise InputError(
+            "--view needs the package bokeh, which this Python does not have; install the extra muphy_lb[view]"
+        )
+    if not 0 <= port < 1 << 16:
+        raise InputError(f"--view: the port is {port}; allowed: 0, for any free one, to 65535")
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+        listener.listen(N_WAITING)
+    except OSError as error:
+        listener.close()
+        raise InputError(
+            f"--view: port {port} of {LOOPBACK} cannot be had ({error.strerror}); give another one, or none for a free"
+            " one"
+        ) from error
+    return Door(listener, secrets.token_urlsafe(TOKEN_BYTES))
+
+
+class PageProcess:
+    """The process of a page, as the run sees it: nothing that happens to it holds up or ends the run.
+
+    Args:
+        door: where the page is; the process takes it over.
+        description: of what is watched.
+    """
+
+    def __init__(self, door: Door, description: Description):
+        self._description = description
+        ours, theirs = socket.socketpair()
+        handed = (door.listener.fileno(), theirs.fileno())
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "muphy_lb.view.server", *map(str, handed), door.token],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=handed,
+            env=_environment(),
+        )
+        door.listener.close()
+        theirs.close()
+        self._line = Connection(ours.detach())
+        self._outgoing: list = [description]
+        self._wake = threading.Condition()
+        self.is_there = True
+        threading.Thread(target=self._send_all, name="live view", daemon=True).start()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the process has taken all that was sent to it."""
+        return not self._outgoing
+
+    def send(self, *messages) -> None:
+        """Hand over messages; returns at once."""
+        with self._wake:
+            self._outgoing += messages
+            self._wake.notify()
+
+    def answers(self, wait_s: float = 0.0) -> list[Answer]:
+        """What the page has answered since the last call.
+
+        Args:
+            wait_s: how long to wait for the first one [s].
+        """
+        found: list[Answer] = []
+        try:
+            while self.is_there and len(found) < MOST_ANSWERS and self._line.poll(0.0 if found else wait_s):
+                found.append(Answer.from_bytes(self._line.recv_bytes(), self._description))
+        except (EOFError, OSError, ValueError):
+            self.is_there = False
+        return found
+
+    def close(self) -> None:
+        """End the process, once it has taken what was sent."""
+        self.send(None)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(PATIENCE_S)
+        self._process.kill()
+        self._process.wait()
+
+    def _send_all(self) -> None:
+        try:
+            while True:
+                with self._wake:
+                    self._wake.wait_for(lambda: self._outgoing)
+                    messages = list(self._outgoing)
+                for message in messages:
+                    self._line.send(message)
+                with self._wake:
+                    del self._outgoing[: len(messages)]
+                if messages[-1] is None:
+                    return
+        except (OSError, ValueError):
+            self.is_there = False
+
+
+def _environment() -> dict[str, str]:
+    """Variables of the process: it is no rank, and finds these packages wherever they are."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith((*RANK_VARIABLES, "BOKEH_"))}
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, (root, kept.get("PYTHONPATH"))))
+    return kept | {"PYTHONPATH": path, "NUMBA_NUM_THREADS": THREADS, "OMP_NUM_THREADS": THREADS}

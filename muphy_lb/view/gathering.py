@@ -1,0 +1,177 @@
+"""The nodes of a rank that a picture needs, and their values on rank 0."""
+
+from collections import OrderedDict
+
+import numpy as np
+
+from muphy_lb.geometry.nodes import voxel_coordinates
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.output.pictures.projection import CoarseGrid, is_cut_through
+from muphy_lb.view.messages import CUT, VESSEL, CutFrame, Demand, Description, Picture
+from muphy_lb.view.shown import NodeReader, ShownField, shown_fields
+
+MOST_PIXELS = 640
+"""Along the edge of a cut."""
+MOST_CELLS, MOST_CELLS_ALONG_EDGE = 800_000, 256
+N_KEPT = 6
+"""Places whose node lists are kept: a viewer who moves a cut may come back to it."""
+CHUNK = 1 << 20
+
+
+class Gathering:
+    """Collects on rank 0 what pictures show; collective.
+
+    Args:
+        view: the flow.
+
+    Attributes:
+        fields: the scalars that can be shown, by name.
+    """
+
+    def __init__(self, view: FlowView):
+        self.fields: dict[str, ShownField] = shown_fields(view)
+        self._view, self._engine = view, None
+        self._bind()
+        low, high = np.array([row.min(initial=1 << 30) for row in self._xyz]), self._maximum(self._xyz)
+        self.low, self.high = -self._over_ranks(-low), self._over_ranks(high)
+        self.grid = CoarseGrid.over(self.low, self.high, MOST_CELLS, MOST_CELLS_ALONG_EDGE)
+        self.frames = tuple(self._frame(axis) for axis in range(3))
+
+    def picture(self, demand: Demand) -> Picture | None:
+        """The values for a demand, on rank 0."""
+        if self._engine is not self._view.engine:
+            self._bind()
+        reader, where = self._place(demand)
+        values = self._values(demand.field, reader)
+        gathered = self._view.communicator.gather(values)
+        if gathered is None:
+            return None
+        shape = self.frames[demand.axis].shape if demand.place == CUT else self.grid.shape
+        return Picture(demand, shape, where, np.concatenate(gathered))
+
+    def counts(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Flat index and number of fluid voxels of the occupied cells of the coarse grid, on rank 0."""
+        found = np.zeros(np.prod(self.grid.shape), dtype=np.int32)
+        for chunk in self._chunks():
+            found += np.bincount(self._cells(chunk), minlength=found.size).astype(np.int32)
+        used = np.flatnonzero(found).astype(np.int32)
+        gathered = self._view.communicator.gather((used, found[used]))
+        if gathered is None:
+            return None
+        total = np.zeros(found.size, dtype=np.int32)
+        for cells, numbers in gathered:
+            total[cells] += numbers
+        used = np.flatnonzero(total).astype(np.int32)
+        return used, total[used]
+
+    def is_rock(self) -> bool | None:
+        """Whether the fluid fills the pores of a block, on rank 0."""
+        size = self.high - self.low + 1
+        layers = [np.zeros(n, dtype=np.int64) for n in size]
+        for row, low, counts in zip(self._xyz, self.low, layers, strict=True):
+            counts += np.bincount(row - low, minlength=counts.size)
+        total = [self._view.communicator.total(counts) for counts in layers]
+        return bool(min(size) > 1 and is_cut_through(total, self._view.header.openings))
+
+    def fullest_cut(self) -> tuple[int, int]:
+        """Axis and layer with most fluid, of those in the middle of the geometry along each axis."""
+        middle = (self.low + self.high) // 2
+        counts = [int(np.count_nonzero(row == layer)) for row, layer in zip(self._xyz, middle, strict=True)]
+        total = self._view.communicator.total(np.array(counts))
+        axis = 2 if self._view.header.shape[0] == 1 else int(np.argmax(total))
+        return axis, int(middle[axis])
+
+    def _bind(self) -> None:
+        """Take note of the nodes of this rank as they are now."""
+        self._engine, domain = self._view.engine, self._view.domain
+        self._xyz = np.empty((3, domain.n_nodes), dtype=np.int32)
+        for chunk in self._chunks():
+            self._xyz[:, chunk] = voxel_coordinates(domain.voxel[chunk], self._view.header.shape).T
+        self._places: OrderedDict[tuple, tuple] = OrderedDict()
+
+    def _chunks(self):
+        for first in range(0, self._view.domain.n_nodes, CHUNK):
+            yield slice(first, first + CHUNK)
+
+    def _cells(self, chunk) -> np.ndarray:
+        return self.grid.index(*self._xyz[:, chunk])
+
+    def _maximum(self, rows) -> np.ndarray:
+        return np.array([row.max(initial=-1) for row in rows])
+
+    def _over_ranks(self, numbers: np.ndarray) -> np.ndarray:
+        return np.array([self._view.communicator.maximum(int(number)) for number in numbers])
+
+    def _frame(self, axis: int) -> CutFrame:
+        in_plane = [other for other in range(3) if other != axis]
+        low, high = self.low[in_plane], self.high[in_plane]
+        stride = -(-int((high - low).max() + 1) // MOST_PIXELS)
+        return CutFrame(tuple(map(int, low)), tuple(map(int, high)), stride)
+
+    def _place(self, demand: Demand) -> tuple[NodeReader, np.ndarray | None]:
+        """The nodes of a place, and on rank 0 where those of all ranks lie in its image."""
+        key = demand.place, demand.axis, demand.index
+        if key not in self._places:
+            nodes, where = self._cut(demand) if demand.place == CUT else self._samples()
+            gathered = self._view.communicator.gather(where.astype(np.int32))
+            whole = None if gathered is None else np.concatenate(gathered)
+            self._places[key] = NodeReader(self._engine, nodes), whole
+            if len(self._places) > N_KEPT:
+                self._places.popitem(last=False)
+        self._places.move_to_end(key)
+        return self._places[key]
+
+    def _cut(self, demand: Demand) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes of a layer, and their flat positions in the image."""
+        frame = self.frames[demand.axis]
+        column, row = (self._xyz[axis] for axis in range(3) if axis != demand.axis)
+        nodes = np.flatnonzero(self._xyz[demand.axis] == demand.index)
+        column, row = column[nodes] - frame.low[0], row[nodes] - frame.low[1]
+        drawn = (column % frame.stride == 0) & (row % frame.stride == 0)
+        where = row[drawn] // frame.stride * frame.shape[1] + column[drawn] // frame.stride
+        return nodes[drawn], where
+
+    def _samples(self) -> tuple[np.ndarray, np.ndarray]:
+        """A node of every cell of the coarse grid, if possible the one in its middle, and the cells."""
+        sample, factor = np.full(np.prod(self.grid.shape), -1, dtype=np.int64), self.grid.factor
+        for chunk in self._chunks():
+            cells, numbers = self._cells(chunk), np.arange(chunk.start, min(chunk.stop, self._xyz.shape[1]))
+            sample[cells] = numbers
+        for chunk in self._chunks() if factor > 1 else ():
+            inside = (self._xyz[:, chunk] - self.low[:, None]) % factor == factor // 2
+            middle = np.flatnonzero(inside.all(axis=0))
+            sample[self._cells(chunk)[middle]] = chunk.start + middle
+        cells = np.flatnonzero(sample >= 0)
+        order = np.argsort(sample[cells])
+        return sample[cells][order], cells[order]
+
+    def _values(self, name: str, reader: NodeReader) -> np.ndarray:
+        values = np.asarray(self.fields[name].values(reader), dtype=np.float32).copy()
+        with_fluid = reader.has_fluid()
+        if with_fluid is not None:
+            values[~with_fluid] = np.nan
+        return values
+
+
+def describe(view: FlowView, gathering: Gathering) -> Description | None:
+    """What stays the same while a run is watched, on rank 0; collective."""
+    counts, is_rock, (axis, index) = gathering.counts(), gathering.is_rock(), gathering.fullest_cut()
+    if counts is None:
+        return None
+    telling = [physics.cut_field for physics in view.physics if physics.cut_field in gathering.fields]
+    field = telling[0] if telling else "speed"
+    header = view.header
+    return Description(
+        title=view.case.title,
+        text=f"{header.n_nodes:,} nodes, {view.device}, ranks: {view.communicator.size}",
+        header=header,
+        low=tuple(map(int, gathering.low)),
+        high=tuple(map(int, gathering.high)),
+        frames=gathering.frames,
+        units={name: shown.unit for name, shown in gathering.fields.items()},
+        field=field,
+        grid=gathering.grid,
+        counts=counts,
+        is_rock=is_rock,
+        start=Demand(field, CUT, axis, index) if telling or header.shape[0] == 1 else Demand(field, VESSEL),
+    )

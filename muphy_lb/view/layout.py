@@ -1,0 +1,169 @@
+"""Layout: the elements of a page, and the picture in its middle."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+import numpy as np
+from bokeh.events import DoubleTap, MouseWheel, Pan
+from bokeh.layouts import column, row
+from bokeh.models import ColorBar, ColumnDataSource, CustomJS, Div, LinearColorMapper, Range1d
+from bokeh.plotting import figure
+
+from muphy_lb.output.pictures.theme import DARK
+from muphy_lb.view.controls import AXES, Controls
+from muphy_lb.view.curves import Curves
+from muphy_lb.view.messages import CUT, VESSEL, Demand, Description, Picture
+from muphy_lb.view.scene import Scale, palette
+from muphy_lb.view.style import FRAME, darken, page_sheet, sheet
+
+GONE = "the run has gone; this is the last that was seen of it"
+MARGIN = 1.04
+LARGEST_NOTCH = 500.0
+ACKNOWLEDGE = "requestAnimationFrame(() => { drawn.data = {number: source.data.number} })"
+LOAD_AGAIN = "setTimeout(() => window.location.reload(), 1500)"
+LENGTHS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
+
+
+def plain_page(document, text: str, is_loaded_again: bool = False) -> None:
+    """Fill a document with nothing but a text."""
+    document.title = "muphy-lb"
+    document.add_root(Div(text=f"<p>{escape(text)}</p>", stylesheets=[page_sheet(), sheet()]))
+    if is_loaded_again:
+        document.js_on_event("document_ready", CustomJS(code=LOAD_AGAIN))
+
+
+class Layout:
+    """The elements of one page.
+
+    Args:
+        document: of the page.
+        description: what is watched.
+        curves: names of the openings with curves.
+
+    Attributes:
+        controls, curves: what is beside the picture.
+    """
+
+    def __init__(self, document, description: Description, curves: Sequence[str]):
+        self._description = description
+        extent_m = (np.subtract(description.high, description.low).max() + 1) * description.header.spacing_m
+        self._length = next((each for each in LENGTHS if extent_m >= each[1]), LENGTHS[-1])
+        self._colours = LinearColorMapper(palette=palette(description.field), low=0, high=1, nan_color=DARK.shadow)
+        self._bars: list[ColorBar] = []
+        self._drawn = ColumnDataSource({"number": [0]})
+        empty = {"image": [], "number": []}
+        self._cut_source = self._source({**empty, "x": [], "y": [], "dw": [], "dh": []})
+        self._vessel_source = self._source(empty)
+        self._cut, self._vessel = self._cut_figure(), self._vessel_figure()
+        self.controls, self.curves = Controls(document, description), Curves(curves)
+
+    def fill(self, document) -> None:
+        """Fill a document with the elements, when all their callbacks are known."""
+        document.title = f"{self._description.title or 'muphy-lb'}: live view"
+        parts = (self.controls.column, column(self._cut, self._vessel), self.curves.column)
+        document.add_root(row(*parts, stylesheets=[page_sheet()]))
+
+    def on_mouse(self, turn: Callable, zoom: Callable, reset: Callable) -> None:
+        """Call ``turn(right, up, with shift)`` [pixels], ``zoom(notches)`` and ``reset()``."""
+
+        def dragged(event):
+            if abs(event.delta_x) + abs(event.delta_y) < sum(FRAME):
+                turn(event.delta_x, event.delta_y, bool(event.modifiers and event.modifiers.get("shift")))
+
+        def wheeled(event):
+            zoom(float(np.clip(event.delta, -LARGEST_NOTCH, LARGEST_NOTCH)))
+
+        self._vessel.on_event(Pan, dragged)
+        self._vessel.on_event(MouseWheel, wheeled)
+        self._vessel.on_event(DoubleTap, lambda _event: reset())
+
+    def on_drawn(self, acknowledge: Callable[[int], None]) -> None:
+        """Call ``acknowledge`` with the number of a picture that is on the screen."""
+
+        def drawn(_name, _old, data):
+            numbers = data.get("number") if isinstance(data, dict) else None
+            if numbers is not None and len(numbers) and isinstance(numbers[0], int | float):
+                acknowledge(int(numbers[0]))
+
+        self._drawn.on_change("data", drawn)
+
+    def choose(self, demand: Demand) -> None:
+        """Set the page to what is looked at."""
+        self.controls.choose(demand)
+        self._vessel.visible, self._cut.visible = demand.place == VESSEL, demand.place == CUT
+        self._colours.palette = palette(demand.field)
+
+    def show(self, picture: Picture, image: np.ndarray, scale: Scale, number: int) -> None:
+        """Show an image, on a scale of colours; the browser will answer with its number."""
+        self._colours.update(low=scale.low / scale.size, high=scale.high / scale.size)
+        demand, unit = picture.demand, "" if scale.unit == "1" else f" [{scale.unit}]"
+        for bar in self._bars:
+            bar.title = f"{demand.field}{unit}"
+        if demand.place == VESSEL:
+            self._vessel_source.data = {"image": [image], "number": [number]}
+            return
+        left, right, bottom, top = self._look_at(demand)
+        data = {"image": [image / np.float32(scale.size)], "number": [number]}
+        self._cut_source.data = data | {"x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
+
+    def _source(self, data: dict) -> ColumnDataSource:
+        """A source whose pictures the browser acknowledges."""
+        source = ColumnDataSource(data)
+        source.js_on_change("data", CustomJS(args={"source": source, "drawn": self._drawn}, code=ACKNOWLEDGE))
+        return source
+
+    def _cut_figure(self):
+        plot = figure(frame_width=FRAME[0], frame_height=FRAME[1], tools="pan,wheel_zoom,box_zoom,reset,save,hover")
+        plot.x_range, plot.y_range = Range1d(0, 1), Range1d(0, 1)
+        plot.hover.tooltips = [("", "@image{0.0000}")]
+        image = plot.image(source=self._cut_source, x="x", y="y", dw="dw", dh="dh", color_mapper=self._colours)
+        plot.hover.renderers = [image]
+        plot.toolbar.logo = None
+        self._framed = None
+        return self._with_bar(plot)
+
+    def _vessel_figure(self):
+        plot = figure(frame_width=FRAME[0], frame_height=FRAME[1], tools="", x_range=(0, 1), y_range=(0, 1))
+        plot.image_rgba(source=self._vessel_source, x=0, y=0, dw=1, dh=1)
+        plot.axis.visible = plot.grid.visible = False
+        plot.toolbar_location = None
+        return self._with_bar(plot)
+
+    def _with_bar(self, plot):
+        bar = ColorBar(color_mapper=self._colours, background_fill_color=DARK.background, title=" ")
+        bar.title_text_color = bar.major_label_text_color = DARK.foreground
+        bar.title_text_font_style, bar.major_tick_line_color = "normal", DARK.faint
+        plot.add_layout(bar, "right")
+        self._bars.append(bar)
+        darken(plot)
+        return plot
+
+    def _look_at(self, demand: Demand) -> tuple[float, float, float, float]:
+        """Edges of the image of a cut, in the unit of the axes; the plot shows all of it when the axis is another."""
+        header, frame, (unit, unit_m) = self._description.header, self._description.frames[demand.axis], self._length
+        across, up = (axis for axis in range(3) if axis != demand.axis)
+        size = header.spacing_m / unit_m
+        left, bottom = (
+            header.origin_m[a] / unit_m + (low - 0.5) * size for a, low in zip((across, up), frame.low, strict=True)
+        )
+        rows, columns = frame.shape
+        right, top = left + columns * frame.stride * size, bottom + rows * frame.stride * size
+        position = (header.origin_m[demand.axis] + demand.index * header.spacing_m) / unit_m
+        self._cut.title.text = "" if self._description.is_flat else f"{AXES[demand.axis]} = {position:.4g} {unit}"
+        if self._framed != demand.axis:
+            self._framed = demand.axis
+            self._frame((left, right, bottom, top))
+            self._cut.xaxis.axis_label, self._cut.yaxis.axis_label = (f"{AXES[a]} [{unit}]" for a in (across, up))
+        return left, right, bottom, top
+
+    def _frame(self, edges: tuple[float, float, float, float]) -> None:
+        """Show all between the edges, with the same scale along both axes."""
+        left, right, bottom, top = edges
+        scale = MARGIN * max((right - left) / FRAME[0], (top - bottom) / FRAME[1])
+        for span, low, high, n in (
+            (self._cut.x_range, left, right, FRAME[0]),
+            (self._cut.y_range, bottom, top, FRAME[1]),
+        ):
+            middle, half = 0.5 * (low + high), 0.5 * scale * n
+            span.update(start=middle - half, end=middle + half)
+            span.reset_start, span.reset_end = middle - half, middle + half

@@ -1,0 +1,195 @@
+"""LiveView: shows a run on a page while it goes on; the part that every rank has."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from muphy_lb.run.onlooker import Onlooker, Standing, Wish
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.view.door import Door, PageProcess, open_door
+from muphy_lb.view.gathering import Gathering, describe
+from muphy_lb.view.messages import ENDED, PAUSED, RUNNING, Demand, News
+from muphy_lb.view.pace import Pace
+
+LOG = logging.getLogger(__name__)
+PAUSED_S = 0.1
+"""How long a rank waits between two looks during a pause [s]."""
+
+
+class Order(NamedTuple):
+    """What all ranks do at a look: the pictures to take, whether the openings are measured, what is asked of the run,
+    and the number of steps before the next look (None: that is found out after the pictures)."""
+
+    demands: tuple[Demand, ...] = ()
+    with_openings: bool = False
+    wish: Wish = Wish()
+
+
+class Desk:
+    """What rank 0 knows of the viewers, and decides for all ranks.
+
+    Args:
+        page: the page.
+        step: steps made so far.
+
+    Attributes:
+        pace: when to look.
+        is_paused: whether the run waits.
+        viewers: number of those who look on.
+    """
+
+    def __init__(self, page: PageProcess, step: int):
+        self._page, self.pace = page, Pace(step)
+        self.is_paused, self.viewers = False, 0
+        self._demands: tuple[Demand, ...] = ()
+        self._watched: tuple[Demand, ...] = ()
+        self._has_told = False
+
+    def order(self, step: int) -> Order:
+        """What to do now; waits a little during a pause."""
+        self.pace.arrive(step)
+        commands = self._hear(PAUSED_S if self.is_paused else 0.0)
+        steps_once = self.is_paused and "step" in commands
+        for command in commands:
+            self.is_paused = {"pause": True, "step": True, "go on": False}.get(command, self.is_paused)
+        if not self._page.is_there:
+            self.viewers, self._demands, self.is_paused = 0, (), False
+        takes_picture = self._demands and self._page.is_idle and self.pace.has_picture()
+        demands, self._demands = (self._demands, ()) if takes_picture else ((), self._demands)
+        wish = Wish("checkpoint" in commands, self.is_paused and not steps_once, "stop" in commands)
+        with_openings = self.viewers > 0 and not self.is_paused and self._page.is_idle and self.pace.has_curves()
+        return Order(demands, with_openings, wish)
+
+    def last_order(self, step: int) -> Order:
+        """What to do at the last step: all that is watched is shown once more."""
+        self.pace.arrive(step)
+        self._hear(0.0)
+        return Order(self._watched, self.viewers > 0) if self._page.is_there else Order()
+
+    def leave(self, is_stepwise: bool) -> int:
+        """The look is over; returns the number of steps before the next one."""
+        if not self._page.is_there and not self._has_told:
+            self._has_told = True
+            LOG.warning("warning: the process of the live view has ended; the run goes on without it")
+        n_steps = self.pace.leave(self.viewers > 0)
+        return 1 if is_stepwise else n_steps
+
+    def _hear(self, wait_s: float) -> list[str]:
+        """The commands since the last look."""
+        commands = []
+        for answer in self._page.answers(wait_s):
+            self.viewers, self._demands, self._watched = answer.viewers, answer.demands, answer.watched
+            commands += [answer.command] if answer.command else []
+        return commands
+
+
+class LiveView(Onlooker):
+    """Shows a simulation on a page of rank 0; collective.
+
+    Args:
+        simulation: what is shown; it hands over its steps from now on.
+        door: where the page is, on rank 0; None elsewhere.
+        keeps_checkpoints: whether whoever runs it writes a checkpoint when that is asked for.
+
+    Attributes:
+        url: the address of the page, on rank 0; empty elsewhere.
+    """
+
+    def __init__(self, simulation: Simulation, door: Door | None, keeps_checkpoints: bool = False):
+        self._simulation, self._communicator = simulation, simulation.communicator
+        self.keeps_checkpoints, self.url = keeps_checkpoints, door.url if door else ""
+        self._directions = door.directions() if door else ""
+        self._gathering = Gathering(simulation)
+        description = describe(simulation, self._gathering)
+        self._page = PageProcess(door, description) if door and description else None
+        self._desk = Desk(self._page, simulation.step_number) if self._page else None
+        self.next_step = simulation.step_number + 1
+        simulation.onlooker = self
+
+    def __str__(self):
+        return self._directions
+
+    def _repr_html_(self) -> str:
+        """The page in a notebook."""
+        return f'<iframe src="{self.url}" width="100%" height="820" style="border:0"></iframe>'
+
+    def look(self, standing: Standing) -> Wish:
+        """Show the present step to those who look on, and do what they ask for."""
+        step = self._simulation.step_number
+        self._simulation.engine.backend.synchronise()  # else the pictures' time would be that of steps before them
+        order = self._communicator.broadcast(self._desk.order(step) if self._desk else None)
+        if order.wish.pause and self._communicator.rank:
+            time.sleep(PAUSED_S / 2)  # the others wait for rank 0, which waits for the page
+        self._show(order, standing, PAUSED if order.wish.pause else RUNNING)
+        is_stepwise = bool(self._desk and self._desk.is_paused)
+        self.next_step = step + self._communicator.broadcast(self._desk.leave(is_stepwise) if self._desk else None)
+        return order.wish
+
+    def end(self, standing: Standing, reason: str) -> None:
+        """Show the last step."""
+        order = self._desk.last_order(self._simulation.step_number) if self._desk else None
+        self._show(self._communicator.broadcast(order), standing, f"{ENDED}: {reason}")
+
+    def close(self) -> None:
+        """End the page."""
+        self._simulation.onlooker = Onlooker()
+        if self._page:
+            self._page.close()
+
+    def _show(self, order: Order, standing: Standing, state: str) -> None:
+        """Take the pictures of an order, and send them with the news to the page."""
+        began_s = time.perf_counter()
+        pictures = [self._gathering.picture(demand) for demand in order.demands]
+        openings = self._openings() if order.with_openings else {}
+        desk = self._desk
+        if desk is None or self._page is None:
+            return
+        if order.demands:
+            kinds = {(demand.field, demand.place) for demand in order.demands}
+            desk.pace.picture_taken(began_s, desk.is_paused, kinds)
+        if self._page.is_idle or pictures or state.startswith(ENDED):
+            self._page.send(self._news(standing, state, openings), *pictures)
+
+    def _openings(self) -> dict[str, tuple[float, float]]:
+        found = self._simulation.openings() or {}
+        return {name: (state.flow_rate_m3_s, state.mean_pressure_pa) for name, state in found.items()}
+
+    def _news(self, standing: Standing, state: str, openings) -> News:
+        simulation, rate = self._simulation, self._desk.pace.steps_per_s if self._desk else 0.0
+        step, time_s = simulation.step_number, simulation.time_s
+        return News(step, time_s, standing, rate, state, openings, self.keeps_checkpoints)
+
+
+def view(simulation: Simulation, port: int = 0) -> LiveView:
+    """Show a simulation on a page while it steps, as in a notebook; collective.
+
+    Args:
+        simulation: the simulation; :meth:`~muphy_lb.run.simulation.Simulation.step` hands over its steps.
+        port: of the loopback interface; 0 for any free one.
+
+    Returns:
+        The view; in a notebook the page itself. ``close()`` ends it.
+
+    Raises:
+        InputError: the port cannot be had, or the packages for the page are missing.
+    """
+    return LiveView(simulation, open_door(port) if simulation.communicator.rank == 0 else None)
+
+
+@contextmanager
+def shown(simulation: Simulation, door: Door | None, say: Callable[[str], None]) -> Iterator[None]:
+    """Context of a run that is shown on a page; collective.
+
+    Args:
+        simulation: what is run.
+        door: where the page is, on rank 0; None elsewhere.
+        say: prints on rank 0.
+    """
+    live = LiveView(simulation, door, keeps_checkpoints=True)
+    say(str(live))
+    try:
+        yield
+    finally:
+        live.close()

@@ -1,0 +1,169 @@
+"""What a run and the process of its page tell each other.
+
+The run sends the records below, pickled. The page only answers with :class:`Answer`, as JSON, which is checked: what
+comes from browsers never reaches the run in any other form.
+"""
+
+import json
+from dataclasses import astuple, dataclass, field
+
+import numpy as np
+
+from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.output.pictures.projection import CoarseGrid
+from muphy_lb.run.onlooker import Standing
+
+MOST_DEMANDS = 8
+COMMANDS = ("pause", "go on", "step", "checkpoint", "stop")
+VESSEL, CUT = "vessel", "cut"
+RUNNING, PAUSED, ENDED = "running", "paused", "ended"
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is to be shown.
+
+    Attributes:
+        field: name of the scalar.
+        place: ``VESSEL``, its values on a coarse grid all over the geometry, or ``CUT``.
+        axis, index: 0, 1, 2 for a cut normal to x, y, z, and the layer of voxels; 0 for the vessel.
+    """
+
+    field: str
+    place: str
+    axis: int = 0
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Values for a demand: (k,) where in an image of ``shape``, flat, and what; nan where there is no fluid."""
+
+    demand: Demand
+    shape: tuple[int, ...]
+    where: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class CutFrame:
+    """The image of a cut: first and last voxel along its columns and rows, and voxels along the edge of a pixel."""
+
+    low: tuple[int, int]
+    high: tuple[int, int]
+    stride: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and columns."""
+        columns, rows = ((high - low) // self.stride + 1 for low, high in zip(self.low, self.high, strict=True))
+        return rows, columns
+
+
+@dataclass(frozen=True)
+class Description:
+    """What stays the same while a run is watched.
+
+    Attributes:
+        title, text: of the case; what runs on what.
+        header: the geometry without its nodes.
+        low, high: smallest and largest voxel coordinates (x, y, z) of the fluid.
+        frames: the images of cuts normal to x, y, z.
+        units: unit of every field by name.
+        field: name of the one to begin with.
+        grid, counts: cells all over the geometry, and flat index and number of fluid voxels of those with any.
+        is_rock: whether the fluid fills the pores of a block.
+        start: the cut to begin with.
+    """
+
+    title: str
+    text: str
+    header: GeometryHeader
+    low: tuple[int, int, int]
+    high: tuple[int, int, int]
+    frames: tuple[CutFrame, CutFrame, CutFrame]
+    units: dict[str, str]
+    field: str
+    grid: CoarseGrid
+    counts: tuple[np.ndarray, np.ndarray]
+    is_rock: bool
+    start: Demand
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the geometry is two-dimensional."""
+        return self.header.shape[0] == 1
+
+
+@dataclass(frozen=True)
+class News:
+    """Where the run stands.
+
+    Attributes:
+        step, time_s: steps made and physical time [s].
+        standing: its last step, and how far the criteria for a steady flow are met.
+        steps_per_s: steps per second of late; 0 before that is known.
+        state: ``RUNNING``, ``PAUSED``, or ``ENDED`` and why.
+        openings: flow rate [m^3/s] and mean pressure [Pa] of every opening by name; empty if not measured now.
+        keeps_checkpoints: whether the run writes one if that is asked for.
+    """
+
+    step: int
+    time_s: float
+    standing: Standing
+    steps_per_s: float
+    state: str
+    openings: dict[str, tuple[float, float]] = field(default_factory=dict)
+    keeps_checkpoints: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the page asks of the run.
+
+    Attributes:
+        viewers: number of browsers that look on.
+        demands: what they wait for, now that they have drawn what they were sent before.
+        watched: what they have before them.
+        command: one of ``COMMANDS``; empty for none.
+    """
+
+    viewers: int
+    demands: tuple[Demand, ...] = ()
+    watched: tuple[Demand, ...] = ()
+    command: str = ""
+
+    def to_bytes(self) -> bytes:
+        """As JSON."""
+        lists = [[list(astuple(each)) for each in demands] for demands in (self.demands, self.watched)]
+        return json.dumps([self.viewers, *lists, self.command]).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, description: Description) -> "Answer":
+        """The answer, with demands that can be met.
+
+        Raises:
+            ValueError: it is none.
+        """
+        try:
+            viewers, *lists, command = json.loads(data)
+            demands, watched = (_demands(found, description) for found in lists)
+            return cls(max(int(viewers), 0), demands, watched, command if command in COMMANDS else "")
+        except (TypeError, OverflowError, RecursionError) as error:
+            raise ValueError(str(error)) from error
+
+
+def _demands(found, description: Description) -> tuple[Demand, ...]:
+    asked = [Demand(str(name), str(place), int(axis), int(index)) for name, place, axis, index in found]
+    return tuple(each for each in dict.fromkeys(asked) if can_be_met(each, description))[:MOST_DEMANDS]
+
+
+def can_be_met(demand: Demand, description: Description) -> bool:
+    """Whether there is such a field and place."""
+    if demand.field not in description.units:
+        return False
+    if demand.place == VESSEL:
+        return (demand.axis, demand.index) == (0, 0) and not description.is_flat
+    if demand.place != CUT or demand.axis not in (0, 1, 2):
+        return False
+    return description.low[demand.axis] <= demand.index <= description.high[demand.axis]

@@ -1,0 +1,184 @@
+"""What is drawn of pictures: a cut as an image of numbers, the vessel as seen from somewhere, and their colours."""
+
+import time
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
+from muphy_lb.output.pictures.projection import (
+    Window,
+    best_camera,
+    fill_volume,
+    oblique_camera,
+    render,
+    volume_on,
+)
+from muphy_lb.view.messages import Description, Picture
+
+PREFIXES = {"m/s": (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6)), "Pa": (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3))}
+SPEED_COLOURS, OTHER_COLOURS, N_COLOURS = ("plasma", 0.12, 0.96), ("viridis", 0.0, 1.0), 256
+PERCENTILES = (0.3, 99.7)
+FROM_ZERO = 0.25
+"""A scale begins at 0 if its low end is below this share of the high one."""
+SHRINKS = 0.6
+"""A scale is kept until values fill less than this share of it."""
+LEAST_RANGE = 1e-30
+SMALLEST = 0.3  # smallest value displayed in a unit
+MOST_ELEVATION_DEG = 89.0
+ZOOM = (0.5, 12.0)
+
+
+@dataclass(frozen=True)
+class Angle:
+    """From where the vessel is seen: direction of the viewer, magnification, and shift of the centre in parts of the
+    image's width."""
+
+    azimuth_deg: float
+    elevation_deg: float
+    zoom: float = 1.0
+    shift: tuple[float, float] = (0.0, 0.0)
+
+    def turned(self, right_deg: float, up_deg: float) -> "Angle":
+        """The vessel follows the mouse."""
+        elevation = np.clip(self.elevation_deg - up_deg, -MOST_ELEVATION_DEG, MOST_ELEVATION_DEG)
+        return replace(self, azimuth_deg=(self.azimuth_deg - right_deg) % 360.0, elevation_deg=float(elevation))
+
+    def magnified(self, factor: float) -> "Angle":
+        """Nearer, or farther away."""
+        return replace(self, zoom=float(np.clip(self.zoom * factor, *ZOOM)))
+
+    def moved(self, right: float, up: float) -> "Angle":
+        """Shifted by parts of the image's width."""
+        shift = (self.shift[0] - right / self.zoom, self.shift[1] - up / self.zoom)
+        return replace(self, shift=tuple(float(np.clip(s, -1.0, 1.0)) for s in shift))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Colours of values: low and high end [SI], name of the displayed unit and its size."""
+
+    low: float
+    high: float
+    unit: str
+    size: float
+
+    @classmethod
+    def of(cls, values: np.ndarray, unit: str, before: "Scale | None" = None) -> "Scale":
+        """A scale for values; the one before, if it still suits them."""
+        finite = values[np.isfinite(values)]
+        low, high = np.percentile(finite, PERCENTILES) if finite.size else (0.0, 1.0)
+        if finite.size and finite.min() >= 0.0 and low < FROM_ZERO * high:
+            low = 0.0
+        if before and before.low <= low and high <= before.high and high - low >= SHRINKS * (before.high - before.low):
+            return before
+        least = max(LEAST_RANGE, 1e-6 * max(abs(low), abs(high)))
+        low, high = float(low), float(max(high, low + least))
+        top = max(abs(low), abs(high))
+        units = PREFIXES.get(unit, ((unit, 1.0),))
+        name, size = next((row for row in units if top >= SMALLEST * row[1]), units[-1])
+        return cls(low, high, name, size)
+
+    def fractions(self, values: np.ndarray) -> np.ndarray:
+        """Where values lie between the low end, 0, and the high one, 1."""
+        return np.clip((values - self.low) / (self.high - self.low), 0.0, 1.0)
+
+
+def palette(field: str) -> list[str]:
+    """Colours for the values of a field, as hexadecimal text."""
+    name, low, high = SPEED_COLOURS if field == "speed" else OTHER_COLOURS
+    return [to_hex(colour) for colour in colormaps[name](np.linspace(low, high, N_COLOURS))]
+
+
+def cut_image(picture: Picture) -> np.ndarray:
+    """(rows, columns) float32 values [SI] of a cut; nan where there is no fluid."""
+    image = np.full(picture.shape, np.nan, dtype=np.float32)
+    image.flat[picture.where] = picture.values
+    return image
+
+
+class VesselScene:
+    """The vessel in three dimensions, coloured by values.
+
+    Args:
+        description: of what is watched.
+
+    Attributes:
+        start: from where it is seen at first.
+        seconds: how long an image with one ray a pixel took.
+    """
+
+    def __init__(self, description: Description):
+        self._description, self.seconds = description, inf
+        cells, numbers = description.counts
+        count = np.zeros(np.prod(description.grid.shape), dtype=np.int32)
+        count[cells] = numbers
+        self._full = self._volume(count)
+        self._present, self._picture = self._full, None
+        render(
+            self._full, Window.around(self._full, np.eye(3)), lambda values: np.zeros((*values.shape, 4)), 1
+        )  # compiles
+        forward = best_camera(self._full.voxels)[2]
+        self.start = Angle(
+            float(np.rad2deg(np.arctan2(-forward[1], -forward[0]))), float(np.rad2deg(-np.arcsin(forward[2])))
+        )
+
+    def image(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> np.ndarray:
+        """(rows, columns) uint32 RGBA of the vessel with the values of a picture.
+
+        Args:
+            picture: of the place ``VESSEL``.
+            angle: from where.
+            scale: colours.
+            size: columns and rows.
+            rays: along the edge of a pixel.
+        """
+        began_s = time.perf_counter()
+        self._take(picture)
+        colours = self._colours(picture.demand.field, scale)
+        seen = render(self._present, self._window(angle, size), colours, max(size), rays)
+        packed = _packed(seen.image, size)
+        self.seconds = (time.perf_counter() - began_s) / rays**2
+        return packed
+
+    def _volume(self, count: np.ndarray):
+        description = self._description
+        shaped = count.reshape(description.grid.shape)
+        return volume_on(description.grid, description.header, shaped, description.is_rock)
+
+    def _take(self, picture: Picture) -> None:
+        """Set the values; where there is no fluid there is no body."""
+        if picture is self._picture:
+            return
+        with_fluid = np.isfinite(picture.values)
+        where, values, size = picture.where[with_fluid], picture.values[with_fluid], np.prod(picture.shape)
+        count = np.bincount(where, minlength=size)
+        is_full = where.size == picture.where.size
+        self._present = self._full if is_full or not where.size else self._volume(count)
+        total = np.bincount(where, weights=values, minlength=size)
+        fill_volume(self._present, count.reshape(picture.shape), total.reshape(picture.shape))
+        self._picture = picture
+
+    def _window(self, angle: Angle, size: tuple[int, int]) -> Window:
+        """A window of the shape of the image around the whole vessel, or magnified."""
+        camera = oblique_camera(angle.azimuth_deg, angle.elevation_deg)
+        whole = Window.around(self._full, camera)
+        aspect = size[1] / size[0]
+        width = max(whole.size[0], whole.size[1] / aspect) / angle.zoom
+        window = np.array([width, width * aspect])
+        centre = whole.low[:2] + 0.5 * whole.size + whole.size.max() * np.array(angle.shift)
+        return Window(camera, np.append(centre - 0.5 * window, whole.low[2]), window)
+
+    def _colours(self, field: str, scale: Scale):
+        name, low, high = SPEED_COLOURS if field == "speed" else OTHER_COLOURS
+        return lambda values: colormaps[name](low + (high - low) * scale.fractions(values))
+
+
+def _packed(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """RGBA in 0..1 as (rows, columns) uint32 of exactly the size."""
+    whole = np.zeros((size[1], size[0], 4), dtype=np.uint8)
+    rows, columns = (min(n, m) for n, m in zip(image.shape[:2], whole.shape[:2], strict=True))
+    whole[:rows, :columns] = np.round(255.0 * image[:rows, :columns])
+    return whole.view(np.uint32)[..., 0]

@@ -1,0 +1,193 @@
+"""Viewer: the page of one browser, and what it shows."""
+
+import asyncio
+from dataclasses import replace
+
+from muphy_lb.view.layout import GONE, Layout
+from muphy_lb.view.messages import CUT, ENDED, RUNNING, VESSEL, Demand, News, Picture, can_be_met
+from muphy_lb.view.scene import Scale, cut_image
+from muphy_lb.view.style import FRAME
+
+DEGREES_PER_PIXEL = 0.5
+ZOOM_PER_NOTCH = 1.0015
+FINE_RAYS, AFFORDED_S = 2, 0.03
+"""Rays along the edge of a pixel where the run does not go on, or where drawing with one takes no longer than this."""
+TELL_S = 0.25
+"""Time between two changes of the text and the curves of a page."""
+STILL_S = 0.25
+"""So long after the last turn of the vessel it is drawn anew, with finer rays."""
+
+
+class Viewer:
+    """One browser.
+
+    Args:
+        document: its document.
+        studio: what all viewers share.
+
+    Attributes:
+        demand: what it looks at.
+    """
+
+    def __init__(self, document, studio):
+        self._document, self._studio, description = document, studio, studio.description
+        self.demand: Demand = description.start
+        self._layout = layout = Layout(document, description, studio.history.openings)
+        self._angle = studio.scene.start if studio.scene else None
+        self._picture: Picture | None = None
+        self._step = studio.news.step if studio.news else 0
+        self._shown_step, self._sent, self._drawn = -1, 0, 0
+        self._scale: Scale | None = None
+        self._is_drawing, self._is_stale, self._is_turning, self._turns = False, False, False, 0
+        self._n_points, self._is_gone = -1, False
+        self._news: News | None = studio.news
+        self._has_news = False
+        layout.controls.on_choice(self._choose)
+        layout.controls.on_command(self._command)
+        layout.on_mouse(self._turn, self._zoom, self._reset)
+        layout.on_drawn(self._acknowledge)
+        layout.choose(self.demand)
+        self._tell()
+        layout.fill(document)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it could draw another picture, and there is one that it does not have."""
+        is_free = self._drawn >= self._sent and not self._is_drawing
+        return is_free and (
+            self._picture is None or self._picture.demand != self.demand or self._shown_step != self._step
+        )
+
+    def hear(self, news: News) -> None:
+        """The run stands elsewhere."""
+        self._news, self._step = news, news.step
+        if not self._has_news:
+            self._has_news = True
+            asyncio.get_running_loop().call_later(TELL_S, self._later, self._tell)
+
+    def receive(self, picture: Picture) -> None:
+        """Show a picture, if it is what is looked at."""
+        if picture.demand == self.demand and self._drawn >= self._sent:
+            self._picture, self._shown_step = picture, self._step
+            self._draw()
+
+    def leave(self) -> None:
+        """The browser has gone, and its document with it."""
+        self._is_gone = True
+
+    def say_goodbye(self) -> None:
+        """The run has gone."""
+        news = self._studio.news
+        if news and not news.state.startswith(ENDED):
+            self._later(lambda: self._layout.controls.say(GONE))
+
+    def _later(self, change) -> None:
+        """Change the document when nobody else does."""
+        if not self._is_gone:
+            self._document.add_next_tick_callback(change)
+
+    def _tell(self) -> None:
+        """Say the newest of the news; those that come faster than a page is changed would pile up."""
+        self._has_news, news = False, self._news
+        if news is None:
+            return
+        self._layout.controls.tell(news)
+        if self._studio.history.n_points != self._n_points:
+            self._n_points = self._studio.history.n_points
+            self._layout.curves.draw(self._studio.history)
+
+    def _choose(self, changes: dict) -> None:
+        """Look at something else."""
+        asked = replace(self.demand, **changes)
+        if "axis" in changes or "place" in changes:
+            asked = self._another_place(asked)
+        if asked == self.demand or not can_be_met(asked, self._studio.description):
+            return
+        if asked.field != self.demand.field:
+            self._scale = None
+        self.demand = asked
+        self._layout.choose(asked)
+        self._studio.tell()
+
+    def _another_place(self, asked: Demand) -> Demand:
+        """The vessel, or the middle layer along an axis."""
+        if asked.place == VESSEL:
+            return replace(asked, axis=0, index=0)
+        low, high = (corner[asked.axis] for corner in (self._studio.description.low, self._studio.description.high))
+        return replace(asked, index=(low + high) // 2)
+
+    def _command(self, word: str) -> None:
+        news = self._studio.news
+        if news and not news.state.startswith(ENDED):
+            self._studio.command(word)
+
+    def _acknowledge(self, number: int) -> None:
+        """The browser has drawn a picture."""
+        self._drawn = max(self._drawn, min(number, self._sent))
+        if self._is_stale:
+            self._draw()
+        self._studio.tell()
+
+    def _turn(self, right: float, up: float, is_shift: bool) -> None:
+        if self._angle is None or self.demand.place != VESSEL:
+            return
+        if is_shift:
+            self._angle = self._angle.moved(right / FRAME[0], up / FRAME[0])
+        else:
+            self._angle = self._angle.turned(DEGREES_PER_PIXEL * right, -DEGREES_PER_PIXEL * up)
+        self._look_again()
+
+    def _zoom(self, delta: float) -> None:
+        if self._angle and self.demand.place == VESSEL:
+            self._angle = self._angle.magnified(ZOOM_PER_NOTCH**delta)
+            self._look_again()
+
+    def _reset(self) -> None:
+        if self._studio.scene:
+            self._angle = self._studio.scene.start
+            self._look_again()
+
+    def _look_again(self) -> None:
+        self._turns, self._is_turning = self._turns + 1, True
+        self._draw()
+        asyncio.get_running_loop().call_later(STILL_S, self._refine, self._turns)
+
+    def _refine(self, turns: int) -> None:
+        if turns == self._turns:
+            self._is_turning = False
+            self._draw()
+
+    def _draw(self) -> None:
+        """Draw the present picture, after the one that is being drawn."""
+        self._is_stale = True
+        if not self._is_drawing and self._drawn >= self._sent and self._picture is not None:
+            self._is_drawing, self._is_stale = True, False
+            asyncio.get_running_loop().create_task(self._drawn_once())
+
+    async def _drawn_once(self) -> None:
+        picture = self._picture
+        try:
+            self._scale = self._scale_for(picture)
+            if picture.demand.place == CUT:
+                image = await self._studio.draw(cut_image, picture)
+            else:
+                image = await self._studio.draw(
+                    self._studio.scene.image, picture, self._angle, self._scale, FRAME, self._rays()
+                )
+            self._sent += 1
+            number, scale = self._sent, self._scale
+            self._later(lambda: self._layout.show(picture, image, scale, number))
+        finally:
+            self._is_drawing = False
+
+    def _rays(self) -> int:
+        """Rays along the edge of a pixel."""
+        is_fast = self._studio.scene.seconds < AFFORDED_S
+        return FINE_RAYS if not self._is_turning and (is_fast or self._studio.news.state != RUNNING) else 1
+
+    def _scale_for(self, picture: Picture) -> Scale:
+        """The scale of colours; one that is held stays."""
+        if self._scale is not None and self._layout.controls.holds_scale:
+            return self._scale
+        unit = self._studio.description.units[picture.demand.field]
+        return Scale.of(picture.values, unit, self._scale)

@@ -1,0 +1,226 @@
+"""The page of a run: who may see it, what it shows, and what becomes of those who misuse it."""
+
+import http.client
+import os
+import signal
+import socket
+import time
+
+import numpy as np
+import pytest
+
+from muphy_lb.errors import InputError
+from muphy_lb.run.onlooker import Standing
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.view.door import LOOPBACK, PageProcess, open_door
+from muphy_lb.view.gathering import Gathering, describe
+from muphy_lb.view.messages import VESSEL, Answer, Demand, News
+from tests.vessel import vessel
+
+client = pytest.importorskip("bokeh.client", reason="bokeh is not installed; pip install 'muphy_lb[view]'")
+PATIENCE_S = 60.0
+N_MALFORMED = 1000
+MALFORMED = (
+    b"\x00\xff" * 200,
+    b"GET",
+    b"GET /%s/run HTTP/9.9\r\n\r\n",
+    b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n",
+    b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+    b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * 100_000 + b"\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+)
+
+
+class Shown:
+    """A page, the values that it may show, and how it is spoken to."""
+
+    def __init__(self):
+        simulation = Simulation(vessel(compute={"backend": "numpy"}))
+        simulation.step(5)
+        gathering = Gathering(simulation)
+        description = describe(simulation, gathering)
+        self.picture = gathering.picture(Demand("speed", VESSEL))
+        door = open_door(0)
+        self.port, self.token, self.url = door.port, door.token, door.url
+        self.page = PageProcess(door, description)
+        self.tell(1)
+
+    def tell(self, step, state="running"):
+        self.page.send(News(step, 0.1 * step, Standing(100), 10.0, state, {}, True))
+
+    def get(self, path, headers=None):
+        """Status and body of a request."""
+        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=PATIENCE_S)
+        connection.request("GET", path, headers=headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    def upgrade(self, path, origin):
+        """Status of a request for a websocket from an origin."""
+        key = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"}
+        return self.get(path, key | {"Upgrade": "websocket", "Connection": "Upgrade", "Origin": origin})[0]
+
+    def viewer(self):
+        """The document of a viewer, once the page is ready for it."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            session = client.pull_session(url=self.url)
+            if len(session.document.roots[0].references()) > 20:
+                fire(session, "document_ready")
+                return session
+            session.close()
+            time.sleep(0.3)
+        raise TimeoutError("the page is never ready")
+
+    def answer(self, wanted):
+        """The first answer for which ``wanted`` is true."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            for answer in self.page.answers(1.0):
+                if wanted(answer):
+                    return answer
+        raise TimeoutError("the page never answers so")
+
+
+def wait_for(condition):
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("it never came to that")
+        time.sleep(0.05)
+
+
+def fire(session, name, model=None):
+    """Send an event as a browser does."""
+    from bokeh.document.events import MessageSentEvent
+    from bokeh.events import ButtonClick, DocumentReady
+
+    event = DocumentReady() if model is None else ButtonClick(model)
+    assert event.event_name == name
+    session.document.callbacks.trigger_on_change(MessageSentEvent(session.document, "bokeh_event", event))
+    session.force_roundtrip()  # what was sent before has then arrived
+
+
+def models(session, kind):
+    return [model for model in session.document.models if type(model).__name__ == kind]
+
+
+def button(session, label):
+    return next(model for model in models(session, "Button") if model.label == label)
+
+
+@pytest.fixture(scope="module")
+def shown():
+    found = Shown()
+    yield found
+    found.page.close()
+
+
+def test_nothing_is_shown_without_the_token(shown):
+    paths = (
+        "/",
+        "/run",
+        "/x/run",
+        f"/{shown.token[:-1]}/run",
+        "/static/js/bokeh.min.js",
+        "/run/autoload.js",
+        "/favicon.ico",
+    )
+    assert [shown.get(path)[0] for path in paths] == [404] * len(paths)
+    assert shown.get(f"/{shown.token}/run")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/../../etc/passwd", "/static/../../../../etc/passwd", "/static/%2e%2e/%2e%2e/__init__.py", "/static//etc/passwd"],
+)
+def test_nothing_of_the_file_system_is_shown(shown, path):
+    assert shown.get(f"/{shown.token}{path}")[0] in (400, 403, 404)
+
+
+def test_another_origin_gets_no_connection(shown):
+    path = f"/{shown.token}/run/ws"
+    assert shown.upgrade(path, "http://evil.example") == 403
+    assert shown.upgrade(path, "http://127.0.0.1:1") == 403
+    assert shown.upgrade("/run/ws", f"http://{LOOPBACK}:{shown.port}") == 404
+
+
+def test_the_page_is_there_for_this_machine_alone():
+    door = open_door(0)
+    assert door.listener.getsockname()[0] == LOOPBACK
+    door.listener.close()
+
+
+def test_the_page_needs_no_other_machine(shown):
+    body = shown.get(f"/{shown.token}/run")[1].decode()
+    assert "https://" not in body and "cdn" not in body
+
+
+def test_viewers_get_what_they_ask_for_and_command_the_run(shown):
+    first, second = shown.viewer(), shown.viewer()
+    answer = shown.answer(lambda answer: answer.viewers == 2 and answer.demands)
+    assert answer.demands == (shown.picture.demand,)
+    fire(first, "button_click", button(first, "Pause"))
+    assert shown.answer(lambda answer: answer.command).command == "pause"
+    first.close()
+    assert shown.answer(lambda answer: answer.viewers == 1).viewers == 1
+    second.close()
+    assert shown.answer(lambda answer: answer.viewers == 0).viewers == 0
+
+
+def test_a_viewer_who_sends_rubbish_is_shown_nothing_wrong(shown):
+    session = shown.viewer()
+    shown.answer(lambda answer: answer.viewers == 1)
+    (select,), (slider,), (choice,) = (models(session, kind) for kind in ("Select", "Slider", "RadioButtonGroup"))
+    choice.active = 1
+    session.force_roundtrip()
+    cut = shown.answer(lambda answer: answer.watched and answer.watched[0].place != VESSEL)
+    slider.value = 10**9
+    choice.active = 99
+    select.value = "speed"
+    fire(session, "button_click", button(session, "One step"))
+    answer = shown.answer(lambda answer: answer.command)
+    assert (answer.command, answer.watched) == ("step", cut.watched)
+    session.close()
+
+
+def test_malformed_requests_change_nothing(shown):
+    for number in range(N_MALFORMED):
+        with socket.create_connection((LOOPBACK, shown.port), timeout=PATIENCE_S) as connection:
+            data = MALFORMED[number % len(MALFORMED)]
+            try:
+                connection.sendall(data.replace(b"%s", shown.token.encode()))
+            except OSError:
+                continue  # the page has had enough of it
+    assert shown.get(f"/{shown.token}/run")[0] == 200 and shown.page.is_there
+
+
+def test_a_port_that_is_taken_is_told(shown):
+    with pytest.raises(InputError, match=f"port {shown.port} of 127.0.0.1 cannot be had"):
+        open_door(shown.port)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_is_none_is_told(port):
+    with pytest.raises(InputError, match="allowed: 0"):
+        open_door(port)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr("muphy_lb.view.door.find_spec", lambda _name: None)
+    with pytest.raises(InputError, match=r"muphy_lb\[view\]"):
+        open_door(0)
+
+
+def test_a_page_that_is_killed_or_stopped_holds_up_nobody(shown):
+    other = Shown()
+    os.kill(other.page._process.pid, signal.SIGSTOP)
+    for step in range(50):
+        other.page.send(other.picture, News(step, 0.0, Standing(1), 0.0, "running"))
+    assert other.page.answers() == [] or all(isinstance(each, Answer) for each in other.page.answers())
+    other.page._process.kill()
+    wait_for(lambda: (other.page.answers(0.1), not other.page.is_there)[1])
+    other.page.close()
+    assert np.isfinite(other.picture.values).all()

@@ -1,0 +1,152 @@
+"""A run that is looked at: its bits, and what those who look on may ask for."""
+
+import h5py
+import numpy as np
+import pytest
+
+from muphy_lb.run.loop import COMPLETED, Run
+from muphy_lb.run.onlooker import ASKED_TO_STOP
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.view import live
+from muphy_lb.view.door import Door
+from muphy_lb.view.live import LiveView
+from muphy_lb.view.messages import CUT, ENDED, PAUSED, VESSEL, Answer, Demand, News, Picture
+from tests.vessel import vessel
+
+N_STEPS = 60
+EACH = {"compute": {"backend": "numpy"}, "run": {"steps": N_STEPS}}
+DEMANDS = (Demand("speed", VESSEL), Demand("pressure", CUT, 0, 18))
+NOBODY, GREEDY = Answer(0), Answer(1, DEMANDS, DEMANDS)
+MANY = 10_000
+
+
+class ScriptedPage:
+    """Stands for the process of a page: gives the answers of a script, one a look, and keeps what it is sent."""
+
+    script: tuple = ()
+    is_there = is_idle = True
+
+    def __init__(self, door, description):
+        self.left, self.sent, self.description = list(self.script), [], description
+
+    def answers(self, wait_s=0.0):
+        answer = self.left.pop(0) if self.left else NOBODY
+        if answer is None:
+            self.is_there = False
+            return []
+        return [answer]
+
+    def send(self, *messages):
+        self.sent += messages
+
+    def close(self):
+        self.sent.append(None)
+
+    def of(self, kind):
+        return [message for message in self.sent if isinstance(message, kind)]
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Function: a simulation that is looked at at every step by a page with a script, and the page."""
+
+    def make(*script):
+        page = type("Page", (ScriptedPage,), {"script": script})
+        monkeypatch.setattr(live, "PageProcess", page)
+        monkeypatch.setattr(live.Pace, "leave", lambda self, is_watched: 1)
+        monkeypatch.setattr(live.Pace, "has_picture", lambda self: True)
+        monkeypatch.setattr(Door, "url", "http://nowhere")
+        monkeypatch.setattr(Door, "directions", lambda self: "")
+        simulation = Simulation(vessel(**EACH))
+        view = LiveView(simulation, Door(None, "secret"), keeps_checkpoints=True)
+        return simulation, view._page
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def unwatched(tmp_path_factory):
+    """Populations at the end of a run that nobody looks at."""
+    simulation = Simulation(vessel(**EACH))
+    Run(simulation, tmp_path_factory.mktemp("unwatched")).execute()
+    return simulation.engine.populations()
+
+
+def command(word):
+    return Answer(1, DEMANDS, DEMANDS, word)
+
+
+def steps(page):
+    return [news.step for news in page.of(News)]
+
+
+def test_bits_are_the_same_whoever_looks_on(shown, unwatched, tmp_path):
+    simulation, page = shown(*[GREEDY] * MANY)
+    assert Run(simulation, tmp_path).execute()[0] == COMPLETED
+    assert len(page.of(Picture)) >= 2 * N_STEPS
+    assert np.array_equal(simulation.engine.populations(), unwatched)
+
+
+def test_without_viewers_nothing_is_collected(shown, tmp_path, monkeypatch):
+    simulation, page = shown()
+    monkeypatch.setattr(live.Gathering, "picture", lambda *_: pytest.fail("a picture for nobody"))
+    Run(simulation, tmp_path).execute()
+    assert not page.of(Picture) and not any(news.openings for news in page.of(News))
+
+
+def test_a_pause_makes_no_steps_until_it_ends(shown, unwatched, tmp_path):
+    simulation, page = shown(GREEDY, command("pause"), *[GREEDY] * 5, command("go on"))
+    Run(simulation, tmp_path).execute()
+    paused = [news.step for news in page.of(News) if news.state == PAUSED]
+    assert paused == [2] * 6
+    assert np.array_equal(simulation.engine.populations(), unwatched)
+
+
+def test_a_step_in_a_pause_is_one_step(shown, tmp_path):
+    simulation, page = shown(command("pause"), command("step"), GREEDY, command("step"), GREEDY, command("go on"))
+    Run(simulation, tmp_path).execute()
+    assert steps(page)[:6] == [1, 1, 2, 2, 3, 3]
+
+
+def test_stop_ends_the_run_with_its_results(shown, tmp_path):
+    simulation, page = shown(GREEDY, GREEDY, command("stop"))
+    reason, summary = Run(simulation, tmp_path).execute()
+    assert (reason, summary["steps"], summary["ended"]) == (ASKED_TO_STOP, 3, ASKED_TO_STOP)
+    assert (tmp_path / "summary.json").exists() and list((tmp_path / "checkpoints").glob("*.h5"))
+    assert page.of(News)[-1].state == f"{ENDED}: {ASKED_TO_STOP}"
+
+
+def test_a_checkpoint_is_written_where_it_is_asked_for(shown, tmp_path):
+    simulation, _ = shown(*[GREEDY] * 6, command("checkpoint"))
+    Run(simulation, tmp_path).execute()
+    (path,) = (tmp_path / "checkpoints").glob("*.h5")
+    with h5py.File(path) as file:
+        assert file.attrs["step"] == 7
+
+
+def test_a_stop_file_ends_a_pause(shown, tmp_path):
+    simulation, _ = shown(command("pause"), *[GREEDY] * MANY)
+    run = Run(simulation, tmp_path)
+    (tmp_path / "STOP").touch()
+    assert run.execute()[0] == "STOP file"
+    assert simulation.step_number == 1
+
+
+def test_a_page_that_dies_in_a_pause_ends_the_pause_alone(shown, unwatched, tmp_path, caplog):
+    simulation, _ = shown(GREEDY, command("pause"), GREEDY, None)
+    assert Run(simulation, tmp_path).execute()[0] == COMPLETED
+    assert np.array_equal(simulation.engine.populations(), unwatched)
+    assert "the run goes on without it" in caplog.text
+
+
+def test_the_last_step_is_shown_to_those_who_look_on(shown, tmp_path):
+    simulation, page = shown(*[GREEDY] * MANY)
+    Run(simulation, tmp_path).execute()
+    last = [type(message) for message in page.sent[-1 - len(DEMANDS) :]]
+    assert last == [News, Picture, Picture] and page.of(News)[-1].step == N_STEPS
+
+
+def test_steps_in_python_are_looked_at_too(shown):
+    simulation, page = shown(*[GREEDY] * 5, command("stop"))
+    simulation.step(20)
+    assert simulation.step_number == 6 and len(page.of(Picture)) == 12
