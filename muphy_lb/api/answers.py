@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from muphy_lb.api.records import Force, Health, Opening, Outcome, Permeability, Records, WallShear
-from muphy_lb.api.running import Steadiness
+from muphy_lb.api.running import Criterion, Repetition
 from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.geometry.source import Geometry
 from muphy_lb.geometry.surfaces.surface import Surface
@@ -20,6 +20,7 @@ from muphy_lb.run.verdict import judge
 from muphy_lb.setup.geometry import input_surface
 
 GO_ON = "run_until_steady() again"
+GO_ON_PERIODIC = "run(time_s=...), by two beats or more"
 
 
 def openings(core: Core) -> Records[Opening]:
@@ -84,9 +85,10 @@ def _statistics(core: Core, measure: ShearMeasure, traction: np.ndarray) -> dict
     }
 
 
-def outcome(core: Core, ended: str, clock: Clock, watch: Steadiness | None) -> Outcome:
+def outcome(core: Core, ended: str, clock: Clock, watch: Criterion | None) -> Outcome:
     """What a run came to; collective."""
-    verdict = judge(core, () if watch is None else (watch,), GO_ON)
+    go_on = GO_ON_PERIODIC if isinstance(watch, Repetition) else GO_ON
+    verdict = judge(core, () if watch is None else (watch,), go_on)
     is_steady = None if watch is None else bool(core.communicator.broadcast(watch.is_satisfied))
     return Outcome(
         ended=ended,

@@ -12,6 +12,8 @@ from muphy_lb.api.progress import Progress
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.run.loop import COMPLETED, Clock
+from muphy_lb.run.onlooker import Standing, attend
+from muphy_lb.run.periodicity import Periodicity
 from muphy_lb.run.steady_state import SteadyState, steady_watch
 
 if TYPE_CHECKING:
@@ -66,6 +68,38 @@ class Steadiness(SteadyState):
     def write(self, groups: dict[str, dict[str, float]], change: float) -> None:
         """Remember a row."""
         self.history.append((self._view.step_number, self._view.time_s, groups, change))
+
+
+class Repetition(Periodicity):
+    """The criterion of periodicity without a file.
+
+    Args:
+        view: the flow.
+    """
+
+    def __init__(self, view: FlowView):
+        super().__init__(view, Path(), None)
+
+    def follow(self, view: FlowView) -> None:
+        """Look at another flow from now on: the same, after a change, which begins anew with other beats."""
+        if view is not self._view:
+            state = self.state()
+            super().__init__(view, Path(), None)
+            self.restore(state)
+
+    def write(self) -> None:
+        """Keep no rows."""
+
+
+Criterion = Steadiness | Repetition
+
+
+def criterion_of(view: FlowView) -> Criterion | None:
+    """What may end a run before its last step, as the case has it."""
+    run = view.case.run
+    if run.periodic_tolerance is not None:
+        return Repetition(view)
+    return None if run.steady_tolerance is None else Steadiness(view, run.steady_tolerance)
 
 
 class ProgressObserver(Observer):
@@ -127,6 +161,7 @@ def drive(owner: "Simulation", last: int, observers: Sequence[Observer], clock: 
             if reason is None:
                 _act(core.step_number, observers)
                 reason = _verdict(owner, observers)
+            reason = reason or _attend(owner.core, last, observers, interruption)
     return reason or COMPLETED
 
 
@@ -134,6 +169,17 @@ def _look(core, observers: Sequence[Observer], clock: Clock, bar: Progress) -> N
     """Look at the flow, and tell of it."""
     velocity_m_s = core.units.velocity_to_si(core.health().max_speed)
     bar.update(core.step_number, lambda: _said(velocity_m_s, clock.mflups(core.header.n_nodes), observers))
+
+
+def _attend(core, last: int, observers: Sequence[Observer], interruption: Interruption) -> str | None:
+    """Let whoever looks on see this step, if that is due; why to end the run, if that is asked for."""
+    if core.step_number < core.onlooker.next_step:
+        return None
+
+    def standing() -> Standing:
+        return Standing(last, tuple(filter(None, [observer.steadiness() for observer in observers])))
+
+    return attend(core.onlooker, standing, asked_to_stop=lambda: interruption.agreed(core.communicator))
 
 
 def _act(step: int, observers: Sequence[Observer]) -> None:
@@ -146,7 +192,7 @@ def _act(step: int, observers: Sequence[Observer]) -> None:
 def _verdict(owner: "Simulation", observers: Sequence[Observer]) -> str | None:
     """The first reason of an observer to end; each is asked, since asking is collective."""
     for observer in observers:
-        if isinstance(observer, Steadiness):
+        if isinstance(observer, Criterion):
             observer.follow(owner.core)
     verdicts = [observer.verdict() for observer in observers]
     return next(filter(None, verdicts), None)
@@ -154,7 +200,8 @@ def _verdict(owner: "Simulation", observers: Sequence[Observer]) -> str | None:
 
 def _next_event(core, observers: Sequence[Observer]) -> int:
     intervals = [core.case.run.check_interval_steps, *(each.every for each in observers if each.every)]
-    return min((core.step_number // every + 1) * every for every in intervals)
+    events = [(core.step_number // every + 1) * every for every in intervals]
+    return int(min(*events, core.onlooker.next_step))
 
 
 def _advance(core, target: int, clock: Clock) -> None:

@@ -9,11 +9,11 @@ from muphy_lb.api.inputs import completed, input_errors, nodes_of
 from muphy_lb.api.progress import Progress
 from muphy_lb.api.records import Outcome
 from muphy_lb.api.results import Results
-from muphy_lb.api.running import Callback, Steadiness, drive
+from muphy_lb.api.running import Callback, Criterion, Steadiness, criterion_of, drive
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.errors import InputError
 from muphy_lb.parallel import connect
-from muphy_lb.run.changes import changed
+from muphy_lb.run.changes import changed, refuse_while_writing
 from muphy_lb.run.loop import COMPLETED, Clock
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.simulation import Simulation as Core
@@ -122,8 +122,9 @@ class Simulation(Results):
 
     def run(self, time_s: float | None = None, steps: float | None = None, folder=None) -> Outcome:
         """Run to the end of the case (``run.steps`` or ``run.time_s``), or by a time or a number of steps from now; a
-        flow whose case has ``run.steady_tolerance`` may end before, when it is steady. Without a folder nothing is
-        written. Ctrl-C is raised after a whole step, and the flow can go on from there.
+        flow whose case has ``run.steady_tolerance`` or ``run.periodic_tolerance`` may end before, when it is steady or
+        periodic. Without a folder nothing is written. Ctrl-C is raised after a whole step, and the flow can go on from
+        there.
 
         Args:
             time_s: by how much to run [s], rounded up to whole steps.
@@ -135,9 +136,8 @@ class Simulation(Results):
             InputError: nothing is left to run, or both a time and steps are given.
         """
         last = self._last_step(time_s, steps)
-        tolerance = self.case.run.steady_tolerance
         if folder is None:
-            return self._run(last, None if tolerance is None else Steadiness(self.core, tolerance))
+            return self._run(last, criterion_of(self.core))
         if last != self.core.numerics.steps:
             self.change({"run.time_s": None, "run.steps": last})
         self._is_writing = True
@@ -158,6 +158,11 @@ class Simulation(Results):
             DivergedError: the flow became unstable.
             InputError: there is nothing to watch.
         """
+        if self.case.run.periodic_tolerance is not None:
+            raise InputError(
+                "run_until_steady: the case has run.periodic_tolerance, and what pulsates is never steady; call run(),"
+                ' which ends when the flow is periodic, or change({"run.periodic_tolerance": None}) before'
+            )
         tolerance = tolerance or self.case.run.steady_tolerance or TOLERANCE
         asked = as_case(self.case, [f"run.steady_tolerance={tolerance:.17g}"])
         refuse_to_watch_nothing(asked, self.core.header)
@@ -217,12 +222,9 @@ class Simulation(Results):
                 run; the flow goes on as it was.
         """
         with input_errors():
+            if self._is_writing:
+                refuse_while_writing(self.core, changes)
             core = changed(self.core, changes)
-        if core is not self._core and self._is_writing:
-            raise InputError(
-                f"change: {', '.join(changes)} cannot change during a run into a folder, where values of openings can;"
-                " make two runs of it"
-            )
         if core is not self._core:
             self.__dict__.pop("_shear", None)
             self._core = core
@@ -265,7 +267,7 @@ class Simulation(Results):
             )
         return last
 
-    def _run(self, last: int, watch: Steadiness | None) -> Outcome:
+    def _run(self, last: int, watch: Criterion | None) -> Outcome:
         """Run in memory, and judge."""
         clock, first, self.wants_to_stop = Clock(), self.step_number, False
         observers = [*self.callbacks, *([watch] if watch else [])]

@@ -109,7 +109,8 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
             output = given_values(given.get("output"))
             wanted = {"fields": output.get("fields", ()), "frames_field": (output.get("frames_field"),)}
             for field in getattr(module, "OUTPUT_FIELDS", ()):
-                for key in (key for key, fields in wanted.items() if field in fields and not given.get(name)):
+                is_absent = given.get(name) in (None, [], ())  # a table without keys is there
+                for key in (key for key, fields in wanted.items() if field in fields and is_absent):
                     yield f"has {field} in output.{key} but no [{name}]"
         lattice = given_values(given.get("lattice"))
         moving = any(opening.keys() & {"velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s"} for opening in openings)

@@ -3,7 +3,7 @@
 A kind of observer is a class with a row in ``muphy_lb/run/observers.py``; a run creates the observers of its
 case through the class, calls them in the order of the table, and knows none of them by name. During a run it calls
 
-    verdict() of all | act() of those that are due | checkpoint, which stores state() of all
+    act() of those that are due | verdict() of all | checkpoint, which stores state() of all
 
 and at its end
 

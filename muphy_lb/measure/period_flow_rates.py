@@ -62,7 +62,7 @@ class PeriodFlowRates(Observer):
         """Means, and each outlet's share of what leaves, over the last period; writes the course. None without a whole
         period."""
         means = self.period_mean().flow_rates_m3_s
-        if not means:
+        if self._view.communicator.rank or not means:  # after a resume, all ranks have samples
             return None
         openings = self._view.header.openings
         states = {each.name: {"kind": each.kind, "flow_rate_m3_s": means[each.name]} for each in openings}

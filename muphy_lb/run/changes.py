@@ -13,9 +13,13 @@ from muphy_lb.errors import InputError
 from muphy_lb.run.moved_state import go_on_from, state_of
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.pulsatile import WOMERSLEY
+from muphy_lb.setup.waveforms import longest_period_s
 
 FIXED = ("geometry", "compute", "initial", "probes")
 """Sections that say what the state belongs to, or what is there before the first step."""
+
+FIXED_KEYS = ("lattice.name", "flow.reference_pressure_pa")
+"""Keys of other sections that do."""
 
 IMPOSED = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s", "pressure_pa", "waveform")
 """Keys of openings whose values may change without a new engine, as long as velocities stay velocities."""
@@ -67,13 +71,26 @@ def changed_case(simulation: Simulation, changes: Mapping[str, object]) -> Case:
     return as_case(case, [*others, as_override("lattice.time_step_s", simulation.units.time_step_s)])
 
 
+def refuse_while_writing(simulation: Simulation, changes: Mapping[str, object]) -> None:
+    """Refuse changes during a run into a folder whose observers measure one engine, and average over one period.
+
+    Raises:
+        InputError: another engine would be needed.
+    """
+    if not _imposes_alone(simulation.case, changed_case(simulation, changes)):
+        raise InputError(
+            f"change: {', '.join(changes)} cannot change during a run into a folder; values of openings can, as long as"
+            f" the period of the flow stays and no profile is {WOMERSLEY!r}: make two runs of it"
+        )
+
+
 def _refuse_fixed(path: str) -> None:
     section, _, key = path.partition(".")
     if section not in Case.model_fields:
         raise InputError(
             f"change: {path!r} begins with no section of a case; {did_you_mean(section, list(Case.model_fields))}"
         )
-    if section in FIXED or (section == "lattice" and key in ("name", *TIME_STEP)):
+    if section in FIXED or path in FIXED_KEYS or (section == "lattice" and key in TIME_STEP):
         raise InputError(
             f"change: {path} cannot change while the flow goes on, since the state belongs to it; make another"
             " simulation, as in Simulation.from_case(simulation.case, [...])"
@@ -88,6 +105,8 @@ def _imposes_alone(old: Case, new: Case) -> bool:
     if not _same_lattice(old, new) or len(old.openings) != len(new.openings):
         return False
     if any(section.profile == WOMERSLEY for section in new.openings):  # its shapes lie on the device
+        return False
+    if longest_period_s(old) != longest_period_s(new):  # what averages over a period, or waits for it, begins anew
         return False
     return all(_same_but_imposed(*pair) for pair in zip(old.openings, new.openings, strict=True))
 

@@ -229,8 +229,9 @@ class Run:
         while simulation.step_number < last:
             self._rebalance()
             self._step_to(min(last, self._next_event()))
+            self._act(self.observers)
             verdicts = [observer.verdict() for observer in self.observers]
-            self._observe()
+            self._act((self.checkpoints,))
             reason = next(filter(None, verdicts), None) or self._reason_to_stop(signals) or self._attend(signals)
             if reason:
                 return reason
@@ -254,12 +255,11 @@ class Run:
         self._clock.stepping_s += time.perf_counter() - before
         self._clock.steps += n_steps
 
-    def _observe(self) -> None:
-        step = self.simulation.step_number
-        acting: tuple[Observer | CheckpointWriter, ...] = (*self.observers, self.checkpoints)
-        for observer in acting:
-            if observer.every and step % observer.every == 0:
-                observer.act()
+    def _act(self, acting: Sequence[Observer | CheckpointWriter]) -> None:
+        """Let those act that are due."""
+        for each in acting:
+            if each.every and self.simulation.step_number % each.every == 0:
+                each.act()
 
     def _rebalance(self) -> None:
         """Before the steps that follow, so that what this step leaves has been observed already."""

@@ -54,14 +54,26 @@ def state_of(simulation: "Simulation") -> MovedState:
 
 
 def go_on_from(state: MovedState, simulation: "Simulation") -> None:
-    """Continue a simulation of the same nodes, whoever owns them, from a state; collective."""
+    """Continue a simulation of the same nodes, whoever owns them, from a state; collective.
+
+    What the simulation does not have, such as the fields of a physics that its case has no more, is left out; what it
+    has beside stays as at the start.
+    """
     new = NodeGather(simulation.communicator, simulation.domain.number, simulation.header.n_nodes)
 
     def moved(row: np.ndarray) -> np.ndarray:
         return new.scatter(state.gather.collect(row), row.dtype)
 
     populations = np.stack([moved(row) for row in state.populations])
-    fields = {name: moved(row) for name, row in state.fields.items()}
+    engine = simulation.engine
+    fields = {name: moved(row) for name, row in state.fields.items() if name in engine.fields.evolving}
     simulation.restart_from(populations, state.step, state.initial_mass, fields)
-    simulation.restart_others(state.feedback, state.particles, state.forces)
-    simulation.engine.actions.restore(state.actions)
+    sets = {each.name: state.particles[each.name] for each in engine.model.particles if each.name in state.particles}
+    simulation.restart_others(_feedback_of(state, engine), sets, state.forces)
+    engine.actions.restore(engine.actions.record() | dict(state.actions))
+
+
+def _feedback_of(state: MovedState, engine) -> dict[str, list]:
+    """The records of the openings that still have a condition with feedback, of as many numbers."""
+    own = engine.feedback.record() if engine.feedback else {}
+    return {number: record for number, record in state.feedback.items() if len(own.get(number, ())) == len(record)}

@@ -31,6 +31,8 @@ SAMPLES = 100
 """Samples of a beat, and phases at which two are compared."""
 LEAST_RANGE = 1e-3
 """Range of a quantity that does not change, over its largest value."""
+WHOLE = 1e-9
+"""Part of a beat that may be missing from a number of beats that is taken for whole: rounding."""
 QUANTITIES = ("flow_rate_m3_s", "pressure_pa")
 
 
@@ -42,8 +44,8 @@ class Beats:
         every: steps between two samples.
 
     Attributes:
-        count: beats that are over and have been compared.
-        change: between the last two; infinite before there were two.
+        count: beats that are over.
+        change: between the last two; infinite before two were sampled from end to end.
     """
 
     def __init__(self, period: float, every: int):
@@ -52,15 +54,13 @@ class Beats:
         self.count, self.change = 0, inf
 
     def add(self, step: int, values: Sequence[float]) -> bool:
-        """Add a sample, of one number for each quantity and opening; whether a beat is over."""
+        """Add a sample, of one number for each quantity and opening; whether two beats have been compared."""
         self._samples.append((step, list(values)))
-        count = int(step / self.period)
-        if count == self.count:
-            return False
-        self.count = count
-        if count >= 2:
-            last, before = self.waves(0), self.waves(1)
-            self.change = change_between(before, last)
+        count = int(step / self.period + WHOLE)
+        is_over, self.count = count > self.count, count
+        if not is_over or count < 2 or self._samples[0][0] > (count - 2) * self.period + self._every:
+            return False  # the first samples may lie in the middle of a run
+        self.change = change_between(self.waves(1), self.waves(0))
         return True
 
     def waves(self, back: int) -> np.ndarray:
@@ -74,11 +74,11 @@ class Beats:
         """What a checkpoint must keep."""
         change = self.change if self.change < inf else None
         samples = [list(sample) for sample in self._samples]
-        return {"samples": samples, "count": self.count, "change": change, "every": self._every}
+        return {"samples": samples, "count": self.count, "change": change, "every": self._every, "period": self.period}
 
     def restore(self, record: Mapping) -> None:
-        """Go on from a record; begin anew if samples were taken at other intervals."""
-        if record["every"] == self._every:
+        """Go on from a record; begin anew if samples were taken at other intervals, or beats were longer or shorter."""
+        if (record["every"], record["period"]) == (self._every, self.period):
             self._samples.extend((step, list(values)) for step, values in record["samples"])
             self.count, self.change = record["count"], inf if record["change"] is None else record["change"]
 
@@ -142,12 +142,13 @@ class Periodicity(Observer):
         states, ends = self._view.openings(), None
         if states is not None:
             rows = [(state.flow_rate_m3_s, state.mean_pressure_pa) for state in states.values()]
-            if self.beats.add(self._view.step_number, np.ravel(np.array(rows).T).tolist()) and self.beats.count > 1:
-                self._write()
+            if self.beats.add(self._view.step_number, np.ravel(np.array(rows).T).tolist()):
+                self.write()
                 ends = PERIODIC if self.is_satisfied else None
         return self._view.communicator.broadcast(ends)
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """One row: the change, and means over the last beat; on rank 0."""
         means = self._means()
         values = {f"{name}_mean_{key}": mean[key] for name, mean in means.items() for key in QUANTITIES}
         if self._series is None:
@@ -188,7 +189,7 @@ class Periodicity(Observer):
 
     def finish(self) -> dict | None:
         """Beats, change and means of the last beat."""
-        if self._view.communicator.rank or self.beats.count < 2:
+        if self._view.communicator.rank or self.beats.change == inf:
             return None
         return {
             "period_s": self._period_s,

@@ -115,7 +115,7 @@ class Controls:
         if rate:
             lines.append(f"{rate * self._description.header.n_nodes / 1e6:.4g} MFLUPS")
             lines.append(f"at most {_duration((last - news.step) / rate)} to go")
-        lines += [f"steady: {escape(str(each))}" for each in news.standing.steadiness]
+        lines += [f"{each.word}: {escape(str(each))}" for each in news.standing.steadiness]
         return "<p>" + "<br>".join(lines) + "</p>"
 
 

@@ -91,6 +91,17 @@ def test_beats_are_compared_at_equal_phases(period):
     assert grown.change == pytest.approx(0.01 / np.ptp(same.waves(0)[1]), rel=0.01)
 
 
+def test_a_beat_whose_begin_was_not_seen_is_not_compared():
+    beats, compared = Beats(100.0, 1), []
+    for step in range(1037, 1500):
+        if beats.add(step, [np.sin(2.0 * np.pi * step / 100.0)] * 2):
+            compared.append(step)
+    assert compared == [1300, 1400] and beats.change < 1e-9
+    other = Beats(100.3, 1)
+    other.restore(beats.record())
+    assert other.count == 0 and other.change == np.inf
+
+
 def test_a_quantity_that_stays_is_compared_with_a_thousandth_of_itself():
     before, last = np.full((2, 1, 4), 5.0), np.full((2, 1, 4), 5.0 + 1e-5)
     assert change_between(before, last) == pytest.approx(2e-3, rel=1e-4)

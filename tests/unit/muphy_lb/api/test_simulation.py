@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from muphy_lb import Case, DivergedError, InputError, Simulation
+from muphy_lb.run.onlooker import Onlooker, Wish
 from muphy_lb.run.simulation import Simulation as Core
 from tests.channel import OPEN, PERIODIC, changed, open_channel, periodic_channel, simulate
 from tests.vessel import command
@@ -198,6 +199,26 @@ def test_a_pulsating_profile_keeps_its_shape_when_its_flow_changes():
             simulation.step(5)
             rates.append(simulation.openings["inlet"].flow_rate_m3_s)
     assert rates[0] > 0.0 and rates[1] == pytest.approx(1.5 * rates[0], rel=1e-9)
+
+
+class _Watcher(Onlooker):
+    """Looks at every fifth step, and asks for the end at step 20."""
+
+    def __init__(self, core):
+        self.core, self.seen, self.next_step = core, [], 5
+
+    def look(self, standing):
+        self.seen.append((self.core.step_number, standing.last_step))
+        self.next_step = self.core.step_number + 5
+        return Wish(stop=self.core.step_number == 20)
+
+
+def test_whoever_looks_on_sees_the_steps_and_may_end_the_run(channel):
+    channel.core.onlooker = watcher = _Watcher(channel.core)
+    channel.step(7)
+    outcome = channel.run()
+    assert watcher.seen == [(5, 7), (10, 40), (15, 40), (20, 40)]
+    assert outcome.step_number == 20 and outcome.ended != "completed"
 
 
 def test_an_inlet_can_be_shut(channel):

@@ -245,3 +245,10 @@ def test_an_override_reaches_the_new_keys(tmp_path, override, value):
     table = channel(lattice={"collision": "mrt"}, fluid={"power_law": POWER}, flow=flow)
     (tmp_path / "case.toml").write_text(case_from_dict(table).to_toml())
     assert value(load_case(tmp_path / "case.toml", [override]))
+
+
+@pytest.mark.parametrize("field", ["dissipation", "age"])
+def test_a_physics_whose_table_has_no_keys_writes_its_field(field):
+    output = {"fields": ["velocity", field]}
+    assert case_from_dict(changed(OPEN, output=output, **{field: {}})).output.fields == ("velocity", field)
+    assert f"{field} in output.fields but no [{field}]" in message_of(changed(OPEN, output=output))

@@ -25,6 +25,7 @@ from muphy_lb.physics.package import Physics
 from muphy_lb.physics.table import PHYSICS, package, sections
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.monitored import FLOW_QUANTITIES
+from muphy_lb.setup.pulsatile import WOMERSLEY
 
 
 def allowed(section, key: str) -> set[str]:
@@ -46,7 +47,7 @@ def allowed(section, key: str) -> set[str]:
         (ComputeSection, "streaming", STREAMINGS),
         (ComputeSection, "order", ORDERS),
         (ComputeSection, "transport", TRANSPORTS),
-        (OpeningSection, "profile", (*PROFILES, "measured")),
+        (OpeningSection, "profile", (*PROFILES, "measured", WOMERSLEY)),
     ],
 )
 def test_a_key_names_what_the_table_holds(section, key, table):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from muphy_lb.measure.period_flow_rates import PeriodFlowRates
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
@@ -42,6 +43,15 @@ def test_openings_whose_flow_reverses_are_named(tmp_path):
 def test_less_than_a_period_has_no_record(tmp_path):
     case = open_channel(inlet={"velocity_m_s": 2e-3, "waveform": {"period_s": 10.0, "sine": [1.0]}}, output=OUTPUT)
     assert "period_flow_rates" not in run(case, tmp_path) and not (tmp_path / "last_period.csv").exists()
+
+
+def test_rank_0_alone_writes_the_course_after_a_resume(tmp_path):
+    """All ranks get the samples of a checkpoint, and the later ones on rank 0 alone."""
+    simulation = Simulation(beating(1.5), SerialCommunicator())
+    (observer,) = PeriodFlowRates.create(simulation, tmp_path, None)
+    observer.restore({"samples": [[step, [1e-8, 1e-8]] for step in range(50)]})
+    simulation.communicator.rank, simulation.openings = 1, lambda: None
+    assert observer.finish() is None and not (tmp_path / "last_period.csv").exists()
 
 
 def test_the_shares_of_two_outlets_add_up(tmp_path):
