@@ -118,7 +118,12 @@ def loaded(folder: str | PathLike, communicator) -> Core:
 
 def _from_fields(folder: Path, case: Case, communicator) -> Core:
     """The simulation that starts from the last snapshot of a field file."""
-    LOG.warning("warning: %s has no checkpoint; going on from %s, in single precision", folder, FIELDS_FILE)
+    LOG.warning(
+        "warning: %s has no checkpoint; going on from %s, in single precision: what it does not hold or [initial] does"
+        " not take (the age of the fluid, particles, states of outlets, averages) begins anew",
+        folder,
+        FIELDS_FILE,
+    )
     core = Core(as_case(case, ["initial=", f'initial.file="{FIELDS_FILE}"']), communicator)
     with h5py.File(folder / FIELDS_FILE, "r") as file:
         step = int(file["muphy_lb/step"][int(file["VTKHDF/Steps"].attrs["NSteps"]) - 1])
