@@ -89,7 +89,7 @@ class PageProcess:
         ours, theirs = socket.socketpair()
         handed = (door.listener.fileno(), theirs.fileno())
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "muphy_lb.view.server", *map(str, handed), door.token],
+            [sys.executable, "-P", "-m", "muphy_lb.view.server", *map(str, handed)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=handed,
@@ -98,7 +98,8 @@ class PageProcess:
         door.listener.close()
         theirs.close()
         self._line = Connection(ours.detach())
-        self._outgoing: list = [description]
+        # The secret goes through the line: all users of a machine see the arguments of its processes.
+        self._outgoing: list = [door.token, description]
         self._wake = threading.Condition()
         self.is_there = True
         threading.Thread(target=self._send_all, name="live view", daemon=True).start()

@@ -1,4 +1,4 @@
-"""The process of a page: ``python -m muphy_lb.view.server LISTENER LINE TOKEN``; rank 0 starts it.
+"""The process of a page: ``python -m muphy_lb.view.server LISTENER LINE``. Rank 0 starts it, and sends it the secret.
 
 It serves one page to a few browsers, below an address with a secret in it, to nobody else, and nothing but this page
 and the scripts that draw it. What browsers send ends here: the run gets an :class:`~muphy_lb.view.messages.Answer`.
@@ -77,15 +77,15 @@ def _receive(line: Connection, loop: IOLoop, studio: Studio, ended: asyncio.Even
 
 
 def main(arguments: list[str]) -> None:
-    """Serve with the file descriptors and the secret that are given."""
+    """Serve with the file descriptors that are given."""
     for number in STOP_SIGNALS:  # meant for the run
         signal.signal(number, signal.SIG_IGN)
     logging.disable(logging.CRITICAL)  # whatever connects could otherwise fill the terminal of the run
     os.nice(NICENESS)
     os.sched_setaffinity(0, range(os.cpu_count() or 1))  # a launcher may have bound the rank to a core, which it needs
     gc.freeze()  # with every page that is closed all objects are looked at; those of the libraries need not be
-    listener, line = int(arguments[0]), int(arguments[1])
-    asyncio.run(serve(socket.socket(fileno=listener), Connection(line), arguments[2]))
+    listener, line = socket.socket(fileno=int(arguments[0])), Connection(int(arguments[1]))
+    asyncio.run(serve(listener, line, token=line.recv()))
 
 
 if __name__ == "__main__":

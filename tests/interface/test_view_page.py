@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,6 +139,13 @@ def test_nothing_is_shown_without_the_token(shown):
 )
 def test_nothing_of_the_file_system_is_shown(shown, path):
     assert shown.get(f"/{shown.token}{path}")[0] in (400, 403, 404)
+
+
+def test_the_token_stands_in_the_arguments_of_no_process(shown):
+    arguments = Path(f"/proc/{shown.page._process.pid}/cmdline")
+    if not arguments.exists():
+        pytest.skip("no /proc here")
+    assert b"muphy_lb.view.server" in (given := arguments.read_bytes()) and shown.token.encode() not in given
 
 
 def test_another_origin_gets_no_connection(shown):
