@@ -35,6 +35,10 @@ COLOUR_MAP = "viridis"
 UNCOUNTED = "#8a919e"
 VIEWS = ((0, 2, 1, -1), (1, 2, 0, 1), (0, 1, 2, 1))  # axes to the right, upwards, of sight; side of the viewer
 GAP_IN, LARGEST_HEIGHT_IN = 0.95, 5.0
+LARGEST_COLUMN_IN = 8.0
+"""Height of views that lie below each other, the gaps between them included."""
+LARGER = 1.2
+"""How much larger views must come out below each other than side by side."""
 
 
 @dataclass(frozen=True)
@@ -82,17 +86,48 @@ def draw_walls(
     style = make_style(nodes, what, colours, openings=marks.openings)
     shown = np.where(counted, values, np.nan)
     sights = (2,) if nodes.shape[0] == 1 else range(3) if marks.sight is None else (marks.sight,)
-    views = [view for view in VIEWS if view[2] in sights]
+    views, columns = laid_out([view for view in VIEWS if view[2] in sights], np.ptp(nodes.coordinates(), axis=0) + 1)
     with figure_at(path, marks.theme) as figure:
         panels = [figure.add_subplot(1, len(views), k + 1) for k in range(len(views))]
         for axes, view in zip(panels, views, strict=True):
             _draw_view(axes, nodes, shown, view, style)
             _mark(axes, marks.openings, view, style)
-        _arrange(figure, panels)
+        _arrange(figure, panels, columns)
         bar = draw_scale(figure, colours, what, extend="max")
         bar.ax.set_position(SCALE_AREA)
         name = what.partition(" [")[0]
         draw_heading(figure, name[:1].upper() + name[1:], _facts(counted))
+
+
+def laid_out(views: list, size: np.ndarray) -> tuple[list, list[list[int]]]:
+    """Views as they are, side by side, or lying on their longer sides below each other, with those of less than half
+    the length beside them, whichever makes them larger; and the numbers of the views in each column.
+
+    Args:
+        views: (axis to the right, axis upwards, axis of sight, side of the viewer).
+        size: (3,) of what is seen.
+    """
+    lying = [view if size[view[0]] >= size[view[1]] else _turned(view) for view in views]
+    in_row, in_columns = (np.array([(size[view[0]], size[view[1]]) for view in each]) for each in (views, lying))
+    row, is_long = [[k] for k in range(len(views))], 2 * in_columns[:, 0] >= in_columns[:, 0].max()
+    columns = [np.flatnonzero(chosen).tolist() for chosen in (is_long, ~is_long) if chosen.any()]
+    is_larger = _inches(in_columns, columns) > LARGER * _inches(in_row, row)
+    return (lying, columns) if is_larger else (views, row)
+
+
+def _inches(sizes: np.ndarray, columns: list[list[int]]) -> float:
+    """Inches for a length of 1, of panels (width, height) in columns."""
+    room_in = WIDTH_IN * (SCALE_AREA[0] - 0.02) - GAP_IN * len(columns)
+    heights_in = [LARGEST_HEIGHT_IN if len(each) == 1 else LARGEST_COLUMN_IN - GAP_IN * len(each) for each in columns]
+    heights = [sizes[each, 1].sum() for each in columns]
+    of_heights = min(room / height for room, height in zip(heights_in, heights, strict=True))
+    return float(min(room_in / sum(sizes[each, 0].max() for each in columns), of_heights))
+
+
+def _turned(view):
+    """A view with its axes exchanged, which is seen from the other side."""
+    right, upwards, sight, side = view
+    return upwards, right, sight, -side
 
 
 def _facts(counted: np.ndarray) -> tuple[str, ...]:
@@ -122,17 +157,21 @@ def _mark(axes: Axes, openings: Sequence[Opening], view, style: Style) -> None:
     draw_openings(axes, extent, seen, marks, style)
 
 
-def _arrange(figure: Figure, panels: list[Axes]) -> None:
-    """Place the panels side by side, a length in each as long as in the others; sets the height of the figure."""
+def _arrange(figure: Figure, panels: list[Axes], columns: list[list[int]]) -> None:
+    """Place the panels in columns, a length in each as long as in the others; sets the height of the figure."""
     sizes = np.array([(np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())) for axes in panels])
-    room_in = WIDTH_IN * (SCALE_AREA[0] - 0.02) - GAP_IN * len(panels)
-    inches = min(room_in / sizes[:, 0].sum(), LARGEST_HEIGHT_IN / sizes[:, 1].max())
-    height_in = float(np.max(sizes[:, 1]) * inches + HEADER_IN + FOOTER_IN + 0.3)
+    sizes *= _inches(sizes, columns)
+    tallest_in = max(sizes[each, 1].sum() + GAP_IN * (len(each) - 1) for each in columns)
+    height_in = float(tallest_in + HEADER_IN + FOOTER_IN + 0.3)
     figure.set_size_inches(WIDTH_IN, height_in)
     left_in = GAP_IN
-    for axes, (width, height) in zip(panels, sizes * inches, strict=True):
-        axes.set_position((left_in / WIDTH_IN, FOOTER_IN / height_in, width / WIDTH_IN, height / height_in))
-        left_in += width + GAP_IN
+    for each in columns:
+        bottom_in = FOOTER_IN
+        for number in reversed(each):
+            (width, height), place = sizes[number], (left_in / WIDTH_IN, bottom_in / height_in)
+            panels[number].set_position((*place, width / WIDTH_IN, height / height_in))
+            bottom_in += height + GAP_IN
+        left_in += sizes[each, 0].max() + GAP_IN
 
 
 def _front_values(nodes: NodeList, values: np.ndarray, view) -> tuple[np.ndarray, np.ndarray, tuple[float, ...]]:
