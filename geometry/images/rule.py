@@ -203,7 +203,10 @@ class ImageRule:
     def _check_found(self, values, selection: Selection | None, found: np.ndarray) -> None:
         """Raise GeometryError if the fluid or a labelled wall has no voxel."""
         if selection is not None and not found[FLUID]:
-            raise GeometryError(f"{selection} selects no voxel; the image holds {describe_values(values)}")
+            raise GeometryError(
+                f"{selection} selects no voxel; the image holds {describe_values(values)}; say which are fluid by the"
+                " option fluid_value, or fluid_above and fluid_below"
+            )
         for number, (name, value) in enumerate(self.wall_values.items()):
             if not found[wall_flag(number)]:
                 raise GeometryError(
