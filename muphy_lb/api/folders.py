@@ -120,7 +120,7 @@ def _from_fields(folder: Path, case: Case, communicator) -> Core:
     """The simulation that starts from the last snapshot of a field file."""
     LOG.warning(
         "warning: %s has no checkpoint; going on from %s, in single precision: what it does not hold or [initial] does"
-        " not take (the age of the fluid, particles, states of outlets, averages) begins anew",
+        " not take (fields of a physics, particles, states of outlets, averages) begins anew",
         folder,
         FIELDS_FILE,
     )
