@@ -13,12 +13,13 @@ from muphy_lb.geometry.source import Geometry
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.measure.permeability import measured_permeability
 from muphy_lb.measure.wall_shear import WallShear as ShearMeasure
-from muphy_lb.measure.wall_shear import statistics
+from muphy_lb.measure.wall_statistics import STRESS, part_record
 from muphy_lb.run.loop import Clock
 from muphy_lb.run.simulation import Simulation as Core
 from muphy_lb.run.verdict import judge
 from muphy_lb.setup.geometry import input_surface
 
+NOTHING_COUNTED = {"mean": 0.0, "p50": 0.0, "p95": 0.0, "max": 0.0}
 GO_ON = "run_until_steady() again"
 GO_ON_PERIODIC = "run(time_s=...), by two beats or more"
 
@@ -70,10 +71,10 @@ def wall_shear(core: Core, measure: ShearMeasure) -> WallShear:
 
 
 def _statistics(core: Core, measure: ShearMeasure, traction: np.ndarray) -> dict:
-    counted = measure.far_from_openings()
-    of_wall = {"mean": 0.0, "p50": 0.0, "p95": 0.0, "max": 0.0}
-    if counted.any():
-        of_wall = statistics(np.linalg.norm(traction[counted], axis=1))
+    counted, thresholds = measure.far_from_openings(), core.case.output.wall_thresholds
+    area_m2 = measure.areas.area * core.header.spacing_m**2
+    found = part_record({STRESS: np.linalg.norm(traction, axis=1)}, area_m2, counted, thresholds)
+    of_wall = found.get(STRESS.name, NOTHING_COUNTED)
     return {
         "n_nodes": len(traction),
         "n_counted": int(counted.sum()),

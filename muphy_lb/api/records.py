@@ -132,7 +132,8 @@ class WallShear(Record):
     Attributes:
         n_nodes: number of these nodes, m.
         n_counted: those that the statistics count: farther than a diameter from every opening.
-        mean_pa, median_pa, p95_pa, max_pa: of the magnitude at the counted nodes [Pa].
+        mean_pa, median_pa, p95_pa, max_pa: of the magnitude at the counted nodes, weighted by their area of the wall
+            [Pa]; those of the summary of a run.
         warnings: reasons to doubt the values.
         points_m: (m, 3) points of the wall (x, y, z) [m], on rank 0; None elsewhere, as what follows.
         normals: (m, 3) unit vectors out of the fluid.

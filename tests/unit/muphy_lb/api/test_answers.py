@@ -1,5 +1,6 @@
 """What a simulation answers: records with units, fields on the box, data of PyVista, figures."""
 
+import json
 import sys
 
 import numpy as np
@@ -132,6 +133,18 @@ def test_the_wall_shear_stress_of_a_plane_flow_is_that_of_the_force():
         shear = simulation.wall_shear()
         assert shear.mean_pa == pytest.approx(DENSITY_KG_M3 * 1e-3 * HEIGHT * SPACING_M / 2.0, rel=1e-3)
         assert shear.max_pa == pytest.approx(shear.mean_pa) and "half-way" in repr(shear)
+
+
+def test_the_wall_shear_stress_of_a_pipe_is_that_of_the_summary(tmp_path):
+    """Weighted by the area of the wall, which differs from node to node."""
+    pipe = {"geometry": {"shape": "pipe", "spacing_m": 1e-3, "options": {"length": 3, "radius": 3.3}}}
+    output = {"wall_shear": True, "picture": False, "vtk": False, "report": False}
+    with Simulation(changed(PERIODIC, flow=FORCE, **(SOLID | pipe), output=output)) as simulation:
+        simulation.run(steps=20, folder=tmp_path / "out")
+        shear = simulation.wall_shear()
+    found = json.loads((tmp_path / "out" / "summary.json").read_text())["wall_shear"]["magnitude_pa"]
+    assert (shear.mean_pa, shear.median_pa, shear.max_pa) == (found["mean"], found["p50"], found["max"])
+    assert shear.mean_pa != np.mean(shear.magnitude_pa[shear.counted])
 
 
 def test_figures_can_be_edited_and_saved(channel, duct, tmp_path):
