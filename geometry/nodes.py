@@ -8,13 +8,14 @@ from numba import njit, prange
 
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
-from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for
+from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels
 from muphy_lb.geometry.link_cuts import Cuts, Wall
 from muphy_lb.geometry.search import index_nodes, look_up
 from muphy_lb.geometry.slabs import slabs
 from muphy_lb.geometry.vicinity import STENCIL_27, Vicinity, dilated
 from muphy_lb.geometry.voxels import Opening, Voxels
 
+BYTES_PER_VALUE = 8
 LABELS_PER_CHUNK = 2**18
 """Labelled voxels processed at a time."""
 
@@ -277,3 +278,17 @@ def labels_near(nodes: NodeList, vicinity: Vicinity) -> tuple[np.ndarray, np.nda
         found.append((voxel[near], nodes.label_number[first : first + LABELS_PER_CHUNK][near]))
     label_voxel, label_number = (np.concatenate(column) for column in zip(*found, strict=True))
     return label_voxel, label_number
+
+
+def on_box(nodes: NodeList, values: np.ndarray) -> np.ndarray:
+    """(nz, ny, nx, ...) values (n, ...) of nodes on their box, nan where there is no node; in the type of the values,
+    or float64 for whole numbers.
+
+    Raises:
+        GeometryError: too little memory.
+    """
+    ask_for_voxels(nodes.shape, BYTES_PER_VALUE * int(np.prod(values.shape[1:])), "a field on the whole box")
+    dtype = values.dtype if values.dtype.kind == "f" else np.float64
+    box = np.full((int(np.prod(nodes.shape)), *values.shape[1:]), np.nan, dtype)
+    box[nodes.voxel] = values
+    return box.reshape(*nodes.shape, *values.shape[1:])

@@ -9,8 +9,7 @@ from muphy_lb.api.optional import optional
 from muphy_lb.case.output import FLOW_FIELDS, SPEED
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.limits import ask_for_voxels
-from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.geometry.nodes import NodeList, on_box
 from muphy_lb.measure.field_snapshots import UNITS
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from muphy_lb.run.simulation import Simulation as Core
 
 DIMENSIONS = ("z", "y", "x")
-BYTES_PER_VALUE = 8
 
 
 def known_fields(core: "Core") -> dict[str, str]:
@@ -47,19 +45,6 @@ def node_values(core: "Core", name: str) -> np.ndarray | None:
         return core.field(name)
     velocity = core.velocity_m_s()
     return None if velocity is None else np.linalg.norm(velocity, axis=1)
-
-
-def on_box(nodes: NodeList, values: np.ndarray) -> np.ndarray:
-    """(nz, ny, nx, ...) values of nodes on their box, nan in solids.
-
-    Raises:
-        GeometryError: too little memory.
-    """
-    ask_for_voxels(nodes.shape, BYTES_PER_VALUE * int(np.prod(values.shape[1:])), "a field on the whole box")
-    dtype = values.dtype if values.dtype.kind == "f" else np.float64
-    box = np.full((int(np.prod(nodes.shape)), *values.shape[1:]), np.nan, dtype)
-    box[nodes.voxel] = values
-    return box.reshape(*nodes.shape, *values.shape[1:])
 
 
 def dataset(

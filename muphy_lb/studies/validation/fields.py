@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from muphy_lb.geometry.nodes import on_box as nodes_on_box
 from muphy_lb.operators.initial import AXES_OF_TENSOR
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.initial_stress import stress_of
@@ -24,11 +25,8 @@ def start_from_flow(simulation: Simulation, density: np.ndarray, velocity: np.nd
 
 
 def on_box(simulation: Simulation, values: np.ndarray) -> np.ndarray:
-    """(nz, ny, nx, ...) array over the whole box of (n, ...) values of the nodes; NaN where there is no node."""
-    nodes = simulation.nodes
-    box = np.full((np.prod(nodes.shape), *values.shape[1:]), np.nan)
-    box[nodes.voxel] = values
-    return box.reshape(*nodes.shape, *values.shape[1:])
+    """(nz, ny, nx, ...) float64 values (n, ...) of the nodes on the whole box; NaN where there is no node."""
+    return nodes_on_box(simulation.nodes, values.astype(np.float64))
 
 
 def middle(values: np.ndarray, axis: int) -> np.ndarray:
