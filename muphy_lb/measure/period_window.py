@@ -4,19 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from muphy_lb.case.case import Case
-
 LARGEST_GAP = 2.0
 """Gap, in distances between two samples, beyond which samples do not cover a period."""
-
-
-STOPS = ("steady_tolerance", "periodic_tolerance")
-"""Keys of [run] with which the flow itself ends a run."""
-
-
-def may_end_early(case: Case) -> bool:
-    """Whether the flow itself may end a run before its last planned step, so that any period may be the last."""
-    return any(getattr(case.run, key, None) is not None for key in STOPS)
 
 
 class PeriodWindow:

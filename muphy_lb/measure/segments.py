@@ -16,10 +16,9 @@ from muphy_lb.case.output import SegmentSection
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.period_window import PeriodWindow
+from muphy_lb.measure.period_means import PeriodMeans
 from muphy_lb.measure.probes import PlaneValues
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
-from muphy_lb.setup.waveforms import longest_period_s
 
 SERIES_FILE = "segments.csv"
 QUANTITIES = {
@@ -29,7 +28,6 @@ QUANTITIES = {
     "distal_pressure_pa": "distal pressure [Pa]",
     "flow_rate_m3_s": "flow rate [m3/s]",
 }
-SAMPLES_PER_PERIOD = 100
 NO_REFERENCE = (
     "the ratio of pressures (FFR) is that of pressures above 0 Pa, and flow.reference_pressure_pa is 0: give the"
     " pressure that the openings' pressures are relative to"
@@ -101,47 +99,16 @@ class SegmentSeries(SeriesObserver):
         return None if found is None else [x for row in found for x in segment_record(*row.tolist()).values()]
 
 
-class SegmentMeans(Observer):
-    """The quantities of every segment at the end of a run, of a periodic flow from means over its last period.
-
-    Args:
-        values: of the segments.
-        view: the flow.
-        folder: output folder.
-    """
+class SegmentMeans(PeriodMeans):
+    """The quantities of every segment at the end of a run, of a periodic flow from means over its last period."""
 
     name = "segments"
 
-    def __init__(self, values: SegmentValues, view: FlowView, folder: Path):
-        self._values, self._view, self._folder = values, view, folder
-        self._period_s = longest_period_s(view.case)
-        self._window = PeriodWindow(max(1.0, self._period_s / view.units.time_step_s), SAMPLES_PER_PERIOD)
-        self.every = self._window.every if self._period_s else 0
-
-    def act(self) -> None:
-        """Take a sample."""
-        found = self._values.numbers()
-        if found is not None:
-            self._window.add(self._view.step_number, found)
-
-    def state(self) -> dict | None:
-        """The samples of the last period, if there are any."""
-        return self._window.record()
-
-    def restore(self, state: dict) -> None:
-        """Go on from them."""
-        self._window.restore(state)
-
-    def finish(self) -> dict | None:
-        """The record of each segment by name, on rank 0; of a period if it is whole."""
-        now = self._values.numbers()
-        if now is None:
-            return None
-        over_s = self._period_s if self.every and self._window.is_whole else None
-        means = now if over_s is None else self._window.mean()
+    def record(self, means: np.ndarray) -> dict:
+        """The record of each segment by name."""
         names = (section.name for section in self._view.case.segments)
         records = {name: segment_record(*row.tolist()) for name, row in zip(names, means, strict=True)}
-        return {"averaged_over_s": over_s, "warnings": self._warnings(), "of": records}
+        return {"warnings": self._warnings(), "of": records}
 
     def _warnings(self) -> list[str]:
         case = self._view.case

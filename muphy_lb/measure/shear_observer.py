@@ -10,7 +10,7 @@ from muphy_lb.boundaries.wall_motion import HALF_WAY, HALF_WAY_SHEAR
 from muphy_lb.errors import InputError
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.period_window import PeriodWindow, may_end_early
+from muphy_lb.measure.period_window import PeriodWindow
 from muphy_lb.measure.shear_files import SHEAR_FILE, SHEAR_PICTURE, SHEAR_SURFACE, SHEAR_TABLE, ShearFiles
 from muphy_lb.measure.wall_indices import along_wall, tangents, wall_indices
 from muphy_lb.measure.wall_shear import WallShear
@@ -53,7 +53,7 @@ class WallShearObserver(Observer):
         period = period_s / view.units.time_step_s
         self._window = PeriodWindow(period, SAMPLES_PER_PERIOD) if period_s else None
         self.every = 0 if self._window is None else self._window.every
-        self._first_step = -inf if may_end_early(view.case) else view.numerics.steps - period
+        self._first_step = -inf if view.case.run.may_end_early else view.numerics.steps - period
         self._tangents = tangents(self._shear.surface.normal) if view.communicator.rank == 0 else np.empty(0)
 
     @classmethod

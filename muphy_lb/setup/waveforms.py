@@ -62,8 +62,7 @@ def factor_bounds(waveform: WaveformSection | None, case: Case) -> tuple[float, 
 def fastest_wave_s(waveform: WaveformSection, case: Case) -> float:
     """Period of the fastest harmonic of a waveform [s]; of a table its whole length."""
     if waveform.file is not None:
-        time_s, _ = read_table(case.folder / waveform.file, "waveform.file")
-        return float(time_s[-1] - time_s[0])
+        return _period_s(case, waveform)
     return waveform.period_s / max(1, len(waveform.cosine), len(waveform.sine))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from muphy_lb.domain import LocalDomain
 from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK
 from muphy_lb.lattice import scalar_lattice
 from muphy_lb.measure.flow_series import SeriesObserver
@@ -37,6 +38,8 @@ class AgeSeries(SeriesObserver):
         self._names = [view.header.openings[number].name for number in self._outlets]
         self._scalar = scalar_lattice(view.lattice.dimension)
         self._rows = row_names(populations, self._scalar.q)
+        self._surveyed: LocalDomain | None = None
+        self._found: list[tuple[np.ndarray, np.ndarray]] = []
         super().__init__(view, folder, resume_step)
 
     def columns(self) -> list[str]:
@@ -58,18 +61,29 @@ class AgeSeries(SeriesObserver):
         directions, on rank 0; collective."""
         view, pieces = self._view, []
         rows = [view.local_field(name) for name in self._rows]
-        for q in range(1, self._scalar.q):
-            code = view.domain.neighbours_with_ghosts(self._scalar.c[q : q + 1], slice(0, view.domain.n_nodes))[0]
-            node = np.flatnonzero(np.isin(code, [FIRST_OPENING_LINK - number for number in self._outlets]))
+        for q, (node, opening) in enumerate(self._links(), start=1):
             # What an outlet sends back is what the node has sent that way, away from the outlet.
             net = rows[q][node].astype(np.float64) - rows[self._scalar.opposite[q]][node]
-            pieces.append((view.domain.voxel[node], np.full(node.size, q), FIRST_OPENING_LINK - code[node], net))
+            pieces.append((view.domain.voxel[node], np.full(node.size, q), opening, net))
         gathered = view.communicator.gather(tuple(np.concatenate(part) for part in zip(*pieces, strict=True)))
         if gathered is None:
             return None
         voxel, direction, opening, flux = (np.concatenate(part) for part in zip(*gathered, strict=True))
         order = np.lexsort((direction, voxel))
         return np.array([flux[order][opening[order] == number].sum() for number in self._outlets])
+
+    def _links(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each direction but rest, the nodes of this rank whose link leads into an outlet, and the number of that;
+        found once for the nodes that the rank has."""
+        domain = self._view.domain
+        if self._surveyed is not domain:
+            self._surveyed, self._found = domain, []
+            codes = [FIRST_OPENING_LINK - number for number in self._outlets]
+            for q in range(1, self._scalar.q):
+                code = domain.neighbours_with_ghosts(self._scalar.c[q : q + 1], slice(0, domain.n_nodes))[0]
+                node = np.flatnonzero(np.isin(code, codes))
+                self._found.append((node, FIRST_OPENING_LINK - code[node]))
+        return self._found
 
     def finish(self) -> dict | None:
         """The last row by name, on rank 0."""

@@ -10,19 +10,17 @@ from muphy_lb.backends.exact_sums import from_two_parts, in_two_parts, scale_of_
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView, OpeningState, whole_nodes
 from muphy_lb.measure.observer import Observer
-from muphy_lb.measure.period_window import PeriodWindow
+from muphy_lb.measure.period_means import PeriodMeans
 from muphy_lb.measure.surface import wall_surface
 from muphy_lb.measure.wall_areas import wall_volumes
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.dissipation.section import FIELD, SERIES_FILE
-from muphy_lb.setup.waveforms import longest_period_s
 
 QUANTITIES = {
     "dissipation_w": "viscous dissipation [W]",
     "pressure_power_w": "power of the pressure at the openings [W]",
     "force_power_w": "power of the uniform force [W]",
 }
-SAMPLES_PER_PERIOD = 100
 
 
 class FlowPower:
@@ -106,45 +104,14 @@ class DissipationSeries(SeriesObserver):
         return None if found is None else found.tolist()
 
 
-class DissipationMean(Observer):
-    """The powers at the end of a run, of a periodic flow their means over its last period.
-
-    Args:
-        power: measures them.
-        view: the flow.
-        folder: output folder.
-    """
+class DissipationMean(PeriodMeans):
+    """The powers at the end of a run, of a periodic flow their means over its last period."""
 
     name = "dissipation"
 
-    def __init__(self, power: FlowPower, view: FlowView, folder: Path):
-        self._power, self._view, self._folder = power, view, folder
-        self._period_s = longest_period_s(view.case)
-        self._window = PeriodWindow(max(1.0, self._period_s / view.units.time_step_s), SAMPLES_PER_PERIOD)
-        self.every = self._window.every if self._period_s else 0
-
-    def act(self) -> None:
-        """Take a sample."""
-        found = self._power.numbers()
-        if found is not None:
-            self._window.add(self._view.step_number, found)
-
-    def state(self) -> dict | None:
-        """The samples of the last period, if there are any."""
-        return self._window.record()
-
-    def restore(self, state: dict) -> None:
-        """Go on from them."""
-        self._window.restore(state)
-
-    def finish(self) -> dict | None:
-        """The powers by name, on rank 0; of a period if it is whole."""
-        now = self._power.numbers()
-        if now is None:
-            return None
-        over_s = self._period_s if self.every and self._window.is_whole else None
-        means = now if over_s is None else self._window.mean()
-        return {"averaged_over_s": over_s, **dict(zip(QUANTITIES, means.tolist(), strict=True))}
+    def record(self, means: np.ndarray) -> dict:
+        """The powers by name."""
+        return dict(zip(QUANTITIES, means.tolist(), strict=True))
 
     def lines(self, summary: Mapping) -> list[str]:
         """The powers as a line of text."""
