@@ -11,6 +11,7 @@ from muphy_lb.studies.validation.conservation import conservation
 from muphy_lb.studies.validation.couette import taylor_couette
 from muphy_lb.studies.validation.cylinders import cylinder_array, cylinder_cell
 from muphy_lb.studies.validation.data_files import data_files
+from muphy_lb.studies.validation.given_vessels import given_vessels
 from muphy_lb.studies.validation.gmy_pipe import gmy_pipe
 from muphy_lb.studies.validation.ketton import ketton
 from muphy_lb.studies.validation.les import smagorinsky
@@ -60,6 +61,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "wall-shear": wall_shear,
         "wall-indices": wall_indices_of_a_pipe,
         "aorta": aorta,
+        "given-vessels": given_vessels,
         "taylor-couette": taylor_couette,
         "cavity": cavity,
         "schaefer-turek": schaefer_turek,

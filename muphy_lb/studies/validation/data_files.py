@@ -8,7 +8,7 @@ import json
 import os
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -96,7 +96,10 @@ class Reading:
         pascal = DENSITY_KG_M3 * (self.spacing_m / step_s) ** 2
         table = {
             "geometry": {"file": str(self.path.resolve()), **keys, "periodic": periodic, "options": options},
-            "openings": _with_pressure(openings_toml(self.driven), PRESSURE * pascal),
+            "openings": [
+                opening | {"pressure_pa": 0.0 if k else PRESSURE * pascal}
+                for k, opening in enumerate(opening_tables(self.driven))
+            ],
             "fluid": {"density_kg_m3": DENSITY_KG_M3, "kinematic_viscosity_m2_s": VISCOSITY_M2_S},
             "lattice": {
                 "collision": "trt",
@@ -214,12 +217,11 @@ def plane_flows(simulation: Simulation) -> np.ndarray:
     return np.bincount(layer, simulation.velocity_m_s()[:, 2])
 
 
-def _with_pressure(toml: str, pressure_pa: float) -> list[dict]:
-    """The openings of a text with the pressure at the inlet, and 0 at the others; the inlet first."""
+def opening_tables(found: Sequence[FoundOpening]) -> list[dict]:
+    """The tables ``[[openings]]`` that users are told for found openings, without conditions; the widest first."""
+    tables = tomllib.loads(openings_toml(found)).get("openings", [])
     conditions = ("velocity_m_s", "pressure_pa")
-    tables = tomllib.loads(toml).get("openings", [])
-    openings = [{key: value for key, value in table.items() if key not in conditions} for table in tables]
-    return [{**opening, "pressure_pa": 0.0 if k else pressure_pa} for k, opening in enumerate(openings)]
+    return [{key: value for key, value in table.items() if key not in conditions} for table in tables]
 
 
 def _fact_rows(reading: Reading) -> Iterator[Row]:

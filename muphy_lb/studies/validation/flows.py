@@ -139,6 +139,12 @@ def over_two_steps(simulation: Simulation, measure: Callable[[], np.ndarray]) ->
     return 0.5 * (now + np.asarray(measure()))
 
 
+def flow_through_openings(simulation: Simulation) -> np.ndarray:
+    """What enters through each opening in a step, lattice units, on one rank."""
+    flux, _ = simulation.engine.link_fluxes()
+    return np.bincount(simulation.domain.links.boundary, flux, len(simulation.header.openings))
+
+
 def order_of_convergence(sizes, errors) -> float:
     """Slope of error against resolution on a doubly logarithmic scale, fitted to all points, turned positive."""
     return -float(np.polyfit(np.log(sizes), np.log(errors), 1)[0])

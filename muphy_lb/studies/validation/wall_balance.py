@@ -7,7 +7,14 @@ import numpy as np
 
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.studies.validation.balance import mass_drift
-from muphy_lb.studies.validation.flows import creeping, forced_flow, lattice_simulation, over_two_steps, until_steady
+from muphy_lb.studies.validation.flows import (
+    creeping,
+    flow_through_openings,
+    forced_flow,
+    lattice_simulation,
+    over_two_steps,
+    until_steady,
+)
 from muphy_lb.studies.validation.limits import HALF, in_half, left_out_rules, possible_rules
 from muphy_lb.studies.validation.record import Row, Validation, absolute
 from muphy_lb.studies.validation.settings import DEFAULT, Settings
@@ -47,7 +54,9 @@ def flows(vessel: str, size: int, collision: str, rule: str, settings: Settings 
         settings: backend and precision.
     """
     simulation = vessel_flow(vessel, size, collision, rule, settings)
-    found = until_steady(simulation, lambda: over_two_steps(simulation, lambda: _through(simulation)), STEADY, INTERVAL)
+    found = until_steady(
+        simulation, lambda: over_two_steps(simulation, lambda: flow_through_openings(simulation)), STEADY, INTERVAL
+    )
     return float(found[0]), -found[1:]
 
 
@@ -84,12 +93,6 @@ def drift_around_a_turning_cylinder(rule: str, n_steps: int, settings: Settings 
         simulation.step(n_steps // 10)
         largest = max(largest, abs(drift()))
     return largest
-
-
-def _through(simulation: Simulation) -> np.ndarray:
-    """What enters through the inlet and the outlets."""
-    flux, _ = simulation.engine.link_fluxes()
-    return np.bincount(simulation.domain.links.boundary, flux, len(simulation.header.openings))
 
 
 def _loss_row(vessel: str, size: int, collision: str, rule: str, settings: Settings) -> Row:
