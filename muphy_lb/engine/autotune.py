@@ -24,10 +24,11 @@ REPETITIONS = 3
 
 
 def tune(engine: Engine) -> None:
-    """Set an engine's launch configuration to the fastest; small domains and devices without a choice keep the
-    default."""
+    """Set an engine's launch configuration to the fastest; small domains, devices without a choice and steps that
+    leave out nodes keep the default."""
     shapes = engine.backend.launch_shapes(engine.addresses.patterns[0])
-    if len(shapes) < 2 or engine.domain.n_nodes - engine.domain.n_edge < FEWEST_NODES:
+    is_small = engine.domain.n_nodes - engine.domain.n_edge < FEWEST_NODES
+    if len(shapes) < 2 or is_small or engine.model.occupied:
         return
     path, key = cache_folder() / "tuning.json", _key(engine)
     known = _read(path)

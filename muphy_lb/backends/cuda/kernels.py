@@ -28,14 +28,13 @@ from muphy_lb.backends.arrays import (
 )
 from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cuda.boundary_skeletons import LINK_NODES
-from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
+from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, TILES, Shape
 from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
+from muphy_lb.domain.layout import WARP
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = 128
-FLUID_THREADS = 1 << 19
-"""Threads of a step that passes over nodes without fluid, if there are nodes for more of them."""
-MOST_ROUNDS = 16
+FLUID_BLOCK = 128
 LISTED_BLOCK = 128
 LISTED_THREADS = 1 << 16
 """Threads that share the nodes of a list: some for every place of a large GPU."""
@@ -52,20 +51,31 @@ def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
-    """One thread per one or two nodes, or for more of them if there is not fluid in all."""
+    """One thread per one or two nodes, or tiles of nodes with fluid shared among the warps of a block."""
     shape = shape or backend.launch_shapes(arrays.pattern)[0]
-    n_nodes, per_thread = nodes.last - nodes.first, NODES_PER_THREAD[shape.threads]
     if arrays.occupied is not None:
-        shape, per_thread = Shape(SINGLE, shape.block), min(max(n_nodes // FLUID_THREADS, 1), MOST_ROUNDS)
+        return _stream_collide_fluid(backend, collide, arrays, nodes, values)
     kernel = stream_kernel(backend, collide, arrays, shape)
-    n_threads = -(-n_nodes // per_thread)
-    n_blocks = -(-n_threads // shape.block)
-    sweep = (n_blocks - 1, -1) if nodes.is_reversed else (0, 1)
+    n_threads = -(-(nodes.last - nodes.first) // NODES_PER_THREAD[shape.threads])
     new = arrays.new.view(np.uint32) if shape.threads == PAIRED else arrays.new
-    table, bounds = arrays.table, (np.uint32(nodes.first), np.uint32(nodes.last))
-    arguments = (arrays.old, new, table.lines, table.bases, *sweep, *bounds, values)
-    fluid = () if arrays.occupied is None else (arrays.occupied, per_thread)
-    return backend.launch(kernel, n_threads, (*arguments, *fluid), queue=nodes.queue, block=shape.block)
+    arguments = _stream_arguments(arrays, new, nodes, -(-n_threads // shape.block), values)
+    return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=shape.block)
+
+
+def _stream_collide_fluid(backend, collide, arrays: StreamArrays, nodes: NodeRange, values):
+    kernel = stream_kernel(backend, collide, arrays, Shape(SINGLE, FLUID_BLOCK))
+    n_tiles = -(-nodes.last // WARP) - nodes.first // WARP
+    n_blocks = -(-n_tiles // TILES)
+    words = backend.view(arrays.occupied, 0, arrays.occupied.size // WARP * WARP).view(np.uint32)
+    arguments = _stream_arguments(arrays, arrays.new, nodes, n_blocks, values)
+    of_fluid = (arrays.occupied, words)
+    return backend.launch(kernel, n_blocks * FLUID_BLOCK, (*arguments, *of_fluid), queue=nodes.queue, block=FLUID_BLOCK)
+
+
+def _stream_arguments(arrays: StreamArrays, new, nodes: NodeRange, n_blocks: int, values) -> tuple:
+    sweep = (n_blocks - 1, -1) if nodes.is_reversed else (0, 1)
+    bounds = np.uint32(nodes.first), np.uint32(nodes.last)
+    return arrays.old, new, arrays.table.lines, arrays.table.bases, *sweep, *bounds, values
 
 
 def stencil(backend, update, arrays: StencilArrays, nodes: NodeRange, values):

@@ -16,12 +16,19 @@ from muphy_lb.backends.cuda.access import (
     writer,
 )
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.vectors import load_words
 from muphy_lb.backends.exact_sums import in_two_parts
+from muphy_lb.domain.layout import WARP
 
 # Assignment of nodes to threads: one each; two each, a warp apart; two consecutive ones each, which needs half
 # precision and stores within the node.
 SINGLE, DOUBLE, PAIRED = "single", "double", "paired"
 NODES_PER_THREAD = {SINGLE: 1, DOUBLE: 2, PAIRED: 2}
+
+TILES = 64
+"""Tiles of a block that passes over those without fluid, each as many nodes as a warp has threads; blocks have at least
+as many threads."""
+WORDS_OF_TILE, WORDS_OF_LOAD = WARP // 4, 4
 
 
 class Shape(NamedTuple):
@@ -114,27 +121,33 @@ def stream_collide(collide_operator, pattern, lattice, precision, index_type, th
 
 @cache
 def stream_collide_fluid(collide_operator, pattern, lattice, precision, index_type):
-    """The same for those nodes alone where an array is not 0.
+    """The same for those nodes alone where an array of bytes is not 0; ``words``: four of its bytes each.
 
-    A thread looks at ``n_rounds`` nodes at once, a block apart, up to 32, and goes through those with fluid: a block
-    where there are none costs one access to memory.
+    A block looks at ``TILES`` tiles of as many nodes as a warp has threads, a thread at each, and its warps share those
+    in which there is fluid: they have equal work whichever tiles these are, and a block without fluid ends at once.
     """
-    update, one = _update(collide_operator, pattern, lattice, precision, index_type), np.uint32(1)
+    update = _update(collide_operator, pattern, lattice, precision, index_type)
+    five, in_warp, of_tile = np.uint32(5), np.uint32(WARP - 1), np.uint32(WARP)
 
     @cuda.jit
-    def kernel(old, new, lines, bases, start, step, first, last, parameters, occupied, n_rounds):
-        block = np.uint32((start + step * cuda.blockIdx.x) * n_rounds)
-        n = np.uint32(first + block * cuda.blockDim.x + cuda.threadIdx.x)
-        ahead, fluid = n, np.uint32(0)
-        for k in range(n_rounds):
-            if ahead < last and occupied[ahead]:
-                fluid |= one << np.uint32(k)
-            ahead = np.uint32(ahead + cuda.blockDim.x)
-        while fluid:
-            if fluid & one:
+    def kernel(old, new, lines, bases, start, step, first, last, parameters, occupied, words):
+        tiles = cuda.shared.array(TILES, np.uint32)
+        n_tiles = cuda.shared.array(1, np.int32)
+        thread = np.uint32(cuda.threadIdx.x)
+        if thread == 0:
+            n_tiles[0] = 0
+        cuda.syncthreads()
+        tile = np.uint32((first >> five) + np.uint32(start + step * cuda.blockIdx.x) * np.uint32(TILES) + thread)
+        if thread < TILES and tile << five < last:
+            a, b = np.uint64(tile) * np.uint64(WORDS_OF_TILE), np.uint64(WORDS_OF_LOAD)
+            here, there = load_words(words, a), load_words(words, a + b)
+            if here[0] | here[1] | here[2] | here[3] | there[0] | there[1] | there[2] | there[3]:
+                tiles[cuda.atomic.add(n_tiles, 0, np.int32(1))] = tile
+        cuda.syncthreads()
+        for i in range(thread >> five, n_tiles[0], cuda.blockDim.x >> 5):
+            n = np.uint32(tiles[i] * of_tile + np.uint32(thread & in_warp))
+            if first <= n and n < last and occupied[n]:
                 update(old, new, lines, bases, n, parameters)
-            fluid >>= one
-            n = np.uint32(n + cuda.blockDim.x)
 
     return kernel
 
