@@ -1,7 +1,9 @@
 """StateAccess: transfer of populations and moments between device and host, in chunks through scratch memory."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
+import numba
 import numpy as np
 
 from muphy_lb.backends.arrays import NodeRange, State
@@ -47,17 +49,29 @@ class StateAccess:
         return result
 
     def write(self, state: State, chunk: Callable[[int, int], np.ndarray]) -> None:
-        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) if all nodes are equal."""
+        """Overwrite the populations by ``chunk(first, last)`` -> (Q, m), or (Q, 1) if all nodes are equal.
+
+        Chunks are computed side by side, in threads: NumPy computes without Python's lock.
+        """
         q_count, storage = self._model.lattice.q, self._precision.storage
         uploaded = None
-        for nodes in self._chunks():
+        for nodes, chunk_values in self._side_by_side(chunk):
             rows = self._memory("rows", q_count, nodes, storage)
-            values = chunk(nodes.first, nodes.last) * self._precision.unit
+            values = chunk_values * self._precision.unit
             if values.shape[1] > 1 or uploaded != rows.size:
                 values = np.broadcast_to(values, (q_count, nodes.last - nodes.first))
                 self._backend.update(rows, values.astype(storage).reshape(rows.shape))
                 uploaded = rows.size
             self._backend.bind("write", state, nodes, rows)()
+
+    def _side_by_side(self, chunk: Callable[[int, int], np.ndarray]) -> Iterator[tuple[NodeRange, np.ndarray]]:
+        """The chunks and their values in order, a few at a time, since each takes memory."""
+        n_threads = numba.config.NUMBA_NUM_THREADS
+        ranges = list(self._chunks())
+        with ThreadPoolExecutor(n_threads) as pool:
+            for start in range(0, len(ranges), n_threads):
+                some = ranges[start : start + n_threads]
+                yield from zip(some, pool.map(lambda nodes: chunk(nodes.first, nodes.last), some), strict=True)
 
     def _chunks(self) -> Iterator[NodeRange]:
         for first in range(0, self._n_nodes, CHUNK_NODES):
