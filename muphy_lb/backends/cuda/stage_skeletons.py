@@ -234,8 +234,12 @@ def _mean(macroscopic_operator, found: Found, lattice, precision):
     def mean(populations, addresses, sources, others, parameters):
         known, mask, first_other = sources
         count, deviation, ux, uy, uz = zero, zero, zero, zero, zero
-        for k in range(n_neighbours):
+        found = np.uint32(0)
+        for k in range(n_neighbours):  # all are read before any is used, to wait for memory once
             if known[addresses[k]] & mask:
+                found |= np.uint32(1 << k)
+        for k in range(n_neighbours):
+            if found >> np.uint32(k) & np.uint32(1):
                 d, x, y, z = moments_at(populations, addresses[k], first_other, others, parameters)
                 count += one
                 deviation += d

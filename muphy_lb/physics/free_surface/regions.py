@@ -48,7 +48,8 @@ class BoxRegion(Region):
 
     def distance(self, place):
         """Largest distance beyond a face."""
-        return np.maximum(self.low - place, place - self.high).max(axis=1)
+        beyond = [np.maximum(self.low[k] - place[:, k], place[:, k] - self.high[k]) for k in range(3)]
+        return np.maximum(np.maximum(*beyond[:2]), beyond[2])
 
     def depth(self, place, up):
         """Below the highest corner."""

@@ -61,24 +61,42 @@ def _turn_neighbours(cell, neighbours, old: int, new: int) -> None:
     cell[beside[cell[beside] == old]] = new
 
 
+def _beside_node(jit, count: int, is_meant):
+    """Node function ``(cell, neighbours)`` -> bit k set where the cell of neighbour k is meant.
+
+    All of them are read before anything follows from one, so that a GPU waits for memory once.
+    """
+    is_meant = jit(is_meant)
+
+    def beside(cell, neighbours):
+        found = 0
+        for k in range(count):
+            if is_meant(cell[neighbours[k]]):
+                found |= 1 << k
+        return found
+
+    return jit(beside)
+
+
 def _mark_node(lattice, precision, jit, at):
     cell, count = at[CELL], lattice.q - 1
+    gas = _beside_node(jit, count, lambda kind: kind == GAS)
+    liquid = _beside_node(jit, count, lambda kind: kind == LIQUID)
+    filled = _beside_node(jit, count, lambda kind: kind & FILLED != 0)
 
     def mark(neighbours, n, parameters):
         if parameters[cell][n] & FILLED:
+            wetted = gas(parameters[cell], neighbours)
             for k in range(count):
-                if parameters[cell][neighbours[k]] == GAS:
+                if wetted >> k & 1:
                     parameters[cell][neighbours[k]] = WETTED
             return
-        has_filled = False
-        for k in range(count):
-            if parameters[cell][neighbours[k]] & FILLED:
-                has_filled = True
-        if has_filled:
+        if filled(parameters[cell], neighbours):
             parameters[cell][n] = INTERFACE | EMPTIED | NEEDED
             return
+        bared = liquid(parameters[cell], neighbours)
         for k in range(count):
-            if parameters[cell][neighbours[k]] == LIQUID:
+            if bared >> k & 1:
                 parameters[cell][neighbours[k]] = LIQUID | BARED
 
     return jit(mark)
@@ -185,6 +203,7 @@ def _take_node(lattice, precision, jit, at):
     cell, mass, fill = at[CELL], at[MASS], at[FILL]
     n_neighbours, zero, one = lattice.q - 1, precision.real(0), precision.real(1)
     takes, density_of = jit(_takes), density_node(lattice, precision, jit)
+    giving = _beside_node(jit, n_neighbours, lambda kind: kind & FILLED != 0 or kind & (EMPTIED | NEEDED) == EMPTIED)
 
     def take(f, neighbours, n, parameters):
         own = parameters[cell][n]
@@ -194,9 +213,9 @@ def _take_node(lattice, precision, jit, at):
         held = parameters[mass][n]
         if own & BARED:
             held += density
+        givers = giving(parameters[cell], neighbours)
         for k in range(n_neighbours):
-            beside = parameters[cell][neighbours[k]]
-            if beside & FILLED or beside & (EMPTIED | NEEDED) == EMPTIED:
+            if givers >> k & 1:
                 held += parameters[fill][neighbours[k]]
         parameters[mass][n] = held
         parameters[fill][n] = min(max(held / density, zero), one)
