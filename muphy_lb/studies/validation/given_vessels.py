@@ -63,7 +63,7 @@ class VesselFlow:
         lost: inflow less all outflow, over the inflow.
         share: of the outflow, of the first outlet.
         drop: mean drop of pressure from the inlet to the outlets over rho u^2, u the mean velocity at the inlet.
-        shear_pa: mean wall shear stress farther than a diameter from the openings [Pa].
+        shear_pa: mean wall shear stress farther than a diameter from the openings [Pa], weighted by area.
         steps: steps until it was steady.
         us_a_step: wall time of a step [microseconds].
     """
@@ -140,7 +140,8 @@ def steady_flow(vessel: Vessel, rule: str, collision: str, settings: Settings = 
     )
     steps, n_nodes = simulation.step_number, simulation.header.n_nodes
     shear = WallShear(simulation)
-    magnitude_pa = np.linalg.norm(shear.traction_pa(), axis=1)[shear.far_from_openings()]
+    area = np.where(shear.far_from_openings(), shear.areas.area, 0.0)
+    magnitude_pa = np.linalg.norm(shear.traction_pa(), axis=1)
     drops_pa = pressure_drops_pa({name: vars(state) for name, state in simulation.openings().items()})
     dynamic_pa = DENSITY_KG_M3 * vessel.table["openings"][0]["velocity_m_s"] ** 2
     return VesselFlow(
@@ -148,7 +149,7 @@ def steady_flow(vessel: Vessel, rule: str, collision: str, settings: Settings = 
         float(through.sum() / through[0]),
         float(through[1] / through[1:].sum()),
         float(np.mean(list(drops_pa.values())) / dynamic_pa),
-        float(magnitude_pa.mean()),
+        float((magnitude_pa * area).sum() / area.sum()),
         steps,
         n_nodes / simulation.timed_mflups(TIMED_STEPS),
     )
