@@ -13,17 +13,25 @@ from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.measure.wall_statistics import INDICES, STRESS, Quantity, statistics_table
 from muphy_lb.output.drawing import drawing
+from muphy_lb.output.polydata import PolyData, PolyDataSeries
+from muphy_lb.output.polydata_parts import cells_of
 from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
+from muphy_lb.output.vtp import write_vtp
 from muphy_lb.setup.geometry import input_surface
 
 SHEAR_FILE = "wall_shear.vtkhdf"
 SHEAR_PICTURE = "wall_shear.png"
-SHEAR_SURFACE = "wall_shear_surface.vtu"
+SHEAR_SURFACE = "wall_shear_surface.vtp"
+SHEAR_SURFACE_HDF = "wall_shear_surface.vtkhdf"
 SHEAR_TABLE = "wall_shear.csv"
 LOG = logging.getLogger(__name__)
-AREA = "wall_area"
-UNITS = {quantity.field: quantity.unit for quantity in (STRESS, *INDICES.values())} | {"counted": "1", AREA: "m2"}
+AREA, MAGNITUDE = "wall_area", "wall_shear_magnitude"
+UNITS = {quantity.field: quantity.unit for quantity in (STRESS, *INDICES.values())} | {
+    "counted": "1",
+    AREA: "m2",
+    MAGNITUDE: "Pa",
+}
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,15 @@ class ShearFiles:
             return
         if surface is not None:
             weights = on_surface(surface, shear.wall_points_m(), shear.surface.normal, view.header.spacing_m)
-            weights.write(self.folder / SHEAR_SURFACE, fields)
+            magnitude = np.linalg.norm(fields[STRESS.field], axis=1)
+            shown = INDICES["tawss"].field if INDICES["tawss"].field in fields else MAGNITUDE
+            found = weights.triangles({MAGNITUDE: magnitude, **fields}, UNITS, shown)
+            write_vtp(self.folder / SHEAR_SURFACE, found)
+            data = PolyData(
+                view.step_number, view.time_s, found.points_m, {"Polygons": cells_of(found.triangles)}, found.fields
+            )
+            case_text = view.case.to_toml(self.folder)
+            PolyDataSeries(self.folder / SHEAR_SURFACE_HDF, case_text, UNITS).append(data)
 
     def _draw(self, fields: Mapping[str, np.ndarray], counted: np.ndarray) -> None:
         from muphy_lb.output.pictures.theme import chosen_theme

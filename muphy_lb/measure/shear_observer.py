@@ -11,7 +11,14 @@ from muphy_lb.errors import InputError
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period_window import PeriodWindow
-from muphy_lb.measure.shear_files import SHEAR_FILE, SHEAR_PICTURE, SHEAR_SURFACE, SHEAR_TABLE, ShearFiles
+from muphy_lb.measure.shear_files import (
+    SHEAR_FILE,
+    SHEAR_PICTURE,
+    SHEAR_SURFACE,
+    SHEAR_SURFACE_HDF,
+    SHEAR_TABLE,
+    ShearFiles,
+)
 from muphy_lb.measure.wall_indices import along_wall, tangents, wall_indices
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.measure.wall_statistics import (
@@ -43,7 +50,7 @@ class WallShearObserver(Observer):
         folder: output folder.
     """
 
-    files = (SHEAR_FILE, *picture_files(SHEAR_PICTURE), SHEAR_SURFACE, SHEAR_TABLE)
+    files = (SHEAR_FILE, *picture_files(SHEAR_PICTURE), SHEAR_SURFACE, SHEAR_SURFACE_HDF, SHEAR_TABLE)
     name = "wall_shear"
 
     def __init__(self, view: FlowView, folder: Path):
