@@ -116,7 +116,10 @@ class ShearFiles:
         nodes, theme = whole_nodes(self.view), chosen_theme(self.view.case.output)
         if INDICES["tawss"].field not in fields or not can_be_shaded(nodes):
             return
-        facts = (f"{counted.size:,} wall nodes, {1e3 * nodes.spacing_m:.3g} mm apart", f"over {sampled_s:.4g} s")
+        facts: tuple[str, ...] = (
+            f"{counted.size:,} wall nodes, {1e3 * nodes.spacing_m:.3g} mm apart",
+            f"over {sampled_s:.4g} s",
+        )
         facts += ("grey: near openings, left out of the statistics",) * (not counted.all())
         order = np.argsort(nodes.voxel, kind="stable")
         wall = order[np.searchsorted(nodes.voxel, self.shear.surface.voxel, sorter=order)]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -117,7 +118,11 @@ class WallShearObserver(Observer):
         if traction is None:
             return None
         counted = self._shear.far_from_openings()
-        record = {"n_nodes": len(traction), "n_counted": int(counted.sum()), "warnings": self._warnings()}
+        record: dict[str, Any] = {
+            "n_nodes": len(traction),
+            "n_counted": int(counted.sum()),
+            "warnings": self._warnings(),
+        }
         if not record["n_counted"]:
             return record
         found = self._indices(record)
