@@ -110,14 +110,17 @@ class ShearFiles:
 
     def _draw_indices(self, fields: Mapping[str, np.ndarray], counted: np.ndarray, sampled_s: float) -> None:
         """Draw TAWSS and OSI on the shaded vessel, if there are any and the geometry is one."""
+        from muphy_lb.output.pictures.panels import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
         from muphy_lb.output.pictures.shaded_wall import WallColours, can_be_shaded, draw_shaded_walls
         from muphy_lb.output.pictures.theme import chosen_theme
 
         nodes, theme = whole_nodes(self.view), chosen_theme(self.view.case.output)
         if INDICES["tawss"].field not in fields or not can_be_shaded(nodes):
             return
+        unit, unit_m = suitable_unit(LENGTH_UNITS, nodes.spacing_m, SMALLEST_LENGTH)
         facts: tuple[str, ...] = (
-            f"{counted.size:,} wall nodes, {1e3 * nodes.spacing_m:.3g} mm apart",
+            f"{counted.size:,} wall nodes",
+            f"spacing {nodes.spacing_m / unit_m:.4g} {unit}",
             f"over {sampled_s:.4g} s",
         )
         facts += ("grey: near openings, left out of the statistics",) * (not counted.all())

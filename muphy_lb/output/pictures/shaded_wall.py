@@ -25,7 +25,7 @@ from muphy_lb.output.pictures.projection import (
 from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
 from muphy_lb.output.pictures.vessel import draw_view
 
-N_PIXELS = 1400
+N_PIXELS = 1100
 TOP_PERCENTILE = 99.0  # robust against single nodes at rims
 VIEWS = ("from the front", "from behind")
 
