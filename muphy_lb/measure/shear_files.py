@@ -28,11 +28,8 @@ SHEAR_SURFACE_HDF = "wall_shear_surface.vtkhdf"
 SHEAR_TABLE = "wall_shear.csv"
 LOG = logging.getLogger(__name__)
 AREA, MAGNITUDE = "wall_area", "wall_shear_magnitude"
-UNITS = {quantity.field: quantity.unit for quantity in (STRESS, *INDICES.values())} | {
-    "counted": "1",
-    AREA: "m2",
-    MAGNITUDE: "Pa",
-}
+UNITS = {quantity.field: quantity.unit for quantity in (STRESS, *INDICES.values())} | {"counted": "1", AREA: "m2"}
+OF_SURFACE = UNITS | {MAGNITUDE: "Pa"}
 
 
 @dataclass(frozen=True)
@@ -89,13 +86,13 @@ class ShearFiles:
             weights = on_surface(surface, shear.wall_points_m(), shear.surface.normal, view.header.spacing_m)
             magnitude = np.linalg.norm(fields[STRESS.field], axis=1)
             shown = INDICES["tawss"].field if INDICES["tawss"].field in fields else MAGNITUDE
-            found = weights.triangles({MAGNITUDE: magnitude, **fields}, UNITS, shown)
+            found = weights.triangles({MAGNITUDE: magnitude, **fields}, OF_SURFACE, shown)
             write_vtp(self.folder / SHEAR_SURFACE, found)
             data = PolyData(
                 view.step_number, view.time_s, found.points_m, {"Polygons": cells_of(found.triangles)}, found.fields
             )
             case_text = view.case.to_toml(self.folder)
-            PolyDataSeries(self.folder / SHEAR_SURFACE_HDF, case_text, UNITS).append(data)
+            PolyDataSeries(self.folder / SHEAR_SURFACE_HDF, case_text, OF_SURFACE).append(data)
 
     def _draw(self, fields: Mapping[str, np.ndarray], counted: np.ndarray) -> None:
         from muphy_lb.output.pictures.theme import chosen_theme
