@@ -13,6 +13,9 @@ class Probe:
         buffers: both population buffers, or both arrays of a field.
         addresses: (k,) flat addresses in each of them.
         of_field: whether the buffers hold a field instead of populations in stored units.
+
+    Attributes:
+        unit: what a number of 1 in lattice units is stored as.
     """
 
     def __init__(self, backend, buffers, addresses: tuple[np.ndarray, np.ndarray], of_field: bool = False):
@@ -20,15 +23,23 @@ class Probe:
         self._backend, self._buffers, self._addresses = backend, buffers, addresses
         precision = backend.precision
         self._kind = precision.real if of_field else precision.storage
-        self._unit: float = 1.0 if of_field else precision.unit
+        self.unit: float = 1.0 if of_field else precision.unit
         self._gathers: list[Launch] = []
 
     def read(self, parity: int) -> np.ndarray:
         """(k,) float64 numbers of a buffer in lattice units; the caller ensures that nothing writes to it."""
+        return self._gathered(parity).astype(np.float64) / self.unit
+
+    def stored(self, parity: int) -> np.ndarray:
+        """(k,) numbers as they are stored, in their ``unit``, in single precision where that is half."""
+        wide = np.promote_types(self._kind, np.float32)
+        return self._gathered(parity).astype(wide, copy=False) if self.size else np.zeros(0, wide)
+
+    def _gathered(self, parity: int) -> np.ndarray:
         if not self._gathers:
             self._bind()
         self._gathers[parity]()
-        return self._backend.to_host(self._packed).astype(np.float64) / self._unit
+        return self._backend.to_host(self._packed)
 
     def _bind(self) -> None:
         """Bind the launches on first use, as most runs do not measure walls."""

@@ -10,6 +10,8 @@ from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.node_values import NodeValues
 from muphy_lb.engine.probe import Probe
 
+Compute = Callable[[Sequence[np.ndarray], float, np.ndarray], np.ndarray]
+
 
 @dataclass(frozen=True)
 class NodeState:
@@ -51,13 +53,19 @@ class NodeProbe:
         """The stored state: populations before the collision for push, after it for the others."""
         return self._present().stored()
 
-    def before_collision(self) -> NodeState | None:
-        """What the nodes are about to collide.
+    def before_collision(self, compute: Compute) -> np.ndarray | None:
+        """What follows from the populations that the nodes are about to collide, by ascending voxel id.
 
-        With pull it is the mean with the step before where that is still there: interpolated walls leave an oscillation
-        of period two. In place, what enters through openings is not known; nodes beside openings are wrong there.
+        With pull they are those of this step and of the one before where these are still there: interpolated walls
+        leave an oscillation of period two. In place, what enters through openings is not known; nodes beside openings
+        are wrong there.
+
+        Args:
+            compute: ``compute(populations, unit, force)`` -> (r, k) numbers at the k nodes of a rank, of each of which
+                they are computed alone, from a list of (Q k,) stored populations, their unit, and the (3, k) mean body
+                force, lattice units. Only these numbers travel to rank 0.
         """
-        return self._present().before_collision()
+        return self._present().before_collision(compute)
 
     def _present(self) -> "_BoundProbe":
         if self._bound is None:
@@ -86,15 +94,17 @@ class _BoundProbe:
         collided_from = engine.model.streaming.parity_of_collision(engine.parity)
         return self._collect(self._read(self._stored, engine.parity), self._values.force(collided_from))
 
-    def before_collision(self) -> NodeState | None:
+    def before_collision(self, compute: Compute) -> np.ndarray | None:
         engine = self._engine
         engine.backend.synchronise()
         if not engine.model.streaming.stores_before_collision:
             engine.fill_slots()
         both = engine.model.streaming.fills_slots and engine.steps_kept >= 1
         parities = (0, 1) if both else (engine.parity,)
-        populations = np.mean([self._read(self._before, parity) for parity in parities], axis=0)
-        return self._collect(populations, np.mean([self._values.force(parity) for parity in parities], axis=0))
+        populations = [self._before.stored(parity) for parity in parities]
+        force = np.mean([self._values.force(parity) for parity in parities], axis=0)
+        found = self._in_voxel_order(compute(populations, self._before.unit, force))
+        return None if found is None else found[0]
 
     def _voxel_order(self) -> np.ndarray | None:
         """On rank 0, the order that sorts the gathered nodes by voxel id."""
@@ -112,9 +122,15 @@ class _BoundProbe:
 
     def _collect(self, populations: np.ndarray, force: np.ndarray) -> NodeState | None:
         fields = [self._values.field(name, self._engine.parity) for name in self._fields]
-        gathered = self._communicator.gather((populations, force, *fields))
+        found = self._in_voxel_order(populations, force, *fields)
+        if found is None:
+            return None
+        all_populations, all_forces, *of_fields = found
+        return NodeState(all_populations, all_forces, dict(zip(self._fields, of_fields, strict=True)))
+
+    def _in_voxel_order(self, *columns: np.ndarray) -> list[np.ndarray] | None:
+        """On rank 0, (..., k) values at the nodes of each rank as (..., m) values of all of them."""
+        gathered = self._communicator.gather(columns)
         if gathered is None:
             return None
-        columns = (np.concatenate(parts, axis=-1)[..., self._order] for parts in zip(*gathered, strict=True))
-        all_populations, all_forces, *of_fields = columns
-        return NodeState(all_populations, all_forces, dict(zip(self._fields, of_fields, strict=True)))
+        return [np.concatenate(parts, axis=-1)[..., self._order] for parts in zip(*gathered, strict=True)]

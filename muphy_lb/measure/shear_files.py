@@ -9,21 +9,27 @@ import numpy as np
 
 from muphy_lb.files.atomic import write_text
 from muphy_lb.geometry.errors import GeometryError
-from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.measure.wall_statistics import INDICES, STRESS, Quantity, statistics_table
 from muphy_lb.output.drawing import drawing
+from muphy_lb.output.polydata import PolyData, PolyDataSeries
+from muphy_lb.output.polydata_parts import cells_of
 from muphy_lb.output.surface_values import on_surface
 from muphy_lb.output.vtkhdf import VtkHdfSeries
+from muphy_lb.output.vtp import write_vtp
 from muphy_lb.setup.geometry import input_surface
 
 SHEAR_FILE = "wall_shear.vtkhdf"
 SHEAR_PICTURE = "wall_shear.png"
-SHEAR_SURFACE = "wall_shear_surface.vtu"
+TAWSS_PICTURE, OSI_PICTURE = "wall_tawss.png", "wall_osi.png"
+SHEAR_SURFACE = "wall_shear_surface.vtp"
+SHEAR_SURFACE_HDF = "wall_shear_surface.vtkhdf"
 SHEAR_TABLE = "wall_shear.csv"
 LOG = logging.getLogger(__name__)
-AREA = "wall_area"
+AREA, MAGNITUDE = "wall_area", "wall_shear_magnitude"
 UNITS = {quantity.field: quantity.unit for quantity in (STRESS, *INDICES.values())} | {"counted": "1", AREA: "m2"}
+OF_SURFACE = UNITS | {MAGNITUDE: "Pa"}
 
 
 @dataclass(frozen=True)
@@ -40,13 +46,16 @@ class ShearFiles:
     folder: Path
     shear: WallShear
 
-    def write(self, traction: np.ndarray, scalars: Mapping[Quantity, np.ndarray], counted: np.ndarray) -> None:
-        """Write fields and picture.
+    def write(
+        self, traction: np.ndarray, scalars: Mapping[Quantity, np.ndarray], counted: np.ndarray, sampled_s: float
+    ) -> None:
+        """Write fields and pictures.
 
         Args:
             traction: (m, 3) stress at the end [Pa].
             scalars: (m,) indices of the last period; none without one.
             counted: (m,) mask of the nodes that the statistics count.
+            sampled_s: time over which the indices are averaged [s].
         """
         view = self.view
         area_m2 = self.shear.areas.area * view.header.spacing_m**2
@@ -59,6 +68,7 @@ class ShearFiles:
             self._write_on_surface({name: values for name, values in fields.items() if name != AREA})
         if view.case.output.picture:
             self._draw(fields, counted)
+            self._draw_indices(fields, counted, sampled_s)
 
     def write_table(self, parts: Mapping[str, Mapping]) -> None:
         """Write the statistics of the parts of the wall."""
@@ -74,7 +84,15 @@ class ShearFiles:
             return
         if surface is not None:
             weights = on_surface(surface, shear.wall_points_m(), shear.surface.normal, view.header.spacing_m)
-            weights.write(self.folder / SHEAR_SURFACE, fields)
+            magnitude = np.linalg.norm(fields[STRESS.field], axis=1)
+            shown = INDICES["tawss"].field if INDICES["tawss"].field in fields else MAGNITUDE
+            found = weights.triangles({MAGNITUDE: magnitude, **fields}, OF_SURFACE, shown)
+            write_vtp(self.folder / SHEAR_SURFACE, found)
+            data = PolyData(
+                view.step_number, view.time_s, found.points_m, {"Polygons": cells_of(found.triangles)}, found.fields
+            )
+            case_text = view.case.to_toml(self.folder)
+            PolyDataSeries(self.folder / SHEAR_SURFACE_HDF, case_text, OF_SURFACE).append(data)
 
     def _draw(self, fields: Mapping[str, np.ndarray], counted: np.ndarray) -> None:
         from muphy_lb.output.pictures.theme import chosen_theme
@@ -86,3 +104,33 @@ class ShearFiles:
         marks = Marks(self.view.header.openings, counted, chosen_theme(self.view.case.output))
         with drawing(SHEAR_PICTURE):
             draw_walls(self.folder / SHEAR_PICTURE, self.shear.nodes(), shown, what, marks)
+
+    def _draw_indices(self, fields: Mapping[str, np.ndarray], counted: np.ndarray, sampled_s: float) -> None:
+        """Draw TAWSS and OSI on the shaded vessel, if there are any and the geometry is one."""
+        from muphy_lb.output.pictures.panels import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
+        from muphy_lb.output.pictures.shaded_wall import WallColours, can_be_shaded, draw_shaded_walls
+        from muphy_lb.output.pictures.theme import chosen_theme
+
+        nodes, theme = whole_nodes(self.view), chosen_theme(self.view.case.output)
+        if INDICES["tawss"].field not in fields or not can_be_shaded(nodes):
+            return
+        unit, unit_m = suitable_unit(LENGTH_UNITS, nodes.spacing_m, SMALLEST_LENGTH)
+        facts: tuple[str, ...] = (
+            f"{counted.size:,} wall nodes",
+            f"spacing {nodes.spacing_m / unit_m:.4g} {unit}",
+            f"over {sampled_s:.4g} s",
+        )
+        facts += ("grey: near openings, left out of the statistics",) * (not counted.all())
+        order = np.argsort(nodes.voxel, kind="stable")
+        wall = order[np.searchsorted(nodes.voxel, self.shear.surface.voxel, sorter=order)]
+        looks = {
+            "tawss": (
+                TAWSS_PICTURE,
+                WallColours("Time-averaged wall shear stress [Pa]", None, "viridis", facts, theme),
+            ),
+            "osi": (OSI_PICTURE, WallColours("Oscillatory shear index", (0.0, 0.5), "plasma", facts, theme)),
+        }
+        for name, (file, look) in looks.items():
+            with drawing(file):
+                values = np.where(counted, fields[INDICES[name].field], np.nan)
+                draw_shaded_walls(self.folder / file, nodes, wall, values, look)

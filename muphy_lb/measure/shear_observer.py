@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,16 @@ from muphy_lb.errors import InputError
 from muphy_lb.measure.flow_view import FlowView, whole_nodes
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.period_window import PeriodWindow
-from muphy_lb.measure.shear_files import SHEAR_FILE, SHEAR_PICTURE, SHEAR_SURFACE, SHEAR_TABLE, ShearFiles
+from muphy_lb.measure.shear_files import (
+    OSI_PICTURE,
+    SHEAR_FILE,
+    SHEAR_PICTURE,
+    SHEAR_SURFACE,
+    SHEAR_SURFACE_HDF,
+    SHEAR_TABLE,
+    TAWSS_PICTURE,
+    ShearFiles,
+)
 from muphy_lb.measure.wall_indices import along_wall, tangents, wall_indices
 from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.measure.wall_statistics import (
@@ -29,6 +39,11 @@ from muphy_lb.output.report_html import ReportPart, ReportTable
 from muphy_lb.setup.waveforms import longest_period_s
 
 SAMPLES_PER_PERIOD = 40
+PICTURES = {
+    TAWSS_PICTURE: "time-averaged stress on the walls",
+    OSI_PICTURE: "oscillatory index on the walls",
+    SHEAR_PICTURE: "stress on the walls",
+}
 SHOWN = ("mean", "min", "p5", "p50", "p95", "p99", "max")
 
 
@@ -43,7 +58,13 @@ class WallShearObserver(Observer):
         folder: output folder.
     """
 
-    files = (SHEAR_FILE, *picture_files(SHEAR_PICTURE), SHEAR_SURFACE, SHEAR_TABLE)
+    files = (
+        SHEAR_FILE,
+        SHEAR_SURFACE,
+        SHEAR_SURFACE_HDF,
+        SHEAR_TABLE,
+        *(name for picture in PICTURES for name in picture_files(picture)),
+    )
     name = "wall_shear"
 
     def __init__(self, view: FlowView, folder: Path):
@@ -97,14 +118,18 @@ class WallShearObserver(Observer):
         if traction is None:
             return None
         counted = self._shear.far_from_openings()
-        record = {"n_nodes": len(traction), "n_counted": int(counted.sum()), "warnings": self._warnings()}
+        record: dict[str, Any] = {
+            "n_nodes": len(traction),
+            "n_counted": int(counted.sum()),
+            "warnings": self._warnings(),
+        }
         if not record["n_counted"]:
             return record
         found = self._indices(record)
         parts = self._parts({STRESS: np.linalg.norm(traction, axis=1), **found}, counted)
         record |= {name: values for name, values in parts[WHOLE].items() if name != "n_nodes"}
         record["parts"] = {name: part for name, part in parts.items() if name != WHOLE}
-        self._files.write(traction, found, counted)
+        self._files.write(traction, found, counted, record.get("sampled_s", 0.0))
         self._files.write_table(parts)
         return record
 
@@ -139,7 +164,7 @@ class WallShearObserver(Observer):
         """The statistics as tables, and the picture."""
         record = summary[self.name]
         tables = list(_tables(record)) if record["n_counted"] else []
-        return ReportPart(tables=tables, warnings=record["warnings"], pictures={SHEAR_PICTURE: "stress on the walls"})
+        return ReportPart(tables=tables, warnings=record["warnings"], pictures=PICTURES)
 
 
 def shear_lines(record: Mapping) -> list[str]:

@@ -1,32 +1,72 @@
-"""The viscous stress at nodes from their populations before collision; the specification."""
+"""Velocity and viscous stress at selected nodes from their populations, on the host in double precision."""
+
+from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
+from numba import prange
 
+from muphy_lb.backends.cpu.skeletons import CHUNK_NODES, loop_jit, node_jit
+from muphy_lb.backends.cpu.threads import on_threads
 from muphy_lb.domain import streaming_named
-from muphy_lb.lattice import Lattice, added, combined, second_moment
+from muphy_lb.lattice import Lattice, added, combined
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.node_probe import NodeState
-from muphy_lb.operators import Equilibrium
+from muphy_lb.operators import Equilibrium, Operator
+from muphy_lb.operators.forces import COMPONENTS, FIELD
+from muphy_lb.operators.viscous_stress import viscous_stress
 from muphy_lb.physics.isothermal import Fluid
+from muphy_lb.precision import FP64
 
 
-def viscous_stress(state: NodeState, fluid: Fluid, lattice: Lattice) -> np.ndarray:
-    """(3, 3, m) viscous stress, lattice units: sigma = -(1 - omega / 2) Pi.
-
-    Pi_ab = sum_q c_a c_b (f_q - f_q^eq + S_q / 2), S the source of the body force; omega is that of the node, which a
-    viscosity law or a turbulence model may set. Krueger et al., The Lattice Boltzmann Method (2017), sect. 4.1 and 6.3.
+class NodeStress:
+    """The viscous stress of nodes, by compiled code.
 
     Args:
-        state: populations before collision.
         fluid: the collision of the flow.
         lattice: velocity set.
     """
-    f = state.populations + lattice.w[:, None]
-    density, velocity = density_and_velocity(state, fluid.equilibrium, lattice, 0.5)
-    at_rest = fluid.equilibrium.populations(density, velocity, lattice)
-    source = fluid.equilibrium.source(velocity, state.force, lattice)
-    pi = second_moment(f - at_rest + source / 2, lattice)
-    return -(1.0 - 0.5 * _omega(pi, density, fluid)) * pi
+
+    def __init__(self, fluid: Fluid, lattice: Lattice):
+        self._operator = viscous_stress(fluid.equilibrium, fluid.closure, FIELD)
+        self._parameters, self._lattice = fluid.parameters, lattice
+
+    def __call__(self, populations: Sequence[np.ndarray], unit: float, force: np.ndarray) -> np.ndarray:
+        """(6, m) viscous stress, lattice units: xx, yy, zz, xy, yz, zx.
+
+        Args:
+            populations: of one step or two, whose mean is taken: (Q m,) stored deviations from w_q before collision,
+                one direction after the other.
+            unit: of the stored populations.
+            force: (3, m) body force per volume, lattice units.
+        """
+        given = self._parameters | dict(zip(COMPONENTS, force, strict=True))
+        values = tuple(given[parameter.name] for parameter in self._operator.parameters)
+        found = np.empty((6, force.shape[1]))
+        sweep, states = _sweep(self._operator, self._lattice), (populations[0], populations[-1])
+        on_threads(force.shape[1], lambda: sweep(*states, 0.5 / unit, found, values))()
+        return found
+
+
+@cache
+def _sweep(operator: Operator, lattice: Lattice):
+    """The compiled loop of an operator over nodes, which takes the mean of two states."""
+    stress = operator.compile(lattice, FP64, node_jit)
+    q_count = lattice.q
+
+    @loop_jit
+    def sweep(first, last, half, found, values):
+        n_nodes = found.shape[1]
+        for chunk in prange(-(-n_nodes // CHUNK_NODES)):
+            f = np.empty(q_count)
+            for n in range(chunk * CHUNK_NODES, min((chunk + 1) * CHUNK_NODES, n_nodes)):
+                for q in range(q_count):
+                    f[q] = half * (np.float64(first[q * n_nodes + n]) + np.float64(last[q * n_nodes + n]))
+                xx, yy, zz, xy, yz, zx = stress(f, n, values)
+                found[0, n], found[1, n], found[2, n] = xx, yy, zz
+                found[3, n], found[4, n], found[5, n] = xy, yz, zx
+
+    return sweep
 
 
 def density_and_velocity(
@@ -44,12 +84,3 @@ def stored_density_and_velocity(view: FlowView, state: NodeState) -> tuple[np.nd
     reads of a flow."""
     half_force = streaming_named(view.case.compute.streaming).half_force
     return density_and_velocity(state, view.fluid.equilibrium, view.lattice, half_force)
-
-
-def _omega(pi: np.ndarray, density: np.ndarray, fluid: Fluid):
-    """Rate of the viscosity at each node."""
-    closure, omega = fluid.closure, fluid.rates[0]
-    if not closure.needs_stress:
-        return omega
-    inertia = density if fluid.equilibrium.is_compressible else 1.0
-    return closure.reference(omega, np.sqrt(added((pi * pi).reshape(9, -1))) / inertia, fluid.parameters)

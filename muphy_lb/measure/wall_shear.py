@@ -16,8 +16,9 @@ import numpy as np
 from muphy_lb.domain import streaming_named
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
+from muphy_lb.lattice import added
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
-from muphy_lb.measure.stress import viscous_stress
+from muphy_lb.measure.stress import NodeStress
 from muphy_lb.measure.surface import WallSurface, wall_surface
 from muphy_lb.measure.wall_areas import WallAreas, wall_areas
 from muphy_lb.output.region import chosen_nodes
@@ -49,7 +50,8 @@ class WallShear:
             wanted = np.unique(np.concatenate((surface.voxel, surface.inner[surface.inner >= 0])))
             self._first = np.searchsorted(wanted, surface.voxel)
             self._second = np.searchsorted(wanted, np.maximum(surface.inner, wanted[0] if wanted.size else 0))
-        self._probe = view.node_probe(wanted)
+            self._share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
+        self._probe, self._stress = view.node_probe(wanted), NodeStress(view.fluid, view.lattice)
 
     @property
     def surface(self) -> WallSurface:
@@ -63,15 +65,13 @@ class WallShear:
 
     def traction_pa(self) -> np.ndarray | None:
         """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0."""
-        view, state = self._view, self._probe.before_collision()
-        if state is None:
+        view, stress = self._view, self._probe.before_collision(self._stress)
+        if stress is None:
             return None
-        surface = self.surface
-        stress = np.moveaxis(viscous_stress(state, view.fluid, view.lattice), -1, 0)
-        first, second = (tangential(stress[node], surface.normal) for node in (self._first, self._second))
-        share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
-        at_wall = first + share[:, None] * (first - second)
-        return view.units.force_to_si(at_wall) / view.units.spacing_m**2
+        normal = self.surface.normal.T
+        first, second = (tangential(stress[:, node], normal) for node in (self._first, self._second))
+        at_wall = first + self._share * (first - second)
+        return np.ascontiguousarray(view.units.force_to_si(at_wall).T) / view.units.spacing_m**2
 
     def far_from_openings(self) -> np.ndarray:
         """(m,) mask on rank 0 of the nodes farther than a diameter from every opening, where the flow does not depend
@@ -96,9 +96,12 @@ class WallShear:
 
 
 def tangential(stress: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """(m, 3) force of the fluid on a wall per area, along the wall, of (m, 3, 3) stresses and (m, 3) normals."""
-    pull = -np.einsum("nab,nb->na", stress, normal)
-    return pull - (pull * normal).sum(axis=1, keepdims=True) * normal
+    """(3, m) force of the fluid on a wall per area, along the wall, of stresses (6, m) xx, yy, zz, xy, yz, zx and
+    normals (3, m)."""
+    xx, yy, zz, xy, yz, zx = stress
+    x, y, z = normal
+    pull = np.stack((xx * x + xy * y + zx * z, xy * x + yy * y + yz * z, zx * x + yz * y + zz * z))
+    return added(pull * normal) * normal - pull
 
 
 def statistics(values: np.ndarray) -> dict[str, float]:

@@ -1,13 +1,12 @@
-"""Values of wall nodes on the triangles of a surface, for ParaView, PyVista and vmtk: a ``.vtu`` file of point data."""
+"""Values of wall nodes at the vertices of a surface."""
 
-import os
 from collections.abc import Mapping
 
 import numpy as np
 
-from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.surfaces.surface import Surface
 from muphy_lb.geometry.surfaces.triangles import area_vectors, unit_vectors
+from muphy_lb.output.vtp import Triangles
 
 NEAREST, REACH = 12, 2.0
 """A point takes values of at most so many wall nodes, whose walls are at most so far away [voxels]."""
@@ -53,18 +52,15 @@ class SurfaceWeights:
         found[~self._there] = np.nan
         return found
 
-    def write(self, path: str | os.PathLike, fields: Mapping[str, np.ndarray]) -> None:
-        """Write the triangles of which at least a corner has a value, with point data of (m, ...) ``fields`` of nodes.
+    def triangles(self, fields: Mapping[str, np.ndarray], units: Mapping[str, str], shown: str) -> Triangles:
+        """The triangles whose three corners have a value, with those of (m, ...) ``fields`` of nodes.
 
-        Raises:
-            OutputError: the file cannot be written.
+        Args:
+            fields: values by name.
+            units: unit of each field by name.
+            shown: name of the field that a viewer colours at first.
         """
-        import meshio
-
         triangles = self._surface.triangles
-        seen = triangles[self._there[triangles].any(axis=1)]
-        used, corners = np.unique(seen, return_inverse=True)
+        used, corners = np.unique(triangles[self._there[triangles].all(axis=1)], return_inverse=True)
         data = {name: self.values(values)[used] for name, values in fields.items()}
-        mesh = meshio.Mesh(self._surface.points_m[used], [("triangle", corners.reshape(-1, 3))], point_data=data)
-        with atomic_write(path) as temporary:
-            meshio.write(temporary, mesh, file_format="vtu")
+        return Triangles(self._surface.points_m[used], corners.reshape(-1, 3), data, units, shown)

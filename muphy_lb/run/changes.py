@@ -47,6 +47,7 @@ def changed(simulation: Simulation, changes: Mapping[str, object]) -> Simulation
     if _imposes_alone(simulation.case, case):
         simulation.impose(case)
         return simulation
+    _refuse_density(simulation.case, case)
     communicator = simulation.communicator
     nodes = simulation.nodes if communicator.rank == 0 else None
     other = Simulation(case, communicator, nodes)  # type: ignore[arg-type]  # rank 0 has the list itself
@@ -94,6 +95,19 @@ def _refuse_fixed(path: str) -> None:
         raise InputError(
             f"change: {path} cannot change while the flow goes on, since the state belongs to it; make another"
             " simulation, as in Simulation.from_case(simulation.case, [...])"
+        )
+
+
+def _refuse_density(old: Case, new: Case) -> None:
+    """Raise InputError for another density beside an opening with a network, whose state is a pressure in units of the
+    density: neither its pressure nor that of the fluid around it would stay what it is."""
+    names = [opening.name for opening in new.openings if any(getattr(opening, key) is not None for key in ANSWERING)]
+    before, after = old.fluid.density_kg_m3, new.fluid.density_kg_m3
+    if names and before != after:
+        raise InputError(
+            f"change: fluid.density_kg_m3 cannot change from {before:g} to {after:g} while openings.{names[0]} answers"
+            " its flow: all pressures of the fluid would change by that ratio, but not those stored behind the opening;"
+            " make another simulation, as in Simulation.from_case(simulation.case, [...])"
         )
 
 

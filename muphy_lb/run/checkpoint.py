@@ -3,7 +3,9 @@
 Layout (version 5): a header with length and checksum of the raw bytes (:mod:`muphy_lb.files.sealed`); dataset
 ``populations`` (Q, n) in node-list order, one row per direction, deviations from w_q in the form that the streaming
 stores; dataset ``fields`` (F, n), one row per field that is part of the state; groups ``particles/SET`` with one
-dataset a column, by ascending id; groups ``actions/NAME`` with the arrays that each action remembers; dataset ``case``
+dataset a column, by ascending id; groups ``actions/NAME`` with the arrays that each action remembers; group
+``links/openings`` with what has left through openings, where the streaming keeps it beside the populations
+(:mod:`muphy_lb.engine.leaving`); dataset ``case``
 (TOML); attributes step, initial_mass, feedback (JSON: state and value of each condition with feedback), wall_forces
 (JSON: measured from two steps, of which the state holds one), one for each observer with a memory (JSON; its arrays in
 the group ``observers/NAME``), such as watch, what the steady-state criterion remembers, and what the state belongs to:
@@ -23,6 +25,7 @@ import h5py
 import numpy as np
 
 from muphy_lb.case.changes import changed_keys, listed
+from muphy_lb.engine.leaving import leaving_populations, restore_leaving
 from muphy_lb.errors import InputError
 from muphy_lb.files.atomic import atomic_write, output_errors
 from muphy_lb.files.hdf5 import opened
@@ -38,7 +41,8 @@ VERSION = 5
 PATTERN = "step_*.h5"
 LEFT_OVER = ".step_*.tmp"
 SETS = ("populations", "fields")
-PARTICLES, OBSERVERS, ACTIONS = "particles", "observers", "actions"
+PARTICLES, OBSERVERS, ACTIONS, LINKS = "particles", "observers", "actions", "links"
+OPENINGS = "openings"
 UNITS = ("time_step_s", "spacing_m", "density_kg_m3")
 GEOMETRY = "voxel_digest"
 SCALES = ("geometry", "lattice", "openings", "walls", "fluid")  # a velocity of the case may fix the time step
@@ -89,6 +93,7 @@ def write_checkpoint(path: Path, simulation: Simulation, states: Mapping[str, di
         for _ in _rows(simulation):
             pass
         simulation.particles()
+        leaving_populations(simulation.engine, simulation.communicator)
         return
     with output_errors(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,6 +117,7 @@ def _write_state(file: h5py.File, simulation: Simulation) -> None:
     for (rows, k), row in zip(targets, _rows(simulation), strict=True):
         rows[k] = row
     _write_groups(file, PARTICLES, on_root(simulation.particles()))
+    _write_groups(file, LINKS, {OPENINGS: leaving_populations(simulation.engine, simulation.communicator)})
     _write_groups(file, ACTIONS, simulation.engine.actions.record())
     feedback = simulation.engine.feedback
     file.attrs["step"], file.attrs["initial_mass"] = simulation.step_number, simulation.initial_mass
@@ -175,11 +181,12 @@ def restore(folder: Path, simulation: Simulation) -> Checkpoint:
         raise InputError(refusal)
     with _readable(path) as file:
         populations, rows = (_columns(file[name], simulation.domain.number) for name in SETS)
-        sets, actions = _groups(file, PARTICLES), _groups(file, ACTIONS)
+        sets, actions, links = (_groups(file, kind) for kind in (PARTICLES, ACTIONS, LINKS))
     fields = dict(zip(simulation.engine.fields.evolving, rows, strict=True))
     simulation.restart_from(populations, checkpoint.step, checkpoint.initial_mass, fields)
     simulation.restart_others(checkpoint.feedback, sets, checkpoint.wall_forces)
     simulation.engine.actions.restore(actions)
+    restore_leaving(simulation.engine, links.get(OPENINGS, {}))
     return checkpoint
 
 

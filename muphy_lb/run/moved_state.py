@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from muphy_lb.engine.leaving import leaving_populations, restore_leaving
 from muphy_lb.parallel import NodeGather
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class MovedState:
         populations: (Q, n) of this rank's nodes.
         fields: (n,) of this rank's nodes, by name.
         gather: puts such rows together on rank 0.
-        forces, feedback, particles, actions: records, on all ranks.
+        forces, feedback, particles, actions, leaving: records, on all ranks.
     """
 
     step: int
@@ -34,6 +35,7 @@ class MovedState:
     feedback: dict[str, list]
     particles: Mapping[str, Mapping]
     actions: Mapping[str, Mapping[str, np.ndarray]]
+    leaving: Mapping[str, np.ndarray]
 
 
 def state_of(simulation: "Simulation") -> MovedState:
@@ -50,6 +52,7 @@ def state_of(simulation: "Simulation") -> MovedState:
         feedback=communicator.broadcast(engine.feedback.record() if engine.feedback else {}),
         particles=communicator.broadcast(simulation.particles()),
         actions=communicator.broadcast(engine.actions.record()),
+        leaving=communicator.broadcast(leaving_populations(engine, communicator)),
     )
 
 
@@ -71,6 +74,7 @@ def go_on_from(state: MovedState, simulation: "Simulation") -> None:
     sets = {each.name: state.particles[each.name] for each in engine.model.particles if each.name in state.particles}
     simulation.restart_others(_feedback_of(state, engine), sets, state.forces)
     engine.actions.restore(engine.actions.record() | dict(state.actions))
+    restore_leaving(engine, state.leaving)
 
 
 def _feedback_of(state: MovedState, engine) -> dict[str, list]:

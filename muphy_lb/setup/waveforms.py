@@ -11,6 +11,7 @@ from muphy_lb.errors import InputError
 MAX_OVERSHOOT = 3.0
 # Points of a waveform: the spline solves a dense system.
 MOST_POINTS = 2000
+SAMPLES_A_WAVE = 100
 # Difference of the ratio of two periods from a whole number, relative.
 PERIOD_ERROR = 1e-6
 
@@ -44,19 +45,23 @@ def waveform_factor(case: Case, section: WaveformSection | None) -> FourierSerie
 
 
 def largest_factor(waveform: WaveformSection | None, case: Case) -> float:
-    """Upper bound of the absolute factor of a waveform."""
+    """Largest absolute factor of a waveform."""
     return max(map(abs, factor_bounds(waveform, case)))
 
 
 def factor_bounds(waveform: WaveformSection | None, case: Case) -> tuple[float, float]:
-    """Lower and upper bound of the factor of a waveform."""
-    if waveform is None:
+    """Lowest and highest factor of a waveform over its period, sampled so often that what is missed is less than a
+    thousandth of its fastest wave."""
+    factor = waveform_factor(case, waveform)
+    if factor is None or waveform is None:
         return 1.0, 1.0
-    if waveform.file is not None:
-        _, factors = read_table(case.folder / waveform.file, "waveform.file")
-        return float(factors.min()), float(factors.max())
-    swing = sum(abs(amplitude) for amplitude in (*waveform.cosine, *waveform.sine))
-    return waveform.mean - swing, waveform.mean + swing
+    if isinstance(factor, FourierSeries):
+        n_samples = SAMPLES_A_WAVE * max(1, len(factor.cosine), len(factor.sine))
+        values = factor(factor.period_s * np.arange(n_samples) / n_samples)
+    else:
+        time_s, _ = read_table(case.folder / str(waveform.file), "waveform.file")
+        values = factor(np.concatenate((time_s, _between(time_s))))
+    return float(values.min()), float(values.max())
 
 
 def fastest_wave_s(waveform: WaveformSection, case: Case) -> float:

@@ -11,6 +11,7 @@ from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.numerics import resolve
+from muphy_lb.setup.stability import collision_for_small_viscosity
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.toml"))
@@ -18,6 +19,7 @@ AORTA = "aorta_openlb/aorta3d.stl"
 # Coarser or shorter, so that a test takes seconds.
 TINY = {
     "aorta": ["geometry.spacing_m=1.5e-3", "lattice.lattice_velocity=0.08"],
+    "aorta_pulse": ["compute.backend=numpy", "geometry.spacing_m=1.5e-3"],
     "bubble": ["compute.backend=numpy", "geometry.spacing_m=1e-3", "geometry.options.length=24"]
     + ["geometry.options.height=48", "fluid.kinematic_viscosity_m2_s=4e-4"],
     "channel": ["geometry.options.length=40", "geometry.options.height=16", "compute.precision=fp32"],
@@ -42,21 +44,47 @@ TINY = {
     "vessel": ["geometry.spacing_m=3e-4", "geometry.options.generations=2", "fluid.kinematic_viscosity_m2_s=1e-5"],
     "windkessel": ["geometry.spacing_m=4e-4"],
 }
+COARSE = "the Reynolds number of one voxel is"
 SHORT = ["run.time_s=", "run.steps=60", "run.ramp_steps=20", "output.series_every_steps=20"]
 
 
 def load_example(name, request, changes=()):
     """The case of an example; the aorta's surface comes from the real data, or the test is skipped."""
-    if name == "aorta":
+    if name.startswith("aorta"):
         changes = [*changes, f'geometry.file="{request.getfixturevalue("data_dir") / AORTA}"']
     return load_case(EXAMPLES / f"{name}.toml", changes)
 
 
+def doubts(case, comment):
+    """What speaks against an example. Its relaxation time may be close to 1/2 only with the collision that is made for
+    that, and if its comment tells of the warning that users then see."""
+    numerics, lattice = resolve(case), case.lattice
+    warnings = list(numerics.warnings)
+    if 0.5 < numerics.relaxation_time < 0.52:
+        best = collision_for_small_viscosity(lattice.name, lattice.equilibrium)
+        if lattice.collision != best:
+            yield f"relaxation time {numerics.relaxation_time} with {lattice.collision}"
+        elif COARSE in comment:
+            warnings = [warning for warning in warnings if not warning.startswith(COARSE)]
+    if (numerics.mach or 0.0) >= 0.17:
+        yield f"Mach number {numerics.mach}"
+    yield from warnings
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_example_is_sound(name):
-    numerics = resolve(load_case(EXAMPLES / f"{name}.toml"))
-    assert numerics.warnings == ()
-    assert numerics.relaxation_time > 0.52 and (numerics.mach or 0.0) < 0.17
+    path = EXAMPLES / f"{name}.toml"
+    assert list(doubts(load_case(path), path.read_text())) == []
+
+
+def test_a_short_relaxation_time_is_sound_only_with_its_collision_and_said():
+    path = EXAMPLES / "aorta_pulse.toml"
+    text = path.read_text()
+    (untold,) = doubts(load_case(path), "")
+    assert untold.startswith(COARSE)
+    assert any("with trt" in doubt for doubt in doubts(load_case(path, ["lattice.collision=trt"]), text))
+    faster = doubts(load_case(path, ["lattice.time_step_s=6e-5"]), text)
+    assert any("Mach" in doubt for doubt in faster)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,7 +12,7 @@ from muphy_lb.operators import PRESSURE, STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.output.series import read_series
 from muphy_lb.physics.model import Field, FieldValue
 from muphy_lb.physics.package import Physics
-from muphy_lb.run.checkpoint import newest
+from muphy_lb.run.checkpoint import checkpoint_path, newest, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from tests.laws import test_toy_outlet as toy_outlet
@@ -20,6 +20,12 @@ from tests.laws import test_toy_tracers as toy_tracers
 from tests.vessel import vessel
 
 OFTEN = {"checkpoint_every_steps": 20}
+WAVE = {"waveform": {"period_s": 0.03, "mean": 1.0, "sine": [0.5]}}
+PULSATILE = [
+    {"name": "inlet", "velocity_m_s": 0.02, **WAVE},
+    {"name": "outlet_1", "pressure_pa": 0.0},
+    {"name": "outlet_2", "pressure_pa": 0.0},
+]
 
 
 def run(folder, n_steps, resume=False, **sections):
@@ -56,6 +62,24 @@ def test_an_outlet_that_answers_goes_on_with_its_state(tmp_path, answering_outle
     assert whole.engine.feedback.record() == resumed.engine.feedback.record()
     files = [(tmp_path / name / "openings.csv").read_text() for name in ("whole", "parts")]
     assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("streaming", ["pull", "push", "aa"])
+def test_the_flow_through_openings_is_known_right_after_a_resume(tmp_path, streaming):
+    """An outlet updated in every step measures it ahead of the first one."""
+    outlet = {"resistance_pa_s_m3": 1e6, "compliance_m3_pa": 1e-7, "every_steps": 1}
+    given = {"openings": [PULSATILE[0], {"name": "outlet_1", "windkessel": outlet}, PULSATILE[2]]}
+    given["compute"] = {"backend": "numpy", "streaming": streaming}
+    first = Simulation(vessel(**given))
+    first.step(40)
+    write_checkpoint(checkpoint_path(tmp_path, 40), first, {})
+    second = Simulation(vessel(**given))
+    restore(tmp_path, second)
+    assert first.openings() == second.openings()
+    for simulation in (first, second):
+        simulation.step(5)
+    assert np.array_equal(populations(first), populations(second))
+    assert first.engine.feedback.record() == second.engine.feedback.record()
 
 
 def test_the_state_of_an_outlet_that_answers_is_a_column(tmp_path, answering_outlet):
@@ -97,14 +121,6 @@ def test_particles_go_on_from_a_checkpoint(tmp_path, monkeypatch):
     assert np.array_equal(whole["id"], np.arange(len(whole["id"]))) and len(whole["id"]) > 3000
     with h5py.File(newest(tmp_path / "parts" / "checkpoints").path) as file:
         assert sorted(file["particles/tracers"]) == sorted(whole)
-
-
-WAVE = {"waveform": {"period_s": 0.03, "mean": 1.0, "sine": [0.5]}}
-PULSATILE = [
-    {"name": "inlet", "velocity_m_s": 0.02, **WAVE},
-    {"name": "outlet_1", "pressure_pa": 0.0},
-    {"name": "outlet_2", "pressure_pa": 0.0},
-]
 
 
 def pulsatile(n_steps):

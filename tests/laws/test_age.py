@@ -16,6 +16,11 @@ from tests.vessel import vessel
 
 VELOCITY_M_S, DIFFUSIVITY_M2_S = 5e-3, 2e-6
 AGE = {"diffusivity_m2_s": DIFFUSIVITY_M2_S}
+SHUT = [
+    {"name": "inlet", "velocity_m_s": 0.02},
+    {"name": "outlet_1", "pressure_pa": 0.0},
+    {"name": "outlet_2", "velocity_m_s": 0.0},
+]
 OPENINGS = [
     {"name": "inlet", "velocity_m_s": VELOCITY_M_S, "profile": "parabolic"},
     {"name": "outlet", "pressure_pa": 0.0},
@@ -103,6 +108,15 @@ def test_a_resumed_run_has_the_series_of_one_that_was_not_interrupted(tmp_path):
     files = [read_series(tmp_path / name / "age.csv") for name in ("whole", "parts")]
     for key, values in files[0].items():
         np.testing.assert_array_equal(files[1][key], values)
+
+
+def test_an_outlet_through_which_nothing_leaves_has_no_age_and_that_is_said(tmp_path):
+    case = vessel(age={}, compute={"backend": "numpy"}, run={"steps": 20, "ramp_steps": 0}, openings=SHUT)
+    summary = Run(Simulation(case, SerialCommunicator()), tmp_path).execute()[1]
+    assert summary["age"]["outlet_2_mean_age_s"] is None and summary["age"]["volume_mean_age_s"] > 0.0
+    (line,) = AgeSeries(Simulation(case), tmp_path, None, POPULATIONS).lines(summary)
+    assert "outlet_2 (nothing leaves)" in line and "nan" not in line
+    assert "(nothing leaves)" in (tmp_path / "report.html").read_text()
 
 
 def test_an_age_that_cannot_leave_and_two_diffusivities_are_refused():

@@ -158,6 +158,7 @@ def test_every_transport_gives_the_bits_of_one_rank(mpirun):
     done = mpirun(n_ranks, ["-m", "tests.parallel.transports", names, "01"], timeout=400)
     assert done.returncode == 0, done.stderr[-3000:]
     records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert any(record.get("shared_openings") for record in records if record["flow"] == "answering vessel")
     refused = {record["transport"] for record in records if "refused" in record}
     assert refused <= {"nccl"}, records
     assert all(record["equal"] and record["largest"] > 1e-4 for record in records if "refused" not in record), records

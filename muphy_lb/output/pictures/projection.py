@@ -204,7 +204,7 @@ def volume_on(grid: CoarseGrid, header: GeometryHeader | NodeList, count: np.nda
     body = _block(grid.shape) if rock else count > 0
     channels = _channels(body)
     if rock:
-        channels[rays.GRAIN] = _smoothed((body & (2 * count < grid.factor**3)).astype(np.float32))
+        channels[rays.GRAIN] = smoothed((body & (2 * count < grid.factor**3)).astype(np.float32))
     else:
         channels[rays.WALL] = _wall_distance(body, discs)
     return Volume(channels, np.argwhere(body)[:, ::-1], edge_m, origin_m, discs)
@@ -212,8 +212,8 @@ def volume_on(grid: CoarseGrid, header: GeometryHeader | NodeList, count: np.nda
 
 def fill_volume(volume: Volume, count: np.ndarray, total: np.ndarray) -> None:
     """Set the values of a volume to the means of sums over so many nodes of every cell, (nz, ny, nx)."""
-    weight = _smoothed(count.astype(np.float32))
-    volume.channels[rays.SPEED] = _smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
+    weight = smoothed(count.astype(np.float32))
+    volume.channels[rays.SPEED] = smoothed(total.astype(np.float32)) / np.maximum(weight, np.float32(1e-6))
 
 
 def is_rock(nodes: NodeList) -> bool:
@@ -286,9 +286,9 @@ def _channels(body: np.ndarray) -> np.ndarray:
     """(6, nz, ny, nx) channels of the ray caster from the cells of the body; neither values, distances of walls, nor
     grains."""
     channels = np.zeros((6, *body.shape), dtype=np.float32)
-    channels[rays.BODY] = _smoothed(body.astype(np.float32))
-    channels[rays.SMOOTH] = _smoothed(_smoothed(_smoothed(channels[rays.BODY]), 2), 2)
-    channels[rays.AROUND] = _smoothed(channels[rays.SMOOTH], 4)
+    channels[rays.BODY] = smoothed(body.astype(np.float32))
+    channels[rays.SMOOTH] = smoothed(smoothed(smoothed(channels[rays.BODY]), 2), 2)
+    channels[rays.AROUND] = smoothed(channels[rays.SMOOTH], 4)
     return channels
 
 
@@ -306,7 +306,7 @@ def _wall_distance(fluid: np.ndarray, discs: np.ndarray) -> np.ndarray:
     return distance_transform_edt(longer).astype(np.float32)
 
 
-def _smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:
+def smoothed(field: np.ndarray, stride: int = 1) -> np.ndarray:
     """``field`` averaged with weights 1/4, 1/2, 1/4 over neighbours ``stride`` away along each axis."""
     for axis in range(3):
         source = np.moveaxis(field, axis, 0)

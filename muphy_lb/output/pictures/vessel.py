@@ -101,7 +101,7 @@ def fill_figure(figure: Figure, nodes: NodeList, speed_m_s: np.ndarray, title: s
     else:
         view = render_vessel(nodes, speed_m_s, style.colours.to_rgba, N_RENDER_PIXELS)
         body, flat = add_panels(figure, [view.extent_m, cut.extent_m])
-        _draw_view(body, nodes, view, style)
+        draw_view(body, nodes, view, style)
         _title(body, ROCK if rock else BELOW_SURFACE)
         _title(flat, cut_title(cut, style) + _meanings(cut, rock, how.mirrors))
     draw_cut(flat, nodes, cut, style, rock)
@@ -134,7 +134,7 @@ def within(colours: ScalarMappable, limits: tuple[float, float] | None) -> Scala
     return colours if limits is None else ScalarMappable(Normalize(*limits, clip=True), colours.get_cmap())
 
 
-def _draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
+def draw_view(axes: Axes, nodes: NodeList, view: View, style: Style) -> None:
     """Draw the rendered vessel with openings, scale bar and axis directions."""
     extent = np.asarray(view.extent_m) / style.unit_m
     axes.imshow(view.image, origin="lower", extent=extent, interpolation="antialiased", zorder=2)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from muphy_lb.physics.age.section import FIELD, SERIES_FILE
 from muphy_lb.physics.model import row_names
 
 OUTLET_AGE, VOLUME_AGE = "mean_age_s", "volume_mean_age_s"
+NOTHING = "(nothing leaves)"
 QUANTITIES = {OUTLET_AGE: "mean age of what leaves [s]"}
 
 
@@ -86,19 +88,26 @@ class AgeSeries(SeriesObserver):
         return self._found
 
     def finish(self) -> dict | None:
-        """The last row by name, on rank 0."""
+        """The last row by name, on rank 0; None for an outlet through which nothing leaves."""
         numbers = self.numbers()
-        return None if numbers is None else dict(zip(self.columns(), numbers, strict=True))
+        if numbers is None:
+            return None
+        return {name: None if isnan(number) else number for name, number in zip(self.columns(), numbers, strict=True)}
 
     def lines(self, summary: Mapping) -> list[str]:
         """The record as a line of text."""
         record = summary[self.name]
-        of_outlets = ", ".join(f"{name} {record[f'{name}_{OUTLET_AGE}']:.4g} s" for name in self._names)
+        of_outlets = ", ".join(f"{name} {_age_text(record[f'{name}_{OUTLET_AGE}'])}" for name in self._names)
         return [f"mean age of what leaves: {of_outlets}; of all fluid {record[VOLUME_AGE]:.4g} s"]
 
     def section(self, summary: Mapping) -> ReportPart:
         """The record as a table, and charts over time."""
         record = summary[self.name]
-        rows = [(name, record[f"{name}_{OUTLET_AGE}"]) for name in self._names]
+        ages = [record[f"{name}_{OUTLET_AGE}"] for name in self._names]
+        rows = [(name, NOTHING if age is None else age) for name, age in zip(self._names, ages, strict=True)]
         table = ReportTable("Age of the fluid", ("", "mean age [s]"), [*rows, ("all fluid", record[VOLUME_AGE])])
         return ReportPart(tables=(table,), charts=partial(series_charts, self._folder / self.file, "Age", QUANTITIES))
+
+
+def _age_text(age_s: float | None) -> str:
+    return NOTHING if age_s is None else f"{age_s:.4g} s"

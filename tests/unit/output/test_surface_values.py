@@ -1,11 +1,13 @@
 """Values of wall nodes are carried over to the vertices of a surface."""
 
-import meshio
 import numpy as np
 import pytest
+import pyvista
+from vtkmodules.vtkCommonCore import vtkDataArray
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.output.surface_values import on_surface
+from muphy_lb.output.vtp import Triangles, write_vtp
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
 from tests.unit.geometry.surfaces import sphere, tube
@@ -29,17 +31,13 @@ def test_the_other_side_of_a_thin_wall_does_not_count():
     np.testing.assert_allclose(on_surface(surface, wall, normal, 0.1).values(values), 1.0)
 
 
-def test_the_file_holds_the_triangles_near_the_nodes_and_their_values(tmp_path):
+def test_the_triangles_near_the_nodes_have_values_at_all_corners():
     surface = tube()
     lower = surface.points[surface.points[:, 2] < 3.0]
-    normal = lower * (1.0, 1.0, 0.0)
-    on_surface(surface, lower, normal, 0.1).write(tmp_path / "w.vtu", {"stress": lower})
-    read = meshio.read(tmp_path / "w.vtu")
-    values = read.point_data["stress"]
-    known = np.isfinite(values[:, 0])
-    np.testing.assert_allclose(values[known], read.points[known], atol=1e-6)
-    assert 0.0 < read.points[known, 2].max() == pytest.approx(2.5)
-    assert len(read.cells_dict["triangle"]) < len(surface.triangles)
+    found = on_surface(surface, lower, lower * (1.0, 1.0, 0.0), 0.1).triangles({"stress": lower}, {}, "stress")
+    np.testing.assert_allclose(found.fields["stress"], found.points_m, atol=1e-6)
+    assert 0.0 < found.points_m[:, 2].max() == pytest.approx(2.5)
+    assert 0 < len(found.triangles) < len(surface.triangles)
 
 
 def test_a_run_on_a_surface_writes_its_wall_shear_there(tmp_path):
@@ -53,7 +51,24 @@ def test_a_run_on_a_surface_writes_its_wall_shear_there(tmp_path):
     compute = {"backend": "numpy"}
     table = changed(geometry=geometry, compute=compute, output=output, run={"steps": 20, "ramp_steps": 5})
     Run(Simulation(case_from_dict(table | {"openings": openings})), tmp_path).execute()
-    read = meshio.read(tmp_path / "wall_shear_surface.vtu")
-    stress = np.linalg.norm(read.point_data["wall_shear_stress"], axis=1)
-    assert np.nanmedian(stress) > 0.0 and np.isfinite(stress).mean() > 0.8
-    assert {0.0, 1.0} == {round(float(value)) for value in np.nan_to_num(read.point_data["counted"])}
+    for name in ("wall_shear_surface.vtp", "wall_shear_surface.vtkhdf"):
+        read = pyvista.read(tmp_path / name)
+        assert read.is_all_triangles
+        stress = read.point_data["wall_shear_stress"]
+        assert np.isfinite(stress).all() and np.median(np.linalg.norm(stress, axis=1)) > 0.0
+        assert {0.0, 1.0} == {round(float(value)) for value in read.point_data["counted"]}
+    assert pyvista.read(tmp_path / "wall_shear_surface.vtp").active_scalars_name == "wall_shear_magnitude"
+
+
+def test_a_vtp_file_holds_points_triangles_values_and_their_units(tmp_path):
+    surface = sphere(1.0, 2)
+    fields = {"stress <vector>": surface.points, "x & y": surface.points[:, 0] + 2.0 * surface.points[:, 1]}
+    found = Triangles(surface.points, surface.triangles, fields, {"x & y": "Pa", "stress <vector>": "1/Pa"}, "x & y")
+    write_vtp(tmp_path / "sphere.vtp", found)
+    read = pyvista.read(tmp_path / "sphere.vtp")
+    np.testing.assert_array_equal(read.points, surface.points)
+    np.testing.assert_array_equal(read.regular_faces, surface.triangles)
+    for name, values in fields.items():
+        np.testing.assert_array_equal(read.point_data[name], values.astype(np.float32))
+        assert read.GetPointData().GetArray(name).GetInformation().Get(vtkDataArray.UNITS_LABEL()) == found.units[name]
+    assert read.active_scalars_name == "x & y"

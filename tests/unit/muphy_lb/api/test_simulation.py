@@ -266,6 +266,17 @@ def test_what_cannot_change_is_refused_and_the_flow_goes_on(channel, changes, wo
     assert np.array_equal(state(channel), populations_after(40))
 
 
+def test_the_density_beside_an_outlet_that_answers_cannot_change():
+    outlet = {"name": "outlet", "windkessel": {"resistance_pa_s_m3": 1e5}}
+    with Simulation(changed(OPEN, openings=[OPEN["openings"][0], outlet])) as simulation:
+        simulation.step(5)
+        before = state(simulation)
+        with pytest.raises(InputError, match=r"density_kg_m3 cannot change from 1000 to 1060 while openings\.outlet"):
+            simulation.change({"fluid.density_kg_m3": 1060.0})
+        assert np.array_equal(state(simulation), before)
+        simulation.change({"openings.outlet.windkessel.resistance_pa_s_m3": 2e5})
+
+
 def test_a_saved_simulation_is_loaded_bit_for_bit(channel, tmp_path):
     channel.run(steps=17)
     channel.save(tmp_path / "saved")

@@ -1,0 +1,82 @@
+"""Triangles with values at their corners for ParaView, PyVista and vmtk: XML PolyData, a ``.vtp`` file.
+
+Format: VTK file formats documentation, "PolyData", numbers as raw appended data. Units are stored where VTK looks for
+them, under the key UNITS_LABEL of each array.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from muphy_lb.files.atomic import atomic_write
+
+TYPES = {np.dtype(np.float32): "Float32", np.dtype(np.float64): "Float64", np.dtype(np.int64): "Int64"}
+
+
+@dataclass(frozen=True, eq=False)
+class Triangles:
+    """Triangles with values at their corners.
+
+    Attributes:
+        points_m: (p, 3) positions [m].
+        triangles: (t, 3) numbers of their points.
+        fields: (p,) or (p, 3) values at the points by name.
+        units: unit of each field by name.
+        shown: name of the field that a viewer colours at first.
+    """
+
+    points_m: np.ndarray
+    triangles: np.ndarray
+    fields: Mapping[str, np.ndarray]
+    units: Mapping[str, str] = field(default_factory=dict)
+    shown: str = ""
+
+
+def write_vtp(path: str | os.PathLike, surface: Triangles) -> None:
+    """Write a ``.vtp`` file.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    n_points, n_triangles, blocks = len(surface.points_m), len(surface.triangles), _Blocks()
+    values = "".join(
+        blocks.add(name, np.asarray(each, dtype=np.float32), surface.units.get(name, ""))
+        for name, each in surface.fields.items()
+    )
+    points = blocks.add("Points", np.asarray(surface.points_m, dtype=np.float64), "m")
+    corners = blocks.add("connectivity", surface.triangles.astype(np.int64).ravel())
+    ends = blocks.add("offsets", 3 * np.arange(1, n_triangles + 1, dtype=np.int64))
+    text = (
+        f'<?xml version="1.0"?>\n<VTKFile type="PolyData" version="1.0" byte_order="{sys.byteorder.title()}Endian"'
+        f' header_type="UInt64">\n<PolyData>\n<Piece NumberOfPoints="{n_points}" NumberOfPolys="{n_triangles}">\n'
+        f"<PointData Scalars={quoteattr(surface.shown)}>\n{values}</PointData>\n<Points>\n{points}</Points>\n"
+        f'<Polys>\n{corners}{ends}</Polys>\n</Piece>\n</PolyData>\n<AppendedData encoding="raw">\n_'
+    )
+    with atomic_write(path) as temporary, open(temporary, "wb") as file:
+        file.write(text.encode())
+        for block in blocks.contents:
+            file.write(np.uint64(block.nbytes).tobytes() + block.tobytes())
+        file.write(b"\n</AppendedData>\n</VTKFile>\n")
+
+
+class _Blocks:
+    """Arrays that are appended to a file, each behind its number of bytes."""
+
+    def __init__(self):
+        self.contents: list[np.ndarray] = []
+        self._offset = 0
+
+    def add(self, name: str, values: np.ndarray, unit: str = "") -> str:
+        """The element of an array, which is appended."""
+        self.contents.append(np.ascontiguousarray(values))
+        offset, self._offset = self._offset, self._offset + 8 + values.nbytes
+        n_components = values.shape[1] if values.ndim == 2 else 1
+        key = f'<InformationKey name="UNITS_LABEL" location="vtkDataArray">{escape(unit)}</InformationKey>'
+        return (
+            f'<DataArray type="{TYPES[values.dtype]}" Name={quoteattr(name)} NumberOfComponents="{n_components}"'
+            f' format="appended" offset="{offset}">{key if unit else ""}</DataArray>\n'
+        )
