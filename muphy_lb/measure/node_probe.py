@@ -59,6 +59,10 @@ class NodeProbe:
         """
         return self._present().before_collision()
 
+    def of_before_collision(self, function: Callable[[NodeState], np.ndarray]) -> np.ndarray | None:
+        """(..., m) values that each rank computes of the same at its own nodes, and hands over alone."""
+        return self._present().of_before_collision(function)
+
     def _present(self) -> "_BoundProbe":
         if self._bound is None:
             self._bound = self._bind(self._engine())
@@ -87,6 +91,14 @@ class _BoundProbe:
         return self._collect(self._read(self._stored, engine.parity), self._values.force(collided_from))
 
     def before_collision(self) -> NodeState | None:
+        return self._collect(*self._about_to_collide())
+
+    def of_before_collision(self, function: Callable[[NodeState], np.ndarray]) -> np.ndarray | None:
+        gathered = self._communicator.gather(function(NodeState(*self._about_to_collide(), {})))
+        return None if gathered is None else np.concatenate(gathered, axis=-1)[..., self._order]
+
+    def _about_to_collide(self) -> tuple[np.ndarray, np.ndarray]:
+        """Populations and force of this rank's nodes."""
         engine = self._engine
         engine.backend.synchronise()
         if not engine.model.streaming.stores_before_collision:
@@ -94,7 +106,7 @@ class _BoundProbe:
         both = engine.model.streaming.fills_slots and engine.steps_kept >= 1
         parities = (0, 1) if both else (engine.parity,)
         populations = np.mean([self._read(self._before, parity) for parity in parities], axis=0)
-        return self._collect(populations, np.mean([self._values.force(parity) for parity in parities], axis=0))
+        return populations, np.mean([self._values.force(parity) for parity in parities], axis=0)
 
     def _voxel_order(self) -> np.ndarray | None:
         """On rank 0, the order that sorts the gathered nodes by voxel id."""

@@ -30,12 +30,13 @@ class WallShear:
 
     Args:
         view: the flow.
+        surface: the nodes to measure at, on rank 0; all of those adjacent to walls if not given.
 
     Raises:
         InputError: in-place streaming with a moving wall, whose incoming populations are not known.
     """
 
-    def __init__(self, view: FlowView):
+    def __init__(self, view: FlowView, surface: WallSurface | None = None):
         if streaming_named(view.case.compute.streaming).in_place and any(motion.moves for motion in view.motions):
             raise InputError(
                 "output.wall_shear is asked for with a moving wall and compute.streaming = 'aa', which does not know"
@@ -45,7 +46,7 @@ class WallShear:
         self._surface: WallSurface | None = None
         wanted = None
         if view.communicator.rank == 0:
-            self._surface = surface = wall_surface(whole_nodes(view), view.lattice.c)
+            self._surface = surface = surface or wall_surface(whole_nodes(view), view.lattice.c)
             wanted = np.unique(np.concatenate((surface.voxel, surface.inner[surface.inner >= 0])))
             self._first = np.searchsorted(wanted, surface.voxel)
             self._second = np.searchsorted(wanted, np.maximum(surface.inner, wanted[0] if wanted.size else 0))
@@ -64,10 +65,17 @@ class WallShear:
     def traction_pa(self) -> np.ndarray | None:
         """(m, 3) wall shear stress (x, y, z) [Pa] of the nodes of ``surface``, on rank 0."""
         view, state = self._view, self._probe.before_collision()
-        if state is None:
-            return None
-        surface = self.surface
-        stress = np.moveaxis(viscous_stress(state, view.fluid, view.lattice), -1, 0)
+        return None if state is None else self._traction_pa(viscous_stress(state, view.fluid, view.lattice))
+
+    def traction_of_ranks_pa(self) -> np.ndarray | None:
+        """The same up to rounding, from stresses that each rank computes at its own nodes: less is handed over."""
+        view = self._view
+        stress = self._probe.of_before_collision(lambda state: viscous_stress(state, view.fluid, view.lattice))
+        return None if stress is None else self._traction_pa(stress)
+
+    def _traction_pa(self, stress: np.ndarray) -> np.ndarray:
+        """The shear stress on the wall from the (3, 3, k) viscous stress, lattice units, of the nodes that are read."""
+        view, surface, stress = self._view, self.surface, np.moveaxis(stress, -1, 0)
         first, second = (tangential(stress[node], surface.normal) for node in (self._first, self._second))
         share = np.where(surface.inner >= 0, surface.distance / surface.depth, 0.0)
         at_wall = first + share[:, None] * (first - second)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from muphy_lb.view.layout import GONE, Layout
 from muphy_lb.view.messages import CUT, ENDED, RUNNING, VESSEL, Demand, News, Picture, can_be_met
-from muphy_lb.view.scene import Scale, cut_image
+from muphy_lb.view.scene import Scale, drawn_cut
 from muphy_lb.view.style import FRAME
 
 DEGREES_PER_PIXEL = 0.5
@@ -67,9 +67,16 @@ class Viewer:
 
     def receive(self, picture: Picture) -> None:
         """Show a picture, if it is what is looked at."""
-        if picture.demand == self.demand and self._drawn >= self._sent:
+        if picture.demand == self.demand:
             self._picture, self._shown_step = picture, self._step
             self._draw()
+
+    def describe(self) -> None:
+        """What is watched has other fields from now on."""
+        description = self._studio.description
+        if not can_be_met(self.demand, description):
+            self.demand = description.start
+        self._later(lambda: (self._layout.describe(description), self._layout.choose(self.demand)))
 
     def leave(self) -> None:
         """The browser has gone, and its document with it."""
@@ -92,6 +99,9 @@ class Viewer:
         if news is None:
             return
         self._layout.controls.tell(news)
+        if news.state.startswith(ENDED) and self._picture and self._picture.demand != self.demand:
+            self.demand = self._picture.demand  # what was asked for too late is never shown
+            self._layout.choose(self.demand)
         if self._studio.history.n_points != self._n_points:
             self._n_points = self._studio.history.n_points
             self._layout.curves.draw(self._studio.history)
@@ -169,14 +179,16 @@ class Viewer:
         try:
             self._scale = self._scale_for(picture)
             if picture.demand.place == CUT:
-                image = await self._studio.draw(cut_image, picture)
+                frame = self._studio.description.frames[picture.demand.axis]
+                drawn = await self._studio.draw(drawn_cut, picture, frame)
             else:
-                image = await self._studio.draw(
-                    self._studio.scene.image, picture, self._angle, self._scale, FRAME, self._rays()
+                drawn = await self._studio.draw(
+                    self._studio.scene.drawn, picture, self._angle, self._scale, FRAME, self._rays()
                 )
-            self._sent += 1
-            number, scale = self._sent, self._scale
-            self._later(lambda: self._layout.show(picture, image, scale, number))
+            if picture.demand == self.demand:
+                self._sent += 1
+                number, scale = self._sent, self._scale
+                self._later(lambda: self._layout.show(drawn, scale, number))
         finally:
             self._is_drawing = False
 

@@ -27,7 +27,7 @@ class Impatient(ScriptedPage):
 def main(folder: Path) -> None:
     """Run and write ``FOLDER.npz``."""
     live.PageProcess, Door.url, Door.directions = Impatient, "", lambda self: ""
-    live.Pace.leave, live.Pace.has_picture = lambda self, is_watched: 1, lambda self: True
+    live.Pace.leave, live.Pace.has_picture = lambda self, is_watched: 1, lambda self, is_new=False: True
     communicator = connect()
     simulation = Simulation(vessel(**EACH), communicator)
     view = live.LiveView(simulation, Door(None, "secret") if communicator.rank == 0 else None)

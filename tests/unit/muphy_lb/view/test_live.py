@@ -54,7 +54,7 @@ def shown(monkeypatch):
         page = type("Page", (ScriptedPage,), {"script": script})
         monkeypatch.setattr(live, "PageProcess", page)
         monkeypatch.setattr(live.Pace, "leave", lambda self, is_watched: 1)
-        monkeypatch.setattr(live.Pace, "has_picture", lambda self: True)
+        monkeypatch.setattr(live.Pace, "has_picture", lambda self, is_new=False: True)
         monkeypatch.setattr(Door, "url", "http://nowhere")
         monkeypatch.setattr(Door, "directions", lambda self: "")
         simulation = Simulation(vessel(**EACH))
