@@ -67,7 +67,7 @@ class Desk:
         as time for pictures is left."""
         self.pace.arrive(step)
         self._hear(0.0)
-        if not self._page.is_there or (more_may_follow and not self.pace.has_picture(is_new=True)):
+        if not self._page.is_there or (more_may_follow and not self.pace.has_last_picture()):
             return Order()
         return Order(self._watched, self.viewers > 0)
 
@@ -120,6 +120,8 @@ class LiveView(Onlooker):
         self._gathering = Gathering(simulation)
         description = describe(simulation, self._gathering)
         self._page = PageProcess(door, description) if door and description else None
+        start = self._communicator.broadcast(description.start if description else None)
+        self._gathering.picture(start)  # its kernels are compiled before the first step, not between two of them
         self._desk = Desk(self._page, simulation.step_number) if self._page else None
         self.next_step = simulation.step_number + 1
         simulation.onlooker = self
@@ -188,7 +190,7 @@ class LiveView(Onlooker):
         if order.demands:
             kinds = {(demand.field, demand.place) for demand in order.demands}
             desk.pace.picture_taken(began_s, desk.is_paused, kinds)
-        if self._page.is_idle or pictures or state != RUNNING:
+        if self._page.is_idle or pictures or state.startswith(ENDED):
             self._page.send(self._news(standing, state, openings), *pictures)
 
     def _openings(self) -> dict[str, tuple[float, float]]:

@@ -13,6 +13,8 @@ MOST_SAVED_S, RESERVED_S = 0.3, 0.25
 what a viewer has just asked for [s]."""
 WATCHED_S, UNWATCHED_S = 0.1, 0.4
 """Time between two looks for what the page has said, with and without viewers [s]."""
+LONG_S = 1.0
+"""Steps that were asked for at once and take so long are many [s]."""
 CURVES_S = 0.5
 """Time between two points of the curves [s]."""
 GROWTH = 4
@@ -42,6 +44,7 @@ class Pace:
         self._saved_s, self._counted_s = MOST_SAVED_S, now()
         self._pictures_from_s = self._curves_from_s = now()
         self._known_kinds: set = set()
+        self._rested_s = now()
 
     def arrive(self, step: int) -> None:
         """A look begins."""
@@ -65,7 +68,12 @@ class Pace:
 
     def rest(self) -> None:
         """No steps are made until somebody asks for more."""
-        self._left_s = None
+        self._left_s, self._rested_s = None, self._now()
+
+    def has_last_picture(self) -> bool:
+        """Whether the last of the steps that were asked for gets a picture: as others do, and after many steps sooner,
+        since it may stay the last one for long."""
+        return self.has_picture(is_new=self._now() - self._rested_s > LONG_S)
 
     def has_picture(self, is_new: bool = False) -> bool:
         """Whether a picture may be taken now; ``is_new`` if a viewer has just begun to ask for it."""

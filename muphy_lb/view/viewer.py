@@ -1,10 +1,11 @@
 """Viewer: the page of one browser, and what it shows."""
 
 import asyncio
+import time
 from dataclasses import replace
 
 from muphy_lb.view.layout import GONE, Layout
-from muphy_lb.view.messages import CUT, ENDED, RUNNING, VESSEL, Demand, News, Picture, can_be_met
+from muphy_lb.view.messages import CUT, ENDED, RUNNING, VESSEL, WAITING, Demand, News, Picture, can_be_met
 from muphy_lb.view.scene import Scale, drawn_cut
 from muphy_lb.view.style import FRAME
 
@@ -14,6 +15,8 @@ FINE_RAYS, AFFORDED_S = 2, 0.03
 """Rays along the edge of a pixel where the run does not go on, or where drawing with one takes no longer than this."""
 TELL_S = 0.25
 """Time between two changes of the text and the curves of a page."""
+SETTLED_S = 1.0
+"""A run that has made all steps that were asked for waits if no others follow within this time."""
 STILL_S = 0.25
 """So long after the last turn of the vessel it is drawn anew, with finer rays."""
 
@@ -41,7 +44,7 @@ class Viewer:
         self._is_drawing, self._is_stale, self._is_turning, self._turns = False, False, False, 0
         self._n_points, self._is_gone = -1, False
         self._news: News | None = studio.news
-        self._has_news = False
+        self._has_news, self._heard_s = False, 0.0
         layout.controls.on_choice(self._choose)
         layout.controls.on_command(self._command)
         layout.on_mouse(self._turn, self._zoom, self._reset)
@@ -60,10 +63,8 @@ class Viewer:
 
     def hear(self, news: News) -> None:
         """The run stands elsewhere."""
-        self._news, self._step = news, news.step
-        if not self._has_news:
-            self._has_news = True
-            asyncio.get_running_loop().call_later(TELL_S, self._later, self._tell)
+        self._news, self._step, self._heard_s = news, news.step, time.monotonic()
+        self._tell_in(TELL_S)
 
     def receive(self, picture: Picture) -> None:
         """Show a picture, if it is what is looked at."""
@@ -98,6 +99,9 @@ class Viewer:
         self._has_news, news = False, self._news
         if news is None:
             return
+        if news.state == WAITING and time.monotonic() - self._heard_s < SETTLED_S:  # the next steps may follow at once
+            news = replace(news, state=RUNNING)
+            self._tell_in(SETTLED_S)
         self._layout.controls.tell(news)
         if news.state.startswith(ENDED) and self._picture and self._picture.demand != self.demand:
             self.demand = self._picture.demand  # what was asked for too late is never shown
@@ -105,6 +109,11 @@ class Viewer:
         if self._studio.history.n_points != self._n_points:
             self._n_points = self._studio.history.n_points
             self._layout.curves.draw(self._studio.history)
+
+    def _tell_in(self, seconds: float) -> None:
+        if not self._has_news:
+            self._has_news = True
+            asyncio.get_running_loop().call_later(seconds, self._later, self._tell)
 
     def _choose(self, changes: dict) -> None:
         """Look at something else."""

@@ -110,3 +110,13 @@ def test_time_in_which_no_steps_were_asked_for_does_not_make_them_slow():
     wall.now_s += 50.0
     pace.arrive(110)
     assert pace.steps_per_s == pytest.approx(100.0)
+
+
+def test_the_last_of_many_steps_is_shown_sooner_than_those_of_single_ones():
+    wall = Wall()
+    pace = Pace(0, wall)
+    wall.now_s = 2.0
+    pace.picture_taken(1.95, is_paused=False)
+    assert pace.has_last_picture() and not pace.has_picture()
+    pace.rest()
+    assert not pace.has_last_picture()
