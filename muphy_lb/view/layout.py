@@ -17,6 +17,7 @@ from muphy_lb.view.scene import Drawn, Scale, palette
 from muphy_lb.view.style import FRAME, darken, page_sheet, sheet
 
 GONE = "the run has gone; this is the last that was seen of it"
+NOT_YET = "no values yet"
 MARGIN = 1.04
 LARGEST_NOTCH = 500.0
 ACKNOWLEDGE = "requestAnimationFrame(() => { drawn.data = {number: source.data.number} })"
@@ -115,12 +116,12 @@ class Layout:
             bar.title = f"{demand.field}{unit}"
         if demand.place == VESSEL:
             where = "largest below the surface" if demand.field in self._description.below_wall else "at the surface"
-            self._vessel.title.text = f"{demand.field}, {where}"
+            self._vessel.title.text = f"{demand.field}, {where if drawn.has_values else NOT_YET}"
             self._points.data = dict(zip("xy", drawn.points, strict=True))
             self._vessel_source.data = {"image": [drawn.image], "number": [number]}
             return
         left, right, bottom, top = self._look_along(demand)
-        self._cut.title.text = self._place_of(demand)
+        self._cut.title.text = self._place_of(demand) if drawn.has_values else NOT_YET
         size, low = self._description.header.spacing_m / self._length[1], np.array([left, bottom])[:, None]
         self._points.data = dict(zip("xy", low + size * (drawn.points + 0.5), strict=True))
         lines = [low + size * (line + 0.5) for line in drawn.lines]

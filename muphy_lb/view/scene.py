@@ -108,19 +108,22 @@ class Drawn:
         image: (rows, columns) values of a cut [SI], nan where there is no fluid; or RGBA of the vessel, uint32.
         points: (2, m) particles: from the first voxel of a cut [voxels], or in parts of the vessel's image.
         lines: (2, k) points of each line of the surface in a cut, from its first voxel [voxels].
+        has_values: whether there is a value anywhere.
     """
 
     demand: Demand
     image: np.ndarray
     points: np.ndarray
     lines: tuple[np.ndarray, ...] = ()
+    has_values: bool = True
 
 
 def drawn_cut(picture: Picture, frame: CutFrame) -> Drawn:
     """A cut as it is drawn."""
     in_plane = [axis for axis in range(3) if axis != picture.demand.axis]
     points = np.empty((2, 0)) if picture.points is None else picture.points[in_plane] - np.array(frame.low)[:, None]
-    return Drawn(picture.demand, cut_image(picture), points, surface_lines(picture, frame.stride))
+    lines = surface_lines(picture, frame.stride)
+    return Drawn(picture.demand, cut_image(picture), points, lines, picture.values.size > 0)
 
 
 def cut_image(picture: Picture) -> np.ndarray:
@@ -169,7 +172,8 @@ class VesselScene:
     def drawn(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> Drawn:
         """The vessel as it is drawn; arguments as of :meth:`image`."""
         points = np.empty((2, 0)) if picture.points is None else self.places(picture.points, angle, size)
-        return Drawn(picture.demand, self.image(picture, angle, scale, size, rays), points)
+        image = self.image(picture, angle, scale, size, rays)
+        return Drawn(picture.demand, image, points, has_values=picture.values.size > 0)
 
     def image(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> np.ndarray:
         """(rows, columns) uint32 RGBA of the vessel with the values of a picture.

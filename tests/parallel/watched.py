@@ -12,10 +12,10 @@ import muphy_lb
 from muphy_lb.parallel import connect
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.view import live
+from muphy_lb.view import live, wall
 from muphy_lb.view.door import Door
 from muphy_lb.view.messages import News, Picture
-from tests.unit.muphy_lb.view.test_live import DEMANDS, EACH, GREEDY, MANY, ScriptedPage, command
+from tests.unit.muphy_lb.view.test_live import DEMANDS, EACH, GREEDY, MANY, ScriptedPage, command, finished
 from tests.vessel import vessel
 
 N_BEFORE, N_AFTER = 12, 8
@@ -30,6 +30,7 @@ class Impatient(ScriptedPage):
 
 def main(folder: Path) -> None:
     """Run and write ``FOLDER.npz``."""
+    wall.started = finished
     live.PageProcess, Door.url, Door.directions = Impatient, "", lambda self: ""
     live.Pace.leave, live.Pace.has_picture = lambda self, is_watched: 1, lambda self, is_new=False: True
     communicator = connect()

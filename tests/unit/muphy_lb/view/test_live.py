@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from concurrent.futures import Future
 
 import h5py
 import numpy as np
@@ -11,7 +12,7 @@ from muphy_lb.run.changes import changed
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.onlooker import ASKED_TO_STOP
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.view import live
+from muphy_lb.view import live, wall
 from muphy_lb.view.door import Door
 from muphy_lb.view.live import LiveView
 from muphy_lb.view.messages import CUT, ENDED, PAUSED, VESSEL, WAITING, Answer, Demand, Description, News, Picture
@@ -53,6 +54,13 @@ class ScriptedPage:
         return [message for message in self.sent if isinstance(message, kind)]
 
 
+def finished(function, *arguments):
+    """In place of a function that runs beside the steps: it has run."""
+    future = Future()
+    future.set_result(function(*arguments))
+    return future
+
+
 @pytest.fixture
 def shown(monkeypatch):
     """Function: a simulation that is looked at at every step by a page with a script, and the page."""
@@ -60,6 +68,7 @@ def shown(monkeypatch):
     def make(*script):
         page = type("Page", (ScriptedPage,), {"script": script})
         monkeypatch.setattr(live, "PageProcess", page)
+        monkeypatch.setattr(wall, "started", finished)
         monkeypatch.setattr(live.Pace, "leave", lambda self, is_watched: 1)
         monkeypatch.setattr(live.Pace, "has_picture", lambda self, is_new=False: True)
         monkeypatch.setattr(Door, "url", "http://nowhere")
