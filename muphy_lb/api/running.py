@@ -35,8 +35,9 @@ class Callback(Observer):
         self._owner, self.every, self.function = owner, every, function
 
     def act(self) -> None:
-        """Call it."""
-        self.function(self._owner)
+        """Call it, unless it has been forgotten on the way."""
+        if self in self._owner.callbacks:
+            self.function(self._owner)
 
     def verdict(self) -> str | None:
         """Whether the function has asked for the end, on any rank."""

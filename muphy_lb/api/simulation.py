@@ -160,14 +160,15 @@ class Simulation(Results):
 
         Raises:
             DivergedError: the flow became unstable.
-            InputError: there is nothing to watch.
+            InputError: there is nothing to watch, or the tolerance is not above 0.
         """
         if self.case.run.periodic_tolerance is not None:
             raise InputError(
                 "run_until_steady: the case has run.periodic_tolerance, and what pulsates is never steady; call run(),"
                 ' which ends when the flow is periodic, or change({"run.periodic_tolerance": None}) before'
             )
-        tolerance = tolerance or self.case.run.steady_tolerance or TOLERANCE
+        if tolerance is None:
+            tolerance = self.case.run.steady_tolerance or TOLERANCE
         asked = as_case(self.case, [f"run.steady_tolerance={tolerance:.17g}"])
         refuse_to_watch_nothing(asked, self.core.header)
         most = self.core.numerics.steps if steps is None else whole_steps(steps)
@@ -180,7 +181,7 @@ class Simulation(Results):
             InputError: ``n_steps`` is not whole, or negative.
             DivergedError: the flow is unstable; the message says where, and what helps.
         """
-        last = self.step_number + whole_steps(n_steps)
+        last, self.wants_to_stop = self.step_number + whole_steps(n_steps), False
         drive(self, last, self.callbacks, Clock(), Progress(0, 0, False))
 
     def run_for(self, time_s: float) -> None:

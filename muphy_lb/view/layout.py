@@ -77,7 +77,8 @@ class Layout:
                 turn(event.delta_x, event.delta_y, bool(event.modifiers and event.modifiers.get("shift")))
 
         def wheeled(event):
-            zoom(float(np.clip(event.delta, -LARGEST_NOTCH, LARGEST_NOTCH)))
+            if np.isfinite(event.delta):
+                zoom(float(np.clip(event.delta, -LARGEST_NOTCH, LARGEST_NOTCH)))
 
         self._vessel.on_event(Pan, dragged)
         self._vessel.on_event(MouseWheel, wheeled)
