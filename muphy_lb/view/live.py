@@ -121,7 +121,8 @@ class LiveView(Onlooker):
         description = describe(simulation, self._gathering)
         self._page = PageProcess(door, description) if door and description else None
         start = self._communicator.broadcast(description.start if description else None)
-        self._gathering.picture(start)  # its kernels are compiled before the first step, not between two of them
+        self._gathering.picture(start)  # kernels are compiled before the first step, not between two of them
+        self._openings()
         self._desk = Desk(self._page, simulation.step_number) if self._page else None
         self.next_step = simulation.step_number + 1
         simulation.onlooker = self
