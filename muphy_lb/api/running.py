@@ -35,8 +35,9 @@ class Callback(Observer):
         self._owner, self.every, self.function = owner, every, function
 
     def act(self) -> None:
-        """Call it."""
-        self.function(self._owner)
+        """Call it, unless it has been forgotten on the way."""
+        if self in self._owner.callbacks:
+            self.function(self._owner)
 
     def verdict(self) -> str | None:
         """Whether the function has asked for the end, on any rank."""
@@ -162,6 +163,7 @@ def drive(owner: "Simulation", last: int, observers: Sequence[Observer], clock: 
                 _act(core.step_number, observers)
                 reason = _verdict(owner, observers)
             reason = reason or _attend(owner.core, last, observers, interruption)
+        owner.core.onlooker.rest(_standing(last, observers))
     return reason or COMPLETED
 
 
@@ -177,9 +179,13 @@ def _attend(core, last: int, observers: Sequence[Observer], interruption: Interr
         return None
 
     def standing() -> Standing:
-        return Standing(last, tuple(filter(None, [observer.steadiness() for observer in observers])))
+        return _standing(last, observers)
 
     return attend(core.onlooker, standing, asked_to_stop=lambda: interruption.agreed(core.communicator))
+
+
+def _standing(last: int, observers: Sequence[Observer]) -> Standing:
+    return Standing(last, tuple(filter(None, [observer.steadiness() for observer in observers])))
 
 
 def _act(step: int, observers: Sequence[Observer]) -> None:

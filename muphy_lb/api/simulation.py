@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muphy_lb.api import answers, folders
 from muphy_lb.api.inputs import completed, input_errors, nodes_of
@@ -18,6 +18,9 @@ from muphy_lb.run.loop import COMPLETED, Clock
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.simulation import Simulation as Core
 from muphy_lb.run.stepping import steps_covering, whole_steps
+
+if TYPE_CHECKING:
+    from muphy_lb.view import LiveView
 
 TOLERANCE = 1e-4
 """Of :meth:`Simulation.run_until_steady`, if neither the call nor the case gives one."""
@@ -102,6 +105,7 @@ class Simulation(Results):
         if self._core is None:
             return
         backend = self._core.engine.backend
+        self._core.onlooker.close()
         self.__dict__.pop("_shear", None)
         self._core, self.callbacks, self._geometry = None, [], None
         answers.collect_garbage()
@@ -156,14 +160,15 @@ class Simulation(Results):
 
         Raises:
             DivergedError: the flow became unstable.
-            InputError: there is nothing to watch.
+            InputError: there is nothing to watch, or the tolerance is not above 0.
         """
         if self.case.run.periodic_tolerance is not None:
             raise InputError(
                 "run_until_steady: the case has run.periodic_tolerance, and what pulsates is never steady; call run(),"
                 ' which ends when the flow is periodic, or change({"run.periodic_tolerance": None}) before'
             )
-        tolerance = tolerance or self.case.run.steady_tolerance or TOLERANCE
+        if tolerance is None:
+            tolerance = self.case.run.steady_tolerance or TOLERANCE
         asked = as_case(self.case, [f"run.steady_tolerance={tolerance:.17g}"])
         refuse_to_watch_nothing(asked, self.core.header)
         most = self.core.numerics.steps if steps is None else whole_steps(steps)
@@ -176,7 +181,7 @@ class Simulation(Results):
             InputError: ``n_steps`` is not whole, or negative.
             DivergedError: the flow is unstable; the message says where, and what helps.
         """
-        last = self.step_number + whole_steps(n_steps)
+        last, self.wants_to_stop = self.step_number + whole_steps(n_steps), False
         drive(self, last, self.callbacks, Clock(), Progress(0, 0, False))
 
     def run_for(self, time_s: float) -> None:
@@ -228,6 +233,21 @@ class Simulation(Results):
         if core is not self._core:
             self.__dict__.pop("_shear", None)
             self._core = core
+
+    def view(self, port: int = 0) -> "LiveView":
+        """Show the flow on a page in a browser while it steps (:mod:`muphy_lb.view`); print it for the address. As the
+        last line of a notebook's cell it is the page itself. It goes on after :meth:`change`, and ends with
+        ``close()`` or with the simulation.
+
+        Args:
+            port: of the loopback interface; 0 for any free one.
+
+        Raises:
+            InputError: the port cannot be had, or the package for the page is missing.
+        """
+        from muphy_lb.view import view
+
+        return view(self.core, port)
 
     def set_velocity_m_s(self, values, stress: bool = True, consistent_pressure: bool = False) -> None:
         """Overwrite the velocity [m/s], (n, 3) in the order of ``nodes`` on rank 0, or (3,); see the core."""

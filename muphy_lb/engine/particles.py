@@ -1,6 +1,6 @@
 """Particles of a model on one rank's device: their memory, their stages, how they cross between ranks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -76,6 +76,11 @@ class Particles:
         """
         return self._sets[name].get()
 
+    def columns(self, name: str, wanted: Sequence[str]) -> dict[str, np.ndarray]:
+        """Some columns of this rank's particles of a set by name, in the order in which they lie in memory; the others
+        stay on the device."""
+        return self._sets[name].some(wanted)
+
     def set(self, name: str, columns: Mapping[str, np.ndarray]) -> None:
         """Replace the particles of a set by those among the given ones whose nodes are this rank's.
 
@@ -142,6 +147,11 @@ class _BoundSet:
         order = np.argsort(integers[0])
         named = zip((*self._integers, *self._reals), (*integers, *reals), strict=True)
         return {name: column[order] for name, column in named}
+
+    def some(self, wanted: Sequence[str]) -> dict[str, np.ndarray]:
+        """Some columns by name, in the order of memory."""
+        backend, n = self._backend, int(self._backend.to_host(self.arrays.count)[0])
+        return {name: backend.to_host(backend.view(self.column(name), 0, n)) for name in wanted}
 
     def set(self, columns: Mapping[str, np.ndarray]) -> None:
         """Replace all particles."""

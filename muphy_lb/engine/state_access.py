@@ -66,7 +66,7 @@ class StateAccess:
 
     def _side_by_side(self, chunk: Callable[[int, int], np.ndarray]) -> Iterator[tuple[NodeRange, np.ndarray]]:
         """The chunks and their values in order, a few at a time, since each takes memory."""
-        n_threads = numba.config.NUMBA_NUM_THREADS
+        n_threads = numba.get_num_threads()
         ranges = list(self._chunks())
         with ThreadPoolExecutor(n_threads) as pool:
             for start in range(0, len(ranges), n_threads):

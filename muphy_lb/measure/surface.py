@@ -1,6 +1,6 @@
 """The nodes adjacent to walls: direction and distance of the wall, from the intersections of their links."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import product
 
 import numpy as np
@@ -33,6 +33,10 @@ class WallSurface:
     distance: np.ndarray
     inner: np.ndarray
     depth: np.ndarray
+
+    def chosen(self, numbers: np.ndarray) -> "WallSurface":
+        """Some of the nodes, by ascending number."""
+        return WallSurface(*(getattr(self, each.name)[numbers] for each in fields(self)))
 
 
 def wall_surface(nodes: NodeList, vectors: np.ndarray) -> WallSurface:

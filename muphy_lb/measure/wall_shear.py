@@ -31,12 +31,13 @@ class WallShear:
 
     Args:
         view: the flow.
+        surface: the nodes to measure at, on rank 0; all of those adjacent to walls if not given.
 
     Raises:
         InputError: in-place streaming with a moving wall, whose incoming populations are not known.
     """
 
-    def __init__(self, view: FlowView):
+    def __init__(self, view: FlowView, surface: WallSurface | None = None):
         if streaming_named(view.case.compute.streaming).in_place and any(motion.moves for motion in view.motions):
             raise InputError(
                 "output.wall_shear is asked for with a moving wall and compute.streaming = 'aa', which does not know"
@@ -46,7 +47,7 @@ class WallShear:
         self._surface: WallSurface | None = None
         wanted = None
         if view.communicator.rank == 0:
-            self._surface = surface = wall_surface(whole_nodes(view), view.lattice.c)
+            self._surface = surface = surface or wall_surface(whole_nodes(view), view.lattice.c)
             wanted = np.unique(np.concatenate((surface.voxel, surface.inner[surface.inner >= 0])))
             self._first = np.searchsorted(wanted, surface.voxel)
             self._second = np.searchsorted(wanted, np.maximum(surface.inner, wanted[0] if wanted.size else 0))

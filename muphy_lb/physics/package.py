@@ -39,6 +39,14 @@ class OutputField(NamedTuple):
     at_nodes: FromStored | None = None
 
 
+class DrawnParticles(NamedTuple):
+    """Particles of a set that pictures of a run in progress draw: those for which ``are_drawn(step, *columns)`` holds,
+    of the number of the step and of their columns with these names; all of them if it is not given."""
+
+    columns: tuple[str, ...] = ()
+    are_drawn: Callable[..., np.ndarray] | None = None
+
+
 class ProbedScalar(NamedTuple):
     """A field that probes record: its name in the model, the name of its column, and its SI value from the stored
     one."""
@@ -76,6 +84,9 @@ class Physics:
         draws_frames: whether an observer of its own draws the pictures of ``output.frames_every_steps``, unless the
             case names a field for them.
         cut_field: output field that determines which cut through the geometry is drawn; None: the speed.
+        volume_fraction: output field with ``at_nodes``, the share of every voxel that is filled; pictures of a run in
+            progress draw the body of what fills it, whose surface is where the share is 1/2. None: all voxels are full.
+        drawn_particles: which particles they draw, by the name of the set.
     """
 
     name: ClassVar[str]
@@ -89,6 +100,8 @@ class Physics:
     methods: ClassVar[Mapping[str, Callable]] = MappingProxyType({})
     draws_frames: ClassVar[bool] = False
     cut_field: ClassVar[str | None] = None
+    volume_fraction: ClassVar[str | None] = None
+    drawn_particles: Mapping[str, DrawnParticles] = MappingProxyType({})
 
     def __init__(self, case: Case, header: GeometryHeader, units: Units):
         raise NotImplementedError

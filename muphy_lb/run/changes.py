@@ -11,6 +11,7 @@ from muphy_lb.case.section import did_you_mean
 from muphy_lb.case.toml import as_override
 from muphy_lb.errors import InputError
 from muphy_lb.run.moved_state import go_on_from, state_of
+from muphy_lb.run.onlooker import Onlooker
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.setup.pulsatile import WOMERSLEY
 from muphy_lb.setup.waveforms import longest_period_s
@@ -52,6 +53,8 @@ def changed(simulation: Simulation, changes: Mapping[str, object]) -> Simulation
     nodes = simulation.nodes if communicator.rank == 0 else None
     other = Simulation(case, communicator, nodes)  # type: ignore[arg-type]  # rank 0 has the list itself
     go_on_from(state_of(simulation), other)
+    other.onlooker, simulation.onlooker = simulation.onlooker, Onlooker()
+    other.onlooker.follow(other)
     return other
 
 

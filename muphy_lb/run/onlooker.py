@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from math import inf
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from muphy_lb.measure.observer import Steadiness
+
+if TYPE_CHECKING:
+    from muphy_lb.run.simulation import Simulation
 
 ASKED_TO_STOP = "the live view"
 
@@ -40,8 +43,20 @@ class Onlooker:
         again, and waits a little each time."""
         return Wish()
 
+    def rest(self, standing: Standing) -> None:
+        """See the last of the steps that were asked for; whoever asks for steps may ask for more."""
+
     def end(self, standing: Standing, reason: str) -> None:
         """See the last step of a run, which ends for a reason."""
+
+    def release(self) -> None:
+        """The engine goes, and its memory with it: nothing of it may be kept. Its successor has the same nodes."""
+
+    def follow(self, simulation: "Simulation") -> None:
+        """Look at another simulation from now on: the same flow, after a change of its case."""
+
+    def close(self) -> None:
+        """Look no more."""
 
 
 def _nothing() -> None:

@@ -87,9 +87,8 @@ class Simulation(FlowState):
         self.physics: tuple[Physics, ...] = ()
         self._probes: WeakSet[NodeProbe] = WeakSet()
         self._build()
-        self._has_started = False
+        self._has_started, self.step_number = False, 0
         self.measured_mflups: float = self.timed_mflups(TRIAL_STEPS)
-        self.step_number: int = 0
         self.start_from_rest()
 
     @classmethod
@@ -144,6 +143,7 @@ class Simulation(FlowState):
         del self.domain, self.engine, self._forces, self._part_nodes
         for name in ("_gather", "_neighbours", "_gradient"):
             self.__dict__.pop(name, None)
+        self.onlooker.release()
         for probe in self._probes:
             probe.release()
         gc.collect()
@@ -180,7 +180,8 @@ class Simulation(FlowState):
             if self.step_number % every == 0:
                 self.health()
             if self.step_number >= self.onlooker.next_step and attend(self.onlooker, lambda: Standing(last)):
-                return
+                break
+        self.onlooker.rest(Standing(last))
 
     def advance(self, n_steps: int) -> None:
         """Advance by some steps without looking at the flow."""

@@ -1,13 +1,13 @@
 """Controls: what a viewer chooses and commands, and the text about the run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
 
 import numpy as np
 from bokeh.layouts import column
 from bokeh.models import Button, Checkbox, Div, RadioButtonGroup, Select, Slider
 
-from muphy_lb.view.messages import CUT, ENDED, PAUSED, VESSEL, Demand, Description, News
+from muphy_lb.view.messages import CUT, ENDED, PAUSED, RUNNING, VESSEL, Demand, Description, News
 from muphy_lb.view.style import SIDE, sheet
 
 AXES = "xyz"
@@ -80,6 +80,10 @@ class Controls:
         self._checkpoint.on_click(lambda: command("checkpoint"))
         self._stop.on_click(stop)
 
+    def offer(self, fields: Iterable[str]) -> None:
+        """Offer other fields to look at."""
+        self._field.options = list(fields)
+
     def choose(self, demand: Demand) -> None:
         """Set the controls to what is looked at."""
         self._is_changing = True
@@ -100,6 +104,8 @@ class Controls:
         is_over = news.state.startswith(ENDED)
         self._pause.label = "Go on" if news.state == PAUSED else "Pause"
         self._pause.disabled = self._step.disabled = self._stop.disabled = is_over
+        for choice in (self._field, self._place, self._layer, self._holds):
+            choice.disabled = is_over
         self._checkpoint.disabled = is_over or not news.keeps_checkpoints
 
     def say(self, state: str) -> None:
@@ -113,7 +119,8 @@ class Controls:
         last, rate = news.standing.last_step, news.steps_per_s
         lines = [f"step {news.step:,} of {last:,}", f"t = {news.time_s:.5g} s"]
         if rate:
-            lines.append(f"{rate * self._description.header.n_nodes / 1e6:.4g} MFLUPS")
+            lines.append(f"{rate:.4g} steps/s, {rate * self._description.header.n_nodes / 1e6:.4g} MFLUPS")
+        if rate and news.state == RUNNING:
             lines.append(f"at most {_duration((last - news.step) / rate)} to go")
         lines += [f"{each.word}: {escape(str(each))}" for each in news.standing.steadiness]
         return "<p>" + "<br>".join(lines) + "</p>"

@@ -1,16 +1,17 @@
 """Curves: flow rates and pressures of the openings, and the way to a steady flow, on a page."""
 
 from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 from bokeh.layouts import column
-from bokeh.models import ColumnDataSource
+from bokeh.models import ColumnDataSource, Div, LogTicker
 from bokeh.palettes import Category10_10
 from bokeh.plotting import figure
 
 from muphy_lb.output.pictures.theme import DARK
 from muphy_lb.view.history import History
-from muphy_lb.view.style import CURVES, darken
+from muphy_lb.view.style import CURVES, darken, sheet
 
 FLOWS = (("m³/s", 1.0), ("L/s", 1e-3), ("mL/s", 1e-6), ("µL/s", 1e-9), ("nL/s", 1e-12))
 PRESSURES = (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3))
@@ -30,13 +31,20 @@ class Curves:
         self._openings = [ColumnDataSource(empty), ColumnDataSource(empty)]
         self._flow, self._pressure = _plot("t [s]"), _plot("t [s]")
         for plot, source in zip((self._flow, self._pressure), self._openings, strict=True):
-            _add_lines(plot, source, names)
+            for k in range(len(names)):
+                plot.line("x", f"y{k}", source=source, color=_colour(k), line_width=2)
         self._change = _plot("step", y_axis_type="log")
+        self._change.yaxis.ticker = LogTicker(desired_num_ticks=3, mantissas=[1, 3])
         self._change.title.text = "relative change, and the one asked for"
         self._changes = ColumnDataSource({"x": [], "change": [], "tolerance": []})
         self._change.line("x", "change", source=self._changes, color=Category10_10[0], line_width=2)
         self._change.line("x", "tolerance", source=self._changes, color=DARK.faint, line_dash="dashed")
-        self.column = column(self._flow, self._pressure, self._change)
+        self.column = column(self._names(names), self._flow, self._pressure, self._change)
+
+    def _names(self, names: Sequence[str]) -> Div:
+        """The openings in the colours of their curves."""
+        said = (f"<span style='color:{_colour(k)}'>&#9632;</span> {escape(name)}" for k, name in enumerate(names))
+        return Div(text="&ensp;".join(said), width=CURVES[0], stylesheets=[sheet()])
 
     def draw(self, history: History) -> None:
         """Draw all of them anew."""
@@ -49,15 +57,8 @@ class Curves:
         self._changes.data = {"x": steps, "change": changes, "tolerance": tolerances}
 
 
-def _add_lines(plot, source: ColumnDataSource, names: Sequence[str]) -> None:
-    for k, name in enumerate(names):
-        colour = Category10_10[k % len(Category10_10)]
-        plot.line("x", f"y{k}", source=source, color=colour, line_width=2, legend_label=name)
-    if names:
-        legend = plot.legend[0]
-        legend.background_fill_color, legend.background_fill_alpha = DARK.background, 0.6
-        legend.label_text_color, legend.border_line_color = DARK.foreground, None
-        legend.location, legend.label_text_font_size, legend.spacing, legend.padding = "left", "11px", 0, 4
+def _colour(k: int) -> str:
+    return Category10_10[k % len(Category10_10)]
 
 
 def _plot(label: str, **options):

@@ -115,6 +115,11 @@ class PageProcess:
             self._outgoing += messages
             self._wake.notify()
 
+    def describe(self, description: Description) -> None:
+        """What is watched is another from now on."""
+        self._description = description
+        self.send(description)
+
     def answers(self, wait_s: float = 0.0) -> list[Answer]:
         """What the page has answered since the last call.
 

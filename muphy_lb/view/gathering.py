@@ -5,10 +5,12 @@ from collections import OrderedDict
 import numpy as np
 
 from muphy_lb.geometry.nodes import voxel_coordinates
-from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.output.pictures.projection import CoarseGrid, is_cut_through
+from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.messages import CUT, VESSEL, CutFrame, Demand, Description, Picture
-from muphy_lb.view.shown import NodeReader, ShownField, shown_fields
+from muphy_lb.view.particles import drawn_points
+from muphy_lb.view.shown import WALL_SHEAR, NodeReader, ShownField, has_wall_shear, shown_fields
+from muphy_lb.view.wall import WallGathering
 
 MOST_PIXELS = 640
 """Along the edge of a cut."""
@@ -22,32 +24,53 @@ class Gathering:
     """Collects on rank 0 what pictures show; collective.
 
     Args:
-        view: the flow.
+        simulation: what is shown.
 
     Attributes:
-        fields: the scalars that can be shown, by name.
+        fields: the scalars at nodes that can be shown, by name.
+        units: unit of everything that can be shown, by name.
     """
 
-    def __init__(self, view: FlowView):
-        self.fields: dict[str, ShownField] = shown_fields(view)
-        self._view, self._engine = view, None
+    def __init__(self, simulation: Simulation):
+        self.follow(simulation)
         self._bind()
         low, high = np.array([row.min(initial=1 << 30) for row in self._xyz]), self._maximum(self._xyz)
         self.low, self.high = -self._over_ranks(-low), self._over_ranks(high)
         self.grid = CoarseGrid.over(self.low, self.high, MOST_CELLS, MOST_CELLS_ALONG_EDGE)
         self.frames = tuple(self._frame(axis) for axis in range(3))
 
+    def follow(self, simulation: Simulation) -> None:
+        """Collect from another simulation of the same nodes from now on."""
+        self._view = simulation
+        self.fields: dict[str, ShownField] = shown_fields(simulation)
+        self.units = {name: shown.unit for name, shown in self.fields.items()}
+        if has_wall_shear(simulation):
+            self.units[WALL_SHEAR] = "Pa"
+        self._fractions = [physics.volume_fraction for physics in simulation.physics if physics.volume_fraction]
+        self.release()
+
+    def release(self) -> None:
+        """Keep nothing of the engine."""
+        self._engine, self._wall = None, None
+        self._xyz = np.empty((3, 0), dtype=np.int32)
+        self._places: OrderedDict[tuple, tuple] = OrderedDict()
+
     def picture(self, demand: Demand) -> Picture | None:
-        """The values for a demand, on rank 0."""
+        """What a demand asks for, on rank 0; nothing of a field that there is no more."""
         if self._engine is not self._view.engine:
             self._bind()
+        shape = self.frames[demand.axis].shape if demand.place == CUT else self.grid.shape
+        points = drawn_points(self._view, demand)
+        if demand.field not in self.fields:
+            where, values = self._on_wall(demand)
+            return None if where is None else Picture(demand, shape, where, values, points=points)
         reader, where = self._place(demand)
-        values = self._values(demand.field, reader)
-        gathered = self._view.communicator.gather(values)
+        rows = [self._values(name, reader) for name in (demand.field, *self._fractions[:1])]
+        gathered = self._view.communicator.gather(np.stack(rows))
         if gathered is None:
             return None
-        shape = self.frames[demand.axis].shape if demand.place == CUT else self.grid.shape
-        return Picture(demand, shape, where, np.concatenate(gathered))
+        values, *fraction = np.concatenate(gathered, axis=1)
+        return Picture(demand, shape, where, values, fraction[0] if fraction else None, points)
 
     def counts(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Flat index and number of fluid voxels of the occupied cells of the coarse grid, on rank 0."""
@@ -87,7 +110,6 @@ class Gathering:
         self._xyz = np.empty((3, domain.n_nodes), dtype=np.int32)
         for chunk in self._chunks():
             self._xyz[:, chunk] = voxel_coordinates(domain.voxel[chunk], self._view.header.shape).T
-        self._places: OrderedDict[tuple, tuple] = OrderedDict()
 
     def _chunks(self):
         for first in range(0, self._view.domain.n_nodes, CHUNK):
@@ -121,15 +143,33 @@ class Gathering:
         self._places.move_to_end(key)
         return self._places[key]
 
+    def _on_wall(self, demand: Demand) -> tuple[np.ndarray | None, np.ndarray]:
+        """Where values at the wall lie in an image, and what they are, on rank 0."""
+        if demand.field not in self.units:
+            return (np.empty(0, np.int32) if self._view.communicator.rank == 0 else None), np.empty(0, np.float32)
+        if self._wall is None:
+            self._wall = WallGathering(self._view)
+        return self._wall.values(demand, self._cut_of if demand.place == CUT else self._samples_of)
+
     def _cut(self, demand: Demand) -> tuple[np.ndarray, np.ndarray]:
         """Nodes of a layer, and their flat positions in the image."""
+        return self._cut_of(self._xyz, demand)
+
+    def _cut_of(self, xyz: np.ndarray, demand: Demand) -> tuple[np.ndarray, np.ndarray]:
+        """Which of (3, n) voxels a cut shows, and their flat positions in its image."""
         frame = self.frames[demand.axis]
-        column, row = (self._xyz[axis] for axis in range(3) if axis != demand.axis)
-        nodes = np.flatnonzero(self._xyz[demand.axis] == demand.index)
+        column, row = (xyz[axis] for axis in range(3) if axis != demand.axis)
+        nodes = np.flatnonzero(xyz[demand.axis] == demand.index)
         column, row = column[nodes] - frame.low[0], row[nodes] - frame.low[1]
         drawn = (column % frame.stride == 0) & (row % frame.stride == 0)
         where = row[drawn] // frame.stride * frame.shape[1] + column[drawn] // frame.stride
         return nodes[drawn], where
+
+    def _samples_of(self, xyz: np.ndarray, _demand: Demand) -> tuple[np.ndarray, np.ndarray]:
+        """One of (3, n) voxels for every cell of the coarse grid with any, by ascending number, and the cells."""
+        cells, first = np.unique(self.grid.index(*xyz), return_index=True)
+        order = np.argsort(first)
+        return first[order], cells[order]
 
     def _samples(self) -> tuple[np.ndarray, np.ndarray]:
         """A node of every cell of the coarse grid, if possible the one in its middle, and the cells."""
@@ -153,7 +193,7 @@ class Gathering:
         return values
 
 
-def describe(view: FlowView, gathering: Gathering) -> Description | None:
+def describe(view: Simulation, gathering: Gathering) -> Description | None:
     """What stays the same while a run is watched, on rank 0; collective."""
     counts, is_rock, (axis, index) = gathering.counts(), gathering.is_rock(), gathering.fullest_cut()
     if counts is None:
@@ -168,7 +208,9 @@ def describe(view: FlowView, gathering: Gathering) -> Description | None:
         low=tuple(map(int, gathering.low)),
         high=tuple(map(int, gathering.high)),
         frames=gathering.frames,
-        units={name: shown.unit for name, shown in gathering.fields.items()},
+        units=gathering.units,
+        below_wall=frozenset(name for name, shown in gathering.fields.items() if shown.is_below_wall),
+        on_wall=frozenset(gathering.units) - frozenset(gathering.fields),
         field=field,
         grid=gathering.grid,
         counts=counts,

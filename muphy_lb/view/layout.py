@@ -12,16 +12,20 @@ from bokeh.plotting import figure
 from muphy_lb.output.pictures.theme import DARK
 from muphy_lb.view.controls import AXES, Controls
 from muphy_lb.view.curves import Curves
-from muphy_lb.view.messages import CUT, VESSEL, Demand, Description, Picture
-from muphy_lb.view.scene import Scale, palette
+from muphy_lb.view.messages import CUT, VESSEL, Demand, Description
+from muphy_lb.view.scene import Drawn, Scale, palette
 from muphy_lb.view.style import FRAME, darken, page_sheet, sheet
 
 GONE = "the run has gone; this is the last that was seen of it"
+NOT_YET = "no values yet"
 MARGIN = 1.04
 LARGEST_NOTCH = 500.0
 ACKNOWLEDGE = "requestAnimationFrame(() => { drawn.data = {number: source.data.number} })"
 LOAD_AGAIN = "setTimeout(() => window.location.reload(), 1500)"
 LENGTHS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
+POINT_SIZE, POINT_COLOUR = 3, "#ffffff"
+NO_POINTS: dict[str, list] = {"x": [], "y": []}
+NO_LINES: dict[str, list] = {"xs": [], "ys": []}
 
 
 def plain_page(document, text: str, is_loaded_again: bool = False) -> None:
@@ -50,10 +54,12 @@ class Layout:
         self._length = next((each for each in LENGTHS if extent_m >= each[1]), LENGTHS[-1])
         self._colours = LinearColorMapper(palette=palette(description.field), low=0, high=1, nan_color=DARK.shadow)
         self._bars: list[ColorBar] = []
+        self._palette_of, self._framed = description.field, -1
         self._drawn = ColumnDataSource({"number": [0]})
         empty = {"image": [], "number": []}
         self._cut_source = self._source({**empty, "x": [], "y": [], "dw": [], "dh": []})
         self._vessel_source = self._source(empty)
+        self._points, self._surface = ColumnDataSource(NO_POINTS), ColumnDataSource(NO_LINES)
         self._cut, self._vessel = self._cut_figure(), self._vessel_figure()
         self.controls, self.curves = Controls(document, description), Curves(curves)
 
@@ -71,7 +77,8 @@ class Layout:
                 turn(event.delta_x, event.delta_y, bool(event.modifiers and event.modifiers.get("shift")))
 
         def wheeled(event):
-            zoom(float(np.clip(event.delta, -LARGEST_NOTCH, LARGEST_NOTCH)))
+            if np.isfinite(event.delta):
+                zoom(float(np.clip(event.delta, -LARGEST_NOTCH, LARGEST_NOTCH)))
 
         self._vessel.on_event(Pan, dragged)
         self._vessel.on_event(MouseWheel, wheeled)
@@ -87,23 +94,40 @@ class Layout:
 
         self._drawn.on_change("data", drawn)
 
+    def describe(self, description: Description) -> None:
+        """What is watched has other fields from now on."""
+        self._description = description
+        self.controls.offer(description.units)
+
     def choose(self, demand: Demand) -> None:
         """Set the page to what is looked at."""
         self.controls.choose(demand)
         self._vessel.visible, self._cut.visible = demand.place == VESSEL, demand.place == CUT
-        self._colours.palette = palette(demand.field)
+        if demand.place == CUT:
+            self._look_along(demand)
 
-    def show(self, picture: Picture, image: np.ndarray, scale: Scale, number: int) -> None:
+    def show(self, drawn: Drawn, scale: Scale, number: int) -> None:
         """Show an image, on a scale of colours; the browser will answer with its number."""
+        demand, unit = drawn.demand, "" if scale.unit == "1" else f" [{scale.unit}]"
         self._colours.update(low=scale.low / scale.size, high=scale.high / scale.size)
-        demand, unit = picture.demand, "" if scale.unit == "1" else f" [{scale.unit}]"
+        if self._palette_of != demand.field:
+            self._palette_of = demand.field
+            self._colours.palette = palette(demand.field)
         for bar in self._bars:
             bar.title = f"{demand.field}{unit}"
         if demand.place == VESSEL:
-            self._vessel_source.data = {"image": [image], "number": [number]}
+            where = "largest below the surface" if demand.field in self._description.below_wall else "at the surface"
+            self._vessel.title.text = f"{demand.field}, {where if drawn.has_values else NOT_YET}"
+            self._points.data = dict(zip("xy", drawn.points, strict=True))
+            self._vessel_source.data = {"image": [drawn.image], "number": [number]}
             return
-        left, right, bottom, top = self._look_at(demand)
-        data = {"image": [image / np.float32(scale.size)], "number": [number]}
+        left, right, bottom, top = self._look_along(demand)
+        self._cut.title.text = self._place_of(demand) if drawn.has_values else NOT_YET
+        size, low = self._description.header.spacing_m / self._length[1], np.array([left, bottom])[:, None]
+        self._points.data = dict(zip("xy", low + size * (drawn.points + 0.5), strict=True))
+        lines = [low + size * (line + 0.5) for line in drawn.lines]
+        self._surface.data = {"xs": [line[0] for line in lines], "ys": [line[1] for line in lines]}
+        data = {"image": [drawn.image / np.float32(scale.size)], "number": [number]}
         self._cut_source.data = data | {"x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
 
     def _source(self, data: dict) -> ColumnDataSource:
@@ -118,13 +142,15 @@ class Layout:
         plot.hover.tooltips = [("", "@image{0.0000}")]
         image = plot.image(source=self._cut_source, x="x", y="y", dw="dw", dh="dh", color_mapper=self._colours)
         plot.hover.renderers = [image]
+        plot.multi_line("xs", "ys", source=self._surface, color=DARK.foreground, line_width=1.5)
+        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=POINT_COLOUR, line_color=None)
         plot.toolbar.logo = None
-        self._framed = None
         return self._with_bar(plot)
 
     def _vessel_figure(self):
         plot = figure(frame_width=FRAME[0], frame_height=FRAME[1], tools="", x_range=(0, 1), y_range=(0, 1))
         plot.image_rgba(source=self._vessel_source, x=0, y=0, dw=1, dh=1)
+        plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=POINT_COLOUR, line_color=None)
         plot.axis.visible = plot.grid.visible = False
         plot.toolbar_location = None
         return self._with_bar(plot)
@@ -138,7 +164,13 @@ class Layout:
         darken(plot)
         return plot
 
-    def _look_at(self, demand: Demand) -> tuple[float, float, float, float]:
+    def _place_of(self, demand: Demand) -> str:
+        """Where a cut is."""
+        header, (unit, unit_m) = self._description.header, self._length
+        position = (header.origin_m[demand.axis] + demand.index * header.spacing_m) / unit_m
+        return "" if self._description.is_flat else f"{AXES[demand.axis]} = {position:.4g} {unit}"
+
+    def _look_along(self, demand: Demand) -> tuple[float, float, float, float]:
         """Edges of the image of a cut, in the unit of the axes; the plot shows all of it when the axis is another."""
         header, frame, (unit, unit_m) = self._description.header, self._description.frames[demand.axis], self._length
         across, up = (axis for axis in range(3) if axis != demand.axis)
@@ -148,10 +180,10 @@ class Layout:
         )
         rows, columns = frame.shape
         right, top = left + columns * frame.stride * size, bottom + rows * frame.stride * size
-        position = (header.origin_m[demand.axis] + demand.index * header.spacing_m) / unit_m
-        self._cut.title.text = "" if self._description.is_flat else f"{AXES[demand.axis]} = {position:.4g} {unit}"
         if self._framed != demand.axis:
             self._framed = demand.axis
+            self._points.data, self._surface.data = NO_POINTS, NO_LINES
+            self._cut_source.data = {name: [] for name in self._cut_source.data}
             self._frame((left, right, bottom, top))
             self._cut.xaxis.axis_label, self._cut.yaxis.axis_label = (f"{AXES[a]} [{unit}]" for a in (across, up))
         return left, right, bottom, top

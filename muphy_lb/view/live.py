@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from muphy_lb.errors import InputError
 from muphy_lb.run.onlooker import Onlooker, Standing, Wish
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.door import Door, PageProcess, open_door
 from muphy_lb.view.gathering import Gathering, describe
-from muphy_lb.view.messages import ENDED, PAUSED, RUNNING, Demand, News
+from muphy_lb.view.messages import ENDED, PAUSED, RUNNING, WAITING, Demand, News
 from muphy_lb.view.pace import Pace
 
 LOG = logging.getLogger(__name__)
@@ -19,8 +20,7 @@ PAUSED_S = 0.1
 
 
 class Order(NamedTuple):
-    """What all ranks do at a look: the pictures to take, whether the openings are measured, what is asked of the run,
-    and the number of steps before the next look (None: that is found out after the pictures)."""
+    """What all ranks do at a look: the pictures to take, whether the openings are measured, what the run is asked."""
 
     demands: tuple[Demand, ...] = ()
     with_openings: bool = False
@@ -45,6 +45,7 @@ class Desk:
         self.is_paused, self.viewers = False, 0
         self._demands: tuple[Demand, ...] = ()
         self._watched: tuple[Demand, ...] = ()
+        self._shown: set[Demand] = set()
         self._has_told = False
 
     def order(self, step: int) -> Order:
@@ -56,17 +57,19 @@ class Desk:
             self.is_paused = {"pause": True, "step": True, "go on": False}.get(command, self.is_paused)
         if not self._page.is_there:
             self.viewers, self._demands, self.is_paused = 0, (), False
-        takes_picture = self._demands and self._page.is_idle and self.pace.has_picture()
-        demands, self._demands = (self._demands, ()) if takes_picture else ((), self._demands)
+        demands = self._next_demands() if self._page.is_idle else ()
         wish = Wish("checkpoint" in commands, self.is_paused and not steps_once, "stop" in commands)
         with_openings = self.viewers > 0 and not self.is_paused and self._page.is_idle and self.pace.has_curves()
         return Order(demands, with_openings, wish)
 
-    def last_order(self, step: int) -> Order:
-        """What to do at the last step: all that is watched is shown once more."""
+    def last_order(self, step: int, more_may_follow: bool = False) -> Order:
+        """What to do at the last step: all that is watched is shown once more; if more steps may follow, only as long
+        as time for pictures is left."""
         self.pace.arrive(step)
         self._hear(0.0)
-        return Order(self._watched, self.viewers > 0) if self._page.is_there else Order()
+        if not self._page.is_there or (more_may_follow and not self.pace.has_last_picture()):
+            return Order()
+        return Order(self._watched, self.viewers > 0)
 
     def leave(self, is_stepwise: bool) -> int:
         """The look is over; returns the number of steps before the next one."""
@@ -76,12 +79,25 @@ class Desk:
         n_steps = self.pace.leave(self.viewers > 0)
         return 1 if is_stepwise else n_steps
 
+    def _next_demands(self) -> tuple[Demand, ...]:
+        """The pictures to take now: what viewers have just begun to ask for comes before what they wait for."""
+        new = tuple(demand for demand in self._demands if demand not in self._shown)
+        if self._demands and (self.is_paused or self.pace.has_picture()):
+            demands, self._demands = self._demands, ()
+        elif new and self.pace.has_picture(is_new=True):
+            demands, self._demands = new, tuple(demand for demand in self._demands if demand not in new)
+        else:
+            return ()
+        self._shown.update(demands)
+        return demands
+
     def _hear(self, wait_s: float) -> list[str]:
         """The commands since the last look."""
         commands = []
         for answer in self._page.answers(wait_s):
             self.viewers, self._demands, self._watched = answer.viewers, answer.demands, answer.watched
             commands += [answer.command] if answer.command else []
+        self._shown &= {*self._watched, *self._demands}
         return commands
 
 
@@ -104,6 +120,9 @@ class LiveView(Onlooker):
         self._gathering = Gathering(simulation)
         description = describe(simulation, self._gathering)
         self._page = PageProcess(door, description) if door and description else None
+        start = self._communicator.broadcast(description.start if description else None)
+        self._gathering.picture(start)  # kernels are compiled before the first step, not between two of them
+        self._openings()
         self._desk = Desk(self._page, simulation.step_number) if self._page else None
         self.next_step = simulation.step_number + 1
         simulation.onlooker = self
@@ -132,9 +151,32 @@ class LiveView(Onlooker):
         order = self._desk.last_order(self._simulation.step_number) if self._desk else None
         self._show(self._communicator.broadcast(order), standing, f"{ENDED}: {reason}")
 
+    def rest(self, standing: Standing) -> None:
+        """Show the last of the steps that were asked for, and that there may be more."""
+        step = self._simulation.step_number
+        order = self._desk.last_order(step, more_may_follow=True) if self._desk else None
+        self._show(self._communicator.broadcast(order), standing, WAITING)
+        self.next_step = step + 1
+        if self._desk:
+            self._desk.pace.rest()
+
+    def release(self) -> None:
+        """Let go of the engine."""
+        self._gathering.release()
+
+    def follow(self, simulation: Simulation) -> None:
+        """Show another simulation of the same nodes from now on."""
+        self._simulation, units = simulation, self._gathering.units
+        self._gathering.follow(simulation)
+        if self._gathering.units != units:
+            description = describe(simulation, self._gathering)
+            if self._page and description:
+                self._page.describe(description)
+
     def close(self) -> None:
         """End the page."""
         self._simulation.onlooker = Onlooker()
+        self._gathering.release()
         if self._page:
             self._page.close()
 
@@ -163,7 +205,7 @@ class LiveView(Onlooker):
 
 
 def view(simulation: Simulation, port: int = 0) -> LiveView:
-    """Show a simulation on a page while it steps, as in a notebook; collective.
+    """Show a simulation on a page while it steps, as in a notebook; a page that shows it already is closed. Collective.
 
     Args:
         simulation: the simulation; :meth:`~muphy_lb.run.simulation.Simulation.step` hands over its steps.
@@ -175,7 +217,16 @@ def view(simulation: Simulation, port: int = 0) -> LiveView:
     Raises:
         InputError: the port cannot be had, or the packages for the page are missing.
     """
-    return LiveView(simulation, open_door(port) if simulation.communicator.rank == 0 else None)
+    simulation.onlooker.close()
+    door, problem = None, None
+    if simulation.communicator.rank == 0:
+        try:
+            door = open_door(port)
+        except InputError as error:
+            problem = error
+    if problem := simulation.communicator.broadcast(problem):
+        raise problem
+    return LiveView(simulation, door)
 
 
 @contextmanager

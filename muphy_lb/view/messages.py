@@ -17,6 +17,7 @@ MOST_DEMANDS = 8
 COMMANDS = ("pause", "go on", "step", "checkpoint", "stop")
 VESSEL, CUT = "vessel", "cut"
 RUNNING, PAUSED, ENDED = "running", "paused", "ended"
+WAITING = "waiting for more steps to be asked for"
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,22 @@ class Demand:
 
 @dataclass(frozen=True)
 class Picture:
-    """Values for a demand: (k,) where in an image of ``shape``, flat, and what; nan where there is no fluid."""
+    """What is to be seen of a demand.
+
+    Attributes:
+        demand: what was asked for.
+        shape: of the image, or of the grid.
+        where, values: (k,) flat positions in it, and SI values there; nan where there is no fluid.
+        fraction: (k,) share of each voxel that is filled; None if all are full.
+        points: (3, m) voxel coordinates (x, y, z) of particles; None if there are none.
+    """
 
     demand: Demand
     shape: tuple[int, ...]
     where: np.ndarray
     values: np.ndarray
+    fraction: np.ndarray | None = None
+    points: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,8 @@ class Description:
         low, high: smallest and largest voxel coordinates (x, y, z) of the fluid.
         frames: the images of cuts normal to x, y, z.
         units: unit of every field by name.
+        below_wall: fields of which the vessel shows the largest value below its wall; of others that at the wall.
+        on_wall: fields that are known beside walls alone.
         field: name of the one to begin with.
         grid, counts: cells all over the geometry, and flat index and number of fluid voxels of those with any.
         is_rock: whether the fluid fills the pores of a block.
@@ -83,6 +96,8 @@ class Description:
     high: tuple[int, int, int]
     frames: tuple[CutFrame, CutFrame, CutFrame]
     units: dict[str, str]
+    below_wall: frozenset[str]
+    on_wall: frozenset[str]
     field: str
     grid: CoarseGrid
     counts: tuple[np.ndarray, np.ndarray]
@@ -103,7 +118,7 @@ class News:
         step, time_s: steps made and physical time [s].
         standing: its last step, and how far the criteria for a steady flow are met.
         steps_per_s: steps per second of late; 0 before that is known.
-        state: ``RUNNING``, ``PAUSED``, or ``ENDED`` and why.
+        state: ``RUNNING``, ``PAUSED``, ``WAITING``, or ``ENDED`` and why.
         openings: flow rate [m^3/s] and mean pressure [Pa] of every opening by name; empty if not measured now.
         keeps_checkpoints: whether the run writes one if that is asked for.
     """

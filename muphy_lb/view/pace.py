@@ -2,61 +2,93 @@
 
 import time
 from collections.abc import Callable, Collection
+from math import ceil
 
 PICTURE_S = 0.2
 """Shortest time between two pictures [s]."""
 LARGEST_SHARE = 0.04
 """Share of the time of a run that pictures may take."""
+MOST_SAVED_S, RESERVED_S = 0.3, 0.25
+"""How much time for pictures is saved up while they take less than their share, and how much of it is reserved for
+what a viewer has just asked for [s]."""
 WATCHED_S, UNWATCHED_S = 0.1, 0.4
 """Time between two looks for what the page has said, with and without viewers [s]."""
+LONG_S = 1.0
+"""Steps that were asked for at once and take so long are many [s]."""
 CURVES_S = 0.5
 """Time between two points of the curves [s]."""
 GROWTH = 4
 """How many times as many steps as before may lie before the next look: the first steps say little of the others."""
+WEIGHT = 0.3
+"""Of the newest look in the speed that is told."""
 
 
 class Pace:
     """Chooses the steps between two looks, and which looks take a picture.
+
+    Pictures are paid for with time that is saved up while the run goes on, 4 % of it; they may be taken as long as
+    some is left, so that one that takes long makes those after it wait, and an average run loses no more.
 
     Args:
         step: steps made so far.
         now: tells the time [s].
 
     Attributes:
-        steps_per_s: steps per second between the last two looks that had steps between them; 0 at first.
+        steps_per_s: steps per second of late; 0 at first.
     """
 
     def __init__(self, step: int, now: Callable[[], float] = time.perf_counter):
-        self._now, self._step, self._left_s = now, step, now()
-        self._stretch, self.steps_per_s = 0, 0.0
+        self._now, self._step = now, step
+        self._left_s: float | None = now()
+        self._stretch, self._newest, self.steps_per_s = 0, 0.0, 0.0
+        self._saved_s, self._counted_s = MOST_SAVED_S, now()
         self._pictures_from_s = self._curves_from_s = now()
         self._known_kinds: set = set()
+        self._rested_s = now()
 
     def arrive(self, step: int) -> None:
         """A look begins."""
-        seconds = self._now() - self._left_s
+        seconds = 0.0 if self._left_s is None else self._now() - self._left_s
         if step > self._step and seconds > 0.0:
-            self.steps_per_s = (step - self._step) / seconds
+            self._newest = (step - self._step) / seconds
+            before = self.steps_per_s or self._newest
+            self.steps_per_s = before + WEIGHT * (self._newest - before)
         self._step = step
+        self._save()
 
     def leave(self, is_watched: bool) -> int:
-        """A look ends; returns the number of steps before the next one."""
+        """A look ends; returns the number of steps before the next one, which comes no later than a picture is due."""
         self._left_s = self._now()
-        wanted = int(self.steps_per_s * (WATCHED_S if is_watched else UNWATCHED_S))
-        self._stretch = max(1, min(wanted, GROWTH * self._stretch))
+        wait_s = WATCHED_S if is_watched else UNWATCHED_S
+        due_s = self._pictures_from_s - self._left_s
+        if is_watched and 0.0 < due_s < 2.0 * WATCHED_S:
+            wait_s = due_s if due_s < 1.5 * WATCHED_S else 0.5 * due_s
+        self._stretch = max(1, min(ceil(self._newest * wait_s), GROWTH * self._stretch))
         return self._stretch
 
-    def has_picture(self) -> bool:
-        """Whether a picture may be taken now."""
-        return self._now() >= self._pictures_from_s
+    def rest(self) -> None:
+        """No steps are made until somebody asks for more."""
+        self._left_s, self._rested_s = None, self._now()
+
+    def has_last_picture(self) -> bool:
+        """Whether the last of the steps that were asked for gets a picture: as others do, and after many steps sooner,
+        since it may stay the last one for long."""
+        return self.has_picture(is_new=self._now() - self._rested_s > LONG_S)
+
+    def has_picture(self, is_new: bool = False) -> bool:
+        """Whether a picture may be taken now; ``is_new`` if a viewer has just begun to ask for it."""
+        is_paid = self._saved_s > (0.0 if is_new else RESERVED_S)
+        return is_paid and (is_new or self._now() >= self._pictures_from_s)
 
     def picture_taken(self, since_s: float, is_paused: bool, kinds: Collection = ()) -> None:
         """Pictures have been taken, begun at ``since_s``; during a pause they cost no steps. What the first of a kind
         costs, for which kernels are compiled, says nothing of the next one."""
-        now, is_first = self._now(), not self._known_kinds.issuperset(kinds)
+        is_first = not self._known_kinds.issuperset(kinds)
         self._known_kinds.update(kinds)
-        rest_s = 0.0 if is_paused or is_first else (now - since_s) / LARGEST_SHARE
-        self._pictures_from_s = max(since_s + PICTURE_S, now + rest_s)
+        self._save()
+        if not is_paused and not is_first:
+            self._saved_s -= self._now() - since_s
+        self._pictures_from_s = since_s + PICTURE_S
 
     def has_curves(self) -> bool:
         """Whether the curves get a point now."""
@@ -64,3 +96,9 @@ class Pace:
         if is_due:
             self._curves_from_s = self._now() + CURVES_S
         return is_due
+
+    def _save(self) -> None:
+        """Save the share of the time since the last call."""
+        now = self._now()
+        self._saved_s = min(MOST_SAVED_S, self._saved_s + LARGEST_SHARE * (now - self._counted_s))
+        self._counted_s = now

@@ -7,7 +7,9 @@ from math import inf
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
+from skimage.measure import find_contours
 
+from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.output.pictures.projection import (
     Window,
     best_camera,
@@ -16,7 +18,7 @@ from muphy_lb.output.pictures.projection import (
     render,
     volume_on,
 )
-from muphy_lb.view.messages import Description, Picture
+from muphy_lb.view.messages import CutFrame, Demand, Description, Picture
 
 PREFIXES = {"m/s": (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6)), "Pa": (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3))}
 SPEED_COLOURS, OTHER_COLOURS, N_COLOURS = ("plasma", 0.12, 0.96), ("viridis", 0.0, 1.0), 256
@@ -27,6 +29,11 @@ SHRINKS = 0.6
 """A scale is kept until values fill less than this share of it."""
 LEAST_RANGE = 1e-30
 SMALLEST = 0.3  # smallest value displayed in a unit
+GREY = (0.35, 0.38, 0.44, 1.0)
+"""Where a field on walls is not known: at openings."""
+AT_WALL = 1.0
+"""How far below the surface that is drawn the cells with values may begin [cells]."""
+HALF_FULL = 0.5
 MOST_ELEVATION_DEG = 89.0
 ZOOM = (0.5, 12.0)
 
@@ -92,11 +99,48 @@ def palette(field: str) -> list[str]:
     return [to_hex(colour) for colour in colormaps[name](np.linspace(low, high, N_COLOURS))]
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What a page shows of a picture.
+
+    Attributes:
+        demand: of the picture.
+        image: (rows, columns) values of a cut [SI], nan where there is no fluid; or RGBA of the vessel, uint32.
+        points: (2, m) particles: from the first voxel of a cut [voxels], or in parts of the vessel's image.
+        lines: (2, k) points of each line of the surface in a cut, from its first voxel [voxels].
+        has_values: whether there is a value anywhere.
+    """
+
+    demand: Demand
+    image: np.ndarray
+    points: np.ndarray
+    lines: tuple[np.ndarray, ...] = ()
+    has_values: bool = True
+
+
+def drawn_cut(picture: Picture, frame: CutFrame) -> Drawn:
+    """A cut as it is drawn."""
+    in_plane = [axis for axis in range(3) if axis != picture.demand.axis]
+    points = np.empty((2, 0)) if picture.points is None else picture.points[in_plane] - np.array(frame.low)[:, None]
+    lines = surface_lines(picture, frame.stride)
+    return Drawn(picture.demand, cut_image(picture), points, lines, picture.values.size > 0)
+
+
 def cut_image(picture: Picture) -> np.ndarray:
     """(rows, columns) float32 values [SI] of a cut; nan where there is no fluid."""
     image = np.full(picture.shape, np.nan, dtype=np.float32)
     image.flat[picture.where] = picture.values
     return image
+
+
+def surface_lines(picture: Picture, stride: int = 1) -> tuple[np.ndarray, ...]:
+    """(2, k) points, from the first voxel of a cut, of the lines where half of a voxel is filled; they end at walls."""
+    if picture.fraction is None:
+        return ()
+    share = np.full(picture.shape, np.nan)
+    share.flat[picture.where] = np.nan_to_num(picture.fraction)
+    pixel_centre = 0.5 * (stride - 1)
+    return tuple(stride * line[:, ::-1].T + pixel_centre for line in find_contours(share, HALF_FULL))
 
 
 class VesselScene:
@@ -125,6 +169,12 @@ class VesselScene:
             float(np.rad2deg(np.arctan2(-forward[1], -forward[0]))), float(np.rad2deg(-np.arcsin(forward[2])))
         )
 
+    def drawn(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> Drawn:
+        """The vessel as it is drawn; arguments as of :meth:`image`."""
+        points = np.empty((2, 0)) if picture.points is None else self.places(picture.points, angle, size)
+        image = self.image(picture, angle, scale, size, rays)
+        return Drawn(picture.demand, image, points, has_values=picture.values.size > 0)
+
     def image(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> np.ndarray:
         """(rows, columns) uint32 RGBA of the vessel with the values of a picture.
 
@@ -138,25 +188,35 @@ class VesselScene:
         began_s = time.perf_counter()
         self._take(picture)
         colours = self._colours(picture.demand.field, scale)
-        seen = render(self._present, self._window(angle, size), colours, max(size), rays)
+        deepest = inf if picture.demand.field in self._description.below_wall else AT_WALL
+        seen = render(self._present, self._window(angle, size), colours, max(size), rays, deepest)
         packed = _packed(seen.image, size)
         self.seconds = (time.perf_counter() - began_s) / rays**2
         return packed
 
-    def _volume(self, count: np.ndarray):
-        description = self._description
-        shaped = count.reshape(description.grid.shape)
-        return volume_on(description.grid, description.header, shaped, description.is_rock)
+    def places(self, points: np.ndarray, angle: Angle, size: tuple[int, int]) -> np.ndarray:
+        """(2, m) columns and rows, in parts of an image's width and height, of (3, m) voxel coordinates (x, y, z)."""
+        grid, window = self._description.grid, self._window(angle, size)
+        cells = (points.T - grid.first - 0.5 * (grid.factor - 1)) / grid.factor + GRID_MARGIN
+        return ((cells @ window.camera[:2].T - window.low[:2]) / window.size).T
+
+    def _volume(self, count: np.ndarray, share: np.ndarray | None = None):
+        description, shape = self._description, self._description.grid.shape
+        is_block = description.is_rock and share is None
+        shares = None if share is None else share.reshape(shape)
+        return volume_on(description.grid, description.header, count.reshape(shape), is_block, shares)
 
     def _take(self, picture: Picture) -> None:
-        """Set the values; where there is no fluid there is no body."""
+        """Set the values; the body is what is filled."""
         if picture is self._picture:
             return
         with_fluid = np.isfinite(picture.values)
         where, values, size = picture.where[with_fluid], picture.values[with_fluid], np.prod(picture.shape)
         count = np.bincount(where, minlength=size)
-        is_full = where.size == picture.where.size
-        self._present = self._full if is_full or not where.size else self._volume(count)
+        self._present = self._full
+        if picture.fraction is not None and where.size:
+            share = np.bincount(where, weights=picture.fraction[with_fluid], minlength=size)
+            self._present = self._volume(count, share / np.maximum(count, 1))
         total = np.bincount(where, weights=values, minlength=size)
         fill_volume(self._present, count.reshape(picture.shape), total.reshape(picture.shape))
         self._picture = picture
@@ -173,7 +233,13 @@ class VesselScene:
 
     def _colours(self, field: str, scale: Scale):
         name, low, high = SPEED_COLOURS if field == "speed" else OTHER_COLOURS
-        return lambda values: colormaps[name](low + (high - low) * scale.fractions(values))
+        is_partial = field in self._description.on_wall
+
+        def colours(values: np.ndarray) -> np.ndarray:
+            found = colormaps[name](low + (high - low) * scale.fractions(values))
+            return np.where((values == 0.0)[..., None], GREY, found) if is_partial else found
+
+        return colours
 
 
 def _packed(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:

@@ -5,10 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muphy_lb.domain import streaming_named
 from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.node_moments import NodeMoments
 from muphy_lb.engine.node_values import NodeValues
 from muphy_lb.measure.flow_view import FlowView
+
+WALL_SHEAR = "wall shear stress"
 
 
 class NodeReader:
@@ -39,10 +42,17 @@ class NodeReader:
 
 
 class ShownField(NamedTuple):
-    """A scalar: its unit, and its (k,) SI values at the nodes of a reader."""
+    """A scalar at nodes.
+
+    Attributes:
+        unit: its SI unit.
+        values: its (k,) SI values at the nodes of a reader.
+        is_below_wall: whether the vessel shows the largest value below its wall, instead of the value at the wall.
+    """
 
     unit: str
     values: Callable[[NodeReader], np.ndarray]
+    is_below_wall: bool = False
 
 
 def shown_fields(view: FlowView) -> dict[str, ShownField]:
@@ -56,14 +66,21 @@ def shown_fields(view: FlowView) -> dict[str, ShownField]:
     def pressure(nodes: NodeReader) -> np.ndarray:
         return at_rest_pa + scale_pa * nodes.moments()[0]
 
-    fields = {"speed": ShownField("m/s", speed), "pressure": ShownField("Pa", pressure)}
+    fields = {"speed": ShownField("m/s", speed, is_below_wall=True), "pressure": ShownField("Pa", pressure)}
     for axis, name in enumerate("xyz"[: 2 if view.header.shape[0] == 1 else 3]):
-        fields[f"velocity along {name}"] = ShownField("m/s", _component(units, 1 + axis))
+        fields[f"velocity along {name}"] = ShownField("m/s", _component(units, 1 + axis), is_below_wall=True)
     for physics in view.physics:
         for name, output in physics.output_fields.items():
             if output.at_nodes:
                 fields[name] = ShownField(output.unit, _from_stored(output.at_nodes))
     return fields
+
+
+def has_wall_shear(view: FlowView) -> bool:
+    """Whether the wall shear stress can be measured: not where nodes may be without fluid, nor in place beside walls
+    that move."""
+    in_place = streaming_named(view.case.compute.streaming).in_place
+    return not view.engine.model.occupied and not (in_place and any(motion.moves for motion in view.motions))
 
 
 def _component(units, row: int) -> Callable[[NodeReader], np.ndarray]:

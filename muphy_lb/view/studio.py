@@ -57,8 +57,12 @@ class Studio:
         if isinstance(message, Description):
             if not message.is_flat:
                 self.scene = await self.draw(VesselScene, message)
-            self.history = History([opening.name for opening in message.header.openings])
+            if self.description is None:
+                self.history = History([opening.name for opening in message.header.openings])
             self.description = message
+            for viewer in self._viewers:
+                viewer.describe()
+            self.tell()
         elif isinstance(message, News):
             self.news = message
             self.history.add(message)

@@ -4,15 +4,16 @@ from bokeh.models import GlobalInlineStyleSheet, InlineStyleSheet
 
 from muphy_lb.output.pictures.theme import DARK
 
-FRAME = (640, 540)
+FRAME = (640, 620)
 """Columns and rows of the picture."""
-SIDE, CURVES = 230, (370, 180)
+SIDE, CURVES = 230, (380, 205)
 PAGE_SHEET = f"html, body {{ background: {DARK.background}; margin: 6px; }}"
 SHEET = f"""
 :host {{ color: {DARK.foreground}; font-family: sans-serif; font-size: 14px; }}
 label, .bk-slider-title {{ color: {DARK.foreground}; }}
 .bk-input, .bk-btn, .bk-btn:hover {{
   background: {DARK.shadow}; color: {DARK.foreground}; border: 1px solid {DARK.faint}; }}
+.bk-input:disabled {{ background: {DARK.shadow}; color: {DARK.faint}; }}
 .bk-input option {{ background: {DARK.shadow}; }}
 .bk-btn[disabled], .bk-btn[disabled]:hover {{
   background: {DARK.shadow}; color: {DARK.faint}; opacity: 0.6; }}

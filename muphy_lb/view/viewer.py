@@ -1,11 +1,12 @@
 """Viewer: the page of one browser, and what it shows."""
 
 import asyncio
+import time
 from dataclasses import replace
 
 from muphy_lb.view.layout import GONE, Layout
-from muphy_lb.view.messages import CUT, ENDED, RUNNING, VESSEL, Demand, News, Picture, can_be_met
-from muphy_lb.view.scene import Scale, cut_image
+from muphy_lb.view.messages import CUT, ENDED, RUNNING, VESSEL, WAITING, Demand, News, Picture, can_be_met
+from muphy_lb.view.scene import Scale, drawn_cut
 from muphy_lb.view.style import FRAME
 
 DEGREES_PER_PIXEL = 0.5
@@ -14,6 +15,8 @@ FINE_RAYS, AFFORDED_S = 2, 0.03
 """Rays along the edge of a pixel where the run does not go on, or where drawing with one takes no longer than this."""
 TELL_S = 0.25
 """Time between two changes of the text and the curves of a page."""
+SETTLED_S = 1.0
+"""A run that has made all steps that were asked for waits if no others follow within this time."""
 STILL_S = 0.25
 """So long after the last turn of the vessel it is drawn anew, with finer rays."""
 
@@ -41,7 +44,7 @@ class Viewer:
         self._is_drawing, self._is_stale, self._is_turning, self._turns = False, False, False, 0
         self._n_points, self._is_gone = -1, False
         self._news: News | None = studio.news
-        self._has_news = False
+        self._has_news, self._heard_s = False, 0.0
         layout.controls.on_choice(self._choose)
         layout.controls.on_command(self._command)
         layout.on_mouse(self._turn, self._zoom, self._reset)
@@ -60,16 +63,21 @@ class Viewer:
 
     def hear(self, news: News) -> None:
         """The run stands elsewhere."""
-        self._news, self._step = news, news.step
-        if not self._has_news:
-            self._has_news = True
-            asyncio.get_running_loop().call_later(TELL_S, self._later, self._tell)
+        self._news, self._step, self._heard_s = news, news.step, time.monotonic()
+        self._tell_in(TELL_S)
 
     def receive(self, picture: Picture) -> None:
         """Show a picture, if it is what is looked at."""
-        if picture.demand == self.demand and self._drawn >= self._sent:
+        if picture.demand == self.demand:
             self._picture, self._shown_step = picture, self._step
             self._draw()
+
+    def describe(self) -> None:
+        """What is watched has other fields from now on."""
+        description = self._studio.description
+        if not can_be_met(self.demand, description):
+            self.demand = description.start
+        self._later(lambda: (self._layout.describe(description), self._layout.choose(self.demand)))
 
     def leave(self) -> None:
         """The browser has gone, and its document with it."""
@@ -91,10 +99,21 @@ class Viewer:
         self._has_news, news = False, self._news
         if news is None:
             return
+        if news.state == WAITING and time.monotonic() - self._heard_s < SETTLED_S:  # the next steps may follow at once
+            news = replace(news, state=RUNNING)
+            self._tell_in(SETTLED_S)
         self._layout.controls.tell(news)
+        if news.state.startswith(ENDED) and self._picture and self._picture.demand != self.demand:
+            self.demand = self._picture.demand  # what was asked for too late is never shown
+            self._layout.choose(self.demand)
         if self._studio.history.n_points != self._n_points:
             self._n_points = self._studio.history.n_points
             self._layout.curves.draw(self._studio.history)
+
+    def _tell_in(self, seconds: float) -> None:
+        if not self._has_news:
+            self._has_news = True
+            asyncio.get_running_loop().call_later(seconds, self._later, self._tell)
 
     def _choose(self, changes: dict) -> None:
         """Look at something else."""
@@ -169,14 +188,16 @@ class Viewer:
         try:
             self._scale = self._scale_for(picture)
             if picture.demand.place == CUT:
-                image = await self._studio.draw(cut_image, picture)
+                frame = self._studio.description.frames[picture.demand.axis]
+                drawn = await self._studio.draw(drawn_cut, picture, frame)
             else:
-                image = await self._studio.draw(
-                    self._studio.scene.image, picture, self._angle, self._scale, FRAME, self._rays()
+                drawn = await self._studio.draw(
+                    self._studio.scene.drawn, picture, self._angle, self._scale, FRAME, self._rays()
                 )
-            self._sent += 1
-            number, scale = self._sent, self._scale
-            self._later(lambda: self._layout.show(picture, image, scale, number))
+            if picture.demand == self.demand:
+                self._sent += 1
+                number, scale = self._sent, self._scale
+                self._later(lambda: self._layout.show(drawn, scale, number))
         finally:
             self._is_drawing = False
 

@@ -5,6 +5,8 @@ import os
 import signal
 import socket
 import time
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +42,7 @@ class Shown:
         simulation = Simulation(vessel(compute={"backend": "numpy"}))
         simulation.step(5)
         gathering = Gathering(simulation)
-        description = describe(simulation, gathering)
+        self.description = description = describe(simulation, gathering)
         self.picture = gathering.picture(Demand("speed", VESSEL))
         door = open_door(0)
         self.port, self.token, self.url = door.port, door.token, door.url
@@ -106,6 +108,29 @@ def fire(session, name, model=None):
 
 def models(session, kind):
     return [model for model in session.document.models if type(model).__name__ == kind]
+
+
+@contextmanager
+def as_it_is(shown, session):
+    """The document of a viewer as the page has it now, through a connection of its own."""
+    again = client.pull_session(session_id=session.id, url=shown.url)
+    yield again
+    again.force_roundtrip()
+    again.close()
+
+
+def number_of(shown, session):
+    """Number of the picture that a viewer has before them."""
+    with as_it_is(shown, session) as page:
+        return max([0, *(n for each in models(page, "ColumnDataSource") for n in each.data.get("number", []))])
+
+
+def field_of(shown, session, choice=None):
+    """The fields that are offered to a viewer, and the one that is chosen; or choose another one."""
+    with as_it_is(shown, session) as page:
+        (select,) = models(page, "Select")
+        select.value = choice or select.value
+        return select.options, select.value
 
 
 def button(session, label):
@@ -178,16 +203,40 @@ def test_viewers_get_what_they_ask_for_and_command_the_run(shown):
     assert shown.answer(lambda answer: answer.viewers == 0).viewers == 0
 
 
+def test_the_newest_picture_is_shown_although_the_one_before_was_still_on_its_way(shown):
+    session = shown.viewer()
+    shown.answer(lambda answer: answer.viewers == 1 and answer.demands)
+    shown.page.send(shown.picture)
+    wait_for(lambda: number_of(shown, session) == 1)
+    shown.page.send(shown.picture)
+    assert number_of(shown, session) == 1  # it has not been acknowledged
+    with as_it_is(shown, session) as page:
+        next(each for each in models(page, "ColumnDataSource") if list(each.data) == ["number"]).data = {"number": [1]}
+    wait_for(lambda: number_of(shown, session) == 2)
+    session.close()
+
+
+def test_other_fields_are_offered_when_the_run_has_others(shown):
+    session, other = shown.viewer(), replace(shown.description, units={"speed": "m/s", "height": "m"})
+    shown.page.describe(other)
+    wait_for(lambda: field_of(shown, session)[0] == ["speed", "height"])
+    field_of(shown, session, "height")
+    assert shown.answer(lambda answer: answer.watched and answer.watched[0].field == "height").viewers == 1
+    shown.page.describe(shown.description)
+    wait_for(lambda: field_of(shown, session)[1] == shown.description.field)
+    session.close()
+
+
 def test_a_viewer_who_sends_rubbish_is_shown_nothing_wrong(shown):
     session = shown.viewer()
     shown.answer(lambda answer: answer.viewers == 1)
-    (select,), (slider,), (choice,) = (models(session, kind) for kind in ("Select", "Slider", "RadioButtonGroup"))
+    (field,), (slider,), (choice,) = (models(session, kind) for kind in ("Select", "Slider", "RadioButtonGroup"))
     choice.active = 1
     session.force_roundtrip()
     cut = shown.answer(lambda answer: answer.watched and answer.watched[0].place != VESSEL)
     slider.value = 10**9
     choice.active = 99
-    select.value = "speed"
+    field.value = "speed"
     fire(session, "button_click", button(session, "One step"))
     answer = shown.answer(lambda answer: answer.command)
     assert (answer.command, answer.watched) == ("step", cut.watched)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+import muphy_lb
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
+from tests.parallel.watched import CHANGE, N_AFTER, N_BEFORE
 from tests.unit.muphy_lb.view.test_live import EACH
 from tests.vessel import vessel
 
@@ -22,3 +24,8 @@ def test_a_watched_run_on_any_ranks_has_the_bits_of_one_that_nobody_looks_at(mpi
     simulation = Simulation(vessel(**EACH))
     Run(simulation, tmp_path / "alone").execute()
     assert np.array_equal(found[0]["arr_0"], np.array(list(simulation.populations())))
+    with muphy_lb.Simulation(vessel(**EACH)) as flow:
+        flow.run(steps=N_BEFORE)
+        flow.change(CHANGE)
+        flow.run(steps=N_AFTER)
+        assert np.array_equal(found[0]["arr_1"], np.array(list(flow.core.populations())))

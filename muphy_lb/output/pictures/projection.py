@@ -8,6 +8,7 @@ without the octant in front.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from scipy.ndimage import distance_transform_edt
@@ -124,7 +125,9 @@ class Window:
         return cls(camera, low, (high - low)[:2])
 
 
-def render(volume: Volume, window: Window, colours, n_pixels: int, oversampling: int = OVERSAMPLING) -> View:
+def render(
+    volume: Volume, window: Window, colours, n_pixels: int, oversampling: int = OVERSAMPLING, deepest: float = inf
+) -> View:
     """Render what is seen in a window.
 
     Args:
@@ -133,13 +136,14 @@ def render(volume: Volume, window: Window, colours, n_pixels: int, oversampling:
         colours: function from (...,) values to (..., 4) RGBA.
         n_pixels: length of the longer side of the image.
         oversampling: rays along the edge of a pixel.
+        deepest: how far below the surface the value of largest magnitude is looked for [cells].
     """
     camera, low = window.camera, window.low
     corner = low @ camera
     pixel = window.size.max() / (oversampling * n_pixels)
     buffer = tuple(int(np.ceil(edge)) + 1 for edge in window.size[::-1])
     limits = rays.depth_limits(volume.voxels, camera, corner, buffer)
-    hits = rays.trace(volume.channels, camera, corner, pixel, limits, volume.discs)
+    hits = rays.trace(volume.channels, camera, corner, pixel, limits, volume.discs, deepest)
     image = _downsample(_shade(hits, camera, colours), oversampling)
     shape = np.array(image.shape[1::-1]) * oversampling * pixel
     left, bottom = low[:2] * volume.edge_m + camera[:2] @ volume.origin_m
@@ -187,7 +191,13 @@ def coarse_volume(nodes: NodeList, speed_m_s: np.ndarray) -> Volume:
     return volume
 
 
-def volume_on(grid: CoarseGrid, header: GeometryHeader | NodeList, count: np.ndarray, rock: bool) -> Volume:
+def volume_on(
+    grid: CoarseGrid,
+    header: GeometryHeader | NodeList,
+    count: np.ndarray,
+    rock: bool,
+    share: np.ndarray | None = None,
+) -> Volume:
     """The body of a geometry, without values.
 
     Args:
@@ -195,6 +205,7 @@ def volume_on(grid: CoarseGrid, header: GeometryHeader | NodeList, count: np.nda
         header: where its voxels and openings are.
         count: (nz, ny, nx) number of fluid voxels of every cell.
         rock: whether it is the block around the fluid.
+        share: (nz, ny, nx) how much of every cell the body fills; all of those with fluid if not given.
     """
     origin_m = np.asarray(header.origin_m) + header.spacing_m * (
         grid.first + 0.5 * (grid.factor - 1) - grid.factor * MARGIN
@@ -202,7 +213,7 @@ def volume_on(grid: CoarseGrid, header: GeometryHeader | NodeList, count: np.nda
     edge_m = grid.factor * header.spacing_m
     discs = _discs(header, origin_m, edge_m)
     body = _block(grid.shape) if rock else count > 0
-    channels = _channels(body)
+    channels = _channels(body if share is None else share)
     if rock:
         channels[rays.GRAIN] = smoothed((body & (2 * count < grid.factor**3)).astype(np.float32))
     else:

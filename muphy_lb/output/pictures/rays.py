@@ -75,7 +75,8 @@ def outward_normal(smooth, x, y, z):
 
 @njit(cache=True)
 def peak_inwards(volume, point, normal, deepest):
-    """Highest speed along the inward normal from a surface point to the middle of the body, at most ``deepest`` away.
+    """Value of largest magnitude along the inward normal from a surface point to the middle of the body, at most
+    ``deepest`` away; the value at the surface if that is 0.
 
     The middle is where the wall at the start is no longer the nearest one: the axis of a vessel, the centre of a sac.
     """
@@ -85,7 +86,9 @@ def peak_inwards(volume, point, normal, deepest):
         x, y, z = point[0] - distance * normal[0], point[1] - distance * normal[1], point[2] - distance * normal[2]
         if sample(volume[WALL], x, y, z) < (1.0 - TILT) * distance - NEAR_WALL:
             break
-        peak = max(peak, sample(volume[SPEED], x, y, z))
+        value = sample(volume[SPEED], x, y, z)
+        if abs(value) > abs(peak):
+            peak = value
         distance += STEP
     return peak
 
@@ -111,7 +114,7 @@ def depth_allowed(point, normal, discs):
 
 
 @njit(parallel=True, cache=True)
-def trace(volume, camera, corner, pixel, limits, discs):
+def trace(volume, camera, corner, pixel, limits, discs, deepest=np.inf):
     """Cast one ray per pixel.
 
     Args:
@@ -121,6 +124,7 @@ def trace(volume, camera, corner, pixel, limits, discs):
         pixel: edge of a pixel.
         limits: (2, n_v, n_u) nearest and farthest depth of the body, from :func:`depth_limits`.
         discs: (k, 7) centre, unit normal and radius of each opening, whose cap shows the flow through it.
+        deepest: how far below the surface values are looked for.
 
     Returns:
         (n_rows, n_columns, N_RESULTS) float32, row 0 at the bottom; depth is nan where a ray misses.
@@ -136,12 +140,12 @@ def trace(volume, camera, corner, pixel, limits, discs):
             depth = hit_depth(volume[BODY], start, forward, near, far)
             result[row, column, DEPTH] = depth
             if not np.isnan(depth):
-                describe_hit(volume, start + depth * forward, discs, result[row, column])
+                describe_hit(volume, start + depth * forward, discs, result[row, column], deepest)
     return result
 
 
 @njit(cache=True)
-def describe_hit(volume, point, discs, result):
+def describe_hit(volume, point, discs, result, deepest=np.inf):
     """Set normal, ambient occlusion (0 open to 1 enclosed), share of grains and peak speed of a surface point."""
     normal = outward_normal(volume[SMOOTH], point[0], point[1], point[2])
     result[NORMAL_X], result[NORMAL_Y], result[NORMAL_Z] = normal
@@ -151,7 +155,7 @@ def describe_hit(volume, point, discs, result):
     )
     x, y, z = point[0] - 0.5 * normal[0], point[1] - 0.5 * normal[1], point[2] - 0.5 * normal[2]
     result[SOLID] = sample(volume[GRAIN], x, y, z) / max(sample(volume[BODY], x, y, z), SURFACE_LEVEL)
-    result[PEAK] = peak_inwards(volume, point, normal, depth_allowed(point, normal, discs))
+    result[PEAK] = peak_inwards(volume, point, normal, min(deepest, depth_allowed(point, normal, discs)))
 
 
 @njit(cache=True)

@@ -31,7 +31,7 @@ from muphy_lb.physics.model import (
     Value,
     row_names,
 )
-from muphy_lb.physics.package import OutputField, Physics, ProbedScalar
+from muphy_lb.physics.package import FromStored, OutputField, Physics, ProbedScalar
 from muphy_lb.precision import FP16, PRECISIONS
 from muphy_lb.setup.info import BYTES_PER_DIRECTION
 from muphy_lb.units import Units
@@ -56,7 +56,8 @@ class Age(Physics):
         diffusivity_m2_s = case.age.diffusivity_m2_s or case.fluid.viscosity_m2_s / (case.age.schmidt or 1.0)
         self.diffusivity = float(units.viscosity_to_lattice(diffusivity_m2_s))
         self._boundary, self._diffusivity_m2_s = age_boundary(header), diffusivity_m2_s
-        self.output_fields = {FIELD: OutputField("s", age_s)}
+        at_nodes = FromStored((FIELD,), lambda steps: units.steps_to_time(steps.astype(np.float64)))
+        self.output_fields = {FIELD: OutputField("s", age_s, at_nodes)}
         self.probed = (ProbedScalar(FIELD, "age_s", lambda steps: steps * units.time_step_s),)
 
     @classmethod

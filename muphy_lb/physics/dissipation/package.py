@@ -11,7 +11,7 @@ from muphy_lb.physics.dissipation.operator import POWER, with_dissipation
 from muphy_lb.physics.dissipation.section import FIELD
 from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import Field, FieldValue
-from muphy_lb.physics.package import OutputField, Physics
+from muphy_lb.physics.package import FromStored, OutputField, Physics
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.units import Units
 
@@ -23,7 +23,8 @@ class Dissipation(Physics):
     combines_with = frozenset({"age"})
 
     def __init__(self, case, header: GeometryHeader, units: Units):
-        self.output_fields = {FIELD: OutputField("W/m3", dissipation_w_m3)}
+        at_nodes = FromStored((FIELD,), lambda power: units.power_density_to_si(power.astype(np.float64)))
+        self.output_fields = {FIELD: OutputField("W/m3", dissipation_w_m3, at_nodes)}
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:

@@ -47,6 +47,7 @@ class FreeSurface(Physics):
     name = "free_surface"
     sets_flow = True
     draws_frames = True
+    volume_fraction = "fill"
     keeps_balance = False  # what enters may stay and take the place of gas
     keeps_mass_at_walls = True  # which is the volume of the liquid
     allowed_density_change = LARGEST_DEVIATION

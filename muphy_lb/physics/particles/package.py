@@ -21,6 +21,7 @@ class Particles(Physics):
 
     def __init__(self, case, header: GeometryHeader, units):
         self.species = tuple(SPECIES[section.kind](section, case, header, units) for section in case.particles)
+        self.drawn_particles = {species.name: species.drawn for species in self.species}
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:

@@ -13,6 +13,7 @@ from muphy_lb.lattice import Lattice
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.physics.flow import Flow
+from muphy_lb.physics.package import DrawnParticles
 from muphy_lb.physics.particles.base_section import ParticlesSection
 from muphy_lb.units import Units
 
@@ -34,9 +35,11 @@ class Species(ABC, Generic[OfTable]):
     Attributes:
         kind: of the tables that it is made of.
         name: of its set of particles (:class:`muphy_lb.physics.model.ParticleSet`), and in outputs.
+        drawn: which of them pictures of a run in progress draw.
     """
 
     kind: ClassVar[str]
+    drawn: ClassVar[DrawnParticles] = DrawnParticles()
 
     def __init__(self, section: OfTable, case: Case, header: GeometryHeader, units: Units):
         self.section, self.case, self.header, self.units = section, case, header, units

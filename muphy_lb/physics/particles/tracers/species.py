@@ -22,6 +22,7 @@ from muphy_lb.physics.model import (
     Stage,
     Value,
 )
+from muphy_lb.physics.package import DrawnParticles
 from muphy_lb.physics.particles.files.read import read_particles
 from muphy_lb.physics.particles.seeding import places_in_fluid, spread_over_fluid
 from muphy_lb.physics.particles.species import Species
@@ -29,7 +30,7 @@ from muphy_lb.physics.particles.tracers.observers import TracerSeries
 from muphy_lb.physics.particles.tracers.section import TracersSection
 from muphy_lb.physics.particles.tracers.seeding import spread_over_opening
 from muphy_lb.physics.particles.tracers.snapshots import TracerSnapshots
-from muphy_lb.physics.particles.tracers.walk import BORN, INTEGERS, REALS, walk
+from muphy_lb.physics.particles.tracers.walk import BORN, END, INTEGERS, REALS, UNDER_WAY, walk
 from muphy_lb.precision import PRECISIONS
 
 FEWEST_LEAVING, SHARE_LEAVING = 1024, 8
@@ -45,6 +46,7 @@ class Tracers(Species[TracersSection]):
     """
 
     kind = "tracers"
+    drawn = DrawnParticles((BORN, END), lambda step, born, end: (born < step) & (end <= UNDER_WAY))
 
     def __init__(self, section, case, header, units):
         super().__init__(section, case, header, units)

@@ -221,6 +221,48 @@ def test_whoever_looks_on_sees_the_steps_and_may_end_the_run(channel):
     assert outcome.step_number == 20 and outcome.ended != "completed"
 
 
+def test_steps_after_a_run_that_was_stopped_are_all_made(channel):
+    channel.every(5, lambda simulation: simulation.stop())
+    assert channel.run().step_number == 5
+    channel.forget(channel.callbacks[0].function)
+    channel.every(2, lambda simulation: None)
+    channel.step(11)
+    assert channel.step_number == 16
+
+
+def test_a_function_that_is_forgotten_on_the_way_is_called_no_more(channel):
+    called = []
+
+    def once(simulation):
+        called.append(simulation.step_number)
+        simulation.forget(once)
+
+    channel.every(5, once)
+    channel.step(20)
+    assert called == [5]
+
+
+def test_a_tolerance_of_0_is_refused(channel):
+    with pytest.raises(InputError, match="steady_tolerance"):
+        channel.run_until_steady(tolerance=0.0)
+
+
+def test_a_port_that_no_page_can_have_is_told(channel):
+    pytest.importorskip("bokeh", reason="bokeh is not installed; pip install 'muphy_lb[view]'")
+    with pytest.raises(InputError, match="allowed: 0"):
+        channel.view(port=70_000)
+
+
+def test_a_view_ends_with_the_next_one_and_with_the_simulation():
+    pytest.importorskip("bokeh", reason="bokeh is not installed; pip install 'muphy_lb[view]'")
+    with Simulation(OPEN) as simulation:
+        first = simulation.view()
+        second = simulation.view()
+        assert first._page._process.poll() is not None and second._page._process.poll() is None
+        assert second.url in str(second) and f'src="{second.url}"' in second._repr_html_()
+    assert second._page._process.poll() is not None
+
+
 def test_an_inlet_can_be_shut(channel):
     channel.step(20)
     channel.change({"openings.inlet.velocity_m_s": 0.0})

@@ -1,15 +1,20 @@
 """The values of a picture are those that field files would have."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.nodes import voxel_coordinates
+from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view import gathering as gathering_module
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import CUT, VESSEL, Demand
-from muphy_lb.view.scene import Scale, VesselScene, cut_image
+from muphy_lb.view.scene import Scale, VesselScene, cut_image, drawn_cut
+from muphy_lb.view.shown import WALL_SHEAR
 from tests.vessel import vessel
 
 N_STEPS = 3
@@ -20,6 +25,15 @@ CAVITY = {
     "thermal": {"reference_k": 295.0, "prandtl": 0.71, "rayleigh": 1e4, "length_m": 7e-3},
     "fluid": {"density_kg_m3": 1.2, "kinematic_viscosity_m2_s": 1.5e-5},
     "lattice": {"relaxation_time": 0.6},
+    "compute": {"backend": "numpy"},
+    "run": {"steps": 10},
+}
+TANK = {
+    "geometry": {"shape": "tank", "spacing_m": 1e-3, "options": {"length": 8, "height": 10, "width": 7}},
+    "fluid": {"density_kg_m3": 1000.0, "kinematic_viscosity_m2_s": 1e-4},
+    "flow": {"acceleration_m_s2": [0.0, -9.81, 0.0]},
+    "free_surface": {"liquid": [{"box_m": [[-1.0, -1.0, -1.0], [1.0, 4e-3, 1.0]]}]},
+    "lattice": {"time_step_s": 1e-4},
     "compute": {"backend": "numpy"},
     "run": {"steps": 10},
 }
@@ -90,6 +104,91 @@ def test_a_physics_brings_its_field_along():
     shown = np.sort(picture.values)
     layer = coordinates(simulation)[:, description.start.axis] == description.start.index
     np.testing.assert_allclose(shown, np.sort(simulation.temperature_k()[layer]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("place", [Demand(WALL_SHEAR, VESSEL), Demand(WALL_SHEAR, CUT, 2, 20)])
+def test_the_wall_shear_stress_is_that_of_the_files(flow, place):
+    gathering, before = Gathering(flow), flow.engine.populations()
+    while not (picture := gathering.picture(place)).values.size:
+        time.sleep(0.01)  # the walls are looked for
+    assert np.array_equal(flow.engine.populations(), before)
+    measure = WallShear(flow)
+    xyz = voxel_coordinates(measure.surface.voxel, flow.header.shape).T
+    chosen, where = (gathering._samples_of if place.place == VESSEL else gathering._cut_of)(xyz, place)
+    stress_pa = np.linalg.norm(measure.traction_pa(), axis=1)[chosen]
+    assert np.array_equal(picture.where, where) and 10 < where.size <= measure.surface.voxel.size
+    np.testing.assert_allclose(picture.values, stress_pa, rtol=SINGLE, atol=1e-9)
+
+
+@pytest.mark.parametrize(("section", "name"), [("age", "age"), ("dissipation", "dissipation")])
+def test_scalars_of_a_physics_are_those_of_the_files(section, name):
+    simulation = Simulation(vessel(compute={"backend": "numpy"}, run={"ramp_steps": 0}, **{section: {}}))
+    simulation.step(N_STEPS)
+    picture = Gathering(simulation).picture(Demand(name, VESSEL))
+    expected = np.sort(simulation.field(name))
+    assert expected[-1] > 0.0
+    np.testing.assert_allclose(np.sort(picture.values), expected, rtol=1e-6)
+
+
+def test_particles_that_are_under_way_are_drawn_and_always_the_same_ones(monkeypatch):
+    drops = {"name": "dye", "kind": "tracers", "count": 300, "opening": "inlet", "rate_per_s": 3e4}
+    simulation = Simulation(vessel(compute={"backend": "numpy"}, run={"ramp_steps": 0}, particles=[drops]))
+    simulation.step(N_STEPS)
+    columns = simulation.particles()["dye"]
+    is_born = (columns["born_step"] < simulation.step_number) & (columns["end"] <= 0)
+    place = np.stack([columns[f"voxel_{a}"] + columns[f"offset_{a}"] for a in "xyz"])
+    gathering = Gathering(simulation)
+    points = gathering.picture(Demand("speed", VESSEL)).points
+    assert 0 < is_born.sum() < 300
+    np.testing.assert_allclose(np.sort(points), np.sort(place[:, is_born]), rtol=1e-6)
+    axis = int(np.argmax(np.ptp(points, axis=1)))
+    layer = int(np.median(points[axis]))
+    in_cut = gathering.picture(Demand("speed", CUT, axis, layer)).points
+    assert in_cut.shape[1] == (np.abs(place[axis, is_born] - layer) <= 1.0).sum()
+    monkeypatch.setattr("muphy_lb.view.particles.MOST_POINTS", 10)
+    few = gathering.picture(Demand("speed", VESSEL)).points
+    every = -(-int(is_born.sum()) // 10)
+    assert few.shape[1] == (columns["id"][is_born] % every == 0).sum() < is_born.sum()
+
+
+def test_the_surface_of_what_is_partly_filled_is_drawn():
+    simulation = Simulation(case_from_dict(TANK))
+    gathering = Gathering(simulation)
+    description = describe(simulation, gathering)
+    cut = gathering.picture(Demand("speed", CUT, 2, 3))
+    (line,) = drawn_cut(cut, gathering.frames[2]).lines
+    np.testing.assert_allclose(line[1], 4.0, atol=1e-6)  # layers 0 to 3 are full, 4 is half full
+    picture = gathering.picture(Demand("fill", VESSEL))
+    scene, everywhere = VesselScene(description), np.ones_like(picture.values)
+    images = [
+        scene.image(each, scene.start, Scale(0.0, 1.0, "1", 1.0), (60, 60))
+        for each in (picture, replace(picture, values=everywhere, fraction=everywhere))
+    ]
+    low, high = ((image >> 24 == 255).sum() for image in images)
+    assert 0.2 * high < low < 0.8 * high
+
+
+def test_points_of_the_vessel_lie_on_its_image(flow):
+    gathering = Gathering(flow)
+    scene = VesselScene(describe(flow, gathering))
+    centre = coordinates(flow).mean(axis=0)[:, None]
+    column, row = scene.places(centre, scene.start, (60, 40))[:, 0]
+    picture, size = gathering.picture(Demand("speed", VESSEL)), (60, 40)
+    seen = scene.image(picture, scene.start, Scale(0.0, 1.0, "1", 1.0), size) >> 24 == 255
+    rows, columns = np.nonzero(seen)
+    assert abs(columns.mean() / 60 - column) < 0.08 and abs(rows.mean() / 40 - row) < 0.08
+
+
+def test_a_field_below_zero_is_not_shown_as_zero(flow):
+    gathering = Gathering(flow)
+    scene, picture = VesselScene(describe(flow, gathering)), gathering.picture(Demand("pressure", VESSEL))
+    scale, size = Scale(-2.0, 0.0, "Pa", 1.0), (60, 40)
+    low, high = (
+        scene.image(replace(picture, values=np.full_like(picture.values, value)), scene.start, scale, size)
+        for value in (-2.0, 0.0)
+    )
+    is_seen = low >> 24 == 255
+    assert (low[is_seen] != high[is_seen]).mean() > 0.99
 
 
 def test_the_scene_shows_the_vessel_and_nothing_around_it(flow):

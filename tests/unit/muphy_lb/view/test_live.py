@@ -1,21 +1,27 @@
 """A run that is looked at: its bits, and what those who look on may ask for."""
 
+import gc
+import weakref
+from concurrent.futures import Future
+
 import h5py
 import numpy as np
 import pytest
 
+from muphy_lb.run.changes import changed
 from muphy_lb.run.loop import COMPLETED, Run
 from muphy_lb.run.onlooker import ASKED_TO_STOP
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.view import live
+from muphy_lb.view import live, wall
 from muphy_lb.view.door import Door
 from muphy_lb.view.live import LiveView
-from muphy_lb.view.messages import CUT, ENDED, PAUSED, VESSEL, Answer, Demand, News, Picture
+from muphy_lb.view.messages import CUT, ENDED, PAUSED, VESSEL, WAITING, Answer, Demand, Description, News, Picture
+from muphy_lb.view.shown import WALL_SHEAR
 from tests.vessel import vessel
 
 N_STEPS = 60
 EACH = {"compute": {"backend": "numpy"}, "run": {"steps": N_STEPS}}
-DEMANDS = (Demand("speed", VESSEL), Demand("pressure", CUT, 0, 18))
+DEMANDS = (Demand("speed", VESSEL), Demand("pressure", CUT, 0, 18), Demand(WALL_SHEAR, VESSEL))
 NOBODY, GREEDY = Answer(0), Answer(1, DEMANDS, DEMANDS)
 MANY = 10_000
 
@@ -39,11 +45,20 @@ class ScriptedPage:
     def send(self, *messages):
         self.sent += messages
 
+    describe = send
+
     def close(self):
         self.sent.append(None)
 
     def of(self, kind):
         return [message for message in self.sent if isinstance(message, kind)]
+
+
+def finished(function, *arguments):
+    """In place of a function that runs beside the steps: it has run."""
+    future = Future()
+    future.set_result(function(*arguments))
+    return future
 
 
 @pytest.fixture
@@ -53,8 +68,9 @@ def shown(monkeypatch):
     def make(*script):
         page = type("Page", (ScriptedPage,), {"script": script})
         monkeypatch.setattr(live, "PageProcess", page)
+        monkeypatch.setattr(wall, "started", finished)
         monkeypatch.setattr(live.Pace, "leave", lambda self, is_watched: 1)
-        monkeypatch.setattr(live.Pace, "has_picture", lambda self: True)
+        monkeypatch.setattr(live.Pace, "has_picture", lambda self, is_new=False: True)
         monkeypatch.setattr(Door, "url", "http://nowhere")
         monkeypatch.setattr(Door, "directions", lambda self: "")
         simulation = Simulation(vessel(**EACH))
@@ -143,10 +159,57 @@ def test_the_last_step_is_shown_to_those_who_look_on(shown, tmp_path):
     simulation, page = shown(*[GREEDY] * MANY)
     Run(simulation, tmp_path).execute()
     last = [type(message) for message in page.sent[-1 - len(DEMANDS) :]]
-    assert last == [News, Picture, Picture] and page.of(News)[-1].step == N_STEPS
+    assert last == [News] + [Picture] * len(DEMANDS) and page.of(News)[-1].step == N_STEPS
 
 
 def test_steps_in_python_are_looked_at_too(shown):
     simulation, page = shown(*[GREEDY] * 5, command("stop"))
     simulation.step(20)
-    assert simulation.step_number == 6 and len(page.of(Picture)) == 12
+    assert simulation.step_number == 6 and len(page.of(Picture)) == 6 * len(DEMANDS)
+    assert page.of(News)[-1].state == WAITING
+
+
+def test_after_the_steps_that_were_asked_for_the_last_is_shown(shown):
+    simulation, page = shown(*[GREEDY] * MANY)
+    simulation.onlooker.next_step = 100
+    simulation.step(7)
+    assert (page.of(News)[-1].step, page.of(News)[-1].state) == (7, WAITING)
+    assert len(page.of(Picture)) == len(DEMANDS)
+
+
+def test_the_view_goes_on_after_a_change_and_keeps_nothing_of_the_engine_before(shown):
+    simulation, page = shown(*[GREEDY] * MANY)
+    simulation.step(3)
+    before = weakref.ref(simulation.engine)
+    simulation = changed(simulation, {"fluid.kinematic_viscosity_m2_s": 5e-5})
+    gc.collect()
+    assert before() is None
+    seen = len(page.of(Picture))
+    simulation.step(2)
+    assert steps(page)[-1] == 5 and len(page.of(Picture)) > seen
+    picture = next(each for each in reversed(page.of(Picture)) if each.demand == DEMANDS[0])
+    fastest = np.linalg.norm(simulation.velocity_m_s(), axis=1).max()
+    assert picture.values.max() == pytest.approx(fastest, rel=1e-5)
+
+
+def test_an_engine_that_is_built_anew_is_let_go_of(shown):
+    simulation, _ = shown(*[GREEDY] * MANY)
+    simulation.step(2)
+    before = weakref.ref(simulation.engine)
+    simulation.rebuild(None)
+    assert before() is None
+
+
+def test_fields_that_come_with_a_change_are_offered(shown):
+    simulation, page = shown(*[GREEDY] * MANY)
+    assert "dissipation" not in page.description.units
+    changed(simulation, {"dissipation": {}})
+    assert page.of(Description)[-1].units["dissipation"] == "W/m3"
+
+
+def test_what_is_newly_asked_for_comes_before_what_is_watched():
+    desk = live.Desk(ScriptedPage(None, None), 0)
+    desk.pace.has_picture = lambda is_new=False: is_new
+    desk._page.left = [Answer(1, DEMANDS[:1], DEMANDS[:1]), Answer(1, DEMANDS[:2], DEMANDS[:2])]
+    assert desk.order(1).demands == DEMANDS[:1]
+    assert desk.order(2).demands == DEMANDS[1:2]

@@ -1,8 +1,9 @@
 """How often a run is looked at, and what share of its time pictures may take."""
 
+import numpy as np
 import pytest
 
-from muphy_lb.view.pace import LARGEST_SHARE, PICTURE_S, UNWATCHED_S, WATCHED_S, Pace
+from muphy_lb.view.pace import LARGEST_SHARE, MOST_SAVED_S, PICTURE_S, RESERVED_S, UNWATCHED_S, WATCHED_S, Pace
 
 LOOK_S = 1e-4
 
@@ -66,7 +67,56 @@ def test_what_the_first_picture_of_a_kind_costs_does_not_delay_the_next():
     assert pace.has_picture()
     clock[0] = 0.7
     pace.picture_taken(0.6, is_paused=False, kinds={("speed", "vessel")})
-    clock[0] = 0.7 + 0.1 / LARGEST_SHARE - 1e-6
+    clock[0] = 0.7 + (RESERVED_S + 0.1 - MOST_SAVED_S) / LARGEST_SHARE - 1e-6
+    pace.arrive(1)
     assert not pace.has_picture()
     clock[0] += 2e-6
+    pace.arrive(2)
     assert pace.has_picture()
+
+
+def test_what_a_viewer_has_just_asked_for_need_not_wait_for_what_was_shown_before():
+    clock = [0.0]
+    pace = Pace(0, lambda: clock[0])
+    pace.picture_taken(0.0, is_paused=False, kinds={"known"})
+    clock[0] = 0.2
+    pace.picture_taken(0.0, is_paused=False, kinds={"known"})
+    assert pace.has_picture(is_new=True) and not pace.has_picture()
+    clock[0] = 0.4
+    pace.picture_taken(0.2, is_paused=False, kinds={"known"})
+    assert not pace.has_picture(is_new=True)
+
+
+def test_pictures_come_five_times_a_second_although_steps_take_now_more_and_now_less_time():
+    wall, random = Wall(), np.random.default_rng(1)
+    pace, step, pictures, stretch = Pace(0, wall), 0, 0, 1
+    while wall.now_s < 60.0:
+        step += stretch
+        wall.now_s += stretch * 2e-3 * random.uniform(0.8, 1.2)
+        pace.arrive(step)
+        if pace.has_picture():
+            pace.picture_taken(wall.now_s, is_paused=False)
+            pictures += 1
+        stretch = pace.leave(is_watched=True)
+    assert pictures / 60.0 > 0.9 / PICTURE_S
+
+
+def test_time_in_which_no_steps_were_asked_for_does_not_make_them_slow():
+    wall = Wall()
+    pace = Pace(0, wall)
+    wall.now_s += 1.0
+    pace.arrive(100)
+    pace.rest()
+    wall.now_s += 50.0
+    pace.arrive(110)
+    assert pace.steps_per_s == pytest.approx(100.0)
+
+
+def test_the_last_of_many_steps_is_shown_sooner_than_those_of_single_ones():
+    wall = Wall()
+    pace = Pace(0, wall)
+    wall.now_s = 2.0
+    pace.picture_taken(1.95, is_paused=False)
+    assert pace.has_last_picture() and not pace.has_picture()
+    pace.rest()
+    assert not pace.has_last_picture()
