@@ -1,12 +1,52 @@
-"""What is printed: on rank 0, without control characters, and for as long as somebody reads it. And Ctrl-C."""
+"""What is printed: on rank 0, without control characters, and for as long as somebody reads it; in colours on a
+terminal. And Ctrl-C."""
 
 import logging
 import os
 import signal
 import sys
 import warnings
+from typing import TextIO
 
 from muphy_lb.errors import printable
+
+LAUNCHERS_TERMINAL = "MUPHY_TERMINAL"
+"""Variable with the width of the terminal to which a launcher hands on what rank 0 prints."""
+
+RED, GREEN, YELLOW = "\x1b[31m", "\x1b[1;32m", "\x1b[33m"
+AS_BEFORE = "\x1b[0m"
+COLOURS = {
+    "verdict: sound": GREEN,
+    "verdict: doubtful": YELLOW,
+    "  - ": YELLOW,
+    "warning: ": YELLOW,
+    "muphy-lb: ": RED,
+}
+"""Of lines, by their beginning."""
+
+
+def is_redrawn(stream: TextIO | None = None) -> bool:
+    """Whether a stream (default: the output) goes to a terminal that shows colours and whose lines can be drawn anew;
+    ``NO_COLOR`` and ``TERM=dumb`` say that it does not."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
+        return False
+    return LAUNCHERS_TERMINAL in os.environ or (stream or sys.stdout).isatty()
+
+
+def width() -> int | None:
+    """Number of columns of the terminal as a launcher has told it; None: as the terminal itself tells."""
+    told = os.environ.get(LAUNCHERS_TERMINAL, "")
+    return int(told) if told.isascii() and told.isdigit() and int(told) > 0 else None
+
+
+def coloured(text: str, stream: TextIO | None = None) -> str:
+    """A text for people, whose lines have their colours where the stream (default: the output) goes to a terminal."""
+    return "\n".join(map(_coloured_line, text.split("\n"))) if is_redrawn(stream) else text
+
+
+def _coloured_line(line: str) -> str:
+    colour = next((colour for start, colour in COLOURS.items() if line.startswith(start)), None)
+    return f"{colour}{line}{AS_BEFORE}" if colour else line
 
 
 def silence() -> None:
@@ -17,7 +57,7 @@ def silence() -> None:
 def configure_logging(communicator) -> None:
     """Print what is logged, on rank 0 from the level INFO on."""
     _make_warnings_printable()
-    handler = _TerminalHandler(sys.stdout)
+    handler = _TerminalHandler()
     handler.setFormatter(_PrintableFormatter())
     logging.basicConfig(handlers=[handler])
     logging.getLogger("muphy_lb").setLevel(logging.INFO if communicator.rank == 0 else logging.WARNING)
@@ -53,7 +93,15 @@ class KeptInterrupt:
 
 
 class _TerminalHandler(logging.StreamHandler):
-    """Prints what is logged, for as long as somebody reads it."""
+    """Prints what is logged, for as long as somebody reads it, above a bar where there is one."""
+
+    def __init__(self):
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self):
+        """The output as it is now: a bar puts itself in its place."""
+        return sys.stdout
 
     def handleError(self, record):
         if isinstance(sys.exc_info()[1], BrokenPipeError):
@@ -66,7 +114,7 @@ class _PrintableFormatter(logging.Formatter):
     """What is logged may hold text of files and users."""
 
     def format(self, record):
-        return printable(super().format(record))
+        return coloured(printable(super().format(record)))
 
 
 def _make_warnings_printable() -> None:
