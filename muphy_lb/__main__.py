@@ -315,7 +315,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "run": Command("run a case", _add_run_options, _run),
         "resume": Command("continue a run from its newest checkpoint", _add_resume_options, _resume),
         "permeability": _command_of(
-            "muphy_lb.run.permeability", "permeability", "compute the permeability of a rock", is_long=True
+            "muphy_lb.run.permeability_command", "permeability", "compute the permeability of a rock", is_long=True
         ),
         "bench": _command_of(
             "muphy_lb.studies.bench.command",
