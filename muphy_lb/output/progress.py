@@ -1,6 +1,7 @@
 """A bar that shows how far a run is, on terminals and in notebooks; nothing where nobody would see it move."""
 
 import sys
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Any
 
@@ -78,8 +79,8 @@ class ProgressBar:
 
 
 def _is_in_notebook() -> bool:
-    """Whether rich would draw in a notebook."""
-    if "IPython" not in sys.modules:
+    """Whether rich can draw in a notebook, which takes ipywidgets."""
+    if "IPython" not in sys.modules or find_spec("ipywidgets") is None:
         return False
     from rich.console import Console
 

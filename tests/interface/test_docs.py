@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from tests.structure.source import ROOT, modules
 from tests.vessel import command
 
 DOCS = ROOT / "docs"
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 LARGEST_GALLERY = 1_500_000
 TUTORIALS = sorted(path.stem for path in (DOCS / "tutorials").glob("*.md"))
 # What makes a command of a tutorial a matter of a second; of each verb, and of a file.
@@ -54,8 +56,8 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """The site, built with warnings as errors."""
-    missing = [name for name in ("sphinx", "myst_parser", "furo") if importlib.util.find_spec(name) is None]
+    """The site, built with warnings as errors; this executes the notebooks, and what they assert holds."""
+    missing = [name for name in ("sphinx", "myst_nb", "ipykernel", "furo") if importlib.util.find_spec(name) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed; pip install 'muphy_lb[docs]'")
     folder = tmp_path_factory.mktemp("site")
@@ -108,6 +110,18 @@ def test_the_pictures_of_the_gallery_are_small():
     found = list((DOCS / "gallery").iterdir())
     assert found and sum(path.stat().st_size for path in found) < LARGEST_GALLERY
     assert all((ROOT / "examples" / f"{path.stem}.toml").exists() for path in found)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_page_of_a_notebook_shows_what_it_drew_and_said(site, path):
+    page = (site / "notebooks" / f"{path.stem}.html").read_text()
+    assert "_images/" in page and page.count('class="cell_output') > 2
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_kept_without_outputs(path):
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert cells and not any(cell["outputs"] or cell["execution_count"] for cell in cells)
 
 
 def blocks(name: str):

@@ -125,18 +125,28 @@ def trace(volume, camera, corner, pixel, limits, discs):
     Returns:
         (n_rows, n_columns, N_RESULTS) float32, row 0 at the bottom; depth is nan where a ray misses.
     """
+    # Points are tuples: sums of arrays take Numba seconds to compile, at the first start of all.
     n_rows, n_columns = int(limits.shape[1] / pixel), int(limits.shape[2] / pixel)
     result = np.zeros((n_rows, n_columns, N_RESULTS), dtype=np.float32)
     right, up, forward = camera[0], camera[1], camera[2]
     for row in prange(n_rows):
         for column in range(n_columns):
             u, v = (column + 0.5) * pixel, (row + 0.5) * pixel
-            start = corner + u * right + v * up
+            start = (
+                corner[0] + u * right[0] + v * up[0],
+                corner[1] + u * right[1] + v * up[1],
+                corner[2] + u * right[2] + v * up[2],
+            )
             near, far = limits[0, int(v), int(u)], limits[1, int(v), int(u)]
             depth = hit_depth(volume[BODY], start, forward, near, far)
             result[row, column, DEPTH] = depth
             if not np.isnan(depth):
-                describe_hit(volume, start + depth * forward, discs, result[row, column])
+                point = (
+                    start[0] + depth * forward[0],
+                    start[1] + depth * forward[1],
+                    start[2] + depth * forward[2],
+                )
+                describe_hit(volume, point, discs, result[row, column])
     return result
 
 
