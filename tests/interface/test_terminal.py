@@ -1,7 +1,6 @@
 """What a run shows on a terminal, tried on a pseudo-terminal: one bar and colours; elsewhere plain lines."""
 
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
+from tests.terminal import shown_on_terminal
 from tests.vessel import write_case
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -26,22 +26,8 @@ def environment(**more) -> dict[str, str]:
 
 
 def on_terminal(command, **more) -> tuple[int, str]:
-    """Exit code and output of a command whose output is a pseudo-terminal."""
-    terminal, end = pty.openpty()
-    with subprocess.Popen(command, stdout=end, stderr=end, env=environment(**more)) as process:
-        os.close(end)
-        pieces = []
-        while piece := _read(terminal):
-            pieces.append(piece)
-    os.close(terminal)
-    return process.returncode, b"".join(pieces).decode().replace("\r\n", "\n")
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # how Linux tells that the other end is closed
-        return b""
+    """Exit code and output of a command on a terminal."""
+    return shown_on_terminal(command, environment(**more))
 
 
 def run_command(folder, *more) -> list[str]:
