@@ -21,7 +21,7 @@ from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError, printable
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, missing_package, silence
+from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.run.options import add_view
 
@@ -244,7 +244,9 @@ def _say(communicator, text: str) -> None:
     if communicator.rank == 0:
         try:
             print(coloured(printable(text)), flush=True)
-        except BrokenPipeError:
+        except OSError as error:
+            if not is_gone(error):
+                raise
             silence()
 
 

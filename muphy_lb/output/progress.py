@@ -1,6 +1,7 @@
 """A bar that shows how far a run is, on terminals and in notebooks; nothing where nobody would see it move."""
 
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from types import TracebackType
 from typing import Any
@@ -33,9 +34,10 @@ class ProgressBar:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        live, self._live = self._live, None
+        if live is not None:
+            with suppress(OSError):  # of a terminal that was closed; what the run has computed is still to be written
+                live.stop()
 
     @property
     def is_drawn(self) -> bool:

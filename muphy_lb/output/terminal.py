@@ -1,6 +1,7 @@
 """What is printed: on rank 0, without control characters, and for as long as somebody reads it; in colours on a
 terminal. And Ctrl-C."""
 
+import errno
 import logging
 import os
 import signal
@@ -27,10 +28,12 @@ COLOURS = {
 
 def is_redrawn(stream: TextIO | None = None) -> bool:
     """Whether a stream (default: the output) goes to a terminal that shows colours and whose lines can be drawn anew;
-    ``NO_COLOR`` and ``TERM=dumb`` say that it does not."""
+    ``NO_COLOR``, ``TERM=dumb`` and an encoding without the signs of a bar say that it does not."""
+    stream = stream or sys.stdout
     if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
         return False
-    return LAUNCHERS_TERMINAL in os.environ or (stream or sys.stdout).isatty()
+    is_unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
+    return is_unicode and (LAUNCHERS_TERMINAL in os.environ or stream.isatty())
 
 
 def width() -> int | None:
@@ -52,6 +55,11 @@ def _coloured_line(line: str) -> str:
 def silence() -> None:
     """Let what is printed from now on go nowhere: who read the output has gone, but the work goes on."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def is_gone(error: BaseException | None) -> bool:
+    """Whether output failed since nobody reads it any more: the reader of a pipe has ended, a terminal was closed."""
+    return isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EIO)
 
 
 def configure_logging(communicator) -> None:
@@ -104,7 +112,7 @@ class _TerminalHandler(logging.StreamHandler):
         return sys.stdout
 
     def handleError(self, record):
-        if isinstance(sys.exc_info()[1], BrokenPipeError):
+        if is_gone(sys.exc_info()[1]):
             silence()
         else:
             super().handleError(record)

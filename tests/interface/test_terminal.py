@@ -1,6 +1,7 @@
 """What a run shows on a terminal, tried on a pseudo-terminal: one bar and colours; elsewhere plain lines."""
 
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -137,3 +138,19 @@ def test_behind_a_launcher_rank_0_alone_draws(tmp_path, mpirun):
     assert done.stdout.count(HIDE_CURSOR) == 1 and GREEN in done.stdout
     bars = [ESCAPES.sub("", piece) for piece in re.split("[\r\n]", done.stdout) if ERASE_LINE in piece]
     assert {len(bar) for bar in bars if "60" in bar} == {90}
+
+
+def test_a_terminal_that_is_closed_costs_no_result(tmp_path):
+    terminal, end = pty.openpty()
+    command = run_command(tmp_path, "--set", "run.steps=400")
+    with subprocess.Popen(command, stdout=end, stderr=subprocess.DEVNULL, env=environment()) as process:
+        os.close(end)
+        while b"ETA" not in os.read(terminal, 65536):
+            pass
+        os.close(terminal)
+    assert process.returncode == 0 and (tmp_path / "out" / "summary.json").is_file()
+
+
+def test_a_terminal_without_the_signs_of_a_bar_gets_plain_lines(tmp_path):
+    code, text = on_terminal(run_command(tmp_path), PYTHONIOENCODING="ascii")
+    assert code == 0 and "\x1b" not in text and len(LINE.findall(text)) == 6
