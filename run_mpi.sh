@@ -86,6 +86,10 @@ if "$launcher" --version 2>&1 | grep -qiE 'open.?mpi'; then
 elif [ "$(basename "$launcher")" = srun ] && [ -x "$(dirname "$python")/mpirun" ]; then
     export SLURM_MPI_TYPE="${SLURM_MPI_TYPE:-pmi2}" # what the MPICH wheel speaks
 fi
+if [ -t 1 ] && [ -t 2 ] && [ "$(basename "$launcher")" != srun ]; then # which hands on whole lines only
+    MUPHY_TERMINAL=$(stty size <&2 | cut -d ' ' -f 2)
+    export MUPHY_TERMINAL # to the ranks, mpirun is a pipe
+fi
 export NUMBA_NUM_THREADS="${NUMBA_NUM_THREADS:-$(threads_per_rank)}"
 export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}" PYTHONSAFEPATH=1 # nothing of the caller's folder
 

@@ -10,10 +10,16 @@ settings = configparser.ConfigParser()
 settings.read(ROOT / "setup.cfg")
 
 project, author, release = "muphy_lb", "muphy_lb developers", settings["metadata"]["version"]
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated"]
 exclude_patterns = ["scripts"]
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
+# Notebooks are kept without outputs, and executed here.
+nb_execution_mode, nb_execution_in_temp, nb_execution_raise_on_error = "force", True, True
+nb_execution_timeout = 300
+nb_execution_show_tb = True
+nb_merge_streams = True
+nb_ipywidgets_js = {}
 # Files of the repository that are pages here begin as they like; several classes have attributes of the same name.
 suppress_warnings = ["myst.header", "ref.python"]
 autodoc_member_order = "bysource"

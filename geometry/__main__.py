@@ -4,6 +4,7 @@ With ``--find-openings`` it first reports what the input is and where its openin
 """
 
 import argparse
+import logging
 import re
 import shlex
 import sys
@@ -27,6 +28,7 @@ from muphy_lb.geometry.quantities import UNIT_WORDS
 from muphy_lb.geometry.shapes.catalogue import SHAPES
 from muphy_lb.geometry.voxels import Opening, Voxels
 
+LOG = logging.getLogger(__name__)
 FAILURE = 2
 INPUT_OPTIONS = (
     "spacing_m",
@@ -61,6 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         _check_files(arguments)
+        LOG.info("reading     %s", arguments.input)
         found = _find_openings(arguments) if arguments.find_openings else ()
         if arguments.output is not None:
             _convert(arguments, found)
@@ -125,7 +128,7 @@ def _find_openings(arguments: argparse.Namespace) -> tuple[Opening, ...]:
 
 
 def _tell(text: str) -> None:
-    print(printable(text))
+    print(printable(text), flush=True)
 
 
 def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
@@ -139,6 +142,7 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     for note in loaded.notes:
         _tell(f"input       {note}")
     _tell(f"voxels      {_describe(voxels)}")
+    LOG.info("numbering the fluid nodes")
     openings = [*found, *map(opening_from_text, arguments.opening)]
     if arguments.openings:
         openings += read_openings(arguments.openings)
@@ -153,6 +157,7 @@ def _convert(arguments: argparse.Namespace, found: Sequence[Opening]) -> None:
     for text in end_warnings(end_states(voxels, nodes)):
         _tell(f"warning     {text}")
     if arguments.cut_distances:
+        LOG.info("cutting the links at the wall")
         nodes = _cut(nodes, voxels, arguments.input)
     if arguments.solid:
         nodes = _with_solids(nodes, voxels, arguments.solid)

@@ -167,5 +167,7 @@ def _count_by_layer(flags):
         for y in range(ny):
             for x in range(nx):
                 histograms[x % 4, flags[z, y, x]] += 1
-        counts[z] = histograms.sum(axis=0)
+        for flag in range(256):  # a sum along an axis takes seconds to compile
+            for k in range(4):
+                counts[z, flag] += histograms[k, flag]
     return counts

@@ -21,7 +21,7 @@ from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError, printable
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
-from muphy_lb.output.terminal import KeptInterrupt, configure_logging, missing_package, silence
+from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
 from muphy_lb.partition.errors import PartitionError
 from muphy_lb.run.options import add_view
 
@@ -136,7 +136,7 @@ def _end_all(communicator, message: str, exit_code: int):
 
     wait_for_lower_ranks(communicator)
     on_rank = f" [rank {communicator.rank} of {communicator.size}]" if communicator.size > 1 else ""
-    print(printable(f"{message}{on_rank}"), file=sys.stderr, flush=True)
+    print(coloured(printable(f"{message}{on_rank}"), sys.stderr), file=sys.stderr, flush=True)
     communicator.abort(exit_code)
 
 
@@ -243,8 +243,10 @@ def _info(options, say, communicator) -> int:
 def _say(communicator, text: str) -> None:
     if communicator.rank == 0:
         try:
-            print(printable(text), flush=True)
-        except BrokenPipeError:
+            print(coloured(printable(text)), flush=True)
+        except OSError as error:
+            if not is_gone(error):
+                raise
             silence()
 
 
@@ -315,7 +317,7 @@ COMMANDS: Mapping[str, Command] = MappingProxyType(
         "run": Command("run a case", _add_run_options, _run),
         "resume": Command("continue a run from its newest checkpoint", _add_resume_options, _resume),
         "permeability": _command_of(
-            "muphy_lb.run.permeability", "permeability", "compute the permeability of a rock", is_long=True
+            "muphy_lb.run.permeability_command", "permeability", "compute the permeability of a rock", is_long=True
         ),
         "bench": _command_of(
             "muphy_lb.studies.bench.command",

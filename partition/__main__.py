@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from muphy_lb.partition.quality import quality
 from muphy_lb.partition.store import list_partitions, partition_name, read_graph, read_weighted_graph, write_partition
 from muphy_lb.partition.voxels import VoxelGraph
 
+LOG = logging.getLogger(__name__)
 INPUT_EXIT_CODE = 2
 BYTES = {"fp64": 8, "fp32": 4, "fp16": 2}
 
@@ -102,6 +104,7 @@ def _run(options) -> str:
     if options.name and len(options.n_parts) > 1:
         raise PartitionError(f"--name {options.name} cannot name {len(options.n_parts)} partitionings; leave it out")
     exchange = Exchange(bytes_per_population=BYTES[options.precision])
+    LOG.info("reading %s", options.case)
     if options.weights:
         graph = read_graph(options.case, dict(options.weights))
     else:
@@ -118,6 +121,7 @@ def _step_cost(options) -> StepCost:
 def _store(graph: VoxelGraph, n_parts: int, exchange: Exchange, options) -> str:
     """Compute, write and evaluate one partitioning; returns the text to print."""
     check_parts(graph, n_parts, options.method)
+    LOG.info("sharing %s nodes among %d ranks (%s)", f"{graph.n_nodes:,}", n_parts, options.method)
     method, cost = options.method, _step_cost(options)
     lines = []
     if method == AUTO:
@@ -134,6 +138,7 @@ def _store(graph: VoxelGraph, n_parts: int, exchange: Exchange, options) -> str:
 
 def _comparison(graph: VoxelGraph, exchange: Exchange, options) -> str:
     cost = _step_cost(options)
+    LOG.info("sharing %s nodes by every method", f"{graph.n_nodes:,}")
     comparisons = [compare(graph, n_parts, exchange, cost, options.shares) for n_parts in options.n_parts]
     if options.json:
         parts = {str(n): found.as_dict() for n, found in zip(options.n_parts, comparisons, strict=True)}

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import h5py
 
 from muphy_lb.api.inputs import moved_into
-from muphy_lb.api.progress import Progress
 from muphy_lb.api.records import Outcome
-from muphy_lb.api.running import Interruption, ProgressObserver
+from muphy_lb.api.running import Interruption
 from muphy_lb.case.case import Case, as_case, load_case
 from muphy_lb.errors import InputError, MuphyError
 from muphy_lb.files.atomic import check_writable, output_errors, write_text
@@ -138,13 +137,11 @@ def run_into(simulation: "Simulation", folder: str | PathLike) -> Outcome:
     case = moved_into(path, core.case, simulation.geometry)
     _on_root(core, lambda: _before_run(path, simulation.geometry))
     core.case = case
-    run = Run(core, path)
-    first, last = core.step_number, core.numerics.steps
+    run = Run(core, path, shows_progress=simulation.progress)
+    run.observers += simulation.callbacks
     simulation.wants_to_stop = False
-    with Progress(first, last, simulation.progress if simulation.is_root else False) as bar:
-        run.observers += [*simulation.callbacks, ProgressObserver(core, bar)]
-        with Interruption() as interruption:
-            ended, summary = run.execute(interruption)
+    with Interruption() as interruption:
+        ended, summary = run.execute(interruption)
     found = core.communicator.broadcast(summary)
     return Outcome(
         ended=ended,

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from muphy_lb.api.progress import Progress
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
+from muphy_lb.output.progress import ProgressBar
 from muphy_lb.run.loop import COMPLETED, Clock
 from muphy_lb.run.onlooker import Standing, attend
 from muphy_lb.run.periodicity import Periodicity
@@ -103,17 +103,6 @@ def criterion_of(view: FlowView) -> Criterion | None:
     return None if run.steady_tolerance is None else Steadiness(view, run.steady_tolerance)
 
 
-class ProgressObserver(Observer):
-    """Lets a bar grow while a run into a folder goes on."""
-
-    def __init__(self, view: FlowView, bar: Progress):
-        self._view, self._bar, self.every = view, bar, view.case.run.check_interval_steps
-
-    def act(self) -> None:
-        """Let it grow."""
-        self._bar.update(self._view.step_number, str)
-
-
 class Interruption:
     """Context in which Ctrl-C waits for the end of a step, so that the state stays whole; then it is raised."""
 
@@ -142,7 +131,7 @@ class Interruption:
         self.received = number
 
 
-def drive(owner: "Simulation", last: int, observers: Sequence[Observer], clock: Clock, bar: Progress) -> str:
+def drive(owner: "Simulation", last: int, observers: Sequence[Observer], clock: Clock, bar: ProgressBar) -> str:
     """Advance a simulation to a step, or until an observer or a user ends it; returns why it ended. Collective.
 
     Callbacks may change the case (``owner.change``), which may put another core in place of the present one.
@@ -167,10 +156,13 @@ def drive(owner: "Simulation", last: int, observers: Sequence[Observer], clock: 
     return reason or COMPLETED
 
 
-def _look(core, observers: Sequence[Observer], clock: Clock, bar: Progress) -> None:
+def _look(core, observers: Sequence[Observer], clock: Clock, bar: ProgressBar) -> None:
     """Look at the flow, and tell of it."""
     velocity_m_s = core.units.velocity_to_si(core.health().max_speed)
-    bar.update(core.step_number, lambda: _said(velocity_m_s, clock.mflups(core.header.n_nodes), observers))
+    bar.move_to(core.step_number)
+    if bar.is_drawn:
+        watched = "".join(f" | {text}" for observer in observers if (text := observer.status()))
+        bar.tell(f"{clock.mflups(core.header.n_nodes):.1f} MFLUPS", f"max velocity {velocity_m_s:.4g} m/s{watched}")
 
 
 def _attend(core, last: int, observers: Sequence[Observer], interruption: Interruption) -> str | None:
@@ -216,8 +208,3 @@ def _advance(core, target: int, clock: Clock) -> None:
     core.engine.backend.synchronise()
     clock.stepping_s += time.perf_counter() - before
     clock.steps += n_steps
-
-
-def _said(velocity_m_s: float, mflups: float, observers: Sequence[Observer]) -> str:
-    watched = "".join(f" | {text}" for observer in observers if (text := observer.status()))
-    return f"{mflups:.1f} MFLUPS | max {velocity_m_s:.4g} m/s{watched}"

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from muphy_lb.api import answers, folders
 from muphy_lb.api.inputs import completed, input_errors, nodes_of
-from muphy_lb.api.progress import Progress
 from muphy_lb.api.records import Outcome
 from muphy_lb.api.results import Results
 from muphy_lb.api.running import Callback, Criterion, Steadiness, criterion_of, drive
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.errors import InputError
+from muphy_lb.output.progress import ProgressBar
 from muphy_lb.parallel import connect
 from muphy_lb.run.changes import changed, refuse_while_writing
 from muphy_lb.run.loop import COMPLETED, Clock
@@ -182,7 +182,7 @@ class Simulation(Results):
             DivergedError: the flow is unstable; the message says where, and what helps.
         """
         last, self.wants_to_stop = self.step_number + whole_steps(n_steps), False
-        drive(self, last, self.callbacks, Clock(), Progress(0, 0, False))
+        drive(self, last, self.callbacks, Clock(), ProgressBar(0, 0, False))
 
     def run_for(self, time_s: float) -> None:
         """Advance by a time [s], rounded up to whole steps; as :meth:`step`."""
@@ -291,6 +291,6 @@ class Simulation(Results):
         """Run in memory, and judge."""
         clock, first, self.wants_to_stop = Clock(), self.step_number, False
         observers = [*self.callbacks, *([watch] if watch else [])]
-        with Progress(first, last, self.progress if self.is_root else False) as bar:
+        with ProgressBar(first, last, self.progress if self.is_root else False, watch is not None) as bar:
             ended = drive(self, last, observers, clock, bar)
         return answers.outcome(self.core, ended or COMPLETED, clock, watch)

@@ -14,6 +14,7 @@ from pathlib import Path
 from muphy_lb import __version__
 from muphy_lb.engine.engine import Engine
 from muphy_lb.files.atomic import write_text
+from muphy_lb.output.phases import phase
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,8 @@ def tune(engine: Engine) -> None:
     known = _read(path)
     by_name = {_name(shape): shape for shape in shapes}
     if known.get(key) not in by_name:
-        rates = {name: _rate(engine, shape) for name, shape in by_name.items()}
+        with phase("timing the kernels on this GPU (once)"):
+            rates = {name: _rate(engine, shape) for name, shape in by_name.items()}
         known = _read(path) | {key: max(rates, key=rates.__getitem__)}
         log.info("timed on this GPU, MFLUPS: %s", ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()))
         _write(path, known)

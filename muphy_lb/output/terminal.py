@@ -1,12 +1,55 @@
-"""What is printed: on rank 0, without control characters, and for as long as somebody reads it. And Ctrl-C."""
+"""What is printed: on rank 0, without control characters, and for as long as somebody reads it; in colours on a
+terminal. And Ctrl-C."""
 
+import errno
 import logging
 import os
 import signal
 import sys
 import warnings
+from typing import TextIO
 
 from muphy_lb.errors import printable
+
+LAUNCHERS_TERMINAL = "MUPHY_TERMINAL"
+"""Variable with the width of the terminal to which a launcher hands on what rank 0 prints."""
+
+RED, GREEN, YELLOW = "\x1b[31m", "\x1b[1;32m", "\x1b[33m"
+AS_BEFORE = "\x1b[0m"
+COLOURS = {
+    "verdict: sound": GREEN,
+    "verdict: doubtful": YELLOW,
+    "  - ": YELLOW,
+    "warning: ": YELLOW,
+    "muphy-lb: ": RED,
+}
+"""Of lines, by their beginning."""
+
+
+def is_redrawn(stream: TextIO | None = None) -> bool:
+    """Whether a stream (default: the output) goes to a terminal that shows colours and whose lines can be drawn anew;
+    ``NO_COLOR``, ``TERM=dumb`` and an encoding without the signs of a bar say that it does not."""
+    stream = stream or sys.stdout
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
+        return False
+    is_unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
+    return is_unicode and (LAUNCHERS_TERMINAL in os.environ or stream.isatty())
+
+
+def width() -> int | None:
+    """Number of columns of the terminal as a launcher has told it; None: as the terminal itself tells."""
+    told = os.environ.get(LAUNCHERS_TERMINAL, "")
+    return int(told) if told.isascii() and told.isdigit() and int(told) > 0 else None
+
+
+def coloured(text: str, stream: TextIO | None = None) -> str:
+    """A text for people, whose lines have their colours where the stream (default: the output) goes to a terminal."""
+    return "\n".join(map(_coloured_line, text.split("\n"))) if is_redrawn(stream) else text
+
+
+def _coloured_line(line: str) -> str:
+    colour = next((colour for start, colour in COLOURS.items() if line.startswith(start)), None)
+    return f"{colour}{line}{AS_BEFORE}" if colour else line
 
 
 def silence() -> None:
@@ -14,10 +57,15 @@ def silence() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def is_gone(error: BaseException | None) -> bool:
+    """Whether output failed since nobody reads it any more: the reader of a pipe has ended, a terminal was closed."""
+    return isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EIO)
+
+
 def configure_logging(communicator) -> None:
     """Print what is logged, on rank 0 from the level INFO on."""
     _make_warnings_printable()
-    handler = _TerminalHandler(sys.stdout)
+    handler = _TerminalHandler()
     handler.setFormatter(_PrintableFormatter())
     logging.basicConfig(handlers=[handler])
     logging.getLogger("muphy_lb").setLevel(logging.INFO if communicator.rank == 0 else logging.WARNING)
@@ -53,10 +101,18 @@ class KeptInterrupt:
 
 
 class _TerminalHandler(logging.StreamHandler):
-    """Prints what is logged, for as long as somebody reads it."""
+    """Prints what is logged, for as long as somebody reads it, above a bar where there is one."""
+
+    def __init__(self):
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self):
+        """The output as it is now: a bar puts itself in its place."""
+        return sys.stdout
 
     def handleError(self, record):
-        if isinstance(sys.exc_info()[1], BrokenPipeError):
+        if is_gone(sys.exc_info()[1]):
             silence()
         else:
             super().handleError(record)
@@ -66,7 +122,7 @@ class _PrintableFormatter(logging.Formatter):
     """What is logged may hold text of files and users."""
 
     def format(self, record):
-        return printable(super().format(record))
+        return coloured(printable(super().format(record)))
 
 
 def _make_warnings_printable() -> None:

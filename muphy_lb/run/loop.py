@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from muphy_lb import __version__
-from muphy_lb.engine.load import has_load, n_occupied
 from muphy_lb.files.atomic import check_writable, output_errors, write_text
 from muphy_lb.measure.observer import Observer
+from muphy_lb.output.phases import phase
 from muphy_lb.output.report_html import REPORT_FILE, write_report
 from muphy_lb.run.checkpoint import checkpoint_path, keep_only, restore, write_checkpoint
 from muphy_lb.run.clock import Clock
@@ -21,11 +21,12 @@ from muphy_lb.run.lock import FolderLock
 from muphy_lb.run.observers import check_observers, create_observers, remove_files
 from muphy_lb.run.onlooker import Standing, attend
 from muphy_lb.run.periodicity import PERIODIC
+from muphy_lb.run.progress import Progress, occupied
 from muphy_lb.run.rebalancing import Rebalancing
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.steady_state import STEADY
 from muphy_lb.run.summary import SUMMARY_FILE, summarise
-from muphy_lb.run.verdict import DOUBTFUL, balance_of, judge
+from muphy_lb.run.verdict import DOUBTFUL, judge
 from muphy_lb.setup.waveforms import longest_period_s
 
 LOG = logging.getLogger(__name__)
@@ -121,6 +122,7 @@ class Run:
         folder: output folder; made if missing.
         resume: continue from the newest checkpoint in the folder.
         clock: counts the wall time; made here if not given.
+        shows_progress: whether there is a bar in place of lines; None: where somebody sees it.
 
     The folder is locked until :meth:`execute` ends. From then on ``is_sound`` says, on every rank, whether nothing
     speaks against the result (:mod:`muphy_lb.run.verdict`).
@@ -130,7 +132,14 @@ class Run:
         InputError: resume without a valid checkpoint, or the case asks for what cannot be measured.
     """
 
-    def __init__(self, simulation: Simulation, folder, resume: bool = False, clock: Clock | None = None):
+    def __init__(
+        self,
+        simulation: Simulation,
+        folder,
+        resume: bool = False,
+        clock: Clock | None = None,
+        shows_progress: bool | None = None,
+    ):
         self.simulation, self.folder = simulation, Path(folder)
         self._root = simulation.communicator.rank == 0
         if self._root:
@@ -152,7 +161,7 @@ class Run:
         self.checkpoints = CheckpointWriter(simulation, self.folder / CHECKPOINTS, self.observers, written)
         self.rebalancing = Rebalancing(simulation)
         self._clock = clock or Clock()
-        self._last_progress = time.perf_counter()
+        self.progress = Progress(simulation, self.observers, self.rebalancing, self._clock, shows_progress)
 
     def execute(self, signals: Received | None = None) -> tuple[str, dict | None]:
         """Run to the end; returns why it ended and, on rank 0 and if there was anything to do, the summary.
@@ -226,15 +235,16 @@ class Run:
     def _advance(self, signals) -> str:
         simulation, last = self.simulation, self.simulation.numerics.steps
         self._clock.count(occupied(simulation))
-        while simulation.step_number < last:
-            self._rebalance()
-            self._step_to(min(last, self._next_event()))
-            self._act(self.observers)
-            verdicts = [observer.verdict() for observer in self.observers]
-            self._act((self.checkpoints,))
-            reason = next(filter(None, verdicts), None) or self._reason_to_stop(signals) or self._attend(signals)
-            if reason:
-                return reason
+        with self.progress:
+            while simulation.step_number < last:
+                self._rebalance()
+                self._step_to(min(last, self._next_event()))
+                self._act(self.observers)
+                verdicts = [observer.verdict() for observer in self.observers]
+                self._act((self.checkpoints,))
+                reason = next(filter(None, verdicts), None) or self._reason_to_stop(signals) or self._attend(signals)
+                if reason:
+                    return reason
         return COMPLETED
 
     def _intervals(self):
@@ -254,6 +264,7 @@ class Run:
         self.simulation.engine.backend.synchronise()
         self._clock.stepping_s += time.perf_counter() - before
         self._clock.steps += n_steps
+        self.progress.move()
 
     def _act(self, acting: Sequence[Observer | CheckpointWriter]) -> None:
         """Let those act that are due."""
@@ -273,7 +284,7 @@ class Run:
         health = self.simulation.health()
         progress_due, stop = self.simulation.communicator.broadcast(self._root_decision() if self._root else None)
         if progress_due:
-            self._report_progress(health)
+            self.progress.tell(health)
         return self._signal(signals) or stop
 
     def _signal(self, signals) -> str | None:
@@ -298,42 +309,12 @@ class Run:
 
     def _root_decision(self) -> tuple[bool, str | None]:
         """Whether a progress line is due, and rank 0's own reason to stop."""
-        run, output = self.simulation.case.run, self.simulation.case.output
-        due = time.perf_counter() - self._last_progress >= output.progress_every_s
+        run, due = self.simulation.case.run, self.progress.is_due()
         if _removed(self.folder / STOP_FILE):
             return due, "STOP file"
         if run.wall_time_s is not None and self._clock.wall_time_s >= run.wall_time_s:
             return due, f"wall time {run.wall_time}"
         return due, None
-
-    def _report_progress(self, health) -> None:
-        self._last_progress = time.perf_counter()
-        balance = self._balance_text(health)
-        self._clock.count(occupied(self.simulation))
-        if self._root:
-            LOG.info("%s", self._progress_line(health, balance))
-
-    def _balance_text(self, health) -> str:
-        """What shows whether the flow is in order: inflow less outflow, of a closed one the mass; collective."""
-        balance = balance_of(self.simulation)
-        if balance is None:
-            return f"mass drift {health.mass_drift:+.2e}"
-        return f"inflow - outflow {100.0 * balance.imbalance:+.3g} %"
-
-    def _progress_line(self, health, balance: str) -> str:
-        step, last = self.simulation.step_number, self.simulation.numerics.steps
-        remaining = (last - step) * self._clock.stepping_s / max(self._clock.steps, 1)
-        at_most = "at most " if self.simulation.case.run.may_end_early else ""
-        velocity = self.simulation.units.velocity_to_si(health.max_speed)
-        status = "".join(f" | {text}" for observer in self.observers if (text := observer.status()))
-        status += self.rebalancing.status()
-        mflups = self._clock.mflups(self.simulation.header.n_nodes)
-        fluid = self._clock.occupied_mflups
-        of_fluid = "" if fluid is None else f" ({fluid:.1f} of nodes with fluid)"
-        return (
-            f"step {step}/{last} ({100 * step / last:.1f} %) | {mflups:.1f} MFLUPS{of_fluid}"
-            f" | ETA {at_most}{remaining:.0f} s | max velocity {velocity:.4g} m/s | {balance}{status}"
-        )
 
     def _finish(self, reason: str) -> dict | None:
         simulation = self.simulation
@@ -350,7 +331,8 @@ class Run:
         self.is_sound = verdict.is_sound
         if self.checkpoints.every or reason not in ENDS or not verdict.is_sound:
             self.checkpoints.act()  # of a doubtful flow too: it may only need more steps
-        records = {observer.name: observer.finish() for observer in self.observers}
+        with phase(f"writing fields and pictures to {self.folder}"):
+            records = {observer.name: observer.finish() for observer in self.observers}
         outcome = {
             "version": __version__,
             "ended": reason,
@@ -370,11 +352,6 @@ class Run:
     def closing_lines(self, summary: dict) -> list[str]:
         """What the observers say of a finished run, on rank 0."""
         return [line for observer in self.observers for line in observer.lines(summary)]
-
-
-def occupied(simulation: Simulation) -> int | None:
-    """Number of nodes with fluid on all ranks; None if all have; collective."""
-    return simulation.communicator.total(n_occupied(simulation.engine)) if has_load(simulation.engine) else None
 
 
 def _removed(path: Path) -> bool:

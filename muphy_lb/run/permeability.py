@@ -1,4 +1,4 @@
-"""The command ``muphy-lb permeability``: the permeability of a rock, along one direction or as a tensor."""
+"""The permeability of a rock, along one direction or as a tensor: what ``muphy-lb permeability`` computes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +13,7 @@ from muphy_lb.measure.permeability import DARCY_M2, driving_acceleration, refuse
 from muphy_lb.measure.permeability_observer import distribution_chart, permeability_lines
 from muphy_lb.output.summary import write_summary
 from muphy_lb.run.loop import STOPPED_EXIT_CODE, Clock, StopSignals
+from muphy_lb.run.permeability_command import DEFAULT_OUTPUT
 from muphy_lb.run.refined_flow import RefinedFlow
 from muphy_lb.run.refinement import Refinement
 from muphy_lb.run.settled_flow import Desk, Flow, forget_flow, is_done, settled_flow
@@ -20,38 +21,6 @@ from muphy_lb.run.watchdog import Sentry
 from muphy_lb.setup.geometry import is_prepared, load_nodes, open_case_nodes
 
 UNSETTLED_EXIT_CODE = 1
-DEFAULT_OUTPUT = "out"
-
-
-def add_options(parser) -> None:
-    """Give an argument parser the options of the command."""
-    parser.add_argument("case", help="case file (TOML) of a flow that a uniform body force drives")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--axis", choices="xyz", help="turn the force along this axis (default: as in the case)")
-    which.add_argument("--tensor", action="store_true", help="one flow along each axis: the whole tensor")
-    parser.add_argument(
-        "--refine",
-        metavar="PARTS",
-        help="numbers of parts into which voxels are divided, as 1,2 or 1,2,3: k on infinitely fine voxels, with an"
-        " error bar",
-    )
-    parser.add_argument(
-        "--memory",
-        metavar="GIB",
-        type=float,
-        help="with --refine: most that a flow may take on each rank; crops beyond (default: what is free)",
-    )
-    parser.add_argument("--json", metavar="FILE", help="write the outcome, after each flow")
-    parser.add_argument("--plot", metavar="FILE", help="draw the distribution of the velocity in the pores (PNG)")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help=f"folder with one folder for each flow; the same command again goes on from what it holds (default:"
-        f" {DEFAULT_OUTPUT}/CASE-permeability)",
-    )
-    parser.add_argument("--overwrite", action="store_true", help="begin anew, whatever OUT holds of earlier flows")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the case")
 
 
 def permeability(options, say: Callable[[str], None], communicator) -> int:
@@ -62,7 +31,7 @@ def permeability(options, say: Callable[[str], None], communicator) -> int:
     mean pore size d; ``run.steps`` is the most. Files are written after every flow.
 
     Args:
-        options: parsed options, see :func:`add_options`.
+        options: parsed options, see :func:`muphy_lb.run.permeability_command.add_options`.
         say: told each outcome as it comes, as text.
         communicator: the ranks.
 

@@ -54,10 +54,10 @@ class DistributedGeometry:
         if self._nodes is not None:
             return self._nodes.header, "geometry handed over as it is", None
         case, name = self._case, stored_name(self._case, self._communicator.size)
-        LOG.info("reading the geometry: %s", case.geometry.file or case.geometry.shape)
         if name is None:
             self._nodes, report = load_nodes(case)
             return self._nodes.header, report, None
+        LOG.info("reading the geometry: %s", case.geometry.file)
         with open_case_nodes(case) as nodes:
             return nodes.header, f"read {case.geometry.file}, each rank its part of {name!r}", name
 

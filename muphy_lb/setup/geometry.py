@@ -35,6 +35,7 @@ from muphy_lb.geometry.surfaces.surface import FORMATS as SURFACE_FORMATS
 from muphy_lb.geometry.surfaces.surface import Surface, read_surface
 from muphy_lb.geometry.voxels import Opening, Voxels
 from muphy_lb.lattice import lattice_named
+from muphy_lb.output.phases import phase
 from muphy_lb.partition.choice import choose
 from muphy_lb.partition.costs import NODE_COSTS, STEP_COSTS
 from muphy_lb.partition.errors import PartitionError
@@ -63,17 +64,21 @@ def load_nodes(case: Case, content: np.ndarray | Surface | None = None) -> tuple
         GeometryError: the geometry cannot be read, cut or cleaned.
         InputError: openings of the case and of the geometry do not match.
     """
+    reading = phase(f"reading the geometry: {case.geometry.file or case.geometry.shape}")
     if is_prepared(case):
-        with open_case_nodes(case) as nodes:
+        with reading, open_case_nodes(case) as nodes:
             return read_arrays(nodes), f"read {case.geometry.file}"
-    loaded = _labelled(_load(case, content), case)
-    voxels = _cut(loaded if case.geometry.shape else with_image_ends(loaded), case)
+    with reading:
+        loaded = _labelled(_load(case, content), case)
+        voxels = _cut(loaded if case.geometry.shape else with_image_ends(loaded), case)
     keep = case.geometry.keep or ("openings" if voxels.openings else "all")
-    nodes, cleaned = clean(build_nodes(voxels), keep)
+    with phase("numbering the fluid nodes"):
+        nodes, cleaned = clean(build_nodes(voxels), keep)
     report = str(cleaned)
     _log_ends(end_states(voxels, nodes))
     if case.lattice.walls != HALF_WAY and voxels.wall_shape is not None:
-        nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
+        with phase("cutting the links at the wall"):
+            nodes = cut_links(nodes, voxels.wall_shape, lattice_named(case.lattice.name).c[1:])
         report += f"; {nodes.cuts.n_links:,} links cut, {nodes.cuts.n_missed:,} without a hit (taken half-way)"
     solids = solid_walls(case)
     if solids:
@@ -114,15 +119,22 @@ def share_nodes(nodes: NodeList, case: Case, n_ranks: int, load: np.ndarray | No
         PartitionError: it is neither; a stored partitioning is for another number of ranks; more ranks than nodes.
         InputError: ``compute.rank_speeds`` is not empty and not one number for each rank.
     """
-    speeds = _rank_speeds(case, n_ranks)
+    _rank_speeds(case, n_ranks)
     if n_ranks == 1:
         return np.broadcast_to(np.int32(0), nodes.n_nodes)
     stored = _stored_partition(case, n_ranks) if load is None else None
     if stored is not None and stored.size == nodes.n_nodes:  # otherwise the geometry was tiled
         return stored
-    method, backend = case.compute.partition, resolve_backend(case.compute.backend)
+    method = case.compute.partition
     if load is not None and method not in METHODS:
         method = AUTO
+    with phase(f"sharing {nodes.n_nodes:,} nodes among {n_ranks} ranks ({method})"):
+        return _owners(nodes, case, method, n_ranks, load)
+
+
+def _owners(nodes: NodeList, case: Case, method: str, n_ranks: int, load: np.ndarray | None) -> np.ndarray:
+    """(n,) int32 owner of every node by a method; see :func:`share_nodes`."""
+    backend, speeds = resolve_backend(case.compute.backend), _rank_speeds(case, n_ranks)
     exchange = Exchange(lattice_named(case.lattice.name).c[1:], _bytes_per_population(case))
     graph = graph_from_voxels(nodes.voxel, nodes.shape, nodes.periodic)
     check_parts(graph, n_ranks, method)

@@ -19,6 +19,7 @@ from muphy_lb.partition.quality import quality
 from muphy_lb.partition.store import list_partitions, read_graph, read_partition
 from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
+from muphy_lb.setup.duration import duration
 from muphy_lb.setup.expected_pressures import describe_outlets
 from muphy_lb.setup.geometry import load_nodes, opening_sections
 from muphy_lb.setup.numerics import describe, resolve
@@ -60,8 +61,17 @@ def describe_case(case: Case, n_ranks: int = 1) -> str:
 def bytes_per_node(case: Case, lattice: Lattice) -> float:
     """Estimated memory of one node [bytes]: two copies of its populations (one in place), its share of the address
     table, and the fields of other physics."""
-    copies, precision = 1 if streaming_named(case.compute.streaming).in_place else 2, PRECISIONS[case.compute.precision]
-    stored = np.dtype(precision.storage).itemsize * ROW / TILE
+    return _bytes(case, lattice, 1 if streaming_named(case.compute.streaming).in_place else 2)
+
+
+def bytes_per_update(case: Case, lattice: Lattice) -> float:
+    """Estimate of what a step moves for each node [bytes]: the populations that it reads and writes, and the rest of
+    what there is."""
+    return _bytes(case, lattice, 2)
+
+
+def _bytes(case: Case, lattice: Lattice, copies: int) -> float:
+    stored = np.dtype(PRECISIONS[case.compute.precision].storage).itemsize * ROW / TILE
     populations = lattice.q * copies * stored + (lattice.q - 1) * BYTES_PER_DIRECTION
     return populations + sum(physics.bytes_per_node(case, lattice) for physics in packages(case))
 
@@ -87,6 +97,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     yield from describe_outlets(case, nodes, frames, numerics)
     yield from plausibility(case, nodes.openings, numerics)
     yield from (f"warning: {text}" for text in resolution_warnings(nodes.openings, frames, nodes.spacing_m))
+    yield duration(case, nodes.n_nodes, numerics.steps, n_ranks, bytes_per_update(case, lattice))
 
 
 def _condition(section: OpeningSection) -> str:

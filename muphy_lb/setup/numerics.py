@@ -29,7 +29,6 @@ MAX_RELAXATION_TIME = 5.0  # the error of walls and viscosity grows with its squ
 MAX_DENSITY_CHANGE = 0.5
 GOOD_DENSITY_CHANGE = 0.1
 FLOW_KEYS = ("velocity_m_s", "flow_rate_m3_s", "mass_flow_kg_s")
-ASSUMED_MFLUPS = 50.0
 
 # Largest over mean velocity of the profiles.
 _PEAKS_2D = {"plug": 1.0, "parabolic": 1.5, "rectangular": 1.5, "measured": 1.0, "womersley": 1.5}
@@ -340,19 +339,16 @@ def _good_key(plan: _Plan) -> str:
 def describe(
     numerics: Numerics, n_nodes: int, n_ranks: int, bytes_per_node: float, measured_mflups: float | None = None
 ) -> str:
-    """A table as text: numerical parameters, size, and an estimate of the run time.
+    """A table as text: numerical parameters, size, and, where the speed is known, an estimate of the run time.
 
     Args:
         numerics: from :func:`resolve`.
         n_nodes: fluid nodes of all ranks.
         n_ranks: number of ranks.
         bytes_per_node: memory of one node.
-        measured_mflups: speed of all ranks together [million node updates per second]; default: an assumed one.
+        measured_mflups: speed of all ranks together [million node updates per second].
     """
     units = numerics.units
-    mflups = measured_mflups or ASSUMED_MFLUPS * n_ranks
-    source = "a measured" if measured_mflups else "an assumed"
-    seconds = numerics.steps * n_nodes / (1e6 * mflups)
     rows = {
         "voxel edge": f"{units.spacing_m:.4g} m",
         "time step": f"{units.time_step_s:.4g} s",
@@ -364,8 +360,10 @@ def describe(
         "steps": f"{numerics.steps:,} ({units.steps_to_time(numerics.steps):.4g} s)",
         "fluid nodes": f"{n_nodes:,}",
         "memory per rank": f"{math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20:,.1f} MiB on {n_ranks} rank(s)",
-        "estimated time": f"{_clock(seconds)} of stepping alone, at {source} {mflups:.4g} MFLUPS",
     }
+    if measured_mflups:
+        time = clock_text(numerics.steps * n_nodes / (1e6 * measured_mflups))
+        rows["estimated time"] = f"{time} of stepping alone, at a measured {measured_mflups:.4g} MFLUPS"
     lines = [f"{name:<20}{value}" for name, value in rows.items()]
     return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])
 
@@ -374,6 +372,7 @@ def _or_unknown(value: float | None, unit: str = "") -> str:
     return "unknown before the run" if value is None else f"{value:.4g}{unit}"
 
 
-def _clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
+    """A duration as HH:MM:SS, rounded up."""
     minutes, seconds = divmod(math.ceil(seconds), 60)
     return f"{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.__main__ import main
-from muphy_lb.backends import make_backend
+from muphy_lb.backends import copying, make_backend
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.domain.layout import TILE, whole
 from muphy_lb.errors import InputError
@@ -22,7 +22,7 @@ from muphy_lb.geometry.store import write_geometry
 from muphy_lb.lattice import lattice_named
 from muphy_lb.parallel import SerialCommunicator
 from muphy_lb.precision import FP32, FP64
-from muphy_lb.studies.bench import copying, table1
+from muphy_lb.studies.bench import table1
 from muphy_lb.studies.bench.built_in import BUILT_IN, built_in_table
 from muphy_lb.studies.bench.command import add_options, bench
 from muphy_lb.studies.bench.stream import Measurement
@@ -51,14 +51,15 @@ steps = 1
 ON_A_RANK = """
 import sys
 from muphy_lb.__main__ import main
-from muphy_lb.studies.bench import copying
+from muphy_lb.backends import copying
 copying.COPY_BYTES_ON_HOST = 1 << 16
 main(["bench", *sys.argv[1:]])
 """
 IN_THE_SIMULATOR = """
 import sys
 from muphy_lb.__main__ import main
-from muphy_lb.studies.bench import copying, stream, table1
+from muphy_lb.backends import copying
+from muphy_lb.studies.bench import stream, table1
 copying.COPY_BYTES, copying.COPY_REPETITIONS = 1 << 12, 1
 table1.PAPER_BOX, table1.RECORDED = (6, 5, 4), 2
 stream.STEPS_ENQUEUED, stream.ENQUEUE_REPETITIONS = 2, 1

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from muphy_lb.backends import copying
 from muphy_lb.domain.layout import TILE
 from muphy_lb.errors import InputError
 from muphy_lb.parallel import SerialCommunicator
@@ -14,7 +15,6 @@ from muphy_lb.physics.model import STENCIL, FieldValue
 from muphy_lb.physics.thermal.studies import thelma
 from muphy_lb.physics.thermal.temperature import temperature_k
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.studies.bench import copying
 from muphy_lb.studies.bench.command import add_options, bench
 from muphy_lb.studies.bench.jobs import job_of_table
 from muphy_lb.studies.bench.stream import ComputeVariant, Effort, measure

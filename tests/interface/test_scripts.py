@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.terminal import shown_on_terminal
+
 ROOT = Path(__file__).resolve().parents[2]
 DRIVER_WORDS = ("MUPHY_", "SLURM_", "OMPI_", "PRTE_", "MPI4PY_", "NUMBA_", "CUDA_VISIBLE")
 STUB = """
@@ -24,7 +26,7 @@ if "wait" in sys.argv:
     if world.rank == 0:
         print("ready", flush=True)
     time.sleep(60)
-names = ("NUMBA_NUM_THREADS", "MPI4PY_MPIABI", "OMPI_ALLOW_RUN_AS_ROOT", "SLURM_MPI_TYPE")
+names = ("NUMBA_NUM_THREADS", "MPI4PY_MPIABI", "OMPI_ALLOW_RUN_AS_ROOT", "SLURM_MPI_TYPE", "MUPHY_TERMINAL")
 seen = {"arguments": sys.argv[1:], "ranks": world.size, "folder": os.getcwd()}
 if world.rank == 0:
     print(json.dumps(seen | {name: os.environ.get(name) for name in names}))
@@ -128,6 +130,12 @@ def test_a_wrong_rank_count_is_refused(project, ranks):
 def test_a_missing_rank_count_is_refused(project):
     done = call([project / "run_mpi.sh", "-n"])
     assert done.returncode == 2 and "-n is none" in done.stderr
+
+
+def test_the_ranks_are_told_how_wide_the_terminal_is(project):
+    code, text = shown_on_terminal([project / "run_mpi.sh", "case.toml"], clean_environment(), n_columns=77)
+    assert code == 0 and json.loads(text.splitlines()[-1])["MUPHY_TERMINAL"] == "77"
+    assert started([project / "run_mpi.sh", "case.toml"])["MUPHY_TERMINAL"] is None
 
 
 def test_the_folder_of_the_caller_is_kept_through_a_symlink(project, tmp_path):

@@ -24,7 +24,7 @@ TILT, NEAR_WALL = 0.15, 1.5  # by how much a normal may be wrong before the wall
 CAP_DEPTH, CAP_FACING = 2.0, 0.7  # a surface near the plane of an opening is its cap if it faces the same way
 
 
-@njit(inline="always", cache=True)
+@njit(cache=True)
 def sample(field, x, y, z):
     """Trilinear interpolation of a (nz, ny, nx) array at a point; 0 outside."""
     nz, ny, nx = field.shape
@@ -129,18 +129,28 @@ def trace(volume, camera, corner, pixel, limits, discs, deepest=np.inf):
     Returns:
         (n_rows, n_columns, N_RESULTS) float32, row 0 at the bottom; depth is nan where a ray misses.
     """
+    # Points are tuples: sums of arrays take Numba seconds to compile, at the first start of all.
     n_rows, n_columns = int(limits.shape[1] / pixel), int(limits.shape[2] / pixel)
     result = np.zeros((n_rows, n_columns, N_RESULTS), dtype=np.float32)
     right, up, forward = camera[0], camera[1], camera[2]
     for row in prange(n_rows):
         for column in range(n_columns):
             u, v = (column + 0.5) * pixel, (row + 0.5) * pixel
-            start = corner + u * right + v * up
+            start = (
+                corner[0] + u * right[0] + v * up[0],
+                corner[1] + u * right[1] + v * up[1],
+                corner[2] + u * right[2] + v * up[2],
+            )
             near, far = limits[0, int(v), int(u)], limits[1, int(v), int(u)]
             depth = hit_depth(volume[BODY], start, forward, near, far)
             result[row, column, DEPTH] = depth
             if not np.isnan(depth):
-                describe_hit(volume, start + depth * forward, discs, result[row, column], deepest)
+                point = (
+                    start[0] + depth * forward[0],
+                    start[1] + depth * forward[1],
+                    start[2] + depth * forward[2],
+                )
+                describe_hit(volume, point, discs, result[row, column], deepest)
     return result
 
 

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.backends.copying import copy_bandwidth_tb_s
 from muphy_lb.case.case import Case
 from muphy_lb.domain import WARP
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.studies.bench.copying import copy_bandwidth_tb_s
 from muphy_lb.studies.bench.traffic import field_bytes, field_numbers, table_bytes
 
 # Steps enqueued to measure the host time of a launch: too few to fill the queue of the device and block the host.

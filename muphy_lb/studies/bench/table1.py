@@ -17,6 +17,7 @@ import numpy as np
 
 from muphy_lb.backends import make_backend, resolve_backend
 from muphy_lb.backends.arrays import NodeRange, StreamArrays
+from muphy_lb.backends.copying import copy_bandwidth_tb_s
 from muphy_lb.domain import PUSH, AddressTable, build_addresses, build_local_domain
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.geometry.shapes.catalogue import build_shape
@@ -24,7 +25,6 @@ from muphy_lb.lattice import lattice_named
 from muphy_lb.operators import Operator
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.precision import PRECISIONS
-from muphy_lb.studies.bench.copying import copy_bandwidth_tb_s
 from muphy_lb.studies.bench.report import known
 from muphy_lb.studies.bench.stream import Effort, shape_text
 from muphy_lb.studies.bench.traffic import table_bytes

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
+from muphy_lb.setup.duration import duration
 from muphy_lb.setup.numerics import describe, resolve
 
 CS2 = 1.0 / 3.0
@@ -299,6 +300,20 @@ def test_description_estimates_the_time():
     numerics = resolve(make_case(run={"steps": 1000}))
     text = describe(numerics, n_nodes=36_000_000, n_ranks=10, bytes_per_node=100.0, measured_mflups=10.0)
     assert "01:00:00 of stepping alone, at a measured 10 MFLUPS" in text
+
+
+@pytest.mark.parametrize(("tolerance", "most"), [(None, ""), (1e-3, "at most ")])
+def test_info_ends_with_how_long_the_run_takes_here(monkeypatch, tolerance, most):
+    """A copy of 0.02 TB/s, of which 65 % are used, moves 100 bytes 130 million times a second."""
+    monkeypatch.setattr("muphy_lb.setup.duration.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
+    case = make_case(run={"steps": 1000, "steady_tolerance": tolerance}, compute={"backend": "cpu"})
+    text = duration(case, 130_000_000, 1000, 1, 100.0)
+    assert f"this takes {most}about 00:16:40 on this machine" in text and "1,000 steps at some 130 MFLUPS" in text
+
+
+def test_how_long_a_gpu_takes_is_not_told_without_one(monkeypatch):
+    monkeypatch.setattr("muphy_lb.backends.count_gpus", lambda: 0)
+    assert "cannot be told here: backend 'cuda'" in duration(make_case(compute={"backend": "cuda"}), 10, 10, 1, 100.0)
 
 
 def test_description_ends_with_the_warnings():

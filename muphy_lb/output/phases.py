@@ -1,0 +1,24 @@
+"""What takes long before anything else can be told says what it is, and afterwards how long it took."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LOG = logging.getLogger(__name__)
+WORTH_TELLING_S = 1.0
+
+
+@contextmanager
+def phase(what: str) -> Iterator[None]:
+    """Context of work that may take long: it is told when it begins, and its duration if that was more than a second.
+
+    Args:
+        what: the work, as in "reading the geometry".
+    """
+    LOG.info("%s", what)
+    began = time.perf_counter()
+    yield
+    seconds = time.perf_counter() - began
+    if seconds > WORTH_TELLING_S:
+        LOG.info("%s: done in %.1f s", what, seconds)

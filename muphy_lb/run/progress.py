@@ -1,0 +1,109 @@
+"""What is told of a run while it goes on: a bar on a terminal and in a notebook, else a line every now and then."""
+
+import logging
+import time
+from collections.abc import Sequence
+from math import inf
+
+from muphy_lb.engine.load import has_load, n_occupied
+from muphy_lb.measure.flow_view import Health
+from muphy_lb.measure.observer import Observer
+from muphy_lb.output.progress import ProgressBar
+from muphy_lb.run.clock import Clock
+from muphy_lb.run.rebalancing import Rebalancing
+from muphy_lb.run.simulation import Simulation
+from muphy_lb.run.verdict import balance_of
+
+LOG = logging.getLogger(__name__)
+BAR_EVERY_S = 0.5
+"""Longest time between two texts at a bar."""
+
+
+class Progress:
+    """Tells how far a run is, how fast, and what its observers have to say of the flow.
+
+    Args:
+        simulation: what runs.
+        observers: of the run; those that come later are asked as well.
+        rebalancing: of the run.
+        clock: of the run.
+        is_shown: whether there is a bar on rank 0; None: where somebody sees it.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        observers: Sequence[Observer],
+        rebalancing: Rebalancing,
+        clock: Clock,
+        is_shown: bool | None,
+    ):
+        self._simulation, self._observers, self._rebalancing, self._clock = simulation, observers, rebalancing, clock
+        self._root, self._last_told = simulation.communicator.rank == 0, time.perf_counter()
+        last, may_end_early = simulation.numerics.steps, simulation.case.run.may_end_early
+        shown = is_shown if self._root else False
+        self._bar = ProgressBar(simulation.step_number, last, shown, may_end_early)
+
+    def __enter__(self) -> "Progress":
+        self._bar.__enter__()
+        if self._bar.is_drawn:
+            self._last_told = -inf  # at the first look
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._bar.__exit__(*error)
+
+    def move(self) -> None:
+        """Let the bar grow to the present step."""
+        self._bar.move_to(self._simulation.step_number)
+
+    def is_due(self) -> bool:
+        """Whether it is time to tell again, by the clock of this rank."""
+        every_s = self._simulation.case.output.progress_every_s
+        if self._bar.is_drawn:
+            every_s = min(every_s, BAR_EVERY_S)
+        return time.perf_counter() - self._last_told >= every_s
+
+    def tell(self, health: Health) -> None:
+        """Tell of the present step; collective."""
+        self._last_told = time.perf_counter()
+        balance = self._balance(health)
+        self._clock.count(occupied(self._simulation))
+        if not self._root:
+            return
+        velocity_m_s = self._simulation.units.velocity_to_si(health.max_speed)
+        flow = f"max velocity {velocity_m_s:.4g} m/s | {balance}{self._status()}"
+        if self._bar.is_drawn:
+            self._bar.tell(self._speed(), flow)
+        else:
+            LOG.info("%s | %s | %s | %s", self._position(), self._speed(), self._eta(), flow)
+
+    def _balance(self, health: Health) -> str:
+        """What shows whether the flow is in order: inflow less outflow, of a closed one the mass; collective."""
+        balance = balance_of(self._simulation)
+        if balance is None:
+            return f"mass drift {health.mass_drift:+.2e}"
+        return f"inflow - outflow {100.0 * balance.imbalance:+.3g} %"
+
+    def _status(self) -> str:
+        told = "".join(f" | {text}" for observer in self._observers if (text := observer.status()))
+        return told + self._rebalancing.status()
+
+    def _position(self) -> str:
+        step, last = self._simulation.step_number, self._simulation.numerics.steps
+        return f"step {step}/{last} ({100 * step / last:.1f} %)"
+
+    def _speed(self) -> str:
+        fluid = self._clock.occupied_mflups
+        of_fluid = "" if fluid is None else f" ({fluid:.1f} of nodes with fluid)"
+        return f"{self._clock.mflups(self._simulation.header.n_nodes):.1f} MFLUPS{of_fluid}"
+
+    def _eta(self) -> str:
+        left = self._simulation.numerics.steps - self._simulation.step_number
+        remaining_s = left * self._clock.stepping_s / max(self._clock.steps, 1)
+        return f"ETA {'at most ' if self._simulation.case.run.may_end_early else ''}{remaining_s:.0f} s"
+
+
+def occupied(simulation: Simulation) -> int | None:
+    """Number of nodes with fluid on all ranks; None if all have; collective."""
+    return simulation.communicator.total(n_occupied(simulation.engine)) if has_load(simulation.engine) else None

@@ -1,0 +1,52 @@
+"""How long a run will take on this machine, before anything of it is computed."""
+
+import numba
+
+from muphy_lb.backends import make_backend, resolve_backend
+from muphy_lb.backends.copying import copy_bandwidth_tb_s, host_copy_tb_s
+from muphy_lb.case.case import Case
+from muphy_lb.errors import BackendError
+from muphy_lb.lattice import lattice_named
+from muphy_lb.precision import PRECISIONS
+from muphy_lb.setup.numerics import clock_text
+
+SHARE_OF_COPY = {"cuda": 0.9, "cpu": 0.65, "numpy": 0.01}
+"""Of the bandwidth of a copy, what steps reach with simple collisions (benchmarks/README.md); others may take twice as
+long."""
+
+COPY_BYTES = 1 << 27
+COPY_BYTES_ON_GPU = 1 << 29
+
+
+def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_update: float) -> str:
+    """How long the steps of a run take, in one sentence; measures the bandwidth of this machine, in less than a second.
+
+    Args:
+        case: the case.
+        n_nodes: fluid nodes of all ranks.
+        n_steps: at most.
+        n_ranks: number of ranks, all of them on this machine.
+        bytes_per_update: what a node's update moves.
+    """
+    try:
+        backend = resolve_backend(case.compute.backend)
+        copy_tb_s, device = _copy_tb_s(case, backend, n_ranks)
+    except BackendError as error:
+        return f"how long this takes cannot be told here: {error}"
+    mflups = SHARE_OF_COPY[backend] * copy_tb_s * 1e6 / bytes_per_update
+    about = "at most about" if case.run.may_end_early else "about"
+    return (
+        f"this takes {about} {clock_text(n_steps * n_nodes / (1e6 * mflups))} on this machine ({device}): {n_steps:,}"
+        f" steps at some {mflups:.0f} MFLUPS, from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s; set-up and"
+        " pictures come on top"
+    )
+
+
+def _copy_tb_s(case: Case, backend: str, n_ranks: int) -> tuple[float, str]:
+    """The bandwidth of a copy by all ranks together [TB/s], and the device in words."""
+    if backend == "cuda":
+        device = make_backend(backend, lattice_named(case.lattice.name), PRECISIONS[case.compute.precision])
+        n_gpus = "a GPU" if n_ranks == 1 else f"{n_ranks} GPUs, if there are as many"
+        return n_ranks * copy_bandwidth_tb_s(device, COPY_BYTES_ON_GPU), f"{n_gpus}: {device.device}"
+    n_threads = n_ranks * (1 if backend == "numpy" else numba.config.NUMBA_NUM_THREADS)
+    return host_copy_tb_s(n_threads, COPY_BYTES), f"{n_threads} {'thread' if n_threads == 1 else 'threads'}"
