@@ -10,7 +10,7 @@ from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.flags import FIRST_OPENING, FLUID, MAX_OPENINGS, wall_flag
 from muphy_lb.geometry.limits import BYTES_PER_NODE, ask_for, ask_for_voxels
 from muphy_lb.geometry.link_cuts import Cuts, Wall
-from muphy_lb.geometry.search import index_nodes, look_up
+from muphy_lb.geometry.search import index_nodes, look_up, number_type
 from muphy_lb.geometry.slabs import slabs
 from muphy_lb.geometry.vicinity import STENCIL_27, Vicinity, dilated
 from muphy_lb.geometry.voxels import Opening, Voxels
@@ -222,7 +222,7 @@ def _touching(frame: NodeList, fluid: np.ndarray) -> tuple[np.ndarray, np.ndarra
     for first in range(0, touches.size, LABELS_PER_CHUNK):
         chunk = slice(first, first + LABELS_PER_CHUNK)
         number = frame.label_number[chunk].astype(np.int64)
-        node = np.empty((len(STENCIL_27), number.size), dtype=np.int64)
+        node = np.empty((len(STENCIL_27), number.size), dtype=number_type(fluid.size))
         look_up(frame.label_voxel[chunk], STENCIL_27, index, node)
         hit = node >= 0
         touches[chunk] = hit.any(axis=0)

@@ -52,6 +52,11 @@ def index_nodes(shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], 
     )
 
 
+def number_type(n_nodes: int) -> type[np.signedinteger]:
+    """The integers that hold node numbers and codes: of 32 bits, where these can number the nodes."""
+    return np.int32 if n_nodes < 2**31 else np.int64
+
+
 def look_up(voxel: np.ndarray, vectors: np.ndarray, index: NodeIndex, out: np.ndarray) -> None:
     """Write the node or code found along each vector from each voxel to ``out``.
 
@@ -64,7 +69,7 @@ def look_up(voxel: np.ndarray, vectors: np.ndarray, index: NodeIndex, out: np.nd
     """
     if out.size:
         order, group_start = _group_by_row(vectors)
-        _fill(out, voxel, vectors, order, group_start, index)
+        _fill(out, voxel, vectors, order, group_start, np.abs(vectors[:, 0]).max(), index)
 
 
 def _group_by_row(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -75,19 +80,19 @@ def _group_by_row(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @njit(parallel=True, cache=True)
-def _fill(table, voxel, vectors, order, group_start, index):
+def _fill(table, voxel, vectors, order, group_start, max_shift, index):
     """Fill the table, chunk by chunk in parallel, and group by group of vectors."""
-    max_shift = np.abs(vectors[:, 0]).max()
     for chunk in prange((voxel.size + VOXELS_PER_TASK - 1) // VOXELS_PER_TASK):
         first = chunk * VOXELS_PER_TASK
         last = min(first + VOXELS_PER_TASK, voxel.size)
         own, columns = voxel[first:last], table[:, first:last]
         runs, longest = _contiguous_runs(own, index.size)
         codes = np.empty(longest + 2 * max_shift, dtype=table.dtype)
-        start = np.searchsorted(index.plain, own[0])
+        start = _first_not_below(index.plain, own[0], 0)
+        hints = np.empty(3, dtype=np.int64)
         for group in range(group_start.size - 1):
             members = order[group_start[group] : group_start[group + 1]]
-            hints = np.array([start, 0, 0])
+            hints[0], hints[1], hints[2] = start, 0, 0
             _fill_group(columns, own, runs, vectors, members, max_shift, codes, index, hints)
 
 
@@ -106,7 +111,8 @@ def _contiguous_runs(voxel, size):
             start = voxel[n]
             row = start // size[0]
             row_end = (row + 1) * size[0]
-            runs[count] = n, start - row * size[0], row % size[1], row // size[1]
+            runs[count, 0], runs[count, 1] = n, start - row * size[0]
+            runs[count, 2], runs[count, 3] = row % size[1], row // size[1]
             count += 1
         longest = max(longest, voxel[n] - start + 1)
     runs[count, 0] = voxel.size

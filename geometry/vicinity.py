@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from numba import njit, prange
 
-from muphy_lb.geometry.search import index_nodes, look_up
+from muphy_lb.geometry.search import index_nodes, look_up, number_type
 
 STENCIL_27 = np.array(list(product((-1, 0, 1), repeat=3)))
 """(27, 3) vectors from a voxel to itself and its 26 neighbours."""
@@ -39,7 +39,7 @@ class Vicinity:
         return held
 
     def _touches(self, voxel: np.ndarray) -> np.ndarray:
-        node = np.empty((len(STENCIL_27), voxel.size), dtype=np.int64)
+        node = np.empty((len(STENCIL_27), voxel.size), dtype=number_type(self._index.plain.size))
         look_up(voxel, STENCIL_27, self._index, node)
         return (node >= 0).any(axis=0)
 

@@ -24,7 +24,7 @@ TILT, NEAR_WALL = 0.15, 1.5  # by how much a normal may be wrong before the wall
 CAP_DEPTH, CAP_FACING = 2.0, 0.7  # a surface near the plane of an opening is its cap if it faces the same way
 
 
-@njit(inline="always", cache=True)
+@njit(forceinline=True, cache=True)
 def sample(field, x, y, z):
     """Trilinear interpolation of a (nz, ny, nx) array at a point; 0 outside."""
     nz, ny, nx = field.shape
