@@ -298,7 +298,8 @@ def _round_cuts(start, vector, centres, radii, axis, periods, grid):
     for n in prange(len(start)):
         first, offset = np.inf, np.empty(3)
         ends, box = np.empty((2, 3)), np.empty((2, 3), np.int64)
-        ends[0], ends[1] = start[n], start[n] + vector
+        for i in range(3):
+            ends[0, i], ends[1, i] = start[n, i], start[n, i] + vector[i]
         _touched_cells(ends[0], ends[1], reach, periods, grid, box)
         for step in range(box[1, 0] * box[1, 1] * box[1, 2]):
             cell = _cell(step, box, grid.counts)

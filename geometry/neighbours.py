@@ -70,7 +70,7 @@ class NeighbourSearch:
         chosen = subset if isinstance(subset, slice) else np.asarray(subset, dtype=np.int64)
         voxel = np.ascontiguousarray(self._voxel[chosen])
         if out is None:
-            out = np.empty((len(vectors), voxel.size), dtype=number_type(self._index))
+            out = np.empty((len(vectors), voxel.size), dtype=number_type(self._voxel.size))
         elif out.shape != (len(vectors), voxel.size):
             raise GeometryError(
                 f"out has shape {out.shape}; {len(vectors)} vectors from {voxel.size} nodes need"
@@ -85,7 +85,7 @@ def _solids(nodes: NodeList, index: NodeIndex) -> tuple[np.ndarray | None, np.nd
     a mask of the labelled voxels that are nodes."""
     is_node = np.zeros(nodes.label_voxel.size, dtype=bool)
     wall = np.flatnonzero(nodes.label_number >= FIRST_WALL_NUMBER)
-    node = np.empty((1, wall.size), dtype=number_type(index))
+    node = np.empty((1, wall.size), dtype=number_type(nodes.n_nodes))
     look_up(nodes.label_voxel[wall], np.zeros((1, 3), dtype=np.int64), index, node)
     found = node[0] >= 0
     if not found.any():

@@ -222,7 +222,7 @@ def _touching(frame: NodeList, fluid: np.ndarray) -> tuple[np.ndarray, np.ndarra
     for first in range(0, touches.size, LABELS_PER_CHUNK):
         chunk = slice(first, first + LABELS_PER_CHUNK)
         number = frame.label_number[chunk].astype(np.int64)
-        node = np.empty((len(STENCIL_27), number.size), dtype=number_type(index))
+        node = np.empty((len(STENCIL_27), number.size), dtype=number_type(fluid.size))
         look_up(frame.label_voxel[chunk], STENCIL_27, index, node)
         hit = node >= 0
         touches[chunk] = hit.any(axis=0)

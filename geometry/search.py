@@ -52,9 +52,9 @@ def index_nodes(shape: tuple[int, int, int], periodic: tuple[bool, bool, bool], 
     )
 
 
-def number_type(index: NodeIndex) -> type[np.signedinteger]:
-    """The type of node numbers: one for nearly all boxes, since each has its own machine code in :func:`look_up`."""
-    return np.int32 if index.plain.size + index.grouped.size < 2**31 else np.int64
+def number_type(n_nodes: int) -> type[np.signedinteger]:
+    """The integers that hold node numbers and codes: of 32 bits, where these can number the nodes."""
+    return np.int32 if n_nodes < 2**31 else np.int64
 
 
 def look_up(voxel: np.ndarray, vectors: np.ndarray, index: NodeIndex, out: np.ndarray) -> None:
@@ -69,7 +69,7 @@ def look_up(voxel: np.ndarray, vectors: np.ndarray, index: NodeIndex, out: np.nd
     """
     if out.size:
         order, group_start = _group_by_row(vectors)
-        _fill(out, voxel, vectors, order, group_start, int(np.abs(vectors[:, 0]).max()), index)
+        _fill(out, voxel, vectors, order, group_start, np.abs(vectors[:, 0]).max(), index)
 
 
 def _group_by_row(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -81,10 +81,7 @@ def _group_by_row(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(parallel=True, cache=True)
 def _fill(table, voxel, vectors, order, group_start, max_shift, index):
-    """Fill the table, chunk by chunk in parallel, and group by group of vectors, which shift by up to ``max_shift``.
-
-    What NumPy has for whole arrays is avoided below: it takes Numba seconds to compile, at the first start of all.
-    """
+    """Fill the table, chunk by chunk in parallel, and group by group of vectors."""
     for chunk in prange((voxel.size + VOXELS_PER_TASK - 1) // VOXELS_PER_TASK):
         first = chunk * VOXELS_PER_TASK
         last = min(first + VOXELS_PER_TASK, voxel.size)
@@ -92,10 +89,10 @@ def _fill(table, voxel, vectors, order, group_start, max_shift, index):
         runs, longest = _contiguous_runs(own, index.size)
         codes = np.empty(longest + 2 * max_shift, dtype=table.dtype)
         start = _first_not_below(index.plain, own[0], 0)
+        hints = np.empty(3, dtype=np.int64)
         for group in range(group_start.size - 1):
             members = order[group_start[group] : group_start[group + 1]]
-            hints = np.zeros(3, dtype=np.int64)
-            hints[0] = start
+            hints[0], hints[1], hints[2] = start, 0, 0
             _fill_group(columns, own, runs, vectors, members, max_shift, codes, index, hints)
 
 

@@ -39,7 +39,7 @@ class Vicinity:
         return held
 
     def _touches(self, voxel: np.ndarray) -> np.ndarray:
-        node = np.empty((len(STENCIL_27), voxel.size), dtype=number_type(self._index))
+        node = np.empty((len(STENCIL_27), voxel.size), dtype=number_type(self._index.plain.size))
         look_up(voxel, STENCIL_27, self._index, node)
         return (node >= 0).any(axis=0)
 

@@ -142,7 +142,7 @@ class Voxels:
 
     def count_flags(self) -> np.ndarray:
         """(256,) int64 number of voxels with each flag."""
-        return sum(_count_by_layer(slab).sum(axis=0) for _, slab in slabs(self.flags))
+        return sum(_count_by_layer(slab).sum(axis=(0, 1)) for _, slab in slabs(self.flags))
 
     def check_flags(self) -> "Voxels":
         """Return self; raise GeometryError if a flag is neither a fixed kind nor that of a known opening or wall."""
@@ -158,16 +158,14 @@ class Voxels:
 
 @njit(parallel=True, cache=True)
 def _count_by_layer(flags):
-    """(nz, 256) number of voxels with each flag in each layer."""
+    """(nz, 4, 256) number of voxels with each flag in every fourth column of each layer.
+
+    Increments of one counter by equal neighbouring flags would be serialised; so there are four of each.
+    """
     nz, ny, nx = flags.shape
-    counts = np.zeros((nz, 256), dtype=np.int64)
+    counts = np.zeros((nz, 4, 256), dtype=np.int64)
     for z in prange(nz):
-        # Four interleaved histograms: increments of one counter by equal neighbouring flags would be serialised.
-        histograms = np.zeros((4, 256), dtype=np.int64)
         for y in range(ny):
             for x in range(nx):
-                histograms[x % 4, flags[z, y, x]] += 1
-        for flag in range(256):  # a sum along an axis takes seconds to compile
-            for k in range(4):
-                counts[z, flag] += histograms[k, flag]
+                counts[z, x % 4, flags[z, y, x]] += 1
     return counts

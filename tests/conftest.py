@@ -21,6 +21,9 @@ OPEN_MPI_SETTINGS = {
 }
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Tests start the program hundreds of times: each would compile all modules that it imports, half a second, if they may
+# not be kept.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # What scripts/check runs: files and folders whose tests are quick and would notice most mistakes.
 CHECKED = (
@@ -53,12 +56,38 @@ CHECKED = (
     "interface/test_command_line.py",
 )
 
+# Files that take longest, in that order: the last to start should be short, lest one process works alone at the end.
+LONGEST = (
+    "physics/test_validation.py",
+    "laws/test_free_surface.py",
+    "parity/test_parity.py",
+    "interface/test_examples.py",
+    "parallel/test_rank_independence.py",
+    "parity/test_ptx_particles.py",
+    "parallel/test_faults.py",
+    "parity/test_surface.py",
+    "interface/test_docs_scripts.py",
+    "interface/test_stop_and_resume.py",
+    "laws/test_beads.py",
+    "laws/test_threads.py",
+    "structure/test_physics_packages.py",
+    "parity/test_ptx.py",
+    "parity/test_ptx_collisions.py",
+)
+
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests of ``scripts/check``."""
+    """Mark the tests of ``scripts/check``; take the longest files first."""
+    turn = {ROOT / "tests" / name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: turn.get(item.path, len(turn)))
     for item in items:
-        if any(item.path.is_relative_to(ROOT / "tests" / name) for name in CHECKED):
+        if _is_checked(item.path):
             item.add_marker("check")
+
+
+@cache
+def _is_checked(path: Path) -> bool:
+    return any(path.is_relative_to(ROOT / "tests" / name) for name in CHECKED)
 
 
 # Compilers make objects by the million and few cycles: looking for those every 700 objects is a tenth of the time.

@@ -162,9 +162,13 @@ def _unite(parent, displacement, wraps, pair, shift):
         for i in range(3):
             wraps[pair[0], i] |= offset_a[i] + shift[i] != offset_b[i]
     elif root_a < root_b:
-        parent[root_b], displacement[root_b] = root_a, offset_a + shift - offset_b
+        parent[root_b] = root_a
+        for i in range(3):
+            displacement[root_b, i] = offset_a[i] + shift[i] - offset_b[i]
     else:
-        parent[root_a], displacement[root_a] = root_b, offset_b - shift - offset_a
+        parent[root_a] = root_b
+        for i in range(3):
+            displacement[root_a, i] = offset_b[i] - shift[i] - offset_a[i]
 
 
 @njit(cache=True)
@@ -172,8 +176,9 @@ def _root(parent, displacement, run):
     """The root of a run, and the displacement (3,) of the run relative to it; compresses the path."""
     total = np.zeros(3, dtype=np.int64)
     while parent[run] != run:
-        displacement[run] += displacement[parent[run]]
+        for i in range(3):
+            displacement[run, i] += displacement[parent[run], i]
+            total[i] += displacement[run, i]
         parent[run] = parent[parent[run]]
-        total += displacement[run]
         run = parent[run]
     return run, total

@@ -31,7 +31,7 @@ from tests.support import (
     with_openings,
 )
 
-STEPS, SIMULATED_STEPS = 100, 8
+STEPS, SIMULATED_STEPS = 100, 4
 FORCE = {2: (1e-5, 2e-5, 0.0), 3: (1e-5, 2e-5, -1e-5)}
 PRECISIONS = (FP64, FP32)
 # Compilers fuse operations differently: round-off of 100 steps on populations; measured 2e-15 and 3e-8. In half

@@ -1,8 +1,8 @@
-"""The list of what ``scripts/check`` runs names files that exist."""
+"""The lists of what ``scripts/check`` runs, and of what takes longest, name files that exist."""
 
-from tests.conftest import CHECKED, ROOT
+from tests.conftest import CHECKED, LONGEST, ROOT
 
 
-def test_every_checked_file_is_there():
-    missing = [name for name in CHECKED if not (ROOT / "tests" / name).exists()]
+def test_every_listed_file_is_there():
+    missing = [name for name in (*CHECKED, *LONGEST) if not (ROOT / "tests" / name).exists()]
     assert not missing, f"tests/conftest.py lists {missing}"

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import config, njit, prange
 
 from muphy_lb.backends.cpu.kept import stored
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
@@ -27,9 +27,10 @@ ONE = np.uint32(1)
 # that is called instead of inlined would stop the vectoriser. Only kernels are called from Python, and none from C;
 # wrappers for that would take a quarter of the time of compilation.
 node_jit = njit(error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-# Parallel loops take twice as long to compile; kernels that run once per output are serial.
+# Parallel loops take up to three times as long to compile: kernels that run once per output are serial, and all are
+# where there is one thread, as in most MPI ranks. The arithmetic and its order are the same, and so are the bits.
 sweep_jit = stored(njit(error_model="numpy", no_cfunc_wrapper=True))
-loop_jit = stored(njit(error_model="numpy", parallel=True, no_cfunc_wrapper=True))
+loop_jit = stored(njit(error_model="numpy", parallel=config.NUMBA_NUM_THREADS > 1, no_cfunc_wrapper=True))
 
 
 class BlockRows(NamedTuple):

@@ -143,10 +143,12 @@ def mean_moments(macroscopic_operator, locations, n_neighbours, lattice, precisi
                 continue
             count += 1
             if a >= first:
-                mean += others[a - first :: n_others]
+                for i in range(mean.size):
+                    mean[i] += others[a - first + i * n_others]
                 continue
             find(entries, lines, bases, a, there)
-            f[:] = buffer[there]
+            for q in range(f.size):
+                f[q] = buffer[there[q]]
             deviation, ux, uy, uz = macroscopic(f, a, parameters)
             mean[0] += deviation
             mean[1] += ux
