@@ -88,12 +88,14 @@ class AddressTable:
     def at(self, q: np.ndarray, node: np.ndarray) -> np.ndarray:
         """Table addresses of single entries: direction ``q`` of ``node``, in the phase that has one."""
         nodes, column = np.unique(node, return_inverse=True)
-        address = np.empty(q.size, dtype=np.int64)
+        return self.entries(nodes)[q - 1, column]
+
+    def entries(self, nodes: np.ndarray) -> np.ndarray:
+        """(Q - 1, m) table addresses of ascending local nodes, of every direction in the phase that has one."""
+        table = np.empty((self.domain.lattice.q - 1, nodes.size), dtype=np.int64)
         for pattern in self.patterns:
-            mine = pattern.exchanges(q)
-            row = np.searchsorted(pattern.directions, q[mine])
-            address[mine] = self._entries(pattern, nodes)[row, column[mine]]
-        return address
+            table[np.array(pattern.directions) - 1] = self._entries(pattern, nodes)
+        return table
 
     def _entries(self, pattern: Pattern, nodes: np.ndarray) -> np.ndarray:
         """(K, m) addresses of ascending local nodes; padding nodes have their own rows."""
@@ -134,11 +136,6 @@ class AddressTable:
         pattern = self.patterns[phase]
         return pattern.store if pattern.in_place else tuple(range(self.domain.lattice.q))
 
-    @property
-    def arriving(self) -> np.ndarray:
-        """(S,) address from which the node of each linkwise link will pull on the side away from the wall."""
-        return self.at(self.domain.linkwise.q, self.domain.linkwise.node)
-
 
 def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
     """Build the address table of a local domain for a streaming scheme.
@@ -155,7 +152,7 @@ def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
     link_start = halo_start + n_halo
     records = links.join(linkwise)
     n_link_slots = 0 if pattern.in_place else records.n_links
-    slot = link_start + np.arange(n_link_slots)
+    slot = link_start + _slot_order(records, links.n_links)[:n_link_slots]
     table_q = opposite[records.q] if pattern.upstream else records.q
     crossing = (halo.receive_q, halo.receive_node) if pattern.upstream else (halo.send_q, halo.send_node)
     entries = [_specular_entries(domain, pattern), (*crossing, halo_start + np.arange(n_halo))]
@@ -174,6 +171,14 @@ def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
         in_table=LinkAddresses(*np.empty((2, 0), dtype=np.int64)),
     )
     return bare if domain.in_table.n_links == 0 else _with_in_table(bare)
+
+
+def _slot_order(records, n_openings: int) -> np.ndarray:
+    """Number of the slot of each link: of openings in the order of the records; of walls direction after direction, so
+    that consecutive nodes along a wall access consecutive slots."""
+    order = np.arange(records.n_links)
+    order[n_openings + np.lexsort((records.node[n_openings:], records.q[n_openings:]))] = order[n_openings:].copy()
+    return order
 
 
 def _joined_links(pattern: Pattern, records, slot, opposite, q_count) -> LinkAddresses:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import inf
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -94,6 +95,12 @@ class Streaming:
         """One pattern per phase; consecutive steps cycle through the phases."""
         return _patterns(self, lattice)
 
+    def crossing(self, lattice: Lattice, phase: int) -> "Crossing":
+        """What crosses between the step before and one of a phase."""
+        patterns = self.patterns(lattice)
+        before, ahead = patterns[phase - 1], patterns[phase]
+        return Crossing(_of_all(before, before.store), _of_all(ahead, ahead.load))
+
 
 PULL = Streaming(
     "pull",
@@ -153,6 +160,14 @@ class Pattern:
         return np.isin(directions, self.directions)
 
 
+class Crossing(NamedTuple):
+    """Where the populations of a node lie between two steps: those that have left it in each direction, and those that
+    are about to arrive. Locations as of :class:`Pattern`, in a table with an entry q - 1 for each direction q."""
+
+    leaving: tuple[int, ...]
+    arriving: tuple[int, ...]
+
+
 def is_entry(location: int) -> bool:
     """Whether a location is an entry of the table."""
     return location < 0
@@ -161,6 +176,11 @@ def is_entry(location: int) -> bool:
 def entry(location: int) -> int:
     """Number of the table entry that a location denotes."""
     return -1 - location
+
+
+def _of_all(pattern: Pattern, locations) -> tuple[int, ...]:
+    """Locations of a pattern in a table with entries for all directions."""
+    return tuple(-pattern.directions[entry(each)] if is_entry(each) else each for each in locations)
 
 
 @cache

@@ -48,7 +48,6 @@ OVER_NODES = (
 )
 ON_GIVEN_QUEUE = ("extrapolation", "count_step")
 ON_EITHER = OVER_NODES + ON_GIVEN_QUEUE
-OF_WALLS = ("walls", "wall_balance")
 OF_PARTICLES = ("particles", "by_id", "send_particles", "receive_particles")  # on the interior's queue
 
 
@@ -132,7 +131,7 @@ class LateEdge(Streams):
 
     def is_late(self, kernel, arguments):
         """Edge later, and openings and walls, which belong to it; interior at once."""
-        return kernel in ("links", *OF_WALLS) or (kernel in ON_EITHER and is_on_edge(kernel, arguments))
+        return kernel in ("links", "walls") or (kernel in ON_EITHER and is_on_edge(kernel, arguments))
 
 
 class LateOpenings(Streams):
@@ -156,7 +155,7 @@ class EarlyOpenings(Streams):
 
     def is_late(self, kernel, arguments):
         """All but openings later."""
-        return kernel in (*ON_EITHER, *OF_PARTICLES, *OF_WALLS)
+        return kernel in (*ON_EITHER, *OF_PARTICLES, "walls")
 
     def copy(self, source, target):
         """Later."""
