@@ -125,8 +125,9 @@ class WallArrays(NamedTuple):
     Attributes:
         rest: (M,) flat addresses of row 0 of the nodes.
         entry: ((Q - 1) M,) flat addresses that the table of the step holds for the nodes.
-        links, exchanges: (M,) bit q is set where direction q leads into a linkwise wall; where it leads to a node with
-            which mass is exchanged. Without exchanges (size 0) walls need not keep the mass.
+        into_walls: (M,) bit q is set where direction q leads into a linkwise wall.
+        along_walls: (M,) bit q is set where direction q leads to a node with which mass is exchanged; of size 0 where
+            walls need not keep the mass.
         wanted: (M,) bit q is set where the population that arrives in direction q is read.
         near: factors of links for what arrives from the side away from the wall; of exchanges, the share.
         opposed: factors of links for what has left in that direction.
@@ -138,8 +139,8 @@ class WallArrays(NamedTuple):
 
     rest: Any
     entry: Any
-    links: Any
-    exchanges: Any
+    into_walls: Any
+    along_walls: Any
     wanted: Any
     near: Any
     opposed: Any

@@ -64,7 +64,7 @@ class WallLinks:
     def _launch(self, parity: int, buffer, beside, values, keeps_mass: bool):
         model, arrays = self._model, self._arrays._replace(value=values)
         if not keeps_mass:
-            arrays = arrays._replace(exchanges=self._nothing)
+            arrays = arrays._replace(along_walls=self._nothing)
         crossing = model.streaming.crossing(model.lattice, parity % len(self._addresses.patterns))
         return self._backend.bind("walls", model.walls, buffer, beside, arrays, crossing)
 
@@ -105,7 +105,7 @@ class WallLinks:
             passes = self._rows(balance, np.ones(balance.q.size)) > 0
             wanted |= passes[opposite[1:] - 1]
         exchanges = self._bits(passes) if balance is not None else np.zeros(0, np.uint32)
-        masks = {"links": self._bits(leads), "exchanges": exchanges, "wanted": self._bits(wanted)}
+        masks = {"into_walls": self._bits(leads), "along_walls": exchanges, "wanted": self._bits(wanted)}
         return {name: array(mask) for name, mask in masks.items()}
 
     def _rows(self, records, values: np.ndarray) -> np.ndarray:

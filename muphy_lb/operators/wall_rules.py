@@ -66,9 +66,9 @@ def wall_coefficients(rule: str, distance: np.ndarray, momentum: np.ndarray) -> 
 def _reference(arriving, leaving, walls, lattice, rounded):
     """Overwrite what arrives at the nodes of :class:`muphy_lb.backends.arrays.WallArrays`, (Q, M); returns (Q, M)
     whether it was. ``rounded`` is what remains of a population that is stored."""
-    keeps_mass, n_nodes, directions = walls.exchanges.size > 0, walls.rest.size, np.arange(lattice.q)[:, None]
-    links = (walls.links >> directions & 1).astype(bool)
-    exchanges = (walls.exchanges >> directions & 1).astype(bool) if keeps_mass else np.zeros_like(links)
+    keeps_mass, n_nodes, directions = walls.along_walls.size > 0, walls.rest.size, np.arange(lattice.q)[:, None]
+    links = (walls.into_walls >> directions & 1).astype(bool)
+    exchanges = (walls.along_walls >> directions & 1).astype(bool) if keeps_mass else np.zeros_like(links)
     near, opposed = (factors.reshape(-1, n_nodes) for factors in (walls.near, walls.opposed))
     added, passed = _of_moving_walls(walls)
     gained, changed = np.zeros_like(leaving[0]), np.zeros_like(links)
@@ -98,8 +98,8 @@ def _node(lattice, precision, jit, at):
 
     def update(arriving, leaving, near, m, walls):
         """``near``: those of the node in all directions, since memory is slow to answer."""
-        row, keeps_mass, moves = walls.rest.size, walls.exchanges.size > 0, walls.momentum.size > 0
-        links, exchanges = walls.links[m], walls.exchanges[m] if keeps_mass else walls.links[m]
+        row, keeps_mass, moves = walls.rest.size, walls.along_walls.size > 0, walls.momentum.size > 0
+        links, exchanges = walls.into_walls[m], walls.along_walls[m] if keeps_mass else walls.into_walls[m]
         gained, changed, added, passed = zero, 0, zero, zero
         for k in range(n_directions):
             if (links | exchanges) >> (k + 1) & 1:

@@ -67,7 +67,7 @@ def random_walls(lattice: Lattice, n: int, keeps_mass=True, seed=3) -> WallArray
     numbers = {name: rng.normal(size=size) for name in ("near", "opposed", "momentum", "passed")}
     exchanges = others & ~links if keeps_mass else np.zeros(0, np.uint32)
     where = {"rest": np.zeros(n, np.uint32), "entry": np.zeros(size, np.uint32), "wall": np.zeros(size, np.uint8)}
-    return WallArrays(links=links, exchanges=exchanges, wanted=links, value=np.array([0.7]), **where, **numbers)
+    return WallArrays(into_walls=links, along_walls=exchanges, wanted=links, value=np.array([0.7]), **where, **numbers)
 
 
 def after_walls(walls: WallArrays, lattice: Lattice, precision: Precision, arriving, leaving):

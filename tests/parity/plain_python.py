@@ -74,7 +74,7 @@ def walls_in_python(update, names):
 
     def reference(arriving, leaving, walls, lattice, rounded):
         changed = np.zeros(arriving.shape, dtype=bool)
-        for m in np.flatnonzero(walls.links):
+        for m in np.flatnonzero(walls.into_walls):
             f = arriving[:, m].copy()
             bits = update(f, leaving[:, m], walls.near[m :: walls.rest.size], m, walls)
             changed[:, m] = [bits >> q & 1 for q in range(lattice.q)]

@@ -93,7 +93,7 @@ def walls(walls_operator, lattice, precision):
             left, there = np.empty(q_count, np.int64), np.empty(q_count, np.int64)
             leaving, arriving, near = np.empty(q_count, real), np.empty(q_count, real), np.empty(q_count - 1, real)
             for m in range(chunk * WALL_NODES, min(row, (chunk + 1) * WALL_NODES)):
-                if walls.links[m] == 0:
+                if walls.into_walls[m] == 0:
                     continue
                 wall_addresses(walls, m, leaves_at, left)
                 wall_addresses(walls, m, arrives_at, there)

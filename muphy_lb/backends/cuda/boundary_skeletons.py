@@ -101,7 +101,7 @@ def walls(walls_operator, crossing, is_beside, lattice, precision, index_type):
     @cuda.jit
     def kernel(buffer, beside, walls):
         m = cuda.grid(1)
-        if m < walls.rest.size and walls.links[m] != 0:
+        if m < walls.rest.size and walls.into_walls[m] != 0:
             arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
             entries, near = cuda.local.array(n_entries, index_type), cuda.local.array(n_entries, real)
             own = own_type(walls.rest[m])
