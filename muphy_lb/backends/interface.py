@@ -147,10 +147,9 @@ class Backend(Protocol):
         link_fluxes(operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values)
             Mass that enters through every opening link, and density deviation of its node, into the two float64 arrays
             ``fluxes``; the incoming population is read, or computed as by ``links``.
-        walls(rule, buffer, beside, walls: WallArrays, crossing: Crossing)
+        walls(rule, buffer, walls: WallArrays, crossing: Crossing)
             Compute what arrives through the links of nodes at linkwise walls, and with exchanges what their
-            populations at rest gain, once a step; or, without a change of ``buffer``, the former into ``beside``,
-            ((Q - 1) M,) as of the arrays.
+            populations at rest gain, once a step.
         moments(macroscopic, state: State, nodes, out, values)
             Write rho - 1, ux, uy, uz of a node range into the four rows of ``out``, each as long as the range.
         reduction(macroscopic, state: State, result: ReductionArrays, values)

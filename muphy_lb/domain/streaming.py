@@ -40,9 +40,9 @@ class Streaming:
         stores_before_collision: whether the stored populations are those before collision; else those after it.
         half_force: share of the body force in the momentum of stored populations: 1/2 before, -1/2 after collision.
         in_place: whether a step writes to the buffer that it reads from.
-        fills_slots: whether openings and walls fill slots of their own before the step, which can be filled again at
-            any time; only then are the populations known that are about to arrive at a node, as interpolated walls and
-            measurements before collision need them.
+        fills_slots: whether what enters through openings and walls is filled in before the step, apart from what
+            leaves, so that it can be filled in again at any time; only then are the populations known that are about to
+            arrive at a node, as interpolated walls and measurements before collision need them.
         exchanges_result: whether messages carry what the step wrote; else what it is about to read.
         openings_beside_messages: whether the openings write nothing that packing reads, nor read anything that messages
             or the interior write, so that they run on a queue of their own.
@@ -112,7 +112,13 @@ PULL = Streaming(
 PUSH = Streaming(
     "push", (EDGE, SEND, INTERIOR, RECEIVE, OPENINGS, WALLS), stores_before_collision=True, steps_for_mean=2
 )
-AA = Streaming("aa", (SEND, OPENINGS, INTERIOR, RECEIVE, WALLS, EDGE), in_place=True, openings_before_interior=True)
+AA = Streaming(
+    "aa",
+    (SEND, OPENINGS, INTERIOR, RECEIVE, WALLS, EDGE),
+    in_place=True,
+    fills_slots=True,
+    openings_before_interior=True,
+)
 STREAMINGS: Mapping[str, Streaming] = MappingProxyType({kind.name: kind for kind in (PULL, PUSH, AA)})
 
 

@@ -108,7 +108,8 @@ class BoundaryLinks:
     def bind_walls(self, parity: int, is_behind: bool = False):
         """Launch that fills in what enters through the links into linkwise walls; before a step also what keeps the
         mass at interpolated walls. See :meth:`bind_openings`."""
-        return self._walls.bind(parity, self._wall_values(parity, is_behind), keeps_mass=not is_behind)
+        in_force = self._backend.view(self._in_force(parity, is_behind), self._n_openings, self._n_values)
+        return self._walls.bind(parity, in_force, keeps_mass=not is_behind)
 
     def sums(self, parity: int, n_openings: int) -> np.ndarray:
         """(n_openings, 3) int64 sums over the links of each opening in the state ``parity``; see
@@ -160,10 +161,7 @@ class BoundaryLinks:
     def wall_exchange(self, parity: int) -> np.ndarray:
         """(S + F,) population that leaves plus the one that enters of every link into linkwise walls and into other
         labelled walls; slots must be filled."""
-        return self._walls.exchange(parity, self._wall_values(parity, is_behind=True))
-
-    def _wall_values(self, parity: int, is_behind: bool):
-        return self._backend.view(self._in_force(parity, is_behind), self._n_openings, self._n_values)
+        return self._walls.exchange(parity)
 
     def _in_force(self, parity: int, is_behind: bool):
         """Device array of the values in force in a step from buffer ``parity``, or in the step behind which it is."""
@@ -193,14 +191,19 @@ class BoundaryLinks:
             owner=array(np.searchsorted(nodes, links.node[order])),
             state=None,
             q=array(links.q[order]),
-            outgoing=array(addresses.links.outgoing[order]),
-            incoming=array(addresses.links.incoming[order]),
+            outgoing=None,
+            incoming=None,
             opening=array(links.boundary[order]),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
             kind=array(conditions.kind.astype(np.int64)),
             value=None,
         )
-        return tuple(records._replace(state=array(rows.reshape(-1))) for rows in states)
+        return tuple(
+            records._replace(
+                state=array(rows.reshape(-1)), outgoing=array(at.outgoing[order]), incoming=array(at.incoming[order])
+            )
+            for rows, at in zip(states, addresses.links, strict=True)
+        )
 
     def _momenta(self, conditions: LinkConditions) -> tuple:
         """The momentum of the links for either copy of the values: where profiles change their shape it follows from

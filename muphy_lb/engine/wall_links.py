@@ -5,6 +5,7 @@ import numpy as np
 from muphy_lb.backends.arrays import WallArrays
 from muphy_lb.boundaries.wall_balance import WallBalance
 from muphy_lb.domain import AddressTable, flat_address
+from muphy_lb.domain.addresses import LinkAddresses
 from muphy_lb.domain.layout import WARP, whole
 from muphy_lb.engine.probe import Probe
 from muphy_lb.physics.model import Model
@@ -29,7 +30,8 @@ class WallLinks:
         self._row = whole(self._nodes.size, WARP)
         self._arrays = self._make_arrays(coefficients, balance)
         self._nothing = backend.zeros(0, np.uint32)
-        self._probe = Probe(backend, buffers, (self._probed(),) * 2)
+        even, odd = (self._probed(at) for at in (addresses.linkwise[0], addresses.linkwise[-1]))
+        self._probe = Probe(backend, buffers, (even, odd))
 
     def bind(self, parity: int, values, keeps_mass: bool = True):
         """Launch that fills in what enters through the links, and what keeps the mass, which is added to populations
@@ -40,33 +42,20 @@ class WallLinks:
             values: device array of the values of the walls.
             keeps_mass: whether to add the latter.
         """
-        buffer = self._buffers[self._model.streaming.completed_buffer(parity)]
-        return self._launch(parity, buffer, None, values, keeps_mass)
+        model, arrays = self._model, self._arrays._replace(value=values)
+        if not keeps_mass:
+            arrays = arrays._replace(along_walls=self._nothing)
+        buffer = self._buffers[model.streaming.completed_buffer(parity)]
+        crossing = model.streaming.crossing(model.lattice, parity % len(self._addresses.patterns))
+        return self._backend.bind("walls", model.walls, buffer, arrays, crossing)
 
-    def exchange(self, parity: int, values) -> np.ndarray:
+    def exchange(self, parity: int) -> np.ndarray:
         """(S + F,) population that leaves plus the one that enters of every link into linkwise walls and into other
         labelled walls; slots must be filled."""
         if self._probe.size == 0:
             return np.zeros(0)
         leaving, entering = self._probe.read(parity).reshape(2, -1)
-        if self._model.streaming.in_place and self._links.n_links:
-            entering[: self._links.n_links] = self._entering(parity, values)
         return leaving + entering
-
-    def _entering(self, parity: int, values) -> np.ndarray:
-        """(S,) populations that the next step will fill in, computed without changing the state."""
-        backend, precision = self._backend, self._backend.precision
-        beside = backend.zeros((self._model.lattice.q - 1) * self._row, precision.storage)
-        self._launch(parity, self._buffers[parity], beside, values, False)()
-        found = backend.to_host(beside).reshape(-1, self._row)[self._links.q - 1, self._column(self._links.node)]
-        return found.astype(np.float64) / precision.unit
-
-    def _launch(self, parity: int, buffer, beside, values, keeps_mass: bool):
-        model, arrays = self._model, self._arrays._replace(value=values)
-        if not keeps_mass:
-            arrays = arrays._replace(along_walls=self._nothing)
-        crossing = model.streaming.crossing(model.lattice, parity % len(self._addresses.patterns))
-        return self._backend.bind("walls", model.walls, buffer, beside, arrays, crossing)
 
     def _make_arrays(self, coefficients: np.ndarray, balance: WallBalance | None) -> WallArrays:
         q_count, padding = self._model.lattice.q, self._row - self._nodes.size
@@ -123,6 +112,6 @@ class WallLinks:
         weights = np.uint32(1) << np.arange(1, 1 + len(rows), dtype=np.uint32)
         return (rows * weights[:, None]).sum(axis=0, dtype=np.uint32)
 
-    def _probed(self) -> np.ndarray:
-        linkwise, in_table = self._addresses.linkwise, self._addresses.in_table
+    def _probed(self, linkwise: LinkAddresses) -> np.ndarray:
+        in_table = self._addresses.in_table
         return np.concatenate((linkwise.outgoing, in_table.outgoing, linkwise.incoming, in_table.incoming))

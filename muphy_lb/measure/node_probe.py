@@ -55,7 +55,7 @@ class NodeProbe:
         """What the nodes are about to collide.
 
         With pull it is the mean with the step before where that is still there: interpolated walls leave an oscillation
-        of period two. In place, what enters through openings is not known; nodes beside openings are wrong there.
+        of period two.
         """
         return self._present().before_collision()
 
@@ -91,7 +91,8 @@ class _BoundProbe:
         engine.backend.synchronise()
         if not engine.model.streaming.stores_before_collision:
             engine.fill_slots()
-        both = engine.model.streaming.fills_slots and engine.steps_kept >= 1
+        streaming = engine.model.streaming
+        both = streaming.fills_slots and engine.steps_kept >= streaming.steps_for_mean
         parities = (0, 1) if both else (engine.parity,)
         populations = np.mean([self._read(self._before, parity) for parity in parities], axis=0)
         return self._collect(populations, np.mean([self._values.force(parity) for parity in parities], axis=0))

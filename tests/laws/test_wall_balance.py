@@ -87,7 +87,7 @@ def test_a_node_returns_what_it_receives_but_for_what_passes_along_the_wall(latt
     balance, before = wall_balance(engine.domain, rule, MOVING), engine.buffers[0].copy()
     engine.boundary_links.bind_walls(0)()
     n, moves = engine.domain.n_nodes, [1.0, 0.0]
-    returned = buffer[addresses.linkwise.incoming] - before[addresses.linkwise.outgoing]
+    returned = buffer[addresses.linkwise[0].incoming] - before[addresses.linkwise[0].outgoing]
     gained = np.bincount(links.node, returned - balance.inflow * np.take(moves, links.boundary), n)
     rest = engine.populations()[0] - random_populations(lattice, n)[0, engine.domain.number]
     arriving = before[addresses.at(lattice.opposite[balance.q], balance.node)]

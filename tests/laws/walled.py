@@ -14,7 +14,7 @@ from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import WALLS
 from muphy_lb.precision import Precision
-from tests.support import box_shape, random_voxels
+from tests.support import box_shape, random_voxels, with_openings
 
 INTERPOLATED = ("bouzidi", "central-linear")
 # One wall drifts and turns, the other rests.
@@ -47,6 +47,12 @@ def walled_nodes(lattice: Lattice, cuts=None, seed=1, fluid=0.8, periodic=(True,
     flags = np.where(voxels.flags == FLUID, FLUID, wall_flag(0) + side).astype(FLAG_DTYPE)
     nodes = build_nodes(Voxels(flags, periodic=periodic, walls=("one", "other")))
     return nodes if cuts is None else cut_links(nodes, cuts)
+
+
+def between_openings(lattice: Lattice, fluid=0.9) -> NodeList:
+    """Nodes of a random box with two openings, whose walls cut every link elsewhere."""
+    voxels = random_voxels(box_shape(lattice), 2, fluid, periodic=(False, True, False))
+    return cut_links(build_nodes(with_openings(voxels)), ScatteredDistances())
 
 
 def channel(lattice: Lattice, height: int, low=0.5, high=0.5) -> NodeList:

@@ -81,13 +81,13 @@ def wall_addresses(walls, m, locations, found):
 
 @cache
 def walls(walls_operator, lattice, precision):
-    """Overwrite what arrives through the links of nodes at walls, and at rest; or store the former beside. Locations
-    are no constants here: to compile again for each streaming and phase takes longer than to look them up."""
+    """Overwrite what arrives through the links of nodes at walls, and at rest. Locations are no constants here: to
+    compile again for each streaming and phase takes longer than to look them up."""
     update = walls_operator.compile(lattice, precision, node_jit)
-    q_count, real, back = lattice.q, precision.real, np.array(lattice.opposite[1:], np.int64)
+    q_count, real = lattice.q, precision.real
 
     @loop_jit
-    def skeleton(buffer, beside, walls, leaves_at, arrives_at, is_beside):
+    def skeleton(buffer, walls, leaves_at, arrives_at):
         row = walls.rest.size
         for chunk in prange((row + WALL_NODES - 1) // WALL_NODES):
             left, there = np.empty(q_count, np.int64), np.empty(q_count, np.int64)
@@ -102,10 +102,7 @@ def walls(walls_operator, lattice, precision):
                     arriving[q] = buffer[there[q]] if walls.wanted[m] >> q & 1 else 0
                 near[:] = walls.near[m::row]
                 changed = update(arriving, leaving, near, m, walls)
-                if is_beside:
-                    beside[m::row] = arriving[back]
-                else:
-                    change(buffer, there, arriving, changed)
+                change(buffer, there, arriving, changed)
 
     return skeleton
 

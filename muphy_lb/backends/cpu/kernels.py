@@ -119,12 +119,11 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
     return lambda: skeleton(buffers.state, buffers.leaving, entering, links, *fluxes, values)
 
 
-def walls(backend, rule, buffer, beside, walls: WallArrays, crossing: Crossing):
+def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
     """Parallel over nodes at walls."""
     skeleton = boundary_skeletons.walls(rule, backend.lattice, backend.precision)
     leaves_at, arrives_at = (np.array(locations) for locations in crossing)
-    target, is_beside = (buffer, False) if beside is None else (beside, True)
-    return on_threads(walls.rest.size, lambda: skeleton(buffer, target, walls, leaves_at, arrives_at, is_beside))
+    return on_threads(walls.rest.size, lambda: skeleton(buffer, walls, leaves_at, arrives_at))
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):

@@ -18,8 +18,8 @@ SUM_BLOCKS, SUM_THREADS, FEEDBACK_THREADS = 16, 128, 32
 @cache
 def links(openings_operator, macroscopic_operator, lattice, precision):
     """Compute the incoming population of every opening link. A block first computes the velocities of
-    ``LINK_NODES`` nodes and then one link per thread: in place, links overwrite the populations that the velocity of
-    their node is computed from, and a thread that looped over all links of a node would wait for memory at each."""
+    ``LINK_NODES`` nodes and then one link per thread: a thread that looped over all links of a node would wait for
+    memory at each."""
     condition = openings_operator.compile(lattice, precision, device_jit)
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
@@ -88,18 +88,17 @@ def unrolled(function):
 
 
 @cache
-def walls(walls_operator, crossing, is_beside, lattice, precision, index_type):
-    """Overwrite what arrives through the links of nodes at walls, and at rest; or store the former beside."""
+def walls(walls_operator, crossing, lattice, precision, index_type):
+    """Overwrite what arrives through the links of nodes at walls, and at rest."""
     update = walls_operator.compile(lattice, precision, unrolled)
     n_entries, q_count, real = lattice.q - 1, lattice.q, precision.real
     leaves = access(crossing.leaving, crossing.leaving, n_entries, precision, index_type)
     fetch, change = fetcher(crossing.arriving, precision), changer(crossing.arriving, precision)
     numbers_of = unrolled(_numbers_of_node(n_entries))
-    store_beside = unrolled(_beside(lattice, precision.storage))
     own_type = np.uint64
 
     @cuda.jit
-    def kernel(buffer, beside, walls):
+    def kernel(buffer, walls):
         m = cuda.grid(1)
         if m < walls.rest.size and walls.into_walls[m] != 0:
             arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
@@ -109,10 +108,7 @@ def walls(walls_operator, crossing, is_beside, lattice, precision, index_type):
             leaves.load(buffer, own, entries, leaving)
             fetch(buffer, own, entries, arriving, walls.wanted[m])
             changed = update(arriving, leaving, near, m, walls)
-            if is_beside:
-                store_beside(arriving, walls.rest.size, m, beside)
-            else:
-                change(buffer, own, entries, arriving, changed)
+            change(buffer, own, entries, arriving, changed)
 
     return kernel
 
@@ -127,17 +123,6 @@ def _numbers_of_node(n_entries: int):
             near[k] = walls.near[k * row + m]
 
     return read
-
-
-def _beside(lattice, storage):
-    """Function that stores what returns through the links of a node at walls, direction after direction."""
-    n_directions, opposite = lattice.q - 1, tuple(int(q) for q in lattice.opposite)
-
-    def store(arriving, row, m, beside):
-        for k in range(n_directions):
-            beside[k * row + m] = storage(arriving[opposite[k + 1]])
-
-    return store
 
 
 @cuda.jit

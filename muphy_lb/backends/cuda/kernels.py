@@ -180,14 +180,11 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
     return backend.launch(kernel, links.node.size, arguments, queue=ON_EDGE)
 
 
-def walls(backend, rule, buffer, beside, walls: WallArrays, crossing: Crossing):
+def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
     """One thread per node at walls."""
     index_type = np.uint32 if walls.entry.dtype == np.uint32 else np.uint64
-    kernel = boundary_skeletons.walls(
-        rule, crossing, beside is not None, backend.lattice, backend.precision, index_type
-    )
-    target = buffer if beside is None else beside
-    return backend.launch(kernel, walls.rest.size, (buffer, target, walls), queue=ON_EDGE, block=WALL_BLOCK)
+    kernel = boundary_skeletons.walls(rule, crossing, backend.lattice, backend.precision, index_type)
+    return backend.launch(kernel, walls.rest.size, (buffer, walls), queue=ON_EDGE, block=WALL_BLOCK)
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):

@@ -108,15 +108,15 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
     return measure
 
 
-def walls(backend, rule, buffer, beside, walls: WallArrays, crossing: Crossing):
-    """Overwrite what arrives through links into walls, and at rest; or store the former beside."""
+def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
+    """Overwrite what arrives through links into walls, and at rest."""
     q_count, own = backend.lattice.q, walls.rest.astype(np.int64)
     entries = walls.entry.reshape(-1, own.size)
     leaving, arriving = (
         np.array([entries[entry(r)] if is_entry(r) else own + r * ROW for r in locations]) for locations in crossing
     )
     directions = np.arange(q_count)[:, None]
-    wanted, back = walls.wanted >> directions & 1, backend.lattice.opposite[1:]
+    wanted = walls.wanted >> directions & 1
 
     def rounded(f):
         return backend.loaded(backend.stored(f))
@@ -124,10 +124,7 @@ def walls(backend, rule, buffer, beside, walls: WallArrays, crossing: Crossing):
     def fill():
         f = np.where(wanted, backend.loaded(buffer[arriving]), 0)
         changed = rule.reference(f, backend.loaded(buffer[leaving]), walls, backend.lattice, rounded)
-        if beside is None:
-            buffer[arriving[changed]] = backend.stored(f[changed])
-        else:
-            beside.reshape(-1, own.size)[...] = backend.stored(f[back])
+        buffer[arriving[changed]] = backend.stored(f[changed])
 
     return fill
 
