@@ -119,8 +119,8 @@ class LinkBuffers(NamedTuple):
 
 
 class WallArrays(NamedTuple):
-    """Device arrays of M nodes with links into linkwise walls, padded to whole warps. Numbers of links are stored for
-    every direction q = 1 ... Q - 1, M after M: threads of consecutive nodes access consecutive numbers.
+    """Device arrays of M nodes with links into linkwise walls, padded to whole warps. There is a number of a link for
+    every direction q = 1 ... Q - 1 of every node, in the order of :meth:`Backend.array_of_rows`.
 
     Attributes:
         rest: (M,) flat addresses of row 0 of the nodes.

@@ -63,14 +63,14 @@ class WallLinks:
         rest = np.pad(flat_address(0, self._nodes, q_count), (0, padding))
         entry = np.pad(self._addresses.entries(self._nodes), ((0, 0), (0, padding)))
         array = self._backend.array
-        numbers = {"rest": array(rest.astype(index)), "entry": array(entry.astype(index).reshape(-1))}
+        numbers = {"rest": array(rest.astype(index)), "entry": self._backend.array_of_rows(entry.astype(index))}
         factors = self._factors(coefficients, balance)
         masks = self._masks(coefficients, balance)
         return WallArrays(**numbers, **masks, **factors, value=None)
 
     def _factors(self, coefficients: np.ndarray, balance: WallBalance | None) -> dict:
         """Device arrays of numbers of links and of exchanges, by name."""
-        links, real, array = self._links, self._backend.precision.real, self._backend.array
+        links, real, array_of = self._links, self._backend.precision.real, self._backend.array_of_rows
         near, opposed, momentum = coefficients
         inflow = np.zeros(links.n_links) if balance is None else balance.inflow
         columns = {"near": self._rows(links, near), "opposed": self._rows(links, opposed)}
@@ -81,9 +81,9 @@ class WallLinks:
                 columns[name] += self._rows(balance, values)
             wall += self._rows(balance, balance.wall)
         if not (columns["momentum"].any() or columns["passed"].any()):
-            columns["momentum"] = columns["passed"] = wall = np.zeros(0)
-        found = {name: array(values.astype(real).reshape(-1)) for name, values in columns.items()}
-        return found | {"wall": array(wall.astype(np.uint8).reshape(-1))}
+            columns["momentum"] = columns["passed"] = wall = np.zeros((0, 0))
+        found = {name: array_of(values.astype(real)) for name, values in columns.items()}
+        return found | {"wall": array_of(wall.astype(np.uint8))}
 
     def _masks(self, coefficients: np.ndarray, balance: WallBalance | None) -> dict:
         """Device arrays of the masks of links and exchanges, by name."""

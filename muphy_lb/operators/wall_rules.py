@@ -96,25 +96,25 @@ def _node(lattice, precision, jit, at):
     n_directions, real, unit = lattice.q - 1, precision.real, precision.real(precision.unit)
     zero, opposite, rounded = real(0), tuple(int(q) for q in lattice.opposite), jit(_rounded(precision))
 
-    def update(arriving, leaving, near, m, walls):
-        """``near``: those of the node in all directions, since memory is slow to answer."""
-        row, keeps_mass, moves = walls.rest.size, walls.along_walls.size > 0, walls.momentum.size > 0
-        links, exchanges = walls.into_walls[m], walls.along_walls[m] if keeps_mass else walls.into_walls[m]
+    def update(arriving, leaving, near, m, first, step, walls):
+        """``near``: those of the node in all directions, since memory is slow to answer; numbers of direction q are at
+        ``first + (q - 1) * step``. Nothing but the last choice depends on what a direction is: nodes at walls have all
+        of them at random, and no branch could be foreseen."""
+        keeps_mass, moves = walls.along_walls.size > 0, walls.momentum.size > 0
+        into, along = walls.into_walls[m], walls.along_walls[m] if keeps_mass else walls.into_walls[m]
         gained, changed, added, passed = zero, 0, zero, zero
         for k in range(n_directions):
-            if (links | exchanges) >> (k + 1) & 1:
-                i, left = k * row + m, leaving[k + 1]
-                if moves:
-                    value = unit * walls.value[walls.wall[i]]
-                    added, passed = walls.momentum[i] * value, walls.passed[i] * value
-                if links >> (k + 1) & 1:
-                    far, own = arriving[k + 1] - left, leaving[opposite[k + 1]] - left
-                    entering = left + near[k] * far + walls.opposed[i] * own + added
-                    gained += left - rounded(entering) + passed
-                    arriving[opposite[k + 1]] = entering
-                    changed |= 1 << opposite[k + 1]
-                else:
-                    gained += near[k] * (arriving[opposite[k + 1]] - left) + passed
+            i, back, left = first + k * step, arriving[opposite[k + 1]], leaving[k + 1]
+            if moves:
+                value = unit * walls.value[walls.wall[i]]
+                added, passed = walls.momentum[i] * value, walls.passed[i] * value
+            far, own = arriving[k + 1] - left, leaving[opposite[k + 1]] - left
+            entering = left + near[k] * far + walls.opposed[i] * own + added
+            is_link, is_exchange = into >> (k + 1) & 1, along >> (k + 1) & 1
+            exchanged = near[k] * (back - left) + passed if is_exchange else zero
+            gained += left - rounded(entering) + passed if is_link else exchanged
+            arriving[opposite[k + 1]] = entering if is_link else back
+            changed |= is_link << opposite[k + 1]
         if keeps_mass:
             arriving[0] = leaving[0] + gained
             changed |= 1

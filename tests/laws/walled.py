@@ -82,6 +82,6 @@ def after_walls(walls: WallArrays, lattice: Lattice, precision: Precision, arriv
     changed, n = [], walls.rest.size
     for m in range(n):
         f = result[:, m].copy()
-        changed.append(update(f, leaving[:, m], walls.near[m::n], m, walls))
+        changed.append(update(f, leaving[:, m], walls.near[m::n], m, m, n, walls))
         result[:, m] = f
     return result, np.array(changed)

@@ -73,10 +73,10 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
 @node_jit
 def wall_addresses(walls, m, locations, found):
     """The addresses of the populations of a node at walls; ``locations`` as of :class:`muphy_lb.domain.Crossing`."""
-    row, own = walls.rest.size, np.int64(walls.rest[m])
+    first, own = m * (found.size - 1), np.int64(walls.rest[m])
     for q in range(found.size):
         location = locations[q]
-        found[q] = own + location * ROW if location >= 0 else walls.entry[(-1 - location) * row + m]
+        found[q] = own + location * ROW if location >= 0 else walls.entry[first - 1 - location]
 
 
 @cache
@@ -91,7 +91,7 @@ def walls(walls_operator, lattice, precision):
         row = walls.rest.size
         for chunk in prange((row + WALL_NODES - 1) // WALL_NODES):
             left, there = np.empty(q_count, np.int64), np.empty(q_count, np.int64)
-            leaving, arriving, near = np.empty(q_count, real), np.empty(q_count, real), np.empty(q_count - 1, real)
+            leaving, arriving = np.empty(q_count, real), np.empty(q_count, real)
             for m in range(chunk * WALL_NODES, min(row, (chunk + 1) * WALL_NODES)):
                 if walls.into_walls[m] == 0:
                     continue
@@ -100,8 +100,8 @@ def walls(walls_operator, lattice, precision):
                 for q in range(q_count):
                     leaving[q] = buffer[left[q]]
                     arriving[q] = buffer[there[q]] if walls.wanted[m] >> q & 1 else 0
-                near[:] = walls.near[m::row]
-                changed = update(arriving, leaving, near, m, walls)
+                first = m * (q_count - 1)
+                changed = update(arriving, leaving, walls.near[first : first + q_count - 1], m, first, 1, walls)
                 change(buffer, there, arriving, changed)
 
     return skeleton

@@ -107,7 +107,7 @@ def walls(walls_operator, crossing, lattice, precision, index_type):
             numbers_of(walls, m, entries, near)
             leaves.load(buffer, own, entries, leaving)
             fetch(buffer, own, entries, arriving, walls.wanted[m])
-            changed = update(arriving, leaving, near, m, walls)
+            changed = update(arriving, leaving, near, m, m, walls.rest.size, walls)
             change(buffer, own, entries, arriving, changed)
 
     return kernel
