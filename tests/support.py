@@ -20,7 +20,7 @@ from muphy_lb.boundaries.wall_balance import wall_balance
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
 from muphy_lb.boundaries.waveform import FourierSeries
 from muphy_lb.boundaries.womersley import PulsatileProfile, harmonics
-from muphy_lb.domain import LocalDomain, build_local_domain
+from muphy_lb.domain import LocalDomain, build_local_domain, streaming_named
 from muphy_lb.domain.order import LEXICOGRAPHIC
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.engine.engine import Engine
@@ -131,15 +131,16 @@ def distinguishable_populations(lattice: Lattice, n: int) -> np.ndarray:
     return np.arange(1.0, 1.0 + lattice.q * n).reshape(lattice.q, n)
 
 
-def build_engine(nodes, setup: Setup, owner=None, rank=0, communicator=None) -> Engine:
-    """Engine of one rank, isothermal BGK, with no population set."""
+def build_engine(nodes, setup: Setup, owner=None, rank=0, communicator=None, keeps_mass=True) -> Engine:
+    """Engine of one rank, isothermal BGK, with no population set; ``keeps_mass``: with the balance of its walls."""
     owner = np.zeros(nodes.n_nodes, dtype=np.int64) if owner is None else owner
-    treatment = treat_walls(setup.wall_rule, setup.motions_of(nodes))
+    in_place = streaming_named(setup.streaming).in_place
+    treatment = treat_walls(setup.wall_rule, setup.motions_of(nodes), in_place)
     domain = build_local_domain(nodes, owner, rank, setup.lattice, treatment, setup.order)
-    return engine_on(domain, nodes, setup, communicator)
+    return engine_on(domain, nodes, setup, communicator, keeps_mass)
 
 
-def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> Engine:
+def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None, keeps_mass=True) -> Engine:
     """Engine on a domain that is already there."""
     lattice, motions = setup.lattice, setup.motions_of(nodes)
     frames = opening_frames(nodes, lattice)
@@ -151,7 +152,7 @@ def engine_on(domain: LocalDomain, nodes, setup: Setup, communicator=None) -> En
         walls=linkwise_coefficients(nodes, domain, setup.wall_rule, motions)[0],
         value=np.append([condition.value for condition in setup.conditions], np.ones(len(motions) + 1)),
         feedback={k: condition.feedback for k, condition in enumerate(setup.conditions) if condition.feedback},
-        balance=wall_balance(domain, setup.wall_rule, motions),
+        balance=wall_balance(domain, setup.wall_rule, motions) if keeps_mass else None,
         profiles=pulsatile_weights(nodes, lattice, domain.links, (frames, setup.conditions), momentum),
     )
     backend = make_backend(setup.backend, lattice, setup.precision)

@@ -119,44 +119,33 @@ class LinkBuffers(NamedTuple):
 
 
 class WallArrays(NamedTuple):
-    """Device arrays of the links into linkwise walls, all of length L unless noted.
+    """Device arrays of M nodes with links into linkwise walls, padded to whole warps. There is a number of a link for
+    every direction q = 1 ... Q - 1 of every node, in the order of :meth:`Backend.array_of_rows`.
 
     Attributes:
-        outgoing, arriving, opposed, incoming: flat addresses of the population that leaves towards the wall, of the one
-            about to arrive at the node from the side away from the wall, of the one that left in that direction, and of
-            the one that the wall returns.
-        coefficients: (4, L) factors of the first three, and the term added per unit of the wall's value.
-        wall: wall number.
+        rest: (M,) flat addresses of row 0 of the nodes.
+        entry: ((Q - 1) M,) flat addresses that the table of the step holds for the nodes.
+        into_walls: (M,) bit q is set where direction q leads into a linkwise wall.
+        along_walls: (M,) bit q is set where direction q leads to a node with which mass is exchanged; of size 0 where
+            walls need not keep the mass.
+        wanted: (M,) bit q is set where the population that arrives in direction q is read.
+        near: factors of links for what arrives from the side away from the wall; of exchanges, the share.
+        opposed: factors of links for what has left in that direction.
+        momentum: what a link adds per unit of the wall's value; empty if no wall moves.
+        passed: what the node at rest gains besides, per unit of the wall's value; empty if no wall moves.
+        wall: wall number; empty if no wall moves.
         value: (n_walls,) velocity scale of each wall.
     """
 
-    outgoing: Any
-    arriving: Any
-    opposed: Any
-    incoming: Any
-    coefficients: Any
-    wall: Any
-    value: Any
-
-
-class BalanceArrays(NamedTuple):
-    """Device arrays of what M nodes exchange at walls, K exchanges, node after node.
-
-    Attributes:
-        start: (M + 1,) exchanges of node m are ``[start[m], start[m + 1])``.
-        rest: (M,) flat addresses of the populations at rest, which gain them.
-        first, second: (K,) flat addresses of the populations whose difference is exchanged.
-        share, added: (K,) share of that difference, and what is gained besides per unit of the wall's value.
-        wall: (K,) wall number.
-        value: (n_walls,) velocity scale of each wall.
-    """
-
-    start: Any
     rest: Any
-    first: Any
-    second: Any
-    share: Any
-    added: Any
+    entry: Any
+    into_walls: Any
+    along_walls: Any
+    wanted: Any
+    near: Any
+    opposed: Any
+    momentum: Any
+    passed: Any
     wall: Any
     value: Any
 

@@ -63,6 +63,10 @@ class Backend(Protocol):
     def array(self, host: np.ndarray) -> Any:
         """Device copy of a host array."""
 
+    def array_of_rows(self, host: np.ndarray) -> Any:
+        """Device copy of (K, M) numbers of nodes as one row, in the order in which the kernels run through them: row
+        after row where threads of consecutive nodes run side by side, node after node elsewhere."""
+
     def zeros(self, size: int, dtype) -> Any:
         """Device array of zeros."""
 
@@ -147,10 +151,9 @@ class Backend(Protocol):
         link_fluxes(operators, buffers: LinkBuffers, links: LinkArrays, fluxes, values)
             Mass that enters through every opening link, and density deviation of its node, into the two float64 arrays
             ``fluxes``; the incoming population is read, or computed as by ``links``.
-        walls(rule, buffer, target, links: WallArrays)
-            Compute the incoming population of every link into a linkwise wall from ``buffer``.
-        wall_balance(exchange, buffer, balance: BalanceArrays)
-            Add to the populations at rest of wall nodes what they exchange, once a step, after ``walls``.
+        walls(rule, buffer, walls: WallArrays, crossing: Crossing)
+            Compute what arrives through the links of nodes at linkwise walls, and with exchanges what their
+            populations at rest gain, once a step.
         moments(macroscopic, state: State, nodes, out, values)
             Write rho - 1, ux, uy, uz of a node range into the four rows of ``out``, each as long as the range.
         reduction(macroscopic, state: State, result: ReductionArrays, values)

@@ -97,11 +97,12 @@ class WallMotion:
         return np.array(self.velocity) + np.cross(self.rotation, self.extent.arm(position, self.centre))
 
 
-def treat_walls(rule: str, motions: tuple[WallMotion, ...]) -> WallTreatment:
-    """How the links of every wall are treated, given the rule of all walls that do not slip."""
+def treat_walls(rule: str, motions: tuple[WallMotion, ...], in_place: bool = False) -> WallTreatment:
+    """How the links of every wall are treated, given the rule of all walls that do not slip, and whether populations
+    stream in place."""
     plain = IN_TABLE if rule == HALF_WAY else LINKWISE
     labelled = [SPECULAR if motion.slips else LINKWISE if motion.moves else plain for motion in motions]
-    return WallTreatment(tuple(labelled), plain)
+    return WallTreatment(tuple(labelled), plain, reads_behind=in_place and rule != HALF_WAY)
 
 
 def linkwise_coefficients(

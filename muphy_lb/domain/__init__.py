@@ -13,7 +13,18 @@ from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.runs import RunTable, compress, decode
 from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming
 from muphy_lb.domain.stencil import StencilTable, build_neighbours, build_stencil
-from muphy_lb.domain.streaming import AA, PULL, PUSH, STREAMINGS, Pattern, Streaming, entry, is_entry, streaming_named
+from muphy_lb.domain.streaming import (
+    AA,
+    PULL,
+    PUSH,
+    STREAMINGS,
+    Crossing,
+    Pattern,
+    Streaming,
+    entry,
+    is_entry,
+    streaming_named,
+)
 from muphy_lb.domain.wall_links import IN_TABLE, LINKWISE, SPECULAR, WallTreatment, open_corners
 
 __all__ = [
@@ -40,6 +51,7 @@ __all__ = [
     "LinkRecords",
     "LocalDomain",
     "Part",
+    "Crossing",
     "Pattern",
     "RunTable",
     "StencilTable",

@@ -1,11 +1,11 @@
 """AddressTable: geometry, walls, periodicity, halo and openings folded into flat addresses.
 
-A population buffer is one flat array: tiles of nodes (``layout``), then the halo slots, then, for pull and push, one
-slot per opening link and per link of a linkwise wall. The pattern (``streaming``) determines what a step loads and
-stores through the table; the address of each table entry is computed here. The bulk loop has no branch.
+A population buffer is one flat array: tiles of nodes (``layout``), then the halo slots, then one slot per opening link
+and per link of a linkwise wall. The pattern (``streaming``) determines what a step loads and stores through the table;
+the address of each table entry is computed here. The bulk loop has no branch.
 
-In place (A-A) a link into an opening or a linkwise wall needs no slot: in every phase the population that leaves is
-stored where the one that enters is expected.
+In place (A-A) the slot of a link and the row of its node change parts: one holds what leaves while the other is filled
+with what enters. So the latter can be filled in again, and the former is there to be interpolated and measured.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ class AddressTable:
         n_halo: number of halo slots, the first of which follows the tiles.
         overrides: entries changed by the halo, by opening and wall links, and by specular reflection.
         exchanges: the halo exchange of each phase.
-        links: addresses of the opening links.
+        links: addresses of the opening links before a step of each phase.
         linkwise: the same for the links into linkwise walls.
         in_table: the same for the links into other labelled walls; only read, to measure forces.
     """
@@ -68,8 +68,8 @@ class AddressTable:
     n_halo: int
     overrides: Overrides
     exchanges: tuple[Exchange, ...]
-    links: LinkAddresses
-    linkwise: LinkAddresses
+    links: tuple[LinkAddresses, ...]
+    linkwise: tuple[LinkAddresses, ...]
     in_table: LinkAddresses
 
     def plain(self, phase: int) -> np.ndarray:
@@ -88,12 +88,14 @@ class AddressTable:
     def at(self, q: np.ndarray, node: np.ndarray) -> np.ndarray:
         """Table addresses of single entries: direction ``q`` of ``node``, in the phase that has one."""
         nodes, column = np.unique(node, return_inverse=True)
-        address = np.empty(q.size, dtype=np.int64)
+        return self.entries(nodes)[q - 1, column]
+
+    def entries(self, nodes: np.ndarray) -> np.ndarray:
+        """(Q - 1, m) table addresses of ascending local nodes, of every direction in the phase that has one."""
+        table = np.empty((self.domain.lattice.q - 1, nodes.size), dtype=np.int64)
         for pattern in self.patterns:
-            mine = pattern.exchanges(q)
-            row = np.searchsorted(pattern.directions, q[mine])
-            address[mine] = self._entries(pattern, nodes)[row, column[mine]]
-        return address
+            table[np.array(pattern.directions) - 1] = self._entries(pattern, nodes)
+        return table
 
     def _entries(self, pattern: Pattern, nodes: np.ndarray) -> np.ndarray:
         """(K, m) addresses of ascending local nodes; padding nodes have their own rows."""
@@ -134,11 +136,6 @@ class AddressTable:
         pattern = self.patterns[phase]
         return pattern.store if pattern.in_place else tuple(range(self.domain.lattice.q))
 
-    @property
-    def arriving(self) -> np.ndarray:
-        """(S,) address from which the node of each linkwise link will pull on the side away from the wall."""
-        return self.at(self.domain.linkwise.q, self.domain.linkwise.node)
-
 
 def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
     """Build the address table of a local domain for a streaming scheme.
@@ -154,32 +151,41 @@ def build_addresses(domain: LocalDomain, streaming: Streaming) -> AddressTable:
     n_halo = halo.n_receive if pattern.upstream else halo.n_send
     link_start = halo_start + n_halo
     records = links.join(linkwise)
-    n_link_slots = 0 if pattern.in_place else records.n_links
-    slot = link_start + np.arange(n_link_slots)
+    slot = link_start + _slot_order(records, links.n_links)
     table_q = opposite[records.q] if pattern.upstream else records.q
     crossing = (halo.receive_q, halo.receive_node) if pattern.upstream else (halo.send_q, halo.send_node)
     entries = [_specular_entries(domain, pattern), (*crossing, halo_start + np.arange(n_halo))]
-    entries += [] if pattern.in_place else [(table_q, records.node, slot)]
-    joined = _joined_links(pattern, records, slot, opposite, q_count)
+    entries += [(table_q, records.node, slot)]
+    joined = [_joined_links(kind, records, slot, opposite, q_count) for kind in kinds]
     first, rest = slice(None, links.n_links), slice(links.n_links, None)
     bare = AddressTable(
         domain=domain,
         patterns=kinds,
-        n_slots=whole(link_start + n_link_slots, WORDS),
+        n_slots=whole(link_start + records.n_links, WORDS),
         n_halo=n_halo,
         overrides=_sorted(entries),
         exchanges=plan_exchanges(domain, kinds, halo_start),
-        links=LinkAddresses(joined.outgoing[first], joined.incoming[first]),
-        linkwise=LinkAddresses(joined.outgoing[rest], joined.incoming[rest]),
+        links=tuple(LinkAddresses(each.outgoing[first], each.incoming[first]) for each in joined),
+        linkwise=tuple(LinkAddresses(each.outgoing[rest], each.incoming[rest]) for each in joined),
         in_table=LinkAddresses(*np.empty((2, 0), dtype=np.int64)),
     )
     return bare if domain.in_table.n_links == 0 else _with_in_table(bare)
 
 
+def _slot_order(records, n_openings: int) -> np.ndarray:
+    """Number of the slot of each link: of openings in the order of the records; of walls direction after direction, so
+    that consecutive nodes along a wall access consecutive slots."""
+    order = np.arange(records.n_links)
+    order[n_openings + np.lexsort((records.node[n_openings:], records.q[n_openings:]))] = order[n_openings:].copy()
+    return order
+
+
 def _joined_links(pattern: Pattern, records, slot, opposite, q_count) -> LinkAddresses:
+    """Addresses of all links before a step of a pattern."""
     entering = flat_address(opposite[records.q], records.node, q_count)
     if pattern.in_place:
-        return LinkAddresses(entering, entering)
+        fills_slot = pattern.exchanges(records.q)
+        return LinkAddresses(np.where(fills_slot, entering, slot), np.where(fills_slot, slot, entering))
     leaving = flat_address(records.q, records.node, q_count)
     return LinkAddresses(leaving, slot) if pattern.upstream else LinkAddresses(slot, entering)
 

@@ -26,10 +26,11 @@ CHUNK_NODES = 1 << 18
 class LocalDomain:
     """One rank's share of a geometry.
 
-    Run order: the edge first (nodes with a link to another rank, into an opening or into a linkwise wall; padded with
-    interior nodes to a multiple of ``GROUP``), then the interior; within each in node-list order by default.
-    The interior needs nothing but the state before the step, so it runs while openings, walls and halo are prepared for
-    the edge. The table of all neighbours is never stored as a whole; it is computed chunk by chunk where it is needed.
+    Run order: the edge first (nodes with a link to another rank, into an opening or into a linkwise wall, and the nodes
+    behind the latter where these are read; padded with interior nodes to a multiple of ``GROUP``), then the interior;
+    within each in node-list order by default. The interior needs nothing but the state before the step, so it runs
+    while openings, walls and halo are prepared for the edge. The table of all neighbours is never stored as a whole; it
+    is computed chunk by chunk where it is needed.
 
     Attributes:
         lattice: the velocity set.
@@ -190,12 +191,14 @@ class _Special:
         table: (Q, k) positions in the part of their neighbours, or link codes.
         through_solids: the same without the walls of solids.
         is_edge: (k,) whether each belongs to the edge.
+        behind: positions of further nodes of the edge, which wait for what linkwise walls read.
     """
 
     listed: np.ndarray
     table: np.ndarray
     through_solids: np.ndarray
     is_edge: np.ndarray
+    behind: np.ndarray
 
 
 def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
@@ -212,15 +215,17 @@ def _special_nodes(search, own, part: Part, lattice, walls) -> _Special:
             through = search.table_through_solids(lattice.c, nodes)
             edge |= _classify(through, part.owner, part.rank)[0]
         chosen = np.flatnonzero(special | edge)
-        found.append((nodes[chosen], table[:, chosen], through[:, chosen], edge[chosen]))
-    listed, tables, through, edges = zip(*found, strict=True)
+        behind = walls.behind(table, lattice)
+        behind = behind[part.owner[behind] == part.rank]
+        found.append((nodes[chosen], table[:, chosen], through[:, chosen], edge[chosen], behind))
+    listed, tables, through, edges, behind = zip(*found, strict=True)
     table, through_solids = np.concatenate(tables, axis=1), np.concatenate(through, axis=1)
-    return _Special(np.concatenate(listed), table, through_solids, np.concatenate(edges))
+    return _Special(np.concatenate(listed), table, through_solids, np.concatenate(edges), np.concatenate(behind))
 
 
 def _run_order(nodes, own, special: _Special, order: str) -> tuple[np.ndarray | None, int]:
     """Positions of the own nodes in run order, None if that is the whole list as it is, and the size of the edge."""
-    edge = special.listed[special.is_edge]
+    edge = np.union1d(special.listed[special.is_edge], special.behind)
     n_edge = min(whole(edge.size, GROUP), own.size)
     if n_edge == 0 and order == LEXICOGRAPHIC:
         return (None if own.size == nodes.n_nodes else own), 0

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import inf
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,9 +40,9 @@ class Streaming:
         stores_before_collision: whether the stored populations are those before collision; else those after it.
         half_force: share of the body force in the momentum of stored populations: 1/2 before, -1/2 after collision.
         in_place: whether a step writes to the buffer that it reads from.
-        fills_slots: whether openings and walls fill slots of their own before the step, which can be filled again at
-            any time; only then are the populations known that are about to arrive at a node, as interpolated walls and
-            measurements before collision need them.
+        fills_slots: whether what enters through openings and walls is filled in before the step, apart from what
+            leaves, so that it can be filled in again at any time; only then are the populations known that are about to
+            arrive at a node, as interpolated walls and measurements before collision need them.
         exchanges_result: whether messages carry what the step wrote; else what it is about to read.
         openings_beside_messages: whether the openings write nothing that packing reads, nor read anything that messages
             or the interior write, so that they run on a queue of their own.
@@ -94,6 +95,12 @@ class Streaming:
         """One pattern per phase; consecutive steps cycle through the phases."""
         return _patterns(self, lattice)
 
+    def crossing(self, lattice: Lattice, phase: int) -> "Crossing":
+        """What crosses between the step before and one of a phase."""
+        patterns = self.patterns(lattice)
+        before, ahead = patterns[phase - 1], patterns[phase]
+        return Crossing(_of_all(before, before.store), _of_all(ahead, ahead.load))
+
 
 PULL = Streaming(
     "pull",
@@ -105,7 +112,13 @@ PULL = Streaming(
 PUSH = Streaming(
     "push", (EDGE, SEND, INTERIOR, RECEIVE, OPENINGS, WALLS), stores_before_collision=True, steps_for_mean=2
 )
-AA = Streaming("aa", (SEND, OPENINGS, INTERIOR, RECEIVE, WALLS, EDGE), in_place=True, openings_before_interior=True)
+AA = Streaming(
+    "aa",
+    (SEND, OPENINGS, INTERIOR, RECEIVE, WALLS, EDGE),
+    in_place=True,
+    fills_slots=True,
+    openings_before_interior=True,
+)
 STREAMINGS: Mapping[str, Streaming] = MappingProxyType({kind.name: kind for kind in (PULL, PUSH, AA)})
 
 
@@ -153,6 +166,14 @@ class Pattern:
         return np.isin(directions, self.directions)
 
 
+class Crossing(NamedTuple):
+    """Where the populations of a node lie between two steps: those that have left it in each direction, and those that
+    are about to arrive. Locations as of :class:`Pattern`, in a table with an entry q - 1 for each direction q."""
+
+    leaving: tuple[int, ...]
+    arriving: tuple[int, ...]
+
+
 def is_entry(location: int) -> bool:
     """Whether a location is an entry of the table."""
     return location < 0
@@ -161,6 +182,11 @@ def is_entry(location: int) -> bool:
 def entry(location: int) -> int:
     """Number of the table entry that a location denotes."""
     return -1 - location
+
+
+def _of_all(pattern: Pattern, locations) -> tuple[int, ...]:
+    """Locations of a pattern in a table with entries for all directions."""
+    return tuple(-pattern.directions[entry(each)] if is_entry(each) else each for each in locations)
 
 
 @cache

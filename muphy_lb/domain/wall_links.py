@@ -23,10 +23,13 @@ class WallTreatment:
     Attributes:
         labelled: treatment of each labelled wall of the geometry.
         plain: treatment of all other walls, ``IN_TABLE`` or ``LINKWISE``.
+        reads_behind: whether linkwise walls read populations that, in place, the node on the side away from the wall
+            overwrites in the same step; it must wait for them.
     """
 
     labelled: tuple[int, ...] = ()
     plain: int = IN_TABLE
+    reads_behind: bool = False
 
     @property
     def slip(self) -> tuple[int, ...]:
@@ -35,12 +38,23 @@ class WallTreatment:
 
     def has_linkwise(self, table: np.ndarray) -> np.ndarray:
         """(n,) mask of the nodes of a (Q, n) neighbour table with a link into a linkwise wall."""
-        codes = [WALL_LINK] if self.plain == LINKWISE else []
-        codes += [FIRST_WALL_LINK - number for number, kind in enumerate(self.labelled) if kind == LINKWISE]
         mask = np.zeros(table.shape[1], dtype=bool)
-        for row in table if codes else ():
-            mask |= np.isin(row, codes)
+        for row in table if self._linkwise_codes else ():
+            mask |= np.isin(row, self._linkwise_codes)
         return mask
+
+    def behind(self, table: np.ndarray, lattice: Lattice) -> np.ndarray:
+        """Nodes that a (Q, n) neighbour table names on the side of its nodes away from linkwise walls, if their
+        populations are read."""
+        codes = self._linkwise_codes if self.reads_behind else []
+        found = [table[lattice.opposite[q], np.isin(table[q], codes)] for q in range(1, lattice.q) if codes]
+        nodes = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
+        return nodes[nodes >= 0]
+
+    @property
+    def _linkwise_codes(self) -> list[int]:
+        codes = [WALL_LINK] if self.plain == LINKWISE else []
+        return codes + [FIRST_WALL_LINK - number for number, kind in enumerate(self.labelled) if kind == LINKWISE]
 
 
 @dataclass(frozen=True)

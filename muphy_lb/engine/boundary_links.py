@@ -1,19 +1,18 @@
 """Opening links and links into linkwise walls of one rank, bound to its device, and measurements at links."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.arrays import BalanceArrays, LinkArrays, LinkBuffers, WallArrays
+from muphy_lb.backends.arrays import LinkArrays, LinkBuffers
 from muphy_lb.boundaries.feedback import Feedback
 from muphy_lb.boundaries.wall_balance import WallBalance
-from muphy_lb.domain import AddressTable, flat_address
-from muphy_lb.engine.probe import Probe
+from muphy_lb.domain import AddressTable
 from muphy_lb.engine.timed_profiles import timed_momenta
 from muphy_lb.engine.timed_values import TimedValues
-from muphy_lb.operators import WALL_EXCHANGE
+from muphy_lb.engine.wall_links import WallLinks
 from muphy_lb.physics.model import Model
 
 # Sums over openings are in fixed point: 2^-44 is far below the rounding of a population in single precision, and sums
@@ -30,7 +29,7 @@ class LinkConditions:
     Attributes:
         momentum: (L,) mass that enters through each opening link per unit of its opening's value.
         kind: (n_openings,) condition kind of each opening.
-        walls: (4, S) coefficients of the links into linkwise walls.
+        walls: (3, S) coefficients of the links into linkwise walls.
         value: values of the openings, then the velocity scale of each labelled wall and of all others together.
         feedback: conditions with feedback by number of their opening.
         balance: what keeps the mass at interpolated walls, if there are any.
@@ -81,10 +80,8 @@ class BoundaryLinks:
         self._n_openings, self._n_values = conditions.kind.size, conditions.value.size
         self._links = self._link_arrays(conditions, nodes, states)
         self._momentum = self._momenta(conditions)
-        self._walls = self._wall_arrays(conditions)
-        self._balance = self._balance_arrays(conditions.balance) if conditions.balance else None
+        self._walls = WallLinks(backend, model, addresses, buffers, conditions.walls, conditions.balance)
         self._sum_launches: tuple | None = None
-        self._wall_probe = Probe(backend, buffers, (self._wall_addresses(),) * 2)
 
     @property
     def has_openings(self) -> bool:
@@ -108,24 +105,11 @@ class BoundaryLinks:
         moments = self._moment_values(parity, self._in_force(parity, is_behind))
         return self._backend.bind("links", self._operators, buffers, links, moments)
 
-    def bind_walls(self, parity: int, is_behind: bool = False, target=None, incoming=None):
-        """Launch that fills in what enters through the links into walls with slots; into ``target[incoming]`` instead
-        if that is given. See :meth:`bind_openings`."""
-        buffer = self._completed(parity)
+    def bind_walls(self, parity: int, is_behind: bool = False):
+        """Launch that fills in what enters through the links into linkwise walls; before a step also what keeps the
+        mass at interpolated walls. See :meth:`bind_openings`."""
         in_force = self._backend.view(self._in_force(parity, is_behind), self._n_openings, self._n_values)
-        links = self._walls._replace(value=in_force)
-        if incoming is not None:
-            links = links._replace(incoming=incoming)
-        return self._backend.bind("walls", self._model.walls, buffer, buffer if target is None else target, links)
-
-    def bind_walls_of_step(self, parity: int) -> Iterator:
-        """Launches of a step: :meth:`bind_walls`, and what keeps the mass at interpolated walls, which is added to the
-        populations of nodes and therefore only once."""
-        yield self.bind_walls(parity)
-        if self._balance:
-            in_force = self._backend.view(self._in_force(parity, False), self._n_openings, self._n_values)
-            balance = self._balance._replace(value=in_force)
-            yield self._backend.bind("wall_balance", WALL_EXCHANGE, self._completed(parity), balance)
+        return self._walls.bind(parity, in_force, keeps_mass=not is_behind)
 
     def sums(self, parity: int, n_openings: int) -> np.ndarray:
         """(n_openings, 3) int64 sums over the links of each opening in the state ``parity``; see
@@ -177,20 +161,7 @@ class BoundaryLinks:
     def wall_exchange(self, parity: int) -> np.ndarray:
         """(S + F,) population that leaves plus the one that enters of every link into linkwise walls and into other
         labelled walls; slots must be filled."""
-        n_linkwise = self._addresses.domain.linkwise.n_links
-        if self._wall_probe.size == 0:
-            return np.zeros(0)
-        leaving, entering = self._wall_probe.read(parity).reshape(2, -1)
-        if self._model.streaming.in_place and n_linkwise:
-            entering[:n_linkwise] = self._entering_from_walls(parity, n_linkwise)
-        return leaving + entering
-
-    def _entering_from_walls(self, parity: int, n_links: int) -> np.ndarray:
-        """(S,) populations that the next step will fill in, computed without changing the state."""
-        backend, precision = self._backend, self._backend.precision
-        beside = backend.zeros(n_links, precision.storage)
-        self.bind_walls(parity, is_behind=True, target=beside, incoming=backend.array(np.arange(n_links)))()
-        return backend.to_host(beside).astype(np.float64) / precision.unit
+        return self._walls.exchange(parity)
 
     def _in_force(self, parity: int, is_behind: bool):
         """Device array of the values in force in a step from buffer ``parity``, or in the step behind which it is."""
@@ -220,14 +191,19 @@ class BoundaryLinks:
             owner=array(np.searchsorted(nodes, links.node[order])),
             state=None,
             q=array(links.q[order]),
-            outgoing=array(addresses.links.outgoing[order]),
-            incoming=array(addresses.links.incoming[order]),
+            outgoing=None,
+            incoming=None,
             opening=array(links.boundary[order]),
             momentum=array(conditions.momentum[order].astype(self._backend.precision.real)),
             kind=array(conditions.kind.astype(np.int64)),
             value=None,
         )
-        return tuple(records._replace(state=array(rows.reshape(-1))) for rows in states)
+        return tuple(
+            records._replace(
+                state=array(rows.reshape(-1)), outgoing=array(at.outgoing[order]), incoming=array(at.incoming[order])
+            )
+            for rows, at in zip(states, addresses.links, strict=True)
+        )
 
     def _momenta(self, conditions: LinkConditions) -> tuple:
         """The momentum of the links for either copy of the values: where profiles change their shape it follows from
@@ -243,49 +219,3 @@ class BoundaryLinks:
     def _state(self, phase: int, nodes: np.ndarray) -> np.ndarray:
         """(Q, m) addresses of the populations of ascending local nodes before a step of a phase."""
         return self._addresses.resolve(phase - 1, self._addresses.locations_after(phase - 1), nodes)
-
-    def _wall_arrays(self, conditions: LinkConditions) -> WallArrays:
-        """The population about to arrive at a node is known only if it will be pulled; otherwise the coefficients must
-        not use it."""
-        links, addresses = self._addresses.domain.linkwise, self._addresses
-        arriving = opposed = addresses.linkwise.outgoing
-        if self._model.streaming.fills_slots and links.n_links:
-            lattice = self._model.lattice
-            arriving = addresses.arriving
-            opposed = flat_address(lattice.opposite[links.q], links.node, lattice.q)
-        dtype, array = np.uint32 if addresses.n_slots < 2**32 else np.uint64, self._backend.array
-        return WallArrays(
-            outgoing=array(addresses.linkwise.outgoing.astype(dtype)),
-            arriving=array(arriving.astype(dtype)),
-            opposed=array(opposed.astype(dtype)),
-            incoming=array(addresses.linkwise.incoming.astype(dtype)),
-            coefficients=array(conditions.walls.astype(self._backend.precision.real).reshape(-1)),
-            wall=array(links.boundary.astype(np.uint8)),
-            value=None,
-        )
-
-    def _balance_arrays(self, balance: WallBalance) -> BalanceArrays:
-        """Exchanges node after node: through its links into walls, then with its neighbours along walls."""
-        links, addresses, q_count = self._addresses.domain.linkwise, self._addresses, self._model.lattice.q
-        node = np.concatenate((links.node, balance.node))
-        order = np.argsort(node, kind="stable")
-        nodes, start = np.unique(node[order], return_index=True)
-        opposite = self._model.lattice.opposite[balance.q]
-        first = np.concatenate((addresses.linkwise.outgoing, addresses.at(opposite, balance.node)))
-        second = np.concatenate((addresses.linkwise.incoming, flat_address(balance.q, balance.node, q_count)))
-        real, array = self._backend.precision.real, self._backend.array
-        index = np.uint32 if addresses.n_slots < 2**32 else np.uint64
-        columns = {"share": np.append(np.ones(links.n_links), balance.share).astype(real)}
-        columns["added"] = np.append(balance.inflow, balance.added).astype(real)
-        columns |= {"first": first.astype(index), "second": second.astype(index)}
-        columns["wall"] = np.append(links.boundary, balance.wall).astype(np.uint8)
-        return BalanceArrays(
-            start=array(np.append(start, node.size)),
-            rest=array(flat_address(np.zeros_like(nodes), nodes, q_count).astype(index)),
-            value=None,
-            **{name: array(column[order]) for name, column in columns.items()},
-        )
-
-    def _wall_addresses(self) -> np.ndarray:
-        linkwise, in_table = self._addresses.linkwise, self._addresses.in_table
-        return np.concatenate((linkwise.outgoing, in_table.outgoing, linkwise.incoming, in_table.incoming))

@@ -275,7 +275,7 @@ class Engine:
         return np.mean([self.boundary_links.wall_exchange(parity) for parity in parities], axis=0)
 
     def fill_slots(self) -> None:
-        """Fill the slots of the present state, as the next step will; in place only halo slots can be filled twice."""
+        """Fill the slots of the present state, as the next step will."""
         parity, line, links = self.parity, self.halo.exchanges[self.parity], self.boundary_links
         fills_slots = self.model.streaming.fills_slots
         if fills_slots and links.has_openings:

@@ -174,7 +174,7 @@ class StepBinder:
             elif phase == WALLS and links.has_linkwise_walls:
                 yield self._wait
                 yield from self._slots_filled()
-                yield from (Task("walls", ON_EDGE, launch) for launch in links.bind_walls_of_step(parity))
+                yield Task("walls", ON_EDGE, links.bind_walls(parity))
             elif phase == SEND and halo:
                 yield from halo.start
             elif phase == RECEIVE and halo:

@@ -57,8 +57,7 @@ class NodeProbe:
         """What follows from the populations that the nodes are about to collide, by ascending voxel id.
 
         With pull they are those of this step and of the one before where these are still there: interpolated walls
-        leave an oscillation of period two. In place, what enters through openings is not known; nodes beside openings
-        are wrong there.
+        leave an oscillation of period two.
 
         Args:
             compute: ``compute(populations, unit, force)`` -> (r, k) numbers at the k nodes of a rank, of each of which
@@ -99,7 +98,8 @@ class _BoundProbe:
         engine.backend.synchronise()
         if not engine.model.streaming.stores_before_collision:
             engine.fill_slots()
-        both = engine.model.streaming.fills_slots and engine.steps_kept >= 1
+        streaming = engine.model.streaming
+        both = streaming.fills_slots and engine.steps_kept >= streaming.steps_for_mean
         parities = (0, 1) if both else (engine.parity,)
         populations = [self._before.stored(parity) for parity in parities]
         force = np.mean([self._values.force(parity) for parity in parities], axis=0)

@@ -13,8 +13,6 @@ from math import pi, sqrt
 
 import numpy as np
 
-from muphy_lb.domain import streaming_named
-from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import NodeList, voxel_coordinates
 from muphy_lb.lattice import added
 from muphy_lb.measure.flow_view import FlowView, on_root, whole_nodes
@@ -32,17 +30,9 @@ class WallShear:
     Args:
         view: the flow.
         surface: the nodes to measure at, on rank 0; all of those adjacent to walls if not given.
-
-    Raises:
-        InputError: in-place streaming with a moving wall, whose incoming populations are not known.
     """
 
     def __init__(self, view: FlowView, surface: WallSurface | None = None):
-        if streaming_named(view.case.compute.streaming).in_place and any(motion.moves for motion in view.motions):
-            raise InputError(
-                "output.wall_shear is asked for with a moving wall and compute.streaming = 'aa', which does not know"
-                " what a moving wall sends back; use compute.streaming = 'pull'"
-            )
         self._view = view
         self._surface: WallSurface | None = None
         wanted = None

@@ -25,7 +25,7 @@ from muphy_lb.operators.relaxation import OMEGA, Relaxation
 from muphy_lb.operators.rheology import CARREAU_YASUDA, CASSON, POWER_LAW
 from muphy_lb.operators.smagorinsky import SMAGORINSKY
 from muphy_lb.operators.trt import TRT
-from muphy_lb.operators.wall_rules import WALL_EXCHANGE, WALL_RULES, WALLS, wall_coefficients
+from muphy_lb.operators.wall_rules import WALL_RULES, WALLS, wall_coefficients
 
 RELAXATIONS = {
     relaxation.name: relaxation for relaxation in (BGK, TRT, MRT, REGULARISED, RECURSIVE_REGULARISED, CUMULANT)
@@ -67,7 +67,6 @@ __all__ = [
     "VELOCITY",
     "VELOCITY_FIELDS",
     "WALLS",
-    "WALL_EXCHANGE",
     "WALL_RULES",
     "collision",
     "followed_by",

@@ -1,22 +1,23 @@
-"""Link-wise walls at any distance: f_q' = a f~_q(x) + b f~_q(x - c_q) + c f~_q'(x) + d, q' = opposite(q), c_q into the
-wall.
+"""Link-wise walls at any distance: f_q' = f~_q(x) + b (f~_q(x - c_q) - f~_q(x)) + c (f~_q'(x) - f~_q(x)) + d,
+q' = opposite(q), c_q into the wall.
 
 With the wall at the fraction s of the link and W = 3 w_q c_q.u_w (u_w = velocity of the wall at the intersection):
 
-half-way           a = 1                    d = -2 W    (s = 1/2)
-bouzidi, s < 1/2   a = 2 s, b = 1 - 2 s     d = -2 W
-bouzidi, s >= 1/2  a = 1 / (2 s), c = 1 - a d = -W / s
-central-linear     a = 1, b = -c = k        d = -4 W / (1 + 2 s),  k = (1 - 2 s) / (1 + 2 s)
+half-way           b = c = 0           d = -2 W    (s = 1/2)
+bouzidi, s < 1/2   b = 1 - 2 s         d = -2 W
+bouzidi, s >= 1/2  c = 1 - 1 / (2 s)   d = -W / s
+central-linear     b = -c = k          d = -4 W / (1 + 2 s),  k = (1 - 2 s) / (1 + 2 s)
 
 half-way: Ladd, J. Fluid Mech. 271, 285 (1994); bouzidi: Bouzidi, Firdaouss, Lallemand, Phys. Fluids 13, 3452 (2001);
 central-linear: Ginzburg, d'Humieres, Phys. Rev. E 68, 066614 (2003), their "CLI". It is viscosity-independent with two
 relaxation times and leaves an undamped oscillation of period two: average forces over an even number of steps.
 
-Interpolation returns more or less than it receives; what a node exchanges besides, so that all nodes together lose
-nothing, is of the form share (f_1 - f_2) + d (:mod:`muphy_lb.boundaries.wall_balance`).
+Interpolation returns more or less than it receives; the difference goes to the node's population at rest, and so does
+what the node exchanges with its neighbours along the wall, share (f_q' - f~_q) + d with f_q' about to arrive from the
+neighbour in direction q: so all nodes together lose nothing (:mod:`muphy_lb.boundaries.wall_balance`).
 
-a + b + c = 1, so the rules also hold for stored deviations f - w. For the node function a, b, c are pure
-numbers; the populations, and d times the scheduled value of the wall, its last argument, are in stored units.
+Of differences alone, the rules also hold for stored deviations f - w. For the node function b, c and shares are pure
+numbers; the populations, and d times the scheduled value of the wall, are in stored units.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,13 +30,12 @@ from muphy_lb.operators.operator import Operator
 
 def _half_way(s, momentum):
     zero = np.zeros_like(s)
-    return 1.0 + zero, zero, zero, momentum
+    return zero, zero, momentum
 
 
 def _bouzidi(s, momentum):
     near = s < 0.5
     return (
-        np.where(near, 2 * s, 0.5 / s),
         np.where(near, 1 - 2 * s, 0.0),
         np.where(near, 0.0, 1 - 0.5 / s),
         momentum * np.where(near, 1.0, 0.5 / s),
@@ -44,7 +44,7 @@ def _bouzidi(s, momentum):
 
 def _central_linear(s, momentum):
     k = (1 - 2 * s) / (1 + 2 * s)
-    return np.ones_like(s), k, -k, 2 * momentum / (1 + 2 * s)
+    return k, -k, 2 * momentum / (1 + 2 * s)
 
 
 WALL_RULES: Mapping[str, Callable] = MappingProxyType(
@@ -53,7 +53,7 @@ WALL_RULES: Mapping[str, Callable] = MappingProxyType(
 
 
 def wall_coefficients(rule: str, distance: np.ndarray, momentum: np.ndarray) -> np.ndarray:
-    """(4, L) coefficients a, b, c, d.
+    """(3, L) coefficients b, c, d.
 
     Args:
         rule: name in ``WALL_RULES``.
@@ -63,24 +63,79 @@ def wall_coefficients(rule: str, distance: np.ndarray, momentum: np.ndarray) -> 
     return np.stack(WALL_RULES[rule](distance, momentum))
 
 
-def _reference(outgoing, arriving, opposed, coefficients, value):
-    a, b, c, d = coefficients
-    return a * outgoing + b * arriving + c * opposed + d * value
+def _reference(arriving, leaving, walls, lattice, rounded):
+    """Overwrite what arrives at the nodes of :class:`muphy_lb.backends.arrays.WallArrays`, (Q, M); returns (Q, M)
+    whether it was. ``rounded`` is what remains of a population that is stored."""
+    keeps_mass, n_nodes, directions = walls.along_walls.size > 0, walls.rest.size, np.arange(lattice.q)[:, None]
+    links = (walls.into_walls >> directions & 1).astype(bool)
+    exchanges = (walls.along_walls >> directions & 1).astype(bool) if keeps_mass else np.zeros_like(links)
+    near, opposed = (factors.reshape(-1, n_nodes) for factors in (walls.near, walls.opposed))
+    added, passed = _of_moving_walls(walls)
+    gained, changed = np.zeros_like(leaving[0]), np.zeros_like(links)
+    for q, back in enumerate(lattice.opposite[1:], 1):
+        k, left = q - 1, leaving[q]
+        entering = left + near[k] * (arriving[q] - left) + opposed[k] * (leaving[back] - left) + added[k]
+        gained += np.where(links[q], left - rounded(entering) + passed[k], 0.0)
+        gained += np.where(exchanges[q], near[k] * (arriving[back] - left) + passed[k], 0.0)
+        arriving[back] = np.where(links[q], entering, arriving[back])
+        changed[back] = links[q]
+    if keeps_mass:
+        arriving[0], changed[0] = leaving[0] + gained, links.any(axis=0)
+    return changed
+
+
+def _of_moving_walls(walls) -> tuple[np.ndarray, np.ndarray]:
+    """(Q - 1, M) what links add and what passes besides, as the walls move now."""
+    if walls.momentum.size == 0:
+        return (np.zeros((walls.near.size // walls.rest.size, 1)),) * 2
+    value = walls.value[walls.wall]
+    return tuple((per_value * value).reshape(-1, walls.rest.size) for per_value in (walls.momentum, walls.passed))
 
 
 def _node(lattice, precision, jit, at):
-    return jit(lambda outgoing, arriving, opposed, a, b, c, added: a * outgoing + b * arriving + c * opposed + added)
+    n_directions, real, unit = lattice.q - 1, precision.real, precision.real(precision.unit)
+    zero, opposite, rounded = real(0), tuple(int(q) for q in lattice.opposite), jit(_rounded(precision))
+
+    def update(arriving, leaving, near, m, first, step, walls):
+        """``near``: those of the node in all directions, since memory is slow to answer; numbers of direction q are at
+        ``first + (q - 1) * step``. Nothing but the last choice depends on what a direction is: nodes at walls have all
+        of them at random, and no branch could be foreseen."""
+        keeps_mass, moves = walls.along_walls.size > 0, walls.momentum.size > 0
+        into, along = walls.into_walls[m], walls.along_walls[m] if keeps_mass else walls.into_walls[m]
+        gained, changed, added, passed = zero, 0, zero, zero
+        for k in range(n_directions):
+            i, back, left = first + k * step, arriving[opposite[k + 1]], leaving[k + 1]
+            if moves:
+                value = unit * walls.value[walls.wall[i]]
+                added, passed = walls.momentum[i] * value, walls.passed[i] * value
+            far, own = arriving[k + 1] - left, leaving[opposite[k + 1]] - left
+            entering = left + near[k] * far + walls.opposed[i] * own + added
+            is_link, is_exchange = into >> (k + 1) & 1, along >> (k + 1) & 1
+            exchanged = near[k] * (back - left) + passed if is_exchange else zero
+            gained += left - rounded(entering) + passed if is_link else exchanged
+            arriving[opposite[k + 1]] = entering if is_link else back
+            changed |= is_link << opposite[k + 1]
+        if keeps_mass:
+            arriving[0] = leaving[0] + gained
+            changed |= 1
+        return changed
+
+    return jit(update)
+
+
+def _rounded(precision):
+    """What remains of a population that is stored."""
+    real, storage = precision.real, precision.storage
+
+    def same(f):
+        return f
+
+    def rounded(f):
+        return real(storage(f))
+
+    return same if real is storage else rounded
 
 
 WALLS = Operator("walls", _reference, _node)
-
-
-def _exchange(first, second, share, added):
-    return share * (first - second) + added
-
-
-def _exchange_node(lattice, precision, jit, at):
-    return jit(lambda first, second, share, added: share * (first - second) + added)
-
-
-WALL_EXCHANGE = Operator("wall-exchange", _exchange, _exchange_node)
+"""What returns through the links into walls, and with exchanges, what keeps the mass: of a node at a time, since both
+need the same populations. Its loop is left to the kernels to unroll, or not."""

@@ -331,7 +331,8 @@ class Simulation(FlowState):
 
     def _build(self) -> None:
         part = self.geometry.part()
-        treatment = treat_walls(self.case.lattice.walls, self.motions)
+        in_place = streaming_named(self.case.compute.streaming).in_place
+        treatment = treat_walls(self.case.lattice.walls, self.motions, in_place)
         self.domain: LocalDomain = domain_from_part(part, self.lattice, treatment, self.case.compute.order)
         self._part_nodes: NodeList = part.nodes
         self.engine: Engine = self._build_engine(part.nodes)
@@ -341,9 +342,9 @@ class Simulation(FlowState):
         check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(case, self.header))
         if case.lattice.walls != HALF_WAY and not streaming_named(case.compute.streaming).fills_slots:
             raise InputError(
-                f"lattice.walls is {case.lattice.walls!r}, which needs compute.streaming = 'pull': the"
-                f" others have no access to what they sent away; set compute.streaming = 'pull' or lattice.walls ="
-                f" {HALF_WAY!r}"
+                f"lattice.walls is {case.lattice.walls!r}, which compute.streaming = {case.compute.streaming!r} does"
+                f" not offer: there, what walls read is overwritten before; set compute.streaming = 'pull' or 'aa', or"
+                f" lattice.walls = {HALF_WAY!r}"
             )
         refuse_to_watch_nothing(case, self.header)
         areas_m2 = opening_areas_m2(self.header, self.frames)

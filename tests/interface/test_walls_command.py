@@ -98,12 +98,7 @@ REFUSED = {
     "interpolation by push": (
         CUT | {"compute": {"streaming": "push"}},
         InputError,
-        "lattice.walls is 'bouzidi', which needs compute.streaming = 'pull'.*or lattice.walls = 'half-way'",
-    ),
-    "interpolation in place": (
-        CUT | {"compute": {"streaming": "aa"}, "lattice": {"walls": "central-linear"}},
-        InputError,
-        "lattice.walls is 'central-linear', which needs compute.streaming = 'pull'.*or lattice.walls = 'half-way'",
+        "lattice.walls is 'bouzidi', which compute.streaming = 'push' does not offer.*or lattice.walls = 'half-way'",
     ),
     "a wall of no voxels": (
         {"walls": [BOTTOM | {"box_m": [[0, 2e-3, 0], [1, 3e-3, 0]]}]},

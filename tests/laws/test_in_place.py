@@ -11,7 +11,7 @@ from muphy_lb.lattice import D3Q15, D3Q19, LATTICES
 from muphy_lb.operators import VARYING
 from muphy_lb.physics.isothermal import Fluid, isothermal
 from muphy_lb.physics.model import SCHEDULED
-from tests.laws.walled import MOVING, walled_nodes
+from tests.laws.walled import INTERPOLATED, MOVING, ScatteredDistances, between_openings, walled_nodes
 from tests.support import (
     THROUGH_FLOW,
     Ranks,
@@ -31,6 +31,9 @@ SITUATIONS: Mapping[str, Mapping] = MappingProxyType(
         "openings": {"conditions": THROUGH_FLOW},
         "moving": {"motions": MOVING},
         "slip": {"motions": (WallMotion(slips=True), WallMotion())},
+        "bouzidi": {"wall_rule": "bouzidi", "motions": MOVING},
+        "central-linear": {"wall_rule": "central-linear", "motions": MOVING},
+        "central-linear between openings": {"wall_rule": "central-linear", "conditions": THROUGH_FLOW},
     }
 )
 # All lattices on the NumPy backend; compiled, those without which no kernel of another kind would run.
@@ -48,6 +51,10 @@ ROUND_OFF = 1e-13
 
 def geometry(lattice, situation):
     """A random box with openings, or one with two labelled walls that wraps everywhere."""
+    if situation.endswith("between openings"):
+        return between_openings(lattice)
+    if situation in INTERPOLATED:
+        return walled_nodes(lattice, ScatteredDistances())
     return walled_nodes(lattice, fluid=0.7) if situation in ("moving", "slip") else random_nodes(lattice)
 
 
@@ -60,19 +67,15 @@ def run_of(lattice, situation, streaming, backend="numpy", n_ranks=1):
     return ranks
 
 
-def measured(ranks):
-    """All that can be asked of a run, rank after rank: populations, moments, totals, fluxes, forces, and again
-    populations, which measuring must not have changed."""
+def measured(ranks, with_sums=True):
+    """All that can be asked of a run, rank after rank: populations and moments in node-list order, sums, fluxes,
+    forces, and again populations, which measuring must not have changed."""
 
     def ask(engine):
-        totals = engine.totals()
-        fluxes = engine.link_fluxes()
-        return (
-            engine.populations(),
-            engine.moments(),
-            [totals.mass, totals.speed, totals.fixed_speed, *totals.flow],
-            *fluxes,
-        )
+        order, totals = np.argsort(engine.domain.number), engine.totals()
+        sums = np.array([totals.mass, totals.fixed_speed, *totals.flow] if with_sums else [])
+        nodes = engine.populations()[:, order], engine.moments()[:, order]
+        return (*nodes, totals.speed, sums, *engine.link_fluxes())
 
     return [*ranks.each(ask), ranks.each(lambda engine: engine.wall_exchange()), ranks.populations()]
 
@@ -85,14 +88,17 @@ def flat(found) -> np.ndarray:
 @pytest.mark.parametrize(("lattice", "situation", "backend"), CASES)
 @N_RANKS
 def test_whatever_is_measured_in_place_has_the_bits_of_pull(lattice, situation, backend, n_ranks):
-    """Before the first step, after odd and after even ones."""
+    """Before the first step, after odd and after even ones. In place more nodes belong to the edge at interpolated
+    walls, and sums that are rounded depend on their order."""
+    is_in_order = "wall_rule" not in SITUATIONS[situation]
+    bound = 0.0 if is_in_order or backend == "cpu" else ROUND_OFF
     both = [run_of(lattice, situation, streaming, backend, n_ranks) for streaming in STREAMINGS]
     for n_steps in (0, 1, 1, 3):
         found = []
         for ranks in both:
             ranks.step(n_steps)
-            found.append(flat(measured(ranks)))
-        assert np.array_equal(*found) and np.isfinite(found[0]).all()
+            found.append(flat(measured(ranks, is_in_order)))
+        assert np.abs(found[0] - found[1]).max() <= bound and np.isfinite(found[0]).all()
     assert np.abs(both[0].populations()).max() > 1e-3
 
 

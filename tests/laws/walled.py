@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from muphy_lb.backends.arrays import WallArrays
 from muphy_lb.boundaries.wall_motion import WallMotion
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, wall_flag
@@ -11,7 +12,9 @@ from muphy_lb.geometry.implicit import plane_pair
 from muphy_lb.geometry.nodes import NodeList, build_nodes
 from muphy_lb.geometry.voxels import Voxels
 from muphy_lb.lattice import Lattice
-from tests.support import box_shape, random_voxels
+from muphy_lb.operators import WALLS
+from muphy_lb.precision import Precision
+from tests.support import box_shape, random_voxels, with_openings
 
 INTERPOLATED = ("bouzidi", "central-linear")
 # One wall drifts and turns, the other rests.
@@ -46,6 +49,12 @@ def walled_nodes(lattice: Lattice, cuts=None, seed=1, fluid=0.8, periodic=(True,
     return nodes if cuts is None else cut_links(nodes, cuts)
 
 
+def between_openings(lattice: Lattice, fluid=0.9) -> NodeList:
+    """Nodes of a random box with two openings, whose walls cut every link elsewhere."""
+    voxels = random_voxels(box_shape(lattice), 2, fluid, periodic=(False, True, False))
+    return cut_links(build_nodes(with_openings(voxels)), ScatteredDistances())
+
+
 def channel(lattice: Lattice, height: int, low=0.5, high=0.5) -> NodeList:
     """Nodes of a channel between walls ``bottom`` and ``top``, which lie ``low`` and ``high`` beyond the last nodes.
 
@@ -55,3 +64,24 @@ def channel(lattice: Lattice, height: int, low=0.5, high=0.5) -> NodeList:
     flags[:, 0], flags[:, -1] = wall_flag(0), wall_flag(1)
     nodes = build_nodes(Voxels(flags, periodic=(True, False, True), walls=("bottom", "top")))
     return cut_links(nodes, plane_pair(1, 1.0 - low, height + high))
+
+
+def random_walls(lattice: Lattice, n: int, keeps_mass=True, seed=3) -> WallArrays:
+    """Arrays of n nodes at a moving wall, with every number at random."""
+    rng, size = np.random.default_rng(seed), (lattice.q - 1) * n
+    links, others = rng.integers(0, 2**lattice.q, size=(2, n), dtype=np.uint32) & np.uint32(2**lattice.q - 2)
+    numbers = {name: rng.normal(size=size) for name in ("near", "opposed", "momentum", "passed")}
+    exchanges = others & ~links if keeps_mass else np.zeros(0, np.uint32)
+    where = {"rest": np.zeros(n, np.uint32), "entry": np.zeros(size, np.uint32), "wall": np.zeros(size, np.uint8)}
+    return WallArrays(into_walls=links, along_walls=exchanges, wanted=links, value=np.array([0.7]), **where, **numbers)
+
+
+def after_walls(walls: WallArrays, lattice: Lattice, precision: Precision, arriving, leaving):
+    """(Q, n) what arrives at each node after its walls, and (n,) the bits of what was changed, by the node function."""
+    update, result = WALLS.compile(lattice, precision, lambda function: function), np.array(arriving)
+    changed, n = [], walls.rest.size
+    for m in range(n):
+        f = result[:, m].copy()
+        changed.append(update(f, leaving[:, m], walls.near[m::n], m, m, n, walls))
+        result[:, m] = f
+    return result, np.array(changed)

@@ -8,8 +8,6 @@ import tests.support
 from muphy_lb.backends.arrays import NodeRange
 from muphy_lb.backends.numpy.backend import NumpyBackend
 from muphy_lb.domain import FIXED, FLUX, OUTFLOW, STREAMINGS, ScalarBoundary
-from muphy_lb.geometry.cuts import cut_links
-from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D2Q9
 from muphy_lb.operators import VARYING
 from muphy_lb.parallel.task import ON_EDGE
@@ -19,20 +17,17 @@ from muphy_lb.physics.particles.beads.names import OFFSET, VOXEL
 from muphy_lb.physics.thermal.model import METHODS, Heat
 from muphy_lb.precision import FP64
 from tests.laws.test_beads import SINGLE, BeadSetup, start_on
-from tests.laws.walled import MOVING, ScatteredDistances, walled_nodes
+from tests.laws.walled import MOVING, ScatteredDistances, between_openings, walled_nodes
 from tests.support import (
     PULSATING,
     THROUGH_FLOW,
     Setup,
     advance,
-    box_shape,
     build_engine,
     in_node_order,
     pulsating_rows,
     random_nodes,
-    random_voxels,
     start_at_rest,
-    with_openings,
 )
 from tests.thermal import ThermalSetup, heat, temperature
 
@@ -48,7 +43,6 @@ OVER_NODES = (
 )
 ON_GIVEN_QUEUE = ("extrapolation", "count_step")
 ON_EITHER = OVER_NODES + ON_GIVEN_QUEUE
-OF_WALLS = ("walls", "wall_balance")
 OF_PARTICLES = ("particles", "by_id", "send_particles", "receive_particles")  # on the interior's queue
 
 
@@ -132,7 +126,7 @@ class LateEdge(Streams):
 
     def is_late(self, kernel, arguments):
         """Edge later, and openings and walls, which belong to it; interior at once."""
-        return kernel in ("links", *OF_WALLS) or (kernel in ON_EITHER and is_on_edge(kernel, arguments))
+        return kernel in ("links", "walls") or (kernel in ON_EITHER and is_on_edge(kernel, arguments))
 
 
 class LateOpenings(Streams):
@@ -156,7 +150,7 @@ class EarlyOpenings(Streams):
 
     def is_late(self, kernel, arguments):
         """All but openings later."""
-        return kernel in (*ON_EITHER, *OF_PARTICLES, *OF_WALLS)
+        return kernel in (*ON_EITHER, *OF_PARTICLES, "walls")
 
     def copy(self, source, target):
         """Later."""
@@ -171,8 +165,7 @@ def geometry(rule):
     if rule is None:
         return random_nodes(D2Q9)
     if rule == THROUGH:
-        voxels = random_voxels(box_shape(D2Q9), 2, fluid=0.9, periodic=(False, True, False))
-        return cut_links(build_nodes(with_openings(voxels)), ScatteredDistances())
+        return between_openings(D2Q9, fluid=0.98)
     return walled_nodes(D2Q9, cuts=None if rule == "half-way" else ScatteredDistances(), fluid=0.97)
 
 
@@ -180,8 +173,8 @@ def geometry(rule):
 @pytest.mark.parametrize("rule", [None, "half-way", "bouzidi", "central-linear", THROUGH])
 @pytest.mark.parametrize("late", LATE)
 def test_a_late_stream_changes_nothing(late, rule, streaming, monkeypatch):
-    if streaming != "pull" and rule not in (None, "half-way"):
-        pytest.skip("only pull has interpolated walls")
+    if streaming == "push" and rule not in (None, "half-way"):
+        pytest.skip("push has no interpolated walls")
     what = {"wall_rule": rule, "motions": MOVING}
     if rule in (None, THROUGH):
         what = {"conditions": THROUGH_FLOW, "wall_rule": "half-way" if rule is None else "bouzidi"}

@@ -167,7 +167,8 @@ def write_results(backend: str, path: str) -> None:
         for streaming, n_ranks in (("pull", 1), ("aa", 3)):
             results[f"{label}-{streaming}"] = measured(replace(setup, backend=backend, streaming=streaming), n_ranks)
     for label, setup in interpolated_setups():
-        results[label] = measured(replace(setup, backend=backend), 2)
+        for streaming, n_ranks in (("pull", 2), ("aa", 3)):
+            results[f"{label}-{streaming}"] = measured(replace(setup, backend=backend, streaming=streaming), n_ranks)
     widen_addresses()
     for setup in wide_setups():
         results[f"{name(setup)}-wide"], _ = compute(replace(setup, backend=backend), SIMULATED_STEPS)

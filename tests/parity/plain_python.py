@@ -69,12 +69,16 @@ def openings_in_python(incoming, names):
     return reference
 
 
-def walls_in_python(returned, names):
-    """Specification of links into linkwise walls, from their node function."""
+def walls_in_python(update, names):
+    """Specification of nodes at walls, from their node function."""
 
-    def reference(outgoing, arriving, opposed, coefficients, value):
-        a, b, c, d = coefficients
-        links = zip(outgoing, arriving, opposed, a, b, c, d * value, strict=True)
-        return np.array([returned(*link) for link in links])
+    def reference(arriving, leaving, walls, lattice, rounded):
+        changed = np.zeros(arriving.shape, dtype=bool)
+        for m in np.flatnonzero(walls.into_walls):
+            f = arriving[:, m].copy()
+            bits = update(f, leaving[:, m], walls.near[m :: walls.rest.size], m, m, walls.rest.size, walls)
+            changed[:, m] = [bits >> q & 1 for q in range(lattice.q)]
+            arriving[:, m] = f
+        return changed
 
     return reference

@@ -80,7 +80,7 @@ def test_a_vessel_whose_pressure_rises_towards_an_outlet_fails():
 
 
 @pytest.mark.parametrize(
-    ("changed", "reason"), [({"precision": "fp16"}, "fp16"), ({"streaming": "aa"}, "bouzidi walls: need pull")]
+    ("changed", "reason"), [({"precision": "fp16"}, "fp16"), ({"streaming": "push"}, "bouzidi walls: need pull")]
 )
 def test_an_aorta_that_cannot_be_computed_is_skipped_with_a_reason(data_dir, monkeypatch, changed, reason):
     monkeypatch.setenv("MUPHY_DATA", str(data_dir))

@@ -34,22 +34,23 @@ def test_case_passes_in_single_precision(name):
     assert outcome.rows and outcome.passed, str(outcome)
 
 
-def test_walls_that_streaming_in_place_cannot_do_are_left_out_by_name():
-    in_place = Settings(streaming="aa")
-    reason = "bouzidi, central-linear walls: need pull, streaming is aa"
-    assert limits.possible_rules(cylinders.RULES, in_place) == ("half-way",)
-    assert limits.left_out_rules(cylinders.RULES, in_place) == (reason,)
-    assert limits.left_out_rules(cylinders.RULES, Settings()) == ()
+def test_walls_that_push_cannot_do_are_left_out_by_name():
+    push = Settings(streaming="push")
+    reason = "bouzidi, central-linear walls: need pull or aa, streaming is push"
+    assert limits.possible_rules(cylinders.RULES, push) == ("half-way",)
+    assert limits.left_out_rules(cylinders.RULES, push) == (reason,)
+    for streaming in ("pull", "aa"):
+        assert limits.left_out_rules(cylinders.RULES, Settings(streaming=streaming)) == ()
 
 
 @pytest.mark.parametrize("name", ["tilted-pipe", "taylor-couette"])
-def test_case_passes_in_place_without_interpolated_walls(name):
+def test_case_passes_in_place(name):
     outcome = CASES[name](replace(QUICK, streaming="aa"))
-    assert outcome.rows and outcome.passed and "need pull" in outcome.left_out[0], str(outcome)
+    assert outcome.rows and outcome.passed and not outcome.left_out, str(outcome)
 
 
-def test_a_case_of_interpolated_walls_alone_is_skipped_in_place():
-    outcome = CASES["schaefer-turek"](replace(QUICK, streaming="aa"))
+def test_a_case_of_interpolated_walls_alone_is_skipped_with_push():
+    outcome = CASES["schaefer-turek"](replace(QUICK, streaming="push"))
     assert not outcome.rows and "need pull" in outcome.skipped
 
 

@@ -43,6 +43,10 @@ class CpuBackend(NumpyBackend):
         """Name of the device with its number of threads."""
         return f"CPU ({numba.config.NUMBA_NUM_THREADS} threads)"
 
+    def array_of_rows(self, host):
+        """Node after node: rows would compete for the same lines of the caches."""
+        return self.array(np.ascontiguousarray(host.T).reshape(-1))
+
     def zeros(self, size, dtype):
         """Array of zeros aligned to a cache line, first touched by the threads that will use it."""
         itemsize = np.dtype(dtype).itemsize

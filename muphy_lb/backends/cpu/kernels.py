@@ -6,7 +6,6 @@ import numpy as np
 
 from muphy_lb.backends.arrays import (
     ArrivingArrays,
-    BalanceArrays,
     Chosen,
     CrossingArrays,
     ExtrapolationArrays,
@@ -27,7 +26,7 @@ from muphy_lb.backends.arrays import (
 from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons
 from muphy_lb.backends.cpu.threads import on_threads
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
-from muphy_lb.domain import WARP
+from muphy_lb.domain import WARP, Crossing
 
 # Larger buffers do not fit into the caches and are written with non-temporal stores.
 CACHED_BYTES = 1 << 24
@@ -120,16 +119,11 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
     return lambda: skeleton(buffers.state, buffers.leaving, entering, links, *fluxes, values)
 
 
-def walls(backend, rule, buffer, target, links: WallArrays):
-    """Parallel over links."""
+def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
+    """Parallel over nodes at walls."""
     skeleton = boundary_skeletons.walls(rule, backend.lattice, backend.precision)
-    return on_threads(links.wall.size, lambda: skeleton(buffer, target, links))
-
-
-def wall_balance(backend, exchange, buffer, balance: BalanceArrays):
-    """Parallel over nodes."""
-    skeleton = boundary_skeletons.wall_balance(exchange, backend.lattice, backend.precision)
-    return on_threads(balance.rest.size, lambda: skeleton(buffer, balance))
+    leaves_at, arrives_at = (np.array(locations) for locations in crossing)
+    return on_threads(walls.rest.size, lambda: skeleton(buffer, walls, leaves_at, arrives_at))
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
@@ -223,7 +217,6 @@ KERNELS = MappingProxyType(
                 links,
                 link_fluxes,
                 walls,
-                wall_balance,
                 moments,
                 reduction,
                 read,

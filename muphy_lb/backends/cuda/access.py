@@ -89,6 +89,12 @@ def changer(locations, precision):
     return device_jit(unroll(_change(*_constants(locations), precision.storage)))
 
 
+def fetcher(locations, precision):
+    """Device function ``(buffer, own, entries, f, wanted)`` that loads those populations of a node whose bit is set
+    from given locations; the others are 0."""
+    return device_jit(unroll(_fetch(*_constants(locations), precision.real)))
+
+
 def _access_to(locations, n_entries: int, precision, index_type) -> Access:
     """Entries are looked up only if one of the locations is an entry."""
     needed = n_entries if any(is_entry(location) for location in locations) else 0
@@ -264,3 +270,18 @@ def _change(q_count, in_table, number, offset, storage):
                     buffer[own + offset[q]] = storage(f[q])
 
     return change
+
+
+def _fetch(q_count, in_table, number, offset, real):
+    zero = real(0)
+
+    def fetch(buffer, own, entries, f, wanted):
+        for q in range(q_count):
+            f[q] = zero
+            if wanted & (1 << q):
+                if in_table[q]:
+                    f[q] = real(buffer[entries[number[q]]])
+                else:
+                    f[q] = real(buffer[own + offset[q]])
+
+    return fetch

@@ -87,6 +87,10 @@ class CudaBackend(KernelTable):
         """Bytes of all arrays that live."""
         return self._allocated.total
 
+    def array_of_rows(self, host):
+        """Row after row, so that accesses of a warp are contiguous."""
+        return self.array(host)
+
     def array(self, host):
         """Flat device copy of a host array."""
         flat = np.ascontiguousarray(host).reshape(-1)

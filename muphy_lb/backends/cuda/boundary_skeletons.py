@@ -4,8 +4,9 @@ from functools import cache
 
 import numpy as np
 
-from muphy_lb.backends.cuda.access import device_jit
+from muphy_lb.backends.cuda.access import access, changer, device_jit, fetcher
 from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.operators.unroll import unroll
 from muphy_lb.precision import FP64
 
 # Nodes whose opening links a block computes.
@@ -17,8 +18,8 @@ SUM_BLOCKS, SUM_THREADS, FEEDBACK_THREADS = 16, 128, 32
 @cache
 def links(openings_operator, macroscopic_operator, lattice, precision):
     """Compute the incoming population of every opening link. A block first computes the velocities of
-    ``LINK_NODES`` nodes and then one link per thread: in place, links overwrite the populations that the velocity of
-    their node is computed from, and a thread that looped over all links of a node would wait for memory at each."""
+    ``LINK_NODES`` nodes and then one link per thread: a thread that looped over all links of a node would wait for
+    memory at each."""
     condition = openings_operator.compile(lattice, precision, device_jit)
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     q_count, real, storage, unit = lattice.q, precision.real, precision.storage, precision.real(precision.unit)
@@ -81,42 +82,47 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
 
 
 @cache
-def walls(walls_operator, lattice, precision):
-    """Compute the incoming population of every link into a linkwise wall."""
-    returned = walls_operator.compile(lattice, precision, device_jit)
-    real, storage, unit = precision.real, precision.storage, precision.real(precision.unit)
-
-    @cuda.jit
-    def kernel(buffer, target, links):
-        link, n_links, coefficients = cuda.grid(1), links.wall.size, links.coefficients
-        if link < n_links:
-            a, b = coefficients[link], coefficients[n_links + link]
-            c, d = coefficients[2 * n_links + link], coefficients[3 * n_links + link]
-            leaving, left = real(buffer[links.outgoing[link]]), real(buffer[links.opposed[link]])
-            arrives, added = real(buffer[links.arriving[link]]), d * (unit * links.value[links.wall[link]])
-            target[links.incoming[link]] = storage(returned(leaving, arrives, left, a, b, c, added))
-
-    return kernel
+def unrolled(function):
+    """Device function of a function whose loops are unrolled."""
+    return device_jit(unroll(function))
 
 
 @cache
-def wall_balance(exchange_operator, lattice, precision):
-    """Add what wall nodes exchange to their populations at rest."""
-    exchange = exchange_operator.compile(lattice, precision, device_jit)
-    real, storage, unit = precision.real, precision.storage, precision.real(precision.unit)
+def walls(walls_operator, crossing, lattice, precision, index_type):
+    """Overwrite what arrives through the links of nodes at walls, and at rest."""
+    update = walls_operator.compile(lattice, precision, unrolled)
+    n_entries, q_count, real = lattice.q - 1, lattice.q, precision.real
+    leaves = access(crossing.leaving, crossing.leaving, n_entries, precision, index_type)
+    fetch, change = fetcher(crossing.arriving, precision), changer(crossing.arriving, precision)
+    numbers_of = unrolled(_numbers_of_node(n_entries))
+    own_type = np.uint64
 
     @cuda.jit
-    def kernel(buffer, balance):
+    def kernel(buffer, walls):
         m = cuda.grid(1)
-        if m < balance.rest.size:
-            total = real(buffer[balance.rest[m]])
-            for k in range(balance.start[m], balance.start[m + 1]):
-                added = balance.added[k] * (unit * balance.value[balance.wall[k]])
-                first, second = real(buffer[balance.first[k]]), real(buffer[balance.second[k]])
-                total += exchange(first, second, balance.share[k], added)
-            buffer[balance.rest[m]] = storage(total)
+        if m < walls.rest.size and walls.into_walls[m] != 0:
+            arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
+            entries, near = cuda.local.array(n_entries, index_type), cuda.local.array(n_entries, real)
+            own = own_type(walls.rest[m])
+            numbers_of(walls, m, entries, near)
+            leaves.load(buffer, own, entries, leaving)
+            fetch(buffer, own, entries, arriving, walls.wanted[m])
+            changed = update(arriving, leaving, near, m, m, walls.rest.size, walls)
+            change(buffer, own, entries, arriving, changed)
 
     return kernel
+
+
+def _numbers_of_node(n_entries: int):
+    """Function that reads the table entries and the factors of a node at walls."""
+
+    def read(walls, m, entries, near):
+        row = walls.rest.size
+        for k in range(n_entries):
+            entries[k] = walls.entry[k * row + m]
+            near[k] = walls.near[k * row + m]
+
+    return read
 
 
 @cuda.jit

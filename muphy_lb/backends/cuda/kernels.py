@@ -6,7 +6,6 @@ import numpy as np
 
 from muphy_lb.backends.arrays import (
     ArrivingArrays,
-    BalanceArrays,
     Collected,
     CrossingArrays,
     ExtrapolationArrays,
@@ -30,11 +29,11 @@ from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skele
 from muphy_lb.backends.cuda.boundary_skeletons import LINK_NODES
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, TILES, Shape
 from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
+from muphy_lb.domain import Crossing
 from muphy_lb.domain.layout import WARP
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
-LINK_BLOCK = 128
-FLUID_BLOCK = 128
+LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = 128
 LISTED_BLOCK = 128
 LISTED_THREADS = 1 << 16
 """Threads that share the nodes of a list: some for every place of a large GPU."""
@@ -190,16 +189,11 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
     return backend.launch(kernel, links.node.size, arguments, queue=ON_EDGE)
 
 
-def walls(backend, rule, buffer, target, links: WallArrays):
-    """One thread per wall link."""
-    kernel = boundary_skeletons.walls(rule, backend.lattice, backend.precision)
-    return backend.launch(kernel, links.wall.size, (buffer, target, links), queue=ON_EDGE)
-
-
-def wall_balance(backend, exchange, buffer, balance: BalanceArrays):
-    """One thread per wall node."""
-    kernel = boundary_skeletons.wall_balance(exchange, backend.lattice, backend.precision)
-    return backend.launch(kernel, balance.rest.size, (buffer, balance), queue=ON_EDGE)
+def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
+    """One thread per node at walls."""
+    index_type = np.uint32 if walls.entry.dtype == np.uint32 else np.uint64
+    kernel = boundary_skeletons.walls(rule, crossing, backend.lattice, backend.precision, index_type)
+    return backend.launch(kernel, walls.rest.size, (buffer, walls), queue=ON_EDGE, block=WALL_BLOCK)
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
@@ -371,7 +365,6 @@ KERNELS = MappingProxyType(
             links,
             link_fluxes,
             walls,
-            wall_balance,
             moments,
             reduction,
             read,

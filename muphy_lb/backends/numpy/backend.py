@@ -37,6 +37,10 @@ class NumpyBackend(KernelTable):
         """Copy of a host array."""
         return self._count(np.array(host))
 
+    def array_of_rows(self, host):
+        """Row after row."""
+        return self.array(host.reshape(-1))
+
     def zeros(self, size, dtype):
         """Array of zeros."""
         return self._count(np.zeros(size, dtype))

@@ -5,7 +5,6 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
-    BalanceArrays,
     ExtrapolationArrays,
     FeedbackArrays,
     LinkArrays,
@@ -23,6 +22,7 @@ from muphy_lb.backends.arrays import (
 )
 from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.backends.numpy.stage_kernels import KERNELS as STAGE_KERNELS
+from muphy_lb.domain import ROW, Crossing, entry, is_entry
 from muphy_lb.domain.lookup import LAYER, look_up
 from muphy_lb.lattice import added
 
@@ -108,29 +108,25 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
     return measure
 
 
-def walls(backend, rule, buffer, target, links: WallArrays):
-    """target[incoming] = rule(buffer[outgoing], buffer[arriving], buffer[opposed])."""
-    coefficients = links.coefficients.reshape(4, -1)
+def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
+    """Overwrite what arrives through links into walls, and at rest."""
+    q_count, own = backend.lattice.q, walls.rest.astype(np.int64)
+    entries = walls.entry.reshape(-1, own.size)
+    leaving, arriving = (
+        np.array([entries[entry(r)] if is_entry(r) else own + r * ROW for r in locations]) for locations in crossing
+    )
+    directions = np.arange(q_count)[:, None]
+    wanted = walls.wanted >> directions & 1
+
+    def rounded(f):
+        return backend.loaded(backend.stored(f))
 
     def fill():
-        met = (backend.loaded(buffer[address]) for address in (links.outgoing, links.arriving, links.opposed))
-        target[links.incoming] = backend.stored(rule.reference(*met, coefficients, links.value[links.wall]))
+        f = np.where(wanted, backend.loaded(buffer[arriving]), 0)
+        changed = rule.reference(f, backend.loaded(buffer[leaving]), walls, backend.lattice, rounded)
+        buffer[arriving[changed]] = backend.stored(f[changed])
 
     return fill
-
-
-def wall_balance(backend, exchange, buffer, balance: BalanceArrays):
-    """buffer[rest] += sum of exchange(buffer[first], buffer[second])."""
-    of_exchange = np.repeat(np.arange(balance.rest.size), np.diff(balance.start))
-
-    def add():
-        first, second = (backend.loaded(buffer[address]) for address in (balance.first, balance.second))
-        added = balance.added * balance.value[balance.wall]
-        gained = exchange.reference(first, second, balance.share, added)
-        total = np.bincount(of_exchange, gained, minlength=balance.rest.size)
-        buffer[balance.rest] = backend.stored(backend.loaded(buffer[balance.rest]) + total)
-
-    return add
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
@@ -334,7 +330,6 @@ KERNELS = MappingProxyType(
             links,
             link_fluxes,
             walls,
-            wall_balance,
             moments,
             reduction,
             read,

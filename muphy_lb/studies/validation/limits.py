@@ -47,4 +47,4 @@ def possible_rules(rules, settings: Settings) -> tuple[str, ...]:
 def left_out_rules(rules, settings: Settings) -> tuple[str, ...]:
     """A reason that names the wall rules which the streaming cannot do; none if it can do all."""
     missing = [rule for rule in rules if rule not in possible_rules(rules, settings)]
-    return (f"{', '.join(missing)} walls: need pull, streaming is {settings.streaming}",) if missing else ()
+    return (f"{', '.join(missing)} walls: need pull or aa, streaming is {settings.streaming}",) if missing else ()

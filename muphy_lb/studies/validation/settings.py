@@ -30,8 +30,7 @@ class Settings:
 
     @property
     def interpolates(self) -> bool:
-        """Whether interpolated walls are possible: only with pull are the populations that a node sent still
-        available."""
+        """Whether interpolated walls are possible: push overwrites what they read."""
         return streaming_named(self.streaming).fills_slots
 
 

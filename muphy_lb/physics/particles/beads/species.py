@@ -68,7 +68,8 @@ class BeadSpecies(Species[BeadsSection]):
             raise InputError(
                 "compute.precision is 'fp16' with beads, whose forces are lost in it; use 'fp32' or 'fp64'"
             )
-        if section.coupling != AT_REST and not streaming_named(case.compute.streaming).fills_slots:
+        streaming = streaming_named(case.compute.streaming)
+        if section.coupling != AT_REST and (streaming.in_place or not streaming.fills_slots):
             raise InputError(
                 f"compute.streaming is {case.compute.streaming!r} with the beads {section.name!r}, which need the"
                 " velocity of populations before they collide; set compute.streaming = 'pull'"

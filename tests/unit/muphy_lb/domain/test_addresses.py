@@ -128,10 +128,10 @@ def test_no_address_of_a_shared_domain_is_used_twice(lattice, streaming):
 @LATTICES
 @EVERY_STREAMING
 def test_every_halo_and_link_slot_is_used(lattice, streaming):
-    """In place there are no link slots; of the halo's each phase uses its own."""
+    """In place each phase uses its own."""
     for domain in shared_domains(lattice):
         addresses = build_addresses(domain, streaming_named(streaming))
-        n_slots = addresses.n_halo + (0 if streaming == "aa" else domain.links.n_links)
+        n_slots = addresses.n_halo + domain.links.n_links
         slots = buffer_size(domain.pitch, lattice.q) + np.arange(n_slots)
         used = np.concatenate([addresses.plain(phase).ravel() for phase in phases(addresses)])
         assert np.array_equal(np.sort(used[used >= slots[0]]), slots)

@@ -103,21 +103,43 @@ def test_nodes_with_a_slotted_link_are_on_the_edge(lattice):
 def test_every_slot_of_a_wall_link_is_used_once(lattice, streaming):
     for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((LINKWISE, IN_TABLE), LINKWISE)):
         addresses = build_addresses(domain, streaming_named(streaming))
-        table, incoming = addresses.plain(0), addresses.linkwise.incoming
+        table, incoming = addresses.plain(0), addresses.linkwise[0].incoming
         slots = buffer_size(domain.pitch, lattice.q) + addresses.n_halo + np.arange(domain.linkwise.n_links)
-        named = incoming if streaming == "pull" else addresses.linkwise.outgoing
-        assert np.array_equal(named, slots) and slots.size > 0
+        named = incoming if streaming == "pull" else addresses.linkwise[0].outgoing
+        along_walls = np.lexsort((domain.linkwise.node, domain.linkwise.q))
+        assert np.array_equal(named[along_walls], slots) and slots.size > 0
         assert np.isin(slots, table).all() and np.unique(table).size == table.size
 
 
 @EVERY_LATTICE
-def test_in_place_a_link_needs_no_slot(lattice):
-    """What leaves lies where what enters is expected."""
+def test_in_place_a_row_and_a_slot_change_parts(lattice):
+    """What enters is filled in apart from what leaves, and leaves from where the step before has stored it."""
     for domain in domains(mixed_nodes(lattice), lattice, WallTreatment((LINKWISE, IN_TABLE), LINKWISE)):
         addresses = build_addresses(domain, AA)
-        first = buffer_size(domain.pitch, lattice.q) + addresses.n_halo
-        assert addresses.n_slots - first in (0, 1) and domain.linkwise.n_links > 0
-        assert np.array_equal(addresses.linkwise.outgoing, addresses.linkwise.incoming)
+        first, (even, odd) = buffer_size(domain.pitch, lattice.q) + addresses.n_halo, addresses.linkwise
+        assert np.array_equal(even.outgoing, odd.incoming) and np.array_equal(even.incoming, odd.outgoing)
+        assert ((even.outgoing < first) == (even.incoming >= first)).all() and domain.linkwise.n_links > 0
+        back, node = lattice.opposite[domain.linkwise.q], domain.linkwise.node
+        nodes, column = np.unique(node, return_inverse=True)
+        for phase, (before, at) in enumerate(zip((1, 0), addresses.linkwise, strict=True)):
+            loaded = addresses.resolve(phase, addresses.patterns[phase].load, nodes)
+            stored = addresses.resolve(before, addresses.patterns[before].store, nodes)
+            assert np.array_equal(at.incoming, loaded[back, column])
+            assert np.array_equal(at.outgoing, stored[domain.linkwise.q, column])
+
+
+@EVERY_LATTICE
+def test_nodes_behind_walls_are_on_the_edge_where_they_are_read(lattice):
+    nodes, sizes = mixed_nodes(lattice), []
+    for reads in (False, True):
+        treatment = WallTreatment((LINKWISE, IN_TABLE), reads_behind=reads)
+        for domain in domains(nodes, lattice, treatment, 2):
+            links = domain.linkwise
+            beyond = domain.neighbours(lattice.c, links.node)[lattice.opposite[links.q], np.arange(links.n_links)]
+            assert not reads or beyond.max() < domain.n_edge
+            assert np.array_equal(np.sort(domain.number), np.flatnonzero(random_owner(nodes, 2) == domain.part.rank))
+            sizes.append((beyond >= domain.n_edge).sum())
+    assert len(sizes) == 4
 
 
 def test_only_slotted_walls_have_slots():
