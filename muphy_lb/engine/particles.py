@@ -12,7 +12,7 @@ from muphy_lb.domain.lookup import LAYER, VoxelLookup, beside_walls, look_up
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
-from muphy_lb.physics.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
+from muphy_lb.physics.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, ParticleSet, Provided, Stage
 
 FULL, LOST, CROWDED = 1, 2, 3
 
@@ -26,18 +26,22 @@ class Particles:
         lookup: what is at each voxel of this rank's surroundings.
         domain: this rank's nodes.
         model: the physics.
+        fields: its fields.
 
     Raises:
         ValueError: a set without a stage that lets its particles migrate.
     """
 
-    def __init__(self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model: Model):
+    def __init__(self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model, fields):
         self._backend, self._lookup, self._domain = backend, lookup, domain
         self.lookup = LookupArrays(*(backend.array(each) for each in (lookup.block, lookup.entry, lookup.size)))
         self._sets = {each.name: _BoundSet(backend, connector, each, lookup, model.stages) for each in model.particles}
         for name in self._sets:
             if not any(stage.over == name and stage.kernel == MIGRATE for stage in model.stages):
                 raise ValueError(f"particle set {name!r} needs a {MIGRATE!r} stage, which lets particles change nodes")
+        for field in model.fields:
+            if field.initial:
+                fields.put(field.name, self.nodes_at(field.initial))
 
     @cached_property
     def _border(self) -> np.ndarray:

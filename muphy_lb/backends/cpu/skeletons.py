@@ -264,13 +264,13 @@ def moments(macroscopic_operator, locations, lattice, precision):
 
 @cache
 def arriving(macroscopic_operator, locations, lattice, precision):
-    """Write rho - 1, ux, uy, uz of the populations at given locations of those nodes that are wanted."""
+    """Write rho - 1, ux, uy, uz of the populations at given locations of the chosen nodes."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
     load = gather(split(locations), q_count)
 
     @loop_jit
-    def skeleton(buffer, lines, bases, first, last, wanted, out, parameters):
+    def skeleton(buffer, lines, bases, first, last, array, mask, out, parameters):
         deviations, xs, ys, zs = out
         first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
         for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
@@ -278,7 +278,7 @@ def arriving(macroscopic_operator, locations, lattice, precision):
             start = first_warp + chunk * CHUNK
             for warp in range(start, min(last_warp, start + CHUNK)):
                 low, high = max(first, warp * WARP), min(last, (warp + 1) * WARP)
-                if not wanted[low:high].any():
+                if not (array[low:high] & mask).any():
                     continue
                 load(block, buffer, lines, bases, warp)
                 for n in range(low, high):

@@ -5,7 +5,6 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
-    ArrivingArrays,
     BalanceArrays,
     Collected,
     CrossingArrays,
@@ -125,14 +124,23 @@ def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
 
 def collect(backend, nodes: NodeRange, target: Collected, emptied):
     """One thread per 16 nodes."""
+    arguments = (*_in_words(backend, nodes), target, emptied)
+    return _over_words(backend, stage_skeletons.collect, nodes, arguments)
+
+
+def _in_words(backend, nodes: NodeRange) -> tuple:
+    """The chosen nodes of a range as kernels read them that look at 16 at once: flags and mask in words of four nodes,
+    and the bounds."""
     where = nodes.where
     words = backend.view(where.array, 0, where.array.size // 16 * 16).view(np.uint32)
-    mask, size = np.uint32(where.mask * 0x01010101), stage_skeletons.NODES_PER_THREAD
-    arguments = (words, mask, np.uint32(nodes.first), np.uint32(nodes.last), target, emptied)
+    return words, np.uint32(where.mask * 0x01010101), np.uint32(nodes.first), np.uint32(nodes.last)
+
+
+def _over_words(backend, kernel, nodes: NodeRange, arguments: tuple):
+    """Launch with one thread per 16 nodes of a range."""
+    size, block = stage_skeletons.NODES_PER_THREAD, stage_skeletons.CHOOSING_BLOCK
     n_threads = -(-nodes.last // size) - nodes.first // size
-    return backend.launch(
-        stage_skeletons.collect, n_threads, arguments, queue=nodes.queue, block=stage_skeletons.COLLECT_BLOCK
-    )
+    return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=block)
 
 
 def _found(state: State, table: NeighbourTable) -> Found:
@@ -256,10 +264,13 @@ def particles(backend, update, particles: ParticleArrays, capacity: int, values)
 
 
 def each(backend, update, nodes: NodeRange, values):
-    """One thread per node, or nodes of a list shared among threads."""
+    """One thread per node; if not all are meant, nodes of a list shared among threads, or those that a block finds."""
     if nodes.where is None:
         kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
         return backend.launch(kernel, nodes.last - nodes.first, (nodes.first, nodes.last, values), queue=nodes.queue)
+    if nodes.where.among is None:
+        kernel = stage_skeletons.each_of_block(update, backend.lattice, backend.precision)
+        return _over_words(backend, kernel, nodes, (*_in_words(backend, nodes), values))
     kernel = stage_skeletons.each(update, backend.lattice, backend.precision)
     return _over_chosen(backend, kernel, (), nodes, (values,))
 
@@ -270,15 +281,14 @@ def by_id(backend, update, count: int, values):
     return backend.launch(kernel, count, (0, count, values))
 
 
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, target: ArrivingArrays, values):
-    """One thread per node."""
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
+    """One thread per 16 nodes; the threads of a block share the chosen ones among theirs."""
     table, load = arrays.table, arrays.pattern.load
-    kernel = skeletons.arriving(
+    kernel = stage_skeletons.arriving(
         macroscopic, load, table.n_entries, backend.lattice, backend.precision, table.index_type
     )
-    bounds = (np.uint32(nodes.first), np.uint32(nodes.last))
-    arguments = (arrays.old, table.lines, table.bases, *bounds, *target, values)
-    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+    arguments = (arrays.old, table.lines, table.bases, *_in_words(backend, nodes), out, values)
+    return _over_words(backend, kernel, nodes, arguments)
 
 
 def send_particles(backend, particles, migration: MigrationArrays, lookup: LookupArrays, capacity: int):

@@ -99,9 +99,8 @@ def mark(kernel: str) -> Operator:
 
 
 def _clear(n, lattice, parameters):
-    chosen = n[parameters[WANTED][n] != 0]
     for push in PUSHES:
-        parameters[push][chosen] = 0
+        parameters[push][n] = 0
     parameters[WANTED][n] = parameters["border"][n]
 
 
@@ -110,12 +109,10 @@ def _clear_node(lattice, precision, jit, at):
     nothing = np.int64(0)
 
     def clear(n, parameters):
-        if parameters[wanted][n] != 0:
-            parameters[px][n] = nothing
-            parameters[py][n] = nothing
-            parameters[pz][n] = nothing
-        if parameters[wanted][n] != parameters[border][n]:
-            parameters[wanted][n] = parameters[border][n]
+        parameters[px][n] = nothing
+        parameters[py][n] = nothing
+        parameters[pz][n] = nothing
+        parameters[wanted][n] = parameters[border][n]
 
     return jit(clear)
 

@@ -30,6 +30,7 @@ from muphy_lb.physics.model import (
     Stage,
     Table,
     Value,
+    Where,
 )
 from muphy_lb.physics.particles.beads.coupling import CLEAR, LANGEVIN, PUSHED, couple, mark
 from muphy_lb.physics.particles.beads.forces import Interactions, forces
@@ -56,10 +57,11 @@ COUPLINGS = (BOTH, ONE_WAY, AT_REST)
 """Bead and fluid drag each other along; the fluid does not notice; the fluid is taken to rest."""
 
 FLOW_FIELDS = (
-    Field(WANTED, dtype=np.int8, components=1),
+    Field(WANTED, dtype=np.int8, initial=BORDER),
     Field(ARRIVING, components=4, corners=True),
     Field(PUSH, components=3, corners=True, accumulates=True),
 )
+MARKED = Where(WANTED, 1)
 COLUMNS = (*VOXEL, *OFFSET, *VELOCITY, *FORCE, *TRAVELLED)
 
 
@@ -174,8 +176,9 @@ def _coupled(flow: Flow, beads: Beads, values) -> Flow:
     """The flow with friction between beads and fluid."""
     pushes = beads.coupling == BOTH
     operator = macroscopic(0.0, flow.fluid.equilibrium, NO_FORCE)
-    clear = Stage("clear", EACH, (CLEAR,), {p.name: values[p.name] for p in CLEAR.parameters}, writes=(WANTED,))
-    arrive = Stage("arriving", ARRIVING_KERNEL, (operator,), {}, ARRIVING, (WANTED,), (ARRIVING,))
+    given = {p.name: values[p.name] for p in CLEAR.parameters}
+    clear = Stage("clear", EACH, (CLEAR,), given, writes=(WANTED,), where=MARKED)
+    arrive = Stage("arriving", ARRIVING_KERNEL, (operator,), {}, ARRIVING, (WANTED,), (ARRIVING,), where=MARKED)
     shared = () if flow_has_beads(flow) else (clear,)
     marks = _stage("mark", beads, mark(beads.kernel), values)
     friction = _stage(
