@@ -66,7 +66,7 @@ class Particles:
         """The tasks of a stage over particles."""
         bound = self._sets[stage.over]
         if stage.kernel == MIGRATE:
-            return bound.migration_tasks(stage, parity, self.lookup)
+            return bound.migration_tasks(stage, parity, self.lookup, values)
         if stage.kernel == SHARE:
             return bound.sharing_tasks(stage, parity)
         arguments = (bound.n_ids,) if stage.kernel == BY_ID else (bound.arrays, bound.capacity)
@@ -119,11 +119,11 @@ class _BoundSet:
         first = names.index(name) * capacity
         return self._backend.view(block, first, first + capacity)
 
-    def migration_tasks(self, stage: Stage, parity: int, lookup) -> list[Task]:
-        """Send those that have left, receive those that come."""
+    def migration_tasks(self, stage: Stage, parity: int, lookup, values: tuple) -> list[Task]:
+        """Move all, send those that have left, receive those that come."""
         backend, arrays = self._backend, self.arrays
         migration, line = self._migration[parity], self._lines[parity]
-        send = backend.bind("send_particles", arrays, migration, lookup, self.capacity)
+        send = backend.bind("send_particles", *stage.operators, arrays, migration, lookup, values)
         tasks = [Task(stage.name, ON_INTERIOR, send)]
         if line:
             receive = backend.bind("receive_particles", arrays, migration, self.capacity)

@@ -173,7 +173,7 @@ class ParticleSet:
     A ``PARTICLES`` stage calls its operator for every particle: ``reference(i, lattice, parameters)`` for an array of
     particles, ``update(i, parameters)`` for one. It may change its columns in place; a particle must stay within a
     voxel of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE``
-    stage wraps offsets into their range and moves particles to the ranks that own their nodes.
+    stage does the same, then wraps offsets into their range and moves particles to the ranks that own their nodes.
 
     A set whose ids are 0, 1, ..., n_ids - 1 may have values by id, int64 arrays that every rank holds whole: a
     ``SHARE`` stage adds up what the ranks have written to those among its ``writes``, so each rank writes those of its

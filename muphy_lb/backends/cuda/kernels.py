@@ -291,10 +291,11 @@ def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, 
     return _over_words(backend, kernel, nodes, arguments)
 
 
-def send_particles(backend, particles, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
+def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
     """One thread per particle of the capacity; without neighbours nothing is left to fill."""
-    arguments = (particles, migration, lookup, capacity)
-    send = backend.launch(particle_skeletons.send_particles, capacity, arguments)
+    capacity = migration.left.size
+    kernel = particle_skeletons.update_and_send(update, backend.lattice, backend.precision)
+    send = backend.launch(kernel, capacity, (particles, migration, lookup, capacity, values))
     length, n_places = _message_length(particles, migration, capacity), migration.holes.size
     n_messages = migration.outgoing.size // length
     if not n_messages:
