@@ -177,9 +177,8 @@ class Backend(Protocol):
         by_id(update, count, values)
             ``update(i, values)`` for i = 0, ..., count - 1.
         arriving(macroscopic, arrays: StreamArrays, nodes, out, values)
-            Moments (rho - 1, ux, uy, uz) of the populations that a step with these arrays will load, at the chosen
-            nodes of a range, in four arrays of nodes ``out``; others may be written, too. The density is in stored
-            units.
+            Velocity of the populations that a step with these arrays will load, at the chosen nodes of a range, in three
+            arrays of nodes ``out``; others may be written, too.
         send_particles(update, particles: ParticleArrays, migration: MigrationArrays, lookup, values)
             ``update(i, values)`` for every particle; then wrap offsets into their range, pack the particles whose nodes
             belong to other ranks, and close the gaps.
@@ -197,8 +196,8 @@ class Backend(Protocol):
     def copy(self, source, target) -> Launch:
         """Launch that copies an array on the device, on the interior's queue."""
 
-    def view(self, array, first: int, last: int) -> Any:
-        """Elements ``[first, last)`` of a device array, without a copy."""
+    def view(self, array, first: int, last: int, step: int = 1) -> Any:
+        """Every ``step``-th of the elements ``[first, last)`` of a device array, without a copy."""
 
     def stream_collide_usage(self, collide: Operator, arrays: StreamArrays, shape=None) -> KernelUsage | None:
         """Resources of the compiled stream-and-collide kernel; None where they are not known."""

@@ -97,7 +97,7 @@ class StageBinder:
             yield self._backend.bind(COLLECT, self._chosen(nodes, stage, parity), target, other.count)
 
     def _arriving(self, stage: Stage, parity: int, nodes: NodeRange):
-        out = tuple(self._engine.fields.array(FieldValue(f"{stage.field}_{k}"), parity) for k in range(4))
+        out = tuple(self._engine.fields.array(FieldValue(f"{stage.field}_{k}"), parity) for k in range(3))
         arrays, values = self._engine.stream_arrays(parity), self._values(stage, parity)
         yield self._backend.bind(ARRIVING, stage.operators[0], arrays, self._chosen(nodes, stage, parity), out, values)
 

@@ -211,9 +211,9 @@ class CudaBackend(KernelTable):
         registers, local = kernel.get_regs_per_thread(), kernel.get_local_mem_per_thread()
         return KernelUsage(max(registers.values()), max(local.values()))
 
-    def view(self, array, first, last):
+    def view(self, array, first, last, step=1):
         """Slice of a device array."""
-        return array[first:last]
+        return array[first:last:step]
 
     def copy(self, source, target):
         """Launch of a device-to-device copy on the interior stream."""

@@ -305,7 +305,7 @@ def _moments_at(macroscopic_operator, found: Found, lattice, precision):
 
 @cache
 def arriving(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
-    """Write rho - 1, ux, uy, uz of the populations at given locations of the chosen nodes, which the threads of a block
+    """Write the velocity of the populations at given locations of the chosen nodes, which the threads of a block
     share."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
     load = reader(locations, n_entries, precision, index_type)
@@ -318,10 +318,9 @@ def arriving(macroscopic_operator, locations, n_entries, lattice, precision, ind
         for i in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
             n, f = nodes[i], cuda.local.array(q_count, real)
             load(buffer, lines, bases, n, f)
-            deviation, ux, uy, uz = macroscopic(f, n, parameters)
-            out[0][n] = deviation
-            out[1][n] = ux
-            out[2][n] = uy
-            out[3][n] = uz
+            _, ux, uy, uz = macroscopic(f, n, parameters)
+            out[0][n] = ux
+            out[1][n] = uy
+            out[2][n] = uz
 
     return kernel

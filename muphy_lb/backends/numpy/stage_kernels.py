@@ -87,7 +87,7 @@ def each(backend, update, nodes: NodeRange, values):
 
 
 def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
-    """Moments of the populations that a step will load, at the chosen nodes."""
+    """Velocity of the populations that a step will load, at the chosen nodes."""
     whole = State(arrays.old, (), arrays.table, nodes.last)
     load = backend.addresses(whole, arrays.pattern.load)
 
@@ -95,7 +95,7 @@ def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, 
         chosen = _chosen(nodes)
         stored = arrays.old[load[:, chosen]]
         moments = macroscopic.reference(stored, chosen, backend.lattice, macroscopic.by_name(values))
-        for row, array in zip(moments, out, strict=True):
+        for row, array in zip(moments[1:], out, strict=True):
             array[chosen] = row
 
     return measure

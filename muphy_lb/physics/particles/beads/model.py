@@ -58,7 +58,7 @@ COUPLINGS = (BOTH, ONE_WAY, AT_REST)
 
 FLOW_FIELDS = (
     Field(WANTED, dtype=np.int8, initial=BORDER),
-    Field(ARRIVING, components=4, corners=True),
+    Field(ARRIVING, components=3, corners=True),
     Field(PUSH, components=3, corners=True, accumulates=True),
 )
 MARKED = Where(WANTED, 1)
