@@ -61,7 +61,10 @@ def kernel_of(name: str, operator, engine) -> tuple:
     particles, stages, how, number = particle_skeletons, stage_skeletons, (operator, D3Q19, FP32), types.int64
     words = typeof(np.zeros(1, np.uint32)), types.uint32, types.uint32, types.uint32
     if name == ARRIVING:
-        pattern, real, flow = engine.addresses.patterns[0], *map(typeof, (np.zeros(1, np.float32), np.zeros(6, np.float32)[::3]))
+        pattern, real, flow = (
+            engine.addresses.patterns[0],
+            *map(typeof, (np.zeros(1, np.float32), np.zeros(6, np.float32)[::3])),
+        )
         kernel = stages.arriving(operator, pattern.load, len(pattern.directions), *how[1:], np.uint32)
         return kernel, (real, words[0], words[0], *words, types.UniTuple(flow, 3))
     if name == EACH:

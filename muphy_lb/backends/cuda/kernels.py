@@ -26,12 +26,12 @@ from muphy_lb.backends.arrays import (
     WallArrays,
 )
 from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
-from muphy_lb.backends.cuda.boundary_skeletons import LINK_NODES
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, Shape
 from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = 128
+PARTICLE_BLOCK = 128  # their operators need many registers, of which smaller blocks leave fewer unused
 FLUID_THREADS = 1 << 19
 """Threads of a step that passes over nodes without fluid, if there are nodes for more of them."""
 MOST_ROUNDS = 16
@@ -175,7 +175,7 @@ def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
 def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
     """One block per ``LINK_NODES`` nodes with openings."""
     kernel = boundary_skeletons.links(*operators, backend.lattice, backend.precision)
-    n_threads = -(-links.node.size // LINK_NODES) * LINK_BLOCK
+    n_threads = -(-links.node.size // boundary_skeletons.LINK_NODES) * LINK_BLOCK
     arguments = (*buffers, links, values)
     return backend.launch(kernel, n_threads, arguments, queue=ON_OPENINGS, block=LINK_BLOCK)
 
@@ -260,7 +260,7 @@ def feedback(backend, advance, arrays: FeedbackArrays, values):
 def particles(backend, update, particles: ParticleArrays, capacity: int, values):
     """One thread per particle of the capacity."""
     kernel = particle_skeletons.particles(update, backend.lattice, backend.precision)
-    return backend.launch(kernel, capacity, (particles.count, values))
+    return backend.launch(kernel, capacity, (particles.count, values), block=PARTICLE_BLOCK)
 
 
 def each(backend, update, nodes: NodeRange, values):
@@ -295,7 +295,7 @@ def send_particles(backend, update, particles, migration: MigrationArrays, looku
     """One thread per particle of the capacity; without neighbours nothing is left to fill."""
     capacity = migration.left.size
     kernel = particle_skeletons.update_and_send(update, backend.lattice, backend.precision)
-    send = backend.launch(kernel, capacity, (particles, migration, lookup, capacity, values))
+    send = backend.launch(kernel, capacity, (particles, migration, lookup, capacity, values), block=PARTICLE_BLOCK)
     length, n_places = _message_length(particles, migration, capacity), migration.holes.size
     n_messages = migration.outgoing.size // length
     if not n_messages:

@@ -21,7 +21,7 @@ def particles(update_operator, lattice, precision):
     def kernel(count, parameters):
         i = cuda.grid(1)
         if i < count[0]:
-            update(i, parameters)
+            update(np.uint64(i), parameters)
 
     return kernel
 
@@ -53,7 +53,7 @@ def wrapped(particles, axis, i, capacity, size, moved):
     row = (1 + axis) * capacity + i
     particles.reals[axis * capacity + i] -= moved
     voxel = particles.integers[row] + np.int64(moved)
-    if size[6 + axis] == 1:
+    if size[6 + axis] == 1 and (voxel < 0 or voxel >= size[axis]):
         voxel = (voxel + size[axis]) % size[axis]
     particles.integers[row] = voxel
     return voxel
@@ -102,7 +102,7 @@ def update_and_send(update_operator, lattice, precision):
     def kernel(particles, migration, lookup, capacity, parameters):
         i = cuda.grid(1)
         if i < particles.count[0]:
-            update(i, parameters)
+            update(np.uint64(i), parameters)
             send(i, particles, migration, lookup, capacity)
 
     return kernel

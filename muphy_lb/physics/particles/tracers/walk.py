@@ -13,7 +13,7 @@ from math import floor
 
 import numpy as np
 
-from muphy_lb.domain.lookup import OPENING, WALL, look_up, look_up_node
+from muphy_lb.domain.lookup import OPENING, WALL, look_up, look_up_node, look_up_nodes
 from muphy_lb.operators import VELOCITY_FIELDS, Operator, named
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.physics.model import POSITION
@@ -80,17 +80,24 @@ def _walk(sticks: bool, n_axes: int):
 
 def _flow_node(jit, n_axes: int):
     """Node function: (lookup, fields, voxel, offset) -> the three components of the velocity."""
-    find, interpolate = look_up_node(jit), velocity_node(jit, n_axes)
+    (along_x, along_y, along_z, find), interpolate = look_up_nodes(jit), velocity_node(jit, n_axes)
     one, wall, is_solid = np.int64(1), np.int64(WALL), n_axes == 3
 
     def flow(lookup, fields, voxel, offset):
-        x, y, z = voxel
+        x, y, z = along_x(lookup, voxel[0]), along_y(lookup, voxel[1]), along_z(lookup, voxel[2])
         node = find(lookup, x, y, z)
-        east, west = find(lookup, x + one, y, z), find(lookup, x - one, y, z)
-        north, south = find(lookup, x, y + one, z), find(lookup, x, y - one, z)
+        east, west = (
+            find(lookup, along_x(lookup, voxel[0] + one), y, z),
+            find(lookup, along_x(lookup, voxel[0] - one), y, z),
+        )
+        north, south = (
+            find(lookup, x, along_y(lookup, voxel[1] + one), z),
+            find(lookup, x, along_y(lookup, voxel[1] - one), z),
+        )
         top, bottom = wall, wall
         if is_solid:
-            top, bottom = find(lookup, x, y, z + one), find(lookup, x, y, z - one)
+            top = find(lookup, x, y, along_z(lookup, voxel[2] + one))
+            bottom = find(lookup, x, y, along_z(lookup, voxel[2] - one))
         return interpolate(fields, (node, east, west, north, south, top, bottom), offset)
 
     return jit(flow)
@@ -131,28 +138,30 @@ def _walk_node(sticks: bool, n_axes: int):
         along_x, along_y, along_z = (one, none, none), (none, one, none), (none, none, one)
 
         def update(i, p):
-            step = p[now][0]
-            if p[end][i] != under_way or p[born][i] >= step:
+            step, ended, birth = p[now][0], p[end][i], p[born][i]
+            if ended != under_way or birth >= step:
                 return
             voxel, offset = (p[vx][i], p[vy][i], p[vz][i]), (p[ox][i], p[oy][i], p[oz][i])
+            # read ahead of what is written: GPUs wait for it once
+            so_far, before = (p[tx][i], p[ty][i], p[tz][i]), (p[bx][i], p[by][i], p[bz][i])
             x, y, z = flow(p[lookup], (p[ux], p[uy], p[uz]), voxel, offset)
-            new = 1.0 if p[born][i] + one == step else 1.5
+            new = 1.0 if birth + one == step else 1.5
             old = 1.0 - new
-            dx, dy, dz = new * x + old * p[bx][i], new * y + old * p[by][i], new * z + old * p[bz][i]
+            dx, dy, dz = new * x + old * before[0], new * y + old * before[1], new * z + old * before[2]
             p[bx][i], p[by][i], p[bz][i] = x, y, z
             if p[amplitude] > 0.0:
                 rx, ry, rz, _ = numbers(p[identity][i], step, p[seed])
                 dx, dy, dz = dx + p[amplitude] * rx, dy + p[amplitude] * ry, dz + p[amplitude] * depth * rz
             to, hop, how = move(p[lookup], offset[0], dx, voxel, along_x)
-            p[ox][i], p[tx][i] = to, p[tx][i] + (to - offset[0])
+            p[ox][i], p[tx][i] = to, so_far[0] + (to - offset[0])
             if how == under_way:
                 voxel = voxel[0] + hop, voxel[1], voxel[2]
                 to, hop, how = move(p[lookup], offset[1], dy, voxel, along_y)
-                p[oy][i], p[ty][i] = to, p[ty][i] + (to - offset[1])
+                p[oy][i], p[ty][i] = to, so_far[1] + (to - offset[1])
             if how == under_way:
                 voxel = voxel[0], voxel[1] + hop, voxel[2]
                 to, hop, how = move(p[lookup], offset[2], dz, voxel, along_z)
-                p[oz][i], p[tz][i] = to, p[tz][i] + (to - offset[2])
+                p[oz][i], p[tz][i] = to, so_far[2] + (to - offset[2])
             if how != under_way:
                 p[end][i], p[end_step][i] = how, step
 
