@@ -206,9 +206,9 @@ class ParticleSet:
 class Stage:
     """One pass over the nodes, or over particles, in addition to the flow's own.
 
-    An ``ARRIVING`` stage fills the three components of ``field`` (with ``corners``) with the velocity of the populations
-    that have arrived, as its operator of moments computes it, at its nodes. An ``EACH`` stage calls ``update(n, parameters)`` for
-    every node, its specification with an array of them.
+    An ``ARRIVING`` stage fills the three components of ``field`` (with ``corners``) with the velocity of the
+    populations that have arrived, as its operator of moments computes it, at its nodes. An ``EACH`` stage calls
+    ``update(n, parameters)`` for every node, its specification with an array of them.
 
     A ``COLLECT`` stage, behind the collision, has no operator: it makes a list of its nodes for stages behind it and,
     in the next step, ahead of it.

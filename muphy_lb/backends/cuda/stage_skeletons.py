@@ -88,13 +88,13 @@ def chosen_bits(four, mask, start, first, last):
 
 
 @device_jit
-def chosen_of_thread(words, mask, first, last, shared):
-    """Bits of the chosen ones among the 16 nodes of this thread, the first of these nodes, and the number of chosen
+def chosen_of_thread(words, mask, first, last, thread, shared):
+    """Bits of the chosen ones among the 16 nodes of a thread, the first of these nodes, and the number of chosen
     nodes of the block ahead of them; ``shared[0]`` becomes the number of all chosen nodes of the block."""
     if cuda.threadIdx.x == 0:
         shared[0] = 0
     cuda.syncthreads()
-    start = np.uint32((first // np.uint32(NODES_PER_THREAD) + np.uint32(cuda.grid(1))) * np.uint32(NODES_PER_THREAD))
+    start = np.uint32((first // np.uint32(NODES_PER_THREAD) + np.uint32(thread)) * np.uint32(NODES_PER_THREAD))
     found, position = np.uint32(0), np.int32(0)
     if start < last:
         four = load_words(words, np.uint64(start // np.uint32(NODES_PER_WORD)))
@@ -111,7 +111,7 @@ def collect(words, mask, first, last, target, emptied):
     shared = cuda.shared.array(2, np.int32)
     if cuda.grid(1) == 0:
         emptied[0] = 0
-    found, start, position = chosen_of_thread(words, mask, first, last, shared)
+    found, start, position = chosen_of_thread(words, mask, first, last, cuda.grid(1), shared)
     if cuda.threadIdx.x == 0 and shared[0] > 0:
         shared[1] = cuda.atomic.add(target.count, 0, shared[0])
     cuda.syncthreads()
@@ -125,9 +125,11 @@ def collect(words, mask, first, last, target, emptied):
 
 @device_jit
 def chosen_of_block(words, mask, first, last, nodes):
-    """List the chosen nodes among those of a block in ``nodes``, which its threads share; returns their number."""
+    """List the chosen nodes among those of a block in ``nodes``, which its threads share; returns their number. The
+    first blocks, which are the first to run, take the last nodes."""
+    thread = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     shared = cuda.shared.array(1, np.int32)
-    found, start, position = chosen_of_thread(words, mask, first, last, shared)
+    found, start, position = chosen_of_thread(words, mask, first, last, thread, shared)
     while found:
         nodes[position] = start + np.uint32(cuda.ffs(found) - 1)
         found &= np.uint32(found - np.uint32(1))
