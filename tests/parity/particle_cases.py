@@ -1,4 +1,4 @@
-"""Beads and tracers on the CUDA backend, for Numba's simulator: run as ``python -m tests.parity.particle_cases FILE``."""
+"""Particles on the CUDA backend, for Numba's simulator: run as ``python -m tests.parity.particle_cases FILE``."""
 
 import sys
 from dataclasses import replace

@@ -20,6 +20,7 @@ from muphy_lb.backends.cuda.device import (
     event_seconds,
     memory_free,
     open_memory,
+    part_of,
     record_graph,
     release_freed,
     select_device,
@@ -213,7 +214,7 @@ class CudaBackend(KernelTable):
 
     def view(self, array, first, last, step=1):
         """Slice of a device array."""
-        return array[first:last:step]
+        return part_of(array, first, last, step)
 
     def copy(self, source, target):
         """Launch of a device-to-device copy on the interior stream."""
