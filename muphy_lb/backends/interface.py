@@ -196,8 +196,8 @@ class Backend(Protocol):
     def copy(self, source, target) -> Launch:
         """Launch that copies an array on the device, on the interior's queue."""
 
-    def view(self, array, first: int, last: int, step: int = 1) -> Any:
-        """Every ``step``-th of the elements ``[first, last)`` of a device array, without a copy."""
+    def view(self, array, first: int, last: int) -> Any:
+        """Elements ``[first, last)`` of a device array, without a copy."""
 
     def stream_collide_usage(self, collide: Operator, arrays: StreamArrays, shape=None) -> KernelUsage | None:
         """Resources of the compiled stream-and-collide kernel; None where they are not known."""

@@ -59,10 +59,6 @@ class _Advanced:
         halo = Halo(domain.halo.neighbours, (self.table.exchange,) * 2, tuple(self.arrays))
         self.exchanges = bind_exchanges(halo, shares).exchanges
 
-    def part(self, q: int) -> slice:
-        """Where component q lies."""
-        return slice(q * self.row, (q + 1) * self.row) if self.row else slice(0, self.table.n_slots)
-
     def bind(self, stage: Stage, parity: int, nodes: NodeRange, values: tuple) -> list[Task]:
         """Tasks that extrapolate the values beyond walls of some nodes, then advance the nodes."""
         old, new = self.arrays[parity], self.arrays[1 - parity]
@@ -97,7 +93,7 @@ def _advancing_table(domain: LocalDomain, model: Model, field: Field, boundary: 
 class _Stored:
     """A field that node functions write at their own node and read there, or, with a halo, also at neighbours."""
 
-    n_rows = 1
+    n_rows, row = 1, 0
     exchanges: Exchanges = NO_EXCHANGE
 
     def __init__(self, backend, domain: LocalDomain, field: Field, dtype, halo: DeviceTable | None, shares):
@@ -117,25 +113,18 @@ class _Stored:
             Halo(domain.halo.neighbours, (plan, plan), tuple(self.arrays)), shares
         ).exchanges
 
-    def part(self, q: int) -> slice:
-        """All of it."""
-        return slice(0, self.arrays[0].size)
-
 
 class _Cornered:
-    """A field whose ghost nodes are those of the corner layer; the components of a node lie beside each other, as what
-    particles read and write at scattered nodes is to touch little memory."""
+    """A field whose ghost nodes are those of the corner layer; its components lie one after the other."""
 
     def __init__(self, backend, domain: LocalDomain, field: Field, dtype, corners: "Corners"):
-        if field.is_state and field.components > 1:
-            raise ValueError(f"field {field.name!r} has several components, and so cannot be part of the state")
         self.is_state, layer = field.is_state, corners.lookup.layer
-        self.n_rows, n_nodes = field.components, domain.pitch + layer.position.size
-        array = backend.zeros(self.n_rows * n_nodes, dtype)
+        self.n_rows, self.row = field.components, domain.pitch + layer.position.size
+        array = backend.zeros(self.n_rows * self.row, dtype)
         self.arrays = [array, array]
-        ghosts = np.arange(domain.pitch, n_nodes)
+        ghosts = np.arange(domain.pitch, self.row)
         sent, received = (
-            ((each[:, None] * self.n_rows + np.arange(self.n_rows)).reshape(-1), self.n_rows * start)
+            _of_rows(each, self.row, self.n_rows, start)
             for each, start in ((layer.send_node, layer.send_start), (ghosts, layer.receive_start))
         )
         plan = Exchange(*sent, *received)
@@ -146,10 +135,6 @@ class _Cornered:
         self.exchanges = tuple(
             line and ExchangeTasks(line.start, line.arrive, [*line.unpack, *emptied]) for line in found
         )
-
-    def part(self, q: int) -> slice:
-        """Where component q lies."""
-        return slice(q, self.arrays[0].size, self.n_rows)
 
     def _emptied(self, backend, ghosts: np.ndarray, dtype) -> list[Task]:
         """What has been sent to its owners is forgotten, so that it is not sent again."""
@@ -171,7 +156,7 @@ class EdgeMoments(NamedTuple):
 class _OfMoments:
     """The four moments of the edge nodes and, behind them in the array, of the ghost nodes."""
 
-    is_state, n_rows, exchanges = False, 4, NO_EXCHANGE
+    is_state, n_rows, row, exchanges = False, 4, 0, NO_EXCHANGE
 
     def __init__(self, backend, domain: LocalDomain, shares):
         layer, n_edge = domain.ghost_layer, domain.n_edge
@@ -234,7 +219,7 @@ class Fields:
         self.collected = CollectedNodes(backend, domain, model)
         self._bound = {field.name: self._bind_field(field, model, shares) for field in model.fields}
         self._rows = {
-            name: (field.name, q)
+            name: (field.name, q * self._bound[field.name].row)
             for field in model.fields
             for q, name in enumerate(row_names(field.name, self._bound[field.name].n_rows))
         }
@@ -257,13 +242,10 @@ class Fields:
 
     def array(self, value: FieldValue, parity: int):
         """Device array of a field, or of a component of one, before or after a step from ``parity``."""
-        name, q = self._rows.get(value.field, (value.field, 0))
+        name, first = self._rows.get(value.field, (value.field, 0))
         bound = self._bound[name]
         array = bound.arrays[1 - parity if value.is_new else parity]
-        if name == value.field:
-            return array
-        part = bound.part(q)
-        return self._backend.view(array, part.start, part.stop, part.step)
+        return array if name == value.field else self._backend.view(array, first, first + bound.row)
 
     def host_value(self, value: FieldValue, parity: int) -> np.ndarray:
         """(n,) values of a field before, or after, a step from ``parity``."""
@@ -301,9 +283,8 @@ class Fields:
         """(n,) values of a field, or of a row of one, in the state ``parity``; of one of ``evolving``."""
         if name in self._read_before:
             name, parity = name.removesuffix(BEFORE), 1 - parity
-        field, q = self._rows[name]
-        bound = self._bound[field]
-        return self._backend.to_host(bound.arrays[parity])[bound.part(q)][: self._domain.n_nodes]
+        field, first = self._rows[name]
+        return self._backend.to_host(self._bound[field].arrays[parity])[first : first + self._domain.n_nodes]
 
     def set(self, name: str, values: np.ndarray) -> None:
         """Overwrite a field or a row of one, (n,) or (1,), also in the state before; or, by its name in ``evolving``,
@@ -314,10 +295,9 @@ class Fields:
     def put(self, name: str, values: np.ndarray) -> None:
         """The same between any two steps, for a field by which no stage chooses its nodes."""
         is_before = name in self._read_before
-        field, q = self._rows[name.removesuffix(BEFORE) if is_before else name]
-        backend, n, bound = self._backend, self._domain.n_nodes, self._bound[field]
-        first = bound.part(q).start
-        for array in bound.arrays[1 if is_before else 0 :]:
+        field, first = self._rows[name.removesuffix(BEFORE) if is_before else name]
+        backend, n = self._backend, self._domain.n_nodes
+        for array in self._bound[field].arrays[1 if is_before else 0 :]:
             target = backend.view(array, first, first + n)
             backend.update(target, np.broadcast_to(values, n).astype(array.dtype))
 

@@ -63,7 +63,7 @@ def kernel_of(name: str, operator, engine) -> tuple:
     if name == ARRIVING:
         pattern, real, flow = (
             engine.addresses.patterns[0],
-            *map(typeof, (np.zeros(1, np.float32), np.zeros(6, np.float32)[::3])),
+            *map(typeof, (np.zeros(1, np.float32), np.zeros(6, np.float32))),
         )
         kernel = stages.arriving(operator, pattern.load, len(pattern.directions), *how[1:], np.uint32)
         return kernel, (real, words[0], words[0], *words, types.UniTuple(flow, 3))

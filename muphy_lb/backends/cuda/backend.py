@@ -20,7 +20,6 @@ from muphy_lb.backends.cuda.device import (
     event_seconds,
     memory_free,
     open_memory,
-    part_of,
     record_graph,
     release_freed,
     select_device,
@@ -212,9 +211,9 @@ class CudaBackend(KernelTable):
         registers, local = kernel.get_regs_per_thread(), kernel.get_local_mem_per_thread()
         return KernelUsage(max(registers.values()), max(local.values()))
 
-    def view(self, array, first, last, step=1):
+    def view(self, array, first, last):
         """Slice of a device array."""
-        return part_of(array, first, last, step)
+        return array[first:last]
 
     def copy(self, source, target):
         """Launch of a device-to-device copy on the interior stream."""

@@ -71,20 +71,6 @@ def clear(array) -> None:
         cuda.cudadrv.driver.device_memset(array, 0, array.nbytes)
 
 
-def part_of(array, first: int, last: int, step: int):
-    """``array[first:last:step]`` without a copy; with a step Numba itself would look at every element on the host."""
-    if SIMULATOR or step == 1:
-        return array[first:last:step]
-    interface, size = array.__cuda_array_interface__, array.dtype.itemsize
-    pointer, is_read_only = interface["data"]
-    part = {
-        "shape": (len(range(first, last, step)),),
-        "strides": (step * size,),
-        "data": (pointer + first * size, is_read_only),
-    }
-    return cuda.from_cuda_array_interface(interface | part, owner=array)
-
-
 def urgent_stream(owner):
     """A stream whose kernels go before those of ordinary streams; Numba itself offers no priorities, and so does not
     destroy it: that happens when ``owner`` is garbage. (Numba keeps streams in a cache of launch configurations.)
@@ -233,7 +219,6 @@ __all__ = [
     "memory_free",
     "n_devices",
     "open_memory",
-    "part_of",
     "record_graph",
     "select_device",
     "share_memory",

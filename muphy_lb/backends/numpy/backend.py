@@ -96,9 +96,9 @@ class NumpyBackend(KernelTable):
         """None: there is no compiled kernel."""
         return None
 
-    def view(self, array, first, last, step=1):
+    def view(self, array, first, last):
         """Slice of an array."""
-        return array[first:last:step]
+        return array[first:last]
 
     def copy(self, source, target):
         """target = source."""

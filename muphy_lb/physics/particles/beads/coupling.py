@@ -22,7 +22,17 @@ from muphy_lb.operators import Operator, named
 from muphy_lb.operators.operator import adder
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.particles.beads.names import ARRIVED, FORCE_UNIT, OFFSET, PUSHES, VELOCITY, VOXEL, WANTED
+from muphy_lb.physics.particles.beads.names import (
+    ARRIVED,
+    AT_BORDER,
+    FORCE_UNIT,
+    MARKED,
+    OFFSET,
+    PUSHES,
+    VELOCITY,
+    VOXEL,
+    WANTED,
+)
 
 STREAM = 0x62656164
 """Second word of the key of the beads' noise."""
@@ -82,12 +92,12 @@ def mark(kernel: str) -> Operator:
     def reference(i, lattice, parameters):
         address, _ = _cells(parameters, i, lattice, kernel)
         own = address[(address >= 0) & (address < parameters["lookup"].size[LAYER])]
-        parameters[WANTED][own] = 1
+        parameters[WANTED][own] |= MARKED
 
     def node(lattice, precision, jit, at):
         cell, count = _cell_node(lattice, jit, kernel), 1 if kernel == "point" else 1 << lattice.dimension
         lookup, wanted, place = at["lookup"], at[WANTED], tuple(at[name] for name in (*VOXEL, *OFFSET))
-        flag = np.int8(1)
+        flag, address = np.int8(MARKED), np.uint64
 
         def mark_cell(i, parameters):
             x, y, z = parameters[place[0]][i], parameters[place[1]][i], parameters[place[2]][i]
@@ -95,7 +105,7 @@ def mark(kernel: str) -> Operator:
             found, _ = cell(parameters[lookup], x, y, z, ox, oy, oz)
             for c in range(count):
                 if found[c] >= 0 and found[c] < parameters[lookup].size[LAYER]:
-                    parameters[wanted][np.uint64(found[c])] = flag
+                    parameters[wanted][address(found[c])] |= flag
 
         return jit(unroll(mark_cell))
 
@@ -105,23 +115,23 @@ def mark(kernel: str) -> Operator:
 def _clear(n, lattice, parameters):
     for push in PUSHES:
         parameters[push][n] = 0
-    parameters[WANTED][n] = parameters["border"][n]
+    parameters[WANTED][n] &= AT_BORDER
 
 
 def _clear_node(lattice, precision, jit, at):
-    wanted, border, (px, py, pz) = at[WANTED], at["border"], (at[name] for name in PUSHES)
-    nothing = np.int64(0)
+    wanted, (px, py, pz) = at[WANTED], (at[name] for name in PUSHES)
+    nothing, border = np.int64(0), np.int8(AT_BORDER)
 
     def clear(n, parameters):
         parameters[px][n] = nothing
         parameters[py][n] = nothing
         parameters[pz][n] = nothing
-        parameters[wanted][n] = parameters[border][n]
+        parameters[wanted][n] &= border
 
     return jit(clear)
 
 
-CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, *PUSHES, "border"))
+CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, *PUSHES))
 """Forgets what nodes beads were coupled to, and the forces there; the border stays marked, for the beads of others."""
 
 

@@ -38,9 +38,11 @@ from muphy_lb.physics.particles.beads.motion import FORGET, INSERT, drift
 from muphy_lb.physics.particles.beads.names import (
     ARRIVED,
     ARRIVING,
+    AT_BORDER,
     CELL,
     FORCE,
     HEAD,
+    MARKED,
     NEXT,
     OFFSET,
     PLACE,
@@ -61,7 +63,7 @@ FLOW_FIELDS = (
     Field(ARRIVING, components=3, corners=True),
     Field(PUSH, components=3, corners=True, accumulates=True),
 )
-MARKED = Where(WANTED, 1)
+COUPLED = Where(WANTED, AT_BORDER | MARKED)
 COLUMNS = (*VOXEL, *OFFSET, *VELOCITY, *FORCE, *TRAVELLED)
 
 
@@ -133,7 +135,6 @@ def _values(beads: Beads) -> dict[str, Value]:
         "seed": np.int64(beads.seed),
         "step": STEP,
         "lookup": LOOKUP,
-        "border": BORDER,
         "beside_wall": BESIDE_WALL,
         "duration": 1.0 / beads.substeps,
         CELL: np.int64(cell_edge(beads)),
@@ -186,8 +187,8 @@ def _coupled(flow: Flow, beads: Beads, values) -> Flow:
     pushes = beads.coupling == BOTH
     operator = macroscopic(0.0, flow.fluid.equilibrium, NO_FORCE)
     given = {p.name: values[p.name] for p in CLEAR.parameters}
-    clear = Stage("clear", EACH, (CLEAR,), given, writes=(WANTED,), where=MARKED)
-    arrive = Stage("arriving", ARRIVING_KERNEL, (operator,), {}, ARRIVING, (WANTED,), (ARRIVING,), where=MARKED)
+    clear = Stage("clear", EACH, (CLEAR,), given, writes=(WANTED,), where=COUPLED)
+    arrive = Stage("arriving", ARRIVING_KERNEL, (operator,), {}, ARRIVING, (WANTED,), (ARRIVING,), where=COUPLED)
     shared = () if flow_has_beads(flow) else (clear,)
     marks = _stage("mark", beads, mark(beads.kernel), values)
     friction = couple(beads.kernel, pushes)
