@@ -12,7 +12,7 @@ from muphy_lb.domain.lookup import LAYER, VoxelLookup, beside_walls, look_up
 from muphy_lb.errors import BackendError
 from muphy_lb.parallel import Halo, HaloConnector
 from muphy_lb.parallel.task import ON_INTERIOR, Task, ordering
-from muphy_lb.physics.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, ParticleSet, Provided, Stage
+from muphy_lb.physics.model import BORDER, BY_ID, MIGRATE, POSITION, SHARE, Model, ParticleSet, Provided, Stage
 
 FULL, LOST, CROWDED = 1, 2, 3
 
@@ -32,7 +32,9 @@ class Particles:
         ValueError: a set without a stage that lets its particles migrate.
     """
 
-    def __init__(self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model, fields):
+    def __init__(
+        self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model: Model, fields
+    ):
         self._backend, self._lookup, self._domain = backend, lookup, domain
         self.lookup = LookupArrays(*(backend.array(each) for each in (lookup.block, lookup.entry, lookup.size)))
         self._sets = {each.name: _BoundSet(backend, connector, each, lookup, model.stages) for each in model.particles}
