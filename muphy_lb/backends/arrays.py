@@ -238,18 +238,6 @@ class MigrationArrays(NamedTuple):
     most: int
 
 
-class ArrivingArrays(NamedTuple):
-    """Where moments of arriving populations are wanted, and where they go.
-
-    Attributes:
-        wanted: integers by node; 0 where they are not needed.
-        out: four arrays of nodes.
-    """
-
-    wanted: Any
-    out: tuple
-
-
 class NeighbourTable(NamedTuple):
     """Device form of the table of the neighbours of every node, and the number of neighbours."""
 

@@ -179,11 +179,12 @@ class Backend(Protocol):
             to 0. Only of devices that make lists.
         by_id(update, count, values)
             ``update(i, values)`` for i = 0, ..., count - 1.
-        arriving(macroscopic, arrays: StreamArrays, nodes, target: ArrivingArrays, values)
-            Moments (rho - 1, ux, uy, uz) of the populations that a step with these arrays will load, at the nodes
-            where they are wanted; others may be written, too. The density is in stored units.
-        send_particles(particles: ParticleArrays, migration: MigrationArrays, lookup, capacity)
-            Wrap offsets into their range; pack the particles whose nodes belong to other ranks, and close the gaps.
+        arriving(macroscopic, arrays: StreamArrays, nodes, out, values)
+            Velocity of the populations that a step with these arrays will load, at the chosen nodes of a range, in
+            three arrays of nodes ``out``; others may be written, too.
+        send_particles(update, particles: ParticleArrays, migration: MigrationArrays, lookup, values)
+            ``update(i, values)`` for every particle; then wrap offsets into their range, pack the particles whose nodes
+            belong to other ranks, and close the gaps.
         receive_particles(particles: ParticleArrays, migration: MigrationArrays, capacity)
             Append the particles that were received.
         sum_openings(fluxes, opening, sums, scale)

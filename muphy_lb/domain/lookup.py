@@ -8,9 +8,11 @@ those of the own nodes.
 :func:`look_up` specifies what is found at a voxel, :func:`look_up_node` makes it a node function.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +27,7 @@ LAYER = 9
 """Position of the index of the first node of the corner layer in ``VoxelLookup.size``."""
 WALL, OPENING = -1, -2
 """What is found where there is no node: ``WALL``; at a voxel of opening k: ``OPENING - k``."""
+OUTSIDE = -(1 << 60)
 AROUND = tuple(vector for vector in product((-1, 0, 1), repeat=3) if any(vector))
 
 
@@ -71,31 +74,60 @@ def look_up(lookup, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     return np.where(is_outside | (number < 0), WALL, found)
 
 
+class LookUp(NamedTuple):
+    """Node functions that look up several voxels around one.
+
+    ``along_x(lookup, x)``, and so for y and z: what a coordinate, at most one box away from the box, adds to the number
+    of a coarse cell and to the place in a block. ``at(lookup, x, y, z)``: what is found at the voxel of three such
+    pairs. It reads without a condition, so that GPUs wait for several voxels at once.
+    """
+
+    along_x: Callable
+    along_y: Callable
+    along_z: Callable
+    at: Callable
+
+
+@cache
+def look_up_nodes(jit) -> LookUp:
+    """The node functions of :func:`look_up` in two parts."""
+    cube, wall, nothing, address = np.int64(3 * EDGE_BITS), np.int64(WALL), np.int64(0), np.uint64
+
+    def at(lookup, x, y, z):
+        cell = x[0] + y[0] + z[0]
+        number = np.int64(lookup.block[address(max(cell, nothing))])
+        place = (max(number, nothing) << cube) + x[1] + y[1] + z[1]
+        found = np.int64(lookup.entry[address(place)])
+        return found if min(cell, number) >= nothing else wall
+
+    return LookUp(*(_along_node(jit, axis) for axis in range(3)), jit(at))
+
+
+def _along_node(jit, axis: int):
+    bits, within, shift = np.int64(EDGE_BITS), np.int64(EDGE - 1), np.int64(EDGE_BITS * axis)
+    outside, nothing, one = np.int64(OUTSIDE), np.int64(0), np.int64(1)
+    strides = (lambda size: one, lambda size: size[3], lambda size: size[3] * size[4])
+    stride, wraps = jit(strides[axis]), 6 + axis
+
+    def along(lookup, x):
+        size = lookup.size
+        n = size[axis]
+        if size[wraps] == 1:
+            x = x + n if x < 0 else x
+            x = x - n if x >= n else x
+        cell = (x >> bits) * stride(size)
+        return (cell, (x & within) << shift) if 0 <= x < n else (outside, nothing)
+
+    return jit(along)
+
+
 @cache
 def look_up_node(jit):
     """Node function ``(lookup, x, y, z)`` of :func:`look_up`, for one voxel at most one box away from the box."""
-    bits, within, cube, wall = np.int64(EDGE_BITS), np.int64(EDGE - 1), np.int64(3 * EDGE_BITS), np.int64(WALL)
-
-    def wrapped(x, size, wraps):
-        if wraps == 1:
-            if x < 0:
-                return x + size
-            if x >= size:
-                return x - size
-        return x
-
-    wrapped = jit(wrapped)
+    along_x, along_y, along_z, at = look_up_nodes(jit)
 
     def find(lookup, x, y, z):
-        size = lookup.size
-        x, y, z = wrapped(x, size[0], size[6]), wrapped(y, size[1], size[7]), wrapped(z, size[2], size[8])
-        if x < 0 or y < 0 or z < 0 or x >= size[0] or y >= size[1] or z >= size[2]:
-            return wall
-        number = np.int64(lookup.block[((z >> bits) * size[4] + (y >> bits)) * size[3] + (x >> bits)])
-        if number < 0:
-            return wall
-        place = ((((z & within) << bits) + (y & within)) << bits) + (x & within)
-        return np.int64(lookup.entry[(number << cube) + place])
+        return at(lookup, along_x(lookup, x), along_y(lookup, y), along_z(lookup, z))
 
     return jit(find)
 

@@ -69,7 +69,7 @@ class Engine:
         lookup = build_lookup(domain) if model.particles else None
         corners = Corners(lookup, partial(connector.connect, backend)) if lookup else None
         self.fields = Fields(backend, domain, model, self.halo.shares, corners)
-        self.particles = Particles(backend, connector, lookup, domain, model) if lookup else None
+        self.particles = Particles(backend, connector, lookup, domain, model, self.fields) if lookup else None
         self.parameters = Parameters(backend, domain, self.fields, self.particles, self.timed)
         values = Values(self.timed, self._moment_values)
         self.boundary_links = BoundaryLinks(backend, model, self.addresses, self.buffers, conditions, values)

@@ -26,18 +26,24 @@ class Particles:
         lookup: what is at each voxel of this rank's surroundings.
         domain: this rank's nodes.
         model: the physics.
+        fields: its fields.
 
     Raises:
         ValueError: a set without a stage that lets its particles migrate.
     """
 
-    def __init__(self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model: Model):
+    def __init__(
+        self, backend, connector: HaloConnector, lookup: VoxelLookup, domain: LocalDomain, model: Model, fields
+    ):
         self._backend, self._lookup, self._domain = backend, lookup, domain
         self.lookup = LookupArrays(*(backend.array(each) for each in (lookup.block, lookup.entry, lookup.size)))
         self._sets = {each.name: _BoundSet(backend, connector, each, lookup, model.stages) for each in model.particles}
         for name in self._sets:
             if not any(stage.over == name and stage.kernel == MIGRATE for stage in model.stages):
                 raise ValueError(f"particle set {name!r} needs a {MIGRATE!r} stage, which lets particles change nodes")
+        for field in model.fields:
+            if field.initial:
+                fields.put(field.name, self.nodes_at(field.initial))
 
     @cached_property
     def _border(self) -> np.ndarray:
@@ -62,7 +68,7 @@ class Particles:
         """The tasks of a stage over particles."""
         bound = self._sets[stage.over]
         if stage.kernel == MIGRATE:
-            return bound.migration_tasks(stage, parity, self.lookup)
+            return bound.migration_tasks(stage, parity, self.lookup, values)
         if stage.kernel == SHARE:
             return bound.sharing_tasks(stage, parity)
         arguments = (bound.n_ids,) if stage.kernel == BY_ID else (bound.arrays, bound.capacity)
@@ -120,11 +126,11 @@ class _BoundSet:
         first = names.index(name) * capacity
         return self._backend.view(block, first, first + capacity)
 
-    def migration_tasks(self, stage: Stage, parity: int, lookup) -> list[Task]:
-        """Send those that have left, receive those that come."""
+    def migration_tasks(self, stage: Stage, parity: int, lookup, values: tuple) -> list[Task]:
+        """Move all, send those that have left, receive those that come."""
         backend, arrays = self._backend, self.arrays
         migration, line = self._migration[parity], self._lines[parity]
-        send = backend.bind("send_particles", arrays, migration, lookup, self.capacity)
+        send = backend.bind("send_particles", *stage.operators, arrays, migration, lookup, values)
         tasks = [Task(stage.name, ON_INTERIOR, send)]
         if line:
             receive = backend.bind("receive_particles", arrays, migration, self.capacity)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from muphy_lb.backends.arrays import ArrivingArrays, Chosen, CrossingArrays, NeighbourTable, NodeRange, RefillArrays
+from muphy_lb.backends.arrays import Chosen, CrossingArrays, NeighbourTable, NodeRange, RefillArrays
 from muphy_lb.parallel.task import Task
 from muphy_lb.physics.model import (
     ARRIVING,
@@ -97,11 +97,9 @@ class StageBinder:
             yield self._backend.bind(COLLECT, self._chosen(nodes, stage, parity), target, other.count)
 
     def _arriving(self, stage: Stage, parity: int, nodes: NodeRange):
-        fields, (wanted,) = self._engine.fields, stage.reads
-        out = tuple(fields.array(FieldValue(f"{stage.field}_{k}"), parity) for k in range(4))
-        target = ArrivingArrays(fields.array(FieldValue(wanted), parity), out)
+        out = tuple(self._engine.fields.array(FieldValue(f"{stage.field}_{k}"), parity) for k in range(3))
         arrays, values = self._engine.stream_arrays(parity), self._values(stage, parity)
-        yield self._backend.bind(ARRIVING, stage.operators[0], arrays, nodes, target, values)
+        yield self._backend.bind(ARRIVING, stage.operators[0], arrays, self._chosen(nodes, stage, parity), out, values)
 
     def _crossing(self, stage: Stage, parity: int, nodes: NodeRange):
         engine, chosen = self._engine, self._chosen(nodes, stage, parity)

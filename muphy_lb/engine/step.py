@@ -17,7 +17,7 @@ from muphy_lb.engine.stages import StageBinder
 from muphy_lb.parallel.schedule import without_repeats
 from muphy_lb.parallel.task import ON_EDGE, ON_INTERIOR, ON_OPENINGS, Task, ordering
 from muphy_lb.parallel.transports import ExchangeTasks
-from muphy_lb.physics.model import NODES, Field, Model, Stage
+from muphy_lb.physics.model import ARRIVING, NODES, Field, Model, Stage
 
 
 class StepKind(NamedTuple):
@@ -102,6 +102,8 @@ class StepBinder:
         """Which fields cross at the start of a step, and the passes ahead of and behind the flow."""
         model: Model = self._model
         readable = {field.name: field for field in model.fields if field.is_read_at_neighbours}
+        # where that goes backwards through the nodes, the flow begins with what has just been read
+        self._looks_ahead = any(stage.kernel == ARRIVING for stage in model.between)
         self._returned = {field.name for field in model.fields if field.accumulates}
         written: set[str] = set()
         self._before = passes(model.before, written, readable)
@@ -244,7 +246,8 @@ class StepBinder:
         """The edge, or the interior; None if it has no nodes."""
         n_edge, n_nodes = self._domain.n_edge, self._domain.n_nodes
         first, last = (0, n_edge) if part == EDGE else (n_edge, n_nodes)
-        return NodeRange(first, last, is_edge=part == EDGE, is_reversed=parity == 1) if first < last else None
+        is_reversed = parity == 1 and not self._looks_ahead
+        return NodeRange(first, last, is_edge=part == EDGE, is_reversed=is_reversed) if first < last else None
 
     def _flow(self, parity: int, part: str) -> Iterator[Task]:
         """Stream and collide."""

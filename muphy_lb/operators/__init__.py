@@ -18,7 +18,7 @@ from muphy_lb.operators.moments import AFTER_COLLISION, BEFORE_COLLISION, macros
 from muphy_lb.operators.mrt import MRT, mrt, mrt_for
 from muphy_lb.operators.observers import STORE_VELOCITY, VELOCITY_FIELDS, Observer
 from muphy_lb.operators.openings import PRESSURE, VELOCITY, link_momentum, openings
-from muphy_lb.operators.operator import Operator, Parameter, joined, named, positions
+from muphy_lb.operators.operator import Operator, Parameter, in_turn, joined, named, positions
 from muphy_lb.operators.recursive_regularised import RECURSIVE_REGULARISED
 from muphy_lb.operators.regularised import REGULARISED
 from muphy_lb.operators.relaxation import OMEGA, Relaxation
@@ -70,6 +70,7 @@ __all__ = [
     "WALL_RULES",
     "collision",
     "followed_by",
+    "in_turn",
     "joined",
     "link_momentum",
     "macroscopic",

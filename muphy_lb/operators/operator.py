@@ -97,6 +97,30 @@ def constants(lattice: Lattice, precision: Precision) -> tuple:
     return weights, *components
 
 
+@cache
+def in_turn(*operators: Operator) -> Operator:
+    """Operators of particles, ``(i, parameters)``, one after the other."""
+    if len(operators) == 1:
+        return operators[0]
+    first, others = operators[0], in_turn(*operators[1:])
+
+    def reference(i, lattice, parameters):
+        first.reference(i, lattice, parameters)
+        others.reference(i, lattice, parameters)
+
+    def node(lattice, precision, jit, at):
+        begin, go_on = first.node(lattice, precision, jit, at), others.node(lattice, precision, jit, at)
+
+        def update(i, parameters):
+            begin(i, parameters)
+            go_on(i, parameters)
+
+        return jit(update)
+
+    parameters = joined(first.parameters, others.parameters)
+    return Operator(f"{first.name}, {others.name}", reference, node, parameters)
+
+
 def rest_populations(lattice: Lattice) -> np.ndarray:
     """(Q, 1) populations w_q rho_0 of a fluid at rest, which storage subtracts (rho_0 = 1)."""
     return lattice.w[:, None]

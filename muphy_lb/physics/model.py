@@ -130,6 +130,7 @@ class Field:
         guarded: whether stages may write it although they read it at neighbours: no node reads what another writes in
             the same stage (each stage has bits of its own; or one kind of node writes what another reads).
         of_moments: whether it holds the four moments of the edge nodes and of ghost nodes only, for a ``REFILL``.
+        initial: flags of nodes with which it starts (``BORDER`` or ``BESIDE_WALL``), if not with zeros.
     """
 
     name: str
@@ -145,6 +146,7 @@ class Field:
     corners: bool = False
     guarded: bool = False
     of_moments: bool = False
+    initial: Provided | None = None
 
     @property
     def is_read_at_neighbours(self) -> bool:
@@ -171,7 +173,7 @@ class ParticleSet:
     A ``PARTICLES`` stage calls its operator for every particle: ``reference(i, lattice, parameters)`` for an array of
     particles, ``update(i, parameters)`` for one. It may change its columns in place; a particle must stay within a
     voxel of its node, where there are nodes (parameter ``LOOKUP``, see :mod:`muphy_lb.domain.lookup`). A ``MIGRATE``
-    stage wraps offsets into their range and moves particles to the ranks that own their nodes.
+    stage does the same, then wraps offsets into their range and moves particles to the ranks that own their nodes.
 
     A set whose ids are 0, 1, ..., n_ids - 1 may have values by id, int64 arrays that every rank holds whole: a
     ``SHARE`` stage adds up what the ranks have written to those among its ``writes``, so each rank writes those of its
@@ -204,9 +206,9 @@ class ParticleSet:
 class Stage:
     """One pass over the nodes, or over particles, in addition to the flow's own.
 
-    An ``ARRIVING`` stage fills the four components of ``field`` (with ``corners``): density deviation in stored units
-    and velocity, as its operator computes them, at the nodes where the field that it ``reads`` is not 0. An ``EACH``
-    stage calls ``update(n, parameters)`` for every node, its specification with an array of them.
+    An ``ARRIVING`` stage fills the three components of ``field`` (with ``corners``) with the velocity of the
+    populations that have arrived, as its operator of moments computes it, at its nodes. An ``EACH`` stage calls
+    ``update(n, parameters)`` for every node, its specification with an array of them.
 
     A ``COLLECT`` stage, behind the collision, has no operator: it makes a list of its nodes for stages behind it and,
     in the next step, ahead of it.
@@ -231,8 +233,8 @@ class Stage:
         reads: fields that it reads, ``"name"`` at its own node or ``"name@neighbours"``.
         writes: fields that it writes, at its own node.
         over: ``"nodes"``, or the name of a particle set.
-        where: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED``, ``REFILL`` or ``COLLECT``
-            stage runs; all if not given.
+        where: the nodes at which a ``NEIGHBOURS``, ``EACH``, ``CROSSING``, ``STORED``, ``REFILL``, ``COLLECT`` or
+            ``ARRIVING`` stage runs; all if not given, but an ``ARRIVING`` stage needs it.
         sources: the neighbours that a ``REFILL`` takes the mean of.
         only_edge: whether it has nothing to do in the interior of a rank.
     """

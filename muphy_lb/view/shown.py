@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.domain import streaming_named
 from muphy_lb.engine.engine import Engine
 from muphy_lb.engine.node_moments import NodeMoments
 from muphy_lb.engine.node_values import NodeValues
@@ -77,10 +76,8 @@ def shown_fields(view: FlowView) -> dict[str, ShownField]:
 
 
 def has_wall_shear(view: FlowView) -> bool:
-    """Whether the wall shear stress can be measured: not where nodes may be without fluid, nor in place beside walls
-    that move."""
-    in_place = streaming_named(view.case.compute.streaming).in_place
-    return not view.engine.model.occupied and not (in_place and any(motion.moves for motion in view.motions))
+    """Whether the wall shear stress can be measured: not where nodes may be without fluid."""
+    return not view.engine.model.occupied
 
 
 def _component(units, row: int) -> Callable[[NodeReader], np.ndarray]:

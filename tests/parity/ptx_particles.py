@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 from numba import typeof, types
 
-from muphy_lb.backends.cuda import particle_skeletons
+from muphy_lb.backends.cuda import particle_skeletons, stage_skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.flow import plain_flow
 from muphy_lb.physics.isothermal import Fluid
-from muphy_lb.physics.model import ARRIVING, MIGRATE, PARTICLES, SHARE
+from muphy_lb.physics.model import ARRIVING, EACH, MIGRATE, PARTICLES, SHARE
 from muphy_lb.physics.particles.beads.model import AT_REST
 from muphy_lb.physics.particles.tracers.species import with_tracers
 from muphy_lb.precision import FP32
@@ -43,14 +43,11 @@ def main() -> int:
     for setup in setups:
         engine = build_engine(nodes, setup)
         for stage in engine.model.stages:
-            if stage.kernel in (ARRIVING, MIGRATE, SHARE):
+            if stage.kernel == SHARE:
                 continue
             (operator,) = stage.operators
             values = engine.parameters.values(operator, stage.parameters, 0)
-            of_particles = stage.kernel == PARTICLES
-            maker = particle_skeletons.particles if of_particles else particle_skeletons.over_range
-            kernel = maker(operator, D3Q19, FP32)
-            ahead = (typeof(np.zeros(1, np.int64)),) if of_particles else (types.int64, types.int64)
+            kernel, ahead = kernel_of(stage.kernel, operator, engine)
             cuda.compile_ptx(kernel.py_func, types.void(*ahead, typeof(values)), cc=CAPABILITY)
             print(stage.name, operator.name, flush=True)
     for name, arguments in migration(build_engine(nodes, setups[0])).items():
@@ -59,13 +56,34 @@ def main() -> int:
     return 0
 
 
+def kernel_of(name: str, operator, engine) -> tuple:
+    """The kernel of a stage, and the types of its arguments ahead of the values."""
+    particles, stages, how, number = particle_skeletons, stage_skeletons, (operator, D3Q19, FP32), types.int64
+    words = typeof(np.zeros(1, np.uint32)), types.uint32, types.uint32, types.uint32
+    if name == ARRIVING:
+        pattern, real, flow = (
+            engine.addresses.patterns[0],
+            *map(typeof, (np.zeros(1, np.float32), np.zeros(6, np.float32))),
+        )
+        kernel = stages.arriving(operator, pattern.load, len(pattern.directions), *how[1:], np.uint32)
+        return kernel, (real, words[0], words[0], *words, types.UniTuple(flow, 3))
+    if name == EACH:
+        return stages.each_of_block(*how), words
+    if name == MIGRATE:
+        (bound,) = engine.particles._sets.values()
+        given = bound.arrays, bound._migration[0], engine.particles.lookup
+        return particles.update_and_send(*how), (*map(typeof, given), number)
+    if name == PARTICLES:
+        return particles.particles(*how), (typeof(np.zeros(1, np.int64)),)
+    return particles.over_range(*how), (number, number)
+
+
 def migration(engine) -> dict[str, tuple]:
     """The kernels by which beads migrate, with the types of their arguments."""
     beads = engine.particles._sets["beads"]
     number, messages, particles = types.int64, beads._migration[0], typeof(beads.arrays)
     return {
         "clear_counts": (typeof(messages.outgoing), number, number),
-        "send_particles": (particles, typeof(messages), typeof(engine.particles.lookup), number),
         "match_holes": (typeof(beads.arrays.count), typeof(messages)),
         "fill_holes": (particles, typeof(messages), number),
         "close_holes": (typeof(beads.arrays.count), typeof(messages.n_moved)),

@@ -5,7 +5,6 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
-    ArrivingArrays,
     Chosen,
     CrossingArrays,
     ExtrapolationArrays,
@@ -196,10 +195,10 @@ def by_id(backend, update, count: int, values):
     return lambda: skeleton(0, count, values)
 
 
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, target: ArrivingArrays, values):
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
     """Parallel over nodes."""
     skeleton = skeletons.arriving(macroscopic, arrays.pattern.load, backend.lattice, backend.precision)
-    arguments = (arrays.old, *arrays.table, nodes.first, nodes.last, *target, values)
+    arguments = (arrays.old, *arrays.table, *_chosen(nodes), out, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 

@@ -265,26 +265,25 @@ def moments(macroscopic_operator, locations, lattice, precision):
 
 @cache
 def arriving(macroscopic_operator, locations, lattice, precision):
-    """Write rho - 1, ux, uy, uz of the populations at given locations of those nodes that are wanted."""
+    """Write the velocity of the populations at given locations of the chosen nodes."""
     macroscopic = macroscopic_operator.compile(lattice, precision, node_jit)
     q_count, real = lattice.q, precision.real
     load = gather(split(locations), q_count)
 
     @loop_jit
-    def skeleton(buffer, lines, bases, first, last, wanted, out, parameters):
-        deviations, xs, ys, zs = out
+    def skeleton(buffer, lines, bases, first, last, array, mask, out, parameters):
+        xs, ys, zs = out
         first_warp, last_warp = first // WARP, (last + WARP - 1) // WARP
         for chunk in prange((last_warp - first_warp + CHUNK - 1) // CHUNK):
             block = np.empty((q_count, WARP), real)
             start = first_warp + chunk * CHUNK
             for warp in range(start, min(last_warp, start + CHUNK)):
                 low, high = max(first, warp * WARP), min(last, (warp + 1) * WARP)
-                if not wanted[low:high].any():
+                if not (array[low:high] & mask).any():
                     continue
                 load(block, buffer, lines, bases, warp)
                 for n in range(low, high):
-                    deviation, ux, uy, uz = macroscopic(block[:, n % WARP], n, parameters)
-                    deviations[n], xs[n], ys[n], zs[n] = deviation, ux, uy, uz
+                    _, xs[n], ys[n], zs[n] = macroscopic(block[:, n % WARP], n, parameters)
 
     return skeleton
 

@@ -5,7 +5,6 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
-    ArrivingArrays,
     Collected,
     CrossingArrays,
     ExtrapolationArrays,
@@ -26,7 +25,6 @@ from muphy_lb.backends.arrays import (
     WallArrays,
 )
 from muphy_lb.backends.cuda import boundary_skeletons, particle_skeletons, skeletons, stage_skeletons
-from muphy_lb.backends.cuda.boundary_skeletons import LINK_NODES
 from muphy_lb.backends.cuda.skeletons import NODES_PER_THREAD, PAIRED, SINGLE, TILES, Shape
 from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
 from muphy_lb.domain import Crossing
@@ -34,6 +32,7 @@ from muphy_lb.domain.layout import WARP
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
 LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = 128
+PARTICLE_BLOCK = 128  # their operators need many registers, of which smaller blocks leave fewer unused
 LISTED_BLOCK = 128
 LISTED_THREADS = 1 << 16
 """Threads that share the nodes of a list: some for every place of a large GPU."""
@@ -134,14 +133,23 @@ def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
 
 def collect(backend, nodes: NodeRange, target: Collected, emptied):
     """One thread per 16 nodes."""
+    arguments = (*_in_words(backend, nodes), target, emptied)
+    return _over_words(backend, stage_skeletons.collect, nodes, arguments)
+
+
+def _in_words(backend, nodes: NodeRange) -> tuple:
+    """The chosen nodes of a range as kernels read them that look at 16 at once: flags and mask in words of four nodes,
+    and the bounds."""
     where = nodes.where
     words = backend.view(where.array, 0, where.array.size // 16 * 16).view(np.uint32)
-    mask, size = np.uint32(where.mask * 0x01010101), stage_skeletons.NODES_PER_THREAD
-    arguments = (words, mask, np.uint32(nodes.first), np.uint32(nodes.last), target, emptied)
+    return words, np.uint32(where.mask * 0x01010101), np.uint32(nodes.first), np.uint32(nodes.last)
+
+
+def _over_words(backend, kernel, nodes: NodeRange, arguments: tuple):
+    """Launch with one thread per 16 nodes of a range."""
+    size, block = stage_skeletons.NODES_PER_THREAD, stage_skeletons.CHOOSING_BLOCK
     n_threads = -(-nodes.last // size) - nodes.first // size
-    return backend.launch(
-        stage_skeletons.collect, n_threads, arguments, queue=nodes.queue, block=stage_skeletons.COLLECT_BLOCK
-    )
+    return backend.launch(kernel, n_threads, arguments, queue=nodes.queue, block=block)
 
 
 def _found(state: State, table: NeighbourTable) -> Found:
@@ -176,7 +184,7 @@ def extrapolation(backend, field, target, stencils: ExtrapolationArrays, queue):
 def links(backend, operators, buffers: LinkBuffers, links: LinkArrays, values):
     """One block per ``LINK_NODES`` nodes with openings."""
     kernel = boundary_skeletons.links(*operators, backend.lattice, backend.precision)
-    n_threads = -(-links.node.size // LINK_NODES) * LINK_BLOCK
+    n_threads = -(-links.node.size // boundary_skeletons.LINK_NODES) * LINK_BLOCK
     arguments = (*buffers, links, values)
     return backend.launch(kernel, n_threads, arguments, queue=ON_OPENINGS, block=LINK_BLOCK)
 
@@ -256,14 +264,17 @@ def feedback(backend, advance, arrays: FeedbackArrays, values):
 def particles(backend, update, particles: ParticleArrays, capacity: int, values):
     """One thread per particle of the capacity."""
     kernel = particle_skeletons.particles(update, backend.lattice, backend.precision)
-    return backend.launch(kernel, capacity, (particles.count, values))
+    return backend.launch(kernel, capacity, (particles.count, values), block=PARTICLE_BLOCK)
 
 
 def each(backend, update, nodes: NodeRange, values):
-    """One thread per node, or nodes of a list shared among threads."""
+    """One thread per node; if not all are meant, nodes of a list shared among threads, or those that a block finds."""
     if nodes.where is None:
         kernel = particle_skeletons.over_range(update, backend.lattice, backend.precision)
         return backend.launch(kernel, nodes.last - nodes.first, (nodes.first, nodes.last, values), queue=nodes.queue)
+    if nodes.where.among is None:
+        kernel = stage_skeletons.each_of_block(update, backend.lattice, backend.precision)
+        return _over_words(backend, kernel, nodes, (*_in_words(backend, nodes), values))
     kernel = stage_skeletons.each(update, backend.lattice, backend.precision)
     return _over_chosen(backend, kernel, (), nodes, (values,))
 
@@ -274,21 +285,21 @@ def by_id(backend, update, count: int, values):
     return backend.launch(kernel, count, (0, count, values))
 
 
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, target: ArrivingArrays, values):
-    """One thread per node."""
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
+    """One thread per 16 nodes; the threads of a block share the chosen ones among theirs."""
     table, load = arrays.table, arrays.pattern.load
-    kernel = skeletons.arriving(
+    kernel = stage_skeletons.arriving(
         macroscopic, load, table.n_entries, backend.lattice, backend.precision, table.index_type
     )
-    bounds = (np.uint32(nodes.first), np.uint32(nodes.last))
-    arguments = (arrays.old, table.lines, table.bases, *bounds, *target, values)
-    return backend.launch(kernel, nodes.last - nodes.first, arguments, queue=nodes.queue)
+    arguments = (arrays.old, table.lines, table.bases, *_in_words(backend, nodes), out, values)
+    return _over_words(backend, kernel, nodes, arguments)
 
 
-def send_particles(backend, particles, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
+def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
     """One thread per particle of the capacity; without neighbours nothing is left to fill."""
-    arguments = (particles, migration, lookup, capacity)
-    send = backend.launch(particle_skeletons.send_particles, capacity, arguments)
+    capacity = migration.left.size
+    kernel = particle_skeletons.update_and_send(update, backend.lattice, backend.precision)
+    send = backend.launch(kernel, capacity, (particles, migration, lookup, capacity, values), block=PARTICLE_BLOCK)
     length, n_places = _message_length(particles, migration, capacity), migration.holes.size
     n_messages = migration.outgoing.size // length
     if not n_messages:

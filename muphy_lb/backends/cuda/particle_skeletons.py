@@ -21,7 +21,7 @@ def particles(update_operator, lattice, precision):
     def kernel(count, parameters):
         i = cuda.grid(1)
         if i < count[0]:
-            update(i, parameters)
+            update(np.uint64(i), parameters)
 
     return kernel
 
@@ -53,18 +53,16 @@ def wrapped(particles, axis, i, capacity, size, moved):
     row = (1 + axis) * capacity + i
     particles.reals[axis * capacity + i] -= moved
     voxel = particles.integers[row] + np.int64(moved)
-    if size[6 + axis] == 1:
+    if size[6 + axis] == 1 and (voxel < 0 or voxel >= size[axis]):
         voxel = (voxel + size[axis]) % size[axis]
     particles.integers[row] = voxel
     return voxel
 
 
-@cuda.jit
-def send_particles(particles, migration, lookup, capacity):
-    """Wrap offsets; write a particle whose node another rank owns to the message for it, and note the hole."""
-    i = cuda.grid(1)
-    if i >= particles.count[0]:
-        return
+@device_jit
+def send(i, particles, migration, lookup, capacity):
+    """Wrap the offsets of a particle; if another rank owns its node, write it to the message for that rank, and note
+    the hole."""
     reals = particles.reals
     mx = math.floor(reals[i] + 0.5)
     my = math.floor(reals[capacity + i] + 0.5)
@@ -93,6 +91,21 @@ def send_particles(particles, migration, lookup, capacity):
         migration.outgoing[first + 1 + (n_integers + c) * most + k] = reals[c * capacity + i]
     migration.left[i] = 1
     migration.holes[cuda.atomic.add(migration.n_moved, 0, 1)] = i
+
+
+@cache
+def update_and_send(update_operator, lattice, precision):
+    """Update every particle, then send those that have left."""
+    update = update_operator.compile(lattice, precision, device_jit)
+
+    @cuda.jit
+    def kernel(particles, migration, lookup, capacity, parameters):
+        i = cuda.grid(1)
+        if i < particles.count[0]:
+            update(np.uint64(i), parameters)
+            send(i, particles, migration, lookup, capacity)
+
+    return kernel
 
 
 @cuda.jit

@@ -223,28 +223,6 @@ def moments(macroscopic_operator, locations, n_entries, lattice, precision, inde
 
 
 @cache
-def arriving(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
-    """Write rho - 1, ux, uy, uz of the populations at given locations of those nodes that are wanted."""
-    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
-    load = reader(locations, n_entries, precision, index_type)
-    q_count, real = lattice.q, precision.real
-
-    @cuda.jit
-    def kernel(buffer, lines, bases, first, last, wanted, out, parameters):
-        n = np.uint32(first + np.uint32(cuda.grid(1)))
-        if n < last and wanted[n] != 0:
-            f = cuda.local.array(q_count, real)
-            load(buffer, lines, bases, n, f)
-            deviation, ux, uy, uz = macroscopic(f, n, parameters)
-            out[0][n] = deviation
-            out[1][n] = ux
-            out[2][n] = uy
-            out[3][n] = uz
-
-    return kernel
-
-
-@cache
 def reduction(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
     """Mass, largest speed, exact sums of speed and velocity; worker i takes nodes i, i + workers, i + 2 workers ..."""
     macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)

@@ -12,9 +12,10 @@ from muphy_lb.backends.cuda.access import access, changer, device_jit, find_neig
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.vectors import load_words
 
-COLLECT_BLOCK = 256
+CHOOSING_BLOCK = 256
 NODES_PER_THREAD = 16
-"""Nodes that a thread looks at to collect them, a byte each."""
+"""Nodes that a thread looks at to find the chosen ones, a byte each."""
+NODES_PER_BLOCK = CHOOSING_BLOCK * NODES_PER_THREAD
 WORDS, NODES_PER_WORD, BITS_PER_NODE = 4, 4, 8
 
 
@@ -86,16 +87,14 @@ def chosen_bits(four, mask, start, first, last):
     return found
 
 
-@cuda.jit
-def collect(words, mask, first, last, target, emptied):
-    """List those nodes of a range whose bytes have a bit of the mask; ``words``: four bytes each, as in ``mask``."""
-    shared = cuda.shared.array(2, np.int32)
+@device_jit
+def chosen_of_thread(words, mask, first, last, thread, shared):
+    """Bits of the chosen ones among the 16 nodes of a thread, the first of these nodes, and the number of chosen
+    nodes of the block ahead of them; ``shared[0]`` becomes the number of all chosen nodes of the block."""
     if cuda.threadIdx.x == 0:
         shared[0] = 0
-        if cuda.blockIdx.x == 0:
-            emptied[0] = 0
     cuda.syncthreads()
-    start = (first // np.uint32(NODES_PER_THREAD) + np.uint32(cuda.grid(1))) * np.uint32(NODES_PER_THREAD)
+    start = np.uint32((first // np.uint32(NODES_PER_THREAD) + np.uint32(thread)) * np.uint32(NODES_PER_THREAD))
     found, position = np.uint32(0), np.int32(0)
     if start < last:
         four = load_words(words, np.uint64(start // np.uint32(NODES_PER_WORD)))
@@ -103,6 +102,16 @@ def collect(words, mask, first, last, target, emptied):
             found = chosen_bits(four, mask, start, first, last)
             position = cuda.atomic.add(shared, 0, np.int32(cuda.popc(found)))
     cuda.syncthreads()
+    return found, start, position
+
+
+@cuda.jit
+def collect(words, mask, first, last, target, emptied):
+    """List those nodes of a range whose bytes have a bit of the mask; ``words``: four bytes each, as in ``mask``."""
+    shared = cuda.shared.array(2, np.int32)
+    if cuda.grid(1) == 0:
+        emptied[0] = 0
+    found, start, position = chosen_of_thread(words, mask, first, last, cuda.grid(1), shared)
     if cuda.threadIdx.x == 0 and shared[0] > 0:
         shared[1] = cuda.atomic.add(target.count, 0, shared[0])
     cuda.syncthreads()
@@ -112,6 +121,21 @@ def collect(words, mask, first, last, target, emptied):
             if position < target.nodes.size:
                 target.nodes[position] = start + np.uint32(k)
             position += 1
+
+
+@device_jit
+def chosen_of_block(words, mask, first, last, nodes):
+    """List the chosen nodes among those of a block in ``nodes``, which its threads share; returns their number. The
+    first blocks, which are the first to run, take the last nodes."""
+    thread = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    shared = cuda.shared.array(1, np.int32)
+    found, start, position = chosen_of_thread(words, mask, first, last, thread, shared)
+    while found:
+        nodes[position] = start + np.uint32(cuda.ffs(found) - 1)
+        found &= np.uint32(found - np.uint32(1))
+        position += 1
+    cuda.syncthreads()
+    return shared[0]
 
 
 @cache
@@ -138,6 +162,21 @@ def neighbours(update_operator, n_neighbours, lattice, precision, index_type, is
                 update(addresses, n, parameters)
 
     return of_chosen if is_chosen else kernel
+
+
+@cache
+def each_of_block(update_operator, lattice, precision):
+    """Call the update of the chosen nodes, which the threads of a block share."""
+    update = update_operator.compile(lattice, precision, device_jit)
+
+    @cuda.jit
+    def kernel(words, mask, first, last, parameters):
+        nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
+        n_chosen = chosen_of_block(words, mask, first, last, nodes)
+        for i in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
+            update(nodes[i], parameters)
+
+    return kernel
 
 
 @cache
@@ -268,3 +307,26 @@ def _moments_at(macroscopic_operator, found: Found, lattice, precision):
         return macroscopic(f, n, parameters)
 
     return device_jit(moments)
+
+
+@cache
+def arriving(macroscopic_operator, locations, n_entries, lattice, precision, index_type):
+    """Write the velocity of the populations at given locations of the chosen nodes, which the threads of a block
+    share."""
+    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
+    load = reader(locations, n_entries, precision, index_type)
+    q_count, real = lattice.q, precision.real
+
+    @cuda.jit
+    def kernel(buffer, lines, bases, words, mask, first, last, out, parameters):
+        nodes = cuda.shared.array(NODES_PER_BLOCK, np.uint32)
+        n_chosen = chosen_of_block(words, mask, first, last, nodes)
+        for i in range(cuda.threadIdx.x, n_chosen, cuda.blockDim.x):
+            n, f = nodes[i], cuda.local.array(q_count, real)
+            load(buffer, lines, bases, n, f)
+            _, ux, uy, uz = macroscopic(f, n, parameters)
+            out[0][n] = ux
+            out[1][n] = uy
+            out[2][n] = uz
+
+    return kernel

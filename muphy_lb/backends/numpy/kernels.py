@@ -244,12 +244,15 @@ def by_id(backend, update, count: int, values):
     return lambda: update.reference(np.arange(count), backend.lattice, update.by_name(values))
 
 
-def send_particles(backend, particles, migration: MigrationArrays, lookup: LookupArrays, capacity: int):
-    """Wrap offsets, write the particles of other ranks to the messages for them, and close the gaps."""
+def send_particles(backend, update, particles, migration: MigrationArrays, lookup: LookupArrays, values):
+    """Update all, wrap offsets, write the particles of other ranks to the messages for them, and close the gaps."""
+    capacity = migration.left.size
+    update_all = backend.kernels["particles"](backend, update, particles, capacity, values)
     box, _, wraps = lookup.size[:LAYER].reshape(3, 3, 1)
     first_remote = lookup.size[LAYER]
 
     def send():
+        update_all()
         n = int(particles.count[0])
         integers = particles.integers.reshape(-1, capacity)[:, :n]
         reals = particles.reals.reshape(-1, capacity)[:, :n]

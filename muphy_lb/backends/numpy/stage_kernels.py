@@ -5,7 +5,6 @@ from types import MappingProxyType
 import numpy as np
 
 from muphy_lb.backends.arrays import (
-    ArrivingArrays,
     CrossingArrays,
     NeighbourTable,
     NodeRange,
@@ -87,17 +86,16 @@ def each(backend, update, nodes: NodeRange, values):
     return lambda: update.reference(_chosen(nodes), backend.lattice, update.by_name(values))
 
 
-def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, target: ArrivingArrays, values):
-    """Moments of the populations that a step will load, at the nodes that are wanted."""
-    n = np.arange(nodes.first, nodes.last)
+def arriving(backend, macroscopic, arrays: StreamArrays, nodes: NodeRange, out, values):
+    """Velocity of the populations that a step will load, at the chosen nodes."""
     whole = State(arrays.old, (), arrays.table, nodes.last)
     load = backend.addresses(whole, arrays.pattern.load)
 
     def measure():
-        chosen = n[target.wanted[n] != 0]
+        chosen = _chosen(nodes)
         stored = arrays.old[load[:, chosen]]
         moments = macroscopic.reference(stored, chosen, backend.lattice, macroscopic.by_name(values))
-        for row, array in zip(moments, target.out, strict=True):
+        for row, array in zip(moments[1:], out, strict=True):
             array[chosen] = row
 
     return measure

@@ -16,13 +16,23 @@ from math import floor, sqrt
 import numpy as np
 
 from muphy_lb.domain.corners import corners
-from muphy_lb.domain.lookup import LAYER, look_up, look_up_node
+from muphy_lb.domain.lookup import LAYER, look_up, look_up_node, look_up_nodes
 from muphy_lb.lattice import Lattice, added
 from muphy_lb.operators import Operator, named
 from muphy_lb.operators.operator import adder
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.particles.beads.names import ARRIVED, FORCE_UNIT, OFFSET, PUSHES, VELOCITY, VOXEL, WANTED
+from muphy_lb.physics.particles.beads.names import (
+    ARRIVED,
+    AT_BORDER,
+    FORCE_UNIT,
+    MARKED,
+    OFFSET,
+    PUSHES,
+    VELOCITY,
+    VOXEL,
+    WANTED,
+)
 
 STREAM = 0x62656164
 """Second word of the key of the beads' noise."""
@@ -44,11 +54,12 @@ def _cells(parameters, i, lattice: Lattice, kernel: str) -> tuple[np.ndarray, np
 
 def _cell_node(lattice: Lattice, jit, kernel: str):
     """Node function ``(lookup, x, y, z, ox, oy, oz)`` -> addresses, then weights: 2 n numbers."""
-    find = look_up_node(jit)
-    dimension, count = lattice.dimension, 1 if kernel == "point" else 1 << lattice.dimension
-    one, zero, whole = 1.0, 0.0, np.int64
     if kernel == "point":
-        return jit(lambda lookup, x, y, z, ox, oy, oz: ((find(lookup, x, y, z),), (one,)))
+        find = look_up_node(jit)
+        return jit(lambda lookup, x, y, z, ox, oy, oz: ((find(lookup, x, y, z),), (1.0,)))
+    along_x, along_y, along_z, at = look_up_nodes(jit)
+    dimension, count = lattice.dimension, 1 << lattice.dimension
+    one, zero, whole = 1.0, 0.0, np.int64
     up_x, up_y, up_z = (tuple(corner >> k & 1 for corner in range(count)) for k in range(3))
     has_z = 1 if dimension == 3 else 0
 
@@ -56,11 +67,14 @@ def _cell_node(lattice: Lattice, jit, kernel: str):
         bx, by, bz = floor(ox), floor(oy), floor(oz) * has_z
         fx, fy, fz = ox - bx, oy - by, (oz - bz) * has_z
         x, y, z = x + whole(bx), y + whole(by), z + whole(bz)
+        xs = along_x(lookup, x), along_x(lookup, x + whole(1))
+        ys = along_y(lookup, y), along_y(lookup, y + whole(1))
+        zs = along_z(lookup, z), along_z(lookup, z + whole(1))
         found = [whole(0)] * count
         weight = [zero] * count
         total = zero
         for c in range(count):
-            found[c] = find(lookup, x + up_x[c], y + up_y[c], z + up_z[c])
+            found[c] = at(lookup, xs[up_x[c]], ys[up_y[c]], zs[up_z[c]])
             share = (fx if up_x[c] else one - fx) * (fy if up_y[c] else one - fy) * (fz if up_z[c] else one - fz)
             weight[c] = share if found[c] >= 0 else zero
             total += weight[c]
@@ -78,12 +92,12 @@ def mark(kernel: str) -> Operator:
     def reference(i, lattice, parameters):
         address, _ = _cells(parameters, i, lattice, kernel)
         own = address[(address >= 0) & (address < parameters["lookup"].size[LAYER])]
-        parameters[WANTED][own] = 1
+        parameters[WANTED][own] |= MARKED
 
     def node(lattice, precision, jit, at):
         cell, count = _cell_node(lattice, jit, kernel), 1 if kernel == "point" else 1 << lattice.dimension
         lookup, wanted, place = at["lookup"], at[WANTED], tuple(at[name] for name in (*VOXEL, *OFFSET))
-        flag = np.int8(1)
+        flag, address = np.int8(MARKED), np.uint64
 
         def mark_cell(i, parameters):
             x, y, z = parameters[place[0]][i], parameters[place[1]][i], parameters[place[2]][i]
@@ -91,7 +105,7 @@ def mark(kernel: str) -> Operator:
             found, _ = cell(parameters[lookup], x, y, z, ox, oy, oz)
             for c in range(count):
                 if found[c] >= 0 and found[c] < parameters[lookup].size[LAYER]:
-                    parameters[wanted][found[c]] = flag
+                    parameters[wanted][address(found[c])] |= flag
 
         return jit(unroll(mark_cell))
 
@@ -99,28 +113,25 @@ def mark(kernel: str) -> Operator:
 
 
 def _clear(n, lattice, parameters):
-    chosen = n[parameters[WANTED][n] != 0]
     for push in PUSHES:
-        parameters[push][chosen] = 0
-    parameters[WANTED][n] = parameters["border"][n]
+        parameters[push][n] = 0
+    parameters[WANTED][n] &= AT_BORDER
 
 
 def _clear_node(lattice, precision, jit, at):
-    wanted, border, (px, py, pz) = at[WANTED], at["border"], (at[name] for name in PUSHES)
-    nothing = np.int64(0)
+    wanted, (px, py, pz) = at[WANTED], (at[name] for name in PUSHES)
+    nothing, border = np.int64(0), np.int8(AT_BORDER)
 
     def clear(n, parameters):
-        if parameters[wanted][n] != 0:
-            parameters[px][n] = nothing
-            parameters[py][n] = nothing
-            parameters[pz][n] = nothing
-        if parameters[wanted][n] != parameters[border][n]:
-            parameters[wanted][n] = parameters[border][n]
+        parameters[px][n] = nothing
+        parameters[py][n] = nothing
+        parameters[pz][n] = nothing
+        parameters[wanted][n] &= border
 
     return jit(clear)
 
 
-CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, *PUSHES, "border"))
+CLEAR = Operator("clear", _clear, _clear_node, named(WANTED, *PUSHES))
 """Forgets what nodes beads were coupled to, and the forces there; the border stays marked, for the beads of others."""
 
 
@@ -189,7 +200,7 @@ def _langevin_node(lattice, precision, jit, at):
 
     def friction(i, parameters):
         gamma, mass = real(parameters[friction_at]), real(parameters[mass_at])
-        amplitude = (two * gamma * real(parameters[kt_at])) ** half
+        amplitude = sqrt(two * gamma * real(parameters[kt_at]))
         xi = random_at(parameters[own][i], parameters[step_at][0], parameters[seed_at])
         for k in range(dimension):
             v = parameters[speed[k]][i]
@@ -205,7 +216,7 @@ LANGEVIN = Operator("langevin", _langevin, _langevin_node, named("id", *VELOCITY
 
 def _spread_node(jit, count: int, pushes_fluid: bool):
     """Node function ``(array, found, weight, force)``: takes a bead's force from its nodes; what the bead gets."""
-    add, unit, whole = adder(jit), np.float64(FORCE_UNIT), np.int64
+    add, unit, whole, address = adder(jit), np.float64(FORCE_UNIT), np.int64, np.uint64
     if not pushes_fluid:
         return jit(lambda array, found, weight, force: force)
 
@@ -214,7 +225,7 @@ def _spread_node(jit, count: int, pushes_fluid: bool):
         for c in range(count):
             part = whole(round(weight[c] * force / unit))
             if found[c] >= 0:
-                add(array, found[c], -part)
+                add(array, address(found[c]), -part)
                 used += part
         return unit * used
 
@@ -231,25 +242,27 @@ def _couple_node(lattice, jit, at, kernel: str, pushes_fluid: bool):
     friction_at, mass_at, kt_at, seed_at, step_at = (at[name] for name in COUPLING)
     zero, half, one, two = (np.float64(x) for x in (0.0, 0.5, 1.0, 2.0))
     real, dimension, is_pushing = np.float64, lattice.dimension, np.float64(pushes_fluid)
+    address, nothing = np.uint64, np.int64(0)
 
     def friction(i, parameters):
         x, y, z = parameters[place[0]][i], parameters[place[1]][i], parameters[place[2]][i]
         ox, oy, oz = parameters[place[3]][i], parameters[place[4]][i], parameters[place[5]][i]
         found, weight = cell(parameters[lookup], x, y, z, ox, oy, oz)
         gamma, mass = real(parameters[friction_at]), real(parameters[mass_at])
-        amplitude = (two * gamma * real(parameters[kt_at])) ** half
+        amplitude = sqrt(two * gamma * real(parameters[kt_at]))
         xi = random_at(parameters[own][i], parameters[step_at][0], parameters[seed_at])
         inertia = zero
         for c in range(count):
             inertia += weight[c] * weight[c]
         scale = one / (one + half * gamma * (one / mass + is_pushing * inertia))
-        for k in range(dimension):
-            flow = zero
+        flow = [zero] * dimension
+        v = [zero] * dimension
+        for k in range(dimension):  # all that is read, ahead of what is written: GPUs wait for it once
+            v[k] = parameters[speed[k]][i]
             for c in range(count):
-                if found[c] >= 0:
-                    flow += weight[c] * parameters[arrived[k]][found[c]]
-            v = parameters[speed[k]][i]
-            force = (amplitude * xi[k] - gamma * (v - flow)) * scale
-            parameters[speed[k]][i] = v + spread(parameters[push[k]], found, weight, force) / mass
+                flow[k] += weight[c] * parameters[arrived[k]][address(max(found[c], nothing))]
+        for k in range(dimension):
+            force = (amplitude * xi[k] - gamma * (v[k] - flow[k])) * scale
+            parameters[speed[k]][i] = v[k] + spread(parameters[push[k]], found, weight, force) / mass
 
     return jit(unroll(friction))

@@ -1,7 +1,7 @@
 """Beads in a flow: their set, their stages, the force that they exert on the fluid.
 
 When the populations of a step have arrived, their velocity at the nodes around beads is taken; friction acts on beads
-and on these nodes, and the fluid collides. Then the beads move, and those that have left their rank are handed over.
+and on these nodes, the beads move, those that have left their rank are handed over, and the fluid collides.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from math import ceil
 
 import numpy as np
 
-from muphy_lb.operators import Operator, macroscopic
+from muphy_lb.operators import Operator, in_turn, macroscopic
 from muphy_lb.physics.flow import Flow
 from muphy_lb.physics.model import ARRIVING as ARRIVING_KERNEL
 from muphy_lb.physics.model import (
@@ -30,6 +30,7 @@ from muphy_lb.physics.model import (
     Stage,
     Table,
     Value,
+    Where,
 )
 from muphy_lb.physics.particles.beads.coupling import CLEAR, LANGEVIN, PUSHED, couple, mark
 from muphy_lb.physics.particles.beads.forces import Interactions, forces
@@ -37,9 +38,11 @@ from muphy_lb.physics.particles.beads.motion import FORGET, INSERT, drift
 from muphy_lb.physics.particles.beads.names import (
     ARRIVED,
     ARRIVING,
+    AT_BORDER,
     CELL,
     FORCE,
     HEAD,
+    MARKED,
     NEXT,
     OFFSET,
     PLACE,
@@ -56,10 +59,11 @@ COUPLINGS = (BOTH, ONE_WAY, AT_REST)
 """Bead and fluid drag each other along; the fluid does not notice; the fluid is taken to rest."""
 
 FLOW_FIELDS = (
-    Field(WANTED, dtype=np.int8, components=1),
-    Field(ARRIVING, components=4, corners=True),
+    Field(WANTED, dtype=np.int8, initial=BORDER),
+    Field(ARRIVING, components=3, corners=True),
     Field(PUSH, components=3, corners=True, accumulates=True),
 )
+COUPLED = Where(WANTED, AT_BORDER | MARKED)
 COLUMNS = (*VOXEL, *OFFSET, *VELOCITY, *FORCE, *TRAVELLED)
 
 
@@ -115,10 +119,9 @@ def with_beads(flow: Flow, beads: Beads) -> Flow:
     """The flow with beads in it."""
     values = _values(beads)
     flow = flow.with_particles(beads.set)
-    moving = tuple(_moving(beads, values))
     if beads.coupling == AT_REST:
-        return flow.with_stages(after=(_stage("friction", beads, LANGEVIN, values), *moving))
-    return _coupled(flow, beads, values).with_stages(after=moving)
+        return flow.with_stages(after=tuple(_moving(beads, values, LANGEVIN)))
+    return _coupled(flow, beads, values)
 
 
 def _values(beads: Beads) -> dict[str, Value]:
@@ -132,7 +135,6 @@ def _values(beads: Beads) -> dict[str, Value]:
         "seed": np.int64(beads.seed),
         "step": STEP,
         "lookup": LOOKUP,
-        "border": BORDER,
         "beside_wall": BESIDE_WALL,
         "duration": 1.0 / beads.substeps,
         CELL: np.int64(cell_edge(beads)),
@@ -152,41 +154,46 @@ def _stage(name: str, beads: Beads, operator: Operator, values, kernel=PARTICLES
     return Stage(f"{beads.name} {name}", kernel, (operator,), given, over=beads.name, **more)
 
 
-def _moving(beads: Beads, values) -> Iterator[Stage]:
-    """The substeps, and the migration behind them."""
-    kinds = beads.interactions
-    has_forces = kinds != Interactions()
+def _moving(beads: Beads, values, friction: Operator, **of_friction) -> Iterator[Stage]:
+    """The friction, the substeps, and the migration behind them; what needs to know no other beads is done in one pass.
+
+    ``of_friction``: what the friction reads and writes.
+    """
+    kinds, operators, more = beads.interactions, [friction], of_friction
     for k in range(beads.substeps):
+        operators.append(drift(kinds.needs_others))
         if kinds.needs_others:
             yield _stage(f"forget {k}", beads, FORGET, values, BY_ID)
-        yield _stage(f"drift {k}", beads, drift(kinds.needs_others), values)
-        if kinds.needs_others:
-            places = tuple(f"{beads.name}.{name}" for name in PLACE)
-            yield Stage(f"{beads.name} share {k}", SHARE, over=beads.name, writes=places)
-        if kinds.pairs:
-            yield _stage(f"insert {k}", beads, INSERT, values, BY_ID)
-        if has_forces:
-            yield _stage(f"forces {k}", beads, forces(kinds), values)
-    yield Stage(f"{beads.name} migrate", MIGRATE, over=beads.name)
+            yield _stage(f"drift {k}", beads, in_turn(*operators), values, **more)
+            yield from _made_known(beads, values, k)
+            operators, more = [], {}
+        if kinds != Interactions():
+            operators.append(forces(kinds))
+        if kinds.needs_others and k < beads.substeps - 1:
+            yield _stage(f"forces {k}", beads, in_turn(*operators), values)
+            operators = []
+    yield _stage("move", beads, in_turn(*operators), values, MIGRATE, **more)
+
+
+def _made_known(beads: Beads, values, k: int) -> Iterator[Stage]:
+    """Every rank learns where all beads are, and which of them are near each other."""
+    yield Stage(f"{beads.name} share {k}", SHARE, over=beads.name, writes=tuple(f"{beads.name}.{x}" for x in PLACE))
+    if beads.interactions.pairs:
+        yield _stage(f"insert {k}", beads, INSERT, values, BY_ID)
 
 
 def _coupled(flow: Flow, beads: Beads, values) -> Flow:
-    """The flow with friction between beads and fluid."""
+    """The flow with beads that have friction with it."""
     pushes = beads.coupling == BOTH
     operator = macroscopic(0.0, flow.fluid.equilibrium, NO_FORCE)
-    clear = Stage("clear", EACH, (CLEAR,), {p.name: values[p.name] for p in CLEAR.parameters}, writes=(WANTED,))
-    arrive = Stage("arriving", ARRIVING_KERNEL, (operator,), {}, ARRIVING, (WANTED,), (ARRIVING,))
+    given = {p.name: values[p.name] for p in CLEAR.parameters}
+    clear = Stage("clear", EACH, (CLEAR,), given, writes=(WANTED,), where=COUPLED)
+    arrive = Stage("arriving", ARRIVING_KERNEL, (operator,), {}, ARRIVING, (WANTED,), (ARRIVING,), where=COUPLED)
     shared = () if flow_has_beads(flow) else (clear,)
     marks = _stage("mark", beads, mark(beads.kernel), values)
-    friction = _stage(
-        "friction",
-        beads,
-        couple(beads.kernel, pushes),
-        values,
-        reads=(f"{ARRIVING}{AT_NEIGHBOURS}",),
-        writes=(PUSH,) if pushes else (),
-    )
-    flow = flow.with_fields(*FLOW_FIELDS).with_stages(between=(*shared, marks, arrive, friction))
+    friction = couple(beads.kernel, pushes)
+    moving = _moving(beads, values, friction, reads=(ARRIVING + AT_NEIGHBOURS,), writes=(PUSH,) if pushes else ())
+    flow = flow.with_fields(*FLOW_FIELDS).with_stages(between=(*shared, marks, arrive, *moving))
     if not pushes or PUSHES[0] in flow.parameters:  # other beads have added theirs to the same fields
         return flow
     return flow.pushed_by(PUSHED, {p.name: values[p.name] for p in PUSHED.parameters})

@@ -11,7 +11,10 @@ HEAD, NEXT, CELL = "head", "next", "cell"
 
 WANTED, ARRIVING, PUSH = "bead_nodes", "bead_flow", "bead_push"
 PUSHES = tuple(f"{PUSH}_{k}" for k in range(3))
-ARRIVED = tuple(f"{ARRIVING}_{k}" for k in range(1, 4))
+ARRIVED = tuple(f"{ARRIVING}_{k}" for k in range(3))
+
+AT_BORDER, MARKED = 1, 2
+"""Bits of ``WANTED``: nodes that beads of other ranks can be coupled to, and those that beads of this one are."""
 
 FORCE_UNIT = 2.0**-44
 """Unit of forces that are added up as integers, lattice units: exact in any order, and large enough for 2^19."""

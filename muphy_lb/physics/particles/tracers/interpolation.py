@@ -53,24 +53,21 @@ def velocity(fields, at: np.ndarray, offset: np.ndarray, n_axes: int) -> np.ndar
 
 
 def _slope_node(jit):
-    """Node function: slope of a component, from its value at the node and the addresses of two neighbours."""
-    wall, half, two = np.int64(WALL), 0.5, 2.0
+    """Node function: slope of a component, from its value at the node and the addresses of two neighbours.
+
+    It reads without a condition, so that GPUs wait for all neighbours at once.
+    """
+    wall, half, one, two, nothing, address = np.int64(WALL), 0.5, 1.0, 2.0, np.int64(0), np.uint64
 
     def slope(field, own, plus, minus, is_along):
-        above, below = own, own
-        if plus >= 0:
-            above = np.float64(field[plus])
-        if minus >= 0:
-            below = np.float64(field[minus])
-        free = above - below
-        if plus >= 0 and minus >= 0:
-            return half * free
-        if plus != wall and minus != wall:
-            return free
+        above, below = np.float64(field[address(max(plus, nothing))]), np.float64(field[address(max(minus, nothing))])
+        free = (above if plus >= 0 else own) - (below if minus >= 0 else own)
         most = two * abs(own)
-        if not is_along:
-            return min(max(free, -most), most)
-        return -two * own if plus == wall else two * own
+        beside_wall = min(max(free, -most), most)
+        if is_along:
+            beside_wall = -two * own if plus == wall else two * own
+        factor = half if min(plus, minus) >= 0 else one
+        return beside_wall if plus == wall or minus == wall else factor * free
 
     return jit(slope)
 
@@ -79,13 +76,19 @@ def _slope_node(jit):
 def velocity_node(jit, n_axes: int):
     """Node function of :func:`velocity`: three fields, seven addresses, three offsets -> three components."""
     wall, zero, one, is_solid, slope = np.int64(WALL), 0.0, 1.0, n_axes == 3, _slope_node(jit)
-    value = jit(lambda field, node, plus, minus: zero if plus == wall and minus == wall else np.float64(field[node]))
+
+    def value_at(field, node, plus, minus):
+        own = np.float64(field[node])
+        return zero if plus == wall and minus == wall else own
+
+    value = jit(value_at)
     freedom = jit(lambda plus, minus: zero if plus == wall or minus == wall else one)
 
     def interpolate(fields, at, offset):
         node, east, west, north, south, top, bottom = at
         u, v, w = fields
         x, y, z = offset
+        node = np.uint64(node)
         own_u, own_v = value(u, node, east, west), value(v, node, north, south)
         u_x, v_y = slope(u, own_u, east, west, True), slope(v, own_v, north, south, True)
         free_x, free_y = freedom(east, west), freedom(north, south)

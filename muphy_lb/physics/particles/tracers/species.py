@@ -13,7 +13,6 @@ from muphy_lb.physics.model import (
     AT_NEIGHBOURS,
     LOOKUP,
     MIGRATE,
-    PARTICLES,
     POSITION,
     STEP,
     Field,
@@ -147,15 +146,12 @@ def with_tracers(flow: Flow, name: str, count: int, diffusivity: float, seed: in
     }
     reads = tuple(each + AT_NEIGHBOURS for each in VELOCITY_FIELDS)
     operator = walk(sticks, flow.lattice.dimension)
-    stages = (
-        Stage(f"walk {name}", PARTICLES, (operator,), given | columns | velocity, reads=reads, over=name),
-        Stage(f"migrate {name}", MIGRATE, over=name),
-    )
+    walking = Stage(f"walk {name}", MIGRATE, (operator,), given | columns | velocity, reads=reads, over=name)
     leaving = max(FEWEST_LEAVING, count // SHARE_LEAVING)
     fields = map(partial(Field, corners=True), VELOCITY_FIELDS)
     return (
         flow.observed_by(STORE_VELOCITY, velocity)
         .with_fields(*fields)
-        .with_stages(after=stages)
+        .with_stages(after=(walking,))
         .with_particles(ParticleSet(name, count, INTEGERS, REALS, leaving))
     )

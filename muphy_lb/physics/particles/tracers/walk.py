@@ -13,7 +13,7 @@ from math import floor
 
 import numpy as np
 
-from muphy_lb.domain.lookup import OPENING, WALL, look_up, look_up_node
+from muphy_lb.domain.lookup import OPENING, WALL, look_up, look_up_nodes
 from muphy_lb.operators import VELOCITY_FIELDS, Operator, named
 from muphy_lb.operators.philox import random_numbers, random_numbers_node
 from muphy_lb.physics.model import POSITION
@@ -34,6 +34,12 @@ TOUCHING = 0.5 - 2.0**-30
 """Largest offset of what is at a wall: a face itself belongs to the voxel beyond it."""
 
 PARAMETERS = named("lookup", "step", "id", "seed", "amplitude", *VOXEL, *OFFSET, *INTEGERS, *REALS, *VELOCITY_FIELDS)
+REPLACING = (
+    (lambda all, x: (x, all[1], all[2])),
+    (lambda all, y: (all[0], y, all[2])),
+    (lambda all, z: (all[0], all[1], z)),
+)
+"""Of what is known along each axis, one is replaced."""
 AROUND = ((0, 0, 0), (1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
 
 
@@ -79,80 +85,87 @@ def _walk(sticks: bool, n_axes: int):
 
 
 def _flow_node(jit, n_axes: int):
-    """Node function: (lookup, fields, voxel, offset) -> the three components of the velocity."""
-    find, interpolate = look_up_node(jit), velocity_node(jit, n_axes)
+    """Node function: (lookup, fields, voxel, what :class:`muphy_lb.domain.lookup.LookUp` knows along each axis, offset)
+    -> the three components of the velocity."""
+    (along_x, along_y, along_z, find), interpolate = look_up_nodes(jit), velocity_node(jit, n_axes)
     one, wall, is_solid = np.int64(1), np.int64(WALL), n_axes == 3
 
-    def flow(lookup, fields, voxel, offset):
-        x, y, z = voxel
+    def flow(lookup, fields, voxel, along, offset):
+        x, y, z = along
         node = find(lookup, x, y, z)
-        east, west = find(lookup, x + one, y, z), find(lookup, x - one, y, z)
-        north, south = find(lookup, x, y + one, z), find(lookup, x, y - one, z)
+        east = find(lookup, along_x(lookup, voxel[0] + one), y, z)
+        west = find(lookup, along_x(lookup, voxel[0] - one), y, z)
+        north = find(lookup, x, along_y(lookup, voxel[1] + one), z)
+        south = find(lookup, x, along_y(lookup, voxel[1] - one), z)
         top, bottom = wall, wall
         if is_solid:
-            top, bottom = find(lookup, x, y, z + one), find(lookup, x, y, z - one)
+            top = find(lookup, x, y, along_z(lookup, voxel[2] + one))
+            bottom = find(lookup, x, y, along_z(lookup, voxel[2] - one))
         return interpolate(fields, (node, east, west, north, south, top, bottom), offset)
 
     return jit(flow)
 
 
-def _move_node(jit, sticks: bool):
-    """Node function: a move along one axis -> offset, voxels crossed, and value of ``end``."""
-    find = look_up_node(jit)
-    opening, stays, one, touching = np.int64(OPENING), np.int64(0), np.int64(1), TOUCHING
+def _move_node(jit, sticks: bool, axis: int):
+    """Node function: a move along one axis -> offset, what is known along each axis behind it, and value of ``end``."""
+    nodes, replaced = look_up_nodes(jit), jit(REPLACING[axis])
+    along_axis, find = nodes[axis], nodes.at
+    opening, one, touching = np.int64(OPENING), np.int64(1), TOUCHING
     stuck, under_way = np.int64(STUCK), np.int64(UNDER_WAY)
 
-    def move(lookup, start, by, voxel, axis):
+    def move(lookup, start, by, x, along):
         target = start + by
         hop = np.int64(floor(target + 0.5))
         if hop == 0:
-            return target, stays, under_way
-        found = find(lookup, voxel[0] + hop * axis[0], voxel[1] + hop * axis[1], voxel[2] + hop * axis[2])
+            return target, along, under_way
+        beyond = replaced(along, along_axis(lookup, x + hop))
+        found = find(lookup, beyond[0], beyond[1], beyond[2])
         if found >= 0:
-            return target, hop, under_way
+            return target, beyond, under_way
         if found <= opening:
-            return start, stays, opening - found + one
+            return start, along, opening - found + one
         if sticks:
-            return hop * touching, stays, stuck
-        return min(max(hop - target, -touching), touching), stays, under_way
+            return hop * touching, along, stuck
+        return min(max(hop - target, -touching), touching), along, under_way
 
     return jit(move)
 
 
 def _walk_node(sticks: bool, n_axes: int):
     def node(lattice, precision, jit, at):
-        flow, numbers, move = _flow_node(jit, n_axes), random_numbers_node(jit, STREAM), _move_node(jit, sticks)
+        flow, numbers = _flow_node(jit, n_axes), random_numbers_node(jit, STREAM)
+        along_x, along_y, along_z, _ = look_up_nodes(jit)
+        move_x, move_y, move_z = (_move_node(jit, sticks, axis) for axis in range(3))
         lookup, now, identity, seed, amplitude = (at[name] for name in ("lookup", "step", "id", "seed", "amplitude"))
         (vx, vy, vz), (ox, oy, oz) = (tuple(at[name] for name in names) for names in POSITION)
-        born, end, end_step = (at[name] for name in INTEGERS)
-        tx, ty, tz, bx, by, bz = (at[name] for name in REALS)
+        born, end, end_step, tx, ty, tz, bx, by, bz = (at[name] for name in (*INTEGERS, *REALS))
         ux, uy, uz = (at[name] for name in VELOCITY_FIELDS)
-        under_way, one, none, depth = np.int64(UNDER_WAY), np.int64(1), np.int64(0), float(n_axes == 3)
-        along_x, along_y, along_z = (one, none, none), (none, one, none), (none, none, one)
+        under_way, one, depth = np.int64(UNDER_WAY), np.int64(1), float(n_axes == 3)
 
         def update(i, p):
-            step = p[now][0]
-            if p[end][i] != under_way or p[born][i] >= step:
+            known, step, ended, birth = p[lookup], p[now][0], p[end][i], p[born][i]
+            if ended != under_way or birth >= step:
                 return
             voxel, offset = (p[vx][i], p[vy][i], p[vz][i]), (p[ox][i], p[oy][i], p[oz][i])
-            x, y, z = flow(p[lookup], (p[ux], p[uy], p[uz]), voxel, offset)
-            new = 1.0 if p[born][i] + one == step else 1.5
+            # read ahead of what is written: GPUs wait for it once
+            so_far, before = (p[tx][i], p[ty][i], p[tz][i]), (p[bx][i], p[by][i], p[bz][i])
+            along = along_x(known, voxel[0]), along_y(known, voxel[1]), along_z(known, voxel[2])
+            x, y, z = flow(known, (p[ux], p[uy], p[uz]), voxel, along, offset)
+            new = 1.0 if birth + one == step else 1.5
             old = 1.0 - new
-            dx, dy, dz = new * x + old * p[bx][i], new * y + old * p[by][i], new * z + old * p[bz][i]
+            dx, dy, dz = new * x + old * before[0], new * y + old * before[1], new * z + old * before[2]
             p[bx][i], p[by][i], p[bz][i] = x, y, z
             if p[amplitude] > 0.0:
                 rx, ry, rz, _ = numbers(p[identity][i], step, p[seed])
                 dx, dy, dz = dx + p[amplitude] * rx, dy + p[amplitude] * ry, dz + p[amplitude] * depth * rz
-            to, hop, how = move(p[lookup], offset[0], dx, voxel, along_x)
-            p[ox][i], p[tx][i] = to, p[tx][i] + (to - offset[0])
+            to, along, how = move_x(known, offset[0], dx, voxel[0], along)
+            p[ox][i], p[tx][i] = to, so_far[0] + (to - offset[0])
             if how == under_way:
-                voxel = voxel[0] + hop, voxel[1], voxel[2]
-                to, hop, how = move(p[lookup], offset[1], dy, voxel, along_y)
-                p[oy][i], p[ty][i] = to, p[ty][i] + (to - offset[1])
+                to, along, how = move_y(known, offset[1], dy, voxel[1], along)
+                p[oy][i], p[ty][i] = to, so_far[1] + (to - offset[1])
             if how == under_way:
-                voxel = voxel[0], voxel[1] + hop, voxel[2]
-                to, hop, how = move(p[lookup], offset[2], dz, voxel, along_z)
-                p[oz][i], p[tz][i] = to, p[tz][i] + (to - offset[2])
+                to, along, how = move_z(known, offset[2], dz, voxel[2], along)
+                p[oz][i], p[tz][i] = to, so_far[2] + (to - offset[2])
             if how != under_way:
                 p[end][i], p[end_step][i] = how, step
 
