@@ -46,6 +46,7 @@ def restore_leaving(engine, record: Mapping[str, np.ndarray]) -> None:
 
 
 def _links(engine) -> tuple[np.ndarray, np.ndarray]:
-    """(L,) number and (L,) address of what leaves, of the opening links of this rank."""
+    """(L,) number and (L,) address of what leaves, of the opening links of this rank; streaming that stores it beside
+    the state has one phase."""
     links, q_count = engine.domain.links, engine.model.lattice.q
-    return engine.domain.voxel[links.node] * q_count + links.q, engine.addresses.links.outgoing
+    return engine.domain.voxel[links.node] * q_count + links.q, engine.addresses.links[0].outgoing

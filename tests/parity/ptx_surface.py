@@ -79,7 +79,7 @@ def main() -> int:
         buffer = types.Array(typeof(precision.real(0)), 1, "C")
         kernel = skeletons.stream_collide_fluid(collide, pattern, D3Q19, precision, np.uint32)
         numbers = types.int64, types.int64, *RANGE
-        arguments = buffer, buffer, *TABLE, *numbers, values, CELLS, types.int64
+        arguments = buffer, buffer, *TABLE, *numbers, values, CELLS, WORDS
         cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=CAPABILITY)
         print(precision.name, "stream and collide", flush=True)
     return 0
