@@ -240,8 +240,11 @@ class DeviceBackend(Backend, Protocol):
     def open_shared(self, handle) -> int:
         """Address in this process of memory that another process has shared."""
 
-    def close_shared(self) -> None:
-        """Close all that :meth:`open_shared` has opened."""
+    def opened_shared(self) -> frozenset:
+        """What :meth:`open_shared` has opened and nobody has closed."""
+
+    def close_shared(self, but: frozenset = frozenset()) -> None:
+        """Close all of :meth:`opened_shared` that is not in ``but``."""
 
     def make_signal(self, flags, there: np.ndarray, neighbours: tuple[int, ...], is_confirmed: bool) -> Any:
         """Flags that ranks raise at each other: ``flags`` is a device array with one for each of ``neighbours``,

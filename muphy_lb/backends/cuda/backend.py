@@ -254,11 +254,15 @@ class CudaBackend(KernelTable):
             self._opened[allocation] = address, weakref.finalize(self, close_memory, allocation)
         return self._opened[allocation][0] + offset
 
-    def close_shared(self):
-        """Close all shared allocations."""
-        for _, close in self._opened.values():
+    def opened_shared(self):
+        """Handles of the allocations."""
+        return frozenset(self._opened)
+
+    def close_shared(self, but=frozenset()):
+        """Close shared allocations."""
+        for allocation in self.opened_shared() - but:
+            _, close = self._opened.pop(allocation)
             close()
-        self._opened.clear()
 
     def make_signal(self, flags, there, neighbours, is_confirmed):
         """Counters on the device, since a recorded launch cannot count."""

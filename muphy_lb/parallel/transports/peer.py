@@ -34,6 +34,7 @@ class Peer:
             raise TransportFailure(f"backend {backend.name} has no memory that other ranks could write to")
         self._communicator, self._backend = communicator, backend
         self._signals, self._is_confirmed = [], False
+        self._opened_before = backend.opened_shared()
 
     def bind(self, neighbours, plans, buffers):
         """Ranks exchange, once, the addresses of their message buffers."""
@@ -53,7 +54,8 @@ class Peer:
     def confirm(self):
         """During the trial, waiting for flags is limited to a few seconds; from now on to half an hour."""
         timed_out = any(self._backend.has_timed_out(signal) for signal in self._signals)
-        self._backend.close_shared()  # the messages of the trial, before their memory is freed
+        # The messages of the trial, before their memory is freed; not those of halos that were bound before.
+        self._backend.close_shared(but=self._opened_before)
         self._signals, self._is_confirmed = [], True
         if timed_out:
             raise TransportFailure("a flag that a neighbour should have raised did not come")
