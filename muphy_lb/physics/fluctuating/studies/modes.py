@@ -46,7 +46,7 @@ BOXES = {"D2Q9": (1, 65, 65), "D3Q15": (15, 15, 15), "D3Q19": (15, 15, 15), "D3Q
 QUICK_BOX, QUICK_RUNS = (7, 7, 7), (("D3Q19", "bgk", 1 / 6), ("D3Q19", "bgk", 0.02))
 SETTLING = 40.0  # steps before the first sample, over the viscosity
 WITHOUT_GHOSTS, CONTROL = {"density": 0.482, "velocity": 0.417}, 0.05
-NO_LINKS = LinkConditions(np.zeros(0), np.zeros(0, np.int64), np.zeros((4, 0)), np.ones(1))
+NO_LINKS = LinkConditions(np.zeros(0), np.zeros(0, np.int64), np.zeros((3, 0)), np.ones(1))
 
 
 @dataclass(frozen=True)
