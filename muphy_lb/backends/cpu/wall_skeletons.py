@@ -20,7 +20,7 @@ CHUNK = 32
 def walls(walls_operator, lattice, precision, moves):
     """Overwrite what arrives through the links of nodes at walls, and the populations at rest if ``stored`` has their
     bit. Locations are no constants here: to compile again for each streaming and phase takes longer than to look them
-    up. ``moves``: whether any wall does; a branch on it would stop the vectoriser."""
+    up. ``moves``: whether any wall does; a branch on it would stop the vectoriser. There are exchanges always."""
     update = walls_operator.compile(lattice, precision, unrolled)
     n_directions, real = lattice.q - 1, precision.real
 
@@ -36,7 +36,7 @@ def walls(walls_operator, lattice, precision, moves):
             clear(arriving, walls.wanted, warp)
             for k in range(n_directions):
                 move_row(near, k * WARP, walls.near, np.int64(first) + k * WARP)
-            # Always so, but now the compiler knows.
+            # Always true, but without it the compiler would not know that the branches of the update are none.
             if (walls.momentum.size > 0) == moves and walls.along_walls.size > 0:
                 for i in range(WARP):
                     lane = np.uint64(i)
@@ -52,13 +52,12 @@ def walls(walls_operator, lattice, precision, moves):
             start = chunk * CHUNK
             sweep(buffer, part(walls, start, min(n_warps, start + CHUNK)), leaves_at, arrives_at, stored)
 
-    skeleton.sweep = sweep
     return skeleton
 
 
 @node_jit
 def part(walls, first, last):
-    """The arrays of a range of warps."""
+    """The arrays of a range of warps: counted from 0, numbers are seen not to be negative, and rows to be rows."""
     n_directions = walls.entry.size // walls.rest.size
     nodes, numbers = slice(first * WARP, last * WARP), slice(first * n_directions * WARP, last * n_directions * WARP)
     return WallArrays(
@@ -100,21 +99,18 @@ def load(f, there, buffer, walls, warp, locations):
 @node_jit
 def clear(f, wanted, warp):
     """0 for the populations that are not wanted."""
-    for lane in range(WARP):
-        mask = wanted[warp * WARP + lane]
-        for q in range(f.shape[0]):
-            if not mask >> np.uint32(q) & ONE:
-                f[q, lane] = 0
+    for q in range(f.shape[0]):
+        for lane in range(WARP):
+            population = f[q, lane]
+            f[q, lane] = population if wanted[warp * WARP + lane] >> np.uint32(q) & ONE else 0
 
 
 @node_jit
 def store(buffer, there, f, changed, stored):
     """Store those populations of a warp whose bit is set."""
-    for q in range(f.shape[0]):
-        lanes = np.uint32(0)
-        for lane in range(WARP):
-            lanes |= ((changed[lane] & stored) >> np.uint32(q) & ONE) << np.uint32(lane)
-        while lanes:
-            lane = count_bits((lanes & (~lanes + ONE)) - ONE)
+    for lane in range(WARP):
+        bits = changed[lane] & stored
+        while bits:
+            q = count_bits((bits & (~bits + ONE)) - ONE)
             buffer[there[q, lane]] = f[q, lane]
-            lanes &= lanes - ONE
+            bits &= bits - ONE
