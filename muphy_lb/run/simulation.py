@@ -19,12 +19,11 @@ from muphy_lb.boundaries.opening_geometry import (
     pulsatile_weights,
     unscaled_flow,
 )
-from muphy_lb.boundaries.wall_motion import HALF_WAY, treat_walls
 from muphy_lb.case.case import Case, as_case
-from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part, streaming_named
+from muphy_lb.domain import LocalDomain, check_dimension, domain_from_part
 from muphy_lb.engine.autotune import tune
 from muphy_lb.engine.engine import Engine
-from muphy_lb.errors import DivergedError, InputError
+from muphy_lb.errors import DivergedError
 from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import Health, OpeningState
@@ -47,7 +46,14 @@ from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
 from muphy_lb.run.onlooker import Onlooker, Standing, attend
 from muphy_lb.run.stepping import steps_covering, whole_steps
-from muphy_lb.setup.boundaries import build_schedule, link_conditions, opening_conditions, wall_motions
+from muphy_lb.setup.boundaries import (
+    build_schedule,
+    link_conditions,
+    opening_conditions,
+    refuse_unreadable_walls,
+    wall_motions,
+    wall_treatment,
+)
 from muphy_lb.setup.collision import build_fluid
 from muphy_lb.setup.distribute import DistributedGeometry
 from muphy_lb.setup.force import build_force, uniform_acceleration_m_s2
@@ -331,8 +337,7 @@ class Simulation(FlowState):
 
     def _build(self) -> None:
         part = self.geometry.part()
-        in_place = streaming_named(self.case.compute.streaming).in_place
-        treatment = treat_walls(self.case.lattice.walls, self.motions, in_place)
+        treatment = wall_treatment(self.case, self.motions)
         self.domain: LocalDomain = domain_from_part(part, self.lattice, treatment, self.case.compute.order)
         self._part_nodes: NodeList = part.nodes
         self.engine: Engine = self._build_engine(part.nodes)
@@ -340,12 +345,7 @@ class Simulation(FlowState):
 
     def _resolve(self, case: Case) -> Numerics:
         check_dimension(self.header, self.lattice, uniform_acceleration_m_s2(case, self.header))
-        if case.lattice.walls != HALF_WAY and not streaming_named(case.compute.streaming).fills_slots:
-            raise InputError(
-                f"lattice.walls is {case.lattice.walls!r}, which compute.streaming = {case.compute.streaming!r} does"
-                f" not offer: there, what walls read is overwritten before; set compute.streaming = 'pull' or 'aa', or"
-                f" lattice.walls = {HALF_WAY!r}"
-            )
+        refuse_unreadable_walls(case)
         refuse_to_watch_nothing(case, self.header)
         areas_m2 = opening_areas_m2(self.header, self.frames)
         return resolve(case, self.header.spacing_m, areas_m2, float(self.lattice.cs2))
@@ -364,7 +364,6 @@ class Simulation(FlowState):
         links = self.domain.links
         weights = link_weights(self.header, self.lattice, links, self.frames, self.conditions, self._carried)
         shapes = pulsatile_weights(self.header, self.lattice, links, (self.frames, self.conditions), weights)
-        self.n_fallback_links: int
         keeps_mass = any(physics.keeps_mass_at_walls for physics in self.physics)
         motions = [replace(motion, keeps_mass=keeps_mass) for motion in self.motions]
         conditions, self.n_fallback_links = link_conditions(

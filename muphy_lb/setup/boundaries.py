@@ -1,6 +1,6 @@
 """From the case's openings, walls and forces to lattice conditions, and their schedule in time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -11,13 +11,20 @@ from muphy_lb.boundaries.lumped import LumpedOutlet
 from muphy_lb.boundaries.opening_geometry import PRESSURE, VELOCITY, Condition
 from muphy_lb.boundaries.profiles import PROFILES, measured, plug
 from muphy_lb.boundaries.wall_balance import wall_balance
-from muphy_lb.boundaries.wall_motion import STATIONARY, WallMotion, linkwise_coefficients, wall_extent
+from muphy_lb.boundaries.wall_motion import (
+    HALF_WAY,
+    STATIONARY,
+    WallMotion,
+    linkwise_coefficients,
+    treat_walls,
+    wall_extent,
+)
 from muphy_lb.boundaries.waveform import read_table
 from muphy_lb.boundaries.womersley import PulsatileProfile
 from muphy_lb.case.boundaries import OpeningSection, WallSection
 from muphy_lb.case.case import Case
 from muphy_lb.case.lattice import LatticeSection
-from muphy_lb.domain import streaming_named
+from muphy_lb.domain import WallTreatment, streaming_named
 from muphy_lb.engine.boundary_links import LinkConditions
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.flags import FIRST_WALL_NUMBER
@@ -178,6 +185,21 @@ def build_schedule(
     return BoundarySchedule(
         values, [*factors, None, *amplitudes], force, case.run.ramp_steps, units.time_step_s, at_rest
     )
+
+
+def wall_treatment(case: Case, motions: Sequence[WallMotion]) -> WallTreatment:
+    """How the links into the walls of a case are served."""
+    return treat_walls(case.lattice.walls, motions, streaming_named(case.compute.streaming).in_place)
+
+
+def refuse_unreadable_walls(case: Case) -> None:
+    """Raise InputError for interpolated walls with a streaming scheme that overwrites what they read."""
+    if case.lattice.walls != HALF_WAY and not streaming_named(case.compute.streaming).fills_slots:
+        raise InputError(
+            f"lattice.walls is {case.lattice.walls!r}, which compute.streaming = {case.compute.streaming!r} does"
+            f" not offer: there, what walls read is overwritten before; set compute.streaming = 'pull' or 'aa', or"
+            f" lattice.walls = {HALF_WAY!r}"
+        )
 
 
 def link_conditions(

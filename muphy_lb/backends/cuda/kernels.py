@@ -31,11 +31,9 @@ from muphy_lb.domain import Crossing
 from muphy_lb.domain.layout import WARP
 from muphy_lb.parallel.task import ON_EDGE, ON_OPENINGS
 
-LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = 128
+LINK_BLOCK = WALL_BLOCK = FLUID_BLOCK = LISTED_BLOCK = 128
 PARTICLE_BLOCK = 128  # their operators need many registers, of which smaller blocks leave fewer unused
-LISTED_BLOCK = 128
-LISTED_THREADS = 1 << 16
-"""Threads that share the nodes of a list: some for every place of a large GPU."""
+LISTED_THREADS = 1 << 16  # share the nodes of a list: some for every place of a large GPU
 
 
 def stream_kernel(backend, collide, arrays: StreamArrays, shape: Shape):
@@ -65,9 +63,8 @@ def _stream_collide_fluid(backend, collide, arrays: StreamArrays, nodes: NodeRan
     n_tiles = -(-nodes.last // WARP) - nodes.first // WARP
     n_blocks = -(-n_tiles // TILES)
     words = backend.view(arrays.occupied, 0, arrays.occupied.size // WARP * WARP).view(np.uint32)
-    arguments = _stream_arguments(arrays, arrays.new, nodes, n_blocks, values)
-    of_fluid = (arrays.occupied, words)
-    return backend.launch(kernel, n_blocks * FLUID_BLOCK, (*arguments, *of_fluid), queue=nodes.queue, block=FLUID_BLOCK)
+    arguments = (*_stream_arguments(arrays, arrays.new, nodes, n_blocks, values), arrays.occupied, words)
+    return backend.launch(kernel, n_blocks * FLUID_BLOCK, arguments, queue=nodes.queue, block=FLUID_BLOCK)
 
 
 def _stream_arguments(arrays: StreamArrays, new, nodes: NodeRange, n_blocks: int, values) -> tuple:
