@@ -21,7 +21,8 @@ class StubEngine:
         self.addresses = SimpleNamespace(patterns=(None,))
         self.precision = SimpleNamespace(name="fp32")
         named = SimpleNamespace(name="any")
-        self.model = SimpleNamespace(lattice=named, collision=named, streaming=SimpleNamespace(name="pull"))
+        pull = SimpleNamespace(name="pull")
+        self.model = SimpleNamespace(lattice=named, collision=named, streaming=pull, occupied="")
         self.backend = SimpleNamespace(device="a GPU", synchronise=lambda: None, launch_shapes=lambda pattern: shapes)
 
     def interior_launches(self, shape):
