@@ -87,7 +87,7 @@ def _reference(arriving, leaving, walls, lattice, rounded):
 def _of_moving_walls(walls) -> tuple[np.ndarray, np.ndarray]:
     """(Q - 1, M) what links add and what passes besides, as the walls move now."""
     if walls.momentum.size == 0:
-        return (np.zeros((walls.near.size // walls.rest.size, 1)),) * 2
+        return (np.zeros((walls.near.size // walls.rest.size, 1), walls.near.dtype),) * 2
     value = walls.value[walls.wall]
     return tuple((per_value * value).reshape(-1, walls.rest.size) for per_value in (walls.momentum, walls.passed))
 
