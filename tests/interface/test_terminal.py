@@ -52,7 +52,7 @@ def shown(tmp_path_factory):
 
 
 def test_on_a_terminal_there_is_a_bar_in_place_of_lines(shown):
-    assert ERASE_LINE in shown and not LINE.search(shown)
+    assert HIDE_CURSOR in shown and not LINE.search(shown)
     drawn = ESCAPES.sub("", shown)
     assert re.search(r"step +60/60 .*100 % ETA 00:00 +[\d.]+ MFLUPS", drawn)
     assert re.search(r"\nmax velocity .* m/s \| inflow - outflow ", drawn)
