@@ -45,7 +45,7 @@ def run_command(*arguments):
     return validate(parser.parse_args(arguments), said.append), "\n".join(said)
 
 
-NEED_DATA = ("permeability", "gmy-pipe", "aorta", "data", "ketton")
+NEED_DATA = ("permeability", "gmy-pipe", "aorta", "data", "ketton", "given-vessels")
 TAKE_MINUTES = ("taylor-green-3d", "shear-layers")  # their parts: test_vortex_studies.py
 SOON_SPECIFIED = (
     "bead-",
@@ -59,9 +59,10 @@ def test_case_passes(name):
     assert outcome.rows and outcome.passed, str(outcome)
 
 
-def test_permeability_of_real_images_passes(data_dir, monkeypatch):
+@pytest.mark.parametrize("name", ["permeability", "given-vessels"])
+def test_case_of_real_images_and_surfaces_passes(data_dir, monkeypatch, name):
     monkeypatch.setenv("MUPHY_DATA", str(data_dir))
-    outcome = CASES["permeability"](QUICK)
+    outcome = CASES[name](QUICK)
     assert outcome.rows and outcome.passed, str(outcome)
 
 
