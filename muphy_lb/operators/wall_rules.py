@@ -116,7 +116,7 @@ def _node(lattice, precision, jit, at):
             exchanged = near[k] * (back - left) if is_exchange else zero
             given, taken = (left, rounded(entering)) if is_link else (exchanged, zero)
             difference = np.float64(given) - np.float64(taken)
-            if moves:
+            if moves and is_link | is_exchange:
                 difference += np.float64(passed)
             gained += difference
             arriving[opposite[k + 1]] = entering if is_link else back
