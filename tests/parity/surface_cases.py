@@ -46,4 +46,7 @@ def state(label: str, backend: str) -> np.ndarray:
 
 
 if __name__ == "__main__":
+    from tests.simulator import take_turns
+
+    take_turns()
     np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES})
