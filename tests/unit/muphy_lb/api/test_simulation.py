@@ -189,6 +189,26 @@ def test_an_inlet_that_is_changed_has_its_new_flow_rate_at_the_next_step(channel
     assert channel.case.openings[0].velocity_m_s == 3e-3
 
 
+@pytest.mark.parametrize("streaming", ["pull", "aa", "push"])
+def test_openings_tell_of_the_step_that_was_made_until_the_next_one_after_a_change(streaming):
+    with Simulation(changed(OPEN, compute={**OPEN["compute"], "streaming": streaming})) as simulation:
+        simulation.step(20)
+        before, core = dict(simulation.openings), simulation.core
+        simulation.change({"openings.inlet.velocity_m_s": 3e-3, "fluid.kinematic_viscosity_m2_s": 2e-6})
+        assert simulation.core is not core
+        assert dict(simulation.openings) == before
+        simulation.step(1)
+        inlet = simulation.openings["inlet"]
+        assert inlet.flow_rate_m3_s == pytest.approx(3e-3 * inlet.area_m2, rel=1e-6)
+
+
+def test_openings_of_a_flow_that_is_set_after_a_change_are_those_of_that_flow(channel):
+    channel.step(20)
+    channel.change({"fluid.kinematic_viscosity_m2_s": 2e-6})
+    channel.set_pressure_pa(0.1)
+    assert channel.openings["outlet"].mean_pressure_pa == pytest.approx(0.1, rel=1e-3)
+
+
 def test_a_pulsating_profile_keeps_its_shape_when_its_flow_changes():
     inlet = {"velocity_m_s": 2e-3, "profile": "womersley", "waveform": {"period_s": 1.0, "mean": 1.0, "sine": [0.5]}}
     table, rates = changed(OPEN, openings=[{"name": "inlet", **inlet}, OPEN["openings"][1]]), []
