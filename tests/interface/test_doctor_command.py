@@ -1,6 +1,7 @@
 """``muphy-lb doctor``: it says what is there, names remedies, and ends well wherever the solver runs."""
 
 import json
+import signal
 import sys
 
 import pytest
@@ -199,6 +200,19 @@ def test_a_trial_that_hangs_or_dies_is_an_answer(tmp_path):
     assert answer("echo 'the driver is broken' >&2; exit 3") == "the driver is broken"
     assert answer("exit 3") == "it ended with code 3"
     assert "cannot be started" in trial.answer_of("cpu", 1.0, ("no-such-launcher",))["failure"]
+
+
+def test_a_trial_ends_with_the_doctor(monkeypatch):
+    begun = []
+
+    def interrupted(process, **_):
+        begun.append(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trial.subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trial.answer_of("cpu", 60.0, ("sh", "-c", "sleep 60"))
+    assert begun[0].wait(10) == -signal.SIGKILL
 
 
 def test_one_fault_does_not_hide_the_others(answers, nvidia_smi, monkeypatch, capsys):
