@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
@@ -177,6 +178,19 @@ def test_what_is_missing_is_listed_where_nothing_reads_requirements(monkeypatch)
     )
     (found,) = libraries.packages()
     assert found.topic == "no-such-package" and found.is_fatal and found.remedy == 'pip install "no-such-package"'
+
+
+def test_a_folder_that_is_not_installed_says_itself_what_it_needs(monkeypatch):
+    installed = libraries._lines()
+
+    def unknown(_):
+        raise PackageNotFoundError(libraries.PACKAGE)
+
+    monkeypatch.setattr(libraries, "requires", unknown)
+    found = by_topic(libraries.packages())
+    assert found["h5py"].state == OK and "extra view" in found
+    monkeypatch.setattr(libraries, "requires", lambda _: installed)
+    assert list(found) == [finding.topic for finding in libraries.packages()]
 
 
 def test_a_folder_for_kernels_that_cannot_be_written_is_told(tmp_path, monkeypatch):
