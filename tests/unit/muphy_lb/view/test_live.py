@@ -200,6 +200,21 @@ def test_an_engine_that_is_built_anew_is_let_go_of(shown):
     assert before() is None
 
 
+def test_a_view_that_is_closed_leaves_the_next_one_alone_and_keeps_no_simulation(shown):
+    simulation, page = shown(*[GREEDY] * MANY)
+    first = simulation.onlooker
+    second = LiveView(simulation, Door(None, "secret"))
+    first.close()
+    assert simulation.onlooker is second
+    second.close()
+    second.close()
+    assert page.sent.count(None) == second._page.sent.count(None) == 1
+    engine = weakref.ref(simulation.engine)
+    del simulation
+    gc.collect()
+    assert engine() is None
+
+
 def test_fields_that_come_with_a_change_are_offered(shown):
     simulation, page = shown(*[GREEDY] * MANY)
     assert "dissipation" not in page.description.units
