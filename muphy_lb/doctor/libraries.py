@@ -1,7 +1,7 @@
 """Python and the packages that the solver uses: which are there, and whether their versions are those it asks for.
 
-Both come from the metadata that ``pip`` keeps, so nothing of it needs to be importable. The requirements of a folder that
-is used without an installation are read from its ``setup.cfg``.
+Both come from the metadata that ``pip`` keeps, so nothing of it needs to be importable; for a folder that is used
+without an installation, from its ``setup.cfg``.
 """
 
 import platform

@@ -15,13 +15,13 @@ from muphy_lb.run.simulation import Simulation
 from muphy_lb.view import live, wall
 from muphy_lb.view.door import Door
 from muphy_lb.view.live import LiveView
-from muphy_lb.view.messages import CUT, ENDED, PAUSED, VESSEL, WAITING, Answer, Demand, Description, News, Picture
+from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, WAITING, Answer, Demand, Description, News, Picture
 from muphy_lb.view.shown import WALL_SHEAR
 from tests.vessel import vessel
 
 N_STEPS = 60
 EACH = {"compute": {"backend": "numpy"}, "run": {"steps": N_STEPS}}
-DEMANDS = (Demand("speed", VESSEL), Demand("pressure", CUT, 0, 18), Demand(WALL_SHEAR, VESSEL))
+DEMANDS = (Demand("speed", BODY), Demand("pressure", CUT, 0, 18), Demand(WALL_SHEAR, BODY))
 NOBODY, GREEDY = Answer(0), Answer(1, DEMANDS, DEMANDS)
 MANY = 10_000
 
