@@ -144,7 +144,7 @@ def surface_lines(picture: Picture, stride: int = 1) -> tuple[np.ndarray, ...]:
 
 
 class BodyScene:
-    """The body of the fluid in three dimensions, coloured by values: a vessel, the pores of a rock, a liquid.
+    """The body of the fluid in three dimensions, coloured by values.
 
     Args:
         description: of what is watched.
