@@ -7,6 +7,7 @@ import numpy as np
 from bokeh.layouts import column
 from bokeh.models import Button, Checkbox, Div, RadioButtonGroup, Select, Slider
 
+from muphy_lb.units import time_in_words
 from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, RUNNING, Demand, Description, News
 from muphy_lb.view.style import SIDE, sheet
 
@@ -121,7 +122,7 @@ class Controls:
         if rate:
             lines.append(f"{rate:.4g} steps/s, {rate * self._description.header.n_nodes / 1e6:.4g} MFLUPS")
         if rate and news.state == RUNNING:
-            lines.append(f"at most {_duration((last - news.step) / rate)} to go")
+            lines.append(f"at most {time_in_words((last - news.step) / rate)} to go")
         lines += [f"{each.word}: {escape(str(each))}" for each in news.standing.steadiness]
         return "<p>" + "<br>".join(lines) + "</p>"
 
@@ -132,10 +133,3 @@ def _places(description: Description) -> list[tuple[str, dict]]:
         return [("plane", {"place": CUT, "axis": 2})]
     cuts = [(f"cut {name}", {"place": CUT, "axis": axis}) for axis, name in enumerate(AXES)]
     return [("3-D", {"place": BODY, "axis": 0}), *cuts]
-
-
-def _duration(seconds: float) -> str:
-    """A time as text."""
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
