@@ -349,6 +349,7 @@ def describe(
         measured_mflups: speed of all ranks together [million node updates per second].
     """
     units = numerics.units
+    memory_mib = math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20
     rows = {
         "voxel edge": f"{units.spacing_m:.4g} m",
         "time step": f"{units.time_step_s:.4g} s",
@@ -359,7 +360,7 @@ def describe(
         "Reynolds number": _or_unknown(numerics.reynolds),
         "steps": f"{numerics.steps:,} ({units.steps_to_time(numerics.steps):.4g} s)",
         "fluid nodes": f"{n_nodes:,}",
-        "memory per rank": f"{math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20:,.1f} MiB on {n_ranks} rank(s)",
+        "memory per rank": f"{memory_mib:,.1f} MiB on {n_ranks} {'rank' if n_ranks == 1 else 'ranks'}",
     }
     if measured_mflups:
         time = time_in_words(numerics.steps * n_nodes / (1e6 * measured_mflups))
