@@ -35,7 +35,7 @@ class Curves:
                 plot.line("x", f"y{k}", source=source, color=_colour(k), line_width=2)
         self._change = _plot("step", y_axis_type="log")
         self._change.yaxis.ticker = LogTicker(desired_num_ticks=3, mantissas=[1, 3])
-        self._change.title.text = "relative change, and the one asked for"
+        self._change.title.text = "relative change (dashed: the one asked for)"
         self._changes = ColumnDataSource({"x": [], "change": [], "tolerance": []})
         self._change.line("x", "change", source=self._changes, color=Category10_10[0], line_width=2)
         self._change.line("x", "tolerance", source=self._changes, color=DARK.faint, line_dash="dashed")

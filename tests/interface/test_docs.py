@@ -34,7 +34,7 @@ COARSE = {
     "beat.toml": ["--set=geometry.spacing_m=4e-4"],
     "cavity.toml": ["--set=geometry.options.size=16"],
 }
-SMALLER = {"size = 24": "size = 10", "--across 12": "--across 6", "--spacing-m 2e-4": "--spacing-m 5e-4"}
+SMALLER = {"size = 24": "size = 10", "--across 14": "--across 6", "--spacing-m 2e-4": "--spacing-m 5e-4"}
 # These ask for more than one process of this machine, or for what another command has measured on GPUs.
 ELSEWHERE = ("doctor", "scaling")
 

@@ -41,7 +41,8 @@ class CpuBackend(NumpyBackend):
     @property
     def device(self):
         """Name of the device with its number of threads."""
-        return f"CPU ({numba.config.NUMBA_NUM_THREADS} threads)"
+        n_threads = numba.config.NUMBA_NUM_THREADS
+        return f"CPU ({n_threads} {'thread' if n_threads == 1 else 'threads'})"
 
     def array_of_rows(self, host):
         """Node after node: rows would compete for the same lines of the caches."""
