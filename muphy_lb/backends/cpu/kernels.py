@@ -22,7 +22,8 @@ from muphy_lb.backends.arrays import (
     StreamArrays,
     WallArrays,
 )
-from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons
+from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons, wall_skeletons
+from muphy_lb.backends.cpu.skeletons import ONE
 from muphy_lb.backends.cpu.threads import on_threads
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
 from muphy_lb.domain import WARP, Crossing
@@ -31,6 +32,8 @@ from muphy_lb.domain import WARP, Crossing
 CACHED_BYTES = 1 << 24
 # In the place of a choice of nodes where there is none.
 EVERYWHERE = Chosen(np.zeros(0, np.uint8), 0)
+# Bits of all directions of a lattice, with the population at rest.
+ALL_DIRECTIONS = np.uint32(0xFFFFFFFF)
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
@@ -119,10 +122,14 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
 
 
 def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
-    """Parallel over nodes at walls."""
-    skeleton = boundary_skeletons.walls(rule, backend.lattice, backend.precision)
+    """Vectorised over warps of nodes at walls. What need not keep the mass is not stored: two kernels, one of which
+    does not compute it, would take twice the time of compilation."""
+    skeleton = wall_skeletons.walls(rule, backend.lattice, backend.precision, walls.momentum.size > 0)
     leaves_at, arrives_at = (np.array(locations) for locations in crossing)
-    return on_threads(walls.rest.size, lambda: skeleton(buffer, walls, leaves_at, arrives_at))
+    stored = ALL_DIRECTIONS
+    if walls.along_walls.size == 0:
+        stored, walls = stored - ONE, walls._replace(along_walls=walls.into_walls)
+    return on_threads(walls.rest.size, lambda: skeleton(buffer, walls, leaves_at, arrives_at, stored))
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):
