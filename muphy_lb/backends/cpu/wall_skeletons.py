@@ -14,52 +14,60 @@ from muphy_lb.operators.unroll import unroll
 
 # Warps of nodes at walls that are the unit of work of a thread.
 CHUNK = 32
+NOTHING = np.uint32(0)
 
 
 @cache
 def walls(walls_operator, lattice, precision, moves):
-    """Overwrite what arrives through the links of nodes at walls, and the populations at rest if ``stored`` has their
-    bit. Locations are no constants here: to compile again for each streaming and phase takes longer than to look them
-    up. ``moves``: whether any wall does; a branch on it would stop the vectoriser. There are exchanges always."""
+    """Overwrite what arrives through the links of nodes at walls, and their populations at rest, if their bits are set
+    in ``stored``; there must be a mask of exchanges.
+
+    Locations are no constants here: to compile again for each streaming and phase takes longer than to look them up.
+    ``moves``: whether any wall does; a branch on it inside the loop over lanes would stop the vectoriser.
+    """
     update = walls_operator.compile(lattice, precision, unrolled)
-    n_directions, real = lattice.q - 1, precision.real
+    q_count, n_directions, real = lattice.q, lattice.q - 1, precision.real
 
     @sweep_jit
-    def sweep(buffer, walls, leaves_at, arrives_at, stored):
-        leaving, arriving = np.empty((n_directions + 1, WARP), real), np.empty((n_directions + 1, WARP), real)
-        there, near = np.empty((n_directions + 1, WARP), walls.rest.dtype), np.empty((n_directions, WARP), real)
-        changed, step = np.zeros(WARP, np.uint32), np.uint64(WARP)
-        for warp in range(walls.rest.size // WARP):
-            node, first = warp * np.uint64(WARP), warp * np.uint64(n_directions * WARP)
-            load(leaving, there, buffer, walls, warp, leaves_at)
-            load(arriving, there, buffer, walls, warp, arrives_at)
-            clear(arriving, walls.wanted, warp)
+    def sweep(buffer, all_walls, leaves_at, arrives_at, stored, first, last):
+        leaving, arriving = np.empty((q_count, WARP), real), np.empty((q_count, WARP), real)
+        there, near = np.empty((q_count, WARP), all_walls.rest.dtype), np.empty((n_directions, WARP), real)
+        changed = np.empty(WARP, np.uint32)
+        for warp in range(first, last):
+            walls = of_warp(all_walls, warp, n_directions)
+            locate(there, walls, leaves_at)
+            load_all(leaving, buffer, there)
+            locate(there, walls, arrives_at)
+            load(arriving, buffer, there, walls.wanted)
             for k in range(n_directions):
-                move_row(near, k * WARP, walls.near, np.int64(first) + k * WARP)
-            # Always true, but without it the compiler would not know that the branches of the update are none.
+                move_row(near, k * WARP, walls.near, k * WARP)
+            # Always true, but without it the compiler would not know that the update has no branches.
             if (walls.momentum.size > 0) == moves and walls.along_walls.size > 0:
-                for i in range(WARP):
-                    lane = np.uint64(i)
-                    changed[i] = update(
-                        arriving[:, i], leaving[:, i], near[:, i], node + lane, first + lane, step, walls
-                    )
-            store(buffer, there, arriving, changed, stored)
+                for lane in range(WARP):
+                    changed[lane] = update(arriving[:, lane], leaving[:, lane], near[:, lane], lane, lane, WARP, walls)
+            leave_out(changed, walls.into_walls, stored)
+            store(buffer, there, arriving, changed)
 
     @loop_jit
     def skeleton(buffer, walls, leaves_at, arrives_at, stored):
         n_warps = walls.rest.size // WARP
         for chunk in prange((n_warps + CHUNK - 1) // CHUNK):
             start = chunk * CHUNK
-            sweep(buffer, part(walls, start, min(n_warps, start + CHUNK)), leaves_at, arrives_at, stored)
+            sweep(buffer, walls, leaves_at, arrives_at, stored, start, min(n_warps, start + CHUNK))
 
     return skeleton
 
 
+def unrolled(function):
+    """Node function whose loops are unrolled, as the vectoriser takes innermost loops only."""
+    return node_jit(unroll(function))
+
+
 @node_jit
-def part(walls, first, last):
-    """The arrays of a range of warps: counted from 0, numbers are seen not to be negative, and rows to be rows."""
-    n_directions = walls.entry.size // walls.rest.size
-    nodes, numbers = slice(first * WARP, last * WARP), slice(first * n_directions * WARP, last * n_directions * WARP)
+def of_warp(walls, warp, n_directions):
+    """The arrays of one warp. Their indices are lanes, which the compiler knows not to be negative."""
+    nodes = slice(warp * WARP, (warp + 1) * WARP)
+    numbers = slice(nodes.start * n_directions, nodes.stop * n_directions)
     return WallArrays(
         walls.rest[nodes],
         walls.entry[numbers],
@@ -75,42 +83,58 @@ def part(walls, first, last):
     )
 
 
-def unrolled(function):
-    """Node function whose loops are unrolled, as the vectoriser takes innermost loops only."""
-    return node_jit(unroll(function))
-
-
 @node_jit
-def load(f, there, buffer, walls, warp, locations):
-    """Load the populations of a warp, and note their addresses; ``locations`` as of
-    :class:`muphy_lb.domain.Crossing`."""
-    first = warp * (f.shape[0] - 1)
-    for q in range(f.shape[0]):
+def locate(there, walls, locations):
+    """Find the addresses of the populations of a warp; ``locations`` as of :class:`muphy_lb.domain.Crossing`."""
+    for q in range(there.shape[0]):
         location = locations[q]
         if location >= 0:
             for lane in range(WARP):
-                there[q, lane] = walls.rest[warp * WARP + lane] + np.uint64(location * ROW)
+                there[q, lane] = walls.rest[lane] + np.uint64(location * ROW)
         else:
-            move_row(there, q * WARP, walls.entry, (first - 1 - location) * WARP)
+            move_row(there, q * WARP, walls.entry, (-1 - location) * WARP)
+
+
+@node_jit
+def load_all(f, buffer, there):
+    """Load all populations of a warp."""
+    for q in range(f.shape[0]):
         for lane in range(WARP):
             f[q, lane] = buffer[there[q, lane]]
 
 
 @node_jit
-def clear(f, wanted, warp):
-    """0 for the populations that are not wanted."""
-    for q in range(f.shape[0]):
-        for lane in range(WARP):
-            population = f[q, lane]
-            f[q, lane] = population if wanted[warp * WARP + lane] >> np.uint32(q) & ONE else 0
+def lowest(bits):
+    """Number of the lowest bit that is set."""
+    return count_bits((bits & (~bits + ONE)) - ONE)
 
 
 @node_jit
-def store(buffer, there, f, changed, stored):
-    """Store those populations of a warp whose bit is set."""
+def load(f, buffer, there, wanted):
+    """Load the populations of a warp whose bit is set; the others are 0."""
+    f[:, :] = 0
     for lane in range(WARP):
-        bits = changed[lane] & stored
+        bits = wanted[lane]
         while bits:
-            q = count_bits((bits & (~bits + ONE)) - ONE)
+            q = lowest(bits)
+            f[q, lane] = buffer[there[q, lane]]
+            bits &= bits - ONE
+
+
+@node_jit
+def leave_out(changed, into_walls, stored):
+    """Clear the bits of populations that are not to be stored: those of padding, which has no links and the addresses
+    of the first node, and at all nodes those without their bit in ``stored``."""
+    for lane in range(WARP):
+        changed[lane] = changed[lane] & stored if into_walls[lane] else NOTHING
+
+
+@node_jit
+def store(buffer, there, f, changed):
+    """Store the populations of a warp whose bit is set."""
+    for lane in range(WARP):
+        bits = changed[lane]
+        while bits:
+            q = lowest(bits)
             buffer[there[q, lane]] = f[q, lane]
             bits &= bits - ONE
