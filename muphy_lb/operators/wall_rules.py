@@ -71,16 +71,17 @@ def _reference(arriving, leaving, walls, lattice, rounded):
     exchanges = (walls.along_walls >> directions & 1).astype(bool) if keeps_mass else np.zeros_like(links)
     near, opposed = (factors.reshape(-1, n_nodes) for factors in (walls.near, walls.opposed))
     added, passed = _of_moving_walls(walls)
-    gained, changed = np.zeros_like(leaving[0]), np.zeros_like(links)
+    gained, changed = np.zeros(n_nodes), np.zeros_like(links)
     for q, back in enumerate(lattice.opposite[1:], 1):
         k, left = q - 1, leaving[q]
         entering = left + near[k] * (arriving[q] - left) + opposed[k] * (leaving[back] - left) + added[k]
-        gained += np.where(links[q], left - rounded(entering) + passed[k], 0.0)
-        gained += np.where(exchanges[q], near[k] * (arriving[back] - left) + passed[k], 0.0)
+        gained += np.where(links[q], left - rounded(entering).astype(np.float64) + passed[k], 0.0)
+        exchanged = (near[k] * (arriving[back] - left)).astype(np.float64)
+        gained += np.where(exchanges[q], exchanged + passed[k], 0.0)
         arriving[back] = np.where(links[q], entering, arriving[back])
         changed[back] = links[q]
     if keeps_mass:
-        arriving[0], changed[0] = leaving[0] + gained, links.any(axis=0)
+        arriving[0], changed[0] = leaving[0] + gained.astype(leaving.dtype), links.any(axis=0)
     return changed
 
 
@@ -99,10 +100,11 @@ def _node(lattice, precision, jit, at):
     def update(arriving, leaving, near, m, first, step, walls):
         """``near``: those of the node in all directions, since memory is slow to answer; numbers of direction q are at
         ``first + (q - 1) * step``. Nothing but the last choice depends on what a direction is: nodes at walls have all
-        of them at random, and no branch could be foreseen."""
+        of them at random, and no branch could be foreseen. What the node gains is summed in double precision, because
+        the roundings of a flow that repeats repeat with it."""
         keeps_mass, moves = walls.along_walls.size > 0, walls.momentum.size > 0
         into, along = walls.into_walls[m], walls.along_walls[m] if keeps_mass else walls.into_walls[m]
-        gained, changed, added, passed = zero, 0, zero, zero
+        gained, changed, added, passed = np.float64(0), 0, zero, zero
         for k in range(n_directions):
             i, back, left = first + k * step, arriving[opposite[k + 1]], leaving[k + 1]
             if moves:
@@ -111,12 +113,16 @@ def _node(lattice, precision, jit, at):
             far, own = arriving[k + 1] - left, leaving[opposite[k + 1]] - left
             entering = left + near[k] * far + walls.opposed[i] * own + added
             is_link, is_exchange = into >> (k + 1) & 1, along >> (k + 1) & 1
-            exchanged = near[k] * (back - left) + passed if is_exchange else zero
-            gained += left - rounded(entering) + passed if is_link else exchanged
+            exchanged = near[k] * (back - left) if is_exchange else zero
+            given, taken = (left, rounded(entering)) if is_link else (exchanged, zero)
+            difference = np.float64(given) - np.float64(taken)
+            if moves and is_link | is_exchange:
+                difference += np.float64(passed)
+            gained += difference
             arriving[opposite[k + 1]] = entering if is_link else back
             changed |= is_link << opposite[k + 1]
         if keeps_mass:
-            arriving[0] = leaving[0] + gained
+            arriving[0] = leaving[0] + real(gained)
             changed |= 1
         return changed
 
