@@ -241,7 +241,7 @@ class MigrationArrays(NamedTuple):
 class NeighbourTable(NamedTuple):
     """Device form of the table of the neighbours of every node, and the number of neighbours."""
 
-    runs: Any
+    addresses: Any
     n_neighbours: int
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from muphy_lb.backends.arrays import StreamArrays
-from muphy_lb.domain import AddressTable, Pattern
+from muphy_lb.domain import AddressTable, NodeNeighbours, Pattern
 from muphy_lb.operators import Operator
 from muphy_lb.precision import Precision
 
@@ -113,6 +113,9 @@ class Backend(Protocol):
 
     def stream_table(self, addresses: AddressTable, phase: int) -> Any:
         """Device form of the address table of a phase."""
+
+    def neighbour_table(self, neighbours: NodeNeighbours) -> Any:
+        """Device form of the table of the neighbours of every node."""
 
     def launch_shapes(self, pattern: Pattern) -> tuple:
         """Launch configurations of stream-and-collide on this device, the likely fastest first; all give the same

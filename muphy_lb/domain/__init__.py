@@ -8,11 +8,12 @@ from muphy_lb.domain.layout import ROW, TILE, WARP, all_addresses, flat_address
 from muphy_lb.domain.links import LinkRecords, opening_records
 from muphy_lb.domain.local import LocalDomain, build_local_domain, check_dimension, domain_from_part
 from muphy_lb.domain.lookup import VoxelLookup, build_lookup
+from muphy_lb.domain.node_neighbours import NodeNeighbours, build_neighbours
 from muphy_lb.domain.order import ORDERS
 from muphy_lb.domain.part import Part, cut_part
 from muphy_lb.domain.runs import RunTable, compress, decode
 from muphy_lb.domain.scalar_streaming import ScalarStreamingTable, build_scalar_streaming
-from muphy_lb.domain.stencil import StencilTable, build_neighbours, build_stencil
+from muphy_lb.domain.stencil import StencilTable, build_stencil
 from muphy_lb.domain.streaming import (
     AA,
     PULL,
@@ -50,6 +51,7 @@ __all__ = [
     "LinkAddresses",
     "LinkRecords",
     "LocalDomain",
+    "NodeNeighbours",
     "Part",
     "Crossing",
     "Pattern",

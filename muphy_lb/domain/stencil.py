@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from muphy_lb.domain.exchange import Exchange
-from muphy_lb.domain.extrapolation import MOST_TERMS, Extrapolations, ScalarBoundary, extrapolate
-from muphy_lb.domain.layout import WARP
+from muphy_lb.domain.extrapolation import Extrapolations, ScalarBoundary, extrapolate
 from muphy_lb.domain.local import CHUNK_NODES, LocalDomain
 from muphy_lb.domain.runs import RunTable, compress
-from muphy_lb.geometry.neighbours import is_opening_link
 
 
 @dataclass(frozen=True)
@@ -94,39 +92,6 @@ def build_stencil(domain: LocalDomain, vectors: np.ndarray, boundary: ScalarBoun
         first_extrapolated=first_extrapolated,
         extrapolated=extrapolated,
         copies=copies,
-    )
-
-
-def build_neighbours(domain: LocalDomain, vectors: np.ndarray) -> StencilTable:
-    """The table of the neighbours of every node, for fields without a boundary condition: where there is no node, it
-    leads to a slot behind the nodes of other ranks: at walls to one of the ``WARP`` from ``first_extrapolated`` on, at
-    openings to one of the next ``WARP``. There is one for each lane, so that they climb from node to node as addresses
-    of nodes do, and the runs of the table are long.
-
-    Args:
-        domain: the nodes of a rank.
-        vectors: (K, 3) to the neighbours.
-    """
-    layer, pitch = domain.ghost_layer, domain.pitch
-    outside = pitch + layer.position.size
-    nodes, entries, targets = [], [], []
-    for first in range(0, domain.n_nodes, CHUNK_NODES):
-        codes = domain.neighbours_with_ghosts(vectors, slice(first, min(first + CHUNK_NODES, domain.n_nodes)))
-        node, k = np.nonzero(codes.T < 0)
-        nodes.append(first + node)
-        entries.append(k)
-        targets.append(outside + WARP * is_opening_link(codes[k, node]) + (first + node) % WARP)
-    node, k = np.concatenate(nodes), np.concatenate(entries)
-    index, weight = np.tile(np.concatenate(targets), (MOST_TERMS, 1)), np.zeros((MOST_TERMS, k.size))
-    beyond = Extrapolations(node, k, index, weight, np.zeros(k.size))
-    return StencilTable(
-        domain=domain,
-        vectors=vectors,
-        n_slots=outside + 2 * WARP,
-        exchange=Exchange(layer.send_node, layer.send_start, slice(pitch, outside), layer.receive_start),
-        first_extrapolated=outside,
-        extrapolated=chosen(beyond, np.zeros(k.size, dtype=bool)),
-        copies=beyond,
     )
 
 

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.arrays import ExtrapolationArrays, NodeRange, StencilArrays
+from muphy_lb.backends.arrays import ExtrapolationArrays, NeighbourTable, NodeRange, StencilArrays
 from muphy_lb.domain import (
     WARP,
     LocalDomain,
+    NodeNeighbours,
     ScalarBoundary,
     StencilTable,
     build_neighbours,
@@ -37,7 +38,7 @@ class Corners(NamedTuple):
 
 
 class DeviceTable(NamedTuple):
-    """A table of neighbours and its device form."""
+    """The table of a stencil and its device form."""
 
     table: StencilTable
     runs: object
@@ -96,19 +97,19 @@ class _Stored:
     n_rows, row = 1, 0
     exchanges: Exchanges = NO_EXCHANGE
 
-    def __init__(self, backend, domain: LocalDomain, field: Field, dtype, halo: DeviceTable | None, shares):
+    def __init__(self, backend, domain: LocalDomain, field: Field, dtype, halo: NodeNeighbours | None, shares):
         self.is_state = field.is_state
-        size = domain.pitch if halo is None else halo.table.n_slots
+        size = domain.pitch if halo is None else halo.n_slots
         arrays = [backend.zeros(size, dtype) for _ in range(1 + field.alternates)]
         self.arrays = [arrays[0], arrays[-1]]
         if halo is None:
             return
         if field.outside is not None:
             for array in arrays:
-                outside = backend.view(array, halo.table.first_extrapolated, size)
-                beyond = field.outside, field.outside if field.at_openings is None else field.at_openings
-                backend.update(outside, np.repeat(np.array(beyond, dtype), WARP))
-        plan = _returning(halo.table) if field.accumulates else _staged(halo.table.exchange)
+                values = np.full(size - halo.first_outside, field.outside, dtype)
+                values[:WARP] = field.outside if field.at_openings is None else field.at_openings
+                backend.update(backend.view(array, halo.first_outside, size), values)
+        plan = _returning(halo.exchange) if field.accumulates else _staged(halo.exchange)
         self.exchanges = bind_exchanges(
             Halo(domain.halo.neighbours, (plan, plan), tuple(self.arrays)), shares
         ).exchanges
@@ -183,9 +184,8 @@ def _staged(plan: Exchange) -> Exchange:
     return Exchange(plan.pack, plan.pack_start, _received(plan), plan.unpack_start)
 
 
-def _returning(table: StencilTable) -> Exchange:
+def _returning(plan: Exchange) -> Exchange:
     """The reverse exchange: halo values are sent to their owners, which add them to their own nodes."""
-    plan = table.exchange
     return Exchange(_received(plan), plan.unpack_start, plan.pack, plan.pack_start, accumulates=True)
 
 
@@ -211,11 +211,11 @@ class Fields:
 
     def __init__(self, backend, domain: LocalDomain, model: Model, shares, corners: Corners | None = None):
         self._backend, self._domain, self._corners = backend, domain, corners
-        self.neighbours: DeviceTable | None = None
+        self.neighbours: NeighbourTable | None = None
         of_links = [field for field in model.fields if not (field.corners or field.of_moments)]
         if any(field.outside is not None or field.accumulates for field in of_links):
-            table = build_neighbours(domain, model.lattice.c[1:])
-            self.neighbours = DeviceTable(table, backend.stream_table(table, 0))
+            self._near = build_neighbours(domain, model.lattice.c[1:])
+            self.neighbours = NeighbourTable(backend.neighbour_table(self._near), len(self._near.vectors))
         self.collected = CollectedNodes(backend, domain, model)
         self._bound = {field.name: self._bind_field(field, model, shares) for field in model.fields}
         self._rows = {
@@ -237,7 +237,7 @@ class Fields:
             if self._corners is None:
                 raise ValueError(f"field {field.name!r} asks for the corner layer, which only particles have")
             return _Cornered(self._backend, self._domain, field, dtype, self._corners)
-        halo = self.neighbours if field.outside is not None or field.accumulates else None
+        halo = self._near if field.outside is not None or field.accumulates else None
         return _Stored(self._backend, self._domain, field, dtype, halo, shares)
 
     def array(self, value: FieldValue, parity: int):

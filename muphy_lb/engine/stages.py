@@ -78,7 +78,9 @@ class StageBinder:
 
     def _table(self) -> NeighbourTable:
         table = self._engine.fields.neighbours
-        return NeighbourTable(table.runs, len(table.table.vectors))
+        if table is None:
+            raise ValueError(f"the model {self._engine.model.name!r} has no field that is read at neighbours")
+        return table
 
     def _neighbours(self, stage: Stage, parity: int, nodes: NodeRange):
         table, chosen = self._table(), self._chosen(nodes, stage, parity)

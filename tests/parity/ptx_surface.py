@@ -33,16 +33,13 @@ def kernel_of(stage, operators, pattern, precision):
     """The kernel of a stage, and the types of its arguments between the tables and the parameters."""
     how = D3Q19, precision
     rows = tuple(range(D3Q19.q))
-    near = Found(rows, 0, np.uint32, D3Q19.q - 1, np.uint32)
+    near = Found(rows, 0, np.uint32, D3Q19.q - 1)
     buffer = types.Array(typeof(precision.real(0)), 1, "C")
     if stage.kernel == EACH:
         return stage_skeletons.each(operators[0], *how), (CANDIDATES,)
     if stage.kernel == NEIGHBOURS:
-        return stage_skeletons.neighbours(operators[0], near.n_neighbours, *how, np.uint32, True), (
-            *TABLE,
-            CANDIDATES,
-        )
-    tables = (buffer, *TABLE, *TABLE, CANDIDATES)
+        return stage_skeletons.neighbours(operators[0], near.n_neighbours, *how, True), (WORDS, CANDIDATES)
+    tables = (buffer, *TABLE, WORDS, CANDIDATES)
     if stage.kernel == CROSSING:
         found = near._replace(locations=pattern.load, n_entries=len(pattern.directions))
         return stage_skeletons.crossing(operators[0], found, (rows, 0), *how), (buffer, *TABLE, *tables[1:])

@@ -75,6 +75,10 @@ class CpuBackend(NumpyBackend):
             bases = runs.bases.view(signed)
         return HostTable(self.array(runs.lines), self.array(bases))
 
+    def neighbour_table(self, neighbours):
+        """The table with one record for all warps alike."""
+        return self.array(neighbours.records())
+
     def copy(self, source, target):
         """Launch of a parallel copy."""
         return on_threads(source.size, lambda: skeletons.copy(source, target))

@@ -65,7 +65,7 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
     skeleton = stage_skeletons.neighbours(
         update, table.n_neighbours, backend.lattice, backend.precision, nodes.where is not None
     )
-    arguments = (*table.runs, *_chosen(nodes), values)
+    arguments = (table.addresses, *_chosen(nodes), values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
@@ -74,14 +74,14 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
     step, stored, table = arrays
     locations = step.pattern.load, stored.locations
     skeleton = stage_skeletons.crossing(update, locations, table.n_neighbours, backend.lattice, backend.precision)
-    arguments = (step.old, (*step.table, *stored.table, *table.runs), *_chosen(nodes), values)
+    arguments = (step.old, (*step.table, *stored.table, table.addresses), *_chosen(nodes), values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
 def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRange, values):
     """Parallel over nodes."""
     skeleton = stage_skeletons.stored(update, state.locations, table.n_neighbours, backend.lattice, backend.precision)
-    arguments = (state.buffer, *state.table, *table.runs, *_chosen(nodes), values)
+    arguments = (state.buffer, *state.table, table.addresses, *_chosen(nodes), values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 
@@ -92,7 +92,7 @@ def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
         operators, state.locations, table.n_neighbours, backend.lattice, backend.precision
     )
     sources = arrays.sources.array, arrays.sources.mask, arrays.first
-    arguments = (state.buffer, *state.table, *table.runs, *_chosen(nodes), sources, arrays.others, values)
+    arguments = (state.buffer, *state.table, table.addresses, *_chosen(nodes), sources, arrays.others, values)
     return on_threads(nodes.last - nodes.first, lambda: skeleton(*arguments))
 
 

@@ -15,6 +15,7 @@ from muphy_lb.backends.cpu.kept import stored
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
 from muphy_lb.backends.exact_sums import in_two_parts
 from muphy_lb.domain import ROW, TILE, WARP, entry, is_entry
+from muphy_lb.domain.runs import LINE_UNIT
 
 # Warps of a chunk, the unit of work of a thread.
 CHUNK = TILE // WARP
@@ -229,6 +230,19 @@ def decode(addresses, lines, bases, warp, lane):
         mask = lines[warp, 1 + k]
         addresses[k] = np.int64(bases[run + np.int64(count_bits(mask & up_to))]) + lane
         run += np.int64(count_bits(mask))
+
+
+@node_jit
+def find_neighbours(addresses, table, n):
+    """Addresses of the neighbours of a node (:mod:`muphy_lb.domain.node_neighbours`)."""
+    record = np.int64(table[n // WARP]) * LINE_UNIT
+    up_to = np.uint32(0xFFFFFFFF) >> np.uint32(WARP - 1 - n % WARP)
+    walls, base = np.int64(table[record]), record + (addresses.size + LINE_UNIT) // LINE_UNIT * LINE_UNIT - 1
+    for k in range(addresses.size):
+        mask = table[record + 1 + k]
+        address = np.uint32(table[base + np.int64(count_bits(mask & up_to))] + np.uint32(n))
+        addresses[k] = min(np.int64(address), walls)
+        base += np.int64(count_bits(mask))
 
 
 @loop_jit

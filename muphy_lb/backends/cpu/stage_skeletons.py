@@ -5,7 +5,14 @@ from functools import cache
 import numpy as np
 from numba import prange
 
-from muphy_lb.backends.cpu.skeletons import CHUNK_NODES, decode, first_address, loop_jit, node_jit
+from muphy_lb.backends.cpu.skeletons import (
+    CHUNK_NODES,
+    decode,
+    find_neighbours,
+    first_address,
+    loop_jit,
+    node_jit,
+)
 from muphy_lb.domain import ROW, WARP, entry, is_entry
 
 
@@ -35,13 +42,13 @@ def neighbours(update_operator, n_neighbours, lattice, precision, is_chosen):
     update = update_operator.compile(lattice, precision, node_jit)
 
     @loop_jit
-    def skeleton(lines, bases, first, last, array, mask, parameters):
+    def skeleton(near, first, last, array, mask, parameters):
         for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
             addresses = np.empty(n_neighbours, np.int64)
             start = first + chunk * CHUNK_NODES
             for n in range(start, min(last, start + CHUNK_NODES)):
                 if not is_chosen or array[n] & mask:
-                    decode(addresses, lines, bases, n // WARP, n % WARP)
+                    find_neighbours(addresses, near, n)
                     update(addresses, n, parameters)
 
     return skeleton
@@ -72,7 +79,7 @@ def crossing(update_operator, locations, n_neighbours, lattice, precision):
 
     @loop_jit
     def skeleton(buffer, tables, first, last, array, mask, parameters):
-        lines, bases, left_lines, left_bases, near_lines, near_bases = tables
+        lines, bases, left_lines, left_bases, near = tables
         for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
             there, left, entries = np.empty(q_count, np.int64), np.empty(q_count, np.int64), np.empty(q_count, np.int64)
             arriving, leaving = np.empty(q_count, real), np.empty(q_count, real)
@@ -85,7 +92,7 @@ def crossing(update_operator, locations, n_neighbours, lattice, precision):
                 find_left(entries, left_lines, left_bases, n, left)
                 for q in range(q_count):
                     arriving[q], leaving[q] = buffer[there[q]], buffer[left[q]]
-                decode(addresses, near_lines, near_bases, n // WARP, n % WARP)
+                find_neighbours(addresses, near, n)
                 changed = update(arriving, leaving, addresses, n, parameters)
                 change(buffer, there, arriving, changed)
 
@@ -107,7 +114,7 @@ def stored(update_operator, locations, n_neighbours, lattice, precision):
     q_count, real, find = lattice.q, precision.real, population_addresses(locations, lattice.q)
 
     @loop_jit
-    def skeleton(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, parameters):
+    def skeleton(buffer, lines, bases, near, first, last, array, mask, parameters):
         for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
             there, entries = np.empty(q_count, np.int64), np.empty(q_count, np.int64)
             f, addresses = np.empty(q_count, real), np.empty(n_neighbours, np.int64)
@@ -118,7 +125,7 @@ def stored(update_operator, locations, n_neighbours, lattice, precision):
                 find(entries, lines, bases, n, there)
                 for q in range(q_count):
                     f[q] = buffer[there[q]]
-                decode(addresses, near_lines, near_bases, n // WARP, n % WARP)
+                find_neighbours(addresses, near, n)
                 update(f, addresses, n, parameters)
 
     return skeleton
@@ -168,7 +175,7 @@ def refill(operators, locations, n_neighbours, lattice, precision):
     q_count, real, find = lattice.q, precision.real, population_addresses(locations, lattice.q)
 
     @loop_jit
-    def skeleton(buffer, lines, bases, near_lines, near_bases, first, last, array, mask, sources, others, values):
+    def skeleton(buffer, lines, bases, near, first, last, array, mask, sources, others, values):
         own, of_moments = values
         for chunk in prange((last - first + CHUNK_NODES - 1) // CHUNK_NODES):
             entries, there = np.empty(q_count, np.int64), np.empty(q_count, np.int64)
@@ -177,7 +184,7 @@ def refill(operators, locations, n_neighbours, lattice, precision):
             for n in range(start, min(last, start + CHUNK_NODES)):
                 if not array[n] & mask:
                     continue
-                decode(addresses, near_lines, near_bases, n // WARP, n % WARP)
+                find_neighbours(addresses, near, n)
                 average((entries, there, f), (buffer, lines, bases), addresses, sources, others, of_moments, mean)
                 update(f, mean, n, own)
                 find(entries, lines, bases, n, there)

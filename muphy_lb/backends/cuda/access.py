@@ -24,6 +24,7 @@ device_jit.add = device_jit(lambda array, index, value: cuda.atomic.add(array, i
 device_jit.exchange = device_jit(lambda array, index, value: cuda.atomic.exch(array, index, value))
 TILE_BITS = np.uint32(TILE.bit_length() - 1)
 IN_TILE = np.uint32(TILE - 1)
+UNIT = np.uint32(LINE_UNIT)
 WARP_BITS, IN_WARP, ALL_LANES, ONE = np.uint32(5), np.uint32(31), np.uint32(0xFFFFFFFF), np.uint32(1)
 
 
@@ -101,9 +102,25 @@ def _access_to(locations, n_entries: int, precision, index_type) -> Access:
     return access(locations, locations, needed, precision, index_type)
 
 
-def find_neighbours(n_entries: int, index_type):
-    """Device function ``(lines, bases, n, addresses)``: the table entries of a node."""
-    return device_jit(unroll(_find(n_entries, index_type)))
+def find_neighbours(n_neighbours: int):
+    """Device function ``(table, n, addresses)``: addresses of the neighbours of a node
+    (:mod:`muphy_lb.domain.node_neighbours`)."""
+    read, n_words = device_jit(unroll(_masks(n_neighbours))), whole(1 + n_neighbours, LINE_UNIT)
+    last_word = np.uint32(n_words - 1)
+
+    def find(table, n, addresses):
+        mask = cuda.local.array(n_words, types.uint32)
+        record = np.uint32(table[n >> WARP_BITS] * UNIT)
+        read(table, np.uint64(record), mask)
+        up_to = np.uint32(ALL_LANES >> np.uint32(IN_WARP - np.uint32(n & IN_WARP)))
+        base = np.uint32(record + last_word)
+        for k in range(n_neighbours):
+            started = np.uint32(cuda.popc(np.uint32(mask[k + 1] & up_to)))
+            address = np.uint32(table[np.uint32(base + started)] + n)
+            addresses[k] = address if address < mask[0] else mask[0]
+            base = np.uint32(base + np.uint32(cuda.popc(mask[k + 1])))
+
+    return device_jit(unroll(find))
 
 
 def gather_values(n_neighbours: int, index_type, real):
@@ -169,7 +186,7 @@ def find_pairs(n_entries: int, index_type):
         lane = np.uint32(n & IN_WARP)
         next_lane = np.uint32(lane + ONE)
         mask = cuda.local.array(n_words, types.uint32)
-        decode(lines, n, mask)
+        decode(lines, np.uint64(n >> WARP_BITS) * words, mask)
         first = mask[0]
         for k in range(n_entries):
             entries[k] = address(bases, first, mask[k + 1], lane)
@@ -177,6 +194,7 @@ def find_pairs(n_entries: int, index_type):
             first = np.uint32(first + np.uint32(cuda.popc(mask[k + 1])))
 
     n_words = whole(1 + n_entries, LINE_UNIT)
+    words = np.uint64(n_words)
     return device_jit(unroll(find))
 
 
@@ -188,11 +206,12 @@ def _find(n_entries: int, index_type):
     """Decode the run table (``muphy_lb.domain.runs``)."""
     decode, address = device_jit(unroll(_masks(n_entries))), device_jit(_address(index_type))
     n_words = whole(1 + n_entries, LINE_UNIT)
+    words = np.uint64(n_words)
 
     def find(lines, bases, n, entries):
         lane = np.uint32(n & IN_WARP)
         mask = cuda.local.array(n_words, types.uint32)
-        decode(lines, n, mask)
+        decode(lines, np.uint64(n >> WARP_BITS) * words, mask)
         first = mask[0]
         for k in range(n_entries):
             entries[k] = address(bases, first, mask[k + 1], lane)
@@ -213,13 +232,11 @@ def _address(index_type):
 
 
 def _masks(n_entries: int):
-    """Function that reads the table line of a node's warp."""
+    """Function that reads a line of a table, which begins with a given word: a number, and the masks."""
     n_quads = whole(1 + n_entries, LINE_UNIT) // LINE_UNIT
-    words = np.uint64(n_quads * LINE_UNIT)
     quad = tuple(np.uint64(k * LINE_UNIT) for k in range(n_quads))
 
-    def read(lines, n, mask):
-        line = np.uint64(n >> WARP_BITS) * words
+    def read(lines, line, mask):
         for k in range(n_quads):
             a, b, c, d = load_words(lines, line + quad[k])
             mask[4 * k] = a

@@ -197,6 +197,10 @@ class CudaBackend(KernelTable):
         runs = addresses.runs(phase)
         return DeviceTable(self.array(runs.lines), self.array(runs.bases), runs.n_directions)
 
+    def neighbour_table(self, neighbours):
+        """The table with one record for all warps alike, in device memory."""
+        return self.array(neighbours.records())
+
     def launch_shapes(self, pattern):
         """Two nodes per thread keep more loads in flight, if there are registers for them: in half precision, and with
         in-place streaming, which keeps the table addresses anyway."""

@@ -95,22 +95,21 @@ def scalar_streaming(backend, update, arrays: StencilArrays, nodes: NodeRange, v
 
 def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values):
     """One thread per node."""
-    runs, how = table.runs, (backend.lattice, backend.precision, table.runs.index_type, nodes.where is not None)
-    kernel = stage_skeletons.neighbours(update, table.n_neighbours, *how)
-    tables = runs.lines, runs.bases
+    how = backend.lattice, backend.precision, nodes.where is not None
+    kernel, near = stage_skeletons.neighbours(update, table.n_neighbours, *how), table.addresses
     if nodes.where is not None:
-        return _over_chosen(backend, kernel, tables, nodes, (values,))
+        return _over_chosen(backend, kernel, (near,), nodes, (values,))
     bounds = np.uint32(nodes.first), np.uint32(nodes.last)
-    return backend.launch(kernel, nodes.last - nodes.first, (*tables, *bounds, values), queue=nodes.queue)
+    return backend.launch(kernel, nodes.last - nodes.first, (near, *bounds, values), queue=nodes.queue)
 
 
 def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
     """Nodes of the list, or of the range, shared among threads."""
     step, stored, table = arrays
-    far, left, near = step.table, stored.table, table.runs
-    found = Found(step.pattern.load, far.n_entries, far.index_type, table.n_neighbours, near.index_type)
+    far, left = step.table, stored.table
+    found = Found(step.pattern.load, far.n_entries, far.index_type, table.n_neighbours)
     kernel = stage_skeletons.crossing(update, found, _addressing(stored), backend.lattice, backend.precision)
-    tables = far.lines, far.bases, left.lines, left.bases, near.lines, near.bases
+    tables = far.lines, far.bases, left.lines, left.bases, table.addresses
     return _over_chosen(backend, kernel, (step.old, *tables), nodes, (values,))
 
 
@@ -150,13 +149,12 @@ def _over_words(backend, kernel, nodes: NodeRange, arguments: tuple):
 
 
 def _found(state: State, table: NeighbourTable) -> Found:
-    return Found(*_addressing(state), _index_type(state), table.n_neighbours, table.runs.index_type)
+    return Found(*_addressing(state), _index_type(state), table.n_neighbours)
 
 
 def _tables(state: State, table: NeighbourTable) -> tuple:
     """The leading arguments of kernels that load populations and find neighbours."""
-    near = table.runs
-    return state.buffer, state.table.lines, state.table.bases, near.lines, near.bases
+    return state.buffer, state.table.lines, state.table.bases, table.addresses
 
 
 def _over_chosen(backend, kernel, ahead: tuple, nodes: NodeRange, behind: tuple):

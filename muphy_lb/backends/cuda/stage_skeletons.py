@@ -25,14 +25,13 @@ class Found(NamedTuple):
     Attributes:
         locations: of the populations, as in :class:`muphy_lb.domain.Pattern`.
         n_entries, index_type: of the table that they refer to.
-        n_neighbours, near_type: number of neighbours, and index type of their table.
+        n_neighbours: number of neighbours.
     """
 
     locations: tuple[int, ...]
     n_entries: int
     index_type: type
     n_neighbours: int
-    near_type: type
 
 
 class Candidates(NamedTuple):
@@ -139,26 +138,26 @@ def chosen_of_block(words, mask, first, last, nodes):
 
 
 @cache
-def neighbours(update_operator, n_neighbours, lattice, precision, index_type, is_chosen):
+def neighbours(update_operator, n_neighbours, lattice, precision, is_chosen):
     """Call the update of every node with the addresses of its neighbours."""
     update = update_operator.compile(lattice, precision, device_jit)
-    find = find_neighbours(n_neighbours, index_type)
+    find = find_neighbours(n_neighbours)
 
     @cuda.jit
-    def kernel(lines, bases, first, last, parameters):
+    def kernel(near, first, last, parameters):
         n = np.uint32(first + cuda.grid(1))
         if n < last:
-            addresses = cuda.local.array(n_neighbours, index_type)
-            find(lines, bases, n, addresses)
+            addresses = cuda.local.array(n_neighbours, np.uint32)
+            find(near, n, addresses)
             update(addresses, n, parameters)
 
     @cuda.jit
-    def of_chosen(lines, bases, candidates, parameters):
+    def of_chosen(near, candidates, parameters):
         for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
             n = node(candidates, i)
             if has_bit(candidates, n):
-                addresses = cuda.local.array(n_neighbours, index_type)
-                find(lines, bases, n, addresses)
+                addresses = cuda.local.array(n_neighbours, np.uint32)
+                find(near, n, addresses)
                 update(addresses, n, parameters)
 
     return of_chosen if is_chosen else kernel
@@ -199,22 +198,22 @@ def crossing(update_operator, found: Found, left: tuple, lattice, precision):
     """Change what is about to arrive at the chosen nodes; ``left``: locations of the populations that have left them,
     and number of entries of the table that they refer to."""
     update = update_operator.compile(lattice, precision, device_jit)
-    locations, n_entries, index_type, n_neighbours, near_type = found
+    locations, n_entries, index_type, n_neighbours = found
     own, find, load, _, size = access(locations, locations, n_entries, precision, index_type)
     q_count, real, load_left = lattice.q, precision.real, reader(*left, precision, index_type)
-    change, near = changer(locations, precision), find_neighbours(n_neighbours, near_type)
+    change, near = changer(locations, precision), find_neighbours(n_neighbours)
 
     @cuda.jit
-    def kernel(buffer, lines, bases, left_lines, left_bases, near_lines, near_bases, candidates, values):
+    def kernel(buffer, lines, bases, left_lines, left_bases, near_table, candidates, values):
         for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
             n = node(candidates, i)
             if has_bit(candidates, n):
                 arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
-                entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, near_type)
+                entries, addresses = cuda.local.array(size, index_type), cuda.local.array(n_neighbours, np.uint32)
                 find(lines, bases, n, entries)
                 load(buffer, own(n), entries, arriving)
                 load_left(buffer, left_lines, left_bases, n, leaving)
-                near(near_lines, near_bases, n, addresses)
+                near(near_table, n, addresses)
                 changed = update(arriving, leaving, addresses, n, values)
                 change(buffer, own(n), entries, arriving, changed)
 
@@ -225,18 +224,18 @@ def crossing(update_operator, found: Found, left: tuple, lattice, precision):
 def stored(update_operator, found: Found, lattice, precision):
     """Call the update with the stored populations of the chosen nodes."""
     update = update_operator.compile(lattice, precision, device_jit)
-    locations, n_entries, index_type, n_neighbours, near_type = found
-    q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours, near_type)
+    locations, n_entries, index_type, n_neighbours = found
+    q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours)
     load = reader(locations, n_entries, precision, index_type)
 
     @cuda.jit
-    def kernel(buffer, lines, bases, near_lines, near_bases, candidates, parameters):
+    def kernel(buffer, lines, bases, near_table, candidates, parameters):
         for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
             n = node(candidates, i)
             if has_bit(candidates, n):
-                f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, near_type)
+                f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, np.uint32)
                 load(buffer, lines, bases, n, f)
-                near(near_lines, near_bases, n, addresses)
+                near(near_table, n, addresses)
                 update(f, addresses, n, parameters)
 
     return kernel
@@ -246,18 +245,18 @@ def stored(update_operator, found: Found, lattice, precision):
 def refill(operators, found: Found, lattice, precision):
     """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources."""
     update = operators[0].compile(lattice, precision, device_jit)
-    locations, n_entries, index_type, n_neighbours, near_type = found
-    q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours, near_type)
+    locations, n_entries, index_type, n_neighbours = found
+    q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours)
     mean_of = _mean(operators[1], found, lattice, precision)
     store = writer(locations, n_entries, precision, index_type)
 
     @cuda.jit
-    def kernel(buffer, lines, bases, near_lines, near_bases, candidates, sources, others, values):
+    def kernel(buffer, lines, bases, near_table, candidates, sources, others, values):
         for i in range(cuda.grid(1), number_of(candidates), cuda.gridsize(1)):
             n = node(candidates, i)
             if has_bit(candidates, n):
-                f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, near_type)
-                near(near_lines, near_bases, n, addresses)
+                f, addresses = cuda.local.array(q_count, real), cuda.local.array(n_neighbours, np.uint32)
+                near(near_table, n, addresses)
                 mean = mean_of((buffer, lines, bases), addresses, sources, others, values[1])
                 update(f, mean, n, values[0])
                 store(buffer, lines, bases, n, f)

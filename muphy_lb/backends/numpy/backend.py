@@ -92,6 +92,10 @@ class NumpyBackend(KernelTable):
         """The uncompressed table."""
         return self.array(addresses.plain(phase))
 
+    def neighbour_table(self, neighbours):
+        """The uncompressed table."""
+        return self.array(neighbours.plain())
+
     def launch_shapes(self, pattern):
         """A single shape, which is not specified."""
         return (None,)

@@ -25,7 +25,7 @@ def neighbours(backend, update, table: NeighbourTable, nodes: NodeRange, values)
 
     def advance():
         n = _chosen(nodes)
-        update.reference(table.runs[:, n], n, backend.lattice, update.by_name(values))
+        update.reference(table.addresses[:, n], n, backend.lattice, update.by_name(values))
 
     return advance
 
@@ -39,7 +39,7 @@ def crossing(backend, update, arrays: CrossingArrays, nodes: NodeRange, values):
     def advance():
         n = _chosen(nodes)
         arriving, leaving = step.old[load[:, n]], stored.buffer[left[:, n]]
-        update.reference(arriving, leaving, table.runs[:, n], n, backend.lattice, update.by_name(values))
+        update.reference(arriving, leaving, table.addresses[:, n], n, backend.lattice, update.by_name(values))
         step.old[load[:, n]] = arriving
 
     return advance
@@ -52,7 +52,7 @@ def stored(backend, update, state: State, table: NeighbourTable, nodes: NodeRang
     def advance():
         n = _chosen(nodes)
         f = state.buffer[addresses[:, n]]
-        update.reference(f, table.runs[:, n], n, backend.lattice, update.by_name(values))
+        update.reference(f, table.addresses[:, n], n, backend.lattice, update.by_name(values))
 
     return advance
 
@@ -70,7 +70,7 @@ def refill(backend, operators, arrays: RefillArrays, nodes: NodeRange, values):
         others = arrays.others.reshape(4, -1)
         known[:, arrays.first : arrays.first + others.shape[1]] = others
         total, count = np.zeros((4, n.size)), np.zeros(n.size)
-        for neighbour in arrays.table.runs[:, n]:
+        for neighbour in arrays.table.addresses[:, n]:
             is_source = arrays.sources.array[neighbour] & arrays.sources.mask != 0
             total += np.where(is_source, known[:, neighbour], 0.0)
             count += is_source
