@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import config, njit, prange
+from numba.core import targetconfig
 
+from muphy_lb.backends.compiler_settings import compare_quickly
 from muphy_lb.backends.cpu.kept import stored
 from muphy_lb.backends.cpu.rows import count_bits, fence, move_lanes, move_row, prefetch_row, stream_row
 from muphy_lb.backends.exact_sums import in_two_parts
@@ -23,6 +25,7 @@ CHUNK_NODES = TILE
 AHEAD = 8
 ONE = np.uint32(1)
 
+compare_quickly(targetconfig)
 # NumPy's error model: no exception branch around divisions. Fused or reassociated arithmetic stays off. A node function
 # that is called instead of inlined would stop the vectoriser. Only kernels are called from Python, and none from C;
 # wrappers for that would take a quarter of the time of compilation.

@@ -4,11 +4,12 @@ import gc
 import warnings
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numba
 from numba import cuda
 
+from muphy_lb.backends.compiler_settings import compare_quickly
 from muphy_lb.errors import BackendError
 
 SIMULATOR = bool(numba.config.ENABLE_CUDASIM)
@@ -16,6 +17,11 @@ if SIMULATOR:
     intrinsic = None
 else:
     from numba.cuda.extending import intrinsic
+
+    with suppress(ImportError):  # Numba's built-in copy, which is refused below
+        from numba.cuda.core import targetconfig
+
+        compare_quickly(targetconfig)
 INSTALL_HINT = 'install the GPU extra: pip install "muphy_lb[gpu]" (CUDA 13 driver) or "muphy_lb[cuda12]"'
 
 
