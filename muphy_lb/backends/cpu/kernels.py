@@ -123,7 +123,7 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
 def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
     """Vectorised over warps of nodes at walls. Where the walls need not keep the mass, populations at rest are computed
     all the same, but not stored: a further kernel without them would have to be compiled, too."""
-    skeleton = wall_skeletons.walls(rule, backend.lattice, backend.precision, walls.momentum.size > 0)
+    skeleton = wall_skeletons.walls(rule, backend.lattice, backend.precision, walls.d.size > 0)
     leaves_at, arrives_at = (np.array(locations) for locations in crossing)
     stored = ALL_POPULATIONS
     if walls.along_walls.size == 0:

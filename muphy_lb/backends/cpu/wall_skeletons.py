@@ -31,20 +31,20 @@ def walls(walls_operator, lattice, precision, moves):
     @sweep_jit
     def sweep(buffer, all_walls, leaves_at, arrives_at, stored, first, last):
         leaving, arriving = np.empty((q_count, WARP), real), np.empty((q_count, WARP), real)
-        there, near = np.empty((q_count, WARP), all_walls.rest.dtype), np.empty((n_directions, WARP), real)
+        there, b = np.empty((q_count, WARP), all_walls.rest.dtype), np.empty((n_directions, WARP), real)
         changed = np.empty(WARP, np.uint32)
         for warp in range(first, last):
             walls = of_warp(all_walls, warp, n_directions)
             locate(there, walls, leaves_at)
             load_all(leaving, buffer, there)
             locate(there, walls, arrives_at)
-            load(arriving, buffer, there, walls.wanted)
+            load(arriving, buffer, there, walls.needed)
             for k in range(n_directions):
-                move_row(near, k * WARP, walls.near, k * WARP)
+                move_row(b, k * WARP, walls.b, k * WARP)
             # Always true, but without it the compiler would not know that the update has no branches.
-            if (walls.momentum.size > 0) == moves and walls.along_walls.size > 0:
+            if (walls.d.size > 0) == moves and walls.along_walls.size > 0:
                 for lane in range(WARP):
-                    changed[lane] = update(arriving[:, lane], leaving[:, lane], near[:, lane], lane, lane, WARP, walls)
+                    changed[lane] = update(arriving[:, lane], leaving[:, lane], b[:, lane], lane, lane, WARP, walls)
             leave_out(changed, walls.into_walls, stored)
             store(buffer, there, arriving, changed)
 
@@ -73,11 +73,11 @@ def of_warp(walls, warp, n_directions):
         walls.entry[numbers],
         walls.into_walls[nodes],
         walls.along_walls[nodes],
-        walls.wanted[nodes],
-        walls.near[numbers],
-        walls.opposed[numbers],
-        walls.momentum[numbers],
-        walls.passed[numbers],
+        walls.needed[nodes],
+        walls.b[numbers],
+        walls.c[numbers],
+        walls.d[numbers],
+        walls.inflow[numbers],
         walls.wall[numbers],
         walls.value,
     )
@@ -110,11 +110,11 @@ def lowest(bits):
 
 
 @node_jit
-def load(f, buffer, there, wanted):
+def load(f, buffer, there, needed):
     """Load the populations of a warp whose bit is set; the others are 0."""
     f[:, :] = 0
     for lane in range(WARP):
-        bits = wanted[lane]
+        bits = needed[lane]
         while bits:
             q = lowest(bits)
             f[q, lane] = buffer[there[q, lane]]
