@@ -13,6 +13,7 @@ CHARACTER_SIZE = (0.0155, 0.045)  # width and height of a character of a label
 LABEL_PT, SMALLEST_PT = 10.5, 6.0
 FULL_SIZE_IN = 5.8
 """Longer side of a panel on which a character of a label of full size takes ``CHARACTER_SIZE``."""
+OPENING_LABEL = "opening"
 FRAMINGS = 8  # arrows and labels grow with the panel that must hold them
 BAR_LENGTH, FOOTER = 0.2, 0.12
 ROUND_NUMBERS = np.array([1.0, 2.0, 5.0, 10.0])
@@ -105,11 +106,14 @@ def draw_directions(axes: Axes, camera: np.ndarray, at_top: bool) -> None:
         )
 
 
-def fit_labels(axes: Axes, size_in: float) -> None:
-    """Write the labels of a small panel, whose longer side is ``size_in`` inches, so small that :func:`frame` has left
-    room for them."""
+def fit_labels(axes: Axes) -> None:
+    """Write the labels of the openings of a small panel so small that :func:`frame` has left room for them; the panel
+    is where it stays."""
+    axes.apply_aspect()
+    size_in = max(axes.get_position().size * axes.figure.get_size_inches())
     for label in axes.texts:
-        label.set_fontsize(max(SMALLEST_PT, LABEL_PT * min(1.0, size_in / FULL_SIZE_IN)))
+        if label.get_gid() == OPENING_LABEL:
+            label.set_fontsize(max(SMALLEST_PT, LABEL_PT * min(1.0, size_in / FULL_SIZE_IN)))
 
 
 def style_axes(axes: Axes, names: list[str]) -> None:
@@ -128,7 +132,7 @@ def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarra
     horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
     vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
     label = axes.text(*position, text, color=colour, fontsize=LABEL_PT, ha=horizontal, va=vertical, zorder=6)
-    label.set_parse_math(False)
+    label.set(parse_math=False, gid=OPENING_LABEL)
     label.set_path_effects([withStroke(linewidth=3, foreground=theme_of(axes).background)])
 
 

@@ -170,7 +170,7 @@ def _arrange(figure: Figure, panels: list[Axes], columns: list[list[int]]) -> No
         for number in reversed(each):
             (width, height), place = sizes[number], (left_in / WIDTH_IN, bottom_in / height_in)
             panels[number].set_position((*place, width / WIDTH_IN, height / height_in))
-            fit_labels(panels[number], max(width, height))
+            fit_labels(panels[number])
             bottom_in += height + GAP_IN
         left_in += sizes[each, 0].max() + GAP_IN
 
