@@ -9,9 +9,9 @@ from muphy_lb.output.pictures.theme import theme_of
 ARROW_LENGTH = 0.07  # this and the following lengths: fractions of the longer side of the panel
 GAP = 0.012
 BORDER = 0.03
-CHARACTER_SIZE = (0.0155, 0.045)  # width and height of a character of a label
+CHARACTER_SIZE = (0.0185, 0.054)  # width and height of a character of a label
 LABEL_PT, SMALLEST_PT = 10.5, 6.0
-FULL_SIZE_IN = 5.8
+FULL_SIZE_IN = 4.9
 """Longer side of a panel on which a character of a label of full size takes ``CHARACTER_SIZE``."""
 OPENING_LABEL = "opening"
 FRAMINGS = 8  # arrows and labels grow with the panel that must hold them
