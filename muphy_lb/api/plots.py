@@ -10,11 +10,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from muphy_lb.api.fields import SPEED, chosen_fields, known_fields, node_values
 from muphy_lb.errors import InputError
+from muphy_lb.measure.flow_picture import shown_flow
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
 from muphy_lb.output.pictures.slice import Shown, as_scalar, fill_slice, slice_colours
 from muphy_lb.output.pictures.theme import THEMES, Theme, ThemedFigure, chosen_theme
-from muphy_lb.output.pictures.vessel import Presentation, fill_figure
+from muphy_lb.output.pictures.vessel import fill_figure
 
 if TYPE_CHECKING:
     from muphy_lb.api.results import Results
@@ -55,12 +56,12 @@ class Plots:
         """
         core = self._simulation.core
         theme = self._theme(style)
-        speed = node_values(core, SPEED)
-        if speed is None:
+        shown = shown_flow(core, theme)
+        if shown is None:
             return None
+        nodes, speed, how = shown
         figure = FlowFigure(theme)
-        mirrors = str(core.case.geometry.options.get("mirror", ""))
-        fill_figure(figure, whole_nodes(core), speed, core.case.title, Presentation(mirrors, theme=theme))
+        fill_figure(figure, nodes, speed, core.case.title, how)
         return figure
 
     def slice(

@@ -7,6 +7,7 @@ from muphy_lb.backends.copying import copy_bandwidth_tb_s, host_copy_tb_s
 from muphy_lb.case.case import Case
 from muphy_lb.errors import BackendError
 from muphy_lb.lattice import lattice_named
+from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
 from muphy_lb.units import time_in_words
 
@@ -38,8 +39,13 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
     time = time_in_words(n_steps * n_nodes / (1e6 * mflups))
     return (
         f"this takes {about} {time} on this machine ({device}): {n_steps:,} steps at some {mflups:.3g} MFLUPS,"
-        f" from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s; set-up and pictures come on top"
+        f" from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s;"
+        f" {_and(['set-up', *(f'[{physics.name}]' for physics in packages(case)), 'pictures'])} come on top"
     )
+
+
+def _and(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _copy_tb_s(case: Case, backend: str, n_ranks: int) -> tuple[float, str]:

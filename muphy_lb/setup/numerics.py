@@ -364,7 +364,7 @@ def describe(
     }
     if measured_mflups:
         time = time_in_words(numerics.steps * n_nodes / (1e6 * measured_mflups))
-        rows["estimated time"] = f"{time} of stepping alone, at a measured {measured_mflups:.4g} MFLUPS"
+        rows["estimated time"] = f"{time} of stepping the fluid alone, at a measured {measured_mflups:.4g} MFLUPS"
     lines = [f"{name:<20}{value}" for name, value in rows.items()]
     return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])
 

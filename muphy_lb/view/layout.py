@@ -9,6 +9,7 @@ from bokeh.layouts import column, row
 from bokeh.models import ColorBar, ColumnDataSource, CustomJS, Div, LinearColorMapper, Range1d
 from bokeh.plotting import figure
 
+from muphy_lb.output.pictures.panels import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.output.pictures.theme import DARK
 from muphy_lb.view.controls import AXES, Controls
 from muphy_lb.view.curves import Curves
@@ -22,7 +23,6 @@ MARGIN = 1.04
 LARGEST_NOTCH = 500.0
 ACKNOWLEDGE = "requestAnimationFrame(() => { drawn.data = {number: source.data.number} })"
 LOAD_AGAIN = "setTimeout(() => window.location.reload(), 1500)"
-LENGTHS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
 POINT_SIZE, POINT_COLOUR = 3, "#ffffff"
 NO_POINTS: dict[str, list] = {"x": [], "y": []}
 NO_LINES: dict[str, list] = {"xs": [], "ys": []}
@@ -51,7 +51,7 @@ class Layout:
     def __init__(self, document, description: Description, curves: Sequence[str]):
         self._description = description
         extent_m = (np.subtract(description.high, description.low).max() + 1) * description.header.spacing_m
-        self._length = next((each for each in LENGTHS if extent_m >= each[1]), LENGTHS[-1])
+        self._length = suitable_unit(LENGTH_UNITS, extent_m, SMALLEST_LENGTH)
         self._colours = LinearColorMapper(palette=palette(description.field), low=0, high=1, nan_color=DARK.shadow)
         self._bars: list[ColorBar] = []
         self._palette_of, self._framed = description.field, -1

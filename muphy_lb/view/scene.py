@@ -9,6 +9,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from skimage.measure import find_contours
 
+from muphy_lb.output.pictures.panels import suitable_unit
 from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.output.pictures.projection import (
     Window,
@@ -84,8 +85,7 @@ class Scale:
         least = max(LEAST_RANGE, 1e-6 * max(abs(low), abs(high)))
         low, high = float(low), float(max(high, low + least))
         top = max(abs(low), abs(high))
-        units = PREFIXES.get(unit, ((unit, 1.0),))
-        name, size = next((row for row in units if top >= SMALLEST * row[1]), units[-1])
+        name, size = suitable_unit(PREFIXES.get(unit, ((unit, 1.0),)), top, SMALLEST)
         return cls(low, high, name, size)
 
     def fractions(self, values: np.ndarray) -> np.ndarray:

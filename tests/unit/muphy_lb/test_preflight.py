@@ -299,7 +299,7 @@ def test_description_tells_memory_per_rank():
 def test_description_estimates_the_time():
     numerics = resolve(make_case(run={"steps": 1000}))
     text = describe(numerics, n_nodes=36_000_000, n_ranks=10, bytes_per_node=100.0, measured_mflups=10.0)
-    assert "1 h 0 min of stepping alone, at a measured 10 MFLUPS" in text
+    assert "1 h 0 min of stepping the fluid alone, at a measured 10 MFLUPS" in text
 
 
 @pytest.mark.parametrize(("tolerance", "most"), [(None, ""), (1e-3, "at most ")])
