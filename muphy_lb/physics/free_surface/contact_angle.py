@@ -61,7 +61,7 @@ def _fit(neighbours, n, normal, wall, lattice, parameters):
     sine = np.sqrt(np.maximum(1.0 - facing * facing, MEETING * MEETING))
     first = (wall - facing * normal) / sine
     second = np.cross(normal, first, axis=0)
-    own = layer_distance(normal, wall, fill, (beside, shares), lattice)
+    own = layer_distance(normal, (wall, second), fill, (beside, shares), lattice)
     matrix, right = np.tile(RIDGE * np.eye(N_TERMS), (fill.size, 1, 1)), np.zeros((fill.size, N_TERMS))
     corner = 0.5 * np.abs(normal).sum(axis=0)
     for vector, share, kind in zip(lattice.c[1:], shares, beside, strict=True):
@@ -158,7 +158,7 @@ def _fit_node(lattice, precision, jit, at):
         sine = real(math.sqrt(max(one - facing * facing, parallel)))
         px, py, pz = (wx - facing * nx) / sine, (wy - facing * ny) / sine, (wz - facing * nz) / sine
         qx, qy, qz = ny * pz - nz * py, nz * px - nx * pz, nx * py - ny * px
-        own = layer(neighbours, n, parameters, normal, wall)
+        own = layer(neighbours, n, parameters, normal, (wall, (qx, qy, qz)))
         matrix = [zero] * n_entries
         right = [zero] * count
         for i in range(count):

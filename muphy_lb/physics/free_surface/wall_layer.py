@@ -1,5 +1,5 @@
 """The plane of the surface in an interface cell at a wall: below it, the cell and its neighbours along the wall hold
-the liquid that they do."""
+the liquid that they do. Neighbours along the line where surface and wall meet do not count: that line is curved."""
 
 import math
 
@@ -10,8 +10,9 @@ from muphy_lb.physics.free_surface.capillarity import HARDLY
 from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
 from muphy_lb.physics.free_surface.plane import plane_share, share_node
 
-ALONG = 0.3
-"""Component of a link along the normal of the wall up to which it leads along the wall."""
+ALONG, ASIDE = 0.3, 0.5
+"""Components of a link, along the normal of the wall and along the line where surface and wall meet, up to which it
+leads along the wall and away from that line."""
 FARTHEST, HALVINGS = 1.5, 7
 """Largest distance of the plane from the centre, and how often that interval is halved to find it."""
 
@@ -24,17 +25,19 @@ def wall_normal(beside, lattice):
     return np.where(length > HARDLY, found / np.where(length > HARDLY, length, 1.0), 0.0)
 
 
-def layer_distance(normal, wall, own, around, lattice):
+def layer_distance(normal, sides, own, around, lattice):
     """(m,) distance of planes from the centres of cells at walls.
 
     Args:
-        normal, wall: (3, m) unit vectors, of the surface to the gas and into the wall.
+        normal: (3, m) unit vectors of the surface, to the gas.
+        sides: unit vectors (3, m), into the wall and along the line where surface and wall meet.
         own: (m,) filling of the cells.
         around: their neighbours (Q - 1, m): what they are, and the share of them that is liquid.
         lattice: the velocity set.
     """
     beside, shares = around
-    along = (np.abs(np.tensordot(lattice.c[1:], wall, axes=1)) < ALONG) & (beside & WALL == 0)
+    into_wall, aside = (np.abs(np.tensordot(lattice.c[1:], side, axes=1)) for side in sides)
+    along = (into_wall < ALONG) & (aside < ASIDE) & (beside & WALL == 0)
     across = np.tensordot(lattice.c[1:], normal, axes=1)
     held = own + np.where(along, shares, 0.0).sum(axis=0)
 
@@ -76,36 +79,35 @@ def wall_normal_node(lattice, precision, jit, at):
 
 
 def layer_distance_node(lattice, precision, jit, at):
-    """Node function ``(neighbours, n, parameters, normal, wall)`` of :func:`layer_distance`."""
+    """Node function ``(neighbours, n, parameters, normal, sides)`` of :func:`layer_distance`."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     _, cx, cy, cz = constants(lattice, precision)
-    zero, one, half, least, farthest, along = (real(x) for x in (0, 1, 0.5, HARDLY, FARTHEST, ALONG))
-    share_of = share_node(precision, jit)
+    zero, one, half, least, farthest = (real(x) for x in (0, 1, 0.5, HARDLY, FARTHEST))
+    share_of, along, most_aside = share_node(precision, jit), real(ALONG), real(ASIDE)
 
-    def is_along(kind, k, wall):
-        if kind & WALL:
-            return False
-        step = cx[k] * wall[0] + cy[k] * wall[1] + cz[k] * wall[2]
-        return step < along and step > -along
+    def is_along(kind, k, sides):
+        (wx, wy, wz), (qx, qy, qz) = sides
+        into_wall, aside = cx[k] * wx + cy[k] * wy + cz[k] * wz, cx[k] * qx + cy[k] * qy + cz[k] * qz
+        return kind & WALL == 0 and abs(into_wall) < along and abs(aside) < most_aside
 
     is_along = jit(is_along)
 
-    def below(distance, neighbours, parameters, normal, wall):
+    def below(distance, neighbours, parameters, normal, sides):
         nx, ny, nz = normal
         found = share_of(distance, nx, ny, nz)
         for k in range(len(neighbours)):
-            if is_along(parameters[cell][neighbours[k]], k + 1, wall):
+            if is_along(parameters[cell][neighbours[k]], k + 1, sides):
                 across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
                 found += share_of(distance - across, nx, ny, nz)
         return found
 
     below = jit(below)
 
-    def distance(neighbours, n, parameters, normal, wall):
+    def distance(neighbours, n, parameters, normal, sides):
         held = parameters[fill][n]
         for k in range(len(neighbours)):
             kind = parameters[cell][neighbours[k]]
-            if is_along(kind, k + 1, wall):
+            if is_along(kind, k + 1, sides):
                 if kind & INTERFACE:
                     held += parameters[fill][neighbours[k]]
                 elif kind & LIQUID:
@@ -113,12 +115,12 @@ def layer_distance_node(lattice, precision, jit, at):
         low, high = -farthest, farthest
         for _ in range(HALVINGS):
             middle = half * (low + high)
-            if below(middle, neighbours, parameters, normal, wall) > held:
+            if below(middle, neighbours, parameters, normal, sides) > held:
                 high = middle
             else:
                 low = middle
-        first = below(low, neighbours, parameters, normal, wall)
-        last = below(high, neighbours, parameters, normal, wall)
+        first = below(low, neighbours, parameters, normal, sides)
+        last = below(high, neighbours, parameters, normal, sides)
         return low + (high - low) * min(max((held - first) / max(last - first, least), zero), one)
 
     return jit(distance)
