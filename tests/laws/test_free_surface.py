@@ -188,7 +188,7 @@ def test_the_curvature_of_a_sphere(precision):
     neighbours = (z * size + y).T * size + x.T
     found = curvature(neighbours, surface, D3Q19, {CELL: cell, FILL: fill})
     assert radius * found.mean() == pytest.approx(1.0, abs=0.02) and radius * found.std() < 0.15
-    of_node = capillarity._curvature_node(D3Q19, precision, lambda function: function, {CELL: 0, FILL: 1})
+    of_node = capillarity.curvature_node(D3Q19, precision, lambda function: function, {CELL: 0, FILL: 1})
     values = cell, fill.astype(precision.real)
     some = [of_node(neighbours[:, k], n, values) for k, n in enumerate(surface[:60])]
     assert np.abs(np.array(some) - found[:60]).max() < {FP64: 1e-12, FP32: 1e-4}[precision]

@@ -15,6 +15,7 @@ from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
 from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.model import COLLECT, CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
 from muphy_lb.precision import FP32, FP64
 from tests.free_surface import SurfaceSetup
@@ -27,6 +28,12 @@ RANGE = types.uint32, types.uint32
 CELLS = types.Array(types.uint8, 1, "C")
 AMONG = types.NamedTuple((types.Array(types.int32, 1, "C"), WORDS), Collected)
 CANDIDATES = types.NamedTuple((*RANGE, *AMONG.types, CELLS, types.uint8), Candidates)
+
+TENSE = {
+    FP32: {"capillarity": CONTACT_ANGLE, "of_capillarity": {TENSION: 0.01, COS_ANGLE: 0.5}},
+    FP64: {"capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.01}},
+}
+"""Away from walls a surface with a contact angle is that without."""
 
 
 def kernel_of(stage, operators, pattern, lattice, precision):
@@ -58,8 +65,7 @@ def main() -> int:
     print("collect", flush=True)
     for lattice, precision in ((D3Q19, FP32), (D2Q9, FP64)):
         law = GasLaw(absolute=1.0, deviation=0.0, gamma=1.0, largest=0.3)
-        tense = {"capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.01}}
-        setup = SurfaceSetup(lattice, precision=precision, law=law, **tense)
+        setup = SurfaceSetup(lattice, precision=precision, law=law, **TENSE[precision])
         engine = build_engine(random_nodes(lattice, openings=False), setup)
         pattern = engine.addresses.patterns[0]
         for stage in engine.model.stages:
