@@ -87,7 +87,7 @@ class FreeSurface(Physics):
 
     @classmethod
     def bytes_per_node(cls, case, lattice) -> float:
-        """Memory of cell, mass and filling, of a table of neighbours at its longest, and of bubbles and their pressures."""
+        """Memory of cell, mass and filling, of the longest table of neighbours, and of bubbles and their pressures."""
         real = np.dtype(PRECISIONS[case.compute.precision].real).itemsize
         of_bubbles = BYTES_OF_BUBBLE + real if case.free_surface.bubbles else 0
         return BYTES_OF_CELL + 2 * real + of_bubbles + (lattice.q - 1) * BYTES_PER_DIRECTION
