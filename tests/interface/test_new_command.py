@@ -198,7 +198,7 @@ def test_with_yes_nothing_is_asked(tmp_path):
     def ask(question):
         raise AssertionError(question)
 
-    write(tmp_path, ["channel", "--yes"], ask)
+    assert write(tmp_path, ["channel", "--yes"], ask)[0].exists()
 
 
 def test_a_wrong_answer_may_be_given_twice(tmp_path):

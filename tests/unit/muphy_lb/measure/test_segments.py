@@ -57,6 +57,7 @@ def test_a_steady_segment_has_the_drop_of_poiseuille(tmp_path):
 def test_the_series_holds_what_the_record_does(tmp_path):
     record, _ = observed(channel(), tmp_path, 20)
     row = read_series(tmp_path / "segments.csv")
+    assert "flow_rate_m3_s" in record["of"]["middle"]
     for quantity, value in record["of"]["middle"].items():
         assert row[f"middle_{quantity}"][-1] == value
 
