@@ -165,7 +165,7 @@ def test_info_describes_a_case(tmp_path, capsys, text):
 def test_info_counts_the_memory_of_a_run(tmp_path, capsys):
     command("info", write_case(tmp_path))
     mebibytes = 1908 * (2 * 19 * 4 * ROW / TILE + 18 * 0.5) / 2**20
-    assert f"memory per rank     {mebibytes:.1f} MiB on 1 rank(s)" in capsys.readouterr().out
+    assert f"memory per rank     {mebibytes:.1f} MiB on 1 rank\n" in capsys.readouterr().out
 
 
 def test_info_describes_a_prepared_geometry(tmp_path, capsys):
