@@ -40,12 +40,11 @@ def layer_distance(normal, sides, own, around, lattice):
     along = (into_wall < ALONG) & (aside < ASIDE) & (beside & WALL == 0)
     across = np.tensordot(lattice.c[1:], normal, axes=1)
     held = own + np.where(along, shares, 0.0).sum(axis=0)
+    used = np.flatnonzero(along.any(axis=1))
 
     def below(distance):
-        return plane_share(distance, normal) + sum(
-            np.where(counts, plane_share(distance - step, normal), 0.0)
-            for counts, step in zip(along, across, strict=True)
-        )
+        beyond = [np.where(along[k], plane_share(distance - across[k], normal), 0.0) for k in used]
+        return plane_share(distance, normal) + sum(beyond)
 
     low, high = np.full(own.shape, -FARTHEST), np.full(own.shape, FARTHEST)
     for _ in range(HALVINGS):
@@ -78,19 +77,25 @@ def wall_normal_node(lattice, precision, jit, at):
     return jit(normal)
 
 
+def _is_along_node(lattice, precision, jit):
+    """Node function: whether link k leads along the wall to a neighbour of a kind."""
+    _, cx, cy, cz = constants(lattice, precision)
+    most_into_wall, most_aside = precision.real(ALONG), precision.real(ASIDE)
+
+    def is_along(kind, k, sides):
+        (wx, wy, wz), (qx, qy, qz) = sides
+        into_wall, aside = cx[k] * wx + cy[k] * wy + cz[k] * wz, cx[k] * qx + cy[k] * qy + cz[k] * qz
+        return kind & WALL == 0 and abs(into_wall) < most_into_wall and abs(aside) < most_aside
+
+    return jit(is_along)
+
+
 def layer_distance_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, sides)`` of :func:`layer_distance`."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     _, cx, cy, cz = constants(lattice, precision)
     zero, one, half, least, farthest = (real(x) for x in (0, 1, 0.5, HARDLY, FARTHEST))
-    share_of, along, most_aside = share_node(precision, jit), real(ALONG), real(ASIDE)
-
-    def is_along(kind, k, sides):
-        (wx, wy, wz), (qx, qy, qz) = sides
-        into_wall, aside = cx[k] * wx + cy[k] * wy + cz[k] * wz, cx[k] * qx + cy[k] * qy + cz[k] * qz
-        return kind & WALL == 0 and abs(into_wall) < along and abs(aside) < most_aside
-
-    is_along = jit(is_along)
+    share_of, is_along = share_node(precision, jit), _is_along_node(lattice, precision, jit)
 
     def below(distance, neighbours, parameters, normal, sides):
         nx, ny, nz = normal

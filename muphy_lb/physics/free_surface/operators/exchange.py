@@ -100,10 +100,8 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         deviation = gas.reference(n, parameters) + tension
         rho, is_fast = np.broadcast_to(1.0 + deviation, n.shape), added(u * u) > FASTEST**2
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
-        mass = parameters[MASS][n]
-        beside, through = cell[neighbours], np.zeros(n.shape)
-        is_full = (beside & INTERFACE != 0) & (fill[neighbours] > scheme.almost_full)
-        is_alone = ~(is_full | (beside & LIQUID != 0)).any(axis=0)
+        mass, beside, through = parameters[MASS][n], cell[neighbours], np.zeros(n.shape)
+        is_alone = _is_alone(beside, fill[neighbours], scheme.almost_full)
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
         pushed = np.linalg.norm(np.broadcast_to(force.reference(n, parameters), u.shape), axis=0)
         change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, scheme.nearest)
@@ -147,6 +145,12 @@ def _change(populations, neighbours, n, lattice, parameters, nearest):
         length = length + np.where(counts, lattice.w[q] * (place + 0.5 * across[q]), 0.0)
     slope = np.where(is_flat | (length == 0.0), 0.0, drop / np.where(length == 0.0, 1.0, length))
     return slope * (0.5 * across - place)
+
+
+def _is_alone(beside, fill, almost_full):
+    """(m,) whether no neighbour (Q - 1, m) is liquid, or interface and almost full."""
+    is_full = (beside & INTERFACE != 0) & (fill > almost_full)
+    return ~(is_full | (beside & LIQUID != 0)).any(axis=0)
 
 
 def _touches_gas(beside):

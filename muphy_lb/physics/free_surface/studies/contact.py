@@ -16,12 +16,12 @@ from muphy_lb.studies.validation.settings import DEFAULT, Settings
 
 NAME = "surface-contact"
 CITATION = "a drop without weight is the part of a circle that meets the wall at the contact angle (Young's law)"
-TENSION, VISCOSITY = 0.01, 1 / 6
-RADIUS, QUICK_RADIUS = 20.0, 8.0
-DROPS, QUICK_DROPS = ((45.0, 90.0), (90.0, 60.0), (135.0, 90.0), (135.0, 160.0)), ((110.0, 90.0),)
+TENSION, QUICK_TENSION, VISCOSITY = 0.01, 0.03, 1 / 6
+RADIUS, QUICK_RADIUS = 20.0, 6.0
+DROPS, QUICK_DROPS = ((45.0, 90.0), (90.0, 60.0), (135.0, 90.0), (135.0, 160.0)), ((75.0, 90.0),)
 """Contact angle, and angle at which the drop starts [degrees]."""
 PARTS, QUICK_PARTS = 6, 2
-STEPS, QUICK_STEPS = 4000, 500
+STEPS, QUICK_STEPS = 4000, 200
 """Parts of the run after each of which the angle is measured, and steps of each."""
 BESIDE_WALL = 2
 """Layers of voxels at the wall that the circle is not fitted to."""
@@ -61,13 +61,13 @@ def _relaxed(angle: float, start: float, settings: Settings) -> tuple[list[Row],
 def drop_on_wall(angle: float | None, start: float, settings: Settings) -> Simulation:
     """A two-dimensional drop on the floor, of the area of a half circle, that starts with another contact angle than
     that of the wall; ``None`` for a wall without one."""
-    radius = QUICK_RADIUS if settings.quick else RADIUS
+    radius, tension = (QUICK_RADIUS, QUICK_TENSION) if settings.quick else (RADIUS, TENSION)
     length, height = round(4.0 * radius) + 1, round(1.8 * radius)
     geometry = {"shape": TANK, "options": {"length": length, "height": height}}
     surface = {} if angle is None else {"contact_angle_deg": angle}
-    simulation = liquid_flow(settings, geometry, VISCOSITY, tension=TENSION, surface=surface)
+    simulation = liquid_flow(settings, geometry, VISCOSITY, tension=tension, surface=surface)
     drop = _part_of_circle(start, radius, 0.5 * length - 0.7)
-    fill_with(simulation, drop, lambda place: np.full(len(place), 3.0 * TENSION / drop.radii[0]))
+    fill_with(simulation, drop, lambda place: np.full(len(place), 3.0 * tension / drop.radii[0]))
     return simulation
 
 
