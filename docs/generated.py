@@ -43,39 +43,45 @@ def case_keys(_argument: str) -> str:
     from muphy_lb.case.case import Case
 
     schema = Case.model_json_schema()
-    top = {name: spec for name, spec in schema["properties"].items() if _table_of(spec) is None}
+    defined, properties = schema["$defs"], schema["properties"]
+    top = {name: spec for name, spec in properties.items() if not _tables_of(spec, defined)[0]}
     parts = ["## At the top", "", *_rows(top, schema.get("required", ()))]
-    for name, spec in schema["properties"].items():
-        parts += _section(name, spec, schema["$defs"], in_list=False)
+    for name, spec in properties.items():
+        parts += _section(name, spec, defined, in_list=False)
     return "\n".join(parts)
 
 
-def _section(path: str, spec: dict, tables: dict, in_list: bool) -> Iterator[str]:
+def _section(path: str, spec: dict, defined: dict, in_list: bool) -> Iterator[str]:
     """The part of the page for a table of the case file, then those of the tables inside it."""
-    found = _table_of(spec)
-    if found is None:
-        return
-    name, is_list = found
-    table = tables[name]
+    tables, is_list = _tables_of(spec, defined)
     heading = f"[[{path}]]" if is_list else f"[{path}]"
-    yield from (f"## `{heading}`", "", table.get("description", ""), "")
-    if in_list:
-        yield from ("(belongs to the entry of the list above it)", "")
-    inner = {key: value for key, value in table["properties"].items() if _table_of(value) is not None}
-    plain = {key: value for key, value in table["properties"].items() if key not in inner}
-    yield from _rows(plain, table.get("required", ()))
-    for key, value in inner.items():
-        yield from _section(f"{path}.{key}", value, tables, in_list or is_list)
+    for table in tables:
+        inner = {key: value for key, value in table["properties"].items() if _tables_of(value, defined)[0]}
+        plain = {key: value for key, value in table["properties"].items() if key not in inner}
+        yield from (f"## `{heading}`{_kind_of(table) if len(tables) > 1 else ''}", "", table.get("description", ""), "")
+        if in_list:
+            yield from ("(belongs to the entry of the list above it)", "")
+        yield from _rows(plain, table.get("required", ()))
+        for key, value in inner.items():
+            yield from _section(f"{path}.{key}", value, defined, in_list or is_list)
 
 
-def _table_of(spec: dict) -> tuple[str, bool] | None:
-    """The name of the table that a key holds, and whether it is a list of them; None for a plain value."""
+def _kind_of(table: dict) -> str:
+    """What tells a table from others that may stand in its place, as the end of a heading."""
+    fixed = [f"`{key} = {json.dumps(spec['const'])}`" for key, spec in table["properties"].items() if "const" in spec]
+    return f" with {', '.join(fixed)}"
+
+
+def _tables_of(spec: dict, defined: dict) -> tuple[list[dict], bool]:
+    """The tables of which a key holds one, and whether it holds a list of them; no table for a plain value."""
     for one in (spec, *spec.get("anyOf", ())):
-        if "$ref" in one:
-            return one["$ref"].rpartition("/")[2], False
-        if "$ref" in one.get("items", {}):
-            return one["items"]["$ref"].rpartition("/")[2], True
-    return None
+        for held, is_list in ((one, False), (one.get("items", {}), True)):
+            choices = (held, *held.get("anyOf", ()))
+            named = [defined[each["$ref"].rpartition("/")[2]] if "$ref" in each else each for each in choices]
+            found = [each for each in named if "properties" in each]
+            if found:
+                return found, is_list
+    return [], False
 
 
 def _rows(keys: dict, required) -> Iterator[str]:

@@ -18,6 +18,11 @@ UNIT_ROUND_OFF = 1e-14
 """A normal this close to unit length is not normalised again, so that a record read back equals the record written."""
 
 
+def opening_title(kind: str, name: str) -> str:
+    """Kind and name of an opening, such as "outlet left"; the kind once if the name begins with it."""
+    return name if name.startswith(kind) else f"{kind} {name}"
+
+
 @dataclass(frozen=True)
 class Opening:
     """A plane region through which fluid enters or leaves.
@@ -52,8 +57,8 @@ class Opening:
 
     @property
     def title(self) -> str:
-        """Its kind and name, such as "outlet left"; the kind once if the name begins with it."""
-        return self.name if self.name.startswith(self.kind) else f"{self.kind} {self.name}"
+        """Its kind and name, see :func:`opening_title`."""
+        return opening_title(self.kind, self.name)
 
     def flipped(self) -> "Opening":
         """The same opening with its normal reversed."""

@@ -7,7 +7,7 @@ Source: Krueger et al., The Lattice Boltzmann Method (2017), chapter 4 (viscosit
 """
 
 from dataclasses import dataclass
-from math import isfinite
+from math import ceil, isfinite
 
 CS2 = 1.0 / 3.0
 """Squared speed of sound of every lattice of the flow."""
@@ -25,6 +25,16 @@ def viscosity(relaxation_time, cs2: float):
 
 BOLTZMANN_J_K = 1.380649e-23
 """Boltzmann's constant [J/K], exact in the SI of 2019."""
+
+
+def time_in_words(seconds: float) -> str:
+    """A time that something takes, such as ``"2 h 30 min"``, rounded up to whole seconds."""
+    minutes, seconds = divmod(ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days:,} {'day' if days == 1 else 'days'} {hours} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ CHECKED = (
 # Files that take longest, in that order: the last to start should be short, lest one process works alone at the end.
 LONGEST = (
     "physics/test_validation.py",
+    "interface/test_docs.py",
     "laws/test_free_surface.py",
     "parity/test_parity.py",
     "interface/test_examples.py",

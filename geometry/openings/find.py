@@ -134,9 +134,7 @@ def openings_table(found: Sequence[FoundOpening]) -> str:
     """A text table of the openings; ``"no opening found"`` if there is none."""
     if not found:
         return "no opening found"
-    head = (
-        f"{'name':<12} {'kind':<7} {'area/m2':>10} {'radius/m':>10}  {'centre/m':<36} {'normal inwards':<24} found as"
-    )
+    head = COLUMNS.format("name", "kind", "area/m2", "radius/m", "centre/m", "normal inwards", "found as")
     return "\n".join([head, *map(_table_row, found)])
 
 

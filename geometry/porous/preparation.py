@@ -241,13 +241,9 @@ def _steps(preparation: Preparation) -> Iterator[Callable[[Voxels], tuple[Voxels
 
 def _dropped(voxels: Voxels, axes: str, connected_by: str) -> tuple[Voxels, str]:
     voxels, n_voxels, n_pores = drop_unconnected(voxels, axes, connected_by)
-    pores, size = ("1 pore", "") if n_pores == 1 else (f"{n_pores} pores", " together")
-    many = "1 voxel" if n_voxels == 1 else f"{n_voxels} voxels"
-    along = " or ".join(axes)
-    return (
-        voxels,
-        f"{pores} of{size} {many} that {'does' if n_pores == 1 else 'do'} not percolate along {along} dropped",
-    )
+    pores = "1 pore that does" if n_pores == 1 else f"{n_pores} pores that do"
+    size = "1 voxel" if n_voxels == 1 else f"{n_voxels:,} voxels"
+    return voxels, f"{pores} not percolate along {' or '.join(axes)} ({size}) filled"
 
 
 def _axis_numbers(axes: str, name: str) -> list[int]:

@@ -131,17 +131,22 @@ def _from_fields(folder: Path, case: Case, communicator) -> Core:
     return core
 
 
-def run_into(simulation: "Simulation", folder: str | PathLike) -> Outcome:
-    """Run to the end of the case, and write all that ``muphy-lb run`` writes; collective."""
+def started(simulation: "Simulation", folder: str | PathLike) -> Run:
+    """A run to the end of the case that writes all that ``muphy-lb run`` writes; collective."""
     core, path = simulation.core, Path(folder)
     case = moved_into(path, core.case, simulation.geometry)
     _on_root(core, lambda: _before_run(path, simulation.geometry))
     core.case = case
     run = Run(core, path, shows_progress=simulation.progress)
     run.observers += simulation.callbacks
-    simulation.wants_to_stop = False
+    return run
+
+
+def executed(simulation: "Simulation", run: Run) -> Outcome:
+    """What a run came to, which is made now; collective."""
     with Interruption() as interruption:
         ended, summary = run.execute(interruption)
+    core = simulation.core
     found = core.communicator.broadcast(summary)
     return Outcome(
         ended=ended,

@@ -1,17 +1,21 @@
 """Figures of a flow in the style of the pictures of a run; matplotlib figures, to be edited and saved."""
 
+from collections.abc import Iterable
 from io import BytesIO
+from math import isfinite
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from muphy_lb.api.fields import SPEED, chosen_fields, known_fields, node_values
 from muphy_lb.errors import InputError
+from muphy_lb.measure.flow_picture import shown_flow
 from muphy_lb.measure.flow_view import whole_nodes
 from muphy_lb.output.pictures.cut import AXES, best_cut, cut_at
 from muphy_lb.output.pictures.slice import Shown, as_scalar, fill_slice, slice_colours
 from muphy_lb.output.pictures.theme import THEMES, Theme, ThemedFigure, chosen_theme
-from muphy_lb.output.pictures.vessel import Presentation, fill_figure
+from muphy_lb.output.pictures.vessel import fill_figure
 
 if TYPE_CHECKING:
     from muphy_lb.api.results import Results
@@ -52,12 +56,12 @@ class Plots:
         """
         core = self._simulation.core
         theme = self._theme(style)
-        speed = node_values(core, SPEED)
-        if speed is None:
+        shown = shown_flow(core, theme)
+        if shown is None:
             return None
+        nodes, speed, how = shown
         figure = FlowFigure(theme)
-        mirrors = str(core.case.geometry.options.get("mirror", ""))
-        fill_figure(figure, whole_nodes(core), speed, core.case.title, Presentation(mirrors, theme=theme))
+        fill_figure(figure, nodes, speed, core.case.title, how)
         return figure
 
     def slice(
@@ -81,16 +85,14 @@ class Plots:
             style: ``"dark"`` or ``"light"``; by default that of the case.
 
         Raises:
-            InputError: no such field, axis or component, no fluid at that position, or a position without an axis.
+            InputError: no such field, axis or component, no fluid at that position, a position without an axis, or
+                limits that are not two ascending numbers.
         """
         core = self._simulation.core
         chosen_fields(core, (field,))
         theme = self._theme(style)
-        for name, letter in (("axis", axis), ("component", component)):
-            if letter is not None and (not letter or letter not in AXES):
-                raise InputError(f"plot.slice: {name} is {letter!r}; allowed: 'x', 'y' or 'z'")
-        if position_m is not None and axis is None:
-            raise InputError(f"plot.slice: position_m is {position_m}; give the axis that it lies on, as in axis='x'")
+        _check_letters(axis=axis, component=component)
+        _check_numbers(axis, position_m, limits)
         values = node_values(core, field)
         if values is None:
             return None
@@ -108,3 +110,25 @@ class Plots:
         if style is not None and style not in THEMES:
             raise InputError(f"plot: style is {style!r}; allowed: {', '.join(THEMES)}")
         return chosen_theme(self._simulation.core.case.output) if style is None else THEMES[style]
+
+
+def _check_letters(**letters: str | None) -> None:
+    for name, letter in letters.items():
+        if letter is not None and letter not in tuple(AXES):
+            raise InputError(f"plot.slice: {name} is {letter!r}; allowed: 'x', 'y' or 'z'")
+
+
+def _check_numbers(axis: str | None, position_m: float | None, limits: tuple[float, float] | None) -> None:
+    if position_m is not None and axis is None:
+        raise InputError(f"plot.slice: position_m is {position_m}; give the axis that it lies on, as in axis='x'")
+    if position_m is not None and not _are_finite(position_m):
+        raise InputError(f"plot.slice: position_m is {position_m!r}; give a number")
+    if limits is None:
+        return
+    numbers = tuple(limits) if isinstance(limits, Iterable) else ()
+    if len(numbers) != 2 or not _are_finite(*numbers) or not numbers[0] < numbers[1]:
+        raise InputError(f"plot.slice: limits is {limits!r}; give two numbers, the lower one first")
+
+
+def _are_finite(*numbers) -> bool:
+    return all(isinstance(number, Real) and isfinite(number) for number in numbers)

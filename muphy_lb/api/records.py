@@ -202,7 +202,7 @@ def _shown(value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.5g}"
+        return f"{value + 0.0:.5g}"  # not -0
     if isinstance(value, tuple):
         is_text = any(isinstance(entry, str) for entry in value)
         return "; ".join(map(str, value)) if is_text else f"({', '.join(map(_shown, value))})" if value else ""

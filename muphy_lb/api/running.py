@@ -4,10 +4,12 @@ whole step."""
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muphy_lb.errors import InputError
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.progress import ProgressBar
@@ -131,19 +133,39 @@ class Interruption:
         self.received = number
 
 
-def drive(owner: "Simulation", last: int, observers: Sequence[Observer], clock: Clock, bar: ProgressBar) -> str:
+@contextmanager
+def advancing(owner: "Simulation", call: str) -> Iterator[None]:
+    """Context in which a simulation is advanced, by one call at a time.
+
+    Raises:
+        InputError: it is advanced already: a callback, or another thread, calls.
+    """
+    if owner.is_advancing:
+        raise InputError(
+            f"{call}: this simulation is being advanced; a function of every() cannot advance it further, and is called"
+            " again after so many steps"
+        )
+    owner.is_advancing, owner.wants_to_stop = True, False
+    try:
+        yield
+    finally:
+        owner.is_advancing = False
+
+
+def drive(owner: "Simulation", last: int, watch: Criterion | None, clock: Clock, bar: ProgressBar) -> str:
     """Advance a simulation to a step, or until an observer or a user ends it; returns why it ended. Collective.
 
-    Callbacks may change the case (``owner.change``), which may put another core in place of the present one.
+    Callbacks may change the case (``owner.change``), which may put another core in place of the present one, and add
+    or remove callbacks, which counts from the next step on.
 
     Raises:
         DivergedError: the flow became unstable; the message says where, and what helps.
         KeyboardInterrupt: Ctrl-C, after a whole step.
     """
-    reason = None
+    reason, observers = None, _observers(owner, watch)
     with Interruption() as interruption:
         while reason is None and owner.core.step_number < last:
-            core = owner.core
+            core, observers = owner.core, _observers(owner, watch)
             _advance(core, min(last, _next_event(core, observers)), clock)
             if core.step_number % core.case.run.check_interval_steps == 0 or core.step_number == last:
                 _look(core, observers, clock, bar)
@@ -154,6 +176,10 @@ def drive(owner: "Simulation", last: int, observers: Sequence[Observer], clock: 
             reason = reason or _attend(owner.core, last, observers, interruption)
         owner.core.onlooker.rest(_standing(last, observers))
     return reason or COMPLETED
+
+
+def _observers(owner: "Simulation", watch: Criterion | None) -> list[Observer]:
+    return [*owner.callbacks, *([watch] if watch else [])]
 
 
 def _look(core, observers: Sequence[Observer], clock: Clock, bar: ProgressBar) -> None:

@@ -8,13 +8,14 @@ from muphy_lb.api import answers, folders
 from muphy_lb.api.inputs import completed, input_errors, nodes_of
 from muphy_lb.api.records import Outcome
 from muphy_lb.api.results import Results
-from muphy_lb.api.running import Callback, Criterion, Steadiness, criterion_of, drive
+from muphy_lb.api.running import Callback, Criterion, Steadiness, advancing, criterion_of, drive
 from muphy_lb.case.case import Case, as_case
+from muphy_lb.case.toml import as_override
 from muphy_lb.errors import InputError
 from muphy_lb.output.progress import ProgressBar
 from muphy_lb.parallel import connect
 from muphy_lb.run.changes import changed, refuse_while_writing
-from muphy_lb.run.loop import COMPLETED, Clock
+from muphy_lb.run.loop import COMPLETED, Clock, Run
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.simulation import Simulation as Core
 from muphy_lb.run.stepping import steps_covering, whole_steps
@@ -69,7 +70,6 @@ class Simulation(Results):
             nodes = nodes_of(checked, self._geometry) if ranks.rank == 0 else None
             self._take(Core(checked, ranks, nodes))
         self.progress = progress
-        self.wants_to_stop = False
 
     @classmethod
     def from_case(cls, case, overrides=(), communicator=None) -> "Simulation":
@@ -87,7 +87,7 @@ class Simulation(Results):
             InputError: the folder holds neither.
         """
         loaded = cls.__new__(cls)
-        loaded._geometry, loaded.progress, loaded.wants_to_stop = None, None, False
+        loaded._geometry, loaded.progress = None, None
         with input_errors():
             loaded._take(folders.loaded(folder, communicator or connect()))
         loaded._owned.add(folders.resolved(folder))
@@ -98,7 +98,8 @@ class Simulation(Results):
         self._core: Core | None = core
         self.callbacks: list[Callback] = []
         self._owned: set[str] = set()
-        self._is_writing = False
+        self._written: Run | None = None
+        self.is_advancing = self.wants_to_stop = False
 
     def close(self) -> None:
         """Give back the memory of host and device; nothing can be asked from then on."""
@@ -142,13 +143,14 @@ class Simulation(Results):
         last = self._last_step(time_s, steps)
         if folder is None:
             return self._run(last, criterion_of(self.core))
-        if last != self.core.numerics.steps:
-            self.change({"run.time_s": None, "run.steps": last})
-        self._is_writing = True
-        try:
-            return folders.run_into(self, folder)
-        finally:
-            self._is_writing = False
+        with advancing(self, "run"):
+            if last != self.core.numerics.steps:
+                self.change({"run.time_s": None, "run.steps": last})
+            self._written = folders.started(self, folder)
+            try:
+                return folders.executed(self, self._written)
+            finally:
+                self._written = None
 
     def run_until_steady(self, tolerance: float | None = None, steps: float | None = None) -> Outcome:
         """Run until what ``run.steady_watch`` names has changed by no more than a tolerance, twice in a row
@@ -169,38 +171,46 @@ class Simulation(Results):
             )
         if tolerance is None:
             tolerance = self.case.run.steady_tolerance or TOLERANCE
-        asked = as_case(self.case, [f"run.steady_tolerance={tolerance:.17g}"])
+        asked = as_case(self.case, [as_override("run.steady_tolerance", tolerance)])
         refuse_to_watch_nothing(asked, self.core.header)
-        most = self.core.numerics.steps if steps is None else whole_steps(steps)
+        most = self.core.numerics.steps if steps is None else whole_steps(steps, "run_until_steady", "round it")
         return self._run(self.step_number + most, Steadiness(self.core, tolerance))
 
     def step(self, n_steps: float = 1) -> None:
         """Advance by a whole number of steps, and look at the flow.
 
         Raises:
-            InputError: ``n_steps`` is not whole, or negative.
+            InputError: ``n_steps`` is not whole, or negative; the call comes from a function of :meth:`every`.
             DivergedError: the flow is unstable; the message says where, and what helps.
         """
-        last, self.wants_to_stop = self.step_number + whole_steps(n_steps), False
-        drive(self, last, self.callbacks, Clock(), ProgressBar(0, 0, False))
+        last = self.step_number + whole_steps(n_steps)
+        with advancing(self, "step"):
+            drive(self, last, None, Clock(), ProgressBar(0, 0, False))
 
     def run_for(self, time_s: float) -> None:
         """Advance by a time [s], rounded up to whole steps; as :meth:`step`."""
         self.step(steps_covering(time_s, self.units.time_step_s))
 
     def every(self, n_steps: int, function: Callable[["Simulation"], object] | None = None):
-        """Call ``function(sim)`` after every ``n_steps`` steps from now on, on every rank; also as a decorator.
+        """Call ``function(sim)`` from the next step on whenever the step number is a multiple of ``n_steps``, on every
+        rank; also as a decorator, and from within such a function.
 
-        The function may ask for anything, :meth:`change` the case, and :meth:`stop` the run.
+        The function may ask for anything, :meth:`change` the case, and :meth:`stop` the run; it cannot run the flow.
 
         Raises:
-            InputError: ``n_steps`` is not a whole number above 0.
+            InputError: ``n_steps`` is not a whole number above 0, or ``function`` cannot be called.
         """
-        if whole_steps(n_steps) == 0:
+        number = whole_steps(n_steps, "every", "round it")
+        if number == 0:
             raise InputError("every: the number of steps is 0; it must be 1 or more")
         if function is None:
             return lambda given: self.every(n_steps, given)
-        self.callbacks.append(Callback(self, whole_steps(n_steps), function))
+        if not callable(function):
+            raise InputError(f"every: the function is {function!r}; give one that takes the simulation")
+        callback = Callback(self, number, function)
+        self.callbacks.append(callback)
+        if self._written:
+            self._written.observers.append(callback)
         return function
 
     def forget(self, function: Callable) -> None:
@@ -227,7 +237,7 @@ class Simulation(Results):
                 run; the flow goes on as it was.
         """
         with input_errors():
-            if self._is_writing:
+            if self._written:
                 refuse_while_writing(self.core, changes)
             core = changed(self.core, changes)
         if core is not self._core:
@@ -276,9 +286,9 @@ class Simulation(Results):
         if time_s is not None and steps is not None:
             raise InputError(f"run: time_s = {time_s!r} and steps = {steps!r} are given; give one of them")
         if time_s is not None:
-            return self.step_number + steps_covering(time_s, self.units.time_step_s)
+            return self.step_number + steps_covering(time_s, self.units.time_step_s, "run")
         if steps is not None:
-            return self.step_number + whole_steps(steps)
+            return self.step_number + whole_steps(steps, "run", "round it, or give time_s")
         last = self.core.numerics.steps
         if self.step_number >= last:
             raise InputError(
@@ -289,8 +299,7 @@ class Simulation(Results):
 
     def _run(self, last: int, watch: Criterion | None) -> Outcome:
         """Run in memory, and judge."""
-        clock, first, self.wants_to_stop = Clock(), self.step_number, False
-        observers = [*self.callbacks, *([watch] if watch else [])]
-        with ProgressBar(first, last, self.progress if self.is_root else False, watch is not None) as bar:
-            ended = drive(self, last, observers, clock, bar)
+        clock, shows_bar = Clock(), self.progress if self.is_root else False
+        with advancing(self, "run"), ProgressBar(self.step_number, last, shows_bar, watch is not None) as bar:
+            ended = drive(self, last, watch, clock, bar)
         return answers.outcome(self.core, ended or COMPLETED, clock, watch)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 WHAT = "to_pyvista()"
 VTK_VOXEL = 11
+MAGNITUDE = "wall_shear_magnitude"
+"""Name of what is coloured at first."""
 
 
 def voxel_grid(nodes: NodeList, fields: Mapping[str, np.ndarray]) -> "pyvista.UnstructuredGrid":
@@ -37,15 +39,16 @@ def voxel_grid(nodes: NodeList, fields: Mapping[str, np.ndarray]) -> "pyvista.Un
 
 
 def wall_data(shear: "WallShear", surface: Surface | None, spacing_m: float) -> "pyvista.PolyData":
-    """The wall with the shear stress [Pa] as point data: the triangles of the input surface where there is one, nan
-    where no wall node is near; else the points of the wall beside the nodes, with their normals.
+    """The wall with the shear stress [Pa] as point data, its magnitude as active scalars: the triangles of the input
+    surface where there is one, nan where no wall node is near; else the points of the wall beside the nodes, with their
+    normals.
 
     Raises:
         InputError: PyVista is not installed.
     """
     pyvista = optional("pyvista", WHAT)
     points_m, normals, traction = (np.asarray(each) for each in (shear.points_m, shear.normals, shear.traction_pa))
-    data = {"wall_shear_stress": traction, "wall_shear_magnitude": np.linalg.norm(traction, axis=1)}
+    data = {"wall_shear_stress": traction, MAGNITUDE: np.linalg.norm(traction, axis=1)}
     data["counted"] = np.asarray(shear.counted, dtype=np.float64)
     if surface is None:
         wall = pyvista.PolyData(points_m)
@@ -57,4 +60,5 @@ def wall_data(shear: "WallShear", surface: Surface | None, spacing_m: float) -> 
         data = {name: weights.values(values) for name, values in data.items()}
     for name, values in data.items():
         wall.point_data[name] = values
+    wall.set_active_scalars(MAGNITUDE)
     return wall

@@ -128,12 +128,13 @@ class WallArrays(NamedTuple):
         into_walls: (M,) bit q is set where direction q leads into a linkwise wall.
         along_walls: (M,) bit q is set where direction q leads to a node with which mass is exchanged; of size 0 where
             walls need not keep the mass.
-        wanted: (M,) bit q is set where the population that arrives in direction q is read.
-        near: factors of links for what arrives from the side away from the wall; of exchanges, the share.
-        opposed: factors of links for what has left in that direction.
-        momentum: what a link adds per unit of the wall's value; empty if no wall moves.
-        passed: what the node at rest gains besides, per unit of the wall's value; empty if no wall moves.
-        wall: wall number; empty if no wall moves.
+        needed: (M,) bit q is set where the population that arrives in direction q is read; others count as 0.
+        b: of links into walls the coefficient b of :mod:`muphy_lb.operators.wall_rules`, which weights what arrives
+            from behind; of exchanges the share of what crosses their link.
+        c: of links into walls the coefficient c, which weights what the node has sent the other way; else 0.
+        d: of links into walls the coefficient d per unit of the wall's value; empty if no wall moves.
+        inflow: mass that the population at rest gains besides, per unit of the wall's value; empty if no wall moves.
+        wall: number of the wall; empty if no wall moves.
         value: (n_walls,) velocity scale of each wall.
     """
 
@@ -141,11 +142,11 @@ class WallArrays(NamedTuple):
     entry: Any
     into_walls: Any
     along_walls: Any
-    wanted: Any
-    near: Any
-    opposed: Any
-    momentum: Any
-    passed: Any
+    needed: Any
+    b: Any
+    c: Any
+    d: Any
+    inflow: Any
     wall: Any
     value: Any
 

@@ -65,7 +65,7 @@ class Backend(Protocol):
 
     def array_of_rows(self, host: np.ndarray) -> Any:
         """Device copy of (K, M) numbers of nodes as one row, in the order in which the kernels run through them: row
-        after row where threads of consecutive nodes run side by side, node after node elsewhere."""
+        after row where threads of consecutive nodes run side by side, or warp after warp; M is a multiple of WARP."""
 
     def zeros(self, size: int, dtype) -> Any:
         """Device array of zeros."""

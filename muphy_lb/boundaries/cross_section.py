@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from scipy.sparse import coo_array, eye_array
-from scipy.sparse.linalg import splu
 
 from muphy_lb.boundaries.wall_motion import HALF
 from muphy_lb.domain import LinkRecords
@@ -67,6 +65,9 @@ class CrossSection:
 
     def solver(self) -> Callable[[complex], np.ndarray]:
         """``solve(i omega / nu) -> (n,)`` velocities that belong to G = nu; complex unless omega = 0."""
+        from scipy.sparse import coo_array, eye_array  # a third of a second that other runs need not wait
+        from scipy.sparse.linalg import splu
+
         n, numbers = len(self.cell), np.arange(len(self.cell))
         rows, columns, entries = [], [], []
         for axis in range(len(self.axes)):

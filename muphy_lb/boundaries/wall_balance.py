@@ -1,15 +1,17 @@
-"""What keeps the mass at interpolated walls: what a node gains and loses there, beside the rule of each link.
+"""What keeps the mass at interpolated walls: what a wall node gains and loses beside the rule of each link.
 
-The rule of a link returns more or less than has left through it. That is no error where the flow passes along a wall
-that is oblique to the lattice: the links of a wall node do not end at the wall, and a uniform shear flow crosses them
-one way at one node and back at the next. Only the sum over all nodes should vanish, and does not. So each wall node
-gives what its links returned too much, or takes what they returned too little, and both come from its population at
-rest, which carries no momentum; and wall nodes that are neighbours along a wall exchange between them what a shear flow
-carries through the gap between their links and the wall, which is known beforehand to be a share of what crosses their
-common link. Both nodes compute it from the same two populations, so the sum over all nodes vanishes but for round-off.
+An interpolated rule returns more or less through a link than has left through it. For single nodes that is right: past
+a wall oblique to the lattice, a uniform shear flow loses mass through the wall links of one node and regains it through
+those of the next. Only the sum over all nodes should vanish, and does not. Two corrections make it vanish:
 
-Without the exchange along the wall the walls would keep mass as well, but they would be of first order, as staircases
-are: a node at an oblique wall cannot be passed by a uniform shear if nothing may cross its wall links in sum.
+- A wall node takes from its population at rest, which carries no momentum, what its wall links returned too much, and
+  adds to it what they returned too little.
+- Two wall nodes that are neighbours along the wall exchange what a shear flow carries past them in the gap between
+  their common link and the wall: a share, known beforehand, of what crosses that link. Both nodes compute it from the
+  same two populations, so that the sum vanishes but for round-off.
+
+The first alone would keep the mass, too, but make walls of first order, as staircases are: no uniform shear can pass a
+node at an oblique wall if nothing may cross its wall links in sum.
 """
 
 from dataclasses import dataclass
@@ -24,14 +26,15 @@ from muphy_lb.geometry.neighbours import FIRST_WALL_LINK, WALL_LINK
 from muphy_lb.lattice import Lattice
 from muphy_lb.operators import link_momentum
 
-# The share of what crosses the link between two wall nodes that also passes the gap behind it, as a polynomial of the
-# middle's distance from the wall over that of the farthest wall node. Fitted to uniform shear along planes of random
-# directions and positions (D2Q9, D3Q19, D3Q27); 0.29 to 0.39 of what crosses the wall links of a node then remains
-# without a partner. Two nodes of D3Q15 have no link into the same voxel: there it is all.
+# Coefficients, from the lowest power, of the share: what passes the gap behind the link between two wall nodes over
+# what crosses the link, as a polynomial of the distance of the link's middle from the wall over that of the farthest
+# possible wall node. Fitted to uniform shear along planes of random directions and positions (D2Q9, D3Q19, D3Q27);
+# 0.29 to 0.39 of what crosses the wall links of a node then remains for its population at rest, and all of it with
+# D3Q15, where no two neighbours have a link into the same voxel.
 GAP_SHARE = (-1.32, 3.29, -1.96)
-# More than that would reverse the flow between the nodes, or stop it.
+# A larger negative share would stop the flow between the nodes, or reverse it.
 LEAST_SHARE = -0.7
-# Eigenvalues, over the largest, below which the ends of a node's links do not tell where a plane through them lies.
+# Eigenvalues, over the largest, below which the ends of a node's links do not determine a plane through them.
 FLAT = 1e-6
 # Links whose distances differ from one half by less than that belong to a wall of voxels, where nothing passes a gap.
 OF_VOXELS = 1e-9
@@ -45,8 +48,9 @@ class WallBalance:
         inflow: (S,) mass that enters through each link into a linkwise wall per unit of the wall's value, as the wall
             moves: zero in sum over a closed wall that moves as a rigid body.
         node, q: (G,) local node of each end of the links between wall nodes, and the direction to the other end.
-        share: (G,) share of the net inflow along that link that the node gains besides.
-        added: (G,) what it gains per unit of the wall's value, so that a flow as fast as the wall is none.
+        share: (G,) share of the mass which that link carries to the node, net, that the node gains besides.
+        inflow_along: (G,) what it gains further per unit of the wall's value, so that the share is one of the flow
+            relative to the wall.
         wall: (G,) number of the wall.
     """
 
@@ -54,7 +58,7 @@ class WallBalance:
     node: np.ndarray
     q: np.ndarray
     share: np.ndarray
-    added: np.ndarray
+    inflow_along: np.ndarray
     wall: np.ndarray
 
 
@@ -71,17 +75,17 @@ def wall_balance(domain: LocalDomain, rule: str, motions: tuple[WallMotion, ...]
         return None
     gaps, far = _gaps(domain)
     share = _shares(gaps.voxel, far, cuts, lattice)
-    inflow, added = np.zeros(links.n_links), np.zeros(gaps.n_links)
+    inflow, inflow_along = np.zeros(links.n_links), np.zeros(gaps.n_links)
     if any(motion.moves for motion in motions):
         middle = np.full(links.n_links, HALF)
         inflow = link_momentum(lattice, links.q, link_velocities(domain, links, middle, motions))
-        added = -share * _momentum_along(gaps, far, domain, motions)
-    return WallBalance(inflow, gaps.node, gaps.q, share, added, gaps.boundary)
+        inflow_along = -share * _momentum_along(gaps, far, domain, motions)
+    return WallBalance(inflow, gaps.node, gaps.q, share, inflow_along, gaps.boundary)
 
 
 def _momentum_along(gaps: LinkRecords, far: np.ndarray, domain: LocalDomain, motions) -> np.ndarray:
-    """(G,) momentum of the walls at the middles of links between nodes; from the other end it is the opposite number,
-    as both ends take the same position for it."""
+    """(G,) ``link_momentum`` of the walls at the middles of links between nodes. Both ends compute it at the same
+    position, so that their numbers are opposite to the last bit."""
     lattice = domain.lattice
     opposite = lattice.opposite[gaps.q]
     is_first = gaps.q < opposite
@@ -92,8 +96,8 @@ def _momentum_along(gaps: LinkRecords, far: np.ndarray, domain: LocalDomain, mot
 
 
 def _gaps(domain: LocalDomain) -> tuple[LinkRecords, np.ndarray]:
-    """(links between two nodes that both have a link into the same voxel of a linkwise wall, voxels of the other ends);
-    of several walls the one with the lowest number."""
+    """(links between two nodes that both have a link into the same voxel of a linkwise wall, with the number of that
+    wall, or the lowest of several; (G,) voxels of their other ends)."""
     lattice, node = domain.lattice, np.unique(domain.linkwise.node)
     table = domain.search.table(lattice.c, node if domain.listed is None else domain.listed[node])
     walls = _wall_numbers(domain, table)
@@ -122,7 +126,7 @@ def _wall_numbers(domain: LocalDomain, table: np.ndarray) -> np.ndarray:
 
 
 def _shares(near: np.ndarray, far: np.ndarray, cuts: Cuts, lattice: Lattice) -> np.ndarray:
-    """(G,) see ``GAP_SHARE``, of links between voxels; both ends of a link give the same number."""
+    """(G,) shares of links between voxels, see ``GAP_SHARE``; the same from both ends of a link."""
     voxel, ends = np.unique(np.stack((near, far)), return_inverse=True)
     ends = ends.reshape(2, -1)
     distance, farthest = _planes(voxel, cuts, lattice)
@@ -132,13 +136,13 @@ def _shares(near: np.ndarray, far: np.ndarray, cuts: Cuts, lattice: Lattice) -> 
 
 
 def _planes(voxel: np.ndarray, cuts: Cuts, lattice: Lattice) -> tuple[np.ndarray, np.ndarray]:
-    """(distance of each node from the plane through the points where its links meet the wall, that of the farthest node
-    with a link through such a plane); the plane is fitted by least squares, and infinitely far at walls of voxels."""
+    """(distance of each node from the plane through the points where its links meet the wall; that of the farthest node
+    with a link through such a plane). The plane is fitted by least squares; at walls of voxels it is infinitely far."""
     matrix, vector = np.zeros((voxel.size, 3, 3)), np.zeros((voxel.size, 3))
-    is_between = np.zeros(voxel.size, dtype=bool)
+    is_interpolated = np.zeros(voxel.size, dtype=bool)
     for q in range(1, lattice.q):
         length = cuts.of(voxel, lattice.c[q])
-        is_between |= np.abs(length - HALF) > OF_VOXELS
+        is_interpolated |= np.abs(length - HALF) > OF_VOXELS
         length = np.nan_to_num(length)
         c = lattice.c[q].astype(float)
         matrix += (lattice.w[q] * length**2)[:, None, None] * np.outer(c, c)
@@ -146,4 +150,4 @@ def _planes(voxel: np.ndarray, cuts: Cuts, lattice: Lattice) -> tuple[np.ndarray
     normal = np.einsum("nij,nj->ni", np.linalg.pinv(matrix, rcond=FLAT, hermitian=True), vector)
     size = np.linalg.norm(normal, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(is_between, 1.0 / size, np.inf), (normal @ lattice.c.T).max(axis=1) / size
+        return np.where(is_interpolated, 1.0 / size, np.inf), (normal @ lattice.c.T).max(axis=1) / size

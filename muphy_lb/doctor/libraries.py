@@ -1,13 +1,16 @@
 """Python and the packages that the solver uses: which are there, and whether their versions are those it asks for.
 
-Both come from the metadata that ``pip`` keeps, so nothing of it needs to be importable.
+Both come from the metadata that ``pip`` keeps, so nothing of it needs to be importable; for a folder that is used
+without an installation, from its ``setup.cfg``.
 """
 
 import platform
 import re
 import sys
 from collections.abc import Iterator
+from configparser import RawConfigParser
 from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
 
 from muphy_lb import __version__
 from muphy_lb.doctor.finding import BROKEN, MISSING, NOTE, OK, Finding
@@ -35,7 +38,7 @@ def python() -> Iterator[Finding]:
         yield Finding("Python", BROKEN, f"{found} is not {allowed}", f"use Python {allowed}", is_needed=True)
     installed = _version(PACKAGE)
     if installed is None:
-        text = f"{__version__}, used from a folder: pip does not know it, nor what it needs"
+        text = f"{__version__}, used from a folder: pip has not installed it"
         yield Finding(PACKAGE, NOTE, text, "pip install that folder")
     elif installed != __version__:
         text = f"{__version__} is used, but pip has installed {installed}"
@@ -77,10 +80,21 @@ def _requirements() -> dict[str, list]:
 
 
 def _lines() -> list[str]:
+    """The requirements as text, each with the extra that it belongs to."""
     try:
         return requires(PACKAGE) or []
     except PackageNotFoundError:
-        return []
+        return _lines_of_source()
+
+
+def _lines_of_source() -> list[str]:
+    """The same of a folder that is used without an installation; none where that has no ``setup.cfg``."""
+    source = RawConfigParser()
+    source.read(Path(__file__).parents[2] / "setup.cfg", encoding="utf-8")
+    lines = source.get("options", "install_requires", fallback="").splitlines()
+    extras = source["options.extras_require"].items() if source.has_section("options.extras_require") else ()
+    lines += [f'{line}; extra == "{extra}"' for extra, text in extras for line in text.splitlines() if line]
+    return [line for line in lines if line]
 
 
 def _absent() -> Iterator[Finding]:

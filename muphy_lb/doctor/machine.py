@@ -20,7 +20,7 @@ def processors() -> Iterator[Finding]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     threads = os.environ.get("NUMBA_NUM_THREADS")
     chosen = f", NUMBA_NUM_THREADS={threads}" if threads else ""
-    yield Finding("machine", OK, f"{platform.platform()}, {cores} cores{chosen}")
+    yield Finding("machine", OK, f"{platform.platform()}, {cores} core{'' if cores == 1 else 's'}{chosen}")
     free = free_bytes()
     text = f"{free / GIB:.1f} GiB free"
     remedy = "" if free > LITTLE_MEMORY else "end other programs; a node takes some 160 bytes, 90 with streaming = 'aa'"

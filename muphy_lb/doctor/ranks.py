@@ -11,7 +11,7 @@ from muphy_lb.doctor.finding import BROKEN, MISSING, NOTE, OK, Finding
 from muphy_lb.doctor.trial import answer_of
 
 LIMIT_S = 120.0
-LAUNCHER_PREFIXES = ("PMI_", "PMIX_", "OMPI_COMM_", "MV2_COMM_", "HYDI_", "PMI", "MPI_LOCAL")
+LAUNCHER_PREFIXES = ("PMI", "OMPI_COMM_", "MV2_COMM_", "HYDI_", "MPI_LOCAL")
 OPEN_MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

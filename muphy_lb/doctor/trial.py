@@ -36,8 +36,10 @@ def answer_of(name: str, limit_s: float, launcher=(), environment=None) -> dict:
         try:
             out, err = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
             return {"failure": f"no answer within {limit_s:g} s"}
+        finally:
+            if process.returncode is None:  # also after Ctrl-C, which does not reach a session of its own
+                os.killpg(process.pid, signal.SIGKILL)
     found = [line.partition(MARK)[2] for line in out.splitlines() if MARK in line]
     return json.loads(found[-1]) if found else {"failure": _last_words(err or out, process.returncode)}
 

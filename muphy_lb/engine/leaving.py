@@ -1,8 +1,8 @@
-"""What has left through openings in the step behind.
+"""The populations that left through openings in the last step.
 
-Streaming that stores populations before their collision keeps it beside the state, in the slots of the opening links,
-and fluxes are measured from there: by tables, and by conditions that answer their flow. So it belongs to checkpoints.
-With the other streamings fluxes follow from the populations.
+Streaming that stores populations before their collision keeps them beside the state, in the slots of the opening links.
+Flow rates are measured from them, by outputs and by conditions that answer their flow, so checkpoints must hold them.
+With the other streaming patterns flow rates follow from the stored populations.
 """
 
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ LINK, POPULATION = "link", "population"
 
 def leaving_populations(engine, communicator) -> dict[str, np.ndarray]:
     """``link``, (L,) ascending numbers of all opening links, voxel id times Q plus direction, and ``population``, (L,)
-    what has left through them, on rank 0; empty on the others, and with streaming that stores it elsewhere; collective.
-    """
+    the populations that left through them, on rank 0; empty on the others, and with streaming that does not need them;
+    collective."""
     if not engine.model.streaming.stores_before_collision:
         return {}
     link, address = _links(engine)
@@ -34,7 +34,7 @@ def leaving_populations(engine, communicator) -> dict[str, np.ndarray]:
 
 
 def restore_leaving(engine, record: Mapping[str, np.ndarray]) -> None:
-    """Continue from such a record, the same on every rank; one that is empty changes nothing."""
+    """Continue from a record of :func:`leaving_populations`, the same on every rank; an empty one changes nothing."""
     link, address = _links(engine)
     if not record or not link.size:
         return
@@ -46,7 +46,7 @@ def restore_leaving(engine, record: Mapping[str, np.ndarray]) -> None:
 
 
 def _links(engine) -> tuple[np.ndarray, np.ndarray]:
-    """(L,) number and (L,) address of what leaves, of the opening links of this rank; streaming that stores it beside
-    the state has one phase."""
+    """(L,) numbers of the opening links of this rank, and (L,) addresses of the populations that leave through them.
+    Only the first phase is needed: streaming that stores before collision has no other."""
     links, q_count = engine.domain.links, engine.model.lattice.q
     return engine.domain.voxel[links.node] * q_count + links.q, engine.addresses.links[0].outgoing

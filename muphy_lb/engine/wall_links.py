@@ -20,27 +20,27 @@ class WallLinks:
         addresses: addresses of the links' populations.
         buffers: both population buffers; with in-place streaming the same one twice.
         coefficients: (3, S) coefficients of the links into linkwise walls.
-        balance: what keeps the mass at interpolated walls; None where they need not.
+        balance: what keeps the mass at interpolated walls; None where nothing has to.
     """
 
     def __init__(self, backend, model: Model, addresses: AddressTable, buffers, coefficients, balance):
         self._backend, self._model, self._addresses, self._buffers = backend, model, addresses, buffers
         self._links = addresses.domain.linkwise
         self._nodes = np.unique(self._links.node)
-        self._row = whole(self._nodes.size, WARP)
+        self._n_padded = whole(self._nodes.size, WARP)
         self._arrays = self._make_arrays(coefficients, balance)
         self._nothing = backend.zeros(0, np.uint32)
         even, odd = (self._probed(at) for at in (addresses.linkwise[0], addresses.linkwise[-1]))
         self._probe = Probe(backend, buffers, (even, odd))
 
     def bind(self, parity: int, values, keeps_mass: bool = True):
-        """Launch that fills in what enters through the links, and what keeps the mass, which is added to populations
-        of nodes and therefore only once a step.
+        """Launch that fills in what enters through the links, and adds to populations at rest what keeps the mass; the
+        latter must happen once a step.
 
         Args:
             parity: buffer of the step ahead.
             values: device array of the values of the walls.
-            keeps_mass: whether to add the latter.
+            keeps_mass: whether to change populations at rest; otherwise the launch may be repeated.
         """
         model, arrays = self._model, self._arrays._replace(value=values)
         if not keeps_mass:
@@ -58,48 +58,48 @@ class WallLinks:
         return leaving + entering
 
     def _make_arrays(self, coefficients: np.ndarray, balance: WallBalance | None) -> WallArrays:
-        q_count, padding = self._model.lattice.q, self._row - self._nodes.size
+        q_count, padding = self._model.lattice.q, self._n_padded - self._nodes.size
         index = np.uint32 if self._addresses.n_slots < 2**32 else np.uint64
         rest = np.pad(flat_address(0, self._nodes, q_count), (0, padding))
         entry = np.pad(self._addresses.entries(self._nodes), ((0, 0), (0, padding)))
         array = self._backend.array
-        numbers = {"rest": array(rest.astype(index)), "entry": self._backend.array_of_rows(entry.astype(index))}
-        factors = self._factors(coefficients, balance)
+        where = {"rest": array(rest.astype(index)), "entry": self._backend.array_of_rows(entry.astype(index))}
+        numbers = self._numbers(coefficients, balance)
         masks = self._masks(coefficients, balance)
-        return WallArrays(**numbers, **masks, **factors, value=None)
+        return WallArrays(**where, **masks, **numbers, value=None)
 
-    def _factors(self, coefficients: np.ndarray, balance: WallBalance | None) -> dict:
-        """Device arrays of numbers of links and of exchanges, by name."""
+    def _numbers(self, coefficients: np.ndarray, balance: WallBalance | None) -> dict:
+        """Device arrays of the numbers of links into walls and of exchanges, which are never in the same direction of
+        a node, by name."""
         links, real, array_of = self._links, self._backend.precision.real, self._backend.array_of_rows
-        near, opposed, momentum = coefficients
         inflow = np.zeros(links.n_links) if balance is None else balance.inflow
-        columns = {"near": self._rows(links, near), "opposed": self._rows(links, opposed)}
-        columns |= {"momentum": self._rows(links, momentum), "passed": self._rows(links, inflow)}
+        of_links = {**dict(zip("bcd", coefficients, strict=True)), "inflow": inflow}
+        rows = {name: self._rows(links, values) for name, values in of_links.items()}
         wall = self._rows(links, links.boundary)
         if balance is not None:
-            for name, values in (("near", balance.share), ("passed", balance.added)):
-                columns[name] += self._rows(balance, values)
+            rows["b"] += self._rows(balance, balance.share)
+            rows["inflow"] += self._rows(balance, balance.inflow_along)
             wall += self._rows(balance, balance.wall)
-        if not (columns["momentum"].any() or columns["passed"].any()):
-            columns["momentum"] = columns["passed"] = wall = np.zeros((0, 0))
-        found = {name: array_of(values.astype(real)) for name, values in columns.items()}
-        return found | {"wall": array_of(wall.astype(np.uint8))}
+        if not (rows["d"].any() or rows["inflow"].any()):
+            rows["d"] = rows["inflow"] = wall = np.zeros((0, 0))
+        numbers = {name: array_of(values.astype(real)) for name, values in rows.items()}
+        return numbers | {"wall": array_of(wall.astype(np.uint8))}
 
     def _masks(self, coefficients: np.ndarray, balance: WallBalance | None) -> dict:
         """Device arrays of the masks of links and exchanges, by name."""
         links, array, opposite = self._links, self._backend.array, self._model.lattice.opposite
-        leads = self._rows(links, np.ones(links.n_links)) > 0
-        wanted, passes = self._rows(links, coefficients[0]) != 0, np.zeros_like(leads)
+        into_walls = self._rows(links, np.ones(links.n_links)) > 0
+        needed, exchanges = self._rows(links, coefficients[0]) != 0, np.zeros(0, np.uint32)
         if balance is not None:
-            passes = self._rows(balance, np.ones(balance.q.size)) > 0
-            wanted |= passes[opposite[1:] - 1]
-        exchanges = self._bits(passes) if balance is not None else np.zeros(0, np.uint32)
-        masks = {"into_walls": self._bits(leads), "along_walls": exchanges, "wanted": self._bits(wanted)}
+            along_walls = self._rows(balance, np.ones(balance.q.size)) > 0
+            needed |= along_walls[opposite[1:] - 1]
+            exchanges = self._bits(along_walls)
+        masks = {"into_walls": self._bits(into_walls), "along_walls": exchanges, "needed": self._bits(needed)}
         return {name: array(mask) for name, mask in masks.items()}
 
     def _rows(self, records, values: np.ndarray) -> np.ndarray:
-        """(Q - 1, M) values of records with a node and a direction each, 0 elsewhere."""
-        rows = np.zeros((self._model.lattice.q - 1, self._row))
+        """(Q - 1, M) values of records with a node and a direction each, 0 elsewhere and for padding."""
+        rows = np.zeros((self._model.lattice.q - 1, self._n_padded))
         rows[records.q - 1, self._column(records.node)] = values
         return rows
 
@@ -108,7 +108,7 @@ class WallLinks:
 
     @staticmethod
     def _bits(rows: np.ndarray) -> np.ndarray:
-        """(M,) masks with the bit of each direction that is set in (Q - 1, M) rows."""
+        """(M,) masks: bit q is set where the row of direction q is, of (Q - 1, M) rows."""
         weights = np.uint32(1) << np.arange(1, 1 + len(rows), dtype=np.uint32)
         return (rows * weights[:, None]).sum(axis=0, dtype=np.uint32)
 

@@ -2,11 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from muphy_lb.measure.flow_view import FlowView, whole_nodes
+import numpy as np
+
+from muphy_lb.geometry.nodes import NodeList
+from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.nodes_with_fluid import nodes_with_fluid
 from muphy_lb.measure.observer import Observer
 from muphy_lb.output.drawing import drawing, picture_files
 from muphy_lb.output.report_html import ReportPart
+
+if TYPE_CHECKING:
+    from muphy_lb.output.pictures.theme import Theme
+    from muphy_lb.output.pictures.vessel import Presentation
 
 
 class FlowPicture(Observer):
@@ -29,21 +38,32 @@ class FlowPicture(Observer):
         return (cls(view, folder),) if view.case.output.picture else ()
 
     def close(self) -> None:
-        """Draw; where a physics has a field of its own, on the cut that shows most of that."""
+        """Draw."""
         from muphy_lb.output.pictures.theme import chosen_theme
-        from muphy_lb.output.pictures.vessel import Presentation, draw_vessel
+        from muphy_lb.output.pictures.vessel import draw_vessel
 
         view = self._view
-        velocity = view.velocity_m_s()
-        chosen = [physics.cut_field for physics in view.physics if physics.cut_field]
-        telling = view.field(chosen[0]) if chosen else None
-        if velocity is not None:
-            speed = (velocity**2).sum(axis=1) ** 0.5
+        shown = shown_flow(view, chosen_theme(view.case.output))
+        if shown is not None:
+            nodes, speed, how = shown
             with drawing(self.file):
-                mirrors = str(view.case.geometry.options.get("mirror", ""))
-                how = Presentation(mirrors, telling, chosen_theme(view.case.output))
-                draw_vessel(self._folder / self.file, whole_nodes(view), speed, view.case.title, how)
+                draw_vessel(self._folder / self.file, nodes, speed, view.case.title, how)
 
     def section(self, summary: Mapping) -> ReportPart:
         """The picture for report.html."""
         return ReportPart(pictures={self.file: "geometry and speed"})
+
+
+def shown_flow(view: FlowView, theme: "Theme") -> "tuple[NodeList, np.ndarray, Presentation] | None":
+    """What the picture of a flow shows, on rank 0 (None elsewhere): the nodes with fluid, (n,) their speed [m/s], and
+    how; where a physics has a field of its own, on the cut that shows most of that. Collective."""
+    from muphy_lb.output.pictures.vessel import Presentation
+
+    velocity = view.velocity_m_s()
+    chosen = [physics.cut_field for physics in view.physics if physics.cut_field]
+    telling = view.field(chosen[0]) if chosen else None
+    found = nodes_with_fluid(view, None if velocity is None else np.linalg.norm(velocity, axis=1), telling)
+    if found is None:
+        return None
+    nodes, (speed, telling) = found
+    return nodes, speed, Presentation(str(view.case.geometry.options.get("mirror", "")), telling, theme)

@@ -5,6 +5,7 @@ from functools import partial
 from math import nan
 from pathlib import Path
 
+from muphy_lb.geometry.voxels import opening_title
 from muphy_lb.measure.flow_view import FlowView, on_root
 from muphy_lb.measure.observer import Observer
 from muphy_lb.measure.wall_forces import WallForce
@@ -169,7 +170,7 @@ class WallSeries(SeriesObserver):
 def opening_lines(summary: Mapping) -> list[str]:
     """The openings of a summary as lines of text."""
     lines = [
-        f"{state['kind']} {name}: flow rate {state['flow_rate_m3_s']:.5g} m3/s,"
+        f"{opening_title(state['kind'], name)}: flow rate {state['flow_rate_m3_s']:.5g} m3/s,"
         f" mean pressure {state['mean_pressure_pa']:.5g} Pa, area {state['area_m2']:.4g} m2"
         for name, state in summary["openings"].items()
     ]

@@ -134,7 +134,8 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     text = case_text(draft.table, _head(requested, path))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))
     write_text(path, text)
-    say("\n".join([*draft.notes, summary, f"written to {path}; run it with: muphy-lb run {path}"]))
+    command = "permeability" if requested.kind == "rock" else "run"
+    say("\n".join([*draft.notes, summary, f"written to {path}; run it with: muphy-lb {command} {path}"]))
     return 0
 
 

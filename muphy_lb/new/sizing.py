@@ -121,7 +121,8 @@ class Resolution:
             f"{text}; Reynolds number of a voxel {self.cell_reynolds:.3g}, above {MAX_CELL_REYNOLDS:g}: therefore"
             f" lattice.smagorinsky = {SMAGORINSKY} and collision = '{STABLE}' (large-eddy simulation), which keep the"
             f" flow stable and make the wall shear stress an estimate. --across {self.needed} resolves the flow, with"
-            f" about {self.nodes_needed:.2g} nodes; without --across and --spacing at most {NODE_BUDGET:,} are taken"
+            f" about {rounded(self.nodes_needed, 2):,.0f} nodes; without --across and --spacing at most {NODE_BUDGET:,}"
+            " are taken"
         )
 
 

@@ -1,5 +1,6 @@
 """Link-wise walls at any distance: f_q' = f~_q(x) + b (f~_q(x - c_q) - f~_q(x)) + c (f~_q'(x) - f~_q(x)) + d,
-q' = opposite(q), c_q into the wall.
+q' = opposite(q), c_q into the wall; f~ are populations after collision, f_q' is the one that enters the node at x; the
+neighbour at x - c_q lies behind it.
 
 With the wall at the fraction s of the link and W = 3 w_q c_q.u_w (u_w = velocity of the wall at the intersection):
 
@@ -13,8 +14,9 @@ central-linear: Ginzburg, d'Humieres, Phys. Rev. E 68, 066614 (2003), their "CLI
 relaxation times and leaves an undamped oscillation of period two: average forces over an even number of steps.
 
 Interpolation returns more or less than it receives; the difference goes to the node's population at rest, and so does
-what the node exchanges with its neighbours along the wall, share (f_q' - f~_q) + d with f_q' about to arrive from the
-neighbour in direction q: so all nodes together lose nothing (:mod:`muphy_lb.boundaries.wall_balance`).
+what the node exchanges with a neighbour along the wall, in direction q: a share of the mass that their link carries to
+the node, share (f_q' - f~_q), where f_q' is about to arrive from that neighbour. So all nodes together lose nothing
+(:mod:`muphy_lb.boundaries.wall_balance`).
 
 Of differences alone, the rules also hold for stored deviations f - w. For the node function b, c and shares are pure
 numbers; the populations, and d times the scheduled value of the wall, are in stored units.
@@ -34,11 +36,11 @@ def _half_way(s, momentum):
 
 
 def _bouzidi(s, momentum):
-    near = s < 0.5
+    is_near = s < 0.5
     return (
-        np.where(near, 1 - 2 * s, 0.0),
-        np.where(near, 0.0, 1 - 0.5 / s),
-        momentum * np.where(near, 1.0, 0.5 / s),
+        np.where(is_near, 1 - 2 * s, 0.0),
+        np.where(is_near, 0.0, 1 - 0.5 / s),
+        momentum * np.where(is_near, 1.0, 0.5 / s),
     )
 
 
@@ -64,59 +66,68 @@ def wall_coefficients(rule: str, distance: np.ndarray, momentum: np.ndarray) -> 
 
 
 def _reference(arriving, leaving, walls, lattice, rounded):
-    """Overwrite what arrives at the nodes of :class:`muphy_lb.backends.arrays.WallArrays`, (Q, M); returns (Q, M)
-    whether it was. ``rounded`` is what remains of a population that is stored."""
+    """Overwrite what arrives at the nodes of :class:`muphy_lb.backends.arrays.WallArrays`, (Q, M), from it and from
+    what they have sent, ``leaving`` (Q, M); returns (Q, M) whether it was overwritten. ``rounded(f)`` is a population
+    as it is read back from storage."""
     keeps_mass, n_nodes, directions = walls.along_walls.size > 0, walls.rest.size, np.arange(lattice.q)[:, None]
     links = (walls.into_walls >> directions & 1).astype(bool)
     exchanges = (walls.along_walls >> directions & 1).astype(bool) if keeps_mass else np.zeros_like(links)
-    near, opposed = (factors.reshape(-1, n_nodes) for factors in (walls.near, walls.opposed))
-    added, passed = _of_moving_walls(walls)
-    gained, changed = np.zeros_like(leaving[0]), np.zeros_like(links)
+    b, c = (coefficients.reshape(-1, n_nodes) for coefficients in (walls.b, walls.c))
+    d, inflow = _of_moving_walls(walls)
+    gained, changed = np.zeros(n_nodes), np.zeros_like(links)
     for q, back in enumerate(lattice.opposite[1:], 1):
         k, left = q - 1, leaving[q]
-        entering = left + near[k] * (arriving[q] - left) + opposed[k] * (leaving[back] - left) + added[k]
-        gained += np.where(links[q], left - rounded(entering) + passed[k], 0.0)
-        gained += np.where(exchanges[q], near[k] * (arriving[back] - left) + passed[k], 0.0)
+        entering = left + b[k] * (arriving[q] - left) + c[k] * (leaving[back] - left) + d[k]
+        gained += np.where(links[q], left - rounded(entering).astype(np.float64) + inflow[k], 0.0)
+        exchanged = (b[k] * (arriving[back] - left)).astype(np.float64)
+        gained += np.where(exchanges[q], exchanged + inflow[k], 0.0)
         arriving[back] = np.where(links[q], entering, arriving[back])
         changed[back] = links[q]
     if keeps_mass:
-        arriving[0], changed[0] = leaving[0] + gained, links.any(axis=0)
+        arriving[0], changed[0] = leaving[0] + gained.astype(leaving.dtype), links.any(axis=0)
     return changed
 
 
 def _of_moving_walls(walls) -> tuple[np.ndarray, np.ndarray]:
-    """(Q - 1, M) what links add and what passes besides, as the walls move now."""
-    if walls.momentum.size == 0:
-        return (np.zeros((walls.near.size // walls.rest.size, 1), walls.near.dtype),) * 2
+    """(Q - 1, M) coefficients d of links, and inflows, as the walls move now."""
+    if walls.d.size == 0:
+        return (np.zeros((walls.b.size // walls.rest.size, 1), walls.b.dtype),) * 2
     value = walls.value[walls.wall]
-    return tuple((per_value * value).reshape(-1, walls.rest.size) for per_value in (walls.momentum, walls.passed))
+    return tuple((per_value * value).reshape(-1, walls.rest.size) for per_value in (walls.d, walls.inflow))
 
 
 def _node(lattice, precision, jit, at):
     n_directions, real, unit = lattice.q - 1, precision.real, precision.real(precision.unit)
     zero, opposite, rounded = real(0), tuple(int(q) for q in lattice.opposite), jit(_rounded(precision))
 
-    def update(arriving, leaving, near, m, first, step, walls):
-        """``near``: those of the node in all directions, since memory is slow to answer; numbers of direction q are at
-        ``first + (q - 1) * step``. Nothing but the last choice depends on what a direction is: nodes at walls have all
-        of them at random, and no branch could be foreseen."""
-        keeps_mass, moves = walls.along_walls.size > 0, walls.momentum.size > 0
+    def update(arriving, leaving, b, m, first, step, walls):
+        """Overwrite what arrives at node m; returns the mask of the populations that were overwritten.
+
+        ``b``: those of the node in all directions, which have been loaded beforehand, since memory is slow to answer.
+        Its other numbers, of direction q, are at ``first + (q - 1) * step``. Each direction is computed as if it led
+        into a wall, and selected afterwards: nodes at walls differ at random, and no branch could be predicted. What
+        the node gains is summed in double precision, because the roundings of a flow that repeats repeat with it."""
+        keeps_mass, moves = walls.along_walls.size > 0, walls.d.size > 0
         into, along = walls.into_walls[m], walls.along_walls[m] if keeps_mass else walls.into_walls[m]
-        gained, changed, added, passed = zero, 0, zero, zero
+        gained, changed, d, inflow = np.float64(0), 0, zero, zero
         for k in range(n_directions):
             i, back, left = first + k * step, arriving[opposite[k + 1]], leaving[k + 1]
             if moves:
                 value = unit * walls.value[walls.wall[i]]
-                added, passed = walls.momentum[i] * value, walls.passed[i] * value
-            far, own = arriving[k + 1] - left, leaving[opposite[k + 1]] - left
-            entering = left + near[k] * far + walls.opposed[i] * own + added
+                d, inflow = walls.d[i] * value, walls.inflow[i] * value
+            from_behind, sent_back = arriving[k + 1] - left, leaving[opposite[k + 1]] - left
+            entering = left + b[k] * from_behind + walls.c[i] * sent_back + d
             is_link, is_exchange = into >> (k + 1) & 1, along >> (k + 1) & 1
-            exchanged = near[k] * (back - left) + passed if is_exchange else zero
-            gained += left - rounded(entering) + passed if is_link else exchanged
+            exchanged = b[k] * (back - left) if is_exchange else zero
+            given, taken = (left, rounded(entering)) if is_link else (exchanged, zero)
+            difference = np.float64(given) - np.float64(taken)
+            if moves and is_link | is_exchange:
+                difference += np.float64(inflow)
+            gained += difference
             arriving[opposite[k + 1]] = entering if is_link else back
             changed |= is_link << opposite[k + 1]
         if keeps_mass:
-            arriving[0] = leaving[0] + gained
+            arriving[0] = leaving[0] + real(gained)
             changed |= 1
         return changed
 
@@ -124,7 +135,7 @@ def _node(lattice, precision, jit, at):
 
 
 def _rounded(precision):
-    """What remains of a population that is stored."""
+    """A population as it is read back from storage."""
     real, storage = precision.real, precision.storage
 
     def same(f):
@@ -137,5 +148,5 @@ def _rounded(precision):
 
 
 WALLS = Operator("walls", _reference, _node)
-"""What returns through the links into walls, and with exchanges, what keeps the mass: of a node at a time, since both
-need the same populations. Its loop is left to the kernels to unroll, or not."""
+"""What enters a node through its links into walls, and, if there are exchanges, what keeps the mass: together, since
+both need the same populations. Each backend decides whether to unroll the loop over directions."""

@@ -10,7 +10,9 @@ import numpy as np
 from muphy_lb.boundaries.wall_motion import HALF_WAY
 from muphy_lb.engine.neighbour_values import NeighbourValues
 from muphy_lb.errors import InputError
+from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.run.kept_forces import KeptForces
+from muphy_lb.run.kept_openings import KeptOpenings
 from muphy_lb.setup.consistent_pressure import PressureEquation, momentum_flux
 from muphy_lb.setup.initial import check_density, check_velocity, initial_flow
 from muphy_lb.setup.initial_stress import VelocityGradient, stress_of, viscosity_of
@@ -46,6 +48,7 @@ class FlowState:
     physics: "tuple[Physics, ...]"
     step_number: int
     _forces: KeptForces
+    _openings: KeptOpenings
 
     def __getattr__(self: Any, name: str):
         """A method that a physics of the case brings along."""
@@ -58,7 +61,7 @@ class FlowState:
     def start_from_rest(self: Any) -> None:
         """Step 0 of the case: density 1 and velocity 0, or what [initial] or a physics starts with."""
         self._has_started, self.step_number = True, 0
-        self._forces.forget()
+        self._forget_measures()
         if self.engine.feedback:
             self.engine.feedback.reset()
         self.engine.set_present(self._course.at(np.zeros(1))[0])
@@ -124,7 +127,7 @@ class FlowState:
         self.set_fields(fields)
         self.engine.set_populations(populations)
         self.step_number, self.initial_mass = step_number, initial_mass
-        self._forces.forget()
+        self._forget_measures()
         self.engine.set_present(self._course.at(np.array([float(step_number)]))[0])
         self.engine.set_step_number(step_number)
         self.upload_schedule()
@@ -148,12 +151,21 @@ class FlowState:
         for name, values in fields.items():
             self.engine.fields.set(name, values)
 
+    def restore_openings(self: Any, states: Mapping[str, OpeningState] | None) -> None:
+        """Take the states of the openings at this step, on rank 0, which were measured before a change."""
+        self._openings.restore(states, self.step_number)
+
+    def _forget_measures(self) -> None:
+        """Keep nothing that was measured in another flow."""
+        self._forces.forget()
+        self._openings.forget()
+
     def _overwrite(self: Any, density, velocity, stress: bool, consistent_pressure: bool) -> None:
         """Overwrite the flow in the middle of a run, or at its start."""
         for each in self.physics:
             if each.sets_flow:
                 raise InputError(f"[{each.name}] says itself where there is fluid and how it flows; it is not set here")
-        self._forces.forget()
+        self._forget_measures()
         self._start_from(density, velocity, stress, consistent_pressure)
 
     def _checked(self: Any, check, what: str, values: np.ndarray) -> None:

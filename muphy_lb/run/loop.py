@@ -267,8 +267,8 @@ class Run:
         self.progress.move()
 
     def _act(self, acting: Sequence[Observer | CheckpointWriter]) -> None:
-        """Let those act that are due."""
-        for each in acting:
+        """Let those act that are due; an observer that one of them adds waits for the next step."""
+        for each in tuple(acting):
             if each.every and self.simulation.step_number % each.every == 0:
                 each.act()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from muphy_lb.engine.leaving import leaving_populations, restore_leaving
+from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.parallel import NodeGather
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class MovedState:
         fields: (n,) of this rank's nodes, by name.
         gather: puts such rows together on rank 0.
         forces, feedback, particles, actions, leaving: records, on all ranks.
+        openings: states of the openings, on rank 0.
     """
 
     step: int
@@ -36,6 +38,7 @@ class MovedState:
     particles: Mapping[str, Mapping]
     actions: Mapping[str, Mapping[str, np.ndarray]]
     leaving: Mapping[str, np.ndarray]
+    openings: Mapping[str, OpeningState] | None
 
 
 def state_of(simulation: "Simulation") -> MovedState:
@@ -53,6 +56,7 @@ def state_of(simulation: "Simulation") -> MovedState:
         particles=communicator.broadcast(simulation.particles()),
         actions=communicator.broadcast(engine.actions.record()),
         leaving=communicator.broadcast(leaving_populations(engine, communicator)),
+        openings=simulation.openings(),
     )
 
 
@@ -73,6 +77,7 @@ def go_on_from(state: MovedState, simulation: "Simulation") -> None:
     simulation.restart_from(populations, state.step, state.initial_mass, fields)
     sets = {each.name: state.particles[each.name] for each in engine.model.particles if each.name in state.particles}
     simulation.restart_others(_feedback_of(state, engine), sets, state.forces)
+    simulation.restore_openings(state.openings)
     engine.actions.restore(engine.actions.record() | dict(state.actions))
     restore_leaving(engine, state.leaving)
 

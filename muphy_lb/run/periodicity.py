@@ -16,7 +16,6 @@ from math import ceil, inf
 from pathlib import Path
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 from muphy_lb.errors import InputError
 from muphy_lb.measure.flow_view import FlowView
@@ -65,6 +64,8 @@ class Beats:
 
     def waves(self, back: int) -> np.ndarray:
         """(2, openings, SAMPLES) flow rates and pressures at the phases of a beat, the last one or one further back."""
+        from scipy.interpolate import CubicSpline  # half a second that other runs need not wait
+
         steps = np.array([step for step, _ in self._samples], dtype=np.float64)
         phases = (self.count - 1 - back + (np.arange(SAMPLES) + 1.0) / SAMPLES) * self.period
         values = CubicSpline(steps, np.array([values for _, values in self._samples]))(phases)

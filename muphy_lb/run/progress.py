@@ -13,6 +13,7 @@ from muphy_lb.run.clock import Clock
 from muphy_lb.run.rebalancing import Rebalancing
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.verdict import balance_of
+from muphy_lb.units import time_in_words
 
 LOG = logging.getLogger(__name__)
 BAR_EVERY_S = 0.5
@@ -101,7 +102,7 @@ class Progress:
     def _eta(self) -> str:
         left = self._simulation.numerics.steps - self._simulation.step_number
         remaining_s = left * self._clock.stepping_s / max(self._clock.steps, 1)
-        return f"ETA {'at most ' if self._simulation.case.run.may_end_early else ''}{remaining_s:.0f} s"
+        return f"ETA {'at most ' if self._simulation.case.run.may_end_early else ''}{time_in_words(remaining_s)}"
 
 
 def occupied(simulation: Simulation) -> int | None:

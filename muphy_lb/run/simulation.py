@@ -28,7 +28,6 @@ from muphy_lb.geometry.nodes import GeometryHeader, NodeList
 from muphy_lb.lattice import lattice_named
 from muphy_lb.measure.flow_view import Health, OpeningState
 from muphy_lb.measure.node_probe import NodeProbe
-from muphy_lb.measure.opening_states import opening_states
 from muphy_lb.measure.wall_forces import WallForce
 from muphy_lb.operators.forces import COMPONENTS
 from muphy_lb.parallel import HaloConnector, NodeGather, connect
@@ -42,6 +41,7 @@ from muphy_lb.run.divergence import divergence_message
 from muphy_lb.run.flow_state import FlowState, refuse_two_starts
 from muphy_lb.run.gathered import gathered_particles
 from muphy_lb.run.kept_forces import KeptForces
+from muphy_lb.run.kept_openings import KeptOpenings
 from muphy_lb.run.monitored import refuse_to_watch_nothing
 from muphy_lb.run.observers import check_observers
 from muphy_lb.run.onlooker import Onlooker, Standing, attend
@@ -92,6 +92,7 @@ class Simulation(FlowState):
         check_observers(self)  # before kernels are compiled, which may take a minute
         self.physics: tuple[Physics, ...] = ()
         self._probes: WeakSet[NodeProbe] = WeakSet()
+        self._openings = KeptOpenings()
         self._build()
         self._has_started, self.step_number = False, 0
         self.measured_mflups: float = self.timed_mflups(TRIAL_STEPS)
@@ -275,11 +276,7 @@ class Simulation(FlowState):
 
     def openings(self) -> dict[str, OpeningState] | None:
         """State of every opening by name, on rank 0; sums run in an order that does not depend on the ranks."""
-        count = len(self.header.openings)
-        sums = self.communicator.total(self.engine.opening_sums(count))
-        if self.communicator.rank:
-            return None
-        return opening_states(self, sums, self.engine.feedback.record() if self.engine.feedback else {})
+        return self._openings.present(self)
 
     def wall_forces(self, averaged: bool = True) -> dict[str, WallForce] | None:
         """Force and torque of the fluid on every labelled wall, on rank 0; collective.

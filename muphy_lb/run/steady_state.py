@@ -226,7 +226,7 @@ class SteadyState(Observer):
     def lines(self, summary: Mapping) -> list[str]:
         """How far each kind of quantity is known, as far as steadiness goes."""
         found = [_known_to(group, values) for group, values in summary.get(self.name, {}).get("to_come", {}).items()]
-        return [f"if changes go on to shrink as they did, what is still to come: {'; '.join(found)}"] if found else []
+        return [f"still to come, if the changes keep shrinking as they did: {'; '.join(found)}"] if found else []
 
     def state(self) -> dict:
         """The last look, the last two changes, and the number of steps between looks."""

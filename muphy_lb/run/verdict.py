@@ -204,8 +204,8 @@ def _objections(findings: Findings, go_on: str) -> Iterator[str]:
         shorter = sqrt(findings.density_change / findings.allowed_density_change)
         yield (
             f"the density changes by up to {_percent(findings.density_change)}, where a flow counts as incompressible"
-            f" up to {_percent(findings.allowed_density_change)}: check viscosity and pressures, or take a time step"
-            f" {shorter:.2g} times as short"
+            f" up to {_percent(findings.allowed_density_change)}: check viscosity and pressures, or make the time"
+            f" step at least {shorter + 0.05:.2g} times shorter"
         )
 
 

@@ -52,7 +52,7 @@ class DistributedGeometry:
     def _find(self) -> tuple[GeometryHeader, str, str | None]:
         """The header, a report, and the name of the stored partitioning if the list stays in its file."""
         if self._nodes is not None:
-            return self._nodes.header, "geometry handed over as it is", None
+            return self._nodes.header, "geometry: taken from memory as it is", None
         case, name = self._case, stored_name(self._case, self._communicator.size)
         if name is None:
             self._nodes, report = load_nodes(case)

@@ -7,8 +7,9 @@ from muphy_lb.backends.copying import copy_bandwidth_tb_s, host_copy_tb_s
 from muphy_lb.case.case import Case
 from muphy_lb.errors import BackendError
 from muphy_lb.lattice import lattice_named
+from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
-from muphy_lb.setup.numerics import clock_text
+from muphy_lb.units import time_in_words
 
 SHARE_OF_COPY = {"cuda": 0.9, "cpu": 0.65, "numpy": 0.01}
 """Of the bandwidth of a copy, what steps reach with simple collisions (benchmarks/README.md); others may take twice as
@@ -35,11 +36,16 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
         return f"how long this takes cannot be told here: {error}"
     mflups = SHARE_OF_COPY[backend] * copy_tb_s * 1e6 / bytes_per_update
     about = "at most about" if case.run.may_end_early else "about"
+    time = time_in_words(n_steps * n_nodes / (1e6 * mflups))
     return (
-        f"this takes {about} {clock_text(n_steps * n_nodes / (1e6 * mflups))} on this machine ({device}): {n_steps:,}"
-        f" steps at some {mflups:.0f} MFLUPS, from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s; set-up and"
-        " pictures come on top"
+        f"this takes {about} {time} on this machine ({device}): {n_steps:,} steps at some {mflups:.3g} MFLUPS,"
+        f" from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s;"
+        f" {_and(['set-up', *(f'[{physics.name}]' for physics in packages(case)), 'pictures'])} come on top"
     )
+
+
+def _and(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _copy_tb_s(case: Case, backend: str, n_ranks: int) -> tuple[float, str]:

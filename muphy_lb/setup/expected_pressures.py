@@ -9,6 +9,7 @@ from muphy_lb.boundaries.lumped import LumpedOutlet, wave_impedance
 from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
 from muphy_lb.geometry.nodes import GeometryHeader
+from muphy_lb.geometry.voxels import opening_title
 from muphy_lb.setup.boundaries import lumped_outlets
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.lumped import MOST_DENSITY_CHANGE
@@ -58,8 +59,8 @@ def _outlet_lines(name: str, outlet: LumpedOutlet, waves: float, time_step_s: fl
     reflected = (impedance.resistance - waves) / (impedance.resistance + waves)
     text = f"; time constants {', '.join(f'{tau_s:.3g} s' for tau_s in taus)}" if taus else ""
     yield (
-        f"outlet {name}: resistance to a steady flow {steady}, at once {impedance.resistance:.4g}, of a sound wave"
-        f" {waves:.4g} (it reflects {reflected:+.2f} of one){text}"
+        f"{opening_title('outlet', name)}: resistance to a steady flow {steady}, at once"
+        f" {impedance.resistance:.4g}, of a sound wave {waves:.4g} (it reflects {reflected:+.2f} of one){text}"
     )
     late_s = outlet.late_updates(waves, time_step_s) * outlet.every * time_step_s
     if taus and late_s > LATE * min(taus):

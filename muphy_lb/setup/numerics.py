@@ -16,7 +16,7 @@ from muphy_lb.errors import InputError
 from muphy_lb.setup.collision import refuse_unsuitable
 from muphy_lb.setup.stability import MAX_CELL_REYNOLDS, SHORT_RELAXATION_TIME, resolving, time_step_key, weak_odd_rate
 from muphy_lb.setup.waveforms import factor_bounds, fastest_wave_s, largest_factor, refuse_other_periods
-from muphy_lb.units import CS2, Units, relaxation_time, viscosity
+from muphy_lb.units import CS2, Units, relaxation_time, time_in_words, viscosity
 
 MAX_STEPS = 10**12
 MIN_STEPS_OF_A_WAVE = 2  # the sampling theorem: a faster wave looks like a slower one
@@ -349,6 +349,7 @@ def describe(
         measured_mflups: speed of all ranks together [million node updates per second].
     """
     units = numerics.units
+    memory_mib = math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20
     rows = {
         "voxel edge": f"{units.spacing_m:.4g} m",
         "time step": f"{units.time_step_s:.4g} s",
@@ -359,20 +360,14 @@ def describe(
         "Reynolds number": _or_unknown(numerics.reynolds),
         "steps": f"{numerics.steps:,} ({units.steps_to_time(numerics.steps):.4g} s)",
         "fluid nodes": f"{n_nodes:,}",
-        "memory per rank": f"{math.ceil(n_nodes / n_ranks) * bytes_per_node / 2**20:,.1f} MiB on {n_ranks} rank(s)",
+        "memory per rank": f"{memory_mib:,.1f} MiB on {n_ranks} {'rank' if n_ranks == 1 else 'ranks'}",
     }
     if measured_mflups:
-        time = clock_text(numerics.steps * n_nodes / (1e6 * measured_mflups))
-        rows["estimated time"] = f"{time} of stepping alone, at a measured {measured_mflups:.4g} MFLUPS"
+        time = time_in_words(numerics.steps * n_nodes / (1e6 * measured_mflups))
+        rows["estimated time"] = f"{time} of stepping the fluid alone, at a measured {measured_mflups:.4g} MFLUPS"
     lines = [f"{name:<20}{value}" for name, value in rows.items()]
     return "\n".join(lines + [f"warning: {warning}" for warning in numerics.warnings])
 
 
 def _or_unknown(value: float | None, unit: str = "") -> str:
     return "unknown before the run" if value is None else f"{value:.4g}{unit}"
-
-
-def clock_text(seconds: float) -> str:
-    """A duration as HH:MM:SS, rounded up."""
-    minutes, seconds = divmod(math.ceil(seconds), 60)
-    return f"{minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}"

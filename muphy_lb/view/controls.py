@@ -7,13 +7,14 @@ import numpy as np
 from bokeh.layouts import column
 from bokeh.models import Button, Checkbox, Div, RadioButtonGroup, Select, Slider
 
-from muphy_lb.view.messages import CUT, ENDED, PAUSED, RUNNING, VESSEL, Demand, Description, News
+from muphy_lb.units import time_in_words
+from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, RUNNING, Demand, Description, News
 from muphy_lb.view.style import SIDE, sheet
 
 AXES = "xyz"
 STOP, REALLY_STOP = "Stop the run", "Press again to stop"
 ARMED_MS = 4000
-HELP = "Drag turns the vessel, Shift and drag moves it, the wheel magnifies, a double click starts anew."
+HELP = "Drag to turn, Shift and drag to move, the wheel to zoom, a double click to go back to the first view."
 
 
 class Controls:
@@ -30,7 +31,7 @@ class Controls:
         title = f"<h2 style='margin:0'>{escape(description.title or 'muphy-lb')}</h2>{escape(description.text)}"
         self._places = _places(description)
         self._status = Div(**width)
-        self._field = Select(title="shown", options=list(description.units), **width)
+        self._field = Select(title="field", options=list(description.units), **width)
         self._place = RadioButtonGroup(labels=[label for label, _ in self._places], **width)
         self._layer = Slider(start=0, end=1, step=1, value=0, **width)
         self._holds = Checkbox(label="hold the colour scale", **width)
@@ -121,7 +122,7 @@ class Controls:
         if rate:
             lines.append(f"{rate:.4g} steps/s, {rate * self._description.header.n_nodes / 1e6:.4g} MFLUPS")
         if rate and news.state == RUNNING:
-            lines.append(f"at most {_duration((last - news.step) / rate)} to go")
+            lines.append(f"at most {time_in_words((last - news.step) / rate)} to go")
         lines += [f"{each.word}: {escape(str(each))}" for each in news.standing.steadiness]
         return "<p>" + "<br>".join(lines) + "</p>"
 
@@ -131,11 +132,4 @@ def _places(description: Description) -> list[tuple[str, dict]]:
     if description.is_flat:
         return [("plane", {"place": CUT, "axis": 2})]
     cuts = [(f"cut {name}", {"place": CUT, "axis": axis}) for axis, name in enumerate(AXES)]
-    return [("vessel", {"place": VESSEL, "axis": 0}), *cuts]
-
-
-def _duration(seconds: float) -> str:
-    """A time as text."""
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+    return [("3-D", {"place": BODY, "axis": 0}), *cuts]

@@ -9,6 +9,7 @@ from bokeh.models import ColumnDataSource, Div, LogTicker
 from bokeh.palettes import Category10_10
 from bokeh.plotting import figure
 
+from muphy_lb.output.pictures.panels import suitable_unit
 from muphy_lb.output.pictures.theme import DARK
 from muphy_lb.view.history import History
 from muphy_lb.view.style import CURVES, darken, sheet
@@ -35,7 +36,7 @@ class Curves:
                 plot.line("x", f"y{k}", source=source, color=_colour(k), line_width=2)
         self._change = _plot("step", y_axis_type="log")
         self._change.yaxis.ticker = LogTicker(desired_num_ticks=3, mantissas=[1, 3])
-        self._change.title.text = "relative change, and the one asked for"
+        self._change.title.text = "relative change (dashed: the one asked for)"
         self._changes = ColumnDataSource({"x": [], "change": [], "tolerance": []})
         self._change.line("x", "change", source=self._changes, color=Category10_10[0], line_width=2)
         self._change.line("x", "tolerance", source=self._changes, color=DARK.faint, line_dash="dashed")
@@ -72,6 +73,6 @@ def _fill(plot, source: ColumnDataSource, x: np.ndarray, rows: np.ndarray, quant
     """Set the curves of a plot, in a unit that suits them."""
     name, units = quantity
     top = float(np.abs(rows).max(initial=0.0))
-    unit, size = next((each for each in units if top >= SMALLEST * each[1]), units[-1])
+    unit, size = suitable_unit(units, top, SMALLEST)
     plot.title.text, plot.visible = f"{name} [{unit}]", x.size > 1
     source.data = {"x": x, **{f"y{k}": row / size for k, row in enumerate(rows)}}

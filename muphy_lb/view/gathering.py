@@ -7,7 +7,7 @@ import numpy as np
 from muphy_lb.geometry.nodes import voxel_coordinates
 from muphy_lb.output.pictures.projection import CoarseGrid, is_cut_through
 from muphy_lb.run.simulation import Simulation
-from muphy_lb.view.messages import CUT, VESSEL, CutFrame, Demand, Description, Picture
+from muphy_lb.view.messages import BODY, CUT, CutFrame, Demand, Description, Picture
 from muphy_lb.view.particles import drawn_points
 from muphy_lb.view.shown import WALL_SHEAR, NodeReader, ShownField, has_wall_shear, shown_fields
 from muphy_lb.view.wall import WallGathering
@@ -200,10 +200,10 @@ def describe(view: Simulation, gathering: Gathering) -> Description | None:
         return None
     telling = [physics.cut_field for physics in view.physics if physics.cut_field in gathering.fields]
     field = telling[0] if telling else "speed"
-    header = view.header
+    header, n_ranks = view.header, view.communicator.size
     return Description(
         title=view.case.title,
-        text=f"{header.n_nodes:,} nodes, {view.device}, ranks: {view.communicator.size}",
+        text=f"{header.n_nodes:,} nodes, {view.device}, {n_ranks} {'rank' if n_ranks == 1 else 'ranks'}",
         header=header,
         low=tuple(map(int, gathering.low)),
         high=tuple(map(int, gathering.high)),
@@ -215,5 +215,5 @@ def describe(view: Simulation, gathering: Gathering) -> Description | None:
         grid=gathering.grid,
         counts=counts,
         is_rock=is_rock,
-        start=Demand(field, CUT, axis, index) if telling or header.shape[0] == 1 else Demand(field, VESSEL),
+        start=Demand(field, CUT, axis, index) if telling or header.shape[0] == 1 else Demand(field, BODY),
     )

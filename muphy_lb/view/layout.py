@@ -9,20 +9,20 @@ from bokeh.layouts import column, row
 from bokeh.models import ColorBar, ColumnDataSource, CustomJS, Div, LinearColorMapper, Range1d
 from bokeh.plotting import figure
 
+from muphy_lb.output.pictures.panels import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.output.pictures.theme import DARK
 from muphy_lb.view.controls import AXES, Controls
 from muphy_lb.view.curves import Curves
-from muphy_lb.view.messages import CUT, VESSEL, Demand, Description
+from muphy_lb.view.messages import BODY, CUT, Demand, Description
 from muphy_lb.view.scene import Drawn, Scale, palette
 from muphy_lb.view.style import FRAME, darken, page_sheet, sheet
 
-GONE = "the run has gone; this is the last that was seen of it"
-NOT_YET = "no values yet"
+GONE = "the run has ended without saying why; this is its last picture"
+NO_PICTURE, NO_VALUES = "waiting for the first picture", "no values yet"
 MARGIN = 1.04
 LARGEST_NOTCH = 500.0
 ACKNOWLEDGE = "requestAnimationFrame(() => { drawn.data = {number: source.data.number} })"
 LOAD_AGAIN = "setTimeout(() => window.location.reload(), 1500)"
-LENGTHS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
 POINT_SIZE, POINT_COLOUR = 3, "#ffffff"
 NO_POINTS: dict[str, list] = {"x": [], "y": []}
 NO_LINES: dict[str, list] = {"xs": [], "ys": []}
@@ -51,22 +51,22 @@ class Layout:
     def __init__(self, document, description: Description, curves: Sequence[str]):
         self._description = description
         extent_m = (np.subtract(description.high, description.low).max() + 1) * description.header.spacing_m
-        self._length = next((each for each in LENGTHS if extent_m >= each[1]), LENGTHS[-1])
+        self._length = suitable_unit(LENGTH_UNITS, extent_m, SMALLEST_LENGTH)
         self._colours = LinearColorMapper(palette=palette(description.field), low=0, high=1, nan_color=DARK.shadow)
         self._bars: list[ColorBar] = []
         self._palette_of, self._framed = description.field, -1
         self._drawn = ColumnDataSource({"number": [0]})
         empty = {"image": [], "number": []}
         self._cut_source = self._source({**empty, "x": [], "y": [], "dw": [], "dh": []})
-        self._vessel_source = self._source(empty)
+        self._body_source = self._source(empty)
         self._points, self._surface = ColumnDataSource(NO_POINTS), ColumnDataSource(NO_LINES)
-        self._cut, self._vessel = self._cut_figure(), self._vessel_figure()
+        self._cut, self._body = self._cut_figure(), self._body_figure()
         self.controls, self.curves = Controls(document, description), Curves(curves)
 
     def fill(self, document) -> None:
         """Fill a document with the elements, when all their callbacks are known."""
         document.title = f"{self._description.title or 'muphy-lb'}: live view"
-        parts = (self.controls.column, column(self._cut, self._vessel), self.curves.column)
+        parts = (self.controls.column, column(self._cut, self._body), self.curves.column)
         document.add_root(row(*parts, stylesheets=[page_sheet()]))
 
     def on_mouse(self, turn: Callable, zoom: Callable, reset: Callable) -> None:
@@ -80,9 +80,9 @@ class Layout:
             if np.isfinite(event.delta):
                 zoom(float(np.clip(event.delta, -LARGEST_NOTCH, LARGEST_NOTCH)))
 
-        self._vessel.on_event(Pan, dragged)
-        self._vessel.on_event(MouseWheel, wheeled)
-        self._vessel.on_event(DoubleTap, lambda _event: reset())
+        self._body.on_event(Pan, dragged)
+        self._body.on_event(MouseWheel, wheeled)
+        self._body.on_event(DoubleTap, lambda _event: reset())
 
     def on_drawn(self, acknowledge: Callable[[int], None]) -> None:
         """Call ``acknowledge`` with the number of a picture that is on the screen."""
@@ -102,7 +102,7 @@ class Layout:
     def choose(self, demand: Demand) -> None:
         """Set the page to what is looked at."""
         self.controls.choose(demand)
-        self._vessel.visible, self._cut.visible = demand.place == VESSEL, demand.place == CUT
+        self._body.visible, self._cut.visible = demand.place == BODY, demand.place == CUT
         if demand.place == CUT:
             self._look_along(demand)
 
@@ -115,14 +115,14 @@ class Layout:
             self._colours.palette = palette(demand.field)
         for bar in self._bars:
             bar.title = f"{demand.field}{unit}"
-        if demand.place == VESSEL:
+        if demand.place == BODY:
             where = "largest below the surface" if demand.field in self._description.below_wall else "at the surface"
-            self._vessel.title.text = f"{demand.field}, {where if drawn.has_values else NOT_YET}"
+            self._body.title.text = f"{demand.field}, {where if drawn.has_values else NO_VALUES}"
             self._points.data = dict(zip("xy", drawn.points, strict=True))
-            self._vessel_source.data = {"image": [drawn.image], "number": [number]}
+            self._body_source.data = {"image": [drawn.image], "number": [number]}
             return
         left, right, bottom, top = self._look_along(demand)
-        self._cut.title.text = self._place_of(demand) if drawn.has_values else NOT_YET
+        self._cut.title.text = self._place_of(demand) if drawn.has_values else NO_VALUES
         size, low = self._description.header.spacing_m / self._length[1], np.array([left, bottom])[:, None]
         self._points.data = dict(zip("xy", low + size * (drawn.points + 0.5), strict=True))
         lines = [low + size * (line + 0.5) for line in drawn.lines]
@@ -138,6 +138,7 @@ class Layout:
 
     def _cut_figure(self):
         plot = figure(frame_width=FRAME[0], frame_height=FRAME[1], tools="pan,wheel_zoom,box_zoom,reset,save,hover")
+        plot.title.text = NO_PICTURE
         plot.x_range, plot.y_range = Range1d(0, 1), Range1d(0, 1)
         plot.hover.tooltips = [("", "@image{0.0000}")]
         image = plot.image(source=self._cut_source, x="x", y="y", dw="dw", dh="dh", color_mapper=self._colours)
@@ -147,9 +148,10 @@ class Layout:
         plot.toolbar.logo = None
         return self._with_bar(plot)
 
-    def _vessel_figure(self):
+    def _body_figure(self):
         plot = figure(frame_width=FRAME[0], frame_height=FRAME[1], tools="", x_range=(0, 1), y_range=(0, 1))
-        plot.image_rgba(source=self._vessel_source, x=0, y=0, dw=1, dh=1)
+        plot.title.text = NO_PICTURE
+        plot.image_rgba(source=self._body_source, x=0, y=0, dw=1, dh=1)
         plot.scatter("x", "y", source=self._points, size=POINT_SIZE, color=POINT_COLOUR, line_color=None)
         plot.axis.visible = plot.grid.visible = False
         plot.toolbar_location = None

@@ -116,13 +116,13 @@ class LiveView(Onlooker):
     def __init__(self, simulation: Simulation, door: Door | None, keeps_checkpoints: bool = False):
         self._simulation, self._communicator = simulation, simulation.communicator
         self.keeps_checkpoints, self.url = keeps_checkpoints, door.url if door else ""
-        self._directions = door.directions() if door else ""
+        self._directions, self._is_closed = door.directions() if door else "", False
         self._gathering = Gathering(simulation)
         description = describe(simulation, self._gathering)
-        self._page = PageProcess(door, description) if door and description else None
         start = self._communicator.broadcast(description.start if description else None)
         self._gathering.picture(start)  # kernels are compiled before the first step, not between two of them
         self._openings()
+        self._page = PageProcess(door, description) if door and description else None
         self._desk = Desk(self._page, simulation.step_number) if self._page else None
         self.next_step = simulation.step_number + 1
         simulation.onlooker = self
@@ -174,11 +174,15 @@ class LiveView(Onlooker):
                 self._page.describe(description)
 
     def close(self) -> None:
-        """End the page."""
-        self._simulation.onlooker = Onlooker()
-        self._gathering.release()
+        """End the page, and let go of the simulation, which a notebook may hold on to through this view."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._simulation.onlooker is self:
+            self._simulation.onlooker = Onlooker()
         if self._page:
             self._page.close()
+        del self._simulation, self._gathering
 
     def _show(self, order: Order, standing: Standing, state: str) -> None:
         """Take the pictures of an order, and send them with the news to the page."""

@@ -15,9 +15,9 @@ from muphy_lb.run.onlooker import Standing
 
 MOST_DEMANDS = 8
 COMMANDS = ("pause", "go on", "step", "checkpoint", "stop")
-VESSEL, CUT = "vessel", "cut"
+BODY, CUT = "body", "cut"
 RUNNING, PAUSED, ENDED = "running", "paused", "ended"
-WAITING = "waiting for more steps to be asked for"
+WAITING = "waiting for more steps"
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Demand:
 
     Attributes:
         field: name of the scalar.
-        place: ``VESSEL``, its values on a coarse grid all over the geometry, or ``CUT``.
-        axis, index: 0, 1, 2 for a cut normal to x, y, z, and the layer of voxels; 0 for the vessel.
+        place: ``BODY``, the fluid seen from outside, with values on a coarse grid, or ``CUT``, a layer of voxels.
+        axis, index: 0, 1, 2 for a cut normal to x, y, z, and the layer of voxels; 0 for the body.
     """
 
     field: str
@@ -81,8 +81,8 @@ class Description:
         low, high: smallest and largest voxel coordinates (x, y, z) of the fluid.
         frames: the images of cuts normal to x, y, z.
         units: unit of every field by name.
-        below_wall: fields of which the vessel shows the largest value below its wall; of others that at the wall.
-        on_wall: fields that are known beside walls alone.
+        below_wall: fields of which the body shows the largest value below its surface; of others that at the surface.
+        on_wall: fields that are known beside walls only.
         field: name of the one to begin with.
         grid, counts: cells all over the geometry, and flat index and number of fluid voxels of those with any.
         is_rock: whether the fluid fills the pores of a block.
@@ -177,7 +177,7 @@ def can_be_met(demand: Demand, description: Description) -> bool:
     """Whether there is such a field and place."""
     if demand.field not in description.units:
         return False
-    if demand.place == VESSEL:
+    if demand.place == BODY:
         return (demand.axis, demand.index) == (0, 0) and not description.is_flat
     if demand.place != CUT or demand.axis not in (0, 1, 2):
         return False

@@ -1,4 +1,4 @@
-"""What is drawn of pictures: a cut as an image of numbers, the vessel as seen from somewhere, and their colours."""
+"""What is drawn of pictures: a cut as an image of numbers, the body of the fluid from outside, and their colours."""
 
 import time
 from dataclasses import dataclass, replace
@@ -9,6 +9,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from skimage.measure import find_contours
 
+from muphy_lb.output.pictures.panels import suitable_unit
 from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.output.pictures.projection import (
     Window,
@@ -40,7 +41,7 @@ ZOOM = (0.5, 12.0)
 
 @dataclass(frozen=True)
 class Angle:
-    """From where the vessel is seen: direction of the viewer, magnification, and shift of the centre in parts of the
+    """From where the body is seen: direction of the viewer, magnification, and shift of the centre in parts of the
     image's width."""
 
     azimuth_deg: float
@@ -49,7 +50,7 @@ class Angle:
     shift: tuple[float, float] = (0.0, 0.0)
 
     def turned(self, right_deg: float, up_deg: float) -> "Angle":
-        """The vessel follows the mouse."""
+        """The body follows the mouse."""
         elevation = np.clip(self.elevation_deg - up_deg, -MOST_ELEVATION_DEG, MOST_ELEVATION_DEG)
         return replace(self, azimuth_deg=(self.azimuth_deg - right_deg) % 360.0, elevation_deg=float(elevation))
 
@@ -84,8 +85,7 @@ class Scale:
         least = max(LEAST_RANGE, 1e-6 * max(abs(low), abs(high)))
         low, high = float(low), float(max(high, low + least))
         top = max(abs(low), abs(high))
-        units = PREFIXES.get(unit, ((unit, 1.0),))
-        name, size = next((row for row in units if top >= SMALLEST * row[1]), units[-1])
+        name, size = suitable_unit(PREFIXES.get(unit, ((unit, 1.0),)), top, SMALLEST)
         return cls(low, high, name, size)
 
     def fractions(self, values: np.ndarray) -> np.ndarray:
@@ -105,8 +105,8 @@ class Drawn:
 
     Attributes:
         demand: of the picture.
-        image: (rows, columns) values of a cut [SI], nan where there is no fluid; or RGBA of the vessel, uint32.
-        points: (2, m) particles: from the first voxel of a cut [voxels], or in parts of the vessel's image.
+        image: (rows, columns) values of a cut [SI], nan where there is no fluid; or RGBA of the body, uint32.
+        points: (2, m) particles: from the first voxel of a cut [voxels], or in parts of the body's image.
         lines: (2, k) points of each line of the surface in a cut, from its first voxel [voxels].
         has_values: whether there is a value anywhere.
     """
@@ -143,8 +143,8 @@ def surface_lines(picture: Picture, stride: int = 1) -> tuple[np.ndarray, ...]:
     return tuple(stride * line[:, ::-1].T + pixel_centre for line in find_contours(share, HALF_FULL))
 
 
-class VesselScene:
-    """The vessel in three dimensions, coloured by values.
+class BodyScene:
+    """The body of the fluid in three dimensions, coloured by values.
 
     Args:
         description: of what is watched.
@@ -170,16 +170,16 @@ class VesselScene:
         )
 
     def drawn(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> Drawn:
-        """The vessel as it is drawn; arguments as of :meth:`image`."""
+        """The body as it is drawn; arguments as of :meth:`image`."""
         points = np.empty((2, 0)) if picture.points is None else self.places(picture.points, angle, size)
         image = self.image(picture, angle, scale, size, rays)
         return Drawn(picture.demand, image, points, has_values=picture.values.size > 0)
 
     def image(self, picture: Picture, angle: Angle, scale: Scale, size: tuple[int, int], rays: int = 1) -> np.ndarray:
-        """(rows, columns) uint32 RGBA of the vessel with the values of a picture.
+        """(rows, columns) uint32 RGBA of the body with the values of a picture.
 
         Args:
-            picture: of the place ``VESSEL``.
+            picture: of the place ``BODY``.
             angle: from where.
             scale: colours.
             size: columns and rows.
@@ -222,7 +222,7 @@ class VesselScene:
         self._picture = picture
 
     def _window(self, angle: Angle, size: tuple[int, int]) -> Window:
-        """A window of the shape of the image around the whole vessel, or magnified."""
+        """A window of the shape of the image around the whole body, or magnified."""
         camera = oblique_camera(angle.azimuth_deg, angle.elevation_deg)
         whole = Window.around(self._full, camera)
         aspect = size[1] / size[0]

@@ -46,7 +46,7 @@ class ShownField(NamedTuple):
     Attributes:
         unit: its SI unit.
         values: its (k,) SI values at the nodes of a reader.
-        is_below_wall: whether the vessel shows the largest value below its wall, instead of the value at the wall.
+        is_below_wall: whether the body shows the largest value below its surface, instead of the value at the surface.
     """
 
     unit: str

@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from muphy_lb.view.history import History
 from muphy_lb.view.layout import plain_page
 from muphy_lb.view.messages import Answer, Demand, Description, News, Picture
-from muphy_lb.view.scene import VesselScene
+from muphy_lb.view.scene import BodyScene
 from muphy_lb.view.viewer import Viewer
 
 MOST_VIEWERS = 8
@@ -23,7 +23,7 @@ class Studio:
 
     Attributes:
         description: what is watched; None until the run has told.
-        scene: the vessel; None until it is needed, and for flat geometries.
+        scene: the body of the fluid; None until it is needed, and for flat geometries.
         news: where the run stands.
         history: the curves so far.
     """
@@ -32,7 +32,7 @@ class Studio:
         self._line, self._viewers = line, set[Viewer]()
         self._sender, self._artist = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.description: Description | None = None
-        self.scene: VesselScene | None = None
+        self.scene: BodyScene | None = None
         self.news: News | None = None
         self.history = History()
         self._is_telling, self._has_changed, self._commands = False, False, list[str]()
@@ -44,7 +44,7 @@ class Studio:
     def open_page(self, document) -> None:
         """Fill the document of a new browser."""
         if len(self._viewers) >= MOST_VIEWERS:
-            return plain_page(document, f"{MOST_VIEWERS} browsers look on already; close one of their pages")
+            return plain_page(document, f"{MOST_VIEWERS} browsers show this page already; close one of them")
         if self.description is None:
             return plain_page(document, "the run is being prepared", is_loaded_again=True)
         viewer = Viewer(document, self)
@@ -56,7 +56,7 @@ class Studio:
         """Take what the run has sent."""
         if isinstance(message, Description):
             if not message.is_flat:
-                self.scene = await self.draw(VesselScene, message)
+                self.scene = await self.draw(BodyScene, message)
             if self.description is None:
                 self.history = History([opening.name for opening in message.header.openings])
             self.description = message

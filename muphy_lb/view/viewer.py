@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 from muphy_lb.view.layout import GONE, Layout
-from muphy_lb.view.messages import CUT, ENDED, RUNNING, VESSEL, WAITING, Demand, News, Picture, can_be_met
+from muphy_lb.view.messages import BODY, CUT, ENDED, RUNNING, WAITING, Demand, News, Picture, can_be_met
 from muphy_lb.view.scene import Scale, drawn_cut
 from muphy_lb.view.style import FRAME
 
@@ -18,7 +18,7 @@ TELL_S = 0.25
 SETTLED_S = 1.0
 """A run that has made all steps that were asked for waits if no others follow within this time."""
 STILL_S = 0.25
-"""So long after the last turn of the vessel it is drawn anew, with finer rays."""
+"""So long after the last turn of the body it is drawn anew, with finer rays."""
 
 
 class Viewer:
@@ -129,8 +129,8 @@ class Viewer:
         self._studio.tell()
 
     def _another_place(self, asked: Demand) -> Demand:
-        """The vessel, or the middle layer along an axis."""
-        if asked.place == VESSEL:
+        """The body, or the middle layer along an axis."""
+        if asked.place == BODY:
             return replace(asked, axis=0, index=0)
         low, high = (corner[asked.axis] for corner in (self._studio.description.low, self._studio.description.high))
         return replace(asked, index=(low + high) // 2)
@@ -148,7 +148,7 @@ class Viewer:
         self._studio.tell()
 
     def _turn(self, right: float, up: float, is_shift: bool) -> None:
-        if self._angle is None or self.demand.place != VESSEL:
+        if self._angle is None or self.demand.place != BODY:
             return
         if is_shift:
             self._angle = self._angle.moved(right / FRAME[0], up / FRAME[0])
@@ -157,7 +157,7 @@ class Viewer:
         self._look_again()
 
     def _zoom(self, delta: float) -> None:
-        if self._angle and self.demand.place == VESSEL:
+        if self._angle and self.demand.place == BODY:
             self._angle = self._angle.magnified(ZOOM_PER_NOTCH**delta)
             self._look_again()
 

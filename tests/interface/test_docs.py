@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from muphy_lb.__main__ import COMMANDS, PREPARING
+from muphy_lb.case.case import Case
 from muphy_lb.geometry.__main__ import main as geometry
 from muphy_lb.partition.__main__ import main as partition
 from tests.structure.source import ROOT, modules
@@ -32,7 +34,7 @@ COARSE = {
     "beat.toml": ["--set=geometry.spacing_m=4e-4"],
     "cavity.toml": ["--set=geometry.options.size=16"],
 }
-SMALLER = {"size = 24": "size = 10", "--across 12": "--across 6", "--spacing-m 2e-4": "--spacing-m 5e-4"}
+SMALLER = {"size = 24": "size = 10", "--across 14": "--across 6", "--spacing-m 2e-4": "--spacing-m 5e-4"}
 # These ask for more than one process of this machine, or for what another command has measured on GPUs.
 ELSEWHERE = ("doctor", "scaling")
 
@@ -103,6 +105,8 @@ def test_the_reference_knows_every_command_and_the_keys_of_every_physics(site):
         "[openings.windkessel]",
         "[thermal]",
         "[free_surface.bubbles]",
+        "[particles.bonds]",
+        "rate_per_s",
         "cumulant",
     ):
         assert key in text
@@ -168,6 +172,36 @@ def test_what_a_tutorial_says_works(name, tmp_path, monkeypatch, capsys):
             exec(compile(smaller(text), f"{name}.md", "exec"), {})
         elif language == "command":
             obey(text)
+
+
+def tables_of(spec: dict, defined: dict):
+    """The tables that a key of the case file may hold, one or a list of them."""
+    if "$ref" in spec:
+        yield from tables_of(defined[spec["$ref"].rpartition("/")[2]], defined)
+    for one in (*spec.get("anyOf", ()), spec.get("items", {})):
+        yield from tables_of(one, defined) if one else ()
+    if "properties" in spec:
+        yield spec["properties"]
+
+
+def unknown_keys(given: dict, spec: dict, defined: dict):
+    known = list(tables_of(spec, defined))
+    for key, value in given.items() if known else ():
+        specs = [table[key] for table in known if key in table]
+        if not specs:
+            yield key
+        for entry in value if isinstance(value, list) else [value]:
+            if isinstance(entry, dict):
+                yield from unknown_keys(entry, {"anyOf": specs}, defined)
+
+
+def test_every_piece_of_a_case_that_a_page_shows_has_keys_that_there_are():
+    schema, n_pieces = Case.model_json_schema(), 0
+    for page in (ROOT / "README.md", *DOCS.rglob("*.md")):
+        for piece in re.findall(r"^```toml\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+            unknown, n_pieces = list(unknown_keys(tomllib.loads(piece), schema, schema["$defs"])), n_pieces + 1
+            assert not unknown, f"{page}: {unknown}"
+    assert n_pieces > 10 and list(unknown_keys({"fluid": {"densty": 1}}, schema, schema["$defs"])) == ["densty"]
 
 
 def texts_of_the_program() -> str:

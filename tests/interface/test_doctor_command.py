@@ -1,7 +1,9 @@
 """``muphy-lb doctor``: it says what is there, names remedies, and ends well wherever the solver runs."""
 
 import json
+import signal
 import sys
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
@@ -178,6 +180,19 @@ def test_what_is_missing_is_listed_where_nothing_reads_requirements(monkeypatch)
     assert found.topic == "no-such-package" and found.is_fatal and found.remedy == 'pip install "no-such-package"'
 
 
+def test_a_folder_that_is_not_installed_says_itself_what_it_needs(monkeypatch):
+    installed = libraries._lines()
+
+    def unknown(_):
+        raise PackageNotFoundError(libraries.PACKAGE)
+
+    monkeypatch.setattr(libraries, "requires", unknown)
+    found = by_topic(libraries.packages())
+    assert found["h5py"].state == OK and "extra view" in found
+    monkeypatch.setattr(libraries, "requires", lambda _: installed)
+    assert list(found) == [finding.topic for finding in libraries.packages()]
+
+
 def test_a_folder_for_kernels_that_cannot_be_written_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("MUPHY_CACHE", "not/absolute")
@@ -199,6 +214,19 @@ def test_a_trial_that_hangs_or_dies_is_an_answer(tmp_path):
     assert answer("echo 'the driver is broken' >&2; exit 3") == "the driver is broken"
     assert answer("exit 3") == "it ended with code 3"
     assert "cannot be started" in trial.answer_of("cpu", 1.0, ("no-such-launcher",))["failure"]
+
+
+def test_a_trial_ends_with_the_doctor(monkeypatch):
+    begun = []
+
+    def interrupted(process, **_):
+        begun.append(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(trial.subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        trial.answer_of("cpu", 60.0, ("sh", "-c", "sleep 60"))
+    assert begun[0].wait(10) == -signal.SIGKILL
 
 
 def test_one_fault_does_not_hide_the_others(answers, nvidia_smi, monkeypatch, capsys):

@@ -17,7 +17,7 @@ from muphy_lb.run.onlooker import Standing
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.door import LOOPBACK, PageProcess, open_door
 from muphy_lb.view.gathering import Gathering, describe
-from muphy_lb.view.messages import VESSEL, Answer, Demand, News
+from muphy_lb.view.messages import BODY, Answer, Demand, News
 from tests.vessel import vessel
 
 client = pytest.importorskip("bokeh.client", reason="bokeh is not installed; pip install 'muphy_lb[view]'")
@@ -43,7 +43,7 @@ class Shown:
         simulation.step(5)
         gathering = Gathering(simulation)
         self.description = description = describe(simulation, gathering)
-        self.picture = gathering.picture(Demand("speed", VESSEL))
+        self.picture = gathering.picture(Demand("speed", BODY))
         door = open_door(0)
         self.port, self.token, self.url = door.port, door.token, door.url
         self.page = PageProcess(door, description)
@@ -233,7 +233,7 @@ def test_a_viewer_who_sends_rubbish_is_shown_nothing_wrong(shown):
     (field,), (slider,), (choice,) = (models(session, kind) for kind in ("Select", "Slider", "RadioButtonGroup"))
     choice.active = 1
     session.force_roundtrip()
-    cut = shown.answer(lambda answer: answer.watched and answer.watched[0].place != VESSEL)
+    cut = shown.answer(lambda answer: answer.watched and answer.watched[0].place != BODY)
     slider.value = 10**9
     choice.active = 99
     field.value = "speed"

@@ -217,6 +217,14 @@ def test_a_value_that_is_not_finite_ends_the_run_with_its_place():
         ({"free_surface": {"liquid": [BOX | {"level_m": 0.1}]}}, "box_m.*level_m"),
         ({"free_surface": {"liquid": [{"radius_m": 0.1, "level_m": 0.1}]}}, "neither centre_m nor spheres_file"),
         ({"free_surface": {"liquid": [BOX], "surface_tension_n_m": 50.0}}, "surface_tension_n_m is 50.*allowed: up to"),
+        (
+            {"free_surface": {"liquid": [BOX], "contact_angle_deg": 60.0}},
+            "contact_angle_deg = 60.0 and no surface tension.*give surface_tension_n_m, or remove",
+        ),
+        (
+            {"free_surface": {"liquid": [BOX], "surface_tension_n_m": 0.05, "contact_angle_deg": 181.0}},
+            "contact_angle_deg",
+        ),
         ({"free_surface": {"liquid": [BOX], "gas_pressure_pa": -1e6}}, "gas_pressure_pa is -1e.06.*allowed"),
         (
             {"flow": {"acceleration_m_s2": [0.0, 0.0, 0.0]}, "free_surface": {"liquid": [{"level_m": 0.01}]}},

@@ -74,7 +74,7 @@ def test_what_a_node_gains_from_a_neighbour_along_the_wall_the_neighbour_loses(l
     other = [number[pair] for pair in zip(far.tolist(), lattice.opposite[balance.q].tolist(), strict=True)]
     assert np.array_equal(balance.share[other], balance.share)
     assert np.array_equal(balance.wall[other], balance.wall)
-    assert np.abs(balance.added[other] + balance.added).max(initial=0.0) < 1e-17
+    assert np.abs(balance.inflow_along[other] + balance.inflow_along).max(initial=0.0) < 1e-17
     assert (balance.share >= LEAST_SHARE).all() and (lattice is D3Q15 or np.ptp(balance.share) > 0.1)
 
 
@@ -92,7 +92,7 @@ def test_a_node_returns_what_it_receives_but_for_what_passes_along_the_wall(latt
     rest = engine.populations()[0] - random_populations(lattice, n)[0, engine.domain.number]
     arriving = before[addresses.at(lattice.opposite[balance.q], balance.node)]
     passed = balance.share * (arriving - random_populations(lattice, n)[balance.q, engine.domain.number[balance.node]])
-    along = np.bincount(balance.node, passed + balance.added * np.take(moves, balance.wall), n)
+    along = np.bincount(balance.node, passed + balance.inflow_along * np.take(moves, balance.wall), n)
     assert np.abs(gained + rest - along).max() < ROUND_OFF
     assert abs(along.sum()) < ROUND_OFF * n and np.abs(gained).max() > 1e-3
 
@@ -120,7 +120,7 @@ def test_a_turning_cylinder_pushes_nothing_in(rule):
 @BETWEEN
 def test_nothing_passes_along_walls_of_voxels(rule):
     _, balance = balance_of(walled_nodes(D3Q19, SameDistance(0.5)), D3Q19, rule)
-    assert balance.share.size and not balance.share.any() and not balance.added.any()
+    assert balance.share.size and not balance.share.any() and not balance.inflow_along.any()
 
 
 def test_half_way_walls_need_no_balance():

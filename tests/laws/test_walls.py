@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.boundaries.wall_motion import HALF_WAY, WallMotion, linkwise_coefficients, treat_walls
-from muphy_lb.domain import STREAMINGS, build_local_domain
+from muphy_lb.domain import STREAMINGS, WARP, build_local_domain
 from muphy_lb.errors import InputError
 from muphy_lb.geometry.cuts import cut_links
 from muphy_lb.geometry.flags import FLAG_DTYPE, FLUID, SOLID, wall_flag
@@ -124,6 +124,19 @@ def test_specification_node_functions_and_compiled_code_agree_at_moving_walls(la
     others = [populations_after(nodes, other, 10) for other in (replace(setup, backend="cpu"), plain)]
     assert max(np.abs(other - specified).max() for other in others) < COMPILED
     assert np.isfinite(specified).all()
+
+
+def test_padding_of_the_last_warp_overwrites_nothing():
+    """Padding has the address of the first node, whose population at rest is balanced here in the same warp."""
+    nodes = walled_nodes(D2Q9, ScatteredDistances(), shape=(1, 5, 6))
+    setup = Setup(D2Q9, force=FORCE, wall_rule="bouzidi", motions=MOVING)
+    compiled, specified = (build_engine(nodes, replace(setup, backend=backend)) for backend in ("cpu", "numpy"))
+    at_walls = np.unique(compiled.domain.linkwise.node)
+    assert at_walls[0] == 0 and 1 < at_walls.size < WARP
+    for engine in (compiled, specified):
+        engine.set_populations(random_populations(D2Q9, nodes.n_nodes))
+        engine.boundary_links.bind_walls(0)()
+    assert np.abs(compiled.populations() - specified.populations()).max() < COMPILED
 
 
 @pytest.mark.gpu

@@ -70,10 +70,10 @@ def random_walls(lattice: Lattice, n: int, keeps_mass=True, seed=3) -> WallArray
     """Arrays of n nodes at a moving wall, with every number at random."""
     rng, size = np.random.default_rng(seed), (lattice.q - 1) * n
     links, others = rng.integers(0, 2**lattice.q, size=(2, n), dtype=np.uint32) & np.uint32(2**lattice.q - 2)
-    numbers = {name: rng.normal(size=size) for name in ("near", "opposed", "momentum", "passed")}
+    numbers = {name: rng.normal(size=size) for name in ("b", "c", "d", "inflow")}
     exchanges = others & ~links if keeps_mass else np.zeros(0, np.uint32)
     where = {"rest": np.zeros(n, np.uint32), "entry": np.zeros(size, np.uint32), "wall": np.zeros(size, np.uint8)}
-    return WallArrays(into_walls=links, along_walls=exchanges, wanted=links, value=np.array([0.7]), **where, **numbers)
+    return WallArrays(into_walls=links, along_walls=exchanges, needed=links, value=np.array([0.7]), **where, **numbers)
 
 
 def after_walls(walls: WallArrays, lattice: Lattice, precision: Precision, arriving, leaving):
@@ -82,6 +82,6 @@ def after_walls(walls: WallArrays, lattice: Lattice, precision: Precision, arriv
     changed, n = [], walls.rest.size
     for m in range(n):
         f = result[:, m].copy()
-        changed.append(update(f, leaving[:, m], walls.near[m::n], m, m, n, walls))
+        changed.append(update(f, leaving[:, m], walls.b[m::n], m, m, n, walls))
         result[:, m] = f
     return result, np.array(changed)

@@ -176,4 +176,7 @@ def write_results(backend: str, path: str) -> None:
 
 
 if __name__ == "__main__":
+    from tests.simulator import take_turns
+
+    take_turns()
     write_results(*sys.argv[1:])

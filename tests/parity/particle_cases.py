@@ -49,6 +49,9 @@ def state(label: str, backend: str) -> np.ndarray:
 
 
 if __name__ == "__main__":
+    from tests.simulator import take_turns
+
+    take_turns()
     # threads that do nothing cost the simulator as much as others, and there are to be several blocks
     stage_skeletons.CHOOSING_BLOCK = kernels.PARTICLE_BLOCK = BLOCK
     np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES})

@@ -76,7 +76,7 @@ def walls_in_python(update, names):
         changed = np.zeros(arriving.shape, dtype=bool)
         for m in np.flatnonzero(walls.into_walls):
             f = arriving[:, m].copy()
-            bits = update(f, leaving[:, m], walls.near[m :: walls.rest.size], m, m, walls.rest.size, walls)
+            bits = update(f, leaving[:, m], walls.b[m :: walls.rest.size], m, m, walls.rest.size, walls)
             changed[:, m] = [bits >> q & 1 for q in range(lattice.q)]
             arriving[:, m] = f
         return changed

@@ -4,6 +4,7 @@ Run as ``python -m tests.parity.ptx`` in a process of its own, in which it stand
 device functions ask for.
 """
 
+import gc
 import json
 import re
 import sys
@@ -26,6 +27,7 @@ from tests.parity.cases import CANNOT_RUN
 
 CAPABILITY, ANOTHER = (9, 0), (8, 0)
 RATES = {BGK: 1, TRT: 2}
+gc.set_threshold(100_000, 20, 100)  # compilers make objects by the million and few cycles
 ARITHMETIC = re.compile(r"^\s*(?:fma|mul|add|sub|neg)(?:\.\w+)*\.f32\b", re.MULTILINE)
 
 

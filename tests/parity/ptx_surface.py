@@ -12,9 +12,10 @@ from muphy_lb.backends.arrays import Collected
 from muphy_lb.backends.cuda import skeletons, stage_skeletons
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.stage_skeletons import Candidates, Found
-from muphy_lb.lattice import D3Q19
+from muphy_lb.lattice import D2Q9, D3Q19
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.model import COLLECT, CROSSING, EACH, MOMENTS, NEIGHBOURS, REFILL, STORED
 from muphy_lb.precision import FP32, FP64
 from tests.free_surface import SurfaceSetup
@@ -28,12 +29,18 @@ CELLS = types.Array(types.uint8, 1, "C")
 AMONG = types.NamedTuple((types.Array(types.int32, 1, "C"), WORDS), Collected)
 CANDIDATES = types.NamedTuple((*RANGE, *AMONG.types, CELLS, types.uint8), Candidates)
 
+TENSE = {
+    FP32: {"capillarity": CONTACT_ANGLE, "of_capillarity": {TENSION: 0.01, COS_ANGLE: 0.5}},
+    FP64: {"capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.01}},
+}
+"""Away from walls a surface with a contact angle is that without."""
 
-def kernel_of(stage, operators, pattern, precision):
+
+def kernel_of(stage, operators, pattern, lattice, precision):
     """The kernel of a stage, and the types of its arguments between the tables and the parameters."""
-    how = D3Q19, precision
-    rows = tuple(range(D3Q19.q))
-    near = Found(rows, 0, np.uint32, D3Q19.q - 1)
+    how = lattice, precision
+    rows = tuple(range(lattice.q))
+    near = Found(rows, 0, np.uint32, lattice.q - 1)
     buffer = types.Array(typeof(precision.real(0)), 1, "C")
     if stage.kernel == EACH:
         return stage_skeletons.each(operators[0], *how), (CANDIDATES,)
@@ -50,17 +57,16 @@ def kernel_of(stage, operators, pattern, precision):
 
 
 def main() -> int:
-    """All stages, and the step of nodes with fluid."""
+    """All stages, and the step of nodes with fluid, in both precisions and in two and three dimensions."""
     pretend(CAPABILITY)
     counts = AMONG.types[0]
     arguments = WORDS, types.uint32, *RANGE, AMONG, counts
     cuda.compile_ptx(stage_skeletons.collect.py_func, types.void(*arguments), cc=CAPABILITY)
     print("collect", flush=True)
-    for precision in (FP32, FP64):
+    for lattice, precision in ((D3Q19, FP32), (D2Q9, FP64)):
         law = GasLaw(absolute=1.0, deviation=0.0, gamma=1.0, largest=0.3)
-        tense = {"capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.01}}
-        setup = SurfaceSetup(D3Q19, precision=precision, law=law, **tense)
-        engine = build_engine(random_nodes(D3Q19, openings=False), setup)
+        setup = SurfaceSetup(lattice, precision=precision, law=law, **TENSE[precision])
+        engine = build_engine(random_nodes(lattice, openings=False), setup)
         pattern = engine.addresses.patterns[0]
         for stage in engine.model.stages:
             if stage.kernel in (MOMENTS, COLLECT):
@@ -68,13 +74,13 @@ def main() -> int:
             given = [engine.parameters.values(each, stage.parameters, 0) for each in stage.operators]
             both = stage.kernel == REFILL
             values = typeof(tuple(given)) if both else typeof(given[0])
-            kernel, ahead = kernel_of(stage, stage.operators, pattern, precision)
+            kernel, ahead = kernel_of(stage, stage.operators, pattern, lattice, precision)
             cuda.compile_ptx(kernel.py_func, types.void(*ahead, values), cc=CAPABILITY)
             print(precision.name, stage.name, flush=True)
         collide = engine.model.collision
         values = typeof(engine.parameters.values(collide, engine.model.parameters, 0))
         buffer = types.Array(typeof(precision.real(0)), 1, "C")
-        kernel = skeletons.stream_collide_fluid(collide, pattern, D3Q19, precision, np.uint32)
+        kernel = skeletons.stream_collide_fluid(collide, pattern, lattice, precision, np.uint32)
         numbers = types.int64, types.int64, *RANGE
         arguments = buffer, buffer, *TABLE, *numbers, values, CELLS, WORDS
         cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=CAPABILITY)

@@ -9,6 +9,7 @@ from muphy_lb.lattice import D3Q19
 from muphy_lb.physics.free_surface.bubbles import GasLaw
 from muphy_lb.physics.free_surface.capillarity import PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, MASS
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.regions import BoxRegion, sphere_region
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import random_owner
@@ -21,6 +22,11 @@ CASES = {
     "no room": {"streaming": "pull"},
     "two ranks": {"streaming": "pull"},
     "bubbles": {"streaming": "aa", "law": GasLaw(absolute=0.3, deviation=0.0, gamma=1.4, largest=0.3)},
+    "contact angle": {
+        "streaming": "pull",
+        "capillarity": CONTACT_ANGLE,
+        "of_capillarity": {TENSION: 0.02, COS_ANGLE: 0.5},
+    },
     "tension": {"streaming": "pull", "capillarity": PARABOLOID, "of_capillarity": {TENSION: 0.02}},
 }
 
@@ -46,4 +52,7 @@ def state(label: str, backend: str) -> np.ndarray:
 
 
 if __name__ == "__main__":
+    from tests.simulator import take_turns
+
+    take_turns()
     np.savez(sys.argv[1], **{label: state(label, "cuda") for label in CASES})

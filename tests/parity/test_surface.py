@@ -11,6 +11,9 @@ from muphy_lb.physics.free_surface.cells import CELL
 from tests.conftest import ROOT
 from tests.parity.surface_cases import CASES, splash, state
 
+OWN = ("bubbles", "tension", "contact angle")
+"""Cases whose state is not that of all others."""
+
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
@@ -25,7 +28,7 @@ def simulated(tmp_path_factory):
 @pytest.fixture(scope="module")
 def specified():
     usual = state("pull", "numpy")
-    return {label: state(label, "numpy") if label in ("bubbles", "tension") else usual for label in CASES}
+    return {label: state(label, "numpy") if label in OWN else usual for label in CASES}
 
 
 def test_cells_turn_in_these_steps(specified):

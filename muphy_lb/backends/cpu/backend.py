@@ -9,6 +9,7 @@ from muphy_lb.backends.cpu import skeletons
 from muphy_lb.backends.cpu.kernels import KERNELS
 from muphy_lb.backends.cpu.threads import on_threads
 from muphy_lb.backends.numpy.backend import NumpyBackend
+from muphy_lb.domain import WARP
 from muphy_lb.errors import BackendError
 
 CACHE_LINE = 64
@@ -41,11 +42,13 @@ class CpuBackend(NumpyBackend):
     @property
     def device(self):
         """Name of the device with its number of threads."""
-        return f"CPU ({numba.config.NUMBA_NUM_THREADS} threads)"
+        n_threads = numba.config.NUMBA_NUM_THREADS
+        return f"CPU ({n_threads} {'thread' if n_threads == 1 else 'threads'})"
 
     def array_of_rows(self, host):
-        """Node after node: rows would compete for the same lines of the caches."""
-        return self.array(np.ascontiguousarray(host.T).reshape(-1))
+        """Warp after warp of nodes, whose loops are vectorised."""
+        lanes = host.reshape(len(host), host.shape[1] // WARP, WARP)
+        return self.array(np.ascontiguousarray(lanes.swapaxes(0, 1)).reshape(-1))
 
     def zeros(self, size, dtype):
         """Array of zeros aligned to a cache line, first touched by the threads that will use it."""

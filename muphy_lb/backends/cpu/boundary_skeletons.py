@@ -3,15 +3,9 @@
 from functools import cache
 
 import numpy as np
-from numba import prange
 
-from muphy_lb.backends.cpu.skeletons import loop_jit, node_jit, sweep_jit
-from muphy_lb.backends.cpu.stage_skeletons import change
-from muphy_lb.domain import ROW
+from muphy_lb.backends.cpu.skeletons import node_jit, sweep_jit
 from muphy_lb.precision import FP64
-
-# Nodes at walls that are the unit of work of a thread.
-WALL_NODES = 1024
 
 
 @cache
@@ -66,43 +60,6 @@ def link_fluxes(openings_operator, macroscopic_operator, lattice, precision, com
                     entering = storage(condition(leaving, links.q[link], kind, value, momentum, ux, uy, uz))
                 flux[link] = np.float64(entering) * per_unit - np.float64(leaving) * per_unit
                 deviation[link] = total
-
-    return skeleton
-
-
-@node_jit
-def wall_addresses(walls, m, locations, found):
-    """The addresses of the populations of a node at walls; ``locations`` as of :class:`muphy_lb.domain.Crossing`."""
-    first, own = m * (found.size - 1), np.int64(walls.rest[m])
-    for q in range(found.size):
-        location = locations[q]
-        found[q] = own + location * ROW if location >= 0 else walls.entry[first - 1 - location]
-
-
-@cache
-def walls(walls_operator, lattice, precision):
-    """Overwrite what arrives through the links of nodes at walls, and at rest. Locations are no constants here: to
-    compile again for each streaming and phase takes longer than to look them up."""
-    update = walls_operator.compile(lattice, precision, node_jit)
-    q_count, real = lattice.q, precision.real
-
-    @loop_jit
-    def skeleton(buffer, walls, leaves_at, arrives_at):
-        row = walls.rest.size
-        for chunk in prange((row + WALL_NODES - 1) // WALL_NODES):
-            left, there = np.empty(q_count, np.int64), np.empty(q_count, np.int64)
-            leaving, arriving = np.empty(q_count, real), np.empty(q_count, real)
-            for m in range(chunk * WALL_NODES, min(row, (chunk + 1) * WALL_NODES)):
-                if walls.into_walls[m] == 0:
-                    continue
-                wall_addresses(walls, m, leaves_at, left)
-                wall_addresses(walls, m, arrives_at, there)
-                for q in range(q_count):
-                    leaving[q] = buffer[left[q]]
-                    arriving[q] = buffer[there[q]] if walls.wanted[m] >> q & 1 else 0
-                first = m * (q_count - 1)
-                changed = update(arriving, leaving, walls.near[first : first + q_count - 1], m, first, 1, walls)
-                change(buffer, there, arriving, changed)
 
     return skeleton
 

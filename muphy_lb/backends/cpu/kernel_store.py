@@ -45,7 +45,8 @@ LEFT_BYTES = 48 * 2**20
 """Size of a version's folder beyond which kernels are removed, and what then stays; a case has about 0.4 MB."""
 
 UNRELATED = ("CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_DEFAULT_NUM_THREADS")
-"""Settings of Numba that do not change machine code."""
+"""Settings of Numba that do not change machine code. Neither do those for CUDA, of which there are more once a process
+has looked for GPUs: rank 0 does, the others do not."""
 
 
 def stored(jit):
@@ -182,9 +183,13 @@ def _status(entry: os.DirEntry) -> os.stat_result | None:
 def _surroundings() -> str:
     """What machine code depends on beside the function; settings of Numba wherever they come from."""
     versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version, package_digest()
-    names = (name for name in sorted(vars(numba.config)) if name.isupper() and name not in UNRELATED)
+    names = (name for name in sorted(vars(numba.config)) if name.isupper() and _changes_code(name))
     settings = (f"{name}={getattr(numba.config, name)}" for name in names)  # of the environment, files and libraries
     return "\n".join((*versions, *settings))
+
+
+def _changes_code(setting: str) -> bool:
+    return setting not in UNRELATED and "CUDA" not in setting
 
 
 def _checksum(data: bytes) -> bytes:

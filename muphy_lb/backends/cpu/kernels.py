@@ -22,7 +22,7 @@ from muphy_lb.backends.arrays import (
     StreamArrays,
     WallArrays,
 )
-from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons
+from muphy_lb.backends.cpu import boundary_skeletons, skeletons, stage_skeletons, wall_skeletons
 from muphy_lb.backends.cpu.threads import on_threads
 from muphy_lb.backends.numpy.kernels import KERNELS as NUMPY_KERNELS
 from muphy_lb.domain import WARP, Crossing
@@ -31,6 +31,8 @@ from muphy_lb.domain import WARP, Crossing
 CACHED_BYTES = 1 << 24
 # In the place of a choice of nodes where there is none.
 EVERYWHERE = Chosen(np.zeros(0, np.uint8), 0)
+# Masks of the populations of a node.
+ALL_POPULATIONS, ALL_BUT_REST = np.uint32(0xFFFFFFFF), np.uint32(0xFFFFFFFE)
 
 
 def stream_collide(backend, collide, arrays: StreamArrays, nodes: NodeRange, values, shape=None):
@@ -119,10 +121,14 @@ def link_fluxes(backend, operators, buffers: LinkBuffers, links: LinkArrays, flu
 
 
 def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
-    """Parallel over nodes at walls."""
-    skeleton = boundary_skeletons.walls(rule, backend.lattice, backend.precision)
+    """Vectorised over warps of nodes at walls. Where the walls need not keep the mass, populations at rest are computed
+    all the same, but not stored: a further kernel without them would have to be compiled, too."""
+    skeleton = wall_skeletons.walls(rule, backend.lattice, backend.precision, walls.d.size > 0)
     leaves_at, arrives_at = (np.array(locations) for locations in crossing)
-    return on_threads(walls.rest.size, lambda: skeleton(buffer, walls, leaves_at, arrives_at))
+    stored = ALL_POPULATIONS
+    if walls.along_walls.size == 0:
+        stored, walls = ALL_BUT_REST, walls._replace(along_walls=walls.into_walls)
+    return on_threads(walls.rest.size, lambda: skeleton(buffer, walls, leaves_at, arrives_at, stored))
 
 
 def moments(backend, macroscopic, state: State, nodes: NodeRange, out, values):

@@ -102,25 +102,25 @@ def walls(walls_operator, crossing, lattice, precision, index_type):
         m = cuda.grid(1)
         if m < walls.rest.size and walls.into_walls[m] != 0:
             arriving, leaving = cuda.local.array(q_count, real), cuda.local.array(q_count, real)
-            entries, near = cuda.local.array(n_entries, index_type), cuda.local.array(n_entries, real)
+            entries, b = cuda.local.array(n_entries, index_type), cuda.local.array(n_entries, real)
             own = own_type(walls.rest[m])
-            numbers_of(walls, m, entries, near)
+            numbers_of(walls, m, entries, b)
             leaves.load(buffer, own, entries, leaving)
-            fetch(buffer, own, entries, arriving, walls.wanted[m])
-            changed = update(arriving, leaving, near, m, m, walls.rest.size, walls)
+            fetch(buffer, own, entries, arriving, walls.needed[m])
+            changed = update(arriving, leaving, b, m, m, walls.rest.size, walls)
             change(buffer, own, entries, arriving, changed)
 
     return kernel
 
 
 def _numbers_of_node(n_entries: int):
-    """Function that reads the table entries and the factors of a node at walls."""
+    """Function that reads the table entries and the coefficients b of a node at walls."""
 
-    def read(walls, m, entries, near):
+    def read(walls, m, entries, b):
         row = walls.rest.size
         for k in range(n_entries):
             entries[k] = walls.entry[k * row + m]
-            near[k] = walls.near[k * row + m]
+            b[k] = walls.b[k * row + m]
 
     return read
 

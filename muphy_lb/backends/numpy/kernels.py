@@ -116,13 +116,13 @@ def walls(backend, rule, buffer, walls: WallArrays, crossing: Crossing):
         np.array([entries[entry(r)] if is_entry(r) else own + r * ROW for r in locations]) for locations in crossing
     )
     directions = np.arange(q_count)[:, None]
-    wanted = walls.wanted >> directions & 1
+    needed = walls.needed >> directions & 1
 
     def rounded(f):
         return backend.loaded(backend.stored(f))
 
     def fill():
-        f = np.where(wanted, backend.loaded(buffer[arriving]), 0)
+        f = np.where(needed, backend.loaded(buffer[arriving]), 0)
         changed = rule.reference(f, backend.loaded(buffer[leaving]), walls, backend.lattice, rounded)
         buffer[arriving[changed]] = backend.stored(f[changed])
 

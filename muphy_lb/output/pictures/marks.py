@@ -9,7 +9,11 @@ from muphy_lb.output.pictures.theme import theme_of
 ARROW_LENGTH = 0.07  # this and the following lengths: fractions of the longer side of the panel
 GAP = 0.012
 BORDER = 0.03
-CHARACTER_SIZE = (0.0155, 0.045)  # width and height of a character of a label
+CHARACTER_SIZE = (0.0185, 0.054)  # width and height of a character of a label
+LABEL_PT, SMALLEST_PT = 10.5, 6.0
+FULL_SIZE_IN = 4.9
+"""Longer side of a panel on which a character of a label of full size takes ``CHARACTER_SIZE``."""
+OPENING_LABEL = "opening"
 FRAMINGS = 8  # arrows and labels grow with the panel that must hold them
 BAR_LENGTH, FOOTER = 0.2, 0.12
 ROUND_NUMBERS = np.array([1.0, 2.0, 5.0, 10.0])
@@ -102,6 +106,16 @@ def draw_directions(axes: Axes, camera: np.ndarray, at_top: bool) -> None:
         )
 
 
+def fit_labels(axes: Axes) -> None:
+    """Write the labels of the openings of a small panel so small that :func:`frame` has left room for them; the panel
+    is where it stays."""
+    axes.apply_aspect()
+    size_in = max(axes.get_position().size * axes.figure.get_size_inches())
+    for label in axes.texts:
+        if label.get_gid() == OPENING_LABEL:
+            label.set_fontsize(max(SMALLEST_PT, LABEL_PT * min(1.0, size_in / FULL_SIZE_IN)))
+
+
 def style_axes(axes: Axes, names: list[str]) -> None:
     """Set a thin frame, faint ticks and the names of the two axes."""
     axes.set_facecolor("none")
@@ -117,8 +131,8 @@ def _draw_label(axes: Axes, text: str, position: np.ndarray, outwards: np.ndarra
     sideways = _is_sideways(outwards)
     horizontal = ("left" if outwards[0] > 0 else "right") if sideways else "center"
     vertical = "center" if sideways else ("bottom" if outwards[1] > 0 else "top")
-    label = axes.text(*position, text, color=colour, fontsize=10.5, ha=horizontal, va=vertical, zorder=6)
-    label.set_parse_math(False)
+    label = axes.text(*position, text, color=colour, fontsize=LABEL_PT, ha=horizontal, va=vertical, zorder=6)
+    label.set(parse_math=False, gid=OPENING_LABEL)
     label.set_path_effects([withStroke(linewidth=3, foreground=theme_of(axes).background)])
 
 

@@ -20,7 +20,7 @@ from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.drawing import VECTOR_FORMATS
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
-from muphy_lb.output.pictures.marks import draw_opening, frame, style_axes
+from muphy_lb.output.pictures.marks import draw_opening, fit_labels, frame, style_axes
 from muphy_lb.output.pictures.theme import DARK, Theme, ThemedFigure, theme_of
 
 WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 1.25, 0.65
@@ -30,7 +30,7 @@ GRAINS = "#6b7079"
 WIDE = 1.9  # panels of a larger aspect ratio are stacked
 MAX_TITLE_LENGTH = 70  # characters
 MANY_OPENINGS = 30  # with more openings, only arrows are drawn
-LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6))
+LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6), ("nm", 1e-9))
 SMALLEST_LENGTH = 1.0  # smallest value displayed in a unit
 SIDES = {"left": 0.05, "right": 0.9}
 SCALE_AREA = (0.93, 0.2, 0.012, 0.55)
@@ -142,6 +142,7 @@ def draw_openings(axes: Axes, extent: np.ndarray, openings, marks, style: Style)
     taken: list[np.ndarray] = []
     for opening, (centre, normal) in zip(openings, marks, strict=True):
         draw_opening(axes, opening.kind, centre, normal, style.labels[opening.name], taken)
+    fit_labels(axes)
 
 
 def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str = "neither") -> Colorbar:

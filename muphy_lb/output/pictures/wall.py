@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import AXES
-from muphy_lb.output.pictures.marks import style_axes
+from muphy_lb.output.pictures.marks import fit_labels, style_axes
 from muphy_lb.output.pictures.panels import (
     FOOTER_IN,
     HEADER_IN,
@@ -170,6 +170,7 @@ def _arrange(figure: Figure, panels: list[Axes], columns: list[list[int]]) -> No
         for number in reversed(each):
             (width, height), place = sizes[number], (left_in / WIDTH_IN, bottom_in / height_in)
             panels[number].set_position((*place, width / WIDTH_IN, height / height_in))
+            fit_labels(panels[number])
             bottom_in += height + GAP_IN
         left_in += sizes[each, 0].max() + GAP_IN
 

@@ -90,7 +90,7 @@ def _tension(neighbours, n, lattice, parameters):
 
 
 def _tension_node(lattice, precision, jit, at):
-    tension, curvature_at = at[TENSION], _curvature_node(lattice, precision, jit, at)
+    tension, curvature_at = at[TENSION], curvature_node(lattice, precision, jit, at)
 
     def pressure(neighbours, n, parameters):
         return parameters[tension] * curvature_at(neighbours, n, parameters)
@@ -98,7 +98,8 @@ def _tension_node(lattice, precision, jit, at):
     return jit(pressure)
 
 
-def _curvature_node(lattice, precision, jit, at):
+def curvature_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, parameters)`` of :func:`curvature`."""
     real, normal_of = precision.real, normal_node(lattice, precision, jit, at)
     zero, one, half, sharpest = real(0), real(1), real(1.5), real(SHARPEST)
     paraboloid = _paraboloid_node(lattice, precision, jit, at)
@@ -123,7 +124,7 @@ def _paraboloid_node(lattice, precision, jit, at):
     zero, one, ridge, least, most = real(0), real(1), real(RIDGE), real(HARDLY), real(1 - HARDLY)
     count, n_entries = N_TERMS, N_TERMS * N_TERMS
     row, column = (tuple(entries) for entries in zip(*product(range(count), repeat=2), strict=True))
-    distance, across, solve = distance_node(precision, jit), _frame_node(precision, jit), _solve_node(precision, jit)
+    distance, across, solve = distance_node(precision, jit), _frame_node(precision, jit), solve_node(precision, jit)
 
     def paraboloid(neighbours, n, parameters, normal):
         nx, ny, nz = normal
@@ -173,7 +174,7 @@ def _frame_node(precision, jit):
     return jit(across)
 
 
-def _solve_node(precision, jit):
+def solve_node(precision, jit):
     """Node function that solves a symmetric positive definite system, given as a tuple row by row (Gauss, Jordan)."""
     zero, count, n_entries = precision.real(0), N_TERMS, N_TERMS * N_TERMS
     pivot, other = (tuple(rows) for rows in zip(*permutations(range(count), 2), strict=True))

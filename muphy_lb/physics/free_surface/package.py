@@ -11,6 +11,7 @@ from muphy_lb.physics.free_surface.bubble_series import BubbleSeries
 from muphy_lb.physics.free_surface.bubbles import Bubbles, GasLaw, OpenGas
 from muphy_lb.physics.free_surface.capillarity import NO_TENSION, PARABOLOID, TENSION
 from muphy_lb.physics.free_surface.cells import CELL, FILL
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE
 from muphy_lb.physics.free_surface.filling import fill, share_of_liquid
 from muphy_lb.physics.free_surface.gauges import GaugeSeries
 from muphy_lb.physics.free_surface.liquid import Regions
@@ -41,6 +42,7 @@ class FreeSurface(Physics):
     Attributes:
         gas_deviation: density of the gas pressure minus 1.
         tension: surface tension, lattice units.
+        contact_angle_deg: contact angle at walls, if one is asked for.
         wetting: the walls that liquid touches.
         bubbles: gas that is compressed; None if all gas has one pressure.
     """
@@ -77,6 +79,7 @@ class FreeSurface(Physics):
                 f" lattice units: a drop of one voxel would be unstable; allowed: up to {LARGEST_DEVIATION / 6:g}; take"
                 " a shorter time step"
             )
+        self.contact_angle_deg = section.contact_angle_deg
         self.wetting = Wetting()
         self.bubbles = self._bubbles(case)
         self.output_fields = {"fill": OutputField("1", fill, FromStored((CELL, FILL), share_of_liquid))}
@@ -109,7 +112,11 @@ class FreeSurface(Physics):
             )
         if self.tension == 0.0:
             return free_surface(flow, self.gas_deviation, NO_TENSION, {}, self.bubbles)
-        return free_surface(flow, self.gas_deviation, PARABOLOID, {TENSION: 6.0 * self.tension}, self.bubbles)
+        capillarity, values = PARABOLOID, {TENSION: 6.0 * self.tension}
+        if self.contact_angle_deg is not None:
+            capillarity = CONTACT_ANGLE
+            values[COS_ANGLE] = float(np.cos(np.radians(self.contact_angle_deg)))
+        return free_surface(flow, self.gas_deviation, capillarity, values, self.bubbles)
 
     def initial_flow(self, view):
         """Density, which grows with depth and is higher in drops, and velocity."""
@@ -134,6 +141,8 @@ class FreeSurface(Physics):
         """Gas pressure, surface tension, and what a fall through the height of the liquid comes to, as text."""
         tension = f", surface tension {self.tension:.4g} in lattice units" if self.tension else ""
         text = f"free surface: gas at density {1.0 + self.gas_deviation:.6g}{tension}"
+        if self.contact_angle_deg is not None:
+            text += f", contact angle {self.contact_angle_deg:g} degrees"
         if self.bubbles is not None:
             text += f", compressed with p V^{self.bubbles.law.gamma:g}"
         if self._up is None:

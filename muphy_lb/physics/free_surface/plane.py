@@ -11,6 +11,8 @@ from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, W
 
 SMALLEST = 1e-4
 """Component of a normal, whose components' sizes add up to 1, up to which a plane is parallel to an axis."""
+LEAST = 0.02
+"""The same for :func:`plane_share`, whose formula divides by the components: the share changes by its square."""
 FLAT = 1e-12
 """Length of the gradient of the filling below which it has no direction."""
 
@@ -53,6 +55,23 @@ def plane_distance(fill: np.ndarray, normal: np.ndarray) -> np.ndarray:
     across = np.where(share < middle / (2.0 * c), np.sqrt(2.0 * middle * c * share), c * share + 0.5 * middle)
     height = np.where(is_flat, across + 0.5 * least, height)
     return np.sign(fill - 0.5) * (0.5 - height) * size
+
+
+def plane_share(distance: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """(n,) share of a voxel below the plane with a normal (3, n) at a distance (n,) from its centre, the inverse of
+    :func:`plane_distance`: a tetrahedron less what of it lies outside the voxel."""
+    sides = np.maximum(np.abs(normal), LEAST)
+    size = sides.sum(axis=0)
+    a, b, c = sides / size
+    height = 0.5 - np.abs(distance) / size
+
+    def tetrahedron(height):
+        return np.maximum(height, 0.0) ** 3
+
+    outside = tetrahedron(height - a) + tetrahedron(height - b) + tetrahedron(height - c)
+    twice = tetrahedron(height - a - b) + tetrahedron(height - a - c) + tetrahedron(height - b - c)
+    share = (tetrahedron(height) - outside + twice) / (6.0 * a * b * c)
+    return np.where(distance < 0.0, share, 1.0 - share)
 
 
 def _middle_root(second, first, zeroth):
@@ -135,6 +154,29 @@ def distance_node(precision, jit):
         return (beyond if fill > half else -beyond) * size
 
     return jit(distance)
+
+
+def share_node(precision, jit):
+    """Node function of :func:`plane_share`."""
+    real = precision.real
+    zero, one, half, six, least = (real(x) for x in (0, 1, 0.5, 6, LEAST))
+
+    def tetrahedron(height):
+        above = max(height, zero)
+        return above * above * above
+
+    tetrahedron = jit(tetrahedron)
+
+    def share(distance, nx, ny, nz):
+        a, b, c = max(abs(nx), least), max(abs(ny), least), max(abs(nz), least)
+        size = a + b + c
+        a, b, c, height = a / size, b / size, c / size, half - abs(distance) / size
+        outside = tetrahedron(height - a) + tetrahedron(height - b) + tetrahedron(height - c)
+        twice = tetrahedron(height - a - b) + tetrahedron(height - a - c) + tetrahedron(height - b - c)
+        found = (tetrahedron(height) - outside + twice) / (six * a * b * c)
+        return found if distance < zero else one - found
+
+    return jit(share)
 
 
 def _middle_root_node(precision, jit):

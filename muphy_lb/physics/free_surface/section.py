@@ -8,6 +8,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from muphy_lb.case.boundaries import Box
 from muphy_lb.case.section import Positive, Section, Vector, exactly_one, given_tables
 from muphy_lb.case.values import Name
+from muphy_lb.geometry.limits import shown
 from muphy_lb.output.drawing import frame_files, picture_files
 
 SERIES_FILE = "free_surface.csv"
@@ -110,6 +111,9 @@ class FreeSurfaceSection(Section):
     """regions that are liquid at the start, each in a table [[free_surface.liquid]]; they may overlap"""
     surface_tension_n_m: NonNegativeFloat = 0.0
     """surface tension [N/m]"""
+    contact_angle_deg: Annotated[float, Field(ge=0.0, le=180.0)] | None = None
+    """angle [degrees] between surface and walls, through the liquid, that surface tension draws the surface to; without
+    it the liquid keeps the angle at which it arrives"""
     gas_pressure_pa: float = 0.0
     """pressure of the gas, relative to the reference pressure [Pa]"""
     hydrostatic: bool = True
@@ -123,7 +127,12 @@ class FreeSurfaceSection(Section):
 
     @classmethod
     def rules(cls, given):
-        """Gauges have names of their own."""
+        """A contact angle needs surface tension; gauges have names of their own."""
+        if given.get("contact_angle_deg") is not None and not given.get("surface_tension_n_m"):
+            yield (
+                f"has contact_angle_deg = {shown(given['contact_angle_deg'])} and no surface tension, which alone draws"
+                " a surface to an angle; give surface_tension_n_m, or remove contact_angle_deg"
+            )
         names = [gauge.get("name") for gauge in given_tables(given.get("gauges"))]
         for name in sorted({name for name in names if isinstance(name, str) and names.count(name) > 1}):
             yield f"has two gauges named {name!r}; give each a name of its own"

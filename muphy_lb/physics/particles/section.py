@@ -31,5 +31,13 @@ def _of_its_kind(data, handler, info: ValidationInfo):
     return handler({key: value for key, value in data.items() if key in ParticlesSection.model_fields})
 
 
+class _SchemaOfKinds:
+    """What a table may hold, for readers of the schema: the keys of one of the kinds."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema, handler):
+        return {"anyOf": [handler(kind.__pydantic_core_schema__) for kind in KINDS.values()]}
+
+
 SECTION = ParticlesSection
-SECTIONS = SerializeAsAny[Annotated[ParticlesSection, WrapValidator(_of_its_kind)]]
+SECTIONS = SerializeAsAny[Annotated[ParticlesSection, WrapValidator(_of_its_kind), _SchemaOfKinds]]

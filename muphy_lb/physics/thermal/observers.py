@@ -122,7 +122,7 @@ def heat_lines(record: Mapping) -> list[str]:
     lines = [f"temperature: {record['lowest_k']:.6g} to {record['highest_k']:.6g} K"]
     lines += [f"wall {name}: mean temperature gradient {_gradient(wall)}" for name, wall in record["walls"].items()]
     if MIDDLE in record:
-        lines.append(f"midway between the walls: heat as of a temperature gradient {_gradient(record[MIDDLE])}")
+        lines.append(f"midway between the walls: heat flux of a mean temperature gradient {_gradient(record[MIDDLE])}")
     return lines
 
 

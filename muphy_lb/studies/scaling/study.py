@@ -151,9 +151,9 @@ def read_study(path) -> tuple[str, list[Point]]:
         points = [Point.of_record(table) for table in study["measurements"]]
         mode = study["mode"]
     except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         raise InputError(
-            f"{path} holds no scaling study ({type(error).__name__}: {error}); give a file that muphy-lb scaling --json"
-            " has written"
+            f"{path} holds no scaling study ({reason}); give a file that muphy-lb scaling --json has written"
         ) from error
     if not points:
         raise InputError(f"the study in {path} has no finished point; run muphy-lb scaling --json again")

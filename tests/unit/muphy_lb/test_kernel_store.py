@@ -165,8 +165,13 @@ def test_a_folder_that_cannot_be_looked_into_stops_no_kernel(tmp_path, monkeypat
 
 def test_every_setting_of_numba_counts_wherever_it_comes_from(monkeypatch):
     before = kernel_store._surroundings()
-    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 77)
-    assert kernel_store._surroundings() == before
+    for name, value in (
+        ("NUMBA_NUM_THREADS", 77),
+        ("CUDA_DEFAULT_PTX_CC", (9, 9)),
+        ("CUDA_THAT_A_SEARCH_FOR_GPUS_ADDS", 1),
+    ):
+        monkeypatch.setattr(config, name, value, raising=False)
+        assert kernel_store._surroundings() == before
     for name, value in (("BOUNDSCHECK", 1), ("USING_SVML", not config.USING_SVML)):
         with monkeypatch.context() as changed:
             changed.setattr(config, name, value)

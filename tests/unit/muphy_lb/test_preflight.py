@@ -299,7 +299,7 @@ def test_description_tells_memory_per_rank():
 def test_description_estimates_the_time():
     numerics = resolve(make_case(run={"steps": 1000}))
     text = describe(numerics, n_nodes=36_000_000, n_ranks=10, bytes_per_node=100.0, measured_mflups=10.0)
-    assert "01:00:00 of stepping alone, at a measured 10 MFLUPS" in text
+    assert "1 h 0 min of stepping the fluid alone, at a measured 10 MFLUPS" in text
 
 
 @pytest.mark.parametrize(("tolerance", "most"), [(None, ""), (1e-3, "at most ")])
@@ -308,7 +308,7 @@ def test_info_ends_with_how_long_the_run_takes_here(monkeypatch, tolerance, most
     monkeypatch.setattr("muphy_lb.setup.duration.host_copy_tb_s", lambda n_threads, n_bytes: 0.02)
     case = make_case(run={"steps": 1000, "steady_tolerance": tolerance}, compute={"backend": "cpu"})
     text = duration(case, 130_000_000, 1000, 1, 100.0)
-    assert f"this takes {most}about 00:16:40 on this machine" in text and "1,000 steps at some 130 MFLUPS" in text
+    assert f"this takes {most}about 16 min 40 s on this machine" in text and "1,000 steps at some 130 MFLUPS" in text
 
 
 def test_how_long_a_gpu_takes_is_not_told_without_one(monkeypatch):

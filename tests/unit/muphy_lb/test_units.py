@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muphy_lb.lattice import LATTICES
-from muphy_lb.units import CS2, Units, relaxation_time, viscosity
+from muphy_lb.units import CS2, Units, relaxation_time, time_in_words, viscosity
 
 EXACT = 1e-12  # a few roundings of float64
 UNITS = Units(spacing_m=2e-4, time_step_s=5e-5, density_kg_m3=1050.0)
@@ -84,3 +84,19 @@ def test_units_refuse_a_size_that_is_not_positive_and_finite(name, value):
     sizes = {"spacing_m": 1.0, "time_step_s": 1.0, "density_kg_m3": 1.0, name: value}
     with pytest.raises(ValueError, match=name):
         Units(**sizes)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0, "0 s"),
+        (0.2, "1 s"),
+        (59.5, "1 min 0 s"),
+        (1000.0, "16 min 40 s"),
+        (9000.0, "2 h 30 min"),
+        (1e5, "1 day 3 h"),
+        (2e8, "2,314 days 19 h"),
+    ],
+)
+def test_a_time_in_words_has_its_two_largest_units(seconds, words):
+    assert time_in_words(seconds) == words

@@ -1,9 +1,16 @@
 """How views of walls lie in a picture."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
-from muphy_lb.output.pictures.wall import VIEWS, laid_out
+from muphy_lb.geometry.voxels import Opening
+from muphy_lb.output.pictures import wall
+from muphy_lb.output.pictures.wall import VIEWS, Marks, draw_walls, laid_out
+from tests.unit.output.conftest import node_list
+
+RADIUS, BEND = 6, 36
 
 
 @pytest.mark.parametrize("size", [(30.0, 30.0, 30.0), (30.0, 20.0, 40.0)])
@@ -27,3 +34,29 @@ def test_no_view_is_a_mirror_image():
     for size in ((30.0, 30.0, 30.0), (20.0, 200.0, 20.0), (200.0, 20.0, 20.0), (20.0, 20.0, 200.0)):
         for right, upwards, sight, side in laid_out(list(VIEWS), np.array(size))[0]:
             assert np.array_equal(np.cross(axes[right], axes[upwards]), side * axes[sight])
+
+
+def test_names_of_openings_stay_inside_the_axes_of_small_views(tmp_path, monkeypatch):
+    """A quarter of a ring, whose views are of very different sizes."""
+    z, y, x = np.mgrid[: 2 * RADIUS + 3, : BEND + RADIUS + 2, : BEND + RADIUS + 2]
+    fluid = (np.hypot(x, y) - BEND) ** 2 + (z - RADIUS - 1) ** 2 <= RADIUS**2
+    low = 0.1, 0.2, 0.3 + 1e-3 * (RADIUS + 1)
+    ends = (
+        Opening("inlet", "inlet", (low[0] + 1e-3 * BEND, *low[1:]), (0, 1, 0)),
+        Opening("outlet_1", "outlet", (low[0], low[1] + 1e-3 * BEND, low[2]), (1, 0, 0)),
+    )
+    nodes, figures, figure_at = node_list(fluid, openings=ends), [], wall.figure_at
+
+    @contextmanager
+    def kept(*arguments):
+        with figure_at(*arguments) as figure:
+            figures.append(figure)
+            yield figure
+
+    monkeypatch.setattr(wall, "figure_at", kept)
+    draw_walls(tmp_path / "wall.png", nodes, np.ones(nodes.n_nodes), "stress [Pa]", Marks(ends))
+    labels = [(axes.bbox, label) for axes in figures[0].axes for label in axes.texts if label.get_text()]
+    assert len(labels) == 4
+    for box, label in labels:
+        place = label.get_window_extent()
+        assert box.x0 <= place.x0 and place.x1 <= box.x1 and box.y0 <= place.y0 and place.y1 <= box.y1

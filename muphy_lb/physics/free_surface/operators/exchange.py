@@ -37,7 +37,6 @@ them as well.
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -46,7 +45,6 @@ from muphy_lb.operators import COMPRESSIBLE, Operator
 from muphy_lb.operators.moments import AFTER_COLLISION, state_node
 from muphy_lb.operators.operator import constants, joined, named, rest_populations
 from muphy_lb.operators.unroll import unroll
-from muphy_lb.physics.free_surface.capillarity import NO_TENSION
 from muphy_lb.physics.free_surface.cells import (
     CELL,
     EMPTIED,
@@ -61,15 +59,9 @@ from muphy_lb.physics.free_surface.cells import (
 )
 from muphy_lb.physics.free_surface.operators.gas import ONE_PRESSURE
 from muphy_lb.physics.free_surface.operators.mass import density_node
+from muphy_lb.physics.free_surface.operators.scheme import Scheme, scheme_of
 from muphy_lb.physics.free_surface.plane import distance_node, normal_node, plane_distance, surface_normal
 
-HYSTERESIS = 1e-2
-"""How far a cell must be overfilled, or overdrawn, to turn (Schreiber et al. 2011)."""
-HYSTERESIS_OF_TENSION = 1e-3
-"""The same with surface tension: with more, an advancing surface seems more curved than a receding one."""
-SOFT = 1e-2
-"""Added to the liquid of the emptier and to the room of the fuller of two cells, for the share of their face that is
-wet: between a full and an empty one it is a half."""
 ALONE = 0.1
 """Filling below which a cell without liquid beside it becomes gas."""
 FASTEST = 0.2
@@ -82,11 +74,6 @@ HEAVIEST = 1.5
 """Largest change of the density by the slope, over the body force: liquid at rest needs no more."""
 OF_TENSION = 0.5
 """The same over the pressure of surface tension."""
-NEAREST = 0.2
-"""Distance of the surface from the centre of its cell that is taken for smaller ones, and for surfaces on the other
-side: at 0 an extrapolation would turn a disturbance into its opposite without damping."""
-NEAREST_OF_TENSION = 0.1
-"""The same with surface tension, whose filling is smoother."""
 RELAXED = 0.1
 """Share of the difference of densities, of the liquid in a pocket less that of the gas, that is taken in a step."""
 
@@ -101,7 +88,7 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         capillarity: ``(neighbours, n, parameters)`` -> density that surface tension adds to that of the gas.
         gas: ``(n, parameters)`` -> density, minus 1, of the pressure of the gas.
     """
-    scheme = _scheme(capillarity)
+    scheme = scheme_of(capillarity)
     parameters = joined(named(CELL, MASS, FILL), gas.parameters, force.parameters, capillarity.parameters)
 
     def reference(arriving, leaving, neighbours, n, lattice, parameters):
@@ -115,7 +102,9 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         equilibrium = COMPRESSIBLE.populations(rho, u, lattice) - rest_populations(lattice)
         mass = parameters[MASS][n]
         beside, through = cell[neighbours], np.zeros(n.shape)
-        stops = (beside == OPENING).any(axis=0) & ~(beside & LIQUID != 0).any(axis=0) & is_fast
+        is_full = (beside & INTERFACE != 0) & (fill[neighbours] > scheme.almost_full)
+        is_alone = ~(is_full | (beside & LIQUID != 0)).any(axis=0)
+        stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
         pushed = np.linalg.norm(np.broadcast_to(force.reference(n, parameters), u.shape), axis=0)
         change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, scheme.nearest)
         most = HEAVIEST * pushed + OF_TENSION * np.abs(tension)
@@ -135,44 +124,12 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         is_pocket = ~_touches_gas(beside) & (mass < density)
         arriving[0] -= np.where(is_pocket, RELAXED * np.maximum(density - rho, 0.0), 0.0)
         parameters[MASS][n] = mass
-        cell[n] = _decided(mass, 1.0 + added(arriving), beside, is_fast, scheme.hysteresis)
+        cell[n] = _decided(mass, 1.0 + added(arriving), beside, (is_alone, is_fast), scheme.hysteresis)
 
     def node(lattice, precision, jit, at):
         return _node(lattice, precision, jit, at, force.node(lattice, precision, jit, at), (capillarity, gas))
 
     return Operator(f"exchange-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
-
-
-class Scheme(NamedTuple):
-    """What differs with and without surface tension.
-
-    Attributes:
-        wet_share: the share of the face between two interface cells that is wet, of their fills.
-        wet_share_node: ``(precision, jit)`` -> node function of it.
-        hysteresis: how far a cell must be overfilled, or overdrawn, to turn.
-        nearest: smallest distance of the surface from the centre of its cell.
-    """
-
-    wet_share: Callable
-    wet_share_node: Callable
-    hysteresis: float
-    nearest: float
-
-
-def _scheme(capillarity: Operator) -> Scheme:
-    if capillarity is NO_TENSION:
-        return Scheme(_mean, _mean_node, HYSTERESIS, NEAREST)
-    return Scheme(_steep, _steep_node, HYSTERESIS_OF_TENSION, NEAREST_OF_TENSION)
-
-
-def _mean(own, other):
-    return 0.5 * (own + other)
-
-
-def _steep(own, other):
-    """Wet share of a face if the surface is a plane along or across it."""
-    liquid, room = np.minimum(own, other) + SOFT, 1.0 - np.maximum(own, other) + SOFT
-    return liquid / (liquid + room)
 
 
 def _change(populations, neighbours, n, lattice, parameters, nearest):
@@ -197,13 +154,14 @@ def _touches_gas(beside):
     return ((beside & (FLUID | WALL) == 0) | (beside == OPENING)).any(axis=0)
 
 
-def _decided(mass, density, beside, is_fast, hysteresis):
-    """(m,) cells, with what becomes of them, from their mass, density, neighbours (Q - 1, m) and speed."""
-    has_gas = (beside & (FLUID | WALL) == 0).any(axis=0)
-    has_liquid, is_open = (beside & LIQUID != 0).any(axis=0), (beside == OPENING).any(axis=0)
+def _decided(mass, density, beside, is_alone_and_fast, hysteresis):
+    """(m,) cells, with what becomes of them, from their mass, density, neighbours (Q - 1, m), and whether none of these
+    is liquid and they are fast."""
+    is_alone, is_fast = is_alone_and_fast
+    has_gas, is_open = (beside & (FLUID | WALL) == 0).any(axis=0), (beside == OPENING).any(axis=0)
     filled = (mass > (1.0 + hysteresis) * density) | (~has_gas & (mass > (1.0 - hysteresis) * density))
     is_lost = (mass < ALONE * density) | is_fast
-    emptied = ~is_open & ((mass < -hysteresis * density) | (~has_liquid & is_lost))
+    emptied = ~is_open & ((mass < -hysteresis * density) | (is_alone & is_lost))
     return INTERFACE | np.where(filled, FILLED, np.where(emptied, EMPTIED, 0))
 
 
@@ -212,9 +170,9 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     how = lattice, precision, jit
     (capillarity, gas), cell, mass, of_speed = pressures, at[CELL], at[MASS], precision.real(1.5)
     state_at = state_node(*how, COMPRESSIBLE, AFTER_COLLISION)
-    scheme = _scheme(capillarity)
+    scheme = scheme_of(capillarity)
     gas_at, tension_at = gas.node(*how, at), capillarity.node(*how, at)
-    held_of = _held_node(*how, at, scheme.wet_share_node(precision, jit))
+    held_of = _held_node(*how, at, scheme)
     complete, outcome_of = _complete_node(*how, at, scheme.nearest), _outcome_node(*how, scheme.hysteresis)
 
     def cross(arriving, leaving, neighbours, n, parameters):
@@ -233,29 +191,12 @@ def _node(lattice, precision, jit, at, force_at: Callable, pressures: tuple[Oper
     return jit(cross)
 
 
-def _mean_node(precision, jit):
-    """Node function of the mean of two fills."""
-    half = precision.real(0.5)
-    return jit(lambda own, other: half * (own + other))
-
-
-def _steep_node(precision, jit):
-    """Node function of :func:`_steep`."""
-    one, soft = precision.real(1), precision.real(SOFT)
-
-    def share(own, other):
-        liquid, room = min(own, other) + soft, one - max(own, other) + soft
-        return liquid / (liquid + room)
-
-    return jit(share)
-
-
-def _held_node(lattice, precision, jit, at, share_of):
+def _held_node(lattice, precision, jit, at, scheme: Scheme):
     """Node function ``(arriving, leaving, neighbours, n, parameters)`` -> the mass with what has crossed the links, and
-    how many neighbours are gas, liquid, openings."""
+    how many neighbours are gas, liquid or almost full, openings."""
     cell, mass, fill, real = at[CELL], at[MASS], at[FILL], precision.real
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
-    zero = real(0)
+    zero, almost_full, share_of = real(0), real(scheme.almost_full), scheme.wet_share_node(precision, jit)
 
     def held_of(arriving, leaving, neighbours, n, parameters):
         own, held = parameters[fill][n], parameters[mass][n]
@@ -268,6 +209,8 @@ def _held_node(lattice, precision, jit, at, share_of):
                 held += gained
             elif kind & INTERFACE:
                 held += share_of(own, parameters[fill][neighbours[k]]) * gained
+                if parameters[fill][neighbours[k]] > almost_full:
+                    n_liquid += 1
             elif kind == OPENING:
                 n_open += 1
                 through += gained

@@ -1,5 +1,6 @@
 """Validation cases of free surfaces."""
 
+from muphy_lb.physics.free_surface.studies.contact import surface_contact
 from muphy_lb.physics.free_surface.studies.dam import dam_break
 from muphy_lb.physics.free_surface.studies.drop import surface_drop
 from muphy_lb.physics.free_surface.studies.gas_spring import surface_gas_spring
@@ -14,6 +15,7 @@ CASES = {
     "surface-sloshing": surface_sloshing,
     "surface-gas-spring": surface_gas_spring,
     "surface-drop": surface_drop,
+    "surface-contact": surface_contact,
     "dam-break": dam_break,
 }
 PAPERS: dict = {}

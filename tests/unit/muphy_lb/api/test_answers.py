@@ -123,6 +123,7 @@ def test_walls_go_to_pyvista_with_their_shear_stress(duct):
     pytest.importorskip("pyvista")
     wall, shear = duct.wall_to_pyvista(), duct.wall_shear()
     assert wall.n_points == shear.n_nodes
+    assert wall.active_scalars_name == "wall_shear_magnitude"
     assert wall.point_data["wall_shear_magnitude"].max() == pytest.approx(shear.magnitude_pa.max())
 
 
@@ -169,6 +170,11 @@ def test_a_slice_has_the_limits_that_are_asked_for(duct):
         ({"axis": "x", "position_m": 1.0}, "fluid reaches from"),
         ({"field": "pressure", "component": "x"}, "has no components"),
         ({"style": "pink"}, "allowed: dark, light"),
+        ({"axis": "xy"}, "allowed: 'x', 'y' or 'z'"),
+        ({"axis": "x", "position_m": "middle"}, "position_m is 'middle'; give a number"),
+        ({"limits": (1.0, 0.0)}, "the lower one first"),
+        ({"limits": (0.0, float("nan"))}, "limits is"),
+        ({"limits": 3.0}, "limits is 3.0"),
     ],
 )
 def test_a_slice_that_cannot_be_drawn_is_refused(duct, options, words):

@@ -117,9 +117,64 @@ def test_a_function_may_stop_a_run(channel):
     assert channel.run().step_number == 40
 
 
-def test_a_function_of_no_steps_is_refused(channel):
-    with pytest.raises(InputError, match="must be 1 or more"):
-        channel.every(0, print)
+@pytest.mark.parametrize("call", ["step", "run", "run into a folder"])
+def test_a_function_that_comes_on_the_way_is_called_from_the_next_step_on(channel, tmp_path, call):
+    called = []
+
+    @channel.every(6)
+    def add(simulation):
+        simulation.forget(add)
+        simulation.every(3, lambda simulation: called.append(simulation.step_number))
+
+    if call == "step":
+        channel.step(14)
+    else:
+        channel.run(steps=14, folder=tmp_path / "out" if call == "run into a folder" else None)
+    assert called == [9, 12]
+
+
+def test_a_function_may_stop_a_run_and_be_forgotten_at_once(channel):
+    @channel.every(6)
+    def stop(simulation):
+        simulation.forget(stop)
+        simulation.stop()
+
+    assert channel.run().step_number == 6
+
+
+@pytest.mark.parametrize(
+    "advance", [lambda sim: sim.step(1), lambda sim: sim.run(steps=2), Simulation.run_until_steady]
+)
+def test_a_function_cannot_advance_the_flow_that_is_advanced(channel, advance):
+    channel.every(5, advance)
+    with pytest.raises(InputError, match=r"being advanced; a function of every\(\) cannot"):
+        channel.step(10)
+    assert channel.step_number == 5
+    channel.callbacks.clear()
+    channel.step(10)
+    assert channel.step_number == 15
+
+
+@pytest.mark.parametrize(
+    ("n_steps", "function", "words"),
+    [
+        (0, print, "must be 1 or more"),
+        (1.5, print, "^every: the number of steps is 1.5"),
+        (2, "print", "'print'; give"),
+    ],
+)
+def test_a_function_of_no_steps_and_what_is_no_function_are_refused(channel, n_steps, function, words):
+    with pytest.raises(InputError, match=words):
+        channel.every(n_steps, function)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"steps": 1.5}, "^run: the number of steps is 1.5"), ({"time_s": -1.0}, "^run: the time is -1.0")],
+)
+def test_a_run_of_no_length_is_refused_by_its_name(channel, options, words):
+    with pytest.raises(InputError, match=words):
+        channel.run(**options)
 
 
 def test_a_step_raises_when_the_flow_diverges():
@@ -189,6 +244,26 @@ def test_an_inlet_that_is_changed_has_its_new_flow_rate_at_the_next_step(channel
     assert channel.case.openings[0].velocity_m_s == 3e-3
 
 
+@pytest.mark.parametrize("streaming", ["pull", "aa", "push"])
+def test_openings_tell_of_the_step_that_was_made_until_the_next_one_after_a_change(streaming):
+    with Simulation(changed(OPEN, compute={**OPEN["compute"], "streaming": streaming})) as simulation:
+        simulation.step(20)
+        before, core = dict(simulation.openings), simulation.core
+        simulation.change({"openings.inlet.velocity_m_s": 3e-3, "fluid.kinematic_viscosity_m2_s": 2e-6})
+        assert simulation.core is not core
+        assert dict(simulation.openings) == before
+        simulation.step(1)
+        inlet = simulation.openings["inlet"]
+        assert inlet.flow_rate_m3_s == pytest.approx(3e-3 * inlet.area_m2, rel=1e-6)
+
+
+def test_openings_of_a_flow_that_is_set_after_a_change_are_those_of_that_flow(channel):
+    channel.step(20)
+    channel.change({"fluid.kinematic_viscosity_m2_s": 2e-6})
+    channel.set_pressure_pa(0.1)
+    assert channel.openings["outlet"].mean_pressure_pa == pytest.approx(0.1, rel=1e-3)
+
+
 def test_a_pulsating_profile_keeps_its_shape_when_its_flow_changes():
     inlet = {"velocity_m_s": 2e-3, "profile": "womersley", "waveform": {"period_s": 1.0, "mean": 1.0, "sine": [0.5]}}
     table, rates = changed(OPEN, openings=[{"name": "inlet", **inlet}, OPEN["openings"][1]]), []
@@ -240,6 +315,12 @@ def test_a_function_that_is_forgotten_on_the_way_is_called_no_more(channel):
     channel.every(5, once)
     channel.step(20)
     assert called == [5]
+
+
+@pytest.mark.parametrize("tolerance", ["much", float("nan")])
+def test_a_tolerance_that_is_no_number_is_refused(channel, tolerance):
+    with pytest.raises(InputError, match=f"steady_tolerance is '?{tolerance}"):
+        channel.run_until_steady(tolerance)
 
 
 def test_a_tolerance_of_0_is_refused(channel):

@@ -12,8 +12,8 @@ from muphy_lb.measure.wall_shear import WallShear
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view import gathering as gathering_module
 from muphy_lb.view.gathering import Gathering, describe
-from muphy_lb.view.messages import CUT, VESSEL, Demand
-from muphy_lb.view.scene import Scale, VesselScene, cut_image, drawn_cut
+from muphy_lb.view.messages import BODY, CUT, Demand
+from muphy_lb.view.scene import BodyScene, Scale, cut_image, drawn_cut
 from muphy_lb.view.shown import WALL_SHEAR
 from tests.vessel import vessel
 
@@ -66,9 +66,9 @@ def test_a_cut_shows_a_layer_of_nodes(flow, axis):
     np.testing.assert_allclose(image[row, column], speeds(flow)[there], rtol=SINGLE, atol=1e-9)
 
 
-def test_the_vessel_shows_every_node_of_a_small_geometry(flow):
+def test_the_body_shows_every_node_of_a_small_geometry(flow):
     gathering = Gathering(flow)
-    picture = gathering.picture(Demand("pressure", VESSEL))
+    picture = gathering.picture(Demand("pressure", BODY))
     assert gathering.grid.factor == 1 and picture.where.size == flow.header.n_nodes
     cells = gathering.grid.index(*coordinates(flow).T)
     shown = np.full(np.prod(picture.shape), np.nan)
@@ -76,11 +76,11 @@ def test_the_vessel_shows_every_node_of_a_small_geometry(flow):
     np.testing.assert_allclose(shown[cells], flow.pressure_pa(), rtol=SINGLE, atol=1e-6)
 
 
-def test_the_vessel_shows_a_node_of_every_cell_of_a_large_one(flow, monkeypatch):
+def test_the_body_shows_a_node_of_every_cell_of_a_large_one(flow, monkeypatch):
     monkeypatch.setattr(gathering_module, "MOST_CELLS", 500)
     gathering = Gathering(flow)
     description = describe(flow, gathering)
-    picture = gathering.picture(Demand("speed", VESSEL))
+    picture = gathering.picture(Demand("speed", BODY))
     cells, counts = description.counts
     assert gathering.grid.factor > 2 and counts.sum() == flow.header.n_nodes
     assert np.array_equal(np.sort(picture.where), cells)
@@ -106,7 +106,7 @@ def test_a_physics_brings_its_field_along():
     np.testing.assert_allclose(shown, np.sort(simulation.temperature_k()[layer]), rtol=1e-6)
 
 
-@pytest.mark.parametrize("place", [Demand(WALL_SHEAR, VESSEL), Demand(WALL_SHEAR, CUT, 2, 20)])
+@pytest.mark.parametrize("place", [Demand(WALL_SHEAR, BODY), Demand(WALL_SHEAR, CUT, 2, 20)])
 def test_the_wall_shear_stress_is_that_of_the_files(flow, place):
     gathering, before = Gathering(flow), flow.engine.populations()
     while not (picture := gathering.picture(place)).values.size:
@@ -114,7 +114,7 @@ def test_the_wall_shear_stress_is_that_of_the_files(flow, place):
     assert np.array_equal(flow.engine.populations(), before)
     measure = WallShear(flow)
     xyz = voxel_coordinates(measure.surface.voxel, flow.header.shape).T
-    chosen, where = (gathering._samples_of if place.place == VESSEL else gathering._cut_of)(xyz, place)
+    chosen, where = (gathering._samples_of if place.place == BODY else gathering._cut_of)(xyz, place)
     stress_pa = np.linalg.norm(measure.traction_pa(), axis=1)[chosen]
     assert np.array_equal(picture.where, where) and 10 < where.size <= measure.surface.voxel.size
     np.testing.assert_allclose(picture.values, stress_pa, rtol=SINGLE, atol=1e-9)
@@ -124,7 +124,7 @@ def test_the_wall_shear_stress_is_that_of_the_files(flow, place):
 def test_scalars_of_a_physics_are_those_of_the_files(section, name):
     simulation = Simulation(vessel(compute={"backend": "numpy"}, run={"ramp_steps": 0}, **{section: {}}))
     simulation.step(N_STEPS)
-    picture = Gathering(simulation).picture(Demand(name, VESSEL))
+    picture = Gathering(simulation).picture(Demand(name, BODY))
     expected = np.sort(simulation.field(name))
     assert expected[-1] > 0.0
     np.testing.assert_allclose(np.sort(picture.values), expected, rtol=1e-6)
@@ -138,7 +138,7 @@ def test_particles_that_are_under_way_are_drawn_and_always_the_same_ones(monkeyp
     is_born = (columns["born_step"] < simulation.step_number) & (columns["end"] <= 0)
     place = np.stack([columns[f"voxel_{a}"] + columns[f"offset_{a}"] for a in "xyz"])
     gathering = Gathering(simulation)
-    points = gathering.picture(Demand("speed", VESSEL)).points
+    points = gathering.picture(Demand("speed", BODY)).points
     assert 0 < is_born.sum() < 300
     np.testing.assert_allclose(np.sort(points), np.sort(place[:, is_born]), rtol=1e-6)
     axis = int(np.argmax(np.ptp(points, axis=1)))
@@ -146,7 +146,7 @@ def test_particles_that_are_under_way_are_drawn_and_always_the_same_ones(monkeyp
     in_cut = gathering.picture(Demand("speed", CUT, axis, layer)).points
     assert in_cut.shape[1] == (np.abs(place[axis, is_born] - layer) <= 1.0).sum()
     monkeypatch.setattr("muphy_lb.view.particles.MOST_POINTS", 10)
-    few = gathering.picture(Demand("speed", VESSEL)).points
+    few = gathering.picture(Demand("speed", BODY)).points
     every = -(-int(is_born.sum()) // 10)
     assert few.shape[1] == (columns["id"][is_born] % every == 0).sum() < is_born.sum()
 
@@ -158,8 +158,8 @@ def test_the_surface_of_what_is_partly_filled_is_drawn():
     cut = gathering.picture(Demand("speed", CUT, 2, 3))
     (line,) = drawn_cut(cut, gathering.frames[2]).lines
     np.testing.assert_allclose(line[1], 4.0, atol=1e-6)  # layers 0 to 3 are full, 4 is half full
-    picture = gathering.picture(Demand("fill", VESSEL))
-    scene, everywhere = VesselScene(description), np.ones_like(picture.values)
+    picture = gathering.picture(Demand("fill", BODY))
+    scene, everywhere = BodyScene(description), np.ones_like(picture.values)
     images = [
         scene.image(each, scene.start, Scale(0.0, 1.0, "1", 1.0), (60, 60))
         for each in (picture, replace(picture, values=everywhere, fraction=everywhere))
@@ -168,12 +168,12 @@ def test_the_surface_of_what_is_partly_filled_is_drawn():
     assert 0.2 * high < low < 0.8 * high
 
 
-def test_points_of_the_vessel_lie_on_its_image(flow):
+def test_points_of_the_body_lie_on_its_image(flow):
     gathering = Gathering(flow)
-    scene = VesselScene(describe(flow, gathering))
+    scene = BodyScene(describe(flow, gathering))
     centre = coordinates(flow).mean(axis=0)[:, None]
     column, row = scene.places(centre, scene.start, (60, 40))[:, 0]
-    picture, size = gathering.picture(Demand("speed", VESSEL)), (60, 40)
+    picture, size = gathering.picture(Demand("speed", BODY)), (60, 40)
     seen = scene.image(picture, scene.start, Scale(0.0, 1.0, "1", 1.0), size) >> 24 == 255
     rows, columns = np.nonzero(seen)
     assert abs(columns.mean() / 60 - column) < 0.08 and abs(rows.mean() / 40 - row) < 0.08
@@ -181,7 +181,7 @@ def test_points_of_the_vessel_lie_on_its_image(flow):
 
 def test_a_field_below_zero_is_not_shown_as_zero(flow):
     gathering = Gathering(flow)
-    scene, picture = VesselScene(describe(flow, gathering)), gathering.picture(Demand("pressure", VESSEL))
+    scene, picture = BodyScene(describe(flow, gathering)), gathering.picture(Demand("pressure", BODY))
     scale, size = Scale(-2.0, 0.0, "Pa", 1.0), (60, 40)
     low, high = (
         scene.image(replace(picture, values=np.full_like(picture.values, value)), scene.start, scale, size)
@@ -191,11 +191,11 @@ def test_a_field_below_zero_is_not_shown_as_zero(flow):
     assert (low[is_seen] != high[is_seen]).mean() > 0.99
 
 
-def test_the_scene_shows_the_vessel_and_nothing_around_it(flow):
+def test_the_scene_shows_the_body_and_nothing_around_it(flow):
     gathering = Gathering(flow)
     description = describe(flow, gathering)
-    scene, size = VesselScene(description), (60, 40)
-    picture = gathering.picture(Demand("speed", VESSEL))
+    scene, size = BodyScene(description), (60, 40)
+    picture = gathering.picture(Demand("speed", BODY))
     image = scene.image(picture, scene.start, Scale.of(picture.values, "m/s"), size)
     opaque = image >> 24 == 255
     assert image.shape == size[::-1] and 0.03 < opaque.mean() < 0.9

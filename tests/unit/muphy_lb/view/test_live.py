@@ -15,13 +15,13 @@ from muphy_lb.run.simulation import Simulation
 from muphy_lb.view import live, wall
 from muphy_lb.view.door import Door
 from muphy_lb.view.live import LiveView
-from muphy_lb.view.messages import CUT, ENDED, PAUSED, VESSEL, WAITING, Answer, Demand, Description, News, Picture
+from muphy_lb.view.messages import BODY, CUT, ENDED, PAUSED, WAITING, Answer, Demand, Description, News, Picture
 from muphy_lb.view.shown import WALL_SHEAR
 from tests.vessel import vessel
 
 N_STEPS = 60
 EACH = {"compute": {"backend": "numpy"}, "run": {"steps": N_STEPS}}
-DEMANDS = (Demand("speed", VESSEL), Demand("pressure", CUT, 0, 18), Demand(WALL_SHEAR, VESSEL))
+DEMANDS = (Demand("speed", BODY), Demand("pressure", CUT, 0, 18), Demand(WALL_SHEAR, BODY))
 NOBODY, GREEDY = Answer(0), Answer(1, DEMANDS, DEMANDS)
 MANY = 10_000
 
@@ -198,6 +198,21 @@ def test_an_engine_that_is_built_anew_is_let_go_of(shown):
     before = weakref.ref(simulation.engine)
     simulation.rebuild(None)
     assert before() is None
+
+
+def test_a_view_that_is_closed_leaves_the_next_one_alone_and_keeps_no_simulation(shown):
+    simulation, page = shown(*[GREEDY] * MANY)
+    first = simulation.onlooker
+    second = LiveView(simulation, Door(None, "secret"))
+    first.close()
+    assert simulation.onlooker is second
+    second.close()
+    second.close()
+    assert page.sent.count(None) == second._page.sent.count(None) == 1
+    engine = weakref.ref(simulation.engine)
+    del simulation
+    gc.collect()
+    assert engine() is None
 
 
 def test_fields_that_come_with_a_change_are_offered(shown):

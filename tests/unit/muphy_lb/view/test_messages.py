@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from muphy_lb.view.messages import CUT, MOST_DEMANDS, VESSEL, Answer, Demand
+from muphy_lb.view.messages import BODY, CUT, MOST_DEMANDS, Answer, Demand
 
 DESCRIPTION = SimpleNamespace(units={"speed": "m/s"}, low=(1, 2, 3), high=(10, 20, 30), is_flat=False)
-POSSIBLE = (Demand("speed", VESSEL), Demand("speed", CUT, 0, 10), Demand("speed", CUT, 2, 3))
+POSSIBLE = (Demand("speed", BODY), Demand("speed", CUT, 0, 10), Demand("speed", CUT, 2, 3))
 IMPOSSIBLE = (
-    Demand("heat", VESSEL),
+    Demand("heat", BODY),
     Demand("speed", "moon"),
-    Demand("speed", VESSEL, 1, 0),
+    Demand("speed", BODY, 1, 0),
     Demand("speed", CUT, 0, 11),
     Demand("speed", CUT, 3, 5),
     Demand("speed", CUT, -1, 5),

@@ -63,10 +63,10 @@ def test_what_the_first_picture_of_a_kind_costs_does_not_delay_the_next():
     clock = [0.0]
     pace = Pace(0, lambda: clock[0])
     clock[0] = 0.6  # kernels were compiled
-    pace.picture_taken(0.0, is_paused=False, kinds={("speed", "vessel")})
+    pace.picture_taken(0.0, is_paused=False, kinds={("speed", "body")})
     assert pace.has_picture()
     clock[0] = 0.7
-    pace.picture_taken(0.6, is_paused=False, kinds={("speed", "vessel")})
+    pace.picture_taken(0.6, is_paused=False, kinds={("speed", "body")})
     clock[0] = 0.7 + (RESERVED_S + 0.1 - MOST_SAVED_S) / LARGEST_SHARE - 1e-6
     pace.arrive(1)
     assert not pace.has_picture()

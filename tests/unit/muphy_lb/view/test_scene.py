@@ -33,7 +33,7 @@ def test_a_scale_of_any_values_has_an_extent(values):
     assert np.isfinite([scale.low, scale.high]).all() and scale.low < scale.high
 
 
-def test_the_vessel_is_never_turned_beyond_its_poles():
+def test_the_body_is_never_turned_beyond_its_poles():
     angle = Angle(0.0, 20.0)
     for _ in range(100):
         angle = angle.turned(50.0, -50.0)

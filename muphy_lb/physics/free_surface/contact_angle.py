@@ -1,0 +1,234 @@
+"""Surface tension where the surface meets walls at a given contact angle, which is measured through the liquid.
+
+Away from walls the curvature is that of :mod:`capillarity`. In an interface cell at a wall that the surface is not
+parallel to, the paraboloid has to have the slope of the contact angle where it meets the wall, as the height functions
+of Afkhami and Bussmann (Int. J. Numer. Methods Fluids 57, 453, 2008) have: a row of large weight in its normal
+equations. The curvature there tells how far the surface is from the contact angle, and its pressure drives it there.
+
+The plane of such a cell is the one below which the cell *and its neighbours along the wall* hold the liquid that they
+do. Of the two cells that the surface crosses at the wall, liquid leaves the emptier one first and enters the fuller one
+first, as if the surface stood upright; the plane of one cell alone would see an edge that is not there, and the line
+where surface and wall meet would stay where it is. Full and empty neighbours that the surface would cut count as well:
+it has to go round them.
+"""
+
+import math
+from itertools import product
+
+import numpy as np
+
+from muphy_lb.operators import Operator
+from muphy_lb.operators.operator import constants, joined, named
+from muphy_lb.operators.unroll import unroll
+from muphy_lb.physics.free_surface.capillarity import (
+    HARDLY,
+    N_TERMS,
+    PARABOLOID,
+    RIDGE,
+    SHARPEST,
+    TENSION,
+    curvature_node,
+    solve_node,
+)
+from muphy_lb.physics.free_surface.capillarity import curvature as curvature_away_from_walls
+from muphy_lb.physics.free_surface.cells import CELL, FILL, INTERFACE, LIQUID, WALL
+from muphy_lb.physics.free_surface.plane import distance_node, normal_node, plane_distance, surface_normal
+from muphy_lb.physics.free_surface.wall_layer import layer_distance, layer_distance_node, wall_normal, wall_normal_node
+
+COS_ANGLE = "cosine_of_contact_angle"
+"""Parameter."""
+HEAVY = 10.0
+"""Factor of the equation for the slope at the wall; that of a point of the surface in a neighbour has 1."""
+MEETING = 0.2
+"""Sine of the angle between surface and wall up to which they count as parallel."""
+STEEPEST = 0.2
+"""Cosine of the angle between the surface and that asked for, up to which its tangent is taken as it is."""
+TO_WALL, DEEPEST = 0.5, 2.0
+"""Distance of the wall from the centre of a cell, and the largest along the surface that is taken."""
+
+
+def _products(a, b):
+    """(m,) scalar products of vectors (3, m)."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _fit(neighbours, n, normal, wall, lattice, parameters):
+    """(5, m) coefficients of the paraboloid, and the vectors towards the wall and along it."""
+    cell, held, cosine = parameters[CELL], parameters[FILL], parameters[COS_ANGLE]
+    beside, fill = cell[neighbours], held[n].astype(float)
+    shares = np.where(beside & INTERFACE, held[neighbours], np.where(beside & LIQUID, 1.0, 0.0))
+    facing = _products(normal, wall)
+    sine = np.sqrt(np.maximum(1.0 - facing * facing, MEETING * MEETING))
+    first = (wall - facing * normal) / sine
+    second = np.cross(normal, first, axis=0)
+    own = layer_distance(normal, (wall, second), fill, (beside, shares), lattice)
+    matrix, right = np.tile(RIDGE * np.eye(N_TERMS), (fill.size, 1, 1)), np.zeros((fill.size, N_TERMS))
+    corner = 0.5 * np.abs(normal).sum(axis=0)
+    for vector, share, kind in zip(lattice.c[1:], shares, beside, strict=True):
+        is_full, is_empty = share >= 1.0 - HARDLY, (kind & WALL == 0) & (share <= HARDLY)
+        cut = np.select([is_full, is_empty], [corner, -corner], plane_distance(share, normal))
+        x, y, z = vector @ first, vector @ second, vector @ normal + cut - own
+        valid = (kind & WALL == 0) & ~(is_full & (z <= 0.0)) & ~(is_empty & (z >= 0.0))
+        terms = np.where(valid, [x * x, y * y, x * y, x, y], 0.0).T
+        matrix += terms[:, :, None] * terms[:, None, :]
+        right += terms * z[:, None]
+    slope, depth = _at_wall(facing, sine, own, cosine)
+    zero, one = np.zeros(fill.size), np.ones(fill.size)
+    terms = np.stack([2.0 * depth, zero, zero, one, zero], axis=1)
+    matrix += HEAVY * HEAVY * terms[:, :, None] * terms[:, None, :]
+    right += HEAVY * HEAVY * terms * slope[:, None]
+    return np.linalg.solve(matrix, right[:, :, None])[:, :, 0].T, first, second
+
+
+def _at_wall(facing, sine, own, cosine):
+    """Slope of the surface at the contact angle towards the wall, and the distance along the surface to it."""
+    of_wall = np.sqrt(1.0 - cosine * cosine)
+    slope = (cosine * sine + of_wall * facing) / np.maximum(of_wall * sine - cosine * facing, STEEPEST)
+    return slope, np.clip((TO_WALL - own * facing) / sine, 0.0, DEEPEST)
+
+
+def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
+    """(m,) mean curvature at interface cells n, whose neighbours are (Q - 1, m): the specification."""
+    found = curvature_away_from_walls(neighbours, n, lattice, parameters)
+    normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
+    wall = wall_normal(parameters[CELL][neighbours], lattice)
+    facing = _products(normal, wall)
+    meets = ~is_flat & wall.any(axis=0) & (1.0 - facing * facing > MEETING * MEETING)
+    if not meets.any():
+        return found
+    neighbours, n, normal, wall = neighbours[:, meets], n[meets], normal[:, meets], wall[:, meets]
+    (*_, h, i), first, second = _fit(neighbours, n, normal, wall, lattice, parameters)
+    normal = normal - h * first - i * second
+    normal /= np.linalg.norm(normal, axis=0)
+    (a, b, c, h, i), _, _ = _fit(neighbours, n, normal, wall, lattice, parameters)
+    at_wall = -(a * (1 + i * i) + b * (1 + h * h) - c * h * i) / (1 + h * h + i * i) ** 1.5
+    found[meets] = np.clip(at_wall, -SHARPEST, SHARPEST)
+    return found
+
+
+def _tension(neighbours, n, lattice, parameters):
+    return parameters[TENSION] * curvature(neighbours, n, lattice, parameters)
+
+
+def _tension_node(lattice, precision, jit, at):
+    how = lattice, precision, jit, at
+    real, tension = precision.real, at[TENSION]
+    away_from_walls, normal_of, wall_of = curvature_node(*how), normal_node(*how), wall_normal_node(*how)
+    at_wall, meeting = _curvature_at_wall_node(*how), real(MEETING * MEETING)
+
+    def pressure(neighbours, n, parameters):
+        wx, wy, wz = wall_of(neighbours, parameters)
+        if wx * wx + wy * wy + wz * wz > meeting:
+            nx, ny, nz = normal_of(neighbours, n, parameters)
+            facing = nx * wx + ny * wy + nz * wz
+            if nx * nx + ny * ny + nz * nz - facing * facing > meeting:
+                return parameters[tension] * at_wall(neighbours, n, parameters, (nx, ny, nz), (wx, wy, wz))
+        return parameters[tension] * away_from_walls(neighbours, n, parameters)
+
+    return jit(pressure)
+
+
+def _curvature_at_wall_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, parameters, normal, wall)`` of the last lines of :func:`curvature`."""
+    real, fit = precision.real, _fit_node(lattice, precision, jit, at)
+    one, power, sharpest = real(1), real(1.5), real(SHARPEST)
+
+    def curvature_at_wall(neighbours, n, parameters, normal, wall):
+        a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
+        a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
+        found = -(a * (one + i * i) + b * (one + h * h) - c * h * i)
+        found /= real(math.pow(one + h * h + i * i, power))
+        return min(max(found, -sharpest), sharpest)
+
+    return jit(curvature_at_wall)
+
+
+def _fit_node(lattice, precision, jit, at):
+    """Node function ``(neighbours, n, parameters, normal, wall)`` of :func:`_fit`; it tilts the normal by H and I."""
+    cell, fill, cosine, real = at[CELL], at[FILL], at[COS_ANGLE], precision.real
+    _, cx, cy, cz = constants(lattice, precision)
+    count, n_entries = N_TERMS, N_TERMS * N_TERMS
+    zero, one, two, ridge, heavy, parallel = (real(x) for x in (0, 1, 2, RIDGE, HEAVY, MEETING * MEETING))
+    layer, cut_of = layer_distance_node(lattice, precision, jit, at), _cut_node(precision, jit)
+    at_wall, add, solve = _at_wall_node(precision, jit), _equation_node(precision, jit), solve_node(precision, jit)
+
+    def paraboloid(neighbours, n, parameters, normal, wall):
+        (nx, ny, nz), (wx, wy, wz) = normal, wall
+        facing = nx * wx + ny * wy + nz * wz
+        sine = real(math.sqrt(max(one - facing * facing, parallel)))
+        px, py, pz = (wx - facing * nx) / sine, (wy - facing * ny) / sine, (wz - facing * nz) / sine
+        qx, qy, qz = ny * pz - nz * py, nz * px - nx * pz, nx * py - ny * px
+        own = layer(neighbours, n, parameters, normal, (wall, (qx, qy, qz)))
+        matrix = [zero] * n_entries
+        right = [zero] * count
+        for i in range(count):
+            matrix[6 * i] = ridge
+        slope, depth = at_wall(facing, sine, own, parameters[cosine])
+        matrix, right = add(matrix, right, (heavy * two * depth, zero, zero, heavy, zero), heavy * slope)
+        for k in range(len(neighbours)):
+            ex, ey, ez = cx[k + 1], cy[k + 1], cz[k + 1]
+            kind, share = parameters[cell][neighbours[k]], parameters[fill][neighbours[k]]
+            z, is_known = cut_of(kind, share, ex * nx + ey * ny + ez * nz - own, normal)
+            if is_known:
+                x, y = ex * px + ey * py + ez * pz, ex * qx + ey * qy + ez * qz
+                matrix, right = add(matrix, right, (x * x, y * y, x * y, x, y), z)
+        a, b, c, h, i = solve(matrix, right)
+        tx, ty, tz = nx - h * px - i * qx, ny - h * py - i * qy, nz - h * pz - i * qz
+        scale = one / real(math.sqrt(tx * tx + ty * ty + tz * tz))
+        return a, b, c, h, i, (tx * scale, ty * scale, tz * scale)
+
+    return jit(unroll(paraboloid))
+
+
+def _cut_node(precision, jit):
+    """Node function ``(kind, share, ahead, normal)`` -> how far the surface is ahead in a neighbour whose centre is
+    ``ahead``, and whether that is known."""
+    real, distance = precision.real, distance_node(precision, jit)
+    zero, half, least, most = (real(x) for x in (0, 0.5, HARDLY, 1 - HARDLY))
+
+    def cut(kind, share, ahead, normal):
+        nx, ny, nz = normal
+        corner = half * (abs(nx) + abs(ny) + abs(nz))
+        if kind & WALL:
+            return zero, False
+        if kind & LIQUID or (kind & INTERFACE and share >= most):
+            return ahead + corner, ahead + corner > zero
+        if not kind & INTERFACE or share <= least:
+            return ahead - corner, ahead - corner < zero
+        return ahead + distance(share, nx, ny, nz), True
+
+    return jit(cut)
+
+
+def _at_wall_node(precision, jit):
+    """Node function of :func:`_at_wall`."""
+    real = precision.real
+    zero, one, steepest, to_wall, deepest = (real(x) for x in (0, 1, STEEPEST, TO_WALL, DEEPEST))
+
+    def at_wall(facing, sine, own, cosine):
+        of_wall = real(math.sqrt(one - cosine * cosine))
+        slope = (cosine * sine + of_wall * facing) / max(of_wall * sine - cosine * facing, steepest)
+        return slope, min(max((to_wall - own * facing) / sine, zero), deepest)
+
+    return jit(at_wall)
+
+
+def _equation_node(precision, jit):
+    """Node function that adds the square of an equation to normal equations: ``(matrix, right, terms, value)``."""
+    zero, count, n_entries = precision.real(0), N_TERMS, N_TERMS * N_TERMS
+    row, column = (tuple(entries) for entries in zip(*product(range(count), repeat=2), strict=True))
+
+    def add(matrix, right, terms, value):
+        m = [zero] * n_entries
+        x = [zero] * count
+        for e in range(n_entries):
+            m[e] = matrix[e] + terms[row[e]] * terms[column[e]]
+        for i in range(count):
+            x[i] = right[i] + terms[i] * value
+        return m, x
+
+    return jit(unroll(add))
+
+
+CONTACT_ANGLE = Operator("contact-angle", _tension, _tension_node, joined(PARABOLOID.parameters, named(COS_ANGLE)))
+"""Surface tension with a contact angle at walls."""

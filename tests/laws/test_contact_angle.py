@@ -1,0 +1,95 @@
+"""A contact angle: what a cell at a wall computes, and that nothing of it depends on ranks, streaming or backend."""
+
+import numpy as np
+import pytest
+
+from muphy_lb.lattice import D2Q9, D3Q19
+from muphy_lb.physics.free_surface.capillarity import TENSION
+from muphy_lb.physics.free_surface.cells import CELL, FILL, GAS, INTERFACE, MASS, WALL
+from muphy_lb.physics.free_surface.contact_angle import CONTACT_ANGLE, COS_ANGLE, curvature
+from muphy_lb.physics.free_surface.plane import plane_distance, plane_share
+from muphy_lb.physics.free_surface.regions import sphere_region
+from muphy_lb.physics.free_surface.studies.contact import contact_angle, drop_on_wall
+from muphy_lb.studies.validation.settings import Settings
+from tests.free_surface import SurfaceSetup, Tank, tank
+from tests.laws.test_free_surface import BACKENDS, splash
+
+WETTING = {"capillarity": CONTACT_ANGLE, "of_capillarity": {TENSION: 0.01, COS_ANGLE: 0.5}}
+
+
+def test_the_share_below_a_plane_is_the_inverse_of_its_distance():
+    random = np.random.default_rng(5)
+    normal = random.normal(size=(3, 400))
+    normal[2, :200] = 0.0
+    normal /= np.linalg.norm(normal, axis=0)
+    fill = random.random(400)
+    found = plane_share(plane_distance(fill, normal), normal)
+    assert np.abs(found - fill).max() < 2e-3
+    assert np.array_equal(plane_share(np.array([-9.0, 9.0]), normal[:, :2]), [0.0, 1.0])
+
+
+@BACKENDS
+def test_backends_follow_the_specification(backend):
+    specified, found = splash(D3Q19, **WETTING), splash(D3Q19, backend=backend, **WETTING)
+    for each in (specified, found):
+        each.ranks.step(30)
+    assert np.array_equal(specified.field(CELL), found.field(CELL))
+    for name in (MASS, FILL):
+        assert np.abs(specified.field(name) - found.field(name)).max() < 1e-11
+    is_wet = specified.field(CELL) != GAS
+    assert np.abs(specified.ranks.populations() - found.ranks.populations())[:, is_wet].max() < 1e-11
+
+
+@BACKENDS
+def test_ranks_and_streaming_change_no_bit(backend):
+    states = set()
+    for n_ranks, streaming in ((1, "pull"), (3, "pull"), (3, "aa")):
+        flow = splash(D2Q9, owner=n_ranks, backend=backend, streaming=streaming, **WETTING)
+        flow.ranks.step(101)
+        states.add(flow.state())
+    assert len(states) == 1 and flow.bad() == 0
+
+
+def curvatures_at_the_wall(angle: float, asked: float) -> np.ndarray:
+    """Curvature times radius in the interface cells at the floor of circles that meet it at an angle."""
+    radius, found = 20.0, []
+    for shift in np.arange(8) / 8.0:
+        shape = (1, 48, 60)
+        centre = np.array([29.5 + shift, -0.5 - radius * np.cos(np.radians(angle)), 0.0])
+        nodes = tank(shape)
+        flow = Tank(nodes, SurfaceSetup(D2Q9), [sphere_region(np.zeros(3), centre, radius)])
+        fields = {name: np.append(flow.field(name), 0.0) for name in (CELL, FILL)}
+        cell = fields[CELL].astype(np.uint8)
+        cell[-1] = WALL
+        surface = np.flatnonzero((cell[:-1] == INTERFACE) & (nodes.coordinates()[:, 1] == 0))
+        x, y, _ = (nodes.coordinates()[surface][None] + D2Q9.c[1:, None]).T
+        neighbours = np.where(y.T >= 0, y.T * shape[2] + x.T, cell.size - 1).astype(int)
+        values = {CELL: cell, FILL: fields[FILL], COS_ANGLE: np.cos(np.radians(asked))}
+        found.append(radius * 2.0 * curvature(neighbours, surface, D2Q9, values))
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("angle", [50.0, 90.0, 130.0])
+def test_a_surface_at_its_contact_angle_is_as_curved_at_the_wall_as_elsewhere(angle):
+    assert curvatures_at_the_wall(angle, angle).mean() == pytest.approx(1.0, abs=0.3)
+
+
+@pytest.mark.parametrize("angle", [50.0, 90.0, 130.0])
+def test_a_surface_at_another_angle_is_drawn_to_it(angle):
+    """With a smaller angle asked for the pressure at the wall falls, so that liquid flows there."""
+    assert curvatures_at_the_wall(angle, angle - 15.0).max() < -1.0
+    assert curvatures_at_the_wall(angle, angle + 15.0).min() > 3.0
+
+
+@pytest.mark.parametrize(("angle", "start"), [(60.0, 90.0), (120.0, 90.0)])
+def test_a_drop_on_a_wall_comes_to_the_contact_angle(angle, start):
+    simulation = drop_on_wall(angle, start, Settings(quick=True, backend="cpu"))
+    simulation.step(3000)
+    assert contact_angle(simulation) == pytest.approx(angle, abs=5.0)
+
+
+def test_without_a_contact_angle_the_drop_stays_as_it_is():
+    """The neutral wall of surface tension alone."""
+    simulation = drop_on_wall(None, 65.0, Settings(quick=True, backend="cpu"))
+    simulation.step(1000)
+    assert contact_angle(simulation) == pytest.approx(65.0, abs=3.0)
