@@ -163,7 +163,7 @@ def unresolved(collision: str, **changes) -> Simulation:
 def test_an_unresolved_dam_with_tension_stays_finite_with_the_collision_that_the_warning_names():
     """With trt its Mach number passes 0.5 before step 400."""
     warned = unresolved("trt")
-    assert "is 1.3e+03, above 10," in warned.describe() and "'recursive-regularised'" in warned.describe()
+    assert "is 1.3e+03, above 3," in warned.describe() and "'recursive-regularised'" in warned.describe()
     with pytest.raises(DivergedError, match="The likely cause: lattice.collision is 'trt' with surface tension"):
         warned.step(450)
     named = unresolved("recursive-regularised")
@@ -177,17 +177,9 @@ def test_an_unresolved_dam_with_tension_stays_finite_with_the_collision_that_the
     [
         ({}, True),
         ({"free_surface": UNRESOLVED["free_surface"] | {"surface_tension_n_m": 0.0}}, False),
-        ({"free_surface": UNRESOLVED["free_surface"] | {"surface_tension_n_m": 3.5e-4}}, False),
-        ({"lattice": {"smagorinsky": 0.16}}, True),
-        (
-            {
-                "free_surface": UNRESOLVED["free_surface"] | {"surface_tension_n_m": 0.02},
-                "lattice": {"smagorinsky": 0.16},
-            },
-            False,
-        ),
+        ({"free_surface": UNRESOLVED["free_surface"] | {"surface_tension_n_m": 1e-4}}, False),
     ],
-    ids=["unstable", "without tension", "small tension", "eddies", "eddies, less tension"],
+    ids=["unstable", "without tension", "small tension"],
 )
 def test_a_collision_is_warned_of_where_surface_tension_is_unstable_with_it(changes, is_warned):
     assert ("Laplace number of a voxel" in unresolved("mrt", **changes).describe()) == is_warned
