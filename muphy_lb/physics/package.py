@@ -136,6 +136,10 @@ class Physics:
         """Its part of the description of the method, one line."""
         return ""
 
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons to expect that the run may diverge, or that its result may be wrong, one sentence each."""
+        return ()
+
     def monitored(self, view: FlowView) -> dict[str, Callable[[], dict[str, float]]]:
         """Functions that measure its ``MONITORED`` quantities, as numbers by name; the calls are collective, their
         results are used on rank 0."""

@@ -29,8 +29,10 @@ def described(simulation: "Simulation") -> str:
     told = plausibility(case, simulation.header.openings, simulation.numerics)
     header = simulation.header
     coarse = resolution_warnings(header.openings, simulation.frames, header.spacing_m)
-    advice = [f"warning: {text}" for text in coarse] + more_ranks_than_cores(communicator, simulation.backend_name)
-    return "\n".join((*head, table, *told, *advice)).lstrip()
+    expected = [text for physics in simulation.physics for text in physics.warnings()]
+    advice = [f"warning: {text}" for text in (*coarse, *expected)]
+    crowded = more_ranks_than_cores(communicator, simulation.backend_name)
+    return "\n".join((*head, table, *told, *advice, *crowded)).lstrip()
 
 
 def _start(case) -> list[str]:

@@ -48,10 +48,12 @@ def _describe(view: FlowView, speed: float, _number: int, voxel: int, rank: int)
 
 
 def _cause(view: FlowView) -> str:
-    """What made the flow unstable, and the remedy."""
+    """What made the flow unstable, and the remedy; first what a physics has warned of."""
     numerics, cs2 = view.numerics, float(view.lattice.cs2)
     fastest = numerics.mach * sqrt(cs2) if numerics.mach else None
-    return cause_and_remedy(view.case, numerics.units, fastest, numerics.reference_velocity_m_s, cs2)
+    warned = [text for physics in view.physics for text in physics.warnings()]
+    general = cause_and_remedy(view.case, numerics.units, fastest, numerics.reference_velocity_m_s, cs2)
+    return "; or ".join((*warned, general))
 
 
 def _beside_opening(view: FlowView, xyz: np.ndarray) -> str:

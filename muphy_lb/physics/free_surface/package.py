@@ -20,6 +20,7 @@ from muphy_lb.physics.free_surface.observers import SurfaceSeries
 from muphy_lb.physics.free_surface.picture_observer import SurfacePicture
 from muphy_lb.physics.free_surface.section import WETTED
 from muphy_lb.physics.free_surface.snapshots import SurfaceSnapshots
+from muphy_lb.physics.free_surface.stability import tension_warnings
 from muphy_lb.physics.free_surface.start import InitialLiquid, initial_fields
 from muphy_lb.physics.free_surface.wetting import Wetting
 from muphy_lb.physics.package import FromStored, OutputField, Physics
@@ -56,7 +57,7 @@ class FreeSurface(Physics):
 
     def __init__(self, case, header: GeometryHeader, units):
         _refuse(case, header)
-        section, self._units, self._header = case.free_surface, units, header
+        section, self._case, self._units, self._header = case.free_surface, case, units, header
         gravity = units.acceleration_to_lattice(uniform_acceleration_m_s2(case, header))
         self._gravity = float(np.linalg.norm(gravity))
         self._up = -gravity / self._gravity if self._gravity else None
@@ -153,6 +154,10 @@ class FreeSurface(Physics):
             f"{text}; a fall through {height:.0f} voxels reaches {speed:.3g} voxels a step (best below"
             f" {FASTEST_FALL:g}), Reynolds number {reynolds:.3g}"
         )
+
+    def warnings(self) -> tuple[str, ...]:
+        """Surface tension that the collision does not keep stable at this viscosity."""
+        return tuple(tension_warnings(self._case, self.tension / self._viscosity**2))
 
     def observers(self, view, folder, resume_step):
         """The time series of the liquid, pictures of it, and gauges and surface if the case asks for them."""
