@@ -76,14 +76,22 @@ def test_ranks_change_no_bit(lattice, backend):
     assert states[0] == states[1]
 
 
-@EVERY_LATTICE
-@pytest.mark.parametrize("n_ranks", [1, 3])
+IN_PLACE = [
+    pytest.param(D2Q9, 1, FP64, {}, id="1-D2Q9"),
+    pytest.param(D2Q9, 3, FP64, {}, id="3-D2Q9"),
+    pytest.param(D3Q19, 1, FP64, TENSE, id="1-D3Q19-tension"),
+    pytest.param(D3Q19, 3, FP64, TENSE, id="3-D3Q19-tension"),
+    pytest.param(D3Q19, 3, FP32, {}, id="3-D3Q19-fp32"),
+]
+"""As far as they go, with the kernels by pull of other tests: compilation takes longest."""
+
+
+@pytest.mark.parametrize(("lattice", "n_ranks", "precision", "tension"), IN_PLACE)
 @BACKENDS
-def test_in_place_streaming_changes_no_bit(lattice, n_ranks, backend):
-    """With surface tension in space, without in the plane: these kernels by pull other tests need, too."""
-    states, tension = [], TENSE if lattice is D3Q19 else {}
+def test_in_place_streaming_changes_no_bit(lattice, n_ranks, precision, tension, backend):
+    states = []
     for streaming in ("pull", "aa"):
-        flow = splash(lattice, owner=n_ranks, backend=backend, streaming=streaming, **tension)
+        flow = splash(lattice, n_ranks, backend=backend, precision=precision, streaming=streaming, **tension)
         flow.ranks.step(101)
         states.append(flow.state())
     assert states[0] == states[1]
