@@ -86,8 +86,10 @@ class NodeNeighbours:
             table = np.tile(node, (len(self.vectors), 1))
             real = node[: max(domain.n_nodes - first, 0)]
             codes = domain.neighbours_with_ghosts(self.vectors, slice(first, first + real.size))
-            outside = np.where(is_opening_link(codes), self.first_outside + real % WARP, WALLS + real)
-            table[:, : real.size] = np.where(codes < 0, outside, codes)
+            table[:, : real.size] = codes
+            k, i = np.nonzero(codes < 0)
+            is_opening = is_opening_link(codes[k, i])
+            table[k, i] = np.where(is_opening, self.first_outside + real[i] % WARP, WALLS + real[i])
             yield table
 
 
