@@ -95,8 +95,12 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     yield describe(numerics, nodes.n_nodes, n_ranks, bytes_per_node(case, lattice))
     yield from describe_profiles(case, nodes, frames)
     yield from describe_outlets(case, nodes, frames, numerics)
+    further = [physics(case, nodes.header, numerics.units) for physics in packages(case)]
+    yield from filter(None, (physics.describe() for physics in further))
     yield from plausibility(case, nodes.openings, numerics)
-    yield from (f"warning: {text}" for text in resolution_warnings(nodes.openings, frames, nodes.spacing_m))
+    expected = [text for physics in further for text in physics.warnings()]
+    coarse = resolution_warnings(nodes.openings, frames, nodes.spacing_m)
+    yield from (f"warning: {text}" for text in (*coarse, *expected))
     yield duration(case, nodes.n_nodes, numerics.steps, n_ranks, bytes_per_update(case, lattice))
 
 

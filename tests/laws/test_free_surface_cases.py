@@ -11,6 +11,7 @@ from muphy_lb.physics.free_surface.cells import CELL, GAS, INTERFACE, LIQUID, MA
 from muphy_lb.run.checkpoint import checkpoint_path, restore, write_checkpoint
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
+from muphy_lb.setup.info import describe_case
 
 BOX = {"box_m": [[-1.0, -1.0, -1.0], [8.5e-3, 11.5e-3, 1.0]]}
 DAM = {
@@ -182,7 +183,10 @@ def test_an_unresolved_dam_with_tension_stays_finite_with_the_collision_that_the
     ids=["unstable", "without tension", "small tension"],
 )
 def test_a_collision_is_warned_of_where_surface_tension_is_unstable_with_it(changes, is_warned):
-    assert ("Laplace number of a voxel" in unresolved("mrt", **changes).describe()) == is_warned
+    flow = unresolved("mrt", **changes)
+    assert ("Laplace number of a voxel" in flow.describe()) == is_warned
+    told = describe_case(flow.case)
+    assert ("Laplace number of a voxel" in told) == is_warned and "free surface: gas at density 1" in told
 
 
 def test_a_value_that_is_not_finite_ends_the_run_with_its_place():
