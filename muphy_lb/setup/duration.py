@@ -37,15 +37,12 @@ def duration(case: Case, n_nodes: int, n_steps: int, n_ranks: int, bytes_per_upd
     mflups = SHARE_OF_COPY[backend] * copy_tb_s * 1e6 / bytes_per_update
     about = "at most about" if case.run.may_end_early else "about"
     time = time_in_words(n_steps * n_nodes / (1e6 * mflups))
+    further = ", ".join(f"[{physics.name}]" for physics in packages(case))
     return (
         f"this takes {about} {time} on this machine ({device}): {n_steps:,} steps at some {mflups:.3g} MFLUPS,"
-        f" from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s;"
-        f" {_and(['set-up', *(f'[{physics.name}]' for physics in packages(case)), 'pictures'])} come on top"
+        f" from the bandwidth of its memory, {1e3 * copy_tb_s:.3g} GB/s; set-up and pictures come on top"
+        + (f", and {further}, which may take several times as long as the flow itself" if further else "")
     )
-
-
-def _and(words: list[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _copy_tb_s(case: Case, backend: str, n_ranks: int) -> tuple[float, str]:

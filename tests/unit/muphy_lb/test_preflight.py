@@ -309,6 +309,12 @@ def test_info_ends_with_how_long_the_run_takes_here(monkeypatch, tolerance, most
     case = make_case(run={"steps": 1000, "steady_tolerance": tolerance}, compute={"backend": "cpu"})
     text = duration(case, 130_000_000, 1000, 1, 100.0)
     assert f"this takes {most}about 16 min 40 s on this machine" in text and "1,000 steps at some 130 MFLUPS" in text
+    assert text.endswith("set-up and pictures come on top")
+
+
+def test_info_tells_that_further_physics_take_their_time():
+    case = make_case(dissipation={}, compute={"backend": "numpy"})
+    assert "come on top, and [dissipation], which may take several times as long" in duration(case, 10, 10, 1, 100.0)
 
 
 def test_how_long_a_gpu_takes_is_not_told_without_one(monkeypatch):
