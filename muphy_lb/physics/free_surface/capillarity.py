@@ -80,9 +80,15 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     (*_, h, i), first, second = _paraboloid(normal, fill, beside, is_surface, lattice)
     normal = normal - h * first - i * second
     normal /= np.linalg.norm(normal, axis=0)
-    (a, b, c, h, i), _, _ = _paraboloid(normal, fill, beside, is_surface, lattice)
+    coefficients, _, _ = _paraboloid(normal, fill, beside, is_surface, lattice)
+    return np.where(is_flat, 0.0, curvature_of(coefficients))
+
+
+def curvature_of(coefficients) -> np.ndarray:
+    """(m,) mean curvature of paraboloids of coefficients (5, m) A, B, C, H, I where they begin."""
+    a, b, c, h, i = coefficients
     found = -(a * (1 + i * i) + b * (1 + h * h) - c * h * i) / (1 + h * h + i * i) ** 1.5
-    return np.where(is_flat, 0.0, np.clip(found, -SHARPEST, SHARPEST))
+    return np.clip(found, -SHARPEST, SHARPEST)
 
 
 def _tension(neighbours, n, lattice, parameters):
@@ -100,9 +106,8 @@ def _tension_node(lattice, precision, jit, at):
 
 def curvature_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters)`` of :func:`curvature`."""
-    real, normal_of = precision.real, normal_node(lattice, precision, jit, at)
-    zero, one, half, sharpest = real(0), real(1), real(1.5), real(SHARPEST)
-    paraboloid = _paraboloid_node(lattice, precision, jit, at)
+    zero, normal_of = precision.real(0), normal_node(lattice, precision, jit, at)
+    paraboloid, curvature_of_it = _paraboloid_node(lattice, precision, jit, at), curvature_of_node(precision, jit)
 
     def curvature(neighbours, n, parameters):
         normal = normal_of(neighbours, n, parameters)
@@ -110,8 +115,19 @@ def curvature_node(lattice, precision, jit, at):
             return zero
         a, b, c, h, i, normal = paraboloid(neighbours, n, parameters, normal)
         a, b, c, h, i, normal = paraboloid(neighbours, n, parameters, normal)
+        return curvature_of_it(a, b, c, h, i)
+
+    return jit(curvature)
+
+
+def curvature_of_node(precision, jit):
+    """Node function of :func:`curvature_of`."""
+    real = precision.real
+    one, power, sharpest = real(1), real(1.5), real(SHARPEST)
+
+    def curvature(a, b, c, h, i):
         found = -(a * (one + i * i) + b * (one + h * h) - c * h * i)
-        found /= real(math.pow(one + h * h + i * i, half))
+        found /= real(math.pow(one + h * h + i * i, power))
         return min(max(found, -sharpest), sharpest)
 
     return jit(curvature)

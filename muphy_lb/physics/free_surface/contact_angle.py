@@ -25,9 +25,10 @@ from muphy_lb.physics.free_surface.capillarity import (
     N_TERMS,
     PARABOLOID,
     RIDGE,
-    SHARPEST,
     TENSION,
     curvature_node,
+    curvature_of,
+    curvature_of_node,
     solve_node,
 )
 from muphy_lb.physics.free_surface.capillarity import curvature as curvature_away_from_walls
@@ -100,9 +101,8 @@ def curvature(neighbours, n, lattice, parameters) -> np.ndarray:
     (*_, h, i), first, second = _fit(neighbours, n, normal, wall, lattice, parameters)
     normal = normal - h * first - i * second
     normal /= np.linalg.norm(normal, axis=0)
-    (a, b, c, h, i), _, _ = _fit(neighbours, n, normal, wall, lattice, parameters)
-    at_wall = -(a * (1 + i * i) + b * (1 + h * h) - c * h * i) / (1 + h * h + i * i) ** 1.5
-    found[meets] = np.clip(at_wall, -SHARPEST, SHARPEST)
+    coefficients, _, _ = _fit(neighbours, n, normal, wall, lattice, parameters)
+    found[meets] = curvature_of(coefficients)
     return found
 
 
@@ -130,15 +130,12 @@ def _tension_node(lattice, precision, jit, at):
 
 def _curvature_at_wall_node(lattice, precision, jit, at):
     """Node function ``(neighbours, n, parameters, normal, wall)`` of the last lines of :func:`curvature`."""
-    real, fit = precision.real, _fit_node(lattice, precision, jit, at)
-    one, power, sharpest = real(1), real(1.5), real(SHARPEST)
+    fit, curvature_of_it = _fit_node(lattice, precision, jit, at), curvature_of_node(precision, jit)
 
     def curvature_at_wall(neighbours, n, parameters, normal, wall):
         a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
         a, b, c, h, i, normal = fit(neighbours, n, parameters, normal, wall)
-        found = -(a * (one + i * i) + b * (one + h * h) - c * h * i)
-        found /= real(math.pow(one + h * h + i * i, power))
-        return min(max(found, -sharpest), sharpest)
+        return curvature_of_it(a, b, c, h, i)
 
     return jit(curvature_at_wall)
 
