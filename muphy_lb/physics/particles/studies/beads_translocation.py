@@ -9,7 +9,7 @@ together, beads drag each other along.
 
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
+from math import ceil, sqrt
 
 import numpy as np
 
@@ -51,26 +51,23 @@ BEAD = {
 }
 FORCE = 0.01
 THICKNESS, PORE = 3, 3  # of the wall, and edge of the square pores
+CELL_PER_RADIUS, HALF_PER_RADIUS = 3.4, 3.0
+FLORY = 0.588
 
 
 @dataclass(frozen=True)
 class Pores:
-    """What is computed.
+    """A wall and its pores.
 
     Attributes:
-        lengths: beads of a chain, more than three, which the pore holds.
         grid: pores along y, and along z.
         cell: distance between pores, voxels.
         half: length of the space on each side of the wall.
-        interval, most_steps: steps between two looks at the chains, and after which those under way are given up.
     """
 
-    lengths: tuple[int, ...] = (20, 50, 100)
-    grid: int = 6
-    cell: int = 24
-    half: int = 30
-    interval: int = 20
-    most_steps: int = 200_000
+    grid: int
+    cell: int
+    half: int
 
     @property
     def middle(self) -> float:
@@ -78,29 +75,58 @@ class Pores:
         return self.half + 0.5 * (THICKNESS - 1)
 
 
-QUICK = Pores((4, 5), 2, 8, 6, 20, 2000)
+@dataclass(frozen=True)
+class Plan:
+    """What is computed.
+
+    Attributes:
+        lengths: beads of a chain, more than three, which the pore holds.
+        grid: pores along y, and along z.
+        least_cell, least_half: of the pores, voxels; longer chains get more room.
+        interval: steps between two looks at the chains.
+        most_steps: after which chains under way are given up.
+    """
+
+    lengths: tuple[int, ...]
+    grid: int
+    least_cell: int = 24
+    least_half: int = 30
+    interval: int = 20
+    most_steps: int = 400_000
+
+    def pores(self, length: int) -> Pores:
+        """Pores with room for chains of some beads: multiples of their radius of gyration in a good solvent."""
+        radius = BOND * length**FLORY / sqrt(6.0)
+        cell, half = ceil(CELL_PER_RADIUS * radius), ceil(HALF_PER_RADIUS * radius)
+        return Pores(self.grid, max(self.least_cell, cell), max(self.least_half, half))
 
 
-def bead_translocation(settings: Settings = DEFAULT, pores: Pores | None = None) -> Validation:
+QUICK = Plan((4, 5), 2, 8, 6, most_steps=2000)
+PLAN = Plan((20, 50, 100), 6)
+GPU_PLAN = Plan((20, 50, 100, 200, 300), 10)
+"""A hundred chains of each length; up to some 20 million nodes."""
+
+
+def bead_translocation(settings: Settings = DEFAULT, plan: Plan | None = None) -> Validation:
     """Exponents of the time in which chains pass a pore, in the fluid and in a fluid taken to rest.
 
     Args:
         settings: of all cases.
-        pores: other lengths and numbers of chains.
+        plan: other lengths and numbers of chains.
     """
     skipped = not_possible(NAME, CITATION, settings)
     if skipped:
         return skipped
-    pores = pores or (QUICK if settings.quick else Pores())
+    plan = plan or (QUICK if settings.quick else GPU_PLAN if settings.backend == "cuda" else PLAN)
     rows, curves, fits = [], [], []
     for what, coupling, published in (("in the fluid", "both", WITH_FLUID), ("at rest", "at-rest", WITHOUT)):
-        times = [passing_times(pores, length, coupling, settings) for length in pores.lengths]
-        rows += _rows(what, pores, times)
+        times = [passing_times(plan, length, coupling, settings) for length in plan.lengths]
+        rows += _rows(what, plan, times)
         means = [float(np.mean(each)) for each in times]
-        exponent, error = power_law(pores.lengths, times)
+        exponent, error = power_law(plan.lengths, times)
         rows.append(shown(f"{what}: exponent (standard error {error:.2g})", published, exponent))
         fits.append((exponent, error))
-        curves.append(Series(what, pores.lengths, means, "points"))
+        curves.append(Series(what, plan.lengths, means, "points"))
     (with_fluid, error_1), (without, error_2) = fits
     allowed = N_SIGMA * sqrt(error_1**2 + error_2**2)
     if not settings.quick:
@@ -109,12 +135,12 @@ def bead_translocation(settings: Settings = DEFAULT, pores: Pores | None = None)
     return Validation(NAME, CITATION, tuple(rows), plots=(plot,))
 
 
-def _rows(what: str, pores: Pores, times) -> list[Row]:
+def _rows(what: str, plan: Plan, times) -> list[Row]:
     rows = []
-    for length, found in zip(pores.lengths, times, strict=True):
+    for length, found in zip(plan.lengths, times, strict=True):
         error = np.std(found) / sqrt(len(found))
         rows.append(shown(f"{what}, N = {length}: steps (standard error {error:.2g})", np.mean(found), np.mean(found)))
-    lost = 1.0 - sum(map(len, times)) / (len(times) * pores.grid**2)
+    lost = 1.0 - sum(map(len, times)) / (len(times) * plan.grid**2)
     return [*rows, at_most(f"{what}: share of chains that slipped back or stayed", MOST_LOST, lost)]
 
 
@@ -126,8 +152,9 @@ def power_law(lengths, times) -> tuple[float, float]:
     return float(weight @ y), float(np.sqrt(weight**2 @ error**2))
 
 
-def passing_times(pores: Pores, length: int, coupling: str, settings: Settings) -> np.ndarray:
+def passing_times(plan: Plan, length: int, coupling: str, settings: Settings) -> np.ndarray:
     """Steps that the chains take which pass."""
+    pores = plan.pores(length)
     edge, n = pores.cell * pores.grid, pores.grid**2
     slab = [[pores.half - 0.5, -1.0, -1.0], [pores.half + THICKNESS - 0.5, edge + 1.0, edge + 1.0]]
     chains = {"name": "chains", "chains": n, "beads_per_chain": length, "coupling": coupling, **BEAD}
@@ -137,8 +164,8 @@ def passing_times(pores: Pores, length: int, coupling: str, settings: Settings) 
     start = starting_chains(pores, length)
     place_beads(simulation, "chains", start.reshape(-1, 3))
     passed, lost = np.zeros(n, np.int64), np.zeros(n, bool)
-    while simulation.step_number < pores.most_steps and not (lost | (passed > 0)).all():
-        simulation.step(pores.interval)
+    while simulation.step_number < plan.most_steps and not (lost | (passed > 0)).all():
+        simulation.step(plan.interval)
         x = start[..., 0] + columns_of(simulation, "chains", TRAVELLED)[:, 0].reshape(n, length)
         passed[(passed == 0) & (x.min(axis=1) > pores.middle) & ~lost] = simulation.step_number
         lost |= (passed == 0) & (x.max(axis=1) < pores.half - 1.0)
