@@ -20,9 +20,9 @@ from muphy_lb.view.door import LOOPBACK, PageProcess, open_door
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import BODY, Answer, Demand, News
 from tests.vessel import vessel
+from tests.waiting import PATIENCE_S, wait_for
 
 client = pytest.importorskip("bokeh.client", reason="bokeh is not installed; pip install 'muphy_lb[view]'")
-PATIENCE_S = 60.0
 N_MALFORMED = 1000
 MALFORMED = (
     b"\x00\xff" * 200,
@@ -108,15 +108,6 @@ class Shown:
             else:
                 self._unread.extend(self.page.answers(1.0))
         return self._standing
-
-
-def wait_for(condition):
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError("it never came to that")
-        time.sleep(0.05)
 
 
 def fire(session, name, model=None):
