@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+HANGS_S = 600.0
+"""What has not ended by then, beside whatever else this machine does, never will."""
+
 OPEN_MPI_SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -114,7 +117,7 @@ def data_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def mpirun():
-    """Function ``run(n, arguments, env=None, timeout=120)``: python with ``arguments`` on ``n`` ranks.
+    """Function ``run(n, arguments, env=None, timeout=HANGS_S)``: python with ``arguments`` on ``n`` ranks.
 
     Returns a CompletedProcess with text output. One Numba thread per rank; ``env`` adds to the environment.
     Raises subprocess.TimeoutExpired, after stopping every rank, when ``timeout`` [s] has passed.
@@ -123,7 +126,7 @@ def mpirun():
     if launcher is None:
         pytest.skip(f"no mpirun beside {sys.executable} nor on PATH; pip install 'muphy_lb[mpi]'")
 
-    def run(n, arguments, env=None, timeout=120):
+    def run(n, arguments, env=None, timeout=HANGS_S):
         command = [launcher, "-n", str(n), sys.executable, *map(str, arguments)]
         return run_and_stop(command, os.environ | launcher_settings(launcher) | (env or {}), timeout)
 

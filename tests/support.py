@@ -35,7 +35,7 @@ from muphy_lb.physics.model import Model
 from muphy_lb.precision import FP64, Precision
 
 SPEED_SCALE = 2.0**40
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 IN, OUT = Opening("in", "inlet", (0, 0, 0), (1, 0, 0)), Opening("out", "outlet", (0, 0, 0), (-1, 0, 0))
 THROUGH_FLOW = (Condition(VELOCITY, 0.02, parabolic), Condition(PRESSURE, 0.001))
 BEAT = harmonics(FourierSeries(17.0, 1.0, (0.4, 0.2), (-0.3,)))

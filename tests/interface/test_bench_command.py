@@ -6,7 +6,6 @@ import subprocess
 import sys
 from argparse import ArgumentParser
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,8 +25,8 @@ from muphy_lb.studies.bench import table1
 from muphy_lb.studies.bench.built_in import BUILT_IN, built_in_table
 from muphy_lb.studies.bench.command import add_options, bench
 from muphy_lb.studies.bench.stream import Measurement
+from tests.conftest import HANGS_S, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"box": 6, "spheres": 12, "artery": 4}
 QUICK = ("--backend", "numpy", "--steps", "2", "--runs", "3")
 POPULATIONS = 2 * 19 * 4
@@ -298,7 +297,7 @@ def simulated(tmp_path_factory):
     paths = [tmp_path_factory.mktemp("simulated") / name for name in ("table1.json", "box.json")]
     env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", IN_THE_SIMULATOR, *map(str, paths)]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads(path.read_text()) for path in paths]
 

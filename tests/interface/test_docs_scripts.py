@@ -57,7 +57,7 @@ def test_the_same_script_on_four_ranks_tells_the_same_numbers(mpirun, capsys):
     pytest.importorskip("xarray")
     script = ROOT / "docs" / "scripts" / "on_many_ranks.py"
     runpy.run_path(str(script), run_name="__main__")
-    four = mpirun(4, [script], timeout=300)  # four ranks compile, and wait for each other, on the cores that there are
+    four = mpirun(4, [script])
     assert four.returncode == 0, four.stderr
     assert four.stdout == capsys.readouterr().out
     assert "shares of the inflow" in four.stdout

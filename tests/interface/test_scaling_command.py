@@ -188,13 +188,13 @@ def test_what_cannot_be_run_is_refused_with_a_remedy(arguments, words):
 
 
 def test_an_error_on_some_of_the_ranks_is_told_once_and_ends_all(mpirun):
-    done = mpirun(2, ["-m", "muphy_lb", "scaling", *SPHERES, "--ranks", "1,4"], timeout=60)
+    done = mpirun(2, ["-m", "muphy_lb", "scaling", *SPHERES, "--ranks", "1,4"])
     assert done.returncode == 2 and done.stderr.count("asks for 4 and 2 ranks were started") == 1
 
 
 def test_a_failure_of_the_first_ranks_ends_those_that_wait(mpirun):
     asked = ("--ranks", "1,2", "--set", "run.max_mach=1e-30")
-    done = mpirun(2, ["-m", "muphy_lb", "scaling", *SPHERES, *ON_NUMPY, *QUICK, *asked], timeout=60)
+    done = mpirun(2, ["-m", "muphy_lb", "scaling", *SPHERES, *ON_NUMPY, *QUICK, *asked])
     assert done.returncode != 0 and done.stderr.count("muphy-lb: error:") == 1
 
 

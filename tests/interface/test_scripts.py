@@ -20,12 +20,16 @@ import json, os, signal, sys, time
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 if "wait" in sys.argv:
-    # mpirun may end all ranks as soon as one has gone: the other must have had its say by then.
-    signal.signal(signal.SIGUSR1, lambda *_: (print("rank stopped", flush=True), time.sleep(2), os._exit(0)))
+    def stop(*_):
+        print("rank stopped", flush=True)
+        world.Barrier()  # mpirun may end all ranks as soon as one has gone: all must have had their say by then
+        time.sleep(1)  # and mpirun have passed it on
+        os._exit(0)
+    signal.signal(signal.SIGUSR1, stop)
     world.Barrier()
     if world.rank == 0:
         print("ready", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 names = ("NUMBA_NUM_THREADS", "MPI4PY_MPIABI", "OMPI_ALLOW_RUN_AS_ROOT", "SLURM_MPI_TYPE", "MUPHY_TERMINAL")
 seen = {"arguments": sys.argv[1:], "ranks": world.size, "folder": os.getcwd()}
 if world.rank == 0:
@@ -243,7 +247,7 @@ def test_sigusr1_reaches_every_rank(project):
     )
     run.stdout.readline()
     run.send_signal(signal.SIGUSR1)
-    assert run.communicate(timeout=30)[0].count("rank stopped") == 2
+    assert run.communicate(timeout=120)[0].count("rank stopped") == 2
 
 
 def test_help_shows_the_usage_and_starts_nothing(project):
@@ -306,7 +310,7 @@ def test_two_bootstraps_at_once_install_once(project, commands):
         subprocess.Popen([project / "scripts" / "bootstrap", "mpi"], env=environment, stderr=subprocess.DEVNULL)
         for _ in range(2)
     ]
-    assert [run.wait(timeout=60) for run in both] == [0, 0] and len(pip_calls(project)) == 1
+    assert [run.wait(timeout=120) for run in both] == [0, 0] and len(pip_calls(project)) == 1
 
 
 def test_a_failed_install_shows_the_command_and_is_tried_again(project, commands, tmp_path):

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import h5py
 import numpy as np
@@ -21,6 +20,7 @@ from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.verdict import DOUBTFUL_EXIT_CODE
 from tests.conftest import find_launcher, launcher_settings, stop_group
 from tests.vessel import command, vessel, write_case
+from tests.waiting import wait_for
 
 QUICK = {"backend": "numpy"}
 EXACT = {"backend": "cpu"}  # NumPy's sums depend on the size of the arrays, hence on the ranks
@@ -40,6 +40,11 @@ def state(folder):
 
 def series_steps(folder):
     return [int(row["step"]) for row in csv.DictReader((folder / "openings.csv").open())]
+
+
+def newest_row(folder):
+    """Step of the last row of the series; 0 while there is none."""
+    return max(series_steps(folder), default=0) if (folder / "openings.csv").exists() else 0
 
 
 def snapshot_steps(folder):
@@ -174,20 +179,16 @@ def stopped_ranks(words, out, number, begun):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
     with subprocess.Popen(line, env=os.environ | launcher_settings(launcher), **pipes) as process:
         try:
-            wait_for(lambda: (out / "openings.csv").exists() and max(series_steps(out), default=0) > begun)
+            series = out / "openings.csv"
+            wait_for(
+                lambda: process.poll() is not None or (series.exists() and max(series_steps(out), default=0) > begun)
+            )
             process.send_signal(number)
             told = process.communicate(timeout=PATIENCE_S)
         finally:
             if process.poll() is None:
                 stop_group(process)
     return subprocess.CompletedProcess(line, process.returncode, *told)
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "the run did not start"
-        time.sleep(0.05)
 
 
 def test_a_completed_run_continues_with_more_steps(case, out, end):
@@ -397,7 +398,7 @@ def test_a_disk_that_fills_during_a_checkpoint_ends_all_ranks(case, out, mpirun)
     before = checkpoints(out)
     # MPI needs files of its own: the limit comes after its start.
     driver = "from muphy_lb.parallel import connect\nconnect()\n" + FULL_DISK
-    done = mpirun(2, ["-c", driver, "resume", out, "--set", "run.steps=60"], timeout=60)
+    done = mpirun(2, ["-c", driver, "resume", out, "--set", "run.steps=60"])
     assert done.returncode == OutputError.exit_code
     assert "File too large" in done.stderr and done.stderr.count("muphy-lb: error") == 1
     assert checkpoints(out) == before
@@ -427,7 +428,7 @@ def test_a_run_killed_while_writing_continues_from_the_earlier_checkpoint(case, 
 
 
 def test_a_rank_killed_while_writing_ends_all_and_costs_no_checkpoint(case, out, mpirun):
-    done = mpirun(2, ["-c", KILLED, "run", case, "-o", out], timeout=60)
+    done = mpirun(2, ["-c", KILLED, "run", case, "-o", out])
     assert done.returncode != 0
     assert state(out)[0] == 20
     command("resume", out, "--set", "run.steps=60")

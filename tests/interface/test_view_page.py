@@ -5,7 +5,8 @@ import os
 import signal
 import socket
 import time
-from contextlib import contextmanager
+from collections import deque
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +20,9 @@ from muphy_lb.view.door import LOOPBACK, PageProcess, open_door
 from muphy_lb.view.gathering import Gathering, describe
 from muphy_lb.view.messages import BODY, Answer, Demand, News
 from tests.vessel import vessel
+from tests.waiting import PATIENCE_S, wait_for
 
 client = pytest.importorskip("bokeh.client", reason="bokeh is not installed; pip install 'muphy_lb[view]'")
-PATIENCE_S = 60.0
 N_MALFORMED = 1000
 MALFORMED = (
     b"\x00\xff" * 200,
@@ -36,7 +37,11 @@ MALFORMED = (
 
 
 class Shown:
-    """A page, the values that it may show, and how it is spoken to."""
+    """A page, the values that it may show, and how it is spoken to.
+
+    Attributes:
+        n_viewers: how many of the tests' viewers look on.
+    """
 
     def __init__(self):
         simulation = Simulation(vessel(compute={"backend": "numpy"}))
@@ -47,7 +52,11 @@ class Shown:
         door = open_door(0)
         self.port, self.token, self.url = door.port, door.token, door.url
         self.page = PageProcess(door, description)
+        self.n_viewers, self._standing, self._unread = 0, Answer(0), deque[Answer]()
         self.tell(1)
+
+    def close(self):
+        self.page.close()
 
     def tell(self, step, state="running"):
         self.page.send(News(step, 0.1 * step, Standing(100), 10.0, state, {}, True))
@@ -64,35 +73,41 @@ class Shown:
         key = {"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"}
         return self.get(path, key | {"Upgrade": "websocket", "Connection": "Upgrade", "Origin": origin})[0]
 
+    @contextmanager
     def viewer(self):
-        """The document of a viewer, once the page is ready for it."""
+        """The document of a viewer whom the page counts from the beginning to the end, whatever happens between."""
+        session = self._ready_session()
+        self.n_viewers += 1
+        try:
+            fire(session, "document_ready")
+            self.answer(lambda answer: answer.viewers == self.n_viewers)
+            yield session
+        finally:
+            session.close()
+            self.n_viewers -= 1
+            self.answer(lambda answer: answer.viewers == self.n_viewers)
+
+    def _ready_session(self):
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             session = client.pull_session(url=self.url)
             if len(session.document.roots[0].references()) > 20:
-                fire(session, "document_ready")
                 return session
             session.close()
             time.sleep(0.3)
         raise TimeoutError("the page is never ready")
 
     def answer(self, wanted):
-        """The first answer for which ``wanted`` is true."""
+        """The answer that stands, or the first after it, for which ``wanted`` is true; it stands from then on."""
         deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
-            for answer in self.page.answers(1.0):
-                if wanted(answer):
-                    return answer
-        raise TimeoutError("the page never answers so")
-
-
-def wait_for(condition):
-    """Wait until a condition holds."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise TimeoutError("it never came to that")
-        time.sleep(0.05)
+        while not wanted(self._standing):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the page never answers so; it stands at {self._standing}")
+            if self._unread:
+                self._standing = self._unread.popleft()
+            else:
+                self._unread.extend(self.page.answers(1.0))
+        return self._standing
 
 
 def fire(session, name, model=None):
@@ -113,10 +128,9 @@ def models(session, kind):
 @contextmanager
 def as_it_is(shown, session):
     """The document of a viewer as the page has it now, through a connection of its own."""
-    again = client.pull_session(session_id=session.id, url=shown.url)
-    yield again
-    again.force_roundtrip()
-    again.close()
+    with closing(client.pull_session(session_id=session.id, url=shown.url)) as again:
+        yield again
+        again.force_roundtrip()
 
 
 def number_of(shown, session):
@@ -139,9 +153,8 @@ def button(session, label):
 
 @pytest.fixture(scope="module")
 def shown():
-    found = Shown()
-    yield found
-    found.page.close()
+    with closing(Shown()) as found:
+        yield found
 
 
 def test_nothing_is_shown_without_the_token(shown):
@@ -192,55 +205,49 @@ def test_the_page_needs_no_other_machine(shown):
 
 
 def test_viewers_get_what_they_ask_for_and_command_the_run(shown):
-    first, second = shown.viewer(), shown.viewer()
-    answer = shown.answer(lambda answer: answer.viewers == 2 and answer.demands)
-    assert answer.demands == (shown.picture.demand,)
-    fire(first, "button_click", button(first, "Pause"))
-    assert shown.answer(lambda answer: answer.command).command == "pause"
-    first.close()
-    assert shown.answer(lambda answer: answer.viewers == 1).viewers == 1
-    second.close()
-    assert shown.answer(lambda answer: answer.viewers == 0).viewers == 0
+    with shown.viewer() as first, shown.viewer():
+        answer = shown.answer(lambda answer: answer.viewers == 2 and answer.demands)
+        assert answer.demands == (shown.picture.demand,)
+        fire(first, "button_click", button(first, "Pause"))
+        assert shown.answer(lambda answer: answer.command).command == "pause"
 
 
 def test_the_newest_picture_is_shown_although_the_one_before_was_still_on_its_way(shown):
-    session = shown.viewer()
-    shown.answer(lambda answer: answer.viewers == 1 and answer.demands)
-    shown.page.send(shown.picture)
-    wait_for(lambda: number_of(shown, session) == 1)
-    shown.page.send(shown.picture)
-    assert number_of(shown, session) == 1  # it has not been acknowledged
-    with as_it_is(shown, session) as page:
-        next(each for each in models(page, "ColumnDataSource") if list(each.data) == ["number"]).data = {"number": [1]}
-    wait_for(lambda: number_of(shown, session) == 2)
-    session.close()
+    with shown.viewer() as session:
+        shown.answer(lambda answer: answer.viewers == 1 and answer.demands)
+        shown.page.send(shown.picture)
+        wait_for(lambda: number_of(shown, session) == 1)
+        shown.page.send(shown.picture)
+        assert number_of(shown, session) == 1  # it has not been acknowledged
+        with as_it_is(shown, session) as page:
+            (drawn,) = (each for each in models(page, "ColumnDataSource") if list(each.data) == ["number"])
+            drawn.data = {"number": [1]}
+        wait_for(lambda: number_of(shown, session) == 2)
 
 
 def test_other_fields_are_offered_when_the_run_has_others(shown):
-    session, other = shown.viewer(), replace(shown.description, units={"speed": "m/s", "height": "m"})
-    shown.page.describe(other)
-    wait_for(lambda: field_of(shown, session)[0] == ["speed", "height"])
-    field_of(shown, session, "height")
-    assert shown.answer(lambda answer: answer.watched and answer.watched[0].field == "height").viewers == 1
-    shown.page.describe(shown.description)
-    wait_for(lambda: field_of(shown, session)[1] == shown.description.field)
-    session.close()
+    other = replace(shown.description, units={"speed": "m/s", "height": "m"})
+    with shown.viewer() as session:
+        shown.page.describe(other)
+        wait_for(lambda: field_of(shown, session)[0] == ["speed", "height"])
+        field_of(shown, session, "height")
+        shown.answer(lambda answer: answer.viewers == 1 and [each.field for each in answer.watched] == ["height"])
+        shown.page.describe(shown.description)
+        wait_for(lambda: field_of(shown, session)[1] == shown.description.field)
 
 
 def test_a_viewer_who_sends_rubbish_is_shown_nothing_wrong(shown):
-    session = shown.viewer()
-    shown.answer(lambda answer: answer.viewers == 1)
-    (field,), (slider,), (choice,) = (models(session, kind) for kind in ("Select", "Slider", "RadioButtonGroup"))
-    choice.active = 1
-    session.force_roundtrip()
-    cut = shown.answer(lambda answer: answer.watched and answer.watched[0].place != BODY)
-    slider.value = 10**9
-    choice.active = 99
-    field.value = "speed"
-    fire(session, "button_click", button(session, "One step"))
-    answer = shown.answer(lambda answer: answer.command)
-    assert (answer.command, answer.watched) == ("step", cut.watched)
-    session.close()
+    with shown.viewer() as session:
+        (field,), (slider,), (choice,) = (models(session, kind) for kind in ("Select", "Slider", "RadioButtonGroup"))
+        choice.active = 1
+        session.force_roundtrip()
+        cut = shown.answer(lambda answer: answer.watched and answer.watched[0].place != BODY)
+        slider.value = 10**9
+        choice.active = 99
+        field.value = "speed"
+        fire(session, "button_click", button(session, "One step"))
+        answer = shown.answer(lambda answer: answer.command)
+        assert (answer.command, answer.watched) == ("step", cut.watched)
 
 
 def test_malformed_requests_change_nothing(shown):
@@ -271,13 +278,12 @@ def test_a_missing_package_is_named(monkeypatch):
         open_door(0)
 
 
-def test_a_page_that_is_killed_or_stopped_holds_up_nobody(shown):
-    other = Shown()
-    os.kill(other.page._process.pid, signal.SIGSTOP)
-    for step in range(50):
-        other.page.send(other.picture, News(step, 0.0, Standing(1), 0.0, "running"))
-    assert other.page.answers() == [] or all(isinstance(each, Answer) for each in other.page.answers())
-    other.page._process.kill()
-    wait_for(lambda: (other.page.answers(0.1), not other.page.is_there)[1])
-    other.page.close()
+def test_a_page_that_is_killed_or_stopped_holds_up_nobody():
+    with closing(Shown()) as other:
+        os.kill(other.page._process.pid, signal.SIGSTOP)
+        for step in range(50):
+            other.page.send(other.picture, News(step, 0.0, Standing(1), 0.0, "running"))
+        assert other.page.answers() == [] or all(isinstance(each, Answer) for each in other.page.answers())
+        other.page._process.kill()
+        wait_for(lambda: (other.page.answers(0.1), not other.page.is_there)[1])
     assert np.isfinite(other.picture.values).all()

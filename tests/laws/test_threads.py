@@ -19,7 +19,7 @@ from muphy_lb.lattice import D2Q9
 from muphy_lb.physics.free_surface.cells import CELL, MASS
 from muphy_lb.physics.free_surface.regions import BoxRegion
 from muphy_lb.physics.thermal.model import DIFFERENCES, POPULATION_METHOD
-from tests.conftest import ROOT
+from tests.conftest import HANGS_S, ROOT
 from tests.free_surface import SurfaceSetup, Tank, tank
 from tests.support import (
     THROUGH_FLOW,
@@ -88,7 +88,7 @@ def found(tmp_path_factory):
         path = folder / f"{n_threads}.npz"
         line = [sys.executable, "-c", f"from tests.laws.test_threads import write; write({str(path)!r})"]
         env = os.environ | {"NUMBA_NUM_THREADS": str(n_threads), "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(line, env=env, cwd=ROOT, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(line, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
         assert done.returncode == 0, done.stderr[-3000:]
         results.append(dict(np.load(path)))
     return results

@@ -44,7 +44,7 @@ def parallel(serial, tmp_path_factory, mpirun):
     """Output folders of three ranks."""
     folder = tmp_path_factory.mktemp("parallel")
     call = f"from tests.parallel.driver import main; main({str(serial)!r}, {str(folder)!r})"
-    done = mpirun(RANKS, ["-c", call], timeout=240)
+    done = mpirun(RANKS, ["-c", call])
     assert done.returncode == 0, done.stderr
     return folder
 

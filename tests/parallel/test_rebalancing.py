@@ -85,7 +85,7 @@ def found(tmp_path_factory, mpirun):
     """Output folders of three ranks."""
     folder = tmp_path_factory.mktemp("moving")
     call = f"from tests.parallel.test_rebalancing import compute; compute({str(folder)!r})"
-    done = mpirun(RANKS, ["-c", call], timeout=240)
+    done = mpirun(RANKS, ["-c", call])
     assert done.returncode == 0, done.stderr
     return folder
 

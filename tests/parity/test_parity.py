@@ -13,7 +13,7 @@ from muphy_lb.domain import STREAMINGS, build_local_domain
 from muphy_lb.geometry.nodes import build_nodes
 from muphy_lb.lattice import D3Q19
 from muphy_lb.precision import FP16, FP64
-from tests.conftest import ROOT
+from tests.conftest import HANGS_S, ROOT
 from tests.parity.cases import (
     BOUND,
     PRECISIONS,
@@ -70,7 +70,7 @@ def simulated(tmp_path_factory):
     path = tmp_path_factory.mktemp("simulated") / "results.npz"
     env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.parity.cases", "cuda", str(path)]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stderr[-3000:]
     return np.load(path)
 

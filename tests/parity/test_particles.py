@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import HANGS_S, ROOT
 from tests.parity.particle_cases import CASES, state
 
 
@@ -16,7 +16,7 @@ def simulated(tmp_path_factory):
     path = tmp_path_factory.mktemp("simulated") / "particles.npz"
     env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.parity.particle_cases", str(path)]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stderr[-3000:]
     return np.load(path)
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import HANGS_S, ROOT
 from tests.parity.cases import CANNOT_RUN
 
 
@@ -16,7 +16,7 @@ def kernels():
     """Findings about every kernel of the sample."""
     env = os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.parity.ptx_collisions"]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     if done.returncode == CANNOT_RUN:
         pytest.skip(done.stdout.strip())
     assert done.returncode == 0, done.stderr[-3000:]

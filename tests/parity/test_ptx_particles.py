@@ -3,20 +3,20 @@
 import subprocess
 import sys
 
-from tests.structure.source import ROOT
+from tests.conftest import HANGS_S, ROOT
 
 N_STAGES, N_OF_MIGRATION = 21, 5
 
 
 def test_kernels_of_particles_compile():
     line = [sys.executable, "-m", "tests.parity.ptx_particles"]
-    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == N_STAGES + N_OF_MIGRATION
 
 
 def test_kernels_of_a_free_surface_compile():
     line = [sys.executable, "-m", "tests.parity.ptx_surface"]
-    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 1 + 2 * 9

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from muphy_lb.physics.free_surface.cells import CELL
-from tests.conftest import ROOT
+from tests.conftest import HANGS_S, ROOT
 from tests.parity.surface_cases import CASES, splash, state
 
 OWN = ("bubbles", "tension", "contact angle")
@@ -20,7 +20,7 @@ def simulated(tmp_path_factory):
     path = tmp_path_factory.mktemp("simulated") / "surface.npz"
     env = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.parity.surface_cases", str(path)]
-    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stderr[-3000:]
     return np.load(path)
 

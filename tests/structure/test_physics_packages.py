@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from muphy_lb.physics.table import PHYSICS
+from tests.conftest import HANGS_S
 from tests.structure.source import FOLDERS, ROOT, modules, report
 
 # What the texts of a package are about, whatever its identifiers are; "isothermal" is the flow itself.
@@ -89,7 +90,7 @@ def without_physics(tmp_path_factory):
 def python(folder, *arguments):
     """Run Python in a folder, whose packages it takes."""
     line = [sys.executable, *map(str, arguments)]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=300, env={"PYTHONPATH": "."})
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, timeout=HANGS_S, env={"PYTHONPATH": "."})
 
 
 def test_every_module_is_imported_without_physics(without_physics):

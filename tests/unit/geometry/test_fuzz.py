@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("pydicom")
 
+from tests.conftest import HANGS_S
 from tests.fuzz.campaign import FAMILIES, campaign, kind_of
 from tests.fuzz.damages import damages
 from tests.fuzz.samples import BY_NAME
@@ -27,7 +28,7 @@ def with_name(name, seed=1):
 def test_a_few_damaged_inputs_of_many_kinds_end_well():
     # A process of its own: children are forked from it, which it must not have threads for.
     command = [sys.executable, "-m", "tests.fuzz.study", "--quick", "--count", "60"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

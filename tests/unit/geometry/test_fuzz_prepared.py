@@ -43,12 +43,12 @@ def refuse():
         (lambda: [][1], "TRACEBACK"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "KILLED BY SIGKILL"),
         (lambda: os._exit(3), "ENDS WITH 3"),
-        (lambda: time.sleep(60), "HANG"),
+        (lambda: time.sleep(600), "HANG"),
     ],
     ids=["refused", "traceback", "killed", "ended", "hangs"],
 )
 def test_what_comes_of_a_file_is_told_and_the_others_are_read(folder, monkeypatch, second, verdict):
-    monkeypatch.setattr(prepared, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(prepared, "PATIENCE_S", 3.0)
     assert verdicts(folder, monkeypatch, second) == [READ, verdict, READ, READ]
 
 

@@ -1,6 +1,5 @@
 """The values of a picture are those that field files would have."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +15,7 @@ from muphy_lb.view.messages import BODY, CUT, Demand
 from muphy_lb.view.scene import BodyScene, Scale, cut_image, drawn_cut
 from muphy_lb.view.shown import WALL_SHEAR
 from tests.vessel import vessel
+from tests.waiting import wait_for
 
 N_STEPS = 3
 SINGLE = 1e-5  # of values in single precision
@@ -109,8 +109,8 @@ def test_a_physics_brings_its_field_along():
 @pytest.mark.parametrize("place", [Demand(WALL_SHEAR, BODY), Demand(WALL_SHEAR, CUT, 2, 20)])
 def test_the_wall_shear_stress_is_that_of_the_files(flow, place):
     gathering, before = Gathering(flow), flow.engine.populations()
-    while not (picture := gathering.picture(place)).values.size:
-        time.sleep(0.01)  # the walls are looked for
+    wait_for(lambda: gathering.picture(place).values.size)  # the walls are looked for
+    picture = gathering.picture(place)
     assert np.array_equal(flow.engine.populations(), before)
     measure = WallShear(flow)
     xyz = voxel_coordinates(measure.surface.voxel, flow.header.shape).T
