@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from muphy_lb.studies.validation.channel_turbulence import QUICK, averaged, folded, initial_velocity, moments
+from muphy_lb.studies.validation.channel_turbulence import QUICK, SCHEMES, averaged, folded, initial_velocity, moments
 from muphy_lb.studies.validation.references.channel_turbulence import (
     CENTRE_VELOCITY,
     RE_TAU,
@@ -73,5 +73,5 @@ def test_momentum_balances_where_the_viscosity_is_right(gain):
 
 def test_a_flow_that_has_just_started_keeps_its_momentum():
     channel = replace(QUICK, half_height=8, length=12, width=8, development=0.05, averaging=0.125)
-    found = averaged(channel, "recursive-regularised", "D3Q19", NUMPY)
+    found = averaged(channel, SCHEMES["recursive-regularised"], NUMPY)
     assert np.abs(found.imbalance).max() < 0.1 and np.abs(found.velocity / mean_velocity(found.y) - 1).max() < 0.5
