@@ -7,6 +7,7 @@ from muphy_lb.physics.table import studies
 from muphy_lb.studies.validation.aorta import aorta
 from muphy_lb.studies.validation.balance import balance
 from muphy_lb.studies.validation.cavity import cavity
+from muphy_lb.studies.validation.channel_turbulence import channel_turbulence
 from muphy_lb.studies.validation.conservation import conservation
 from muphy_lb.studies.validation.couette import taylor_couette
 from muphy_lb.studies.validation.cylinders import cylinder_array, cylinder_cell
@@ -68,6 +69,7 @@ CASES: Mapping[str, Callable[[Settings], Validation]] = MappingProxyType(
         "taylor-green": taylor_green,
         "taylor-green-3d": taylor_green_3d,
         "shear-layers": shear_layers,
+        "channel-turbulence": channel_turbulence,
         "womersley": womersley,
         "pulsatile-tube": pulsatile_tube,
         "rheology": rheology,
