@@ -67,7 +67,7 @@ class Layout:
         """Fill a document with the elements, when all their callbacks are known."""
         document.title = f"{self._description.title or 'muphy-lb'}: live view"
         parts = (self.controls.column, column(self._cut, self._body), self.curves.column)
-        document.add_root(row(*parts, stylesheets=[page_sheet()]))
+        document.add_root(row(*parts, styles={"flex-wrap": "wrap"}, stylesheets=[page_sheet()]))
 
     def on_mouse(self, turn: Callable, zoom: Callable, reset: Callable) -> None:
         """Call ``turn(right, up, with shift)`` [pixels], ``zoom(notches)`` and ``reset()``."""

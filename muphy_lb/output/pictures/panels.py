@@ -14,6 +14,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.nodes import NodeList
@@ -32,6 +33,13 @@ MAX_TITLE_LENGTH = 70  # characters
 MANY_OPENINGS = 30  # with more openings, only arrows are drawn
 LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6), ("nm", 1e-9))
 SMALLEST_LENGTH = 1.0  # smallest value displayed in a unit
+SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
+SMALLEST_SPEED = 0.01
+PRESSURE_UNITS = (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3), ("µPa", 1e-6))
+SMALLEST_PRESSURE = 1.0
+UNITS_OF_SCALES = {"m/s": (SPEED_UNITS, SMALLEST_SPEED), "Pa": (PRESSURE_UNITS, SMALLEST_PRESSURE)}
+"""Units in which a colour bar may tell values, and the smallest top of one; by SI unit."""
+N_TICKS = 6
 SIDES = {"left": 0.05, "right": 0.9}
 SCALE_AREA = (0.93, 0.2, 0.012, 0.55)
 GAP_BESIDE, SCALE_WIDTH, SCALE_HEIGHT = 0.04, 0.024, 0.76  # of the colour bar of a square panel, in edges
@@ -65,6 +73,12 @@ def make_style(
 def suitable_unit(units: tuple[tuple[str, float], ...], value: float, smallest: float) -> tuple[str, float]:
     """(name, size) of the largest unit in which ``value`` is at least ``smallest``, else the smallest unit."""
     return next((row for row in units if value >= smallest * row[1]), units[-1])
+
+
+def unit_of_scale(unit: str, top: float) -> tuple[str, float]:
+    """(name, size) of the unit in which a colour bar tells values up to ``top``, which are in an SI unit."""
+    units, smallest = UNITS_OF_SCALES.get(unit, (((unit, 1.0),), 0.0))
+    return suitable_unit(units, top, smallest)
 
 
 @contextmanager
@@ -153,6 +167,27 @@ def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str 
     bar.set_label(label, color=theme_of(figure).foreground, fontsize=11)
     bar.ax.tick_params(colors=theme_of(figure).foreground, labelsize=9)
     bar.outline.set_visible(False)
+    return bar
+
+
+def draw_scale_in_unit(
+    figure: Figure, colours: ScalarMappable, quantity: str, unit: str, extend: str = "both", remark: str = ""
+) -> Colorbar:
+    """Draw the colour bar of a quantity in SI, whose numbers are in a unit that suits the largest.
+
+    Args:
+        figure: see :func:`draw_scale`, as ``colours`` and ``extend``.
+        quantity: name for the label.
+        unit: its SI unit.
+        remark: end of the label.
+    """
+    low, high = colours.norm.vmin, colours.norm.vmax
+    name, size = unit_of_scale(unit, max(abs(low), abs(high)))
+    bar = draw_scale(figure, colours, f"{quantity}{'' if unit == '1' else f' [{name}]'}{remark}", extend)
+    ticks = np.asarray(MaxNLocator(N_TICKS).tick_values(low / size, high / size))
+    digits = 2 + int(np.ceil(np.log10(np.abs(ticks).max() / (ticks[1] - ticks[0]))))
+    bar.formatter = FuncFormatter(lambda value, _: f"{value / size:.{digits}g}")
+    bar.set_ticks(size * ticks[(ticks * size >= low) & (ticks * size <= high)])
     return bar
 
 
