@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from muphy_lb.case.section import SI_UNITS
+from muphy_lb.case.section import name_without_unit, unit_of
 from muphy_lb.measure import permeability as measured
 from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.measure.wall_forces import WallForce
@@ -198,13 +198,11 @@ def _split(name: str) -> tuple[str, str]:
     """An attribute's name in words, and the unit that it ends in."""
     if name in WHOLE:
         return WHOLE[name]
-    parts = name.split("_")
-    for n in range(min(3, len(parts) - 1), 0, -1):
-        end = "_".join(parts[-n:])
-        unit = OTHER_UNITS.get(end) or SI_UNITS.get(end, "").replace("^", "").replace("*", " ")
-        if unit:
-            return " ".join(parts[:-n]), unit
-    return " ".join(parts), ""
+    for end, unit in OTHER_UNITS.items():
+        if name.endswith(f"_{end}"):
+            return name.removesuffix(f"_{end}").replace("_", " "), unit
+    unit = (unit_of(name, {}) or "").replace("^", "").replace("*", " ")
+    return name_without_unit(name).replace("_", " "), unit
 
 
 def _shown(value) -> str:

@@ -9,7 +9,6 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from skimage.measure import find_contours
 
-from muphy_lb.output.pictures.panels import unit_of_scale
 from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.output.pictures.projection import (
     Window,
@@ -19,6 +18,7 @@ from muphy_lb.output.pictures.projection import (
     render,
     volume_on,
 )
+from muphy_lb.output.shown_units import shown_unit
 from muphy_lb.view.messages import CutFrame, Demand, Description, Picture
 
 SPEED_COLOURS, OTHER_COLOURS, N_COLOURS = ("plasma", 0.12, 0.96), ("viridis", 0.0, 1.0), 256
@@ -83,7 +83,7 @@ class Scale:
         least = max(LEAST_RANGE, 1e-6 * max(abs(low), abs(high)))
         low, high = float(low), float(max(high, low + least))
         top = max(abs(low), abs(high))
-        name, size = unit_of_scale(unit, top)
+        name, size = shown_unit(unit, top)
         return cls(low, high, name, size)
 
     def fractions(self, values: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ from muphy_lb.output.drawing import VECTOR_FORMATS
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
 from muphy_lb.output.pictures.marks import draw_opening, fit_labels, frame, style_axes
 from muphy_lb.output.pictures.theme import DARK, Theme, ThemedFigure, theme_of
+from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 
 WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 1.25, 0.65
 PANELS_WIDTH_IN, PANELS_HEIGHT_IN = 10.5, (3.0, 6.0)
@@ -31,14 +32,6 @@ GRAINS = "#6b7079"
 WIDE = 1.9  # panels of a larger aspect ratio are stacked
 MAX_TITLE_LENGTH = 70  # characters
 MANY_OPENINGS = 30  # with more openings, only arrows are drawn
-LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6), ("nm", 1e-9))
-SMALLEST_LENGTH = 1.0  # smallest value displayed in a unit
-SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
-SMALLEST_SPEED = 0.01
-PRESSURE_UNITS = (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3), ("µPa", 1e-6))
-SMALLEST_PRESSURE = 1.0
-UNITS_OF_SCALES = {"m/s": (SPEED_UNITS, SMALLEST_SPEED), "Pa": (PRESSURE_UNITS, SMALLEST_PRESSURE)}
-"""Units in which a colour bar may tell values, and the smallest top of one; by SI unit."""
 N_TICKS = 6
 SIDES = {"left": 0.05, "right": 0.9}
 SCALE_AREA = (0.93, 0.2, 0.012, 0.55)
@@ -68,17 +61,6 @@ def make_style(
     names = [opening.name for opening in openings or nodes.openings]
     texts = {name: (labels or {}).get(name, name) if len(names) <= MANY_OPENINGS else "" for name in names}
     return Style(quantity, colours, unit, unit_m, texts)
-
-
-def suitable_unit(units: tuple[tuple[str, float], ...], value: float, smallest: float) -> tuple[str, float]:
-    """(name, size) of the largest unit in which ``value`` is at least ``smallest``, else the smallest unit."""
-    return next((row for row in units if value >= smallest * row[1]), units[-1])
-
-
-def unit_of_scale(unit: str, top: float) -> tuple[str, float]:
-    """(name, size) of the unit in which a colour bar tells values up to ``top``, which are in an SI unit."""
-    units, smallest = UNITS_OF_SCALES.get(unit, (((unit, 1.0),), 0.0))
-    return suitable_unit(units, top, smallest)
 
 
 @contextmanager
@@ -182,7 +164,7 @@ def draw_scale_in_unit(
         remark: end of the label.
     """
     low, high = colours.norm.vmin, colours.norm.vmax
-    name, size = unit_of_scale(unit, max(abs(low), abs(high)))
+    name, size = shown_unit(unit, max(abs(low), abs(high)))
     bar = draw_scale(figure, colours, f"{quantity}{'' if unit == '1' else f' [{name}]'}{remark}", extend)
     ticks = np.asarray(MaxNLocator(N_TICKS).tick_values(low / size, high / size))
     digits = 2 + int(np.ceil(np.log10(np.abs(ticks).max() / (ticks[1] - ticks[0]))))

@@ -16,10 +16,6 @@ from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut
 from muphy_lb.output.pictures.marks import add_footer, draw_directions, draw_length_bar
 from muphy_lb.output.pictures.panels import (
-    LENGTH_UNITS,
-    SMALLEST_LENGTH,
-    SMALLEST_SPEED,
-    SPEED_UNITS,
     Style,
     add_panels,
     cut_title,
@@ -30,10 +26,10 @@ from muphy_lb.output.pictures.panels import (
     figure_at,
     make_style,
     mark_mirrors,
-    suitable_unit,
 )
 from muphy_lb.output.pictures.projection import View, is_rock, render_vessel
 from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
+from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 
 COLOUR_MAP, COLOUR_RANGE = (
     "plasma",
@@ -161,7 +157,7 @@ def draw_speed_scale(figure: Figure, style: Style) -> None:
 
 def _facts(nodes: NodeList, top_speed_m_s: float) -> tuple[str, ...]:
     unit, unit_m = suitable_unit(LENGTH_UNITS, nodes.spacing_m, SMALLEST_LENGTH)
-    speed_unit, unit_m_s = suitable_unit(SPEED_UNITS, top_speed_m_s, SMALLEST_SPEED)
+    speed_unit, unit_m_s = shown_unit("m/s", top_speed_m_s)
     return (
         f"{nodes.n_nodes:,} fluid nodes",
         f"spacing {nodes.spacing_m / unit_m:.4g} {unit}",
