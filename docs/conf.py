@@ -28,6 +28,17 @@ autodoc_typehints_description_target = "documented"
 napoleon_google_docstring, napoleon_numpy_docstring = True, False
 napoleon_use_ivar = True
 html_theme = "furo"
+
+
+def setup(app):
+    """Sections of a case stand below its class: with their defaults its signature would fill a page."""
+    app.connect("autodoc-process-signature", _shorten_case)
+
+
+def _shorten_case(_app, _kind, name, *_signature):
+    return ("(**sections)", None) if name == "muphy_lb.Case" else None
+
+
 html_title = f"muphy_lb {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -20,9 +20,8 @@ def check_names(given: Iterable[str], allowed: Iterable[str], what: str) -> None
     for name in given:
         if name not in allowed:
             hint = nearest_name(str(name), allowed)
-            raise GeometryError(
-                f"{what}: unknown name {shown(name)}{hint and '; ' + hint} Allowed: {', '.join(allowed)}"
-            )
+            remedy = f"{hint} Allowed: " if hint else "allowed: "
+            raise GeometryError(f"{what}: unknown name {shown(name)}; {remedy}{', '.join(allowed)}")
 
 
 def nearest_name(name: str, allowed: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -36,12 +37,29 @@ FLUID_VALUE = 0
 THRESHOLDS = ("fluid_below", "fluid_above", "otsu")
 """Options by which grey values say what is fluid."""
 
+USUAL: Mapping[str, Mapping[str, float]] = MappingProxyType({"inlet": {}, "outlet": {"pressure_pa": 0.0}})
+"""Condition of an opening of each kind for which none is given."""
+
 GEOMETRY_KEYS = ("unit", "spacing_m", "periodic")
 """Options that are keys of a case's table of the geometry; the others are its ``options``."""
 
 
 class Openings(tuple[FoundOpening, ...]):
     """Openings that were found, shown as a table."""
+
+    def tables(self, **conditions: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The openings as ``openings`` of a case, as in ``tables(inlet={"velocity_m_s": 0.1})``.
+
+        Args:
+            conditions: keys of the case by the name of an opening; without any, an outlet has the pressure zero.
+
+        Raises GeometryError for a name that no opening has.
+        """
+        names = [item.opening.name for item in self]
+        for name in conditions:
+            if name not in names:
+                raise GeometryError(f"no opening is named {shown(name)}; found: {', '.join(names) or 'none'}")
+        return [item.table() | dict(conditions.get(item.opening.name, USUAL[item.opening.kind])) for item in self]
 
     def __repr__(self):
         return openings_table(self)
@@ -124,7 +142,7 @@ class Geometry:
         if isinstance(self.content, Surface):
             import meshio
 
-            mesh = meshio.Mesh(self.content.points_m, [("triangle", self.content.triangles)])
+            mesh = meshio.Mesh(self.content.points_m, [("triangle", self.content.triangles.astype(np.int32))])
             meshio.ply.write(str(Path(folder) / self.table["file"]), mesh, binary=True)
         elif self.content is not None:
             np.save(Path(folder) / self.table["file"], self.content)
@@ -176,9 +194,14 @@ def voxelise(surface, spacing_m: float, unit: str | None = None, **options) -> G
     given = {} if unit is None else {"unit": unit}
     geometry = read(surface, spacing_m=spacing_m, **given, **options)
     if isinstance(geometry.content, np.ndarray) or "shape" in geometry.table:
-        raise GeometryError(f"voxelise: {shown(surface)} is no surface; give it to read()")
+        raise GeometryError(f"voxelise: {_what(surface)} is no surface; give it to read()")
     _ = geometry.voxels
     return geometry
+
+
+def _what(source) -> str:
+    """A source in a few words."""
+    return f"an array of shape {source.shape}" if isinstance(source, np.ndarray) else shown(source)
 
 
 def _named(source) -> dict[str, str]:

@@ -19,13 +19,10 @@ from typing import NamedTuple
 
 from muphy_lb import __version__
 from muphy_lb.errors import InputError, MuphyError, printable
-from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.output.terminal import KeptInterrupt, coloured, configure_logging, is_gone, missing_package, silence
-from muphy_lb.partition.errors import PartitionError
 from muphy_lb.run.options import add_view
 
-INPUT_EXIT_CODE = 2
 INTERRUPTED_EXIT_CODE = 128 + signal.SIGINT
 BROKEN_PIPE_EXIT_CODE = 128 + signal.SIGPIPE
 DEFAULT_OUTPUT = "out"
@@ -70,8 +67,8 @@ def main(arguments=None) -> int:
         if usage_error is not None:
             raise usage_error
         code = _prepare(words, communicator) if options is None else _execute(options, communicator)
-    except (MuphyError, GeometryError, PartitionError) as error:
-        _end_all(communicator, f"muphy-lb: error: {error}", getattr(error, "exit_code", INPUT_EXIT_CODE))
+    except MuphyError as error:
+        _end_all(communicator, f"muphy-lb: error: {error}", error.exit_code)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # one more would interrupt the ending
         _end_all(communicator, "muphy-lb: interrupted", INTERRUPTED_EXIT_CODE)
@@ -252,11 +249,12 @@ def _say(communicator, text: str) -> None:
 
 def _closing_text(summary: dict, measured: list[str], folder) -> str:
     """The summary in a few lines in physical units, with measured quantities."""
+    from muphy_lb.run.loop import ending
     from muphy_lb.run.observers import written_files
 
     fluid = f" ({summary['mflups_fluid']:.1f} of nodes with fluid)" if "mflups_fluid" in summary else ""
     lines = [
-        f"ended: {summary['ended']} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
+        f"ended: {ending(summary['ended'])} at step {summary['steps']} (t = {summary['time_s']:.4g} s),"
         f" {summary['wall_time_s']:.1f} s, {summary['mflups']:.1f} MFLUPS{fluid}",
         f"velocity: max {summary['max_velocity_m_s']:.4g} m/s, mean {summary['mean_velocity_m_s']:.4g} m/s",
     ]

@@ -20,7 +20,6 @@ from muphy_lb.partition.store import list_partitions, partition_name, read_graph
 from muphy_lb.partition.voxels import VoxelGraph
 
 LOG = logging.getLogger(__name__)
-INPUT_EXIT_CODE = 2
 BYTES = {"fp64": 8, "fp32": 4, "fp16": 2}
 
 
@@ -32,7 +31,7 @@ def main(arguments=None) -> int:
         print(printable(_run(options)))
     except (PartitionError, OutputError) as error:
         print(printable(f"partition: error: {error}"), file=sys.stderr)
-        return getattr(error, "exit_code", INPUT_EXIT_CODE)
+        return error.exit_code
     return 0
 
 

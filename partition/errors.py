@@ -1,5 +1,7 @@
 """The error type of the partition package."""
 
+from muphy_lb.errors import InputError
 
-class PartitionError(ValueError):
+
+class PartitionError(InputError, ValueError):
     """Invalid partitioning input: the message gives the quantity, its value, what is allowed and the remedy."""

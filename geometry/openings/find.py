@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,15 @@ class FoundOpening:
     def equivalent_radius_m(self) -> float:
         """Radius [m] of a circle of the same area."""
         return float(np.sqrt(self.area_m2 / np.pi))
+
+    def table(self) -> dict[str, Any]:
+        """The opening as a case has it, without a condition; one that the input defines by its name only."""
+        opening = self.opening
+        if self.source == GIVEN:
+            return {"name": opening.name}
+        place = {"kind": opening.kind, "centre_m": list(opening.centre_m), "normal": list(opening.normal)}
+        radius = {"radius_m": opening.radius_m} if np.isfinite(opening.radius_m) else {}
+        return {"name": opening.name, **place, **radius}
 
 
 def openings_of_surface(mended: Mended) -> tuple[FoundOpening, ...]:
@@ -327,7 +337,8 @@ def _named(item: FoundOpening, number: int) -> FoundOpening:
 
 
 def _table_row(item: FoundOpening) -> str:
-    centre, normal = (", ".join(_texts(v, 6)) for v in (item.opening.centre_m, item.opening.normal))
+    centre = ", ".join(_texts(item.opening.centre_m, 6, item.equivalent_radius_m))
+    normal = ", ".join(_texts(item.opening.normal, 6))
     return COLUMNS.format(
         item.opening.name,
         item.opening.kind,
@@ -339,9 +350,10 @@ def _table_row(item: FoundOpening) -> str:
     )
 
 
-def _texts(vector: Sequence[float], digits: int) -> list[str]:
-    """The components as TOML floats, rounded to ``digits`` digits of the largest, so that rounding errors become 0."""
-    largest = max(abs(c) for c in vector) or 1.0
+def _texts(vector: Sequence[float], digits: int, least: float = 0.0) -> list[str]:
+    """The components as TOML floats, rounded to ``digits`` digits of the largest, so that rounding errors become 0; of
+    ``least``, such as the radius of what lies there, where all are smaller."""
+    largest = max(least, *map(abs, vector)) or 1.0
     decimals = digits - 1 - int(np.floor(np.log10(largest)))
     texts = [f"{round(c, decimals) + 0.0:.{digits}g}" for c in vector]
     return [text if set(text) & set(".e") else text + ".0" for text in texts]
@@ -355,7 +367,7 @@ def _toml_table(item: FoundOpening) -> str:
     if item.source != GIVEN:
         lines += [
             f'kind = "{opening.kind}"',
-            f"centre_m = [{', '.join(_texts(opening.centre_m, 9))}]",
+            f"centre_m = [{', '.join(_texts(opening.centre_m, 9, item.equivalent_radius_m))}]",
             f"normal = [{', '.join(_texts(opening.normal, 9))}]    # into the fluid",
         ]
     if item.source != GIVEN and np.isfinite(opening.radius_m):

@@ -35,7 +35,7 @@ def chosen_fields(core: "Core", names: tuple[str, ...]) -> tuple[str, ...]:
     known = known_fields(core)
     for name in names:
         if name not in known:
-            raise InputError(f"there is no field {name!r} in this flow; {did_you_mean(name, list(known))}")
+            raise InputError(f"there is no field {name!r} in this flow; {did_you_mean(str(name), list(known))}")
     return names or tuple(dict.fromkeys(name for name in (*core.case.output.fields, *known) if name != SPEED))
 
 

@@ -1,31 +1,18 @@
 """What a user hands over in place of a case file: a case, and a geometry that may be in memory."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from copy import deepcopy
 from os import PathLike
 from pathlib import Path
 
 from muphy_lb.case.case import Case, as_case, case_from_dict
-from muphy_lb.errors import InputError
-from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.geometry.source import Geometry, read
-from muphy_lb.partition.errors import PartitionError
 from muphy_lb.setup.geometry import load_nodes
 
 KEPT = ("keep", "periodic", "spacing_m")
 """Keys of a case's geometry that hold for another one that is handed over beside it."""
-
-
-@contextmanager
-def input_errors() -> Iterator[None]:
-    """Context in which what is wrong with a geometry or a partitioning is an InputError, as all else."""
-    try:
-        yield
-    except (GeometryError, PartitionError) as error:
-        raise InputError(str(error)) from error
 
 
 def completed(
@@ -57,8 +44,7 @@ def completed(
         return case_from_dict(table | {"geometry": given}, folder), None
     options = dict(given.pop("options", {}))
     read_with = {key: given[key] for key in ("unit", "spacing_m") if key in given}
-    with input_errors():
-        found = read(geometry, **read_with, **options)
+    found = read(geometry, **read_with, **options)
     said = {key: value for key, value in given.items() if key not in ("file", "shape", "unit")} | dict(found.table)
     if "file" in said and found.content is None:
         said["file"] = str(Path(said["file"]).absolute())

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from muphy_lb.case.section import SI_UNITS
+from muphy_lb.case.section import name_without_unit, unit_of
 from muphy_lb.measure import permeability as measured
 from muphy_lb.measure.flow_view import OpeningState
 from muphy_lb.measure.wall_forces import WallForce
@@ -32,6 +32,11 @@ class Record:
     def __repr__(self):
         said = (f"{name} {value}{f' {unit}' if unit else ''}" for name, value, unit in self.rows() if value)
         return f"{type(self).__name__}({', '.join(said)})"
+
+    def __str__(self):
+        rows = [(name, f"{value} {unit}".rstrip()) for name, value, unit in self.rows() if value]
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -60,19 +65,23 @@ class Records(Mapping[str, Row], Generic[Row]):
         return len(self._found)
 
     def __repr__(self):
-        return "\n".join(f"{name}: {record!r}" for name, record in self._found.items()) or "none"
+        table = self._table()
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ("  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)) for row in table)
+        return "\n".join(line.rstrip() for line in lines) if self._found else "none"
 
     def _repr_html_(self) -> str:
-        if not self._found:
-            return "none"
-        heads = {name: unit for record in self._found.values() for name, _, unit in record.rows()}
-        head = "".join(f"<th>{escape(name)}{f' [{escape(unit)}]' if unit else ''}</th>" for name, unit in heads.items())
-        lines = []
-        for name, record in self._found.items():
-            values = {key: value for key, value, _ in record.rows()}
-            cells = "".join(f"<td>{escape(values.get(key, ''))}</td>" for key in heads)
-            lines.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
-        return f"<table><tr><th></th>{head}</tr>{''.join(lines)}</table>"
+        head, *rows = (list(map(escape, row)) for row in self._table())
+        lines = [f"<tr><th>{row[0]}</th>{''.join(f'<td>{text}</td>' for text in row[1:])}</tr>" for row in rows]
+        titles = "".join(f"<th>{text}</th>" for text in head)
+        return f"<table><tr>{titles}</tr>{''.join(lines)}</table>" if self._found else "none"
+
+    def _table(self) -> list[list[str]]:
+        """Names and units of the attributes; below them every record with its name."""
+        units = {name: unit for record in self._found.values() for name, _, unit in record.rows()}
+        titles = [f"{name} [{unit}]" if unit else name for name, unit in units.items()]
+        values = {name: {key: text for key, text, _ in record.rows()} for name, record in self._found.items()}
+        return [["", *titles], *([name, *(texts.get(key, "") for key in units)] for name, texts in values.items())]
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,13 +198,11 @@ def _split(name: str) -> tuple[str, str]:
     """An attribute's name in words, and the unit that it ends in."""
     if name in WHOLE:
         return WHOLE[name]
-    parts = name.split("_")
-    for n in range(min(3, len(parts) - 1), 0, -1):
-        end = "_".join(parts[-n:])
-        unit = OTHER_UNITS.get(end) or SI_UNITS.get(end, "").replace("^", "").replace("*", " ")
-        if unit:
-            return " ".join(parts[:-n]), unit
-    return " ".join(parts), ""
+    for end, unit in OTHER_UNITS.items():
+        if name.endswith(f"_{end}"):
+            return name.removesuffix(f"_{end}").replace("_", " "), unit
+    unit = (unit_of(name, {}) or "").replace("^", "").replace("*", " ")
+    return name_without_unit(name).replace("_", " "), unit
 
 
 def _shown(value) -> str:

@@ -7,7 +7,6 @@ import numpy as np
 
 from muphy_lb.api import answers
 from muphy_lb.api.fields import chosen_fields, dataset, known_fields, node_values
-from muphy_lb.api.inputs import input_errors
 from muphy_lb.api.records import Force, Health, Opening, Permeability, Records, WallShear
 from muphy_lb.case.case import Case
 from muphy_lb.errors import InputError
@@ -103,8 +102,7 @@ class Results:
         """
         (name,) = chosen_fields(self.core, (name,))
         values = node_values(self.core, name)
-        with input_errors():
-            return None if values is None else on_box(whole_nodes(self.core), values)
+        return None if values is None else on_box(whole_nodes(self.core), values)
 
     def fields(self, *names: str) -> "xarray.Dataset | None":
         """Fields on the box as an xarray Dataset, nan in solids, on rank 0. Only what is named is gathered, now.
@@ -119,8 +117,7 @@ class Results:
         if found is None:
             return None
         said = {"title": core.case.title, "time_s": core.time_s, "step": core.step_number, "case": core.case.to_toml()}
-        with input_errors():
-            return dataset(whole_nodes(core), found, known_fields(core), said)
+        return dataset(whole_nodes(core), found, known_fields(core), said)
 
     def to_pyvista(self, *names: str) -> "pyvista.UnstructuredGrid | None":
         """The fluid voxels with fields as cell data, on rank 0; ``cell_centers()`` of it are the nodes as points.
@@ -146,12 +143,9 @@ class Results:
         from muphy_lb.api.vtk_data import wall_data
 
         shear = self.wall_shear()
-        with input_errors():
-            return (
-                wall_data(shear, answers.surface_of(self.core, self._geometry), self.units.spacing_m)
-                if self.is_root
-                else None
-            )
+        if not self.is_root:
+            return None
+        return wall_data(shear, answers.surface_of(self.core, self._geometry), self.units.spacing_m)
 
     @property
     def plot(self) -> "Plots":

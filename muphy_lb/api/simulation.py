@@ -5,13 +5,14 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from muphy_lb.api import answers, folders
-from muphy_lb.api.inputs import completed, input_errors, nodes_of
+from muphy_lb.api.inputs import completed, nodes_of
 from muphy_lb.api.records import Outcome
 from muphy_lb.api.results import Results
 from muphy_lb.api.running import Callback, Criterion, Steadiness, advancing, criterion_of, drive
 from muphy_lb.case.case import Case, as_case
 from muphy_lb.case.toml import as_override
 from muphy_lb.errors import InputError
+from muphy_lb.geometry.limits import shown
 from muphy_lb.output.progress import ProgressBar
 from muphy_lb.parallel import connect
 from muphy_lb.run.changes import changed, refuse_while_writing
@@ -23,6 +24,7 @@ from muphy_lb.run.stepping import steps_covering, whole_steps
 if TYPE_CHECKING:
     from muphy_lb.view import LiveView
 
+CHANGES = '{"openings.inlet.velocity_m_s": 0.2}'
 TOLERANCE = 1e-4
 """Of :meth:`Simulation.run_until_steady`, if neither the call nor the case gives one."""
 
@@ -66,9 +68,8 @@ class Simulation(Results):
     ):
         checked, self._geometry = completed(case, geometry, spacing_m)
         ranks = communicator or connect()
-        with input_errors():
-            nodes = nodes_of(checked, self._geometry) if ranks.rank == 0 else None
-            self._take(Core(checked, ranks, nodes))
+        nodes = nodes_of(checked, self._geometry) if ranks.rank == 0 else None
+        self._take(Core(checked, ranks, nodes))
         self.progress = progress
 
     @classmethod
@@ -88,8 +89,7 @@ class Simulation(Results):
         """
         loaded = cls.__new__(cls)
         loaded._geometry, loaded.progress = None, None
-        with input_errors():
-            loaded._take(folders.loaded(folder, communicator or connect()))
+        loaded._take(folders.loaded(folder, communicator or connect()))
         loaded._owned.add(folders.resolved(folder))
         return loaded
 
@@ -236,10 +236,11 @@ class Simulation(Results):
             InputError: a key that cannot change (geometry, velocity set, time step, precision), or a case that cannot
                 run; the flow goes on as it was.
         """
-        with input_errors():
-            if self._written:
-                refuse_while_writing(self.core, changes)
-            core = changed(self.core, changes)
+        if not isinstance(changes, Mapping):
+            raise InputError(f"change: {shown(changes)} is no dictionary; give values by dotted key, as in {CHANGES}")
+        if self._written:
+            refuse_while_writing(self.core, changes)
+        core = changed(self.core, changes)
         if core is not self._core:
             self.__dict__.pop("_shear", None)
             self._core = core

@@ -86,9 +86,20 @@ def unit_of(key: str, table: Mapping) -> str | None:
     index n of its table."""
     if key.endswith("_pa_sn"):
         return f"Pa*s^{table.get('index')}" if isinstance(table.get("index"), float) else None
+    return SI_UNITS.get(_unit_end(key))
+
+
+def name_without_unit(key: str) -> str:
+    """The name of a key without the unit that it ends in."""
+    end = _unit_end(key)
+    return key.removesuffix(f"_{end}") if end else key
+
+
+def _unit_end(key: str) -> str:
+    """The end of the name of a key that is a unit, such as ``"m_s"``; empty without one."""
     parts = key.split("_")
     ends = ("_".join(parts[-n:]) for n in range(min(3, len(parts) - 1), 0, -1))
-    return next((SI_UNITS[end] for end in ends if end in SI_UNITS), None)
+    return next((end for end in ends if end in SI_UNITS), "")
 
 
 def _converted(value, unit: str | None):

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from muphy_lb import __version__
-from muphy_lb.doctor.finding import BROKEN, Finding
+from muphy_lb.doctor.finding import BROKEN, MISSING, OK, Finding
 from muphy_lb.errors import printable
+from muphy_lb.output.terminal import AS_BEFORE, GREEN, RED, YELLOW, is_redrawn
 
 CANNOT_RUN_EXIT_CODE = 1
 TOPIC_WIDTH = 20
+COLOURS = {OK: GREEN, MISSING: YELLOW, BROKEN: RED}
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 
 
@@ -42,13 +44,20 @@ def doctor(words: Sequence[str], say: Callable[[str], None]) -> int:
     found = []
     for finding in _examined(answer):
         found.append(finding)
-        tell(printable(finding.line(TOPIC_WIDTH)))
+        tell(_coloured(finding))
     can_run = not any(finding.is_fatal for finding in found)
     if options.json:
         tables = [finding.as_table() for finding in found]
         say(json.dumps({"version": __version__, "can_run": can_run, "findings": tables}, indent=2))
     tell("the solver can run here" if can_run else "the solver CANNOT run here: see what is needed above")
     return 0 if can_run else CANNOT_RUN_EXIT_CODE
+
+
+def _coloured(finding: Finding) -> str:
+    """A finding as one line, whose first word has a colour on terminals."""
+    line = printable(finding.line(TOPIC_WIDTH))
+    colour = COLOURS.get(finding.state) if is_redrawn() else None
+    return line.replace(finding.state, f"{colour}{finding.state}{AS_BEFORE}", 1) if colour else line
 
 
 def _say_nothing(_text: str) -> None:

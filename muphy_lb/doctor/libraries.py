@@ -6,6 +6,7 @@ without an installation, from its ``setup.cfg``.
 
 import platform
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from configparser import RawConfigParser
@@ -124,6 +125,8 @@ def _extra(extra: str, purpose: str, requirements: list) -> Finding:
     topic, command = f"extra {extra}", f'pip install "{PACKAGE}[{extra}]"'
     if missing and extra == "mpi" and (launcher := find_launcher()):
         return Finding(topic, NOTE, f"{', '.join(missing)} not installed, nor needed beside {launcher}")
+    if missing and extra == "nccl" and not shutil.which("nvidia-smi"):
+        return Finding(topic, NOTE, f"{', '.join(missing)} not installed, nor needed without GPUs")
     if missing:
         return Finding(topic, MISSING, f"{', '.join(missing)} not installed: {purpose}", command)
     return Finding(topic, OK, ", ".join(f"{name} {found}" for name, found in there.items()))

@@ -157,7 +157,7 @@ class SliceFrames(Observer):
 
     def _time_stamp(self, time_s: float) -> str:
         """The time in the unit that suits the whole run."""
-        from muphy_lb.output.pictures.panels import suitable_unit
+        from muphy_lb.output.shown_units import suitable_unit
 
         end_s = self._view.numerics.steps * self._view.units.time_step_s
         unit, unit_s = suitable_unit(TIME_UNITS, end_s, 1.0)

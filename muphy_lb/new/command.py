@@ -114,13 +114,8 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     """
     if communicator.rank > 0:
         return 0
-    from muphy_lb.case.case import case_from_dict
-    from muphy_lb.files.atomic import write_text
-    from muphy_lb.new.kinds import DRAFTS
     from muphy_lb.new.prompt import prompt_options
-    from muphy_lb.new.text import case_text
     from muphy_lb.new.voxel_edge import check_voxel_edge
-    from muphy_lb.setup.info import describe_case
 
     path = Path(options.output)
     if path.exists() and not options.yes:
@@ -130,6 +125,12 @@ def new(options, say: Callable[[str], None], communicator, ask: Callable[[str], 
     requested = prompt_options(_options_by_name(options), None if options.yes else ask)
     check_voxel_edge(requested, options.unit)
     say(f"muphy-lb {__version__}: a {requested.kind}, {requested.file or 'a built-in example'}")
+    from muphy_lb.case.case import case_from_dict  # what takes long to import, after the first line
+    from muphy_lb.files.atomic import write_text
+    from muphy_lb.new.kinds import DRAFTS
+    from muphy_lb.new.text import case_text
+    from muphy_lb.setup.info import describe_case
+
     draft = DRAFTS[requested.kind](requested, path.parent)
     text = case_text(draft.table, _head(requested, path))
     summary = describe_case(case_from_dict(tomllib.loads(text), path.parent))

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from muphy_lb.errors import MuphyError
+from muphy_lb.errors import OutputError
 
 VECTOR_FORMATS = ("svg", "pdf")
 """In which a picture may be written beside its PNG."""
@@ -24,11 +24,11 @@ def drawing(what: str) -> Iterator[None]:
         what: the picture, for the warning.
 
     Raises:
-        MuphyError: as the block raises it, such as OutputError where the disk is full.
+        OutputError: as the block raises it, such as where the disk is full.
     """
     try:
         yield
-    except MuphyError:
+    except OutputError:
         raise
     except Exception as error:  # matplotlib has no type of its own for what it cannot draw
         LOG.warning("warning: %s cannot be drawn: %s: %s", what, type(error).__name__, error)

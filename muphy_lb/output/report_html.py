@@ -8,19 +8,24 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from muphy_lb.files.atomic import write_text
 from muphy_lb.output.charts import line_chart
 from muphy_lb.output.drawing import drawing
 from muphy_lb.output.series import read_series
+from muphy_lb.output.shown_units import shown_unit
 
 REPORT_FILE = "report.html"
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 74em; margin: 2em auto; padding: 0 1em; color: #1c2330; }
-table { border-collapse: collapse; margin: .6em 0; }
+table { border-collapse: collapse; margin: .6em 0; display: block; overflow-x: auto; }
 th, td { padding: .25em .8em; border-bottom: 1px solid #d8dce4; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
+td { white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; }
 .note { color: #667085; } .warning { color: #9a4a00; }
 img { max-width: 100%; } .charts img { width: 48%; }
+@media (max-width: 50em) { .charts img { width: 100%; } }
 pre { background: #f4f5f8; padding: 1em; overflow-x: auto; font-size: 13px; }
 """
 
@@ -180,8 +185,16 @@ def series_charts(path: Path, heading: str, quantities: Mapping[str, str]) -> It
     for quantity, lines in grouped.items():
         told = {name: line for name, line in lines.items() if line[1].size and (line[1] == line[1]).any()}
         if any(line[1].any() for line in told.values()):  # of a plane flow some components are nothing
-            label = quantities[quantity]
-            yield f"{heading}: {label}", line_chart(f"{heading}: {label}", "time [s]", label, told)
+            label, lines = _in_shown_unit(quantities[quantity], told)
+            yield f"{heading}: {label}", line_chart(f"{heading}: {label}", "time [s]", label, lines)
+
+
+def _in_shown_unit(label: str, lines: Mapping[str, tuple]) -> tuple[str, dict[str, tuple]]:
+    """The name of an axis, such as ``"pressure [Pa]"``, and its lines in the unit that suits them."""
+    unit = label.removesuffix("]").partition(" [")[2]
+    top = max(float(np.nanmax(np.abs(y), initial=0.0)) for _, y in lines.values())
+    shown, size = shown_unit(unit, top)
+    return label.replace(f"[{unit}]", f"[{shown}]"), {key: (x, y / size) for key, (x, y) in lines.items()}
 
 
 def _image(png: bytes, text: str) -> str:

@@ -39,6 +39,11 @@ SAME_PRESS_S = 0.5  # a launcher may pass on a Ctrl-C that the terminal has sent
 STOP_SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
+def ending(reason: str) -> str:
+    """How a run ended, in words."""
+    return reason if reason in ENDS else f"stopped by {reason}"
+
+
 class Received(Protocol):
     """Whether a signal asks for the end of a run."""
 

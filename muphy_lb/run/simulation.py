@@ -78,7 +78,7 @@ class Simulation(FlowState):
         onlooker: who looks on while it steps (:mod:`muphy_lb.run.onlooker`); nobody at first.
 
     Raises:
-        MuphyError, GeometryError, PartitionError: the case cannot be run; the message says why.
+        MuphyError: the case cannot be run; the message says why.
     """
 
     def __init__(self, case: Case | str | PathLike | Mapping, communicator=None, nodes: NodeList | None = None):

@@ -7,7 +7,6 @@ import numpy as np
 
 from muphy_lb.errors import InputError
 from muphy_lb.files.hdf5_input import DAMAGE, shown
-from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import regular_file
 from muphy_lb.setup.other_grid import OtherGrid
 
@@ -29,9 +28,7 @@ def read_snapshot(path: Path, key: str, name: str) -> OtherGrid:
         with h5py.File(regular_file(path), "r") as file:
             _check_field(file, path, key, name)
             return _grid(file, path, name)
-    except InputError:
-        raise
-    except (*DAMAGE, GeometryError) as error:
+    except DAMAGE as error:
         raise InputError(f"{key}: cannot read {path} ({shown(error)}); give the fields.vtkhdf of a run") from error
 
 
@@ -44,7 +41,7 @@ def fields_of(path: Path, key: str) -> tuple[str, ...]:
     try:
         with h5py.File(regular_file(path), "r") as file:
             return tuple(file["VTKHDF/CellData"])
-    except (*DAMAGE, GeometryError) as error:
+    except DAMAGE as error:
         raise InputError(f"{key}: cannot read {path} ({shown(error)}); give the fields.vtkhdf of a run") from error
 
 

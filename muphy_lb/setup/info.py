@@ -40,7 +40,7 @@ def describe_file(path, n_ranks: int = 1, overrides: Sequence[str] = ()) -> str:
         overrides: changes of single keys of a case, ``"section.key=value"`` each.
 
     Raises:
-        InputError, GeometryError, PartitionError: the file cannot be read, or the case cannot be run.
+        InputError: the file cannot be read, or the case cannot be run.
     """
     if Path(path).suffix.lower() == PREPARED:
         if overrides:
@@ -53,7 +53,7 @@ def describe_case(case: Case, n_ranks: int = 1) -> str:
     """Describe a case as text.
 
     Raises:
-        InputError, GeometryError, PartitionError: the case cannot be run.
+        InputError: the case cannot be run.
     """
     return "\n".join(_case_lines(case, n_ranks))
 

@@ -9,14 +9,10 @@ from bokeh.models import ColumnDataSource, Div, LogTicker
 from bokeh.palettes import Category10_10
 from bokeh.plotting import figure
 
-from muphy_lb.output.pictures.panels import suitable_unit
 from muphy_lb.output.pictures.theme import DARK
+from muphy_lb.output.shown_units import shown_unit
 from muphy_lb.view.history import History
 from muphy_lb.view.style import CURVES, darken, sheet
-
-FLOWS = (("m³/s", 1.0), ("L/s", 1e-3), ("mL/s", 1e-6), ("µL/s", 1e-9), ("nL/s", 1e-12))
-PRESSURES = (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3))
-SMALLEST = 0.3  # smallest of the largest values displayed in a unit
 
 
 class Curves:
@@ -51,8 +47,8 @@ class Curves:
         """Draw all of them anew."""
         if self._n_openings:
             times, flows, pressures = history.of_openings()
-            _fill(self._flow, self._openings[0], times, flows, ("flow rate", FLOWS))
-            _fill(self._pressure, self._openings[1], times, pressures, ("pressure", PRESSURES))
+            _fill(self._flow, self._openings[0], times, flows, "flow rate", "m3/s")
+            _fill(self._pressure, self._openings[1], times, pressures, "pressure", "Pa")
         steps, changes, tolerances = history.of_changes()
         self._change.visible = steps.size > 1
         self._changes.data = {"x": steps, "change": changes, "tolerance": tolerances}
@@ -69,10 +65,8 @@ def _plot(label: str, **options):
     return plot
 
 
-def _fill(plot, source: ColumnDataSource, x: np.ndarray, rows: np.ndarray, quantity) -> None:
+def _fill(plot, source: ColumnDataSource, x: np.ndarray, rows: np.ndarray, name: str, unit: str) -> None:
     """Set the curves of a plot, in a unit that suits them."""
-    name, units = quantity
-    top = float(np.abs(rows).max(initial=0.0))
-    unit, size = suitable_unit(units, top, SMALLEST)
-    plot.title.text, plot.visible = f"{name} [{unit}]", x.size > 1
+    shown, size = shown_unit(unit, float(np.abs(rows).max(initial=0.0)))
+    plot.title.text, plot.visible = f"{name} [{shown}]", x.size > 1
     source.data = {"x": x, **{f"y{k}": row / size for k, row in enumerate(rows)}}

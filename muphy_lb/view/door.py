@@ -60,8 +60,8 @@ def open_door(port: int) -> Door:
         raise InputError(
             "--view needs the package bokeh, which this Python does not have; install the extra muphy_lb[view]"
         )
-    if not 0 <= port < 1 << 16:
-        raise InputError(f"--view: the port is {port}; allowed: 0, for any free one, to 65535")
+    if not isinstance(port, int) or not 0 <= port < 1 << 16:
+        raise InputError(f"--view: the port is {port!r}; allowed: whole numbers from 0, for any free one, to 65535")
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

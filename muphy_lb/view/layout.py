@@ -9,8 +9,8 @@ from bokeh.layouts import column, row
 from bokeh.models import ColorBar, ColumnDataSource, CustomJS, Div, LinearColorMapper, Range1d
 from bokeh.plotting import figure
 
-from muphy_lb.output.pictures.panels import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.output.pictures.theme import DARK
+from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.view.controls import AXES, Controls
 from muphy_lb.view.curves import Curves
 from muphy_lb.view.messages import BODY, CUT, Demand, Description
@@ -67,7 +67,7 @@ class Layout:
         """Fill a document with the elements, when all their callbacks are known."""
         document.title = f"{self._description.title or 'muphy-lb'}: live view"
         parts = (self.controls.column, column(self._cut, self._body), self.curves.column)
-        document.add_root(row(*parts, stylesheets=[page_sheet()]))
+        document.add_root(row(*parts, styles={"flex-wrap": "wrap"}, stylesheets=[page_sheet()]))
 
     def on_mouse(self, turn: Callable, zoom: Callable, reset: Callable) -> None:
         """Call ``turn(right, up, with shift)`` [pixels], ``zoom(notches)`` and ``reset()``."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from muphy_lb.errors import InputError
+from muphy_lb.run.loop import ending
 from muphy_lb.run.onlooker import Onlooker, Standing, Wish
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.view.door import Door, PageProcess, open_door
@@ -149,7 +150,7 @@ class LiveView(Onlooker):
     def end(self, standing: Standing, reason: str) -> None:
         """Show the last step."""
         order = self._desk.last_order(self._simulation.step_number) if self._desk else None
-        self._show(self._communicator.broadcast(order), standing, f"{ENDED}: {reason}")
+        self._show(self._communicator.broadcast(order), standing, f"{ENDED}: {ending(reason)}")
 
     def rest(self, standing: Standing) -> None:
         """Show the last of the steps that were asked for, and that there may be more."""

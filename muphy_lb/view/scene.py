@@ -9,7 +9,6 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from skimage.measure import find_contours
 
-from muphy_lb.output.pictures.panels import suitable_unit
 from muphy_lb.output.pictures.projection import MARGIN as GRID_MARGIN
 from muphy_lb.output.pictures.projection import (
     Window,
@@ -19,9 +18,9 @@ from muphy_lb.output.pictures.projection import (
     render,
     volume_on,
 )
+from muphy_lb.output.shown_units import shown_unit
 from muphy_lb.view.messages import CutFrame, Demand, Description, Picture
 
-PREFIXES = {"m/s": (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6)), "Pa": (("kPa", 1e3), ("Pa", 1.0), ("mPa", 1e-3))}
 SPEED_COLOURS, OTHER_COLOURS, N_COLOURS = ("plasma", 0.12, 0.96), ("viridis", 0.0, 1.0), 256
 PERCENTILES = (0.3, 99.7)
 FROM_ZERO = 0.25
@@ -29,7 +28,6 @@ FROM_ZERO = 0.25
 SHRINKS = 0.6
 """A scale is kept until values fill less than this share of it."""
 LEAST_RANGE = 1e-30
-SMALLEST = 0.3  # smallest value displayed in a unit
 GREY = (0.35, 0.38, 0.44, 1.0)
 """Where a field on walls is not known: at openings."""
 AT_WALL = 1.0
@@ -85,7 +83,7 @@ class Scale:
         least = max(LEAST_RANGE, 1e-6 * max(abs(low), abs(high)))
         low, high = float(low), float(max(high, low + least))
         top = max(abs(low), abs(high))
-        name, size = suitable_unit(PREFIXES.get(unit, ((unit, 1.0),)), top, SMALLEST)
+        name, size = shown_unit(unit, top)
         return cls(low, high, name, size)
 
     def fractions(self, values: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from muphy_lb.files.atomic import atomic_write
 from muphy_lb.geometry.nodes import NodeList
@@ -22,6 +23,7 @@ from muphy_lb.output.drawing import VECTOR_FORMATS
 from muphy_lb.output.pictures.cut import AXES, PlaneCut
 from muphy_lb.output.pictures.marks import draw_opening, fit_labels, frame, style_axes
 from muphy_lb.output.pictures.theme import DARK, Theme, ThemedFigure, theme_of
+from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 
 WIDTH_IN, HEADER_IN, FOOTER_IN = 13.0, 1.25, 0.65
 PANELS_WIDTH_IN, PANELS_HEIGHT_IN = 10.5, (3.0, 6.0)
@@ -30,8 +32,7 @@ GRAINS = "#6b7079"
 WIDE = 1.9  # panels of a larger aspect ratio are stacked
 MAX_TITLE_LENGTH = 70  # characters
 MANY_OPENINGS = 30  # with more openings, only arrows are drawn
-LENGTH_UNITS = (("m", 1.0), ("mm", 1e-3), ("µm", 1e-6), ("nm", 1e-9))
-SMALLEST_LENGTH = 1.0  # smallest value displayed in a unit
+N_TICKS = 6
 SIDES = {"left": 0.05, "right": 0.9}
 SCALE_AREA = (0.93, 0.2, 0.012, 0.55)
 GAP_BESIDE, SCALE_WIDTH, SCALE_HEIGHT = 0.04, 0.024, 0.76  # of the colour bar of a square panel, in edges
@@ -60,11 +61,6 @@ def make_style(
     names = [opening.name for opening in openings or nodes.openings]
     texts = {name: (labels or {}).get(name, name) if len(names) <= MANY_OPENINGS else "" for name in names}
     return Style(quantity, colours, unit, unit_m, texts)
-
-
-def suitable_unit(units: tuple[tuple[str, float], ...], value: float, smallest: float) -> tuple[str, float]:
-    """(name, size) of the largest unit in which ``value`` is at least ``smallest``, else the smallest unit."""
-    return next((row for row in units if value >= smallest * row[1]), units[-1])
 
 
 @contextmanager
@@ -153,6 +149,27 @@ def draw_scale(figure: Figure, colours: ScalarMappable, label: str, extend: str 
     bar.set_label(label, color=theme_of(figure).foreground, fontsize=11)
     bar.ax.tick_params(colors=theme_of(figure).foreground, labelsize=9)
     bar.outline.set_visible(False)
+    return bar
+
+
+def draw_scale_in_unit(
+    figure: Figure, colours: ScalarMappable, quantity: str, unit: str, extend: str = "both", remark: str = ""
+) -> Colorbar:
+    """Draw the colour bar of a quantity in SI, whose numbers are in a unit that suits the largest.
+
+    Args:
+        figure: see :func:`draw_scale`, as ``colours`` and ``extend``.
+        quantity: name for the label.
+        unit: its SI unit.
+        remark: end of the label.
+    """
+    low, high = colours.norm.vmin, colours.norm.vmax
+    name, size = shown_unit(unit, max(abs(low), abs(high)))
+    bar = draw_scale(figure, colours, f"{quantity}{'' if unit == '1' else f' [{name}]'}{remark}", extend)
+    ticks = np.asarray(MaxNLocator(N_TICKS).tick_values(low / size, high / size))
+    digits = 2 + int(np.ceil(np.log10(np.abs(ticks).max() / (ticks[1] - ticks[0]))))
+    bar.formatter = FuncFormatter(lambda value, _: f"{value / size:.{digits}g}")
+    bar.set_ticks(size * ticks[(ticks * size >= low) & (ticks * size <= high)])
     return bar
 
 

@@ -18,7 +18,7 @@ from muphy_lb.output.pictures.panels import (
     cut_title,
     draw_cut,
     draw_heading,
-    draw_scale,
+    draw_scale_in_unit,
     figure_at,
     make_style,
     mark_mirrors,
@@ -77,7 +77,7 @@ def fill_slice(figure: Figure, nodes: NodeList, cut: PlaneCut, shown: Shown) -> 
     if shown.name == SPEED:
         draw_speed_scale(figure, style)
     else:
-        draw_scale(figure, style.colours, f"{shown.name} [{shown.unit}]", extend="both")
+        draw_scale_in_unit(figure, style.colours, shown.name, shown.unit)
     draw_heading(figure, shown.title, shown.facts)
 
 

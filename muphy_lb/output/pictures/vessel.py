@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from muphy_lb.case.output import SPEED
 from muphy_lb.geometry.nodes import NodeList
@@ -17,22 +16,20 @@ from muphy_lb.geometry.voxels import Opening
 from muphy_lb.output.pictures.cut import AXES, PlaneCut, best_cut
 from muphy_lb.output.pictures.marks import add_footer, draw_directions, draw_length_bar
 from muphy_lb.output.pictures.panels import (
-    LENGTH_UNITS,
-    SMALLEST_LENGTH,
     Style,
     add_panels,
     cut_title,
     draw_cut,
     draw_heading,
     draw_openings,
-    draw_scale,
+    draw_scale_in_unit,
     figure_at,
     make_style,
     mark_mirrors,
-    suitable_unit,
 )
 from muphy_lb.output.pictures.projection import View, is_rock, render_vessel
 from muphy_lb.output.pictures.theme import DARK, Theme, theme_of
+from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, shown_unit, suitable_unit
 
 COLOUR_MAP, COLOUR_RANGE = (
     "plasma",
@@ -41,10 +38,8 @@ COLOUR_MAP, COLOUR_RANGE = (
 TOP_PERCENTILE = 99.7  # robust against single fast nodes
 SKEWED = 0.12  # a square-root scale is used if the median is below this fraction of the top speed
 N_RENDER_PIXELS = 980
-SPEED_UNITS = (("m/s", 1.0), ("mm/s", 1e-3), ("µm/s", 1e-6))
 ROCK = "speed at the surface of the block, without its front octant\ngrey: grains"
 BELOW_SURFACE = "highest speed below the surface"  # as far as the middle of the vessel; at openings the speed itself
-SMALLEST_SPEED = 0.01  # smallest value displayed in a unit
 
 
 @dataclass(frozen=True)
@@ -156,17 +151,13 @@ def _mark_on_view(opening: Opening, view: View, style: Style) -> tuple[np.ndarra
 
 def draw_speed_scale(figure: Figure, style: Style) -> None:
     """Draw the colour bar, in a unit suitable for the top speed."""
-    top = style.colours.norm.vmax
-    unit, unit_m_s = suitable_unit(SPEED_UNITS, top, SMALLEST_SPEED)
-    shape = ", square-root scale" if isinstance(style.colours.norm, PowerNorm) else ""
-    bar = draw_scale(figure, style.colours, f"speed [{unit}]{shape}", extend="max")
-    bar.formatter = FuncFormatter(lambda speed, _: f"{speed / unit_m_s:.3g}")
-    bar.set_ticks(unit_m_s * MaxNLocator(6).tick_values(0.0, top / unit_m_s)[:-1])
+    remark = ", square-root scale" if isinstance(style.colours.norm, PowerNorm) else ""
+    draw_scale_in_unit(figure, style.colours, "speed", "m/s", "max", remark)
 
 
 def _facts(nodes: NodeList, top_speed_m_s: float) -> tuple[str, ...]:
     unit, unit_m = suitable_unit(LENGTH_UNITS, nodes.spacing_m, SMALLEST_LENGTH)
-    speed_unit, unit_m_s = suitable_unit(SPEED_UNITS, top_speed_m_s, SMALLEST_SPEED)
+    speed_unit, unit_m_s = shown_unit("m/s", top_speed_m_s)
     return (
         f"{nodes.n_nodes:,} fluid nodes",
         f"spacing {nodes.spacing_m / unit_m:.4g} {unit}",

@@ -12,22 +12,18 @@ from matplotlib.collections import LineCollection, TriMesh
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, Normalize, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.tri import Triangulation
 
 from muphy_lb.geometry.nodes import NodeList
 from muphy_lb.output.pictures.marks import draw_directions, draw_length_bar, style_axes
 from muphy_lb.output.pictures.panels import (
-    LENGTH_UNITS,
-    SMALLEST_LENGTH,
     add_panels,
     draw_heading,
-    draw_scale,
+    draw_scale_in_unit,
     figure_at,
-    suitable_unit,
 )
 from muphy_lb.output.pictures.theme import DARK, Theme
-from muphy_lb.output.pictures.vessel import SMALLEST_SPEED, SPEED_UNITS
+from muphy_lb.output.shown_units import LENGTH_UNITS, SMALLEST_LENGTH, suitable_unit
 from muphy_lb.physics.free_surface.isosurface import LEVEL, liquid_body, wall_body
 
 COLOURS = LinearSegmentedColormap.from_list("liquid", ["#15457f", "#1d7cc4", "#4cc0ea", "#b5eef6", "#ffffff"])
@@ -88,7 +84,7 @@ def draw_liquid(path: str | os.PathLike, scene: Scene) -> None:
             _draw_plane(figure, scene, colours, (unit, unit_m))
         else:
             _draw_body(figure, scene, colours, (unit, unit_m))
-        _draw_scale(figure, colours, scene.top_m_s)
+        draw_scale_in_unit(figure, colours, "speed", "m/s", "max")
         is_wet = scene.fill > 0.0
         fastest = float(np.linalg.norm(scene.velocity_m_s[is_wet], axis=1).max(initial=0.0))
         facts = (f"t = {scene.time_s:.4g} s", f"top speed of the liquid {fastest:.3g} m/s")
@@ -224,12 +220,3 @@ def _spread(values: np.ndarray, is_known: np.ndarray) -> np.ndarray:
     from scipy.ndimage import distance_transform_edt
 
     return values[tuple(distance_transform_edt(~is_known, return_distances=False, return_indices=True))]
-
-
-def _draw_scale(figure: Figure, colours: ScalarMappable, top: float) -> None:
-    """The colour bar, in a unit suitable for the last colour."""
-    unit, unit_m_s = suitable_unit(SPEED_UNITS, top, SMALLEST_SPEED)
-    bar = draw_scale(figure, colours, f"speed [{unit}]", extend="max")
-    bar.formatter = FuncFormatter(lambda speed, _: f"{speed / unit_m_s:.3g}")
-    ticks = unit_m_s * np.asarray(MaxNLocator(6).tick_values(0.0, top / unit_m_s))
-    bar.set_ticks(ticks[ticks <= top].tolist())

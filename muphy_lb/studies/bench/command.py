@@ -55,7 +55,7 @@ def bench(options, say: Callable[[str], None], communicator) -> int:
     Raises:
         InputError: an option or the case is wrong.
         BackendError: the backend cannot be used here, or not in this precision.
-        MuphyError, GeometryError, PartitionError: the case cannot be run.
+        MuphyError: the case cannot be run.
         OutputError: the JSON file cannot be written.
     """
     from muphy_lb.files.atomic import write_text

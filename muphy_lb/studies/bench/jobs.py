@@ -44,7 +44,7 @@ def job_of_file(path, overrides: Sequence[str], communicator, copies=(1, 1, 1)) 
     """The job of a case file (TOML), or of a prepared geometry (.h5) with a generated case; collective.
 
     Raises:
-        InputError, GeometryError: the file cannot be read or is not a valid case.
+        InputError: the file cannot be read or is not a valid case.
     """
     if Path(path).suffix == PREPARED:
         return _job_of_prepared(path, overrides, communicator, copies)

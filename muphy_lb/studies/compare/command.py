@@ -54,7 +54,7 @@ def compare(options, say: Callable[[str], None], communicator) -> int:
     Raises:
         InputError: an option or the case is wrong, or more than one rank.
         BackendError: none of the backends can be used here.
-        MuphyError, GeometryError: the flow cannot be run at one of the sizes.
+        MuphyError: the flow cannot be run at one of the sizes.
         OutputError: the output folder cannot be written.
     """
     from muphy_lb.case.case import load_case

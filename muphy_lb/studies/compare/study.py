@@ -110,7 +110,7 @@ def time_all(case: Case, plan: ComparisonPlan, report: Callable[[Timing], None])
         report: called with each timing when it is measured.
 
     Raises:
-        MuphyError, GeometryError: the flow cannot be run at one of the sizes.
+        MuphyError: the flow cannot be run at one of the sizes.
     """
     timings = []
     for size, precision in product(plan.sizes, plan.precisions):
@@ -133,7 +133,7 @@ def time_one(case: Case, max_steps: int, seconds: float) -> Timing:
         seconds: time for all runs together [s].
 
     Raises:
-        MuphyError, GeometryError: the case cannot be run, or diverges.
+        MuphyError: the case cannot be run, or diverges.
     """
     simulation = Simulation(case, SerialCommunicator())
     n_fluid = simulation.header.n_nodes
@@ -179,7 +179,7 @@ def run_to_end(case: Case) -> Simulation:
     """The case after its own number of steps.
 
     Raises:
-        MuphyError, GeometryError: the case cannot be run, or diverges.
+        MuphyError: the case cannot be run, or diverges.
     """
     simulation = Simulation(case, SerialCommunicator())
     while (left := simulation.numerics.steps - simulation.step_number) > 0:

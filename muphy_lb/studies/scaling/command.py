@@ -60,7 +60,7 @@ def scaling(options, say: Callable[[str], None], communicator) -> int:
     Raises:
         InputError: an option or the case is wrong, or fewer ranks were started than are asked for.
         BackendError: a backend, precision or transport cannot be used here.
-        MuphyError, GeometryError, PartitionError: the case cannot be run.
+        MuphyError: the case cannot be run.
         OutputError: a file cannot be written.
     """
     from muphy_lb.files.atomic import check_writable

@@ -173,7 +173,7 @@ def run_study(base: Job, plan: ScalingPlan, communicator, report: Callable[[Sequ
         All points on rank 0, on every other rank those that it measured.
 
     Raises:
-        MuphyError, GeometryError, PartitionError: the case cannot be run on that many ranks, or in that variant.
+        MuphyError: the case cannot be run on that many ranks, or in that variant.
     """
     points = []
     for n_ranks in plan.ranks:
@@ -214,7 +214,7 @@ def measure(job: Job, variant: SeriesVariant, effort: Effort, communicator) -> P
     """Time a case in one variant on all ranks of a communicator; collective.
 
     Raises:
-        MuphyError, PartitionError: the case cannot be run in that variant.
+        MuphyError: the case cannot be run in that variant.
     """
     gc.collect()  # what was measured before may hold most of the memory, in cycles
     compute = job.case.compute.model_copy(update=asdict(variant))

@@ -46,7 +46,7 @@ def validate(options, say: Callable[[str], None], communicator=DEFAULT.communica
     Raises:
         InputError: an unknown case, backend, precision or streaming, or several ranks for a case of one.
         BackendError: the backend cannot run here, or not in this precision.
-        MuphyError, GeometryError: on several ranks, what ended a case.
+        MuphyError: on several ranks, what ended a case.
         OutputError: the report or the JSON file cannot be written.
     """
     from muphy_lb.files.atomic import check_writable, write_text
@@ -133,13 +133,12 @@ def _compared(name: str, case: Callable, settings: Settings, precisions, device:
 
 def _outcome(name: str, case: Callable, settings: Settings, device: str):
     """What a case gives; on one rank an error ends that case only, so that the others still run."""
-    from muphy_lb.geometry.errors import GeometryError
     from muphy_lb.studies.validation.record import Validation
 
     before = time.perf_counter()
     try:
         outcome = case(settings)
-    except (MuphyError, GeometryError) as error:
+    except MuphyError as error:
         if settings.communicator.size > 1:
             raise  # the other ranks would wait for this one
         outcome = Validation(name, _description(case), failure=str(error))

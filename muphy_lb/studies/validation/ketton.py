@@ -145,7 +145,7 @@ def permeability_by_pressure(core: Core, settings: Settings = DEFAULT) -> float:
     """As :func:`permeability`, from a flow driven by a pressure difference between an inlet and an outlet.
 
     Raises:
-        GeometryError, MuphyError: as :func:`permeability`.
+        MuphyError: as :func:`permeability`.
     """
     half = 0.5 * DRIVE * core.length * core.refinement
     openings = ({"name": "inlet", "pressure_pa": half}, {"name": "outlet", "pressure_pa": -half})

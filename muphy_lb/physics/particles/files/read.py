@@ -4,7 +4,6 @@ from pathlib import Path
 
 from muphy_lb.case.section import did_you_mean
 from muphy_lb.errors import InputError
-from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.geometry.limits import shown
 from muphy_lb.physics.particles.files import csv_table
 from muphy_lb.physics.particles.files.extxyz_table import read_extxyz_particles
@@ -48,16 +47,13 @@ def read_particles(
     units = FileUnits(length_unit_m, time_unit_s)
     if frame != 0 and suffix not in XYZ:
         raise InputError(f"particles in {path}: frame is {frame}; only files {' and '.join(XYZ)} have frames")
-    try:
-        if suffix in CSV:
-            units.agreed(FileUnits(1.0, 1.0), path)
-            table = csv_table.read_csv_particles(path)
-        elif suffix in XYZ:
-            table = read_extxyz_particles(path, units, frame)
-        else:
-            table = read_lammps_particles(path, units)
-    except GeometryError as error:
-        raise InputError(str(error)) from error
+    if suffix in CSV:
+        units.agreed(FileUnits(1.0, 1.0), path)
+        table = csv_table.read_csv_particles(path)
+    elif suffix in XYZ:
+        table = read_extxyz_particles(path, units, frame)
+    else:
+        table = read_lammps_particles(path, units)
     check_reach(table.position_m, spacing_m, table.source)
     return table
 
@@ -71,7 +67,4 @@ def read_bonds(path) -> BondedInteractions:
     suffix = Path(path).suffix.lower()
     if suffix not in CSV:
         raise InputError(f"bonds in {path}: unknown ending {shown(suffix)}; allowed: {', '.join(CSV)}")
-    try:
-        return csv_table.read_bonds(path)
-    except GeometryError as error:
-        raise InputError(str(error)) from error
+    return csv_table.read_bonds(path)

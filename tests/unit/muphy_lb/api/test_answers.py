@@ -46,7 +46,7 @@ def test_an_unknown_opening_is_told_those_that_are_there(channel):
 def test_records_are_shown_with_units(channel):
     assert "flow rate 1.2e-08 m3/s" in repr(channel.openings["inlet"])
     assert "<th>flow rate [m3/s]</th>" in channel.openings._repr_html_()
-    assert "torque (0, 0," in repr(channel.forces) and "N m" in repr(channel.forces["top"])
+    assert "torque [N m]" in repr(channel.forces) and "N m" in repr(channel.forces["top"])
     assert "max velocity" in channel.health._repr_html_()
 
 

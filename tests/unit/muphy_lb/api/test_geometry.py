@@ -10,7 +10,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.geometry.errors import GeometryError
 from muphy_lb.run.simulation import Simulation as Core
 from muphy_lb.setup.geometry import load_nodes
-from tests.channel import PERIODIC, changed
+from tests.channel import OPEN, PERIODIC, changed
 
 BOX = {
     "geometry": {"spacing_m": 1e-3, "periodic": ["x", "y", "z"]},
@@ -140,6 +140,32 @@ def test_openings_are_found_and_drawn():
     assert [item.opening.kind for item in pipe.find_openings()] == ["inlet", "outlet"]
     assert "inlet" in repr(pipe.find_openings())
     assert len(pipe.preview().axes) == 3
+
+
+def test_openings_that_were_found_are_those_of_a_case():
+    duct = geometry.read((CORNERS * (1.0, 1.0, 10.0), TRIANGLES), unit="mm", spacing_m=1e-3)
+    ends = duct.find_openings()
+    inlet, outlet = (item.opening for item in ends)
+    tables = ends.tables(inlet={"velocity_m_s": 0.01})
+    assert tables[1] == {
+        "name": outlet.name,
+        "kind": "outlet",
+        "centre_m": list(outlet.centre_m),
+        "normal": list(outlet.normal),
+        "radius_m": outlet.radius_m,
+        "pressure_pa": 0.0,
+    }
+    assert tables[0]["velocity_m_s"] == 0.01 and "pressure_pa" not in tables[0]
+    case = changed(OPEN, openings=tables, walls=[], lattice={"name": "D3Q19"}) | {"geometry": {}}
+    with Simulation(case, geometry=duct) as simulation:
+        assert simulation.openings[inlet.name].area_m2 == pytest.approx(ends[0].area_m2)
+    with pytest.raises(InputError, match=f"no opening is named 'in'; found: {inlet.name}"):
+        ends.tables(**{"in": {}})
+
+
+def test_openings_that_the_input_defines_go_by_their_names():
+    pipe = geometry.read("pipe", spacing_m=1e-3, radius=3.0, length=8, ends="open").find_openings()
+    assert pipe.tables(outlet={"pressure_pa": 5.0}) == [{"name": "inlet"}, {"name": "outlet", "pressure_pa": 5.0}]
 
 
 def test_a_geometry_is_handed_on(rock):

@@ -129,7 +129,7 @@ def test_stop_ends_the_run_with_its_results(shown, tmp_path):
     reason, summary = Run(simulation, tmp_path).execute()
     assert (reason, summary["steps"], summary["ended"]) == (ASKED_TO_STOP, 3, ASKED_TO_STOP)
     assert (tmp_path / "summary.json").exists() and list((tmp_path / "checkpoints").glob("*.h5"))
-    assert page.of(News)[-1].state == f"{ENDED}: {ASKED_TO_STOP}"
+    assert page.of(News)[-1].state == f"{ENDED}: stopped by {ASKED_TO_STOP}"
 
 
 def test_a_checkpoint_is_written_where_it_is_asked_for(shown, tmp_path):

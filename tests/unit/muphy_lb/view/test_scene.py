@@ -11,8 +11,8 @@ from muphy_lb.view.scene import MOST_ELEVATION_DEG, Angle, Scale
 
 
 def test_a_scale_has_a_unit_that_suits_its_values():
-    scale = Scale.of(np.linspace(0.0, 0.02, 100), "m/s")
-    assert (scale.low, scale.unit) == (0.0, "mm/s") and 15.0 < scale.high / scale.size < 20.0
+    scale = Scale.of(np.linspace(0.0, 0.002, 100), "m/s")
+    assert (scale.low, scale.unit) == (0.0, "mm/s") and 1.5 < scale.high / scale.size < 2.0
 
 
 def test_a_scale_of_values_far_from_zero_does_not_begin_there():
