@@ -130,6 +130,13 @@ class Bed:
         swing = (answers * np.exp(1j * np.multiply.outer(phase, number))).real.sum(axis=1)
         return self.flow_rate_m3_s * (self.resistance + swing)
 
+    @property
+    def start_pa(self) -> float:
+        """Pressure in the compliance at the beginning of a beat, once beats repeat themselves [Pa]: a flow that starts
+        from it is nearly periodic from its first beat on."""
+        inflow_m3_s = self.flow_rate_m3_s * (1.0 + sum(cosine for cosine, _ in ejection()))
+        return float(self.pressures_pa()[0]) - CHARACTERISTIC * self.resistance * inflow_m3_s
+
     def table(self, share: float) -> dict[str, float]:
         """The keys of the Windkessel of an outlet with a share of the flow."""
         resistance = self.resistance / share
@@ -137,6 +144,7 @@ class Bed:
             "characteristic_resistance_pa_s_m3": CHARACTERISTIC * resistance,
             "resistance_pa_s_m3": (1.0 - CHARACTERISTIC) * resistance,
             "compliance_m3_pa": self.compliance * share,
+            "initial_pressure_pa": self.start_pa,
         }
         return {key: float(f"{value:.5g}") for key, value in found.items()}
 
