@@ -16,6 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from muphy_lb.boundaries.lumped import windkessel
+from muphy_lb.boundaries.waveform import FourierSeries
 from muphy_lb.errors import InputError
 
 CHARACTERISTIC = 0.056
@@ -159,9 +160,10 @@ def ejection() -> tuple[tuple[float, float], ...]:
     return tuple((round(float(cosine), 4) + 0.0, round(float(sine), 4) + 0.0) for cosine, sine in found)
 
 
-def sum_of_amplitudes() -> float:
-    """Bound of the inflow over its mean, as a case is checked with: the mean and all amplitudes."""
-    return 1.0 + sum(abs(amplitude) for pair in ejection() for amplitude in pair)
+def peak_inflow() -> float:
+    """Largest inflow over its mean."""
+    cosine, sine = zip(*ejection(), strict=True)
+    return float(FourierSeries(1.0, 1.0, cosine, sine)(np.arange(N_PHASES) / N_PHASES).max())
 
 
 def bed_of(circulation: Circulation, flow_rate_m3_s: float) -> Bed:
