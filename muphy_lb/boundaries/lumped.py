@@ -54,6 +54,11 @@ class ImposedPressure:
         """At t = 0."""
         return self.mean_pa + sum(self.cosine_pa)
 
+    def at(self, time_s: np.ndarray) -> np.ndarray:
+        """(n,) at times (n,) [s]."""
+        angles = 2.0 * math.pi / self.period_s * np.outer(np.arange(1, len(self.cosine_pa) + 1), time_s)
+        return self.mean_pa + np.array(self.cosine_pa) @ np.cos(angles) + np.array(self.sine_pa) @ np.sin(angles)
+
 
 def windkessel(resistance: float, compliance: float | None = None, characteristic: float = 0.0) -> Impedance:
     """A resistance [Pa s/m3]; with a compliance [m3/Pa] beside it; behind a characteristic resistance."""

@@ -14,10 +14,20 @@ from muphy_lb.physics.table import key_classes
 def _two_corners(corners: tuple) -> tuple:
     if len(corners) != 2:
         raise ValueError("must have 2 corners, lowest and highest, of 3 components (x, y, z) each")
+    for axis, low, high in zip("xyz", *corners, strict=True):
+        if low > high:
+            raise ValueError(f"must have the lowest corner first, and its {axis} is {low:g}, above {high:g}")
     return corners
 
 
+def _two_points(points: tuple) -> tuple:
+    if len(points) != 2:
+        raise ValueError("must have 2 points, first and last, of 3 components (x, y, z) each")
+    return points
+
+
 Box = Annotated[tuple[Vector, ...], Field(strict=False), AfterValidator(_two_corners)]
+Line = Annotated[tuple[Vector, ...], Field(strict=False), AfterValidator(_two_points)]
 Amplitudes = Annotated[tuple[float, ...], Field(strict=False)]
 
 
@@ -41,7 +51,7 @@ class WaveformSection(Section):
         """A table or a series."""
         yield from exactly_one(given, "file", "period_s")
         series = given.get("cosine") or given.get("sine") or given.get("mean", 1.0) != 1.0
-        if "file" in given and series:
+        if "file" in given and "period_s" not in given and series:
             yield "has a file and a series; give one of both"
 
 
@@ -71,7 +81,7 @@ class _Opening(Section):
     pressure_pa: float | None = None
     """pressure relative to the reference pressure [Pa]"""
     profile: Annotated[str, OneOf("muphy_lb.boundaries.profiles", "PROFILES", ("measured", "womersley"))] = "plug"
-    """velocity over the cross section; not with pressure_pa; 'womersley': that of a straight vessel of this section,
+    """velocity over the cross section; not with a pressure; 'womersley': that of a straight vessel of this section,
     with a waveform for each of its harmonics"""
     profile_file: str | None = None
     """CSV table of a measured profile: a line of headings, then distance from the centre [m], velocity (any unit)"""
@@ -109,8 +119,9 @@ class _Opening(Section):
         absent = [key for key in ("kind", "centre_m", "normal") if key not in given]
         if absent and given.keys() & {"centre_m", "normal", "radius_m"}:
             yield f"gives part of a position: add {', '.join(absent)}, or leave the position to the geometry"
-        if "pressure_pa" in given and given.get("profile", "plug") != "plug":
-            yield f"has the {given['profile']} profile with pressure_pa; a profile needs a velocity or a flow rate"
+        pressure = next((key for key in ("pressure_pa", *ANSWERING) if key in given), None)
+        if pressure and given.get("profile", "plug") != "plug":
+            yield f"has the {given['profile']} profile with {pressure}; a profile needs a velocity or a flow rate"
         if (given.get("profile") == "measured") != ("profile_file" in given):
             yield "needs both or none of profile = 'measured' and profile_file"
 

@@ -104,6 +104,8 @@ class Case(_FlowAndPhysics):  # type: ignore[valid-type, misc]  # mypy cannot kn
                 if count > 1:
                     yield f"has {count} {what} named {name!r}; give each its own name"
         yield from segment_problems(lists["segments"], lists["probes"])
+        if lists["wall_regions"] and not given_values(given.get("output")).get("wall_shear"):
+            yield "has wall_regions but no output.wall_shear = true, which they divide; give it, or leave them out"
         for name, module in sections().items():
             yield from getattr(module, "rules", _no_rules)(given)
             output = given_values(given.get("output"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from muphy_lb.case.boundaries import Box
+from muphy_lb.case.boundaries import Box, Line
 from muphy_lb.case.section import Direction, Positive, Section, Vector, did_you_mean, exactly_one
 from muphy_lb.case.values import AtLeastZero, Name
 from muphy_lb.case.wall_regions import WallThresholdsSection
@@ -80,7 +80,7 @@ class ProbeSection(Section):
     """letters, digits, _ and -, a letter first; the name of the file"""
     point_m: Vector | None = None
     """place (x, y, z) [m] of a point: velocity and pressure, interpolated"""
-    line_m: Box | None = None
+    line_m: Line | None = None
     """first and last point (x, y, z) [m] of a line: velocity and pressure at n_points"""
     n_points: Annotated[int, Field(ge=2, le=1000)] = 20
     """points of a line, evenly spaced; points that lie in solid are not a number"""

@@ -1,6 +1,6 @@
 """Sections of the case file about the wall shear stress: parts of the wall, and thresholds of its indices."""
 
-from muphy_lb.case.boundaries import Box
+from muphy_lb.case.boundaries import Box, Line
 from muphy_lb.case.section import Positive, Section, exactly_one
 from muphy_lb.case.values import Name
 
@@ -13,7 +13,7 @@ class WallRegionSection(Section):
     """letters, digits, _ and -, a letter first; the name in every output"""
     box_m: Box | None = None
     """lowest and highest corner [m] of a box"""
-    axis_m: Box | None = None
+    axis_m: Line | None = None
     """first and last point (x, y, z) [m] of a line: what lies between the planes across it through its ends"""
     radius_m: Positive | None = None
     """largest distance from the line [m], with axis_m; without it all between the planes"""

@@ -117,6 +117,10 @@ class Observer:
         """The flow rates over the last period of a flow that a waveform drives, on rank 0; None if it has none."""
         return None
 
+    def objections(self) -> tuple[str, ...]:
+        """What speaks against the end of a run, one sentence each without a full stop, on rank 0; collective."""
+        return ()
+
     def status(self) -> str:
         """Its part of the progress line, on rank 0."""
         return ""

@@ -16,7 +16,7 @@ from muphy_lb.new.circulation import (
     bed_of,
     ejection,
     longest_time_step_s,
-    sum_of_amplitudes,
+    peak_inflow,
 )
 from muphy_lb.new.presets import Substance
 from muphy_lb.setup.numerics import GOOD_LATTICE_VELOCITY
@@ -26,7 +26,7 @@ MARGIN = 0.9
 SERIES_A_BEAT = 100
 TRANSITS_A_BEAT = 40
 """Least times that sound passes through the vessel within a beat: with fewer its slow sound resounds with the beat."""
-PEAK_OF_A_BEAT = 2.25 / 2.0 * sum_of_amplitudes()
+PEAK_OF_A_BEAT = 2.25 / 2.0 * peak_inflow()
 """Largest velocity that a case with the waveform is checked for, over that of the mean flow's paraboloid."""
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from muphy_lb.boundaries.lumped import windkessel
+from muphy_lb.boundaries.waveform import FourierSeries
 from muphy_lb.errors import InputError
 
 CHARACTERISTIC = 0.056
@@ -130,6 +131,13 @@ class Bed:
         swing = (answers * np.exp(1j * np.multiply.outer(phase, number))).real.sum(axis=1)
         return self.flow_rate_m3_s * (self.resistance + swing)
 
+    @property
+    def start_pa(self) -> float:
+        """Pressure in the compliance at the beginning of a beat, once beats repeat themselves [Pa]: a flow that starts
+        from it is nearly periodic from its first beat on."""
+        inflow_m3_s = self.flow_rate_m3_s * (1.0 + sum(cosine for cosine, _ in ejection()))
+        return float(self.pressures_pa()[0]) - CHARACTERISTIC * self.resistance * inflow_m3_s
+
     def table(self, share: float) -> dict[str, float]:
         """The keys of the Windkessel of an outlet with a share of the flow."""
         resistance = self.resistance / share
@@ -137,6 +145,7 @@ class Bed:
             "characteristic_resistance_pa_s_m3": CHARACTERISTIC * resistance,
             "resistance_pa_s_m3": (1.0 - CHARACTERISTIC) * resistance,
             "compliance_m3_pa": self.compliance * share,
+            "initial_pressure_pa": self.start_pa,
         }
         return {key: float(f"{value:.5g}") for key, value in found.items()}
 
@@ -151,9 +160,10 @@ def ejection() -> tuple[tuple[float, float], ...]:
     return tuple((round(float(cosine), 4) + 0.0, round(float(sine), 4) + 0.0) for cosine, sine in found)
 
 
-def sum_of_amplitudes() -> float:
-    """Bound of the inflow over its mean, as a case is checked with: the mean and all amplitudes."""
-    return 1.0 + sum(abs(amplitude) for pair in ejection() for amplitude in pair)
+def peak_inflow() -> float:
+    """Largest inflow over its mean."""
+    cosine, sine = zip(*ejection(), strict=True)
+    return float(FourierSeries(1.0, 1.0, cosine, sine)(np.arange(N_PHASES) / N_PHASES).max())
 
 
 def bed_of(circulation: Circulation, flow_rate_m3_s: float) -> Bed:

@@ -295,7 +295,7 @@ def _opening(found: FoundOpening, placed: bool, conditions: Mapping[str, dict]) 
     entry = {"name": opening.name}
     if placed:
         entry |= {"kind": opening.kind, "centre_m": [sizing.rounded(c, 7) for c in opening.centre_m]}
-        entry["normal"] = [sizing.rounded(c, 7) for c in opening.normal]
+        entry["normal"] = [sizing.rounded(c, 7) + 0.0 for c in opening.normal]  # no -0.0
         entry |= {"radius_m": sizing.rounded(opening.radius_m, 7)} if math.isfinite(opening.radius_m) else {}
     return entry | conditions[opening.name]
 

@@ -13,6 +13,7 @@ from muphy_lb.run.clock import Clock
 from muphy_lb.run.rebalancing import Rebalancing
 from muphy_lb.run.simulation import Simulation
 from muphy_lb.run.verdict import balance_of
+from muphy_lb.setup.waveforms import longest_period_s
 from muphy_lb.units import time_in_words
 
 LOG = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class Progress:
         is_shown: bool | None,
     ):
         self._simulation, self._observers, self._rebalancing, self._clock = simulation, observers, rebalancing, clock
+        self._is_driven = longest_period_s(simulation.case) > 0.0
         self._root, self._last_told = simulation.communicator.rank == 0, time.perf_counter()
         last, may_end_early = simulation.numerics.steps, simulation.case.run.may_end_early
         shown = is_shown if self._root else False
@@ -80,10 +82,13 @@ class Progress:
             LOG.info("%s | %s | %s | %s", self._position(), self._speed(), self._eta(), flow)
 
     def _balance(self, health: Health) -> str:
-        """What shows whether the flow is in order: inflow less outflow, of a closed one the mass; collective."""
+        """What shows whether the flow is in order: inflow less outflow, where a waveform drives it both, since their
+        difference at one moment is that of sound; of a closed one the mass; collective."""
         balance = balance_of(self._simulation)
         if balance is None:
             return f"mass drift {health.mass_drift:+.2e}"
+        if self._is_driven:
+            return str(balance)
         return f"inflow - outflow {100.0 * balance.imbalance:+.3g} %"
 
     def _status(self) -> str:

@@ -112,7 +112,8 @@ def judge(view: FlowView, observers: Sequence[Observer], go_on: str) -> Verdict:
         go_on: command with which a run that is not steady is continued.
     """
     findings = _found(view, observers)
-    verdict = Verdict(findings, tuple(_objections(findings, go_on)))
+    further = [text for observer in observers for text in observer.objections()]
+    verdict = Verdict(findings, (*_objections(findings, go_on), *further))
     return view.communicator.broadcast(verdict if view.communicator.rank == 0 else None)
 
 

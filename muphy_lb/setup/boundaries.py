@@ -103,7 +103,6 @@ def opening_conditions(
     """Lattice conditions of the openings, in the geometry's order; ``profiles``: of
     :func:`muphy_lb.setup.pulsatile.pulsatile_profiles`, for those that ask for one."""
     sections = opening_sections(nodes, case)
-    check_splits(sections)
     outlets = lumped_outlets(nodes, sections, frames, units, cs2)
     found = tuple(
         _condition(case, section, frame, units, cs2) if outlet is None else _answering(outlet, frame, units, cs2)
@@ -118,7 +117,12 @@ def opening_conditions(
 
 
 def lumped_outlets(nodes: GeometryHeader, sections, frames, units: Units, cs2: float) -> list[LumpedOutlet | None]:
-    """The network behind each opening, in the geometry's order; None where its pressure or velocity is given."""
+    """The network behind each opening, in the geometry's order; None where its pressure or velocity is given.
+
+    Raises:
+        InputError: a network that cannot be, or shares of the flow that do not add up to 1.
+    """
+    check_splits(sections)
     splitting = tuple(number for number, section in enumerate(sections) if section.flow_split is not None)
     extent_m = max(nodes.shape) * units.spacing_m
     return [

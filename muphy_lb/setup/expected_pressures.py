@@ -2,19 +2,21 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from muphy_lb.boundaries.lumped import LumpedOutlet, wave_impedance
-from muphy_lb.case.boundaries import OpeningSection
 from muphy_lb.case.case import Case
+from muphy_lb.errors import InputError
 from muphy_lb.geometry.nodes import GeometryHeader
 from muphy_lb.geometry.voxels import opening_title
 from muphy_lb.setup.boundaries import lumped_outlets
+from muphy_lb.setup.closed_flow import imposed_flow
 from muphy_lb.setup.geometry import opening_sections
 from muphy_lb.setup.lumped import MOST_DENSITY_CHANGE
 from muphy_lb.setup.numerics import Numerics
-from muphy_lb.setup.waveforms import waveform_factor
+from muphy_lb.setup.stability import time_step_key
 from muphy_lb.units import CS2
 
 STEPS_A_PERIOD = 400
@@ -28,6 +30,21 @@ LATE = 0.02
 """Share of its shortest time constant by which an outlet may be late without a warning."""
 
 
+@dataclass(frozen=True)
+class ExpectedPressure:
+    """The pressure behind all outlets of a case in its last period, if the vessel had no resistance.
+
+    Attributes:
+        least_pa, mean_pa, most_pa: [Pa].
+        repeats_s: time after which a period is like the one before [s]; None if that takes longer than was computed.
+    """
+
+    least_pa: float
+    mean_pa: float
+    most_pa: float
+    repeats_s: float | None
+
+
 def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> Iterator[str]:
     """Lines on the outlets with a network: impedance, reflection, and the pressure to be expected behind all of them.
 
@@ -38,18 +55,28 @@ def describe_outlets(case: Case, nodes: GeometryHeader, frames, numerics: Numeri
         numerics: units of the run.
 
     Raises:
-        InputError: an outlet that cannot be.
+        InputError: an outlet that cannot be, or a pressure that changes the density too much.
     """
     sections, units = opening_sections(nodes, case), numerics.units
-    found = lumped_outlets(nodes, sections, frames, units, CS2)
-    areas_m2 = [frame.area * units.spacing_m**2 for frame in frames]
-    for section, outlet, area_m2 in zip(sections, found, areas_m2, strict=True):
+    outlets = lumped_outlets(nodes, sections, frames, units, CS2)
+    for section, outlet, frame in zip(sections, outlets, frames, strict=True):
         if outlet is not None:
-            yield from _outlet_lines(section.name, outlet, wave_impedance(area_m2, units, CS2), units.time_step_s)
-    outlets = [outlet for outlet in found if outlet is not None and math.isfinite(outlet.impedance.steady)]
-    inflow = [_inflow(case, *pair) for pair in zip(sections, areas_m2, strict=True) if not pair[0].has_pressure]
-    if outlets and inflow:
-        yield from _pressure_lines(outlets, inflow, numerics)
+            waves = wave_impedance(frame.area * units.spacing_m**2, units, CS2)
+            yield from _outlet_lines(section.name, outlet, waves, units.time_step_s)
+    expected = _expected_pressure(case, sections, outlets, frames, numerics)
+    if expected is not None:
+        yield _pressure_line(expected, numerics)
+        _refuse_far(expected, case, numerics)
+
+
+def refuse_far_pressures(case: Case, nodes: GeometryHeader, frames, numerics: Numerics) -> None:
+    """Raise InputError where the pressure to be expected behind the outlets changes the lattice density by more than
+    2 %; arguments as of :func:`describe_outlets`."""
+    sections = opening_sections(nodes, case)
+    outlets = lumped_outlets(nodes, sections, frames, numerics.units, CS2)
+    expected = _expected_pressure(case, sections, outlets, frames, numerics)
+    if expected is not None:
+        _refuse_far(expected, case, numerics)
 
 
 def _outlet_lines(name: str, outlet: LumpedOutlet, waves: float, time_step_s: float) -> Iterator[str]:
@@ -70,42 +97,63 @@ def _outlet_lines(name: str, outlet: LumpedOutlet, waves: float, time_step_s: fl
         )
 
 
-def _inflow(case: Case, section: OpeningSection, area_m2: float):
-    """(what enters through an opening [m3/s], its factor of time)."""
-    rate = section.given_flow_m3_s(case.fluid.density_kg_m3)
-    if section.velocity_m_s is not None:
-        rate = section.velocity_m_s * area_m2
-    return rate, waveform_factor(case, section.waveform)
-
-
-def _pressure_lines(outlets: Sequence[LumpedOutlet], inflow, numerics: Numerics) -> Iterator[str]:
-    slowest_s = max((tau_s for outlet in outlets for _, tau_s in outlet.impedance.modes), default=0.0)
-    periods = [factor.period_s for _, factor in inflow if factor is not None]
-    period_s = max(periods, default=slowest_s / 10.0 or STEPS_A_PERIOD * numerics.units.time_step_s)
+def _expected_pressure(case: Case, sections, outlets, frames, numerics: Numerics) -> ExpectedPressure | None:
+    """None where it does not follow from the flow that enters: without such a flow, or where some of it leaves through
+    an opening of given pressure or share."""
+    answering = [outlet for section, outlet in zip(sections, outlets, strict=True) if section.has_pressure]
+    found = [outlet for outlet in answering if outlet is not None and math.isfinite(outlet.impedance.steady)]
+    areas_m2 = [frame.area * numerics.units.spacing_m**2 for frame in frames]
+    inflow = [imposed_flow(case, *pair) for pair in zip(sections, areas_m2, strict=True) if not pair[0].has_pressure]
+    if not found or not inflow or len(found) < len(answering):
+        return None
+    slowest_s = max((tau_s for outlet in found for _, tau_s in outlet.impedance.modes), default=0.0)
+    periods_s = [factor.period_s for _, factor in inflow if factor is not None]
+    periods_s += [outlet.imposed.period_s for outlet in found if math.isfinite(outlet.imposed.period_s)]
+    period_s = max(periods_s, default=slowest_s / 10.0 or STEPS_A_PERIOD * numerics.units.time_step_s)
     step_s = period_s / STEPS_A_PERIOD
     n_periods = min(MOST_PERIODS, 2 + math.ceil(6.0 * slowest_s / period_s))
     time_s = step_s * np.arange(n_periods * STEPS_A_PERIOD)
     flow = sum(rate * (np.ones_like(time_s) if factor is None else factor(time_s)) for rate, factor in inflow)
-    pressure = expected_pressures_pa(outlets, flow, step_s).reshape(n_periods, STEPS_A_PERIOD)
+    pressure = expected_pressures_pa(found, flow, step_s).reshape(n_periods, STEPS_A_PERIOD)
     change = np.abs(np.diff(pressure, axis=0)).max(axis=1)
     repeats = np.flatnonzero(change <= REPEATS * max(np.ptp(pressure[-1]), REPEATS * np.abs(pressure[-1]).max()))
-    least, mean, most = pressure[-1].min(), pressure[-1].mean(), pressure[-1].max()
-    deviations = [numerics.units.pressure_to_density(value, CS2) - 1.0 for value in (least, most)]
-    when = (
-        f"repeating after {(repeats[0] + 1) * period_s:.3g} s" if repeats.size else "not repeating within the reckoning"
+    least, mean, most = (float(value) for value in (pressure[-1].min(), pressure[-1].mean(), pressure[-1].max()))
+    return ExpectedPressure(least, mean, most, float((repeats[0] + 1) * period_s) if repeats.size else None)
+
+
+def _pressure_line(expected: ExpectedPressure, numerics: Numerics) -> str:
+    lowest, highest = (
+        numerics.units.pressure_to_density(value, CS2) for value in (expected.least_pa, expected.most_pa)
     )
-    yield (
-        f"pressure behind the outlets, without that of the vessel: {least:.4g} to {most:.4g} Pa, mean {mean:.4g} Pa,"
-        f" {when}; lattice density {1.0 + deviations[0]:.4g} to {1.0 + deviations[1]:.4g}"
+    when = "not repeating within the reckoning"
+    if expected.repeats_s is not None:
+        when = f"repeating after {expected.repeats_s:.3g} s"
+    return (
+        f"pressure behind the outlets, without that of the vessel: {expected.least_pa:.4g} to {expected.most_pa:.4g}"
+        f" Pa, mean {expected.mean_pa:.4g} Pa, {when}; lattice density {lowest:.4g} to {highest:.4g}"
     )
-    worst = max(deviations, key=abs)
-    if abs(worst) > MOST_DENSITY_CHANGE:
-        step_s = numerics.units.time_step_s * math.sqrt(MOST_DENSITY_CHANGE / abs(worst))
-        yield (
-            f"warning: that changes the lattice density by {100.0 * worst:+.2g} %, more than"
-            f" {100.0 * MOST_DENSITY_CHANGE:g} %: set flow.reference_pressure_pa = {mean:.4g}, or a time step of"
-            f" {step_s:.2g} s"
-        )
+
+
+def _refuse_far(expected: ExpectedPressure, case: Case, numerics: Numerics) -> None:
+    """Raise InputError with the reference pressure or the time step, or both, that keep the density within 2 %. The
+    pressure at a non-reflecting opening is that of sound, which the Mach number bounds."""
+    units = numerics.units
+    changes = [units.pressure_to_density(value, CS2) - 1.0 for value in (expected.least_pa, expected.most_pa)]
+    worst, swing = max(changes, key=abs), 0.5 * (changes[1] - changes[0])
+    if abs(worst) <= MOST_DENSITY_CHANGE or any(section.non_reflecting for section in case.openings):
+        return
+
+    def shorter(change: float) -> str:
+        time_step_s = 0.99 * units.time_step_s * math.sqrt(MOST_DENSITY_CHANGE / abs(change))
+        return time_step_key(case, replace(units, time_step_s=time_step_s), numerics.reference_velocity_m_s, CS2)
+
+    middle_pa = 0.5 * (expected.least_pa + expected.most_pa)
+    time_step = f", or {shorter(worst)}" if swing <= MOST_DENSITY_CHANGE else f" and {shorter(swing)}"
+    raise InputError(
+        f"the pressure behind the outlets would go from {expected.least_pa:.4g} to {expected.most_pa:.4g} Pa, which"
+        f" changes the lattice density by {100.0 * worst:+.2g} %; at most {100.0 * MOST_DENSITY_CHANGE:g} % is allowed:"
+        f" set flow.reference_pressure_pa = {middle_pa:.4g} (it is {units.reference_pressure_pa:g}){time_step}"
+    )
 
 
 def expected_pressures_pa(outlets: Sequence[LumpedOutlet], inflow_m3_s, step_s: float) -> np.ndarray:
@@ -116,17 +164,18 @@ def expected_pressures_pa(outlets: Sequence[LumpedOutlet], inflow_m3_s, step_s: 
         inflow_m3_s: (n,) what enters the vessel, one number a step.
         step_s: between two of these [s].
     """
-    networks = [outlet.impedance for outlet in outlets]
-    stored = [np.array(outlet.stored_pa()) for outlet in outlets]
-    decay = [np.exp([-step_s / tau_s for _, tau_s in network.modes]) for network in networks]
-    gain = [np.array(outlet.gains(step_s)) for outlet in outlets]
-    at_once = np.array([network.resistance + each.sum() for network, each in zip(networks, gain, strict=True)])
-    imposed = np.array([outlet.imposed.mean_pa for outlet in outlets])
-    found = np.empty(len(inflow_m3_s))
+    networks, n_steps = [outlet.impedance for outlet in outlets], len(inflow_m3_s)
+    owner = np.repeat(np.arange(len(outlets)), [len(network.modes) for network in networks])
+    decay = np.exp([-step_s / tau_s for network in networks for _, tau_s in network.modes])
+    gain = np.array([each for outlet in outlets for each in outlet.gains(step_s)])
+    stored = np.array([pressure for outlet in outlets for pressure in outlet.stored_pa()])
+    at_once = np.array([network.resistance for network in networks]) + np.bincount(owner, gain, len(outlets))
+    imposed = np.stack([outlet.imposed.at(step_s * np.arange(n_steps)) for outlet in outlets], axis=1)
+    conductance = 1.0 / at_once
+    found, together = np.empty(n_steps), conductance.sum()
     for n, flow in enumerate(inflow_m3_s):
-        stored = [kept * pressure for kept, pressure in zip(decay, stored, strict=True)]
-        level = imposed + [pressure.sum() for pressure in stored]
-        found[n] = (flow + (level / at_once).sum()) / (1.0 / at_once).sum()
-        shares = (found[n] - level) / at_once
-        stored = [pressure + each * share for pressure, each, share in zip(stored, gain, shares, strict=True)]
+        stored = decay * stored
+        level = imposed[n] + np.bincount(owner, stored, len(outlets))
+        found[n] = (flow + level @ conductance) / together
+        stored += gain * ((found[n] - level) * conductance)[owner]
     return found

@@ -19,6 +19,7 @@ from muphy_lb.partition.quality import quality
 from muphy_lb.partition.store import list_partitions, read_graph, read_partition
 from muphy_lb.physics.table import packages
 from muphy_lb.precision import PRECISIONS
+from muphy_lb.setup.closed_flow import refuse_unequal_flows
 from muphy_lb.setup.duration import duration
 from muphy_lb.setup.expected_pressures import describe_outlets
 from muphy_lb.setup.geometry import load_nodes, opening_sections
@@ -82,6 +83,7 @@ def _case_lines(case: Case, n_ranks: int) -> Iterator[str]:
     frames = opening_frames(nodes, lattice)
     areas_m2 = opening_areas_m2(nodes, frames)
     numerics = resolve(case, nodes.spacing_m, areas_m2, float(lattice.cs2))
+    refuse_unequal_flows(case, nodes.header, areas_m2, numerics)
     if case.title:
         yield case.title
     yield from _size_lines(nodes)

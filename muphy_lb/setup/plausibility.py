@@ -47,6 +47,11 @@ def plausibility(case: Case, openings: Iterable[Opening], numerics: Numerics) ->
         largest = float(np.abs(values).max())
         doubts = _doubts(name, factor.period_s, largest, duration_s, numerics.units.time_step_s)
         lines += [f"warning: {text}" for text in doubts]
+        if case.run.periodic_tolerance and WHOLE <= duration_s / factor.period_s < 1.0 + WHOLE:
+            lines.append(
+                f"warning: run.periodic_tolerance compares whole periods, and the run has one: give run.time_s ="
+                f" {4.0 * factor.period_s:.4g} or more"
+            )
     return lines + [f"warning: {text}" for text in _against_their_kind(case, openings, means)]
 
 

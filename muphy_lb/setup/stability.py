@@ -52,7 +52,7 @@ def time_step_key(case: Case, units: Units, reference_m_s: float | None, cs2: fl
         return f"lattice.time_step_s = {units.time_step_s:.4g}"
     if case.lattice.lattice_velocity is not None:
         return f"lattice.lattice_velocity = {units.velocity_to_lattice(reference_m_s):.4g}"
-    nu = units.viscosity_to_lattice(case.fluid.kinematic_viscosity_m2_s)
+    nu = units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
     return f"lattice.relaxation_time = {relaxation_time(nu, cs2):.4g}"
 
 
@@ -121,7 +121,7 @@ def cause_and_remedy(case: Case, units: Units, fastest: float | None, reference_
         reference_m_s: velocity to which lattice.lattice_velocity refers [m/s].
         cs2: squared speed of sound of the lattice.
     """
-    nu = units.viscosity_to_lattice(case.fluid.kinematic_viscosity_m2_s)
+    nu = units.viscosity_to_lattice(case.fluid.viscosity_m2_s)
     tau = relaxation_time(nu, cs2)
     limit = case.run.max_mach * math.sqrt(cs2)
     cell_reynolds = (fastest or limit) / nu

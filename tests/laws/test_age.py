@@ -7,7 +7,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
 from muphy_lb.output.series import read_series
 from muphy_lb.parallel import SerialCommunicator
-from muphy_lb.physics.age.observers import AgeSeries
+from muphy_lb.physics.age.observers import AgeMean, OutletAges
 from muphy_lb.physics.age.package import POPULATIONS
 from muphy_lb.run.loop import Run
 from muphy_lb.run.simulation import Simulation
@@ -34,6 +34,11 @@ def aged(n_steps=0, **sections):
     )
 
 
+def age_mean(simulation, folder):
+    """What the end of a run tells of its age."""
+    return AgeMean(OutletAges(simulation, POPULATIONS), DIFFUSIVITY_M2_S, simulation, folder)
+
+
 def total_age(simulation):
     """The sum of all populations of the age."""
     return sum(simulation.model_field(f"{POPULATIONS}_{q}").sum() for q in range(7))
@@ -42,21 +47,19 @@ def total_age(simulation):
 @pytest.mark.parametrize("streaming", ["pull", "push", "aa"])
 def test_the_mean_age_of_what_leaves_a_steady_flow_is_volume_over_flow_rate(tmp_path, streaming):
     simulation = aged(3000, compute={"streaming": streaming})
-    series = AgeSeries(simulation, tmp_path, None, POPULATIONS)
     header = simulation.header
     volume_m3 = header.n_nodes * header.spacing_m**3
     expected_s = volume_m3 / simulation.openings()["outlet"].flow_rate_m3_s
-    assert series.finish()["outlet_mean_age_s"] == pytest.approx(expected_s, rel=1e-10)
+    assert age_mean(simulation, tmp_path).finish()["outlet_mean_age_s"] == pytest.approx(expected_s, rel=1e-10)
     assert simulation.field("age").max() > 1.15 * expected_s  # slow fluid is older
 
 
-def test_a_vessel_gains_in_every_step_what_does_not_leave_through_its_outlets(tmp_path):
+def test_a_vessel_gains_in_every_step_what_does_not_leave_through_its_outlets():
     simulation = simulate(vessel(age={}, compute={"backend": "numpy", "precision": "fp64"}, run={"ramp_steps": 0}), 60)
-    series = AgeSeries(simulation, tmp_path, None, POPULATIONS)
-    before, leaves = total_age(simulation), series.age_fluxes()
+    before, leaves = total_age(simulation), OutletAges(simulation, POPULATIONS).age_fluxes()
     simulation.advance(1)
     assert total_age(simulation) - before == pytest.approx(simulation.header.n_nodes - leaves.sum(), rel=1e-9)
-    assert (leaves > 0.0).all() and len(series.columns()) == 3
+    assert (leaves > 0.0).all() and leaves.size == 2
 
 
 def test_a_uniform_flow_has_the_age_of_its_closed_form():
@@ -114,9 +117,36 @@ def test_an_outlet_through_which_nothing_leaves_has_no_age_and_that_is_said(tmp_
     case = vessel(age={}, compute={"backend": "numpy"}, run={"steps": 20, "ramp_steps": 0}, openings=SHUT)
     summary = Run(Simulation(case, SerialCommunicator()), tmp_path).execute()[1]
     assert summary["age"]["outlet_2_mean_age_s"] is None and summary["age"]["volume_mean_age_s"] > 0.0
-    (line,) = AgeSeries(Simulation(case), tmp_path, None, POPULATIONS).lines(summary)
+    (line,) = age_mean(Simulation(case), tmp_path).lines(summary)
     assert "outlet_2 (nothing leaves)" in line and "nan" not in line
     assert "(nothing leaves)" in (tmp_path / "report.html").read_text()
+
+
+def test_what_leaves_a_flow_that_beats_has_the_age_of_all_that_leaves_within_a_beat(tmp_path):
+    """Over a beat that repeats, as much age leaves as the fluid gains: volume times period, over what has left."""
+    waveform = {"period_s": 1.0, "sine": [2.0]}  # it turns back in every beat
+    openings = [OPENINGS[0] | {"waveform": waveform}, OPENINGS[1]]
+    case = open_channel(age=AGE, openings=openings, run={"time_s": 30.0, "steps": None}, output={"report": False})
+    record = Run(Simulation(case, SerialCommunicator()), tmp_path).execute()[1]["age"]
+    series = read_series(tmp_path / "age.csv")
+    last = series["time_s"] > 29.0
+    simulation = Simulation(case)
+    volume_m3 = simulation.header.n_nodes * simulation.header.spacing_m**3
+    area_m2 = simulation.openings()["inlet"].area_m2
+    assert record["averaged_over_s"] == 1.0
+    assert record["outlet_mean_age_s"] == pytest.approx(volume_m3 / (VELOCITY_M_S * area_m2), rel=0.01)
+    assert np.isnan(series["outlet_mean_age_s"][last]).any()  # at times nothing leaves
+
+
+def test_an_age_that_is_none_speaks_against_the_run(tmp_path):
+    simulation = aged(60)
+    mean = age_mean(simulation, tmp_path)
+    assert mean.objections() == ()
+    age = simulation.field("age")
+    age[7] = -age.max()
+    simulation.set_fields({"age": age})
+    (text,) = mean.objections()
+    assert "the age of the fluid goes from -" in text and "age.diffusivity_m2_s = " in text
 
 
 def test_an_age_that_cannot_leave_and_two_diffusivities_are_refused():

@@ -12,6 +12,7 @@ from muphy_lb.geometry.neighbours import FIRST_OPENING_LINK
 from muphy_lb.lattice import scalar_lattice
 from muphy_lb.measure.flow_series import SeriesObserver
 from muphy_lb.measure.flow_view import FlowView
+from muphy_lb.measure.period_means import PeriodMeans
 from muphy_lb.output.report_html import ReportPart, ReportTable, series_charts
 from muphy_lb.physics.age.section import FIELD, SERIES_FILE
 from muphy_lb.physics.model import row_names
@@ -20,47 +21,52 @@ OUTLET_AGE, VOLUME_AGE = "mean_age_s", "volume_mean_age_s"
 NOTHING = "(nothing leaves)"
 QUANTITIES = {OUTLET_AGE: "mean age of what leaves [s]"}
 
+BELOW_ZERO = 0.1
+"""Ages below 0, over the mean age, beyond which an age is no age: ripples of sharp fronts stay below."""
+GOOD_PECLET = 10.0
+"""Peclet number of a voxel with which ripples are small."""
 
-class AgeSeries(SeriesObserver):
-    """Appends the mean age of what leaves through each outlet, weighted by the flow, and that of all fluid.
 
-    The former is the flux of age, what populations carry through the links of the outlet, over the flow rate.
+class OutletAges:
+    """Measures how much age leaves through each outlet, and what age there is; every call is collective.
 
     Args:
-        view, folder, resume_step: as of all series.
+        view: the flow.
         populations: name of the field of the age's populations.
+
+    Attributes:
+        names: names of the outlets.
     """
 
-    file = SERIES_FILE
-    files = (file,)
-    name = "age"
-
-    def __init__(self, view: FlowView, folder: Path, resume_step: int | None, populations: str):
+    def __init__(self, view: FlowView, populations: str):
+        self._view = view
         self._outlets = [number for number, each in enumerate(view.header.openings) if each.kind == "outlet"]
-        self._names = [view.header.openings[number].name for number in self._outlets]
+        self.names = [view.header.openings[number].name for number in self._outlets]
         self._scalar = scalar_lattice(view.lattice.dimension)
         self._rows = row_names(populations, self._scalar.q)
         self._surveyed: LocalDomain | None = None
         self._found: list[tuple[np.ndarray, np.ndarray]] = []
-        super().__init__(view, folder, resume_step)
 
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return [*(f"{name}_{OUTLET_AGE}" for name in self._names), VOLUME_AGE]
-
-    def numbers(self) -> list[float] | None:
-        """Mean ages [s], on rank 0; NaN for an outlet through which nothing leaves; collective."""
+    def numbers(self) -> np.ndarray | None:
+        """(2 n_outlets + 1,) lattice units: age that leaves through each outlet in a step, fluid that does, and the
+        mean age of all fluid, on rank 0."""
         view = self._view
         leaving, age, states = self.age_fluxes(), view.model_field(FIELD), view.openings()
         if leaving is None or age is None or states is None:
             return None
-        flows = [view.units.flow_rate_to_lattice(states[name].flow_rate_m3_s) for name in self._names]
+        flows = [view.units.flow_rate_to_lattice(states[name].flow_rate_m3_s) for name in self.names]
+        return np.array([*leaving, *flows, age.mean(dtype=np.float64)])
+
+    def mean_ages_s(self, numbers: np.ndarray) -> list[float]:
+        """Mean age of what leaves through each outlet, weighted by the flow, and that of all fluid [s], from
+        :meth:`numbers` or means of them; NaN for an outlet through which nothing leaves."""
+        leaving, flows = numbers[:-1].reshape(2, -1)
         means = [flux / flow if flow > 0.0 else np.nan for flux, flow in zip(leaving, flows, strict=True)]
-        return [view.units.steps_to_time(float(x)) for x in (*means, age.mean(dtype=np.float64))]
+        return [self._view.units.steps_to_time(float(x)) for x in (*means, numbers[-1])]
 
     def age_fluxes(self) -> np.ndarray | None:
-        """(n_outlets,) age that leaves through each outlet in a step [lattice units], summed in the order of voxels and
-        directions, on rank 0; collective."""
+        """(n_outlets,) age that leaves through each outlet in a step [lattice units], what populations carry through
+        its links, summed in the order of voxels and directions, on rank 0."""
         view, pieces = self._view, []
         rows = [view.local_field(name) for name in self._rows]
         for q, (node, opening) in enumerate(self._links(), start=1):
@@ -87,26 +93,92 @@ class AgeSeries(SeriesObserver):
                 self._found.append((node, FIRST_OPENING_LINK - code[node]))
         return self._found
 
-    def finish(self) -> dict | None:
-        """The last row by name, on rank 0; None for an outlet through which nothing leaves."""
-        numbers = self.numbers()
-        if numbers is None:
-            return None
-        return {name: None if isnan(number) else number for name, number in zip(self.columns(), numbers, strict=True)}
+
+class AgeSeries(SeriesObserver):
+    """Appends the mean age of what leaves through each outlet, weighted by the flow, and that of all fluid.
+
+    Args:
+        ages: measures them.
+        view, folder, resume_step: as of all series.
+    """
+
+    file = SERIES_FILE
+    files = (file,)
+
+    def __init__(self, ages: OutletAges, view: FlowView, folder: Path, resume_step: int | None):
+        self._ages = ages
+        super().__init__(view, folder, resume_step)
+
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return age_columns(self._ages.names)
+
+    def numbers(self) -> list[float] | None:
+        """Mean ages [s], on rank 0; NaN for an outlet through which nothing leaves; collective."""
+        found = self._ages.numbers()
+        return None if found is None else self._ages.mean_ages_s(found)
+
+
+class AgeMean(PeriodMeans):
+    """The mean ages at the end of a run; of a periodic flow those of all that leaves within its last period.
+
+    Args:
+        ages: measures them.
+        diffusivity_m2_s: of the age [m2/s].
+        view, folder: as of all observers.
+    """
+
+    name = "age"
+
+    def __init__(self, ages: OutletAges, diffusivity_m2_s: float, view: FlowView, folder: Path):
+        self._ages, self._diffusivity_m2_s = ages, diffusivity_m2_s
+        super().__init__(ages, view, folder)
+
+    def record(self, means: np.ndarray) -> dict:
+        """The ages by name; None for an outlet through which nothing leaves."""
+        ages_s = zip(age_columns(self._ages.names), self._ages.mean_ages_s(means), strict=True)
+        return {name: None if isnan(age_s) else age_s for name, age_s in ages_s}
+
+    def objections(self) -> tuple[str, ...]:
+        """Ages below zero, or above the time that has passed."""
+        view = self._view
+        age, health = view.model_field(FIELD), view.health()
+        if age is None:
+            return ()
+        least, mean, most = float(age.min()), float(age.mean(dtype=np.float64)), float(age.max())
+        if least >= -BELOW_ZERO * mean and most <= view.step_number + BELOW_ZERO * mean:
+            return ()
+        peclet = view.units.velocity_to_si(health.max_speed) * view.units.spacing_m / self._diffusivity_m2_s
+        smoother_m2_s = self._diffusivity_m2_s * peclet / GOOD_PECLET
+        least_s, most_s = (view.units.steps_to_time(value) for value in (least, most))
+        return (
+            f"the age of the fluid goes from {least_s:.3g} to {most_s:.3g} s, after {view.time_s:.4g} s: its diffusion"
+            f" does not smooth what lies between the voxels (Peclet number of a voxel {peclet:.3g}); it is"
+            f" {GOOD_PECLET:g} with age.diffusivity_m2_s = {smoother_m2_s:.2g}, or with finer voxels",
+        )
 
     def lines(self, summary: Mapping) -> list[str]:
         """The record as a line of text."""
         record = summary[self.name]
-        of_outlets = ", ".join(f"{name} {_age_text(record[f'{name}_{OUTLET_AGE}'])}" for name in self._names)
-        return [f"mean age of what leaves: {of_outlets}; of all fluid {record[VOLUME_AGE]:.4g} s"]
+        of_outlets = ", ".join(f"{name} {_age_text(record[f'{name}_{OUTLET_AGE}'])}" for name in self._ages.names)
+        over_s = record["averaged_over_s"]
+        when = f" (all of {over_s:.4g} s)" if over_s else ""
+        return [f"mean age of what leaves{when}: {of_outlets}; of all fluid {record[VOLUME_AGE]:.4g} s"]
 
     def section(self, summary: Mapping) -> ReportPart:
         """The record as a table, and charts over time."""
         record = summary[self.name]
-        ages = [record[f"{name}_{OUTLET_AGE}"] for name in self._names]
-        rows = [(name, NOTHING if age is None else age) for name, age in zip(self._names, ages, strict=True)]
-        table = ReportTable("Age of the fluid", ("", "mean age [s]"), [*rows, ("all fluid", record[VOLUME_AGE])])
-        return ReportPart(tables=(table,), charts=partial(series_charts, self._folder / self.file, "Age", QUANTITIES))
+        ages = [record[f"{name}_{OUTLET_AGE}"] for name in self._ages.names]
+        rows = [(name, NOTHING if age is None else age) for name, age in zip(self._ages.names, ages, strict=True)]
+        over_s = record["averaged_over_s"]
+        note = f"of all that leaves within {over_s:.4g} s" if over_s else "at the end"
+        table = ReportTable("Age of the fluid", ("", "mean age [s]"), [*rows, ("all fluid", record[VOLUME_AGE])], note)
+        return ReportPart(tables=(table,), charts=partial(series_charts, self._folder / SERIES_FILE, "Age", QUANTITIES))
+
+
+def age_columns(outlets: list[str]) -> list[str]:
+    """Names of the mean ages of outlets, and of that of all fluid."""
+    return [*(f"{name}_{OUTLET_AGE}" for name in outlets), VOLUME_AGE]
 
 
 def _age_text(age_s: float | None) -> str:

@@ -17,7 +17,7 @@ from muphy_lb.lattice import scalar_lattice
 from muphy_lb.measure.flow_view import FlowView
 from muphy_lb.operators import STORE_VELOCITY, VELOCITY_FIELDS
 from muphy_lb.operators.scalar_transport import RATES, scalar_rates
-from muphy_lb.physics.age.observers import AgeSeries
+from muphy_lb.physics.age.observers import AgeMean, AgeSeries, OutletAges
 from muphy_lb.physics.age.operator import AGE, age_collision
 from muphy_lb.physics.age.section import FIELD
 from muphy_lb.physics.flow import Flow
@@ -93,8 +93,9 @@ class Age(Physics):
         )
 
     def observers(self, view, folder, resume_step):
-        """The time series."""
-        return (AgeSeries(view, folder, resume_step, POPULATIONS),)
+        """The time series, and what comes of it at the end."""
+        ages = OutletAges(view, POPULATIONS)
+        return AgeSeries(ages, view, folder, resume_step), AgeMean(ages, self._diffusivity_m2_s, view, folder)
 
 
 def age_boundary(header: GeometryHeader) -> ScalarBoundary:

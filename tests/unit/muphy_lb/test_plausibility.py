@@ -55,6 +55,12 @@ def test_a_waveform_is_described_and_a_run_of_less_than_a_period_is_told():
     assert "ends before one period of 800 s; give run.time_s = 1600 or more" in text and "in seconds" in text
 
 
+def test_a_run_of_one_period_that_is_to_become_periodic_is_told():
+    wave = {"waveform": {"period_s": 0.5, "cosine": [0.5]}}
+    assert "give run.time_s = 2 or more" in told(wave, steps=None, time_s=0.9, periodic_tolerance=0.01)
+    assert "warning" not in told(wave, steps=None, time_s=1.0, periodic_tolerance=0.01)
+
+
 def test_velocities_in_place_of_factors_are_told():
     text = told({"waveform": {"period_s": 0.1, "mean": 0.002}}, steps=None, time_s=1.0)
     assert "its largest factor is 0.002, usually 0.1 to 10" in text and "divide them by their mean" in text

@@ -12,6 +12,7 @@ from muphy_lb.case.case import case_from_dict
 from muphy_lb.errors import InputError
 from muphy_lb.setup.duration import duration
 from muphy_lb.setup.numerics import describe, resolve
+from muphy_lb.setup.stability import cause_and_remedy
 
 CS2 = 1.0 / 3.0
 EXACT = 1e-12  # a few roundings of float64
@@ -279,6 +280,14 @@ def test_missing_pressure_is_warned_of():
     (text,) = resolve(make_case(outlet=False)).warnings
     assert "no opening of the case has a pressure" in text
     assert "fluid enters by inlet and can leave nowhere, so that the pressure rises without end" in text
+
+
+@pytest.mark.parametrize("fastest", [None, 0.3])
+def test_a_flow_that_diverges_has_the_same_remedy_whichever_viscosity_is_given(fastest):
+    dynamic = {"density_kg_m3": 1000.0, "dynamic_viscosity_pa_s": 1000.0 * VISCOSITY_M2_S}
+    cases = [make_case(), make_case(fluid=dynamic)]
+    found = [cause_and_remedy(case, resolve(case).units, fastest, SPEED_M_S, CS2) for case in cases]
+    assert found[0] == found[1] and "lattice.relaxation_time = " in found[0]
 
 
 def test_large_pressure_is_warned_of():

@@ -46,6 +46,18 @@ MISTAKES = {
         inlet(pressure_pa=0.0, profile="rectangular"),
         "openings.inlet has the rectangular profile with pressure_pa; a profile needs a velocity or a flow rate",
     ),
+    "profile of a network": (
+        inlet(windkessel={"resistance_pa_s_m3": 1.0}, profile="womersley"),
+        "openings.inlet has the womersley profile with windkessel; a profile needs a velocity or a flow rate",
+    ),
+    "regions without shear": (
+        channel(wall_regions=[{"name": "r", "box_m": [[0, 0, 0], [1, 1, 1]]}]),
+        "has wall_regions but no output.wall_shear = true",
+    ),
+    "box upside down": (
+        channel(walls=[BOTTOM | {"box_m": [[0, 2, 0], [1, 1, 1]]}]),
+        "must have the lowest corner first, and its y is 2, above 1",
+    ),
     "unknown profile": (
         inlet(velocity_m_s=1.0, profile="flat"),
         "openings.inlet.profile is 'flat': must be 'plug', 'parabolic', 'rectangular', 'measured' or 'womersley'",

@@ -158,6 +158,7 @@ def test_a_region_that_says_too_little_or_too_much_is_refused(keys):
 
 def pulsating(**sections):
     """The channel that an oscillating force with a mean drives; its period is 0.4 s, 40 steps."""
+    sections["output"] = {"wall_shear": True} | sections.get("output", {})
     wave = {"period_s": 0.4, "mean": 0.5, "cosine": [1.0]}
     flow = {"acceleration_m_s2": [1e-3, 0.0, 0.0], "waveform": wave}
     return periodic_channel(flow=flow, run={"steps": 120}, lattice={"collision": "trt"}, **sections)
