@@ -10,7 +10,9 @@ momentum above a height, which holds for averages over any time T:
 
 Boxes narrower than the published one shed the largest eddies: the mean velocity is right up to 0.3 of the width from a
 plate, and too large beyond. Jimenez, Moin, J. Fluid Mech. 225, 213 (1991); Flores, Jimenez, Phys. Fluids 22, 071704
-(2010) (the share 0.3 from memory).
+(2010) (the share 0.3 from memory). Their turbulence comes and goes besides: in a box of 2 x 2 x 1 delta one half was
+nearly laminar for several delta / u_tau, and the mean velocity near the plates off by 12 %. So the mean velocity is
+judged in the published box alone.
 """
 
 from collections.abc import Mapping
@@ -133,7 +135,7 @@ class Profiles:
 
 
 QUICK = Channel(16, 40, 20, 0.1, 0.25, 0.75)
-SMALL = Channel(40, 80, 40, 0.1, 4.0, 10.0)
+SMALL = Channel(40, 128, 64, 0.1, 5.0, 15.0)
 FULL = Channel(40, 504, 168, 0.1, 10.0, 20.0)
 """4 pi x 2 x 4/3 pi delta: 6.8 million nodes for 220,000 steps."""
 
@@ -252,7 +254,7 @@ def folded(means: np.ndarray, products: np.ndarray, gain: np.ndarray) -> Profile
 def _rows(name: str, found: Profiles, channel: Channel) -> list[Row]:
     is_compared = (found.y > BUFFER) & (found.y < channel.healthy)
     deviation = np.abs(found.velocity / mean_velocity(found.y) - 1.0)[is_compared]
-    is_judged = name in JUDGED
+    is_judged = name in JUDGED and channel.healthy == RE_TAU
     velocity, bulk = f"{name}: mean velocity, y+ {BUFFER:g} to {channel.healthy:.0f}: ", float(found.velocity.mean())
     rows = [
         absolute(f"{velocity}mean deviation", 0.0, deviation.mean(), MEAN_TOLERANCE if is_judged else np.inf),
