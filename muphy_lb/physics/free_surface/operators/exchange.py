@@ -310,8 +310,7 @@ def _outcome_node(lattice, precision, jit, hysteresis):
             stop(f, changed, deviation)
         density = density_of(f)
         if n_gas == 0 and n_open == 0 and held < density:
-            # Not relaxed * max(...), which some kernels would round together with the difference, and others not.
-            f[0] -= max(relaxed * (density - (one + deviation)), zero)
+            f[0] -= relaxed * max(density - (one + deviation), zero)
             density = density_of(f)
             changed |= 1
         if held > over * density or (n_gas == 0 and held > almost * density):
