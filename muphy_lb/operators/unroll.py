@@ -33,14 +33,26 @@ def unroll(function):
     definition.decorator_list = []
     unroller = _Unroller(constants)
     definition.body = unroller.statements(definition.body)
+    return function_from(tree, function, "unrolled", constants | unroller.scalars)
+
+
+def function_from(tree: ast.Module, function, what: str, names: dict):
+    """The function that a syntax tree defines, in place of the one that the tree was made from.
+
+    Args:
+        tree: of the function's text.
+        function: gives its module, its name, and globals.
+        what: has become of it, for the name of its text.
+        names: further globals.
+    """
     text = ast.unparse(ast.fix_missing_locations(tree))
-    file_name = f"<unrolled {function.__module__}.{function.__qualname__} {id(function):x}>"
+    file_name = f"<{what} {function.__module__}.{function.__qualname__} {id(function):x}>"
     linecache.cache[file_name] = (len(text), None, text.splitlines(keepends=True), file_name)
-    namespace = dict(function.__globals__) | constants | unroller.scalars
+    namespace = dict(function.__globals__) | names
     exec(compile(text, file_name, "exec"), namespace)  # the text comes from this package's own functions
-    unrolled = namespace[definition.name]
-    unrolled.__generated_source__ = text
-    return unrolled
+    made = namespace[function.__name__]
+    made.__generated_source__ = text
+    return made
 
 
 class _Unroller(ast.NodeTransformer):

@@ -12,16 +12,29 @@ import numpy as np
 from numba import types
 
 from muphy_lb.backends.cuda.device import cuda
-from muphy_lb.backends.cuda.vectors import load_words, pack_halves
+from muphy_lb.backends.cuda.vectors import load_words, pack_halves, rounded_product
 from muphy_lb.domain import ROW, TILE, entry, is_entry
 from muphy_lb.domain.layout import whole
 from muphy_lb.domain.runs import LINE_UNIT
+from muphy_lb.operators.products import with_product
 from muphy_lb.operators.unroll import unroll
 
 device_jit = cuda.jit(device=True)
 # Threads run side by side: see muphy_lb.operators.operator.adder and exchanger.
 device_jit.add = device_jit(lambda array, index, value: cuda.atomic.add(array, index, value))
 device_jit.exchange = device_jit(lambda array, index, value: cuda.atomic.exch(array, index, value))
+
+
+def strict_jit(function):
+    """A device function each of whose products is rounded by itself.
+
+    A GPU can round a product and a sum together, and its compilers choose which by the code around them: by how
+    populations are loaded, say. Stages must find the same numbers whatever the streaming, and on all ranks.
+    """
+    return device_jit(with_product(function, rounded_product))
+
+
+strict_jit.add, strict_jit.exchange = device_jit.add, device_jit.exchange
 TILE_BITS = np.uint32(TILE.bit_length() - 1)
 IN_TILE = np.uint32(TILE - 1)
 UNIT = np.uint32(LINE_UNIT)

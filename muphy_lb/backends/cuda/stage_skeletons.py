@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from muphy_lb.backends.cuda.access import access, changer, device_jit, find_neighbours, reader, writer
+from muphy_lb.backends.cuda.access import access, changer, device_jit, find_neighbours, reader, strict_jit, writer
 from muphy_lb.backends.cuda.device import cuda
 from muphy_lb.backends.cuda.vectors import load_words
 
@@ -197,7 +197,7 @@ def each(update_operator, lattice, precision):
 def crossing(update_operator, found: Found, left: tuple, lattice, precision):
     """Change what is about to arrive at the chosen nodes; ``left``: locations of the populations that have left them,
     and number of entries of the table that they refer to."""
-    update = update_operator.compile(lattice, precision, device_jit)
+    update = update_operator.compile(lattice, precision, strict_jit)
     locations, n_entries, index_type, n_neighbours = found
     own, find, load, _, size = access(locations, locations, n_entries, precision, index_type)
     q_count, real, load_left = lattice.q, precision.real, reader(*left, precision, index_type)
@@ -223,7 +223,7 @@ def crossing(update_operator, found: Found, left: tuple, lattice, precision):
 @cache
 def stored(update_operator, found: Found, lattice, precision):
     """Call the update with the stored populations of the chosen nodes."""
-    update = update_operator.compile(lattice, precision, device_jit)
+    update = update_operator.compile(lattice, precision, strict_jit)
     locations, n_entries, index_type, n_neighbours = found
     q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours)
     load = reader(locations, n_entries, precision, index_type)
@@ -244,7 +244,7 @@ def stored(update_operator, found: Found, lattice, precision):
 @cache
 def refill(operators, found: Found, lattice, precision):
     """Replace the populations of the chosen nodes by those that follow from the mean moments of their sources."""
-    update = operators[0].compile(lattice, precision, device_jit)
+    update = operators[0].compile(lattice, precision, strict_jit)
     locations, n_entries, index_type, n_neighbours = found
     q_count, real, near = lattice.q, precision.real, find_neighbours(n_neighbours)
     mean_of = _mean(operators[1], found, lattice, precision)
@@ -287,12 +287,12 @@ def _mean(macroscopic_operator, found: Found, lattice, precision):
         scale = one / max(count, one)
         return deviation * scale, ux * scale, uy * scale, uz * scale
 
-    return device_jit(mean)
+    return strict_jit(mean)
 
 
 def _moments_at(macroscopic_operator, found: Found, lattice, precision):
     """Device function: moments at an address of fields, of a node of this rank or of another."""
-    macroscopic = macroscopic_operator.compile(lattice, precision, device_jit)
+    macroscopic = macroscopic_operator.compile(lattice, precision, strict_jit)
     load = reader(found.locations, found.n_entries, precision, found.index_type)
     q_count, real = lattice.q, precision.real
 

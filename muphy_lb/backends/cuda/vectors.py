@@ -1,12 +1,15 @@
 """Instructions that Numba does not provide: a load of four words at once, a conversion of two numbers to halves in one
-word, and access to the memory of other GPUs.
+word, a product that is rounded by itself, and access to the memory of other GPUs.
 
-In the CUDA simulator the first two are plain Python; the others do not exist there.
+In the CUDA simulator the first three are plain Python; the others do not exist there.
 """
+
+import operator
 
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 
 from muphy_lb.backends.cuda.device import SIMULATOR, intrinsic
 
@@ -38,6 +41,26 @@ def _pack_halves(typing_context, low, high):
         return builder.asm(kind, "cvt.rn.f16x2.f32 $0, $2, $1;", "=r,f,f", arguments, False)
 
     return signature, generate
+
+
+def _rounded_product(typing_context, a, b):
+    """``a * b``, which for two floating-point numbers no compiler rounds together with a sum that it goes into."""
+    if not (a == b and isinstance(a, types.Float)):
+        signature = typing_context.resolve_function_type(operator.mul, (a, b), {})
+
+        def generate(context, builder, signature, arguments):
+            return context.get_function(operator.mul, signature)(builder, arguments)
+
+        return signature, generate
+    suffix = {32: "f", 64: "d"}[a.bitwidth]
+
+    def generate_rounded(context, builder, signature, arguments):
+        number = context.get_value_type(signature.return_type)
+        kind = ir.FunctionType(number, [number, number])
+        multiply = cgutils.get_or_insert_function(builder.module, kind, f"llvm.nvvm.mul.rn.{suffix}")
+        return builder.call(multiply, arguments)
+
+    return a(a, b), generate_rounded
 
 
 def _store_to(typing_context, address, value):
@@ -91,6 +114,7 @@ def _pack_halves_in_python(low, high):
 
 load_words = _load_words_in_python if SIMULATOR else intrinsic(_load_words)
 pack_halves = _pack_halves_in_python if SIMULATOR else intrinsic(_pack_halves)
+rounded_product = operator.mul if SIMULATOR else intrinsic(_rounded_product)
 store_to = _not_in_the_simulator if SIMULATOR else intrinsic(_store_to)
 store_release = _not_in_the_simulator if SIMULATOR else intrinsic(_store_release)
 load_acquire = _not_in_the_simulator if SIMULATOR else intrinsic(_load_acquire)

@@ -70,8 +70,11 @@ gas cells, and would fall faster and faster in its place."""
 
 GRAZING = 0.1
 """Component of a link along the normal from which on it takes part in the slope."""
+RESTING = 0.005
+"""Height [voxels] up to which its speed could carry a cell at rest against the body force. Whether it rests or falls
+cannot be told from the pressure in it, when the surface lies close below its centre."""
 HEAVIEST = 1.5
-"""Largest change of the density by the slope, over the body force: liquid at rest needs no more."""
+"""Largest change of the density by a slope that is not that of liquid at rest, over the body force."""
 OF_TENSION = 0.5
 """The same over the pressure of surface tension."""
 RELAXED = 0.1
@@ -103,10 +106,10 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
         mass, beside, through = parameters[MASS][n], cell[neighbours], np.zeros(n.shape)
         is_alone = _is_alone(beside, fill[neighbours], scheme.almost_full)
         stops = (beside == OPENING).any(axis=0) & is_alone & is_fast
-        pushed = np.linalg.norm(np.broadcast_to(force.reference(n, parameters), u.shape), axis=0)
-        change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, scheme.nearest)
-        most = HEAVIEST * pushed + OF_TENSION * np.abs(tension)
-        change = np.clip(change, -most, most)
+        pushed = np.broadcast_to(force.reference(n, parameters), u.shape)
+        size = np.linalg.norm(pushed, axis=0)
+        limits = scheme.nearest, _rest(added(u * u), size) * pushed, HEAVIEST * size + OF_TENSION * np.abs(tension)
+        change = _change((arriving, leaving, equilibrium), neighbours, n, lattice, parameters, limits)
         for q in range(1, lattice.q):
             back, kind = lattice.opposite[q], beside[q - 1]
             gained = arriving[back] - leaving[q]
@@ -130,21 +133,37 @@ def exchange(force: Operator, capillarity: Operator, gas: Operator = ONE_PRESSUR
     return Operator(f"exchange-{force.name}-{capillarity.name}-{gas.name}", reference, node, parameters)
 
 
-def _change(populations, neighbours, n, lattice, parameters, nearest):
-    """(Q, m) change of the density half a link beyond cells by the slope of the pressure along the normal."""
-    arriving, leaving, equilibrium = populations
+def _change(populations, neighbours, n, lattice, parameters, limits):
+    """(Q, m) change of the density half a link beyond cells by the slope of the pressure along the normal.
+
+    The slope is that of liquid at rest under the body force, and what the populations show besides. Only the latter
+    answers the flow, so only it needs to be bounded, and a surface some way from the centre to be stable.
+
+    Args:
+        limits: smallest distance of the surface for what answers the flow, (3, m) the body force where cells rest, and
+            (m,) the largest change that answers the flow.
+    """
+    (arriving, leaving, equilibrium), (nearest, resting, most) = populations, limits
     normal, is_flat = surface_normal(neighbours, n, lattice, parameters)
-    place = np.maximum(plane_distance(parameters[FILL][n].astype(float), normal), nearest)
+    place = plane_distance(parameters[FILL][n].astype(float), normal)
+    near, at_rest = np.maximum(place, nearest), 3.0 * (resting * normal).sum(axis=0)
     across, beside = np.tensordot(lattice.c, normal, axes=1), parameters[CELL][neighbours]
     drop, length = np.zeros(n.shape), np.zeros(n.shape)
     for q in range(1, lattice.q):
         back = lattice.opposite[q]
         counts = (beside[back - 1] & FLUID != 0) & (across[q] > GRAZING)
         even = 0.5 * (equilibrium[back] + equilibrium[q] - arriving[q] - leaving[back])
+        even = even - lattice.w[q] * at_rest * (place + 0.5 * across[q])
         drop = drop + np.where(counts, even, 0.0)
-        length = length + np.where(counts, lattice.w[q] * (place + 0.5 * across[q]), 0.0)
-    slope = np.where(is_flat | (length == 0.0), 0.0, drop / np.where(length == 0.0, 1.0, length))
-    return slope * (0.5 * across - place)
+        length = length + np.where(counts, lattice.w[q] * (near + 0.5 * across[q]), 0.0)
+    slope = drop / np.where(length == 0.0, 1.0, length)
+    change = at_rest * (0.5 * across - place) + np.clip(slope * (0.5 * across - near), -most, most)
+    return np.where(is_flat | (length == 0.0), 0.0, change)
+
+
+def _rest(square, force):
+    """(m,) how far cells rest, between 0 and 1, of the square of their speed and the size of the body force."""
+    return np.where(force > 0.0, np.maximum(1.0 - square / np.where(force > 0.0, 2.0 * RESTING * force, 1.0), 0.0), 0.0)
 
 
 def _is_alone(beside, fill, almost_full):
@@ -233,27 +252,25 @@ def _complete_node(lattice, precision, jit, at, nearest):
     back, bit = tuple(int(q) for q in lattice.opposite), tuple(1 << q for q in range(lattice.q))
     n_neighbours = lattice.q - 1
     zero, one, half, two, of_square, heaviest, of_tension = (real(x) for x in (0, 1, 0.5, 2, 4.5, HEAVIEST, OF_TENSION))
+    highest = real(3.0 * RESTING)  # square is 3/2 of that of the speed
     slope_of = _slope_node(lattice, precision, jit, at, nearest)
 
     def complete(populations, neighbours, n, parameters, state, pushed):
         (arriving, leaving), (fx, fy, fz, tension), (deviation, ux, uy, uz, square) = populations, pushed, state
-        most, slope, place, nx, ny, nz = (
-            heaviest * real(math.sqrt(fx * fx + fy * fy + fz * fz)) + of_tension * abs(tension),
-            zero,
-            one,
-            zero,
-            zero,
-            zero,
-        )
+        size = real(math.sqrt(fx * fx + fy * fy + fz * fz))
+        most = heaviest * size + of_tension * abs(tension)
+        slope, at_rest, near, place, nx, ny, nz = zero, zero, one, one, zero, zero, zero
         if most > zero:
-            slope, place, nx, ny, nz = slope_of(populations, neighbours, n, parameters, state)
+            rest = max(one - square / (highest * size), zero) if size > zero else zero
+            resting = rest * fx, rest * fy, rest * fz
+            slope, at_rest, near, place, nx, ny, nz = slope_of(populations, neighbours, n, parameters, state, resting)
         changed = 0
         for k in range(n_neighbours):
             if not parameters[cell][neighbours[k]] & (FLUID | WALL):
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
                 across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
                 even = deviation + (one + deviation) * (of_square * along * along - square)
-                even += min(max(slope * (half * across - place), -most), most)
+                even += at_rest * (half * across - place) + min(max(slope * (half * across - near), -most), most)
                 arriving[back[k + 1]] = two * w[k + 1] * even - leaving[k + 1]
                 changed |= bit[back[k + 1]]
         return changed
@@ -262,31 +279,35 @@ def _complete_node(lattice, precision, jit, at, nearest):
 
 
 def _slope_node(lattice, precision, jit, at, nearest):
-    """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square))`` -> the slope
-    of the density along the normal of the surface, the distance of the surface from the centre, and the normal."""
+    """Node function ``((arriving, leaving), neighbours, n, parameters, (deviation, ux, uy, uz, square), resting)`` ->
+    slopes of the density along the normal of the surface: what the populations show besides that of liquid at rest, and
+    that one; the distance of the surface from the centre, as that is taken for each of them; and the normal."""
     cell, fill, real = at[CELL], at[FILL], precision.real
     w, cx, cy, cz = constants(lattice, precision)
     back, n_neighbours = tuple(int(q) for q in lattice.opposite), lattice.q - 1
     behind = tuple(q - 1 for q in back)
-    zero, one, half, of_square, nearest, grazing = (real(x) for x in (0, 1, 0.5, 4.5, nearest, GRAZING))
+    zero, one, half, three, of_square, nearest, grazing = (real(x) for x in (0, 1, 0.5, 3, 4.5, nearest, GRAZING))
     normal_of, distance_of = normal_node(lattice, precision, jit, at), distance_node(precision, jit)
 
-    def slope_of(populations, neighbours, n, parameters, state):
-        (arriving, leaving), (deviation, ux, uy, uz, square) = populations, state
+    def slope_of(populations, neighbours, n, parameters, state, resting):
+        (arriving, leaving), (deviation, ux, uy, uz, square), (fx, fy, fz) = populations, state, resting
         nx, ny, nz = normal_of(neighbours, n, parameters)
         if nx * nx + ny * ny + nz * nz == zero:
-            return zero, one, nx, ny, nz
-        place = max(distance_of(parameters[fill][n], nx, ny, nz), nearest)
+            return zero, zero, one, one, nx, ny, nz
+        at_rest, place = three * (fx * nx + fy * ny + fz * nz), distance_of(parameters[fill][n], nx, ny, nz)
+        near = max(place, nearest)
         drop, length = zero, zero
         for k in range(n_neighbours):
             across = cx[k + 1] * nx + cy[k + 1] * ny + cz[k + 1] * nz
             if across > grazing and parameters[cell][neighbours[behind[k + 1]]] & FLUID:
                 along = cx[k + 1] * ux + cy[k + 1] * uy + cz[k + 1] * uz
                 even = deviation + (one + deviation) * (of_square * along * along - square)
+                even -= at_rest * (place + half * across)
                 drop += w[k + 1] * even - half * (arriving[k + 1] + leaving[back[k + 1]])
-                length += w[k + 1] * (place + half * across)
-        slope = drop / length if length > zero else zero
-        return slope, place, nx, ny, nz
+                length += w[k + 1] * (near + half * across)
+        if length == zero:
+            return zero, zero, one, one, nx, ny, nz
+        return drop / length, at_rest, near, place, nx, ny, nz
 
     return jit(unroll(slope_of))
 
@@ -310,8 +331,7 @@ def _outcome_node(lattice, precision, jit, hysteresis):
             stop(f, changed, deviation)
         density = density_of(f)
         if n_gas == 0 and n_open == 0 and held < density:
-            # Not relaxed * max(...), which some kernels would round together with the difference, and others not.
-            f[0] -= max(relaxed * (density - (one + deviation)), zero)
+            f[0] -= relaxed * max(density - (one + deviation), zero)
             density = density_of(f)
             changed |= 1
         if held > over * density or (n_gas == 0 and held > almost * density):

@@ -61,7 +61,11 @@ def _mean(own, other):
 def _mean_node(precision, jit):
     """Node function of the mean of two fills."""
     half = precision.real(0.5)
-    return jit(lambda own, other: half * (own + other))
+
+    def mean(own, other):
+        return half * (own + other)
+
+    return jit(mean)
 
 
 def _steep(own, other):

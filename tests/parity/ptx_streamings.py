@@ -1,0 +1,80 @@
+"""Compiles stages of a free surface for streaming by pull and in place to PTX without a GPU, and prints a JSON list of
+what was found in each.
+
+Run as ``python -m tests.parity.ptx_streamings`` in a process of its own.
+"""
+
+import json
+import re
+import sys
+from collections import Counter
+
+import numpy as np
+from numba import typeof, types
+
+from muphy_lb.backends.cuda import skeletons, stage_skeletons
+from muphy_lb.backends.cuda.device import cuda
+from muphy_lb.backends.cuda.stage_skeletons import Found
+from muphy_lb.lattice import D3Q19
+from muphy_lb.physics.model import CROSSING, REFILL
+from muphy_lb.precision import FP64
+from tests.free_surface import SurfaceSetup
+from tests.parity.ptx import CAPABILITY, pretend, refuse_without_compiler
+from tests.parity.ptx_surface import CANDIDATES, CELLS, RANGE, TABLE, WORDS
+from tests.support import build_engine, random_nodes
+
+BUFFER = types.Array(types.float64, 1, "C")
+INSTRUCTION = re.compile(r"^\s*(?:@!?%p\d+\s+)?([a-z][\w.]*\.f(?:32|64))\s+(%\w+), (.*);", re.MULTILINE)
+MEMORY = ("ld", "st", "mov")
+
+
+def kernels(streaming: str):
+    """(stage, phase, kernel, types of its arguments) of the stages that load populations and compute with them, and
+    of the step of nodes with fluid."""
+    setup = SurfaceSetup(D3Q19, precision=FP64, streaming=streaming, force=(1e-4, -3e-4, 5e-5))
+    engine = build_engine(random_nodes(D3Q19, openings=False), setup)
+    patterns, model = engine.addresses.patterns, engine.model
+    n_entries, how = max(len(pattern.directions) for pattern in patterns), (D3Q19, FP64)
+    tables = (BUFFER, *TABLE, WORDS, CANDIDATES)
+    for phase, pattern in enumerate(patterns):
+        left, after = ((engine.state(parity).locations, n_entries) for parity in (phase, 1 - phase))
+        for stage in model.stages:
+            given = tuple(engine.parameters.values(each, stage.parameters, 0) for each in stage.operators)
+            if stage.kernel == CROSSING:
+                found = Found(pattern.load, n_entries, np.uint32, D3Q19.q - 1)
+                kernel = stage_skeletons.crossing(stage.operators[0], found, left, *how)
+                yield stage.name, phase, kernel, (BUFFER, *TABLE, *tables[1:], typeof(given[0]))
+            if stage.kernel == REFILL:
+                kernel = stage_skeletons.refill(stage.operators, Found(*after, np.uint32, D3Q19.q - 1), *how)
+                sources = types.Tuple((CELLS, types.uint8, types.int64))
+                yield stage.name, phase, kernel, (*tables, sources, BUFFER, typeof(given))
+        values = typeof(engine.parameters.values(model.collision, model.parameters, 0))
+        kernel = skeletons.stream_collide_fluid(model.collision, pattern, *how, np.uint32)
+        bounds = types.int64, types.int64, *RANGE
+        yield "step", phase, kernel, (BUFFER, BUFFER, *TABLE, *bounds, values, CELLS, WORDS)
+
+
+def free_products(ptx: str) -> int:
+    """How often a product goes into a sum in such a way that the assembler may round both together."""
+    found = INSTRUCTION.findall(ptx)
+    products = {target for name, target, _ in found if re.fullmatch(r"mul\.f(32|64)", name)}
+    sums = (terms.split(", ") for name, _, terms in found if re.fullmatch(r"(add|sub)\.f(32|64)", name))
+    return sum(term in products for terms in sums for term in terms)
+
+
+def main() -> None:
+    """Print the findings."""
+    refuse_without_compiler()
+    pretend(CAPABILITY)
+    findings = []
+    for streaming in ("pull", "aa"):
+        for stage, phase, kernel, arguments in kernels(streaming):
+            ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(*arguments), cc=CAPABILITY)
+            names = Counter(name for name, _, _ in INSTRUCTION.findall(ptx) if name.split(".")[0] not in MEMORY)
+            which = {"stage": stage, "streaming": streaming, "phase": phase}
+            findings.append(which | {"instructions": names, "free_products": free_products(ptx)})
+    print(json.dumps(findings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

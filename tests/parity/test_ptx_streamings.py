@@ -1,0 +1,48 @@
+"""Stages do the same arithmetic whatever the streaming, also behind the GPU's compilers; needs no GPU.
+
+A GPU can round a product and a sum together, which its compilers do where they see fit. Then two kernels of one node
+function may differ in the last digit.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.parity.cases import CANNOT_RUN
+
+OF_FUNCTIONS = 30
+"""Measured: 25, in the powers, arc cosines, sines and cosines of the compiler's library; without ``strict_jit`` 300."""
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    """What the PTX of every kernel holds, by stage."""
+    env = os.environ | {"NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.parity.ptx_streamings"]
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=900)
+    if done.returncode == CANNOT_RUN:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = {}
+    for kernel in json.loads(done.stdout):
+        found.setdefault(kernel["stage"], []).append(kernel)
+    return found
+
+
+@pytest.mark.parametrize("stage", ["exchange", "refill", "step"])
+def test_kernels_of_both_streamings_have_the_same_floating_point_instructions(kernels, stage):
+    assert len(kernels[stage]) == 3
+    assert all(each["instructions"] == kernels[stage][0]["instructions"] for each in kernels[stage])
+
+
+def test_no_product_of_a_stage_is_left_to_be_rounded_together_with_a_sum(kernels):
+    assert [each["free_products"] for each in kernels["refill"]] == [0] * 3
+    assert max(each["free_products"] for each in kernels["exchange"]) <= OF_FUNCTIONS
+
+
+def test_the_count_of_such_products_sees_them(kernels):
+    assert all(each["free_products"] > 10 for each in kernels["step"])
